@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 
 #include "collective/expected.hpp"
+#include "core/units.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -14,13 +16,19 @@ constexpr double burst_seconds = 0.25;    // between two looks at the clock
 constexpr int least_in_a_row = 3;         // of 4 GiB of all-gather on two H200, a single one is 7 % slower than twenty
 constexpr int most_repeats = 100;         // more would wait in a device's queue
 
-/// Of collectives that take so long each: one that is as long as a sample is one.
-Burst burst_of(double seconds) {
+constexpr std::uint64_t most_every = 64;
+constexpr double share_for_comparing = 0.05;                                              // of a sample's time
+constexpr std::uint64_t most_window_bytes = 7 * GiB, most_host_window_bytes = 112 * MiB;  // of a rank: 7 of the largest
+
+/// Of collectives that take so long each: one that is as long as a sample is one. Where they are compared, no more of
+/// them than there are windows; where these are too few for a row, a sample is several.
+Burst burst_of(double seconds, int windows) {
   const auto fit = [seconds](double time, int most) {
     return static_cast<int>(std::clamp<double>(std::ceil(time / std::max(seconds, 1e-9)), least_in_a_row, most));
   };
   if (seconds < sample_seconds) return {.samples = 1, .repeats = fit(sample_seconds, most_repeats)};
-  return {.samples = fit(burst_seconds, Burst::most_samples), .repeats = 1};
+  if (windows > 0 && windows < least_in_a_row) return {.samples = 1, .repeats = least_in_a_row};
+  return {.samples = fit(burst_seconds, windows > 0 ? windows : Burst::most_samples), .repeats = 1};
 }
 
 /// Of what has run; of a time that is none nothing can be calculated.
@@ -46,8 +54,7 @@ std::vector<Sampled> CollectiveSampler::sample(const Round& round, const SampleR
   std::vector<Sampled> answers;
   for (const Place& place : round) {
     Sampled& answer = answers.emplace_back(sample_one(place, rule));
-    const bool has_samples = answer.status == CellStatus::ok;
-    if (has_samples && rule.verify) verify(place, rule, answer);
+    if (answer.coverage.wrong_samples > 0) answer.why = wrong_samples_text(answer.coverage) + answer.why;
   }
   return answers;
 }
@@ -68,7 +75,8 @@ std::vector<Path> CollectiveSampler::paths(const Place& place) const {
 }
 
 Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule) {
-  const CollectiveCase& wanted = cases_.at(place);
+  CollectiveCase wanted = cases_.at(place);
+  if (rule.verify) wanted.windows = windows_of(wanted);
   const auto began = Clock::now();
   const auto left = [&rule] { return std::max(rule.until.seconds_left(), 0.0); };
   Sampled sampled;
@@ -76,20 +84,26 @@ Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule
   const CollectiveAnswer warm = with_a_time(collectives_.run({.samples = 1, .repeats = warmup_}, left()));
   if (!is_ok(warm, sampled)) return sampled;
   if (!warm.choice.empty()) choices_[place] = warm.choice;
-  Burst burst = burst_of(warm.seconds.front() / warmup_);
+  Burst burst = burst_of(warm.seconds.front() / warmup_, wanted.windows);
   const Layout layout = layout_of(wanted, static_cast<int>(collectives_.ranks().size()));
   sampled.bytes = static_cast<double>(layout.size_bytes) * layout.bus_factor;
   const auto most = static_cast<std::size_t>(rule.stop.max_samples);
+  std::uint64_t bursts = 0;
   while (sampled.samples.empty() ||
          (!rule.stop.done(values_of(Metric::bandwidth, sampled), seconds_since(began)) && !rule.enough.passed())) {
+    burst.compares = rule.verify;
+    burst.blocks.first = bursts++ % burst.blocks.every;
+    if (rule.verify) set_wrong(place, burst);
     const CollectiveAnswer answer = with_a_time(collectives_.run(burst, left()));
     if (!is_ok(answer, sampled)) return sampled;
+    if (rule.verify) account(place, burst, answer, sampled);
     // The first ones are slower than all others: what they said of the time was too much.
-    const Burst better = burst_of(answer.seconds.back() / burst.repeats);
+    const Burst better = burst_of(answer.seconds.back() / burst.repeats, wanted.windows);
     if (sampled.samples.empty() && better.repeats >= 2 * burst.repeats) {
       burst = better;
       continue;
     }
+    if (sampled.samples.empty() && rule.verify) burst.blocks.every = every_for(wanted, answer);
     sampled.transfers = burst.repeats;
     const std::size_t count = std::min(answer.seconds.size(), most - sampled.samples.size());
     for (const double seconds : std::span(answer.seconds).last(count)) {
@@ -100,14 +114,63 @@ Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule
   return sampled;
 }
 
-void CollectiveSampler::verify(const Place& place, const SampleRule& rule, Sampled& sampled) {
-  const CollectiveAnswer answer = collectives_.verify(std::max(rule.until.seconds_left(), 0.0));
-  if (!is_ok(answer, sampled)) return;
-  wrong_[place] += answer.wrong;
+/// Whether they become samples or not: a wrong element is wrong.
+void CollectiveSampler::account(const Place& place, const Burst& burst, const CollectiveAnswer& answer,
+                                Sampled& sampled) {
   sampled.verified = true;
-  if (answer.wrong == 0) return;
+  wrong_[place] += 0;
+  for (const std::uint64_t wrong : answer.wrong) {
+    sampled.coverage += {.transfers = static_cast<std::uint64_t>(burst.repeats),
+                         .compared_transfers = 1,
+                         .compared_share = 1.0 / static_cast<double>(burst.blocks.every),
+                         .samples = 1,
+                         .wrong_samples = wrong > 0 ? 1u : 0u};
+    wrong_[place] += wrong;
+  }
+  if (sampled.coverage.wrong_samples == 0) return;
   sampled.status = CellStatus::corrupt;
-  sampled.why = std::to_string(answer.wrong) + " wrong elements arrived";
+  sampled.why = std::to_string(wrong_[place]) + " wrong elements arrived";
+}
+
+/// As many as a burst has samples, where memory allows; one at least.
+int CollectiveSampler::windows_of(const CollectiveCase& wanted) const {
+  const std::uint64_t most = collectives_.memory() == Memory::device ? most_window_bytes : most_host_window_bytes;
+  const std::uint64_t each = std::max<std::uint64_t>(wanted.bytes, 1);
+  return static_cast<int>(std::clamp<std::uint64_t>(most / each, 1, Burst::most_samples));
+}
+
+/// Every so many-th block is compared, where all of them take so long beside a burst.
+std::uint64_t CollectiveSampler::every_for(const CollectiveCase& wanted, const CollectiveAnswer& answer) const {
+  const double running = std::accumulate(answer.seconds.begin(), answer.seconds.end(), 0.0);
+  const double every = std::round(answer.comparing / (share_for_comparing * running));
+  const Layout layout = layout_of(wanted, static_cast<int>(collectives_.ranks().size()));
+  const std::uint64_t elements = layout.part > 0 ? layout.part : layout.elements();
+  const std::uint64_t most = std::clamp<std::uint64_t>(elements / ElementBlocks::elements, 1, most_every);
+  return static_cast<std::uint64_t>(std::clamp(every, 1.0, static_cast<double>(most)));
+}
+
+/// Where data is wrong in a drill: at the rank that it has, or where that receives nothing, at one that does.
+std::optional<int> CollectiveSampler::wrong_rank(const Place& place) const {
+  if (!drill_) return std::nullopt;
+  const CollectiveCase& wanted = cases_.at(place);
+  const std::vector<std::string> ranks = collectives_.ranks();
+  const Layout layout = layout_of(wanted, static_cast<int>(ranks.size()));
+  for (const Path& path : paths(place)) {
+    if (!drill_->has(path)) continue;
+    const auto rank = static_cast<int>(std::ranges::find(ranks, path.destination) - ranks.begin());
+    if (received_elements(wanted, layout, rank) > 0) return rank;
+    return wanted.what == Collective::send ? wanted.destination : wanted.root;
+  }
+  return std::nullopt;
+}
+
+void CollectiveSampler::set_wrong(const Place& place, Burst& burst) {
+  const auto rank = wrong_rank(place);
+  if (!rank) return;
+  burst.wrong = 0;
+  burst.wrong_rank = *rank;
+  for (int sample = 0; sample < burst.samples; ++sample)
+    if (++drilled_[place] % drill_->every == 0) burst.wrong |= 1U << sample;
 }
 
 }  // namespace linkmatrix

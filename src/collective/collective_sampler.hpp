@@ -1,11 +1,13 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "collective/collectives.hpp"
 #include "measure/sampler.hpp"
+#include "measure/simulated_fault.hpp"
 
 namespace linkmatrix {
 
@@ -24,12 +26,16 @@ class CollectiveSampler final : public Sampler {
   std::vector<Path> paths(const Place& place) const override;
   bool is_there(const Place&) const override { return !collectives_.lost_as(); }
   bool needs_all(const Place&) const override { return true; }
+  bool makes_wrong(const Place& place) const override { return wrong_rank(place).has_value(); }
   CellStatus lost_as(const Place&) const override { return collectives_.lost_as().value_or(CellStatus::error); }
   std::vector<Lost> take_lost() override { return collectives_.take_lost(); }
   Sensitivity sensitivity() const override { return {least_, most_}; }
   Clocking clocking() const override {
     return {collectives_.engine() == Engine::nccl ? "events" : "messages", std::nullopt};
   }
+
+  /// A drill that has data be wrong when it has arrived.
+  void set_drill(const SimulatedFault& fault) { drill_ = fault; }
 
   /// Elements that arrived wrong, of cells that were compared.
   const std::map<Place, std::uint64_t>& wrong() const { return wrong_; }
@@ -38,7 +44,11 @@ class CollectiveSampler final : public Sampler {
 
  private:
   Sampled sample_one(const Place& place, const SampleRule& rule);
-  void verify(const Place& place, const SampleRule& rule, Sampled& answer);
+  void account(const Place& place, const Burst& burst, const CollectiveAnswer& answer, Sampled& sampled);
+  int windows_of(const CollectiveCase& wanted) const;
+  std::uint64_t every_for(const CollectiveCase& wanted, const CollectiveAnswer& answer) const;
+  std::optional<int> wrong_rank(const Place& place) const;
+  void set_wrong(const Place& place, Burst& burst);
 
   static constexpr double least_ = 0.01, most_ = 0.03;  ///< launches by the host are noisier than copies of an engine
 
@@ -47,6 +57,8 @@ class CollectiveSampler final : public Sampler {
   int warmup_;
   std::map<Place, std::uint64_t> wrong_;
   std::map<Place, std::string> choices_;
+  std::optional<SimulatedFault> drill_;
+  std::map<Place, std::uint64_t> drilled_;  ///< samples of cells so far
 };
 
 }  // namespace linkmatrix

@@ -19,9 +19,16 @@ struct CollectiveAnswer {
   std::string why{};                   ///< one sentence where it is not ok
   /// Of each sample of a burst, the mean over the ranks: what nccl-tests and OSU's benchmarks take.
   std::vector<double> seconds{};
-  std::uint64_t wrong = 0;  ///< elements that arrived wrong, of all ranks
-  std::string choice{};     ///< by which algorithm, protocol and channels, where the library says so
+  std::vector<std::uint64_t> wrong{};  ///< elements that arrived wrong, of all ranks, of each sample that was compared
+  double comparing = 0;                ///< seconds beside the samples, to compare them
+  std::string choice{};                ///< by which algorithm, protocol and channels, where the library says so
 };
+
+inline CollectiveAnswer answer_of(const RankTimes& times, const Burst& burst) {
+  CollectiveAnswer answer{.seconds = mean_of(times, burst), .comparing = times.comparing};
+  if (burst.compares) answer.wrong.assign(times.wrong.begin(), times.wrong.begin() + burst.samples);
+  return answer;
+}
 
 /// All ranks of a communicator, as the process sees them that says what is done.
 class Collectives {
@@ -40,10 +47,9 @@ class Collectives {
   /// Why it cannot be done here, one sentence; nothing if it can.
   virtual std::optional<std::string> refusal(const CollectiveCase& wanted) const = 0;
 
-  /// What was prepared last is what runs and is verified. Throws BadInput where memory is not to be had.
+  /// What was prepared last is what runs. Throws BadInput where memory is not to be had.
   virtual CollectiveAnswer prepare(const CollectiveCase& wanted, double seconds) = 0;
   virtual CollectiveAnswer run(const Burst& burst, double seconds) = 0;
-  virtual CollectiveAnswer verify(double seconds) = 0;
 
   /// How every further cell ends because a rank is not there any more, which a collective needs; nothing if all are.
   virtual std::optional<CellStatus> lost_as() const = 0;

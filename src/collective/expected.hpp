@@ -168,16 +168,19 @@ inline bool is_blind(const CollectiveCase& wanted, int ranks) {
   return tolerance_of(wanted, members(wanted, ranks)) >= 1;
 }
 
-/// Whether an element differs from what must have arrived by more than the tolerance; one that is not a number does. A
-/// double is compared whole: as a float, it has half of its bits. What is no type of C++ has at most those of a float.
+/// A double whole: as a float, it has half of its bits. What is no type of C++ has at most those of a float.
+template <class T>
+LINKMATRIX_HOST_DEVICE constexpr double number_of(T element) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return static_cast<double>(element);
+  else
+    return static_cast<double>(static_cast<float>(element));
+}
+
+/// Whether an element differs from what must have arrived by more than the tolerance; one that is not a number does.
 template <class T>
 LINKMATRIX_HOST_DEVICE constexpr bool is_wrong(T element, double expected, double tolerance) {
-  double value = 0;
-  if constexpr (std::is_arithmetic_v<T>)
-    value = static_cast<double>(element);
-  else
-    value = static_cast<double>(static_cast<float>(element));
-  const double most = tolerance * expected;
+  const double value = number_of(element), most = tolerance * expected;
   return !(value - expected <= most && expected - value <= most);
 }
 

@@ -23,6 +23,7 @@ struct CollectiveCase {
   std::array<char, 16> algorithm{};  ///< of NCCL, "Ring"; empty: its own choice
   std::array<char, 16> protocol{};   ///< of NCCL, "Simple"; empty: its own choice
   int channels = 0;                  ///< of NCCL; 0: its own choice
+  int windows = 0;  ///< receive buffers beside the first: one for each sample of a burst that is compared
 };
 
 std::size_t bytes_of(ElementType type);

@@ -23,7 +23,7 @@ using ranks::object_of;
 
 constexpr double least_patience = 60;  // seconds for what all ranks prepare together
 
-enum class Step : int { connect, prepare, run, verify };
+enum class Step : int { connect, prepare, run };
 
 /// What rank 0 asks of all ranks, itself among them, and what each replies: plain data.
 struct Question {
@@ -35,7 +35,6 @@ struct Question {
 };
 struct Reply {
   RankTimes times{};
-  std::uint64_t wrong = 0;
   std::array<char, 64> choice{};
 };
 
@@ -61,9 +60,6 @@ class Answering {
       case Step::run:
         reply.times = worker_->run(question.burst, deadline);
         worker_->choice().copy(reply.choice.data(), reply.choice.size() - 1);
-        break;
-      case Step::verify:
-        reply.wrong = worker_->verify(deadline);
         break;
     }
     return bytes_of_object(reply);
@@ -116,7 +112,6 @@ class RankCollectives final : public Collectives {
   CollectiveAnswer run(const Burst& burst, double seconds) override {
     return ask({.step = Step::run, .burst = burst, .seconds = seconds});
   }
-  CollectiveAnswer verify(double seconds) override { return ask({.step = Step::verify, .seconds = seconds}); }
 
   std::optional<CellStatus> lost_as() const override { return lost_as_; }
   std::vector<Lost> take_lost() override { return network_->take_lost(); }
@@ -152,11 +147,12 @@ class RankCollectives final : public Collectives {
       }
       const Reply reply = object_of<Reply>(bytes);
       times += reply.times;
-      all.wrong += reply.wrong;
       if (all.choice.empty()) all.choice = reply.choice.data();
     }
-    if (question.step == Step::run) all.seconds = mean_of(times, question.burst);
-    return all;
+    if (question.step != Step::run) return all;
+    CollectiveAnswer answer = answer_of(times, question.burst);
+    answer.choice = all.choice;
+    return answer;
   }
 
   std::unique_ptr<ranks::Network> network_;

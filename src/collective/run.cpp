@@ -250,6 +250,7 @@ class CollectiveRun final : public ProgramRun {
     record().change([&](Record& record) { record.results.push_back(std::move(plan.result)); });
     write_record();
     CollectiveSampler sampler(*collectives_, plan.cases, options_.measure.warmup);
+    if (options_.fault && options_.fault->kind == SimulatedFault::Kind::corrupt) sampler.set_drill(*options_.fault);
     std::optional<FaultySampler> faulty;
     if (options_.fault) faulty.emplace(sampler, *options_.fault);
     MeasureOptions how = options_.measure;

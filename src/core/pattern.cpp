@@ -29,19 +29,37 @@ void fill_pattern(std::byte* memory, std::uint64_t offset, std::uint64_t bytes, 
       });
 }
 
-PatternCheck check_pattern(const std::byte* memory, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed) {
+PatternCheck check_pattern(const std::byte* memory, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed,
+                           std::uint64_t ahead) {
   PatternCheck found;
   const auto compare_byte = [&](std::uint64_t at) {
-    if (memory[at] == pattern_byte(seed, at)) return;
-    if (found.wrong_bytes++ == 0) found.first_wrong = at;
+    if (memory[at - ahead] == pattern_byte(seed, at)) return;
+    if (found.wrong_bytes++ == 0) found.first_wrong = at - ahead;
   };
-  walk(offset, bytes, compare_byte, [&](std::uint64_t at) {
+  walk(offset + ahead, bytes, compare_byte, [&](std::uint64_t at) {
     std::uint64_t word = 0;
-    std::memcpy(&word, memory + at, word_bytes);
+    std::memcpy(&word, memory + at - ahead, word_bytes);
     if (word == pattern_word(seed, at / word_bytes)) return;
     for (std::uint64_t i = at; i < at + word_bytes; ++i) compare_byte(i);
   });
   return found;
+}
+
+PatternCheck check_portion(const std::byte* memory, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed,
+                           std::uint64_t ahead, const Portion& portion) {
+  if (portion.every == 1) return check_pattern(memory, offset, bytes, seed, ahead);
+  PatternCheck all;
+  const std::uint64_t end = offset + bytes;
+  for (std::uint64_t at = offset; at < end;) {
+    const std::uint64_t block = at / Portion::block_bytes, next = std::min(end, (block + 1) * Portion::block_bytes);
+    if (block % portion.every == portion.first) {
+      const PatternCheck found = check_pattern(memory, at, next - at, seed, ahead);
+      if (all.wrong_bytes == 0) all.first_wrong = found.first_wrong;
+      all.wrong_bytes += found.wrong_bytes;
+    }
+    at = next;
+  }
+  return all;
 }
 
 }  // namespace linkmatrix

@@ -32,6 +32,13 @@ constexpr std::uint64_t first_seed = 1;
 /// What a destination holds before a verified copy. Any byte: the pattern differs from it nearly everywhere.
 constexpr int spoiled_byte = 0xA5;
 
+/// The blocks of a buffer that are compared: every so many-th one, from the first on. With 1 it is the whole buffer.
+struct Portion {
+  static constexpr std::uint64_t block_bytes = 4096;
+
+  std::uint64_t every = 1, first = 0;
+};
+
 /// Bytes that differ from the pattern.
 struct PatternCheck {
   std::uint64_t wrong_bytes = 0;
@@ -41,7 +48,12 @@ struct PatternCheck {
 /// Writes bytes [offset, offset + bytes) of the pattern to memory[offset…].
 void fill_pattern(std::byte* memory, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed);
 
-/// Compares bytes [offset, offset + bytes) of memory with the pattern.
-PatternCheck check_pattern(const std::byte* memory, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed);
+/// Compares bytes [offset, offset + bytes) of memory with those of the pattern that are `ahead` bytes further on.
+PatternCheck check_pattern(const std::byte* memory, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed,
+                           std::uint64_t ahead = 0);
+
+/// The same of the portion's blocks alone, which are counted from memory[0] on.
+PatternCheck check_portion(const std::byte* memory, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed,
+                           std::uint64_t ahead, const Portion& portion);
 
 }  // namespace linkmatrix

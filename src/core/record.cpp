@@ -92,6 +92,22 @@ void write_matchings(JsonWriter& w, const Matchings& matchings) {
   w.end_array().end_object();
 }
 
+/// Nothing where no sample was compared, as with --no-verify.
+void write_coverage(JsonWriter& w, const MatrixResult& result) {
+  const Coverage& all = result.coverage;
+  if (all.samples == 0) return;
+  w.key("coverage").begin_object();
+  w.member("samples", all.samples).member("wrong_samples", all.wrong_samples);
+  w.member("transfers", all.transfers).member("compared_transfers", all.compared_transfers);
+  w.member("compared_share", all.compared_share / static_cast<double>(all.compared_transfers));
+  w.key("wrong").begin_array();
+  for (const auto& [place, cell] : result.corrupted) {
+    w.begin_object().member("row", result.rows[place.first]).member("column", result.columns[place.second]);
+    w.member("samples", cell.samples).member("wrong_samples", cell.wrong_samples).end_object();
+  }
+  w.end_array().end_object();
+}
+
 std::optional<std::string_view> peer_access_word(std::optional<bool> on) {
   if (!on) return std::nullopt;
   return *on ? "on" : "off";
@@ -187,6 +203,7 @@ void write_result(JsonWriter& w, const MatrixResult& result) {
   result.large ? write_summary(w, *result.large) : write_cells(w, result);
   if (result.short_samples) write_short_samples(w, result);
   w.member("verified", result.verified());
+  write_coverage(w, result);
   w.member("timing", text_or_null(result.timing));
   w.member("clock_uncertainty_us",
            result.clock_uncertainty ? std::optional(*result.clock_uncertainty * 1e6) : std::nullopt);

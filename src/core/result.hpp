@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/activity.hpp"
@@ -56,6 +57,29 @@ struct Schedule {
   std::optional<double> interference;
   std::size_t witnessed = 0;  ///< of the rounds: those of which a cell was measured alone as well, and agreed
 };
+
+/// How much of what was transferred in samples was compared, and what came of it.
+struct Coverage {
+  std::uint64_t transfers = 0;           ///< made in samples
+  std::uint64_t compared_transfers = 0;  ///< of these: the last one of each sample
+  double compared_share = 0;             ///< of the bytes of those, summed over them
+  std::uint64_t samples = 0;             ///< after which data was compared …
+  std::uint64_t wrong_samples = 0;       ///< … and of these, those after which it was wrong
+
+  Coverage& operator+=(const Coverage& other) {
+    transfers += other.transfers;
+    compared_transfers += other.compared_transfers;
+    compared_share += other.compared_share;
+    samples += other.samples;
+    wrong_samples += other.wrong_samples;
+    return *this;
+  }
+};
+
+/// "3 of 66 samples: ", before what was found.
+inline std::string wrong_samples_text(const Coverage& coverage) {
+  return std::to_string(coverage.wrong_samples) + " of " + std::to_string(coverage.samples) + " samples: ";
+}
 
 struct Remeasured {
   std::size_t row, column;
@@ -154,6 +178,8 @@ struct MatrixResult : MatrixDescription {
   std::optional<CellSummary> large;  ///< then the matrices above are empty
 
   std::size_t cells_verified = 0;
+  Coverage coverage;                                                  ///< of all cells
+  std::map<std::pair<std::size_t, std::size_t>, Coverage> corrupted;  ///< of each cell with a wrong sample
   Schedule schedule;
   std::vector<Remeasured> remeasured;       ///< outliers, once more and alone
   std::vector<Remeasured> controls;         ///< healthy cells, measured again in the same way

@@ -23,6 +23,10 @@
 
 namespace linkmatrix {
 
+/// Bytes between the two places that a copy reads from in turn, a sample here and a sample there: what the sample
+/// before has left at the destination is wrong for the next one. A large page, so that both places are aligned alike.
+constexpr std::uint64_t source_windows = 2 * MiB;
+
 /// One transfer between two endpoints, the unit of all work: a test case is a list of these.
 struct Copy {
   int source = 0;       ///< index into Backend::endpoints()
@@ -34,6 +38,7 @@ struct Copy {
   Direction direction = Direction::write;
   bool peer_access = true;   ///< false: staged through host memory
   std::uint64_t offset = 0;  ///< where the bytes begin in both buffers
+  std::uint64_t shift = 0;   ///< bytes that the source begins further on; see source_windows
   int source_slot = 0,
       destination_slot = 0;     ///< which of an endpoint's buffers: copies that run at once have their own
   bool background = false;      ///< keeps its path busy while the others are measured, and is not itself
@@ -44,6 +49,7 @@ struct Copy {
 
   /// What its buffers must hold.
   std::uint64_t end() const { return offset + bytes; }
+  std::uint64_t source_end() const { return end() + (is_chain() ? 0 : source_windows); }
   /// Whether it is a chain of accesses rather than bytes moved.
   bool is_chain() const { return operation != Operation::copy; }
   /// Whether the other end answers.
@@ -133,6 +139,16 @@ class Backend : public Machine {
   /// buffer.
   virtual std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) = 0;
 
+  /// Whether what single runs have brought can be compared, by the two calls below; else only `verify` compares.
+  virtual bool compares_runs() const { return false; }
+
+  /// Fills the whole source buffer of each copy with a pattern of its own, unless it holds that, and spoils the
+  /// destination. No copy is a chain.
+  virtual void lay_patterns(std::span<const Copy> /*copies*/, Deadline) {}
+
+  /// Compares what the last transfer of each copy has brought, after a `run` of the same copies; one answer for each.
+  virtual std::vector<PatternCheck> compare(std::span<const Copy> /*copies*/, const Portion&, Deadline) { return {}; }
+
   /// Keeps all devices that take part busy with products of matrices and streams through their memory; what came of the
   /// products. `flips`: an endpoint of which a bit is to be wrong, for drills. Throws TimedOut where a device does not
   /// end in time.
@@ -150,6 +166,11 @@ class Backend : public Machine {
   /// Of an endpoint that is lost.
   virtual LossKind lost_kind(int) const { return LossKind::device; }
 };
+
+/// Of the pattern of an endpoint's source buffer.
+constexpr std::uint64_t source_seed(int endpoint, int slot) {
+  return first_seed + 1 + (static_cast<std::uint64_t>(endpoint) << 16) + static_cast<std::uint64_t>(slot);
+}
 
 /// For work that needs all devices: throws MemoryHeld or DeviceError where an endpoint is lost.
 inline void refuse_lost(Backend& backend, int endpoint) {

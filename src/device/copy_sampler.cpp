@@ -12,14 +12,26 @@
 namespace linkmatrix {
 namespace {
 
-constexpr double unlimited = 1e8;  // seconds: a deadline that does not come
-constexpr int most_rejected = 8;   // samples whose copies did not start together; then they cannot
+constexpr double unlimited = 1e8;             // seconds: a deadline that does not come
+constexpr int most_rejected = 8;              // samples whose copies did not start together; then they cannot
+constexpr double share_for_comparing = 0.05;  // of a sample's time
+constexpr std::uint64_t most_every = 64;
 constexpr std::uint64_t seed_base = 0x6c696e6b6d617472;  // any constant: each verified cell adds its own number
 
 /// How much of a span others kept running.
 double covered(const Span& span, const Span& load) {
   const double shared = std::min(span.end, load.end) - std::max(span.start, load.start);
   return std::clamp(shared / span.seconds(), 0.0, 1.0);
+}
+
+/// Every so many-th block is compared, where all of them take so long after a run of that length; one of each copy at
+/// least.
+std::uint64_t every_for(double comparing, double running, const std::vector<Copy>& copies) {
+  std::uint64_t most = most_every;
+  for (const Copy& copy : copies)
+    if (!copy.background) most = std::min(most, std::max<std::uint64_t>(1, copy.bytes / Portion::block_bytes));
+  const double every = std::round(comparing / (share_for_comparing * std::max(running, 1e-9)));
+  return static_cast<std::uint64_t>(std::clamp(every, 1.0, static_cast<double>(most)));
 }
 
 void check_clock(const CopyTime& time) {
@@ -37,6 +49,24 @@ struct CopySampler::Group {
   std::vector<Copy> copies;
   std::vector<std::size_t> owner;  ///< of each copy: which of `cells`
   std::uint64_t offset = 0;        ///< of all copies, where their buffers begin
+  Portion portion{};               ///< that is compared after the next run
+  std::uint64_t runs_compared = 0;
+
+  /// Calls `work` with the copies that are compared and, for each, its number in the group. What fails is told by that.
+  template <class Work>
+  auto of_measured(const Work& work) const {
+    std::vector<Copy> measured;
+    std::vector<std::size_t> numbers;
+    for (std::size_t c = 0; c < copies.size(); ++c)
+      if (!copies[c].background) measured.push_back(copies[c]), numbers.push_back(c);
+    try {
+      return work(measured, numbers);
+    } catch (const CopiesFailed& failure) {
+      std::vector<CopiesFailed::Failure> failures = failure.failures();
+      for (auto& one : failures) one.copy = numbers.at(one.copy);
+      throw CopiesFailed(failure.what(), failures);
+    }
+  }
 };
 
 CopySampler::CopySampler(Backend& backend, std::vector<CopyCell> cells, Metric metric, int warmup, bool stress,
@@ -112,28 +142,25 @@ void CopySampler::sample_together(Group& group, const SampleRule& rule) {
       group.owner.push_back(k);
     }
   }
-  std::vector<std::size_t> owner = group.owner;
   try {
     take_samples(group, rule);
     for (std::size_t k = 0; k < group.cells.size(); ++k) {
-      if (left[k].empty()) continue;
-      group.answers[k]->status = CellStatus::partial;
-      group.answers[k]->why = left[k];
+      Sampled& answer = *group.answers[k];
+      if (answer.coverage.wrong_samples > 0) answer.why = wrong_samples_text(answer.coverage) + answer.why;
+      if (left[k].empty() || answer.status == CellStatus::corrupt) continue;
+      answer.status = CellStatus::partial;
+      answer.why = left[k];
     }
-    if (!rule.verify || rule.divide_bytes_by != 1) return;
-    owner = owners_of_measured(group);
-    verify(group, rule);
+    const bool is_compared = !rule.verify || rule.divide_bytes_by != 1 || are_runs_compared(group.copies);
+    if (!is_compared) verify(group, rule);
   } catch (const CopiesFailed& failure) {  // what was not compared is no value: the engine tries it once more
-    blame(group, owner, failure);
+    blame(group, group.owner, failure);
   }
 }
 
-/// Which of the group's cells each copy that is compared belongs to.
-std::vector<std::size_t> CopySampler::owners_of_measured(const Group& group) {
-  std::vector<std::size_t> owner;
-  for (std::size_t c = 0; c < group.copies.size(); ++c)
-    if (!group.copies[c].background) owner.push_back(group.owner[c]);
-  return owner;
+/// Whether what each run of the copies brings can be compared: a chain brings nothing.
+bool CopySampler::are_runs_compared(const std::vector<Copy>& copies) const {
+  return backend_.compares_runs() && std::ranges::none_of(copies, &Copy::is_chain);
 }
 
 /// The cells of the copies that failed end so; the others are to be sampled anew, and so are those which can do without
@@ -173,11 +200,18 @@ void CopySampler::take_samples(Group& group, const SampleRule& rule) {
   const auto given_up = [&] { return std::ranges::any_of(group.answers, &Sampled::is_unseen); };
   if (warm_up) look_at_visibility(group, *warm_up);
   if (given_up() && append(group, *warm_up, true)) return;  // another run would wait as long
+  const bool compares = rule.verify && rule.divide_bytes_by == 1 && are_runs_compared(group.copies);
+  if (compares) lay_patterns(group, rule);
   for (int rejected = 0; !any() || (!done() && !rule.enough.passed() && !given_up());) {
     if (rule.transfers > 0) next_window(group, rule);
+    const auto run_began = Clock::now();
     const Timeline timeline = backend_.run(group.copies, rule.until);
     look_at_visibility(group, timeline);
-    if (std::exchange(is_new, false) && choose_again(group, timeline, rule)) continue;
+    if (compares) compare_run(group, rule, timeline, seconds_since(run_began));
+    if (std::exchange(is_new, false) && choose_again(group, timeline, rule)) {
+      group.portion = {}, group.runs_compared = 0;  // that run was shorter than the next ones
+      continue;
+    }
     if (!append(group, timeline, rejected >= most_rejected)) ++rejected;
   }
 }
@@ -316,21 +350,68 @@ void CopySampler::look_at_visibility(Group& group, const Timeline& timeline) {
   }
 }
 
-void CopySampler::verify(Group& group, const SampleRule& rule) {
-  std::vector<Copy> measured;
-  const std::vector<std::size_t> owner = owners_of_measured(group);
-  for (const Copy& copy : group.copies)
-    if (!copy.background) measured.push_back(copy);
-  const auto checks = backend_.verify(measured, seed_base + group.cells.front() * 1000003, rule.until);
-  for (Sampled* answer : group.answers) answer->verified = true;
-  for (std::size_t c = 0; c < checks.size(); ++c) {
-    Sampled& answer = *group.answers[owner[c]];
-    if (checks[c].wrong_bytes == 0) continue;
-    if (answer.status != CellStatus::corrupt)
-      answer.why = std::to_string(checks[c].wrong_bytes) + " wrong bytes arrived, the first at offset " +
-                   std::to_string(checks[c].first_wrong);
-    answer.status = CellStatus::corrupt;
+void CopySampler::lay_patterns(Group& group, const SampleRule& rule) {
+  group.of_measured([&](const std::vector<Copy>& copies, const auto&) { backend_.lay_patterns(copies, rule.until); });
+}
+
+/// What a drill makes wrong of this run: the destination does not hold what was brought.
+void CopySampler::spoil_some(Group& group, const SampleRule& rule) {
+  if (!drill_.has) return;
+  std::vector<Copy> spoiled;
+  for (std::size_t k = 0; k < group.cells.size(); ++k) {
+    if (++drilled_[group.cells[k]] % drill_.every != 0) continue;
+    for (std::size_t c = 0; c < group.copies.size(); ++c)
+      if (group.owner[c] == k && !group.copies[c].background && drill_.has(group.copies[c]))
+        spoiled.push_back(group.copies[c]);
   }
+  if (!spoiled.empty()) backend_.lay_patterns(spoiled, rule.until);
+}
+
+/// Whether it is a sample or not: a wrong byte is wrong. The first time all is compared, and timed; then as much as
+/// fits a share of the sample's time, other blocks each time. The next run reads from the other window of each source.
+void CopySampler::compare_run(Group& group, const SampleRule& rule, const Timeline& timeline, double run_seconds) {
+  spoil_some(group, rule);
+  const auto began = Clock::now();
+  group.of_measured([&](const std::vector<Copy>& copies, const std::vector<std::size_t>& numbers) {
+    const auto checks = backend_.compare(copies, group.portion, rule.until);
+    std::vector<Coverage> run(group.cells.size());
+    for (std::size_t c = 0; c < checks.size(); ++c) {
+      const std::size_t owner = group.owner[numbers[c]];
+      run[owner].transfers += static_cast<std::uint64_t>(timeline.copies[numbers[c]].transfers);
+      run[owner].compared_transfers += 1;
+      run[owner].compared_share += 1.0 / static_cast<double>(group.portion.every);
+      run[owner].samples = 1;
+      if (checks[c].wrong_bytes == 0) continue;
+      run[owner].wrong_samples = 1;
+      condemn(*group.answers[owner], checks[c]);
+    }
+    for (std::size_t k = 0; k < group.cells.size(); ++k) {
+      group.answers[k]->coverage += run[k];
+      group.answers[k]->verified = true;
+    }
+  });
+  if (group.runs_compared == 0) group.portion.every = every_for(seconds_since(began), run_seconds, group.copies);
+  group.portion.first = ++group.runs_compared % group.portion.every;
+  for (Copy& copy : group.copies)
+    if (!copy.background) copy.shift = source_windows - copy.shift;
+}
+
+/// What was found first is told.
+void CopySampler::condemn(Sampled& answer, const PatternCheck& check) {
+  if (answer.status != CellStatus::corrupt)
+    answer.why = std::to_string(check.wrong_bytes) + " wrong bytes arrived, the first at offset " +
+                 std::to_string(check.first_wrong);
+  answer.status = CellStatus::corrupt;
+}
+
+/// Of what has no runs that can be compared: one copy more, after the samples.
+void CopySampler::verify(Group& group, const SampleRule& rule) {
+  group.of_measured([&](const std::vector<Copy>& copies, const std::vector<std::size_t>& numbers) {
+    const auto checks = backend_.verify(copies, seed_base + group.cells.front() * 1000003, rule.until);
+    for (Sampled* answer : group.answers) answer->verified = true;
+    for (std::size_t c = 0; c < checks.size(); ++c)
+      if (checks[c].wrong_bytes > 0) condemn(*group.answers[group.owner[numbers[c]]], checks[c]);
+  });
 }
 
 std::vector<int> CopySampler::resources(const Place& place) const {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/backend.hpp"
@@ -31,6 +33,14 @@ class CopySampler final : public Sampler {
   std::vector<Path> paths(const Place& place) const override;
   bool is_there(const Place& place) const override;
   CellStatus lost_as(const Place& place) const override;
+  bool makes_wrong(const Place& place) const override { return drill_.has && are_runs_compared(cell(place).copies); }
+
+  /// Data that is to be wrong at its destination after every so many-th sample of a cell.
+  struct Drill {
+    std::uint64_t every = 1;
+    std::function<bool(const Copy&)> has;  ///< whose data it is
+  };
+  void set_drill(Drill drill) { drill_ = std::move(drill); }
   std::vector<Lost> take_lost() override { return lost_.take(); }
   Clocking clocking() const override { return clocking_; }
 
@@ -45,11 +55,15 @@ class CopySampler final : public Sampler {
   bool reuse_repeats(Group& group) const;
   void next_window(Group& group, const SampleRule& rule);
   std::vector<std::vector<std::size_t>> even_sets(const Group& group) const;
+  bool are_runs_compared(const std::vector<Copy>& copies) const;
+  void lay_patterns(Group& group, const SampleRule& rule);
+  void spoil_some(Group& group, const SampleRule& rule);
+  void compare_run(Group& group, const SampleRule& rule, const Timeline& timeline, double run_seconds);
   void verify(Group& group, const SampleRule& rule);
+  static void condemn(Sampled& answer, const PatternCheck& check);
   std::vector<bool> began_together(const Group& group, const Timeline& timeline) const;
   bool append(Group& group, const Timeline& timeline, bool whatever);
   void look_at_visibility(Group& group, const Timeline& timeline);
-  static std::vector<std::size_t> owners_of_measured(const Group& group);
   void blame(Group& group, const std::vector<std::size_t>& owners, const CopiesFailed& failure);
   const CopyCell& cell(const Place& place) const { return cells_.at(index_.at(place)); }
   std::string label(int endpoint) const;
@@ -66,6 +80,8 @@ class CopySampler final : public Sampler {
   std::map<std::size_t, Sampled>
       unseen_;  ///< cells whose flags or answers did not come, without their counts: not tried again
   LostEndpoints lost_;
+  Drill drill_;
+  std::map<std::size_t, std::uint64_t> drilled_;  ///< samples of cells so far
 };
 
 }  // namespace linkmatrix

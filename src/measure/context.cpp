@@ -66,6 +66,8 @@ std::vector<Sampled> Context::sample(const Round& round, const What& what) {
   for (std::size_t k = 0; k < round.size(); ++k)
     if (answers[k].visibility) count(round[k], *answers[k].visibility);
   for (std::size_t k = 0; k < round.size(); ++k)
+    if (answers[k].coverage.samples > 0) count(round[k], answers[k].coverage);
+  for (std::size_t k = 0; k < round.size(); ++k)
     if (answers[k].status == CellStatus::corrupt) condemn(round[k], answers[k]);
   if (deadline_.passed()) {  // values that are there stay: this may be a second look
     for (std::size_t k = 0; k < round.size() && what.counts; ++k)
@@ -85,6 +87,17 @@ void Context::count(const Place& place, const Visibility& seen) {
     add("rounds", "rounds checked", "rounds", seen.rounds);
     add("wrong_words", "wrong words behind a set flag", "words", seen.wrong_words);
     add("unseen", "flags and answers never seen", "flags", seen.unseen_flags + seen.unseen_answers);
+  });
+}
+
+void Context::count(const Place& place, const Coverage& coverage) {
+  store_.change([&](MatrixResult& result) {
+    result.coverage += coverage;
+    // of a large matrix only cells with a wrong sample, from that one on
+    const bool is_large = result.rows.size() > most_sampled;
+    if (is_large && coverage.wrong_samples == 0 && !compared_.contains(place)) return;
+    Coverage& cell = compared_[place] += coverage;
+    if (cell.wrong_samples > 0) result.corrupted[{place.row, place.column}] = cell;
   });
 }
 

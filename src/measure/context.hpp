@@ -59,6 +59,7 @@ class Context {
  private:
   void take_lost();
   void count(const Place& place, const Visibility& seen);
+  void count(const Place& place, const Coverage& coverage);
   void condemn(const Place& place, const Sampled& sampled);
   void look_for_oddities(const Place& place, const Sampled& sampled);
   void look_for_uneven_ways(const Place& place, const Sampled& sampled);
@@ -71,7 +72,8 @@ class Context {
   MatrixDescription shape_;
   StopRule stop_;
   Clock::time_point start_ = Clock::now();
-  std::set<Place> corrupt_;  ///< cells of which wrong data arrived, also where no value did
+  std::map<Place, Coverage> compared_;  ///< of each cell, in all its samplings
+  std::set<Place> corrupt_;             ///< cells of which wrong data arrived, also where no value did
   /// Cells whose copies did not start at once, whose load ended early, one way of which ended before the other.
   std::vector<std::string> apart_, early_, uneven_;
   std::map<std::string, std::vector<std::string>> partial_;  ///< cells without some of their copies, by who took part

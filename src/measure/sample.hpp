@@ -36,6 +36,7 @@ struct Sampled {
   bool is_unseen() const { return visibility && !visibility->is_seen(); }
   bool started_together = true;            ///< false: its copies could not be made to run at once
   bool verified = false;                   ///< the data that arrived was compared, whatever came of it
+  Coverage coverage{};                     ///< of its samples
   std::optional<Visibility> visibility{};  ///< of a visibility test: all its runs, the warm-up too
   std::size_t round = 0;                   ///< the engine's: in which round, …
   double began = 0, ended = 0;             ///< … and when, in seconds after the matrix began

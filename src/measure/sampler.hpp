@@ -17,7 +17,7 @@ namespace linkmatrix {
 struct SampleRule {
   StopRule stop{};
   std::uint64_t divide_bytes_by = 1;    ///< smaller transfers, for the fit of a cell's overhead
-  bool verify = true;                   ///< compare the data after the samples; never of smaller transfers
+  bool verify = true;                   ///< compare the data of each sample; never of smaller transfers
   Deadline enough = Deadline::never();  ///< from then on a cell that has a sample gets no other
   Deadline until = Deadline::never();   ///< a cell that is not done by then has timed out
   Deadline limit = Deadline::never();   ///< for cells that are sampled anew because others of their round failed
@@ -72,6 +72,9 @@ class Sampler {
 
   /// The endpoints that were lost since the last call.
   virtual std::vector<Lost> take_lost() { return {}; }
+
+  /// Whether the sampler itself makes data of the cell wrong, as a drill.
+  virtual bool makes_wrong(const Place&) const { return false; }
 
   virtual Sensitivity sensitivity() const { return {}; }
 

@@ -41,7 +41,10 @@ void set_terms(std::string_view text, SimulatedFault& fault) {
   fault.terms = text;
   const bool is_random = fault.kind == Kind::intermittent;
   if (!is_random && fault.kind != Kind::phases) {
-    if (!text.empty()) throw BadInput("--simulate-fault: only intermittent and phases have terms");
+    if (text.empty()) return;
+    if (fault.kind != Kind::corrupt)
+      throw BadInput("--simulate-fault: only corrupt, intermittent and phases have terms");
+    fault.every = static_cast<std::uint64_t>(parse_count("--simulate-fault", std::string(text.substr(1)), 1, 1 << 30));
     return;
   }
   fault.loss = flapping_loss;
@@ -189,12 +192,24 @@ std::vector<Sampled> FaultySampler::sample(const Round& round, const SampleRule&
           if (fault_.touches(paths[way])) slow_down(sample.ways[way]);
       }
     }
-    if (fault_.kind == Kind::corrupt && answer.verified && answer.status == CellStatus::ok && spoils(round[k])) {
-      answer.status = CellStatus::corrupt;
-      answer.why = "1 wrong bytes arrived (simulated fault)";
-    }
+    if (fault_.kind == Kind::corrupt && !sampler_.makes_wrong(round[k]) && spoils(round[k])) spoil(round[k], answer);
   }
   return answers;
+}
+
+/// Of what compares its data once for all samples, all of them are.
+void FaultySampler::spoil(const Place& place, Sampled& answer) {
+  if (!answer.verified || answer.status != CellStatus::ok) return;
+  const std::uint64_t samples = answer.samples.size();
+  std::uint64_t& before = seen_[place];
+  const std::uint64_t wrong = corrupt_samples(before, samples, fault_.every);
+  before += samples;
+  if (wrong == 0) return;
+  answer.status = CellStatus::corrupt;
+  answer.why = "1 wrong bytes arrived (simulated fault)";
+  if (answer.coverage.samples == 0) return;
+  answer.coverage.wrong_samples = std::min(wrong, answer.coverage.samples);
+  answer.why = wrong_samples_text(answer.coverage) + answer.why;
 }
 
 /// Whether data of the cell arrives where it is spoiled.
@@ -246,7 +261,8 @@ SimulatedFault parse_simulated_fault(std::string_view text) {
   }
   throw BadInput("--simulate-fault '" + std::string(text) +
                  "': use error, corrupt, hang or slow, ':' and an endpoint or "
-                 "the way between two, such as slow:gpu1 or 'slow:gpu1->gpu2'");
+                 "the way between two, such as slow:gpu1 or 'slow:gpu1->gpu2', "
+                 "and corrupt=7:gpu1 for every 7th sample");
 }
 
 }  // namespace linkmatrix

@@ -33,14 +33,15 @@ struct SimulatedFault {
   };
 
   Kind kind = Kind::error;
-  std::string endpoint;    ///< label; or "gpu1->gpu2": only what goes from the one to the other
-  std::string terms{};     ///< as given with the kind, "=50/10"; empty: the default
-  double loss = 0.2;       ///< of the rate while it is slow, as a fraction
-  double share = 1;        ///< intermittent: of samples that are slow
-  double phase = 1;        ///< phases: seconds that it is healthy, and then as many that it is slow
-  std::uint32_t seed = 1;  ///< intermittent: which samples are slow
+  std::string endpoint;     ///< label; or "gpu1->gpu2": only what goes from the one to the other
+  std::string terms{};      ///< as given with the kind, "=50/10"; empty: the default
+  double loss = 0.2;        ///< of the rate while it is slow, as a fraction
+  double share = 1;         ///< intermittent: of samples that are slow
+  double phase = 1;         ///< phases: seconds that it is healthy, and then as many that it is slow
+  std::uint32_t seed = 1;   ///< intermittent: which samples are slow
+  std::uint64_t every = 1;  ///< corrupt: only every so many-th sample of a cell
 
-  std::string text() const;  ///< "slow:gpu1"
+  std::string text() const;  ///< "slow:gpu1", "corrupt=7:gpu1"
   bool is_slowness() const;
   /// Of phases, whether it is slow so many seconds after some time.
   bool is_slow_at(double seconds) const;
@@ -58,8 +59,13 @@ struct SimulatedFault {
 /// "error, corrupt …" for --help; `of_all`: only those that all programs have.
 std::string simulated_fault_kinds(bool of_all = false);
 
+/// How many of `samples`, after so many others, are corrupt where every so many-th one is.
+constexpr std::uint64_t corrupt_samples(std::uint64_t before, std::uint64_t samples, std::uint64_t every) {
+  return (before + samples) / every - before / every;
+}
+
 /// Of "KIND:ENDPOINT", "intermittent=LOSS/SHARE:ENDPOINT" or "intermittent=LOSS/SHARE/SEED:ENDPOINT" in percent
-/// (50/10), or "phases=LOSS/SECONDS:ENDPOINT" (50/1); throws BadInput.
+/// (50/10), "phases=LOSS/SECONDS:ENDPOINT" (50/1), or "corrupt=N:ENDPOINT" for every Nth sample (1); throws BadInput.
 SimulatedFault parse_simulated_fault(std::string_view text);
 
 /// Throws BadInput where the machine has no endpoint of that label, or none that the fault could have.
@@ -92,11 +98,13 @@ class FaultySampler final : public Sampler {
   bool is_slow(std::size_t cells_at_once, bool in_phase);
   void slow_down(Span& span) const { span.end = span.start + span.seconds() / (1 - fault_.loss); }
   void break_down(const Place& place, Sampled& answer, Deadline until);
+  void spoil(const Place& place, Sampled& answer);
 
   Sampler& sampler_;
   SimulatedFault fault_;
   std::mt19937 random_;
   bool is_lost_ = false, is_told_ = false;
+  std::map<Place, std::uint64_t> seen_;  ///< samples of cells that are spoiled
 };
 
 /// A machine with the fault in what its devices say of themselves: counter, the endpoint counts errors during the run;

@@ -90,6 +90,8 @@ void measure_plan(Backend& backend, const Plan& plan, const MeasureOptions& aske
   if (how.warm_both_ways) warm_up(backend, both_ways(backend, plan), how, deadline);
   CopySampler copies(backend, with_write_faults(backend, plan.cells, fault), plan.result.metric, how.warmup, stress,
                      deadline);
+  if (fault && fault->kind == SimulatedFault::Kind::corrupt)
+    copies.set_drill({fault->every, [&](const Copy& copy) { return fault->has(path_of(backend, copy)); }});
   std::optional<FaultySampler> faulty;
   if (fault) faulty.emplace(copies, *fault);
   Sampler& sampler = faulty ? static_cast<Sampler&>(*faulty) : copies;

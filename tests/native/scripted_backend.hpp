@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/backend.hpp"
@@ -69,6 +70,19 @@ class ScriptedBackend final : public Backend {
     return checks;
   }
 
+  bool compares_runs() const override { return wrong_after != nullptr; }
+  void lay_patterns(std::span<const Copy> copies, Deadline) override {
+    laid_before_run.emplace_back(runs, copies.size());
+  }
+  std::vector<PatternCheck> compare(std::span<const Copy> copies, const Portion& portion, Deadline) override {
+    ++compared;
+    portions.push_back(portion);
+    if (before_verify) before_verify(copies);
+    std::vector<PatternCheck> checks;
+    for (const Copy& copy : copies) checks.push_back({wrong_after(copy, compared) ? wrong_bytes : 0u, 64});
+    return checks;
+  }
+
   LossKind lost_kind(int) const override { return loss; }
   std::optional<std::string> lost(int endpoint) const override {
     const auto found = gone.find(endpoint);
@@ -86,6 +100,12 @@ class ScriptedBackend final : public Backend {
   std::map<int, std::string> gone;                               ///< endpoints that are lost, and why
   std::function<bool(const Copy&)> corrupt;
   std::uint64_t wrong_bytes = 5;  ///< of a corrupt copy
+  /// Whether the last transfer of a run was wrong, by the number of the
+  /// comparison; then runs are compared.
+  std::function<bool(const Copy&, int comparison)> wrong_after;
+  std::vector<std::pair<int, std::size_t>> laid_before_run;  ///< after so many runs, of so many copies
+  std::vector<Portion> portions;
+  int compared = 0;
   int runs = 0;
   std::size_t widest = 0;
   Topology topology_;

@@ -241,6 +241,48 @@ TEST(HostBackend, VerifiesCopiesThatRunAtOnceEachWithItsOwnPattern) {
   EXPECT_THROW(backend->verify(copies, 9, Deadline::in(0.001)), CopiesFailed);
 }
 
+/// What a run brings, and what a run that brings nothing leaves.
+TEST(HostBackend, ComparesWhatTheLastRunHasBroughtAndNotWhatWasThereBefore) {
+  const auto backend = make_host_backend({});
+  for (const std::uint64_t offset : {0u, 3u}) {
+    std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 2 * MiB + 5, .offset = offset, .repeats = 2},
+                             {.source = 1, .destination = 0, .bytes = MiB, .offset = offset, .repeats = 2}};
+    backend->prepare(copies, Deadline::in(30));
+    backend->lay_patterns(copies, Deadline::in(30));
+    const auto wrong = [&](Portion portion = {}) {
+      return backend->compare(copies, portion, Deadline::in(30)).front().wrong_bytes;
+    };
+    EXPECT_GT(wrong(), 2 * MiB * 9 / 10) << "nothing was copied yet";
+    for (int sample = 0; sample < 4; ++sample) {
+      backend->run(copies, Deadline::in(30));
+      EXPECT_EQ(wrong(), 0u) << sample;
+      for (std::uint64_t first = 0; first < 5; ++first) EXPECT_EQ(wrong({5, first}), 0u);
+      for (Copy& copy : copies) copy.shift = source_windows - copy.shift;
+      EXPECT_GT(wrong(), 2 * MiB * 9 / 10) << "a next sample that brings nothing";
+      EXPECT_GT(wrong({5, 3}), 2 * MiB / 5 * 9 / 10) << "and in whichever blocks";
+    }
+    copies[0].bytes = MiB;  // a transfer that ends too early
+    backend->run(copies, Deadline::in(30));
+    copies[0].bytes = 2 * MiB + 5;
+    EXPECT_GT(wrong(), MiB * 9 / 10);
+  }
+}
+
+TEST(HostBackend, LaysAPatternAgainThatAChainHasWrittenOver) {
+  const auto backend = make_host_backend({});
+  std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = MiB}};
+  const std::vector<Copy> chains{
+      {.source = 0, .destination = 1, .bytes = 8, .operation = Operation::flag, .engine = Engine::sm}};
+  backend->prepare(copies, Deadline::in(30));
+  for (int i = 0; i < 2; ++i) {
+    backend->lay_patterns(copies, Deadline::in(30));
+    backend->run(copies, Deadline::in(30));
+    EXPECT_EQ(backend->compare(copies, {}, Deadline::in(30)).front().wrong_bytes, 0u);
+    backend->run(chains, Deadline::in(30));
+    backend->verify(copies, 5, Deadline::in(30));
+  }
+}
+
 TEST(Worker, RefusesAJobWhileItStillWorksOnOneThatWasGivenUp) {
   std::atomic<bool> end = false;
   Worker worker({});

@@ -68,5 +68,26 @@ TEST(Pattern, RepeatsNoWordInAMillion) {
   EXPECT_EQ(words.size(), 1000000u);
 }
 
+TEST(Pattern, IsComparedFurtherOnAndInBlocks) {
+  constexpr std::uint64_t bytes = 10 * Portion::block_bytes + 5, ahead = 40;
+  std::vector<std::byte> memory(bytes);
+  std::vector<std::byte> whole(bytes + ahead);
+  fill_pattern(whole.data(), 0, whole.size(), 5);
+  std::copy(whole.begin() + ahead, whole.end(), memory.begin());
+  EXPECT_EQ(check_pattern(memory.data(), 0, bytes, 5, ahead).wrong_bytes, 0u);
+  EXPECT_GT(check_pattern(memory.data(), 0, bytes, 5).wrong_bytes, bytes * 9 / 10);
+  memory[4 * Portion::block_bytes + 17] ^= std::byte{1};
+  std::uint64_t found = 0;
+  for (std::uint64_t first = 0; first < 3; ++first) {
+    const PatternCheck check = check_portion(memory.data(), 0, bytes, 5, ahead, {3, first});
+    found += check.wrong_bytes;
+    if (check.wrong_bytes > 0) {
+      EXPECT_EQ(first, 1u);
+      EXPECT_EQ(check.first_wrong, 4 * Portion::block_bytes + 17);
+    }
+  }
+  EXPECT_EQ(found, 1u) << "of all portions together";
+}
+
 }  // namespace
 }  // namespace linkmatrix

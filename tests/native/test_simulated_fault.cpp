@@ -112,6 +112,15 @@ TEST(SimulatedFault, CorruptsWhatArrivesAtItsEndpointOnly) {
   EXPECT_EQ(faulty.sample({back}).front().status, CellStatus::ok);
 }
 
+TEST(SimulatedFault, CorruptsEverySoManyThSample) {
+  EXPECT_EQ(parse_simulated_fault("corrupt=7:cpu1").text(), "corrupt=7:cpu1");
+  for (const char* bad : {"corrupt=:cpu1", "corrupt=0:cpu1", "corrupt=x:cpu1", "corrupt=7x:cpu1", "slow=7:cpu1"})
+    EXPECT_THROW(parse_simulated_fault(bad), BadInput) << bad;
+  Faulty faulty("corrupt=7:dev1");
+  for (int sample = 1; sample <= 14; ++sample)
+    EXPECT_EQ(faulty.sample({there}).front().status, sample % 7 == 0 ? CellStatus::corrupt : CellStatus::ok) << sample;
+}
+
 TEST(SimulatedFault, FailsWhereItIsMetAndTheEndpointIsLost) {
   Faulty faulty("error:dev1");
   EXPECT_EQ(faulty.sample({elsewhere}).front().status, CellStatus::ok);

@@ -18,6 +18,7 @@ from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import apart, counters, reading
 from linkmatrix.references.tables import References
+from linkmatrix.show import words
 
 DATA = Path(__file__).parents[1] / "data"
 FIRST_SCHEMA = "51170ad5ea3578d2bbb6a6e2d9ac07744c9089f797a0a5f1994b36f80a925f5a"  # sha256
@@ -40,6 +41,32 @@ def refusal(tmp_path, content):
 )
 def test_records_of_real_runs_are_read(name):
     assert reading.load(DATA / f"{name}.record.json")["backend"] == "cuda"
+
+
+def with_coverage(wrong):
+    """A record of which one cell had wrong data after so many of 66 samples."""
+    content = json.loads(json.dumps(reading.load(DATA / "h200x4_write_ce.record.json")))
+    content["result"] = "FAIL"
+    result = content["results"][0]
+    row, column = result["rows"][0], result["columns"][1]
+    result["status"][0][1], result["verified"], result["complete"] = "corrupt", False, False
+    result["coverage"] = {
+        **{"samples": 792, "wrong_samples": wrong, "transfers": 1584, "compared_transfers": 792},
+        **{"compared_share": 0.8, "wrong": [{"row": row, "column": column, "samples": 66, "wrong_samples": wrong}]},
+    }
+    return content
+
+
+def test_how_many_samples_were_wrong_is_read_and_shown(tmp_path):
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(with_coverage(3)))
+    result = reading.load(path)["results"][0]
+    assert result["coverage"]["compared_transfers"] / result["coverage"]["transfers"] == 0.5
+    assert "3 of 66 samples" in words.verification(result)
+
+
+def test_a_cell_without_a_wrong_sample_is_none_of_the_wrong_ones(tmp_path):
+    assert "wrong_samples" in refusal(tmp_path, with_coverage(0))
 
 
 def test_a_run_that_failed_in_the_middle_keeps_what_it_measured():

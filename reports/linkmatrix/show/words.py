@@ -123,7 +123,9 @@ def sampled(*results: Result) -> str:
 def verification(result: Result) -> str:
     """Whether the data that arrived was compared, and right."""
     if has_status(result, "corrupt"):
-        return "WRONG DATA ARRIVED"
+        cells = result.get("coverage", {}).get("wrong", [])
+        wrong, compared = (sum(cell[key] for cell in cells) for key in ("wrong_samples", "samples"))
+        return "WRONG DATA ARRIVED" + (f" in {wrong} of {compared} samples" if cells else "")
     if result["size_bytes"] == 0:
         return "no data to verify"
     if result["verified"] is not None and not has_values(result):

@@ -4,6 +4,7 @@
 
 #include <climits>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <vector>
 
@@ -79,40 +80,60 @@ class MpiWorker final : public CollectiveWorker {
     count_ = members(wanted, mpi_.size());
     layout_ = layout_of(wanted, mpi_.size());
     choose_communicator();
-    const std::uint64_t bytes = layout_.elements() * bytes_of(wanted.type);
-    reserve_here(receive_, bytes, huge_);
-    if (!wanted.in_place) reserve_here(send_, bytes, huge_);
-    fill();
+    reserve_here(receive_, window_bytes() * static_cast<std::uint64_t>(1 + wanted.windows), huge_);
+    if (!wanted.in_place) reserve_here(send_, window_bytes(), huge_);
+    fill(0, {});
+    if (wanted.windows > 0) expect();
   }
 
   RankTimes run(const Burst& burst, Deadline deadline) override {
+    RankTimes times;
+    times.comparing = lay(burst);
     meet(deadline);
     const auto began = Clock::now();
-    RankTimes times;
     if (!takes_part(wanted_, rank())) return times;
     std::vector<double> moments{0};
     for (int sample = 0; sample < burst.samples; ++sample) {
-      for (int i = 0; i < burst.repeats; ++i) once();
+      for (int i = 0; i < burst.repeats; ++i) once(burst.window(sample, i));
       moments.push_back(seconds_since(began));
     }
     times.add(moments);
+    times.comparing += compare(burst, times);
     return times;
   }
 
-  std::uint64_t verify(Deadline deadline) override {
-    spoil();
-    fill();
-    meet(deadline);
-    if (takes_part(wanted_, rank())) once();
-    return with_type(wanted_.type, [this](auto zero) { return wrong_elements<decltype(zero)>(); });
+ private:
+  /// Before a burst: what the windows hold is wrong, and in place, what is sent. Returns the seconds.
+  double lay(const Burst& burst) {
+    const auto began = Clock::now();
+    for (int sample = 0; burst.compares && sample < burst.samples; ++sample) {
+      spoil(sample + 1, burst.blocks);
+      if (wanted_.in_place) fill(sample + 1, burst.blocks);
+    }
+    return seconds_since(began);
   }
 
- private:
+  /// After it. Returns the seconds.
+  double compare(const Burst& burst, RankTimes& times) {
+    const auto began = Clock::now();
+    for (int sample = 0; burst.compares && sample < burst.samples; ++sample) {
+      if (burst.is_wrong(sample, rank())) spoil(sample + 1, {});
+      times.wrong.at(static_cast<std::size_t>(sample)) =
+          with_type(wanted_.type, [&](auto zero) { return wrong_elements<decltype(zero)>(sample + 1, burst.blocks); });
+    }
+    return seconds_since(began);
+  }
+
   int rank() const { return mpi_.rank(); }
   /// Among those that take part.
-  int number() const { return member_number(wanted_, rank()); }
+  int member() const { return member_number(wanted_, rank()); }
   bool is_root() const { return rank() == wanted_.root; }
   std::size_t bytes() const { return bytes_of(wanted_.type); }
+  /// Of one receive buffer; the next one is aligned alike.
+  std::uint64_t window_bytes() const {
+    return (layout_.elements() * bytes() + window_alignment - 1) / window_alignment * window_alignment;
+  }
+  std::byte* window(int number) const { return receive_.data() + static_cast<std::uint64_t>(number) * window_bytes(); }
 
   /// All ranks, or those without some, which all make together when it is first wanted. They are left to the end of the
   /// process.
@@ -134,26 +155,26 @@ class MpiWorker final : public CollectiveWorker {
   }
 
   /// The buffer that is sent from, at the rank's own part where that lies in the larger one.
-  std::byte* sending() const {
+  std::byte* sending(int number) const {
     if (!wanted_.in_place) return send_.data();
     const bool part_of_received = layout_.received > layout_.sent;
-    return receive_.data() + (part_of_received ? place_of_part(layout_, rank()) * bytes() : 0);
+    return window(number) + (part_of_received ? place_of_part(layout_, rank()) * bytes() : 0);
   }
 
   /// Where what was received lies: MPI leaves a root that scatters in place its part where it was.
-  std::byte* received() const {
+  std::byte* received(int number) const {
     const bool stays = wanted_.in_place && wanted_.what == Collective::scatter && is_root();
-    return receive_.data() + (stays ? place_of_part(layout_, rank()) * bytes() : 0);
+    return window(number) + (stays ? place_of_part(layout_, rank()) * bytes() : 0);
   }
 
-  void once() {
+  void once(int number) {
     const MPI_Datatype type = mpi_type(wanted_.type);
     const MPI_Op op = mpi_operation(wanted_.reduction);
     const MPI_Comm all = communicator_;
     const int count = static_cast<int>(layout_.sent), part = static_cast<int>(layout_.part), root = wanted_.root;
-    void* const to = receive_.data();
+    void* const to = window(number);
     const void* const from = wanted_.in_place ? MPI_IN_PLACE : send_.data();
-    const void* const from_root = wanted_.in_place && is_root() ? MPI_IN_PLACE : sending();
+    const void* const from_root = wanted_.in_place && is_root() ? MPI_IN_PLACE : sending(number);
     const auto check = [this](int status, const char* call) { ranks::check_mpi(status, rank(), call); };
     switch (wanted_.what) {
       case Collective::all_reduce:
@@ -171,7 +192,7 @@ class MpiWorker final : public CollectiveWorker {
       case Collective::gather:
         return check(MPI_Gather(from_root, part, type, to, part, type, root, all), "MPI_Gather");
       case Collective::scatter:
-        return scatter(type);
+        return scatter(type, number);
       case Collective::sendrecv: {
         const int next = (rank() + 1) % count_, before = (rank() + count_ - 1) % count_;
         return check(MPI_Sendrecv(from, count, type, next, 0, to, count, type, before, 0, all, MPI_STATUS_IGNORE),
@@ -182,37 +203,60 @@ class MpiWorker final : public CollectiveWorker {
     }
   }
 
-  void scatter(MPI_Datatype type) {
+  void scatter(MPI_Datatype type, int number) {
     const int part = static_cast<int>(layout_.part);
-    void* const to = wanted_.in_place && is_root() ? MPI_IN_PLACE : receive_.data();
-    const void* const from = wanted_.in_place ? receive_.data() : send_.data();
+    void* const to = wanted_.in_place && is_root() ? MPI_IN_PLACE : window(number);
+    const void* const from = wanted_.in_place ? window(number) : send_.data();
     ranks::check_mpi(MPI_Scatter(from, part, type, to, part, type, wanted_.root, MPI_COMM_WORLD), rank(),
                      "MPI_Scatter");
   }
 
-  void spoil() { std::fill_n(receive_.data(), layout_.elements() * bytes(), static_cast<std::byte>(spoiled_byte)); }
+  void spoil(int number, const ElementBlocks& blocks) {
+    blocks.for_each(layout_.elements(), layout_.part, [&](std::uint64_t begin, std::uint64_t end) {
+      std::fill_n(window(number) + begin * bytes(), (end - begin) * bytes(), static_cast<std::byte>(spoiled_byte));
+    });
+  }
 
-  void fill() {
+  void fill(int number, const ElementBlocks& blocks) {
     const Expectation expected = expectation_of(wanted_, layout_, count_);
     with_type(wanted_.type, [&](auto zero) {
       using T = decltype(zero);
-      T* const to = reinterpret_cast<T*>(sending());
+      T* const to = reinterpret_cast<T*>(sending(number));
       const std::uint64_t count = sent_elements(wanted_, layout_, rank());
-      for (std::uint64_t i = 0; i < count; ++i) to[i] = static_cast<T>(sent_element(expected, number(), i));
+      blocks.for_each(count, layout_.part, [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t i = begin; i < end; ++i) to[i] = static_cast<T>(sent_element(expected, member(), i));
+      });
+      return 0;
+    });
+  }
+
+  /// What must arrive here, kept to be compared with: calculated once, not after each sample.
+  void expect() {
+    const Expectation expected = expectation_of(wanted_, layout_, count_);
+    const std::uint64_t count = received_elements(wanted_, layout_, rank());
+    reserve_here(expected_, std::max<std::uint64_t>(count * bytes(), 1), huge_);
+    with_type(wanted_.type, [&](auto zero) {
+      using T = decltype(zero);
+      T* const to = reinterpret_cast<T*>(expected_.data());
+      for (std::uint64_t i = 0; i < count; ++i) to[i] = static_cast<T>(expected_element(expected, member(), i));
       return 0;
     });
   }
 
   template <class T>
-  std::uint64_t wrong_elements() const {
-    const Expectation expected = expectation_of(wanted_, layout_, count_);
-    const T* const from = reinterpret_cast<const T*>(received());
+  std::uint64_t wrong_elements(int number, const ElementBlocks& blocks) const {
+    const T* const from = reinterpret_cast<const T*>(received(number));
+    const T* const expected = reinterpret_cast<const T*>(expected_.data());
     const std::uint64_t count = received_elements(wanted_, layout_, rank());
     std::uint64_t wrong = 0;
-    for (std::uint64_t i = 0; i < count; ++i)
-      if (is_wrong(from[i], expected_element(expected, number(), i), 0)) ++wrong;
+    blocks.for_each(count, layout_.part, [&](std::uint64_t begin, std::uint64_t end) {
+      if (std::memcmp(from + begin, expected + begin, (end - begin) * sizeof(T)) == 0) return;
+      for (std::uint64_t i = begin; i < end; ++i) wrong += from[i] == expected[i] ? 0 : 1;
+    });
     return wrong;
   }
+
+  static constexpr std::uint64_t window_alignment = 4096;
 
   ranks::Communicator& mpi_;
   bool huge_;
@@ -221,7 +265,8 @@ class MpiWorker final : public CollectiveWorker {
   int count_ = 0;  ///< ranks that take part
   MPI_Comm communicator_ = MPI_COMM_WORLD;
   std::map<RankSet, MPI_Comm> without_;  ///< by the ranks that are left out
-  HostMemory send_, receive_;
+  HostMemory send_, receive_;            ///< all windows
+  HostMemory expected_;
 };
 
 }  // namespace

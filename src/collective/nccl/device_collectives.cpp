@@ -46,12 +46,9 @@ class DeviceCollectives final : public Collectives {
   }
   CollectiveAnswer run(const Burst& burst, double seconds) override {
     return guarded([&](CollectiveAnswer& answer) {
-      answer.seconds = mean_of(worker_->run(burst, Deadline::in(seconds)), burst);
+      answer = answer_of(worker_->run(burst, Deadline::in(seconds)), burst);
       answer.choice = worker_->choice();
     });
-  }
-  CollectiveAnswer verify(double seconds) override {
-    return guarded([&](CollectiveAnswer& answer) { answer.wrong = worker_->verify(Deadline::in(seconds)); });
   }
 
   std::optional<CellStatus> lost_as() const override { return lost_as_; }

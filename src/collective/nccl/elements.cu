@@ -3,6 +3,8 @@
 #include <cuda_fp8.h>
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 #include "collective/nccl/elements.hpp"
 #include "device/cuda/handles.hpp"
@@ -11,29 +13,59 @@ namespace linkmatrix::cuda {
 namespace {
 
 constexpr int threads = 512;
-constexpr std::uint64_t most_blocks = 2048;  // enough to fill any device; each thread takes several elements
+constexpr std::uint64_t most_blocks = 2048;  // enough to fill any device; each takes several blocks of elements
 
 int blocks_for(std::uint64_t count) {
-  return static_cast<int>(std::clamp<std::uint64_t>((count + threads - 1) / threads, 1, most_blocks));
+  const std::uint64_t blocks = (count + ElementBlocks::elements - 1) / ElementBlocks::elements;
+  return static_cast<int>(std::clamp<std::uint64_t>(blocks, 1, most_blocks));
+}
+
+/// Calls work(i) for each element of the blocks, as ElementBlocks::for_each does: a block of threads takes one of them
+/// after the other.
+template <class Work>
+__device__ void for_each_element(const ElementBlocks& blocks, std::uint64_t count, std::uint64_t part,
+                                 const Work& work) {
+  const std::uint64_t each = part == 0 ? count : part, parts = count / each;
+  const std::uint64_t all = (each + ElementBlocks::elements - 1) / ElementBlocks::elements;
+  const std::uint64_t chosen = all > blocks.first ? (all - blocks.first + blocks.every - 1) / blocks.every : 0;
+  for (std::uint64_t unit = blockIdx.x; unit < parts * chosen; unit += gridDim.x) {
+    const std::uint64_t begin = (unit % chosen * blocks.every + blocks.first) * ElementBlocks::elements;
+    const std::uint64_t offset = unit / chosen * each, end = min(begin + ElementBlocks::elements, each);
+    for (std::uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x) work(offset + i);
+  }
 }
 
 template <class T>
-__global__ void fill_kernel(T* to, std::uint64_t count, Expectation expected, int rank) {
-  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step)
-    to[i] = T(static_cast<float>(sent_element(expected, rank, i)));
+__global__ void fill_kernel(T* to, std::uint64_t count, Expectation expected, int rank, ElementBlocks blocks) {
+  for_each_element(blocks, count, expected.part,
+                   [&](std::uint64_t i) { to[i] = T(static_cast<float>(sent_element(expected, rank, i))); });
 }
 
 template <class T>
-__global__ void check_kernel(const T* from, std::uint64_t count, Expectation expected, int rank, bool whole,
-                             double tolerance, unsigned long long* wrong) {
+__global__ void expected_kernel(T* to, std::uint64_t count, Expectation expected, int rank, bool whole) {
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  unsigned long long found = 0;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
     double value = expected_element(expected, rank, i);
     if (whole) value = floor(value);  // an average of whole numbers is one
-    if (is_wrong(from[i], value, tolerance)) ++found;
+    if constexpr (std::is_same_v<T, double>)
+      to[i] = value;
+    else
+      to[i] = T(static_cast<float>(value));
   }
+}
+
+template <class T>
+__global__ void spoil_kernel(T* to, std::uint64_t count, std::uint64_t part, T spoiled, ElementBlocks blocks) {
+  for_each_element(blocks, count, part, [&](std::uint64_t i) { to[i] = spoiled; });
+}
+
+template <class T>
+__global__ void check_kernel(const T* from, const T* expected, std::uint64_t count, std::uint64_t part,
+                             ElementBlocks blocks, double tolerance, unsigned long long* wrong) {
+  unsigned long long found = 0;
+  for_each_element(blocks, count, part, [&](std::uint64_t i) {
+    if (is_wrong(from[i], number_of(expected[i]), tolerance)) ++found;
+  });
   if (found > 0) atomicAdd(wrong, found);
 }
 
@@ -71,23 +103,47 @@ void with_type(ElementType type, const Work& work) {
 }  // namespace
 
 void launch_fill(void* memory, std::uint64_t count, const CollectiveCase& wanted, const Expectation& expected, int rank,
-                 cudaStream_t stream) {
+                 const ElementBlocks& blocks, cudaStream_t stream) {
   if (count == 0) return;
   with_type(wanted.type, [&](auto* type) {
-    fill_kernel<<<blocks_for(count), threads, 0, stream>>>(static_cast<decltype(type)>(memory), count, expected, rank);
+    fill_kernel<<<blocks_for(count), threads, 0, stream>>>(static_cast<decltype(type)>(memory), count, expected, rank,
+                                                           blocks);
   });
   check(cudaGetLastError(), "rank " + std::to_string(rank), "fill");
 }
 
-void launch_check(const void* memory, std::uint64_t count, const CollectiveCase& wanted, const Expectation& expected,
-                  int rank, double tolerance, unsigned long long* wrong, cudaStream_t stream) {
+void launch_expected(void* memory, std::uint64_t count, const CollectiveCase& wanted, const Expectation& expected,
+                     int rank, cudaStream_t stream) {
+  if (count == 0) return;
+  with_type(wanted.type, [&](auto* type) {
+    expected_kernel<<<blocks_for(count), threads, 0, stream>>>(static_cast<decltype(type)>(memory), count, expected,
+                                                               rank, is_whole(wanted.type));
+  });
+  check(cudaGetLastError(), "rank " + std::to_string(rank), "what must arrive");
+}
+
+void launch_spoil(void* memory, std::uint64_t count, const CollectiveCase& wanted, std::uint64_t part,
+                  const ElementBlocks& blocks, cudaStream_t stream) {
+  if (count == 0) return;
+  with_type(wanted.type, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    T spoiled;
+    std::memset(static_cast<void*>(&spoiled), spoiled_byte, sizeof spoiled);
+    spoil_kernel<<<blocks_for(count), threads, 0, stream>>>(static_cast<T*>(memory), count, part, spoiled, blocks);
+  });
+  check(cudaGetLastError(), "spoil kernel", "launch");
+}
+
+void launch_check(const void* memory, const void* expected, std::uint64_t count, const CollectiveCase& wanted,
+                  std::uint64_t part, const ElementBlocks& blocks, double tolerance, unsigned long long* wrong,
+                  cudaStream_t stream) {
   if (count == 0) return;
   with_type(wanted.type, [&](auto* type) {
     using Pointer = const std::remove_pointer_t<decltype(type)>*;
-    check_kernel<<<blocks_for(count), threads, 0, stream>>>(static_cast<Pointer>(memory), count, expected, rank,
-                                                            is_whole(wanted.type), tolerance, wrong);
+    check_kernel<<<blocks_for(count), threads, 0, stream>>>(
+        static_cast<Pointer>(memory), static_cast<Pointer>(expected), count, part, blocks, tolerance, wrong);
   });
-  check(cudaGetLastError(), "rank " + std::to_string(rank), "compare");
+  check(cudaGetLastError(), "check kernel", "launch");
 }
 
 }  // namespace linkmatrix::cuda

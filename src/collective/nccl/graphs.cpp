@@ -41,16 +41,16 @@ void record_graphs(std::span<LocalRank> ranks, const std::function<void()>& work
     ranks[i].use();
     cudaGraphExec_t made = nullptr;
     check(cudaGraphInstantiate(&made, recorded[i], 0), ranks[i].label, "cudaGraphInstantiate");
-    ranks[i].graph = Graph(made);
+    ranks[i].graphs.emplace_back(made);
     cudaGraphDestroy(recorded[i]);
     check(cudaGraphUpload(made, ranks[i].stream.get()), ranks[i].label, "cudaGraphUpload");
   }
 }
 
-void launch_graphs(std::span<const LocalRank> ranks) {
+void launch_graphs(std::span<const LocalRank> ranks, std::size_t number) {
   for (const LocalRank& rank : ranks) {
     rank.use();
-    check(cudaGraphLaunch(rank.graph.get(), rank.stream.get()), rank.label, "cudaGraphLaunch");
+    check(cudaGraphLaunch(rank.graphs.at(number).get(), rank.stream.get()), rank.label, "cudaGraphLaunch");
   }
 }
 

@@ -20,9 +20,9 @@ struct LocalRank {
   std::string label;
   cuda::Stream stream{};
   std::vector<cuda::Event> moments{};  ///< when a burst begins, and when each of its samples ends
-  cuda::DeviceMemory send{}, receive{}, wrong{};
-  std::uint64_t send_bytes = 0, receive_bytes = 0;
-  Graph graph{};
+  cuda::DeviceMemory send{}, receive{}, expected{}, wrong{};  ///< receive: all windows
+  std::uint64_t send_bytes = 0, receive_bytes = 0, expected_bytes = 0;
+  std::vector<Graph> graphs{};  ///< of a burst's samples, or one for all
 
   void use() const { cuda::use(ordinal, label); }
 };

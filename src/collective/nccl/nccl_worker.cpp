@@ -3,6 +3,7 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "collective/expected.hpp"
@@ -22,6 +23,7 @@ namespace {
 
 using cuda::check;
 using nccl::LocalRank;
+using WrongCounts = std::array<unsigned long long, Burst::most_samples>;  ///< of a burst's samples
 
 /// Of what is prepared. What CUDA and NCCL do when something runs for the first time waits for the device, behind a
 /// closed gate for ever; and so does NCCL where it has no room to queue more (its work FIFO, of 1 MiB).
@@ -40,7 +42,7 @@ class NcclWorker final : public CollectiveWorker {
       rank.stream = cuda::make_stream(rank.label);
       for (int moment = 0; moment <= Burst::most_samples; ++moment)
         rank.moments.push_back(cuda::make_event(rank.label));
-      rank.wrong = cuda::make_device_memory(sizeof(unsigned long long), rank.label);
+      rank.wrong = cuda::make_device_memory(sizeof(WrongCounts), rank.label);
     }
   }
 
@@ -48,37 +50,27 @@ class NcclWorker final : public CollectiveWorker {
     const LimitedCall limited = limit(deadline);
     wanted_ = wanted;
     layout_ = layout_of(wanted, all_);
-    const std::uint64_t bytes = layout_.elements() * bytes_of(wanted.type);
     for (LocalRank& rank : ranks_) {
-      rank.graph = {};
-      reserve(rank, rank.receive, rank.receive_bytes, bytes);
-      if (!wanted.in_place) reserve(rank, rank.send, rank.send_bytes, bytes);
+      rank.graphs.clear();
+      reserve(rank, rank.receive, rank.receive_bytes, window_bytes() * static_cast<std::uint64_t>(1 + wanted.windows));
+      if (!wanted.in_place) reserve(rank, rank.send, rank.send_bytes, window_bytes());
+      if (wanted.windows > 0) reserve(rank, rank.expected, rank.expected_bytes, window_bytes());
     }
     now_ = &communicators_.of(wanted);
     gate_use_ = GateUse::not_yet;
-    fill();
+    for (const LocalRank& rank : ranks_) {
+      fill(rank, 0, {});
+      if (wanted.windows > 0) expect(rank);
+    }
     wait(deadline);
   }
 
   RankTimes run(const Burst& burst, Deadline deadline) override {
     const LimitedCall limited = limit(deadline);
-    return wanted_.launch == Launch::blocking ? run_blocking(burst, deadline) : run_queued(burst, deadline);
-  }
-
-  std::uint64_t verify(Deadline deadline) override {
-    const LimitedCall limited = limit(deadline);
-    spoil();
-    fill();
-    once();
-    compare();
-    wait(deadline);
-    std::uint64_t wrong = 0;
-    for (const LocalRank& rank : ranks_) {
-      unsigned long long found = 0;
-      check(cudaMemcpy(&found, rank.wrong.get(), sizeof(found), cudaMemcpyDeviceToHost), rank.label, "cudaMemcpy");
-      wrong += found;
-    }
-    return wrong;
+    const double laying = lay(burst, deadline);
+    RankTimes times = wanted_.launch == Launch::blocking ? run_blocking(burst, deadline) : run_queued(burst, deadline);
+    times.comparing = laying + compare(burst, times, deadline);
+    return times;
   }
 
   std::string choice() const override {
@@ -100,16 +92,17 @@ class NcclWorker final : public CollectiveWorker {
   /// ranks begin together and awake.
   RankTimes run_queued(const Burst& burst, Deadline deadline) {
     const bool as_graph = wanted_.launch == Launch::graph;
-    if (as_graph) record(burst.repeats);
+    if (as_graph) record(burst);
     {
       gate_.close();
       const cuda::Gate::Opener opener(gate_);
       if (gate_use_ == GateUse::always) hold();
-      once();
+      once(0);
       mark(0);
-      for (int sample = 1; sample <= burst.samples; ++sample) {
-        as_graph ? nccl::launch_graphs(ranks_) : repeat(burst.repeats);
-        mark(sample);
+      for (int sample = 0; sample < burst.samples; ++sample) {
+        as_graph ? nccl::launch_graphs(ranks_, burst.compares ? static_cast<std::size_t>(sample) : 0)
+                 : repeat(burst, sample);
+        mark(sample + 1);
       }
     }
     wait(deadline);
@@ -135,13 +128,13 @@ class NcclWorker final : public CollectiveWorker {
 
   /// By the host's clock, as nccl-tests' -z 2. One collective before it has all ranks begin together and awake.
   RankTimes run_blocking(const Burst& burst, Deadline deadline) {
-    once();
+    once(0);
     wait(deadline);
     const auto began = Clock::now();
     std::vector<double> moments{0};
     for (int sample = 0; sample < burst.samples; ++sample) {
       for (int i = 0; i < burst.repeats; ++i) {
-        once();
+        once(burst.window(sample, i));
         wait(deadline);
       }
       moments.push_back(seconds_since(began));
@@ -168,36 +161,47 @@ class NcclWorker final : public CollectiveWorker {
     has = bytes;
   }
 
-  std::byte* sending(const LocalRank& rank) const {
-    if (!wanted_.in_place) return rank.send.get();
-    return rank.receive.get() + (layout_.received > layout_.sent ? part_offset(rank) : 0);
+  /// Of one receive buffer; the next one is aligned alike.
+  std::uint64_t window_bytes() const {
+    return (layout_.elements() * bytes_of(wanted_.type) + window_alignment - 1) / window_alignment * window_alignment;
   }
-  std::byte* receiving(const LocalRank& rank) const {
+  std::byte* window(const LocalRank& rank, int number) const {
+    return rank.receive.get() + static_cast<std::uint64_t>(number) * window_bytes();
+  }
+  std::byte* sending(const LocalRank& rank, int number) const {
+    if (!wanted_.in_place) return rank.send.get();
+    return window(rank, number) + (layout_.received > layout_.sent ? part_offset(rank) : 0);
+  }
+  std::byte* receiving(const LocalRank& rank, int number) const {
     const bool into_part = wanted_.in_place && layout_.sent > layout_.received;
-    return rank.receive.get() + (into_part ? part_offset(rank) : 0);
+    return window(rank, number) + (into_part ? part_offset(rank) : 0);
   }
   std::uint64_t part_offset(const LocalRank& rank) const {
     return place_of_part(layout_, rank.number) * bytes_of(wanted_.type);
   }
 
-  /// Of all ranks of this process, one collective.
-  void once() {
+  /// Of all ranks of this process, one collective, into a window.
+  void once(int number) {
     nccl::check(ncclGroupStart(), "ncclGroupStart");
     for (std::size_t i = 0; i < ranks_.size(); ++i)
       if ((*now_)[i] != nullptr)
-        nccl::begin(wanted_, layout_, {ranks_[i].number, all_, sending(ranks_[i]), receiving(ranks_[i])}, (*now_)[i],
+        nccl::begin(wanted_, layout_,
+                    {ranks_[i].number, all_, sending(ranks_[i], number), receiving(ranks_[i], number)}, (*now_)[i],
                     ranks_[i].stream.get());
     nccl::check(ncclGroupEnd(), word(wanted_.what).data());
   }
 
-  void repeat(int repeats) {
-    for (int i = 0; i < repeats; ++i) once();
+  void repeat(const Burst& burst, int sample) {
+    for (int i = 0; i < burst.repeats; ++i) once(burst.window(sample, i));
   }
 
-  void record(int repeats) {
-    if (graph_repeats_ == repeats && ranks_.front().graph) return;
-    nccl::record_graphs(ranks_, [&] { repeat(repeats); });
-    graph_repeats_ = repeats;
+  /// A graph for each sample that has a window, else one for all.
+  void record(const Burst& burst) {
+    const int count = burst.compares ? burst.samples : 1;
+    if (recorded_ == std::pair{burst.repeats, count} && !ranks_.front().graphs.empty()) return;
+    for (LocalRank& rank : ranks_) rank.graphs.clear();
+    for (int sample = 0; sample < count; ++sample) nccl::record_graphs(ranks_, [&] { repeat(burst, sample); });
+    recorded_ = {burst.repeats, count};
   }
 
   void hold() {
@@ -215,35 +219,67 @@ class NcclWorker final : public CollectiveWorker {
     }
   }
 
-  void spoil() {
-    for (const LocalRank& rank : ranks_) {
-      rank.use();
-      check(cudaMemsetAsync(rank.receive.get(), spoiled_byte, layout_.elements() * bytes_of(wanted_.type),
-                            rank.stream.get()),
-            rank.label, "cudaMemsetAsync");
-    }
+  /// Before a burst: what the windows hold is wrong, and in place, what is sent. Returns the seconds.
+  double lay(const Burst& burst, Deadline deadline) {
+    if (!burst.compares) return 0;
+    const auto began = Clock::now();
+    for (const LocalRank& rank : ranks_)
+      for (int sample = 0; sample < burst.samples; ++sample) {
+        spoil(rank, sample + 1, burst.blocks);
+        if (wanted_.in_place) fill(rank, sample + 1, burst.blocks);
+      }
+    wait(deadline);
+    return seconds_since(began);
   }
 
-  void fill() {
-    const Expectation expected = expectation_of(wanted_, layout_, members(wanted_, all_));
+  /// After it: all devices at once. Returns the seconds.
+  double compare(const Burst& burst, RankTimes& times, Deadline deadline) {
+    if (!burst.compares) return 0;
+    const auto began = Clock::now();
     for (const LocalRank& rank : ranks_) {
       rank.use();
-      cuda::launch_fill(sending(rank), sent_elements(wanted_, layout_, rank.number), wanted_, expected,
-                        member_number(wanted_, rank.number), rank.stream.get());
+      check(cudaMemsetAsync(rank.wrong.get(), 0, sizeof(WrongCounts), rank.stream.get()), rank.label,
+            "cudaMemsetAsync");
+      for (int sample = 0; sample < burst.samples; ++sample) {
+        if (burst.is_wrong(sample, rank.number)) spoil(rank, sample + 1, {});
+        compare(rank, sample, burst.blocks);
+      }
     }
+    wait(deadline);
+    for (const LocalRank& rank : ranks_) {
+      WrongCounts found{};
+      check(cudaMemcpy(&found, rank.wrong.get(), sizeof(found), cudaMemcpyDeviceToHost), rank.label, "cudaMemcpy");
+      for (std::size_t sample = 0; sample < found.size(); ++sample) times.wrong.at(sample) += found.at(sample);
+    }
+    return seconds_since(began);
   }
 
-  void compare() {
-    const int count = members(wanted_, all_);
-    const Expectation expected = expectation_of(wanted_, layout_, count);
-    for (const LocalRank& rank : ranks_) {
-      rank.use();
-      auto* const wrong = reinterpret_cast<unsigned long long*>(rank.wrong.get());
-      check(cudaMemsetAsync(wrong, 0, sizeof(*wrong), rank.stream.get()), rank.label, "cudaMemsetAsync");
-      cuda::launch_check(receiving(rank), received_elements(wanted_, layout_, rank.number), wanted_, expected,
-                         member_number(wanted_, rank.number), tolerance_of(wanted_, count), wrong, rank.stream.get());
-    }
+  void spoil(const LocalRank& rank, int number, const ElementBlocks& blocks) const {
+    rank.use();
+    cuda::launch_spoil(window(rank, number), layout_.elements(), wanted_, layout_.part, blocks, rank.stream.get());
   }
+
+  void fill(const LocalRank& rank, int number, const ElementBlocks& blocks) const {
+    rank.use();
+    cuda::launch_fill(sending(rank, number), sent_elements(wanted_, layout_, rank.number), wanted_, expectation(),
+                      member_number(wanted_, rank.number), blocks, rank.stream.get());
+  }
+
+  /// What must arrive there, kept to be compared with: calculated once, not after each sample.
+  void expect(const LocalRank& rank) const {
+    rank.use();
+    cuda::launch_expected(rank.expected.get(), received_elements(wanted_, layout_, rank.number), wanted_, expectation(),
+                          member_number(wanted_, rank.number), rank.stream.get());
+  }
+
+  void compare(const LocalRank& rank, int sample, const ElementBlocks& blocks) const {
+    auto* const wrong = reinterpret_cast<unsigned long long*>(rank.wrong.get()) + sample;
+    cuda::launch_check(receiving(rank, sample + 1), rank.expected.get(),
+                       received_elements(wanted_, layout_, rank.number), wanted_, layout_.part, blocks,
+                       tolerance_of(wanted_, members(wanted_, all_)), wrong, rank.stream.get());
+  }
+
+  Expectation expectation() const { return expectation_of(wanted_, layout_, members(wanted_, all_)); }
 
   /// Looks at streams and at NCCL in turn; a hang is the deadline's.
   void wait(Deadline deadline) {
@@ -272,6 +308,7 @@ class NcclWorker final : public CollectiveWorker {
 
   static constexpr double grace_of_calls = 5;  ///< seconds that a call of NCCL may outlast its deadline
   static constexpr int looks_between = 4096;
+  static constexpr std::uint64_t window_alignment = 4096;
   static constexpr std::size_t last_lines = 4096;  ///< bytes of the log that have the last collective's choice
 
   int all_;
@@ -282,7 +319,7 @@ class NcclWorker final : public CollectiveWorker {
   GateUse gate_use_ = GateUse::not_yet;
   CollectiveCase wanted_;
   Layout layout_;
-  int graph_repeats_ = 0;
+  std::pair<int, int> recorded_{};  ///< repeats, and how many graphs
 };
 
 }  // namespace

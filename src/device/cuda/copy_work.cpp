@@ -104,7 +104,7 @@ void CopyWork::enqueue_chain(const PlacedCopy& placed, Gate& gate) const {
   if (copy.operation == Operation::chase)
     on.chased = launch_chase(source(copy), accesses(copy), on.chase_state(), stream);
   if (copy.operation == Operation::atomic) {
-    station(copy.source).source.at(copy.source_slot).ring = {};
+    station(copy.source).source.at(copy.source_slot).write_over();
     launch_atomics(source(copy), accesses(copy), on.sink(), stream);
   }
   if (copy.operation == Operation::flag)
@@ -146,11 +146,12 @@ void CopyWork::build_ring(const Copy& copy, Deadline deadline) const {
   const cudaStream_t stream = writer.lane(0).stream.get();
   launch_ring(source(copy), copy.bytes, stream);
   await(writer, stream, "laying a ring", deadline);
+  station(copy.source).source.at(copy.source_slot).write_over();
   station(copy.source).source.at(copy.source_slot).ring = {source(copy), copy.bytes};
 }
 
 void CopyWork::reset_source_flag(const Copy& copy, Deadline deadline) const {
-  station(copy.source).source.at(copy.source_slot).ring = {};
+  station(copy.source).source.at(copy.source_slot).write_over();
   put_down(station(copy.source), source(copy), deadline);
 }
 
@@ -170,7 +171,7 @@ HandoverPlace CopyWork::handover_place(const Copy& copy) const {
 
 void CopyWork::set_up_handovers(const Copy& copy, Deadline deadline) const {
   executor(copy).terms = make_terms(accesses(copy), copy.write_fault, handover_times, deadline);
-  station(copy.source).source.at(copy.source_slot).ring = {};
+  station(copy.source).source.at(copy.source_slot).write_over();
   if (with_host(copy)) return reset_handovers(handover_place(copy));
   for (const auto& [at, memory] :
        {std::pair{&station(copy.source), source(copy)}, std::pair{&station(copy.destination), destination(copy)}}) {
@@ -207,7 +208,7 @@ CopyWork::Chased CopyWork::chased(const PlacedCopy& placed) const {
 
 void CopyWork::fill(const Copy& copy, std::uint64_t seed, Deadline deadline) const {
   Station& from = station(copy.source);
-  from.source.at(copy.source_slot).ring = {};
+  from.source.at(copy.source_slot).write_over();
   if (!from.is_device()) return fill_on_host(source(copy), copy.bytes, seed);
   from.use();
   launch_fill(source(copy), copy.bytes, seed, from.lane(0).stream.get());
@@ -237,6 +238,47 @@ PatternCheck CopyWork::compare(const Copy& copy, std::uint64_t seed, Deadline de
   await(to, stream, "the comparison", deadline);
   move(&found, to.check_counters());
   await(to, stream, "the comparison", deadline);
+  return {found.wrong_bytes, found.first_wrong};
+}
+
+void CopyWork::lay_pattern(const Copy& copy, Deadline deadline) const {
+  Station& from = station(copy.source);
+  Buffer& buffer = from.source.at(copy.source_slot);
+  if (buffer.patterned) return;
+  buffer.write_over();
+  const std::uint64_t seed = source_seed(copy.source, copy.source_slot);
+  if (from.is_device()) {
+    from.use();
+    launch_fill(buffer.data(), buffer.bytes(), seed, from.lane(0).stream.get());
+    await(from, from.lane(0).stream.get(), "filling", deadline);
+  } else {
+    fill_on_host(buffer.data(), buffer.bytes(), seed);
+  }
+  buffer.patterned = true;
+}
+
+void CopyWork::begin_compare(const Copy& copy, const Portion& portion, CheckCounters* found) const {
+  Station& to = station(copy.destination);
+  *found = {0, std::numeric_limits<unsigned long long>::max()};
+  if (!to.is_device()) return;
+  to.use();
+  const cudaStream_t stream = to.lane(0).stream.get();
+  const auto move = [&](void* there, const void* from) {
+    check(cudaMemcpyAsync(there, from, sizeof *found, cudaMemcpyDefault, stream), to.where(), "cudaMemcpyAsync");
+  };
+  move(to.check_counters(), found);
+  launch_check(destination(copy), copy.bytes, source_seed(copy.source, copy.source_slot), to.check_counters(), stream,
+               copy.offset + copy.shift, portion);
+  move(found, to.check_counters());
+}
+
+PatternCheck CopyWork::end_compare(const Copy& copy, const Portion& portion, const CheckCounters& found,
+                                   Deadline deadline) const {
+  Station& to = station(copy.destination);
+  if (!to.is_device())
+    return check_on_host(destination(copy), copy.bytes, source_seed(copy.source, copy.source_slot),
+                         copy.offset + copy.shift, portion);
+  await(to, to.lane(0).stream.get(), "the comparison", deadline);
   return {found.wrong_bytes, found.first_wrong};
 }
 

@@ -75,6 +75,15 @@ class CopyWork {
   void spoil(const Copy& copy, Deadline deadline = Deadline::never()) const;
   PatternCheck compare(const Copy& copy, std::uint64_t seed, Deadline deadline = Deadline::never()) const;
 
+  /// Fills the whole source buffer with its own pattern, unless it holds that.
+  void lay_pattern(const Copy& copy, Deadline deadline) const;
+  /// Begins to compare what the last transfer has brought to a device; `found`, in pinned memory, has the answer when
+  /// the device is through.
+  void begin_compare(const Copy& copy, const Portion& portion, CheckCounters* found) const;
+  /// Waits for that; what has come to host memory is compared here.
+  PatternCheck end_compare(const Copy& copy, const Portion& portion, const CheckCounters& found,
+                           Deadline deadline) const;
+
   // For a process that has one device and is told by others when its copies go:
 
   /// Calls `work(k, station, lane)` for each copy, with a lane of its own.
@@ -97,7 +106,7 @@ class CopyWork {
  private:
   Station& station(int endpoint) const { return stations_[static_cast<std::size_t>(endpoint)]; }
   std::byte* source(const Copy& copy) const {
-    return station(copy.source).source.at(copy.source_slot).data() + copy.offset;
+    return station(copy.source).source.at(copy.source_slot).data() + copy.offset + copy.shift;
   }
   std::byte* destination(const Copy& copy) const {
     return station(copy.destination).destination.at(copy.destination_slot).data() + copy.offset;

@@ -27,7 +27,8 @@ namespace linkmatrix {
 namespace cuda {
 namespace {
 
-constexpr int host_paths = 1 << 20;  // resource number of everything that goes through host memory
+constexpr std::size_t most_compared = 1024;  // copies of a call, as many as a gate holds
+constexpr int host_paths = 1 << 20;          // resource number of everything that goes through host memory
 
 /// What a device that must not be touched again leaves behind: it outlives everything, so that nothing frees it.
 struct LeftAlone {
@@ -35,6 +36,7 @@ struct LeftAlone {
   std::vector<Buffer> buffers;
   std::vector<Gate> gates;
   std::vector<Heaters> heaters;
+  std::vector<PinnedMemory> pinned;
 };
 LeftAlone& left_alone() {
   static auto& things = *new LeftAlone;
@@ -70,6 +72,7 @@ class CudaBackend final : public Backend {
     for (const Endpoint& memory : host_memory_endpoints()) stations_.emplace_back(memory);
     for (const Station& station : stations_) endpoints_.push_back(station.endpoint);
     gate_.emplace(home().where());
+    found_ = make_pinned_memory(most_compared * sizeof(CheckCounters), home().where());
   }
 
   ~CudaBackend() override {
@@ -79,6 +82,7 @@ class CudaBackend final : public Backend {
     }
     left_alone().gates.push_back(*std::move(gate_));
     left_alone().heaters.push_back(std::move(heaters_));
+    left_alone().pinned.push_back(std::move(found_));
     for (Station& station : stations_) left_alone().stations.push_back(std::move(station));
   }
   CudaBackend(const CudaBackend&) = delete;
@@ -164,6 +168,38 @@ class CudaBackend final : public Backend {
     });
   }
 
+  bool compares_runs() const override { return true; }
+
+  void lay_patterns(std::span<const Copy> copies, Deadline deadline) override {
+    Failures failures(work_, copies, stations_);
+    failures.guard_all([&] {
+      start_call(copies, failures, deadline);
+      for (std::size_t k = 0; k < copies.size(); ++k) {
+        failures.guard(k, station(copies[k].source), [&] { work_.lay_pattern(copies[k], deadline); });
+        failures.guard(k, station(copies[k].destination), [&] { work_.spoil(copies[k], deadline); });
+      }
+      failures.raise();
+    });
+  }
+
+  /// All devices compare at once.
+  std::vector<PatternCheck> compare(std::span<const Copy> copies, const Portion& portion, Deadline deadline) override {
+    Failures failures(work_, copies, stations_);
+    return failures.guard_all([&] {
+      start_call(copies, failures, deadline);
+      const std::span<CheckCounters> found = found_of(copies.size());
+      for (std::size_t k = 0; k < copies.size(); ++k)
+        failures.guard(k, station(copies[k].destination), [&] { work_.begin_compare(copies[k], portion, &found[k]); });
+      failures.raise();
+      std::vector<PatternCheck> checks(copies.size());
+      for (std::size_t k = 0; k < copies.size(); ++k)
+        failures.guard(k, station(copies[k].destination),
+                       [&] { checks[k] = work_.end_compare(copies[k], portion, found[k], deadline); });
+      failures.raise();
+      return checks;
+    });
+  }
+
   std::vector<Heated> heat(double seconds, std::optional<int> flips, Deadline deadline) override {
     return heaters_.heat(device_stations(), seconds, flips, deadline);
   }
@@ -221,6 +257,12 @@ class CudaBackend final : public Backend {
     } catch (const std::exception& e) {
       at.lost = e.what() + holders(at);
     }
+  }
+
+  /// What devices find, one for each copy of a call.
+  std::span<CheckCounters> found_of(std::size_t copies) {
+    if (copies > most_compared) throw DeviceError("no more than " + std::to_string(most_compared) + " copies at once");
+    return {reinterpret_cast<CheckCounters*>(found_.get()), copies};
   }
 
   static std::uint64_t free_memory(const Station& at) {
@@ -305,6 +347,7 @@ class CudaBackend final : public Backend {
   CopyWork work_{stations_, host_memory_};
   PeerAccess peers_;
   Heaters heaters_;
+  PinnedMemory found_;  ///< what comparisons find
 };
 
 }  // namespace

@@ -207,21 +207,39 @@ __global__ void fill_kernel(std::byte* memory, std::uint64_t bytes, std::uint64_
   for (std::uint64_t i = count * sizeof(std::uint64_t) + me; i < bytes; i += step) memory[i] = pattern_byte(seed, i);
 }
 
-__global__ void check_kernel(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed,
-                             CheckCounters* counters) {
-  const auto* const words = reinterpret_cast<const std::uint64_t*>(memory);
-  const std::uint64_t count = whole_words(memory, bytes), step = std::uint64_t{gridDim.x} * blockDim.x;
-  const std::uint64_t me = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const auto compare_bytes = [&](std::uint64_t first, std::uint64_t last) {
-    for (std::uint64_t i = first; i < last; ++i) {
-      if (memory[i] == pattern_byte(seed, i)) continue;
-      atomicAdd(&counters->wrong_bytes, 1ULL);
-      atomicMin(&counters->first_wrong, static_cast<unsigned long long>(i));
+constexpr unsigned check_threads = 256;
+
+/// Whole words by blocks of Portion::block_bytes, one for all threads of a block; the bytes before and after them by
+/// the first block. Where the memory begins at no word of the pattern, every byte alone.
+__global__ void check_kernel(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed, std::uint64_t ahead,
+                             Portion portion, CheckCounters* counters) {
+  constexpr std::uint64_t word = sizeof(std::uint64_t), block_words = Portion::block_bytes / word;
+  const std::uint64_t before = min(bytes, (word - ahead % word) % word);
+  const auto* const words = reinterpret_cast<const std::uint64_t*>(memory + before);
+  const std::uint64_t count = whole_words(memory + before, bytes - before), first_word = (ahead + before) / word;
+  unsigned long long wrong = 0, first_wrong = ~0ULL;
+  const auto compare_bytes = [&](std::uint64_t first, std::uint64_t last, std::uint64_t step) {
+    for (std::uint64_t i = first; i < last; i += step) {
+      if (memory[i] == pattern_byte(seed, ahead + i)) continue;
+      ++wrong;
+      first_wrong = min(first_wrong, static_cast<unsigned long long>(i));
     }
   };
-  for (std::uint64_t i = me; i < count; i += step)
-    if (words[i] != pattern_word(seed, i)) compare_bytes(i * sizeof(std::uint64_t), (i + 1) * sizeof(std::uint64_t));
-  for (std::uint64_t i = count * sizeof(std::uint64_t) + me; i < bytes; i += step) compare_bytes(i, i + 1);
+  const auto compare_word = [&](std::uint64_t i) {
+    if (i >= count || words[i] == pattern_word(seed, first_word + i)) return;
+    compare_bytes(before + i * word, before + (i + 1) * word, 1);
+  };
+  const std::uint64_t blocks = (count + block_words - 1) / block_words, step = portion.every * gridDim.x;
+  for (std::uint64_t block = portion.first + portion.every * blockIdx.x; block < blocks; block += step) {
+#pragma unroll
+    for (unsigned k = 0; k < block_words; k += check_threads) compare_word(block * block_words + k + threadIdx.x);
+  }
+  const std::uint64_t me = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x, all = gridDim.x * blockDim.x;
+  compare_bytes(me, before, all);
+  compare_bytes(before + count * word + me, bytes, all);
+  if (wrong == 0) return;
+  atomicAdd(&counters->wrong_bytes, wrong);
+  atomicMin(&counters->first_wrong, first_wrong);
 }
 
 int compute_capability_major() {
@@ -269,8 +287,8 @@ void touch_on_device(std::byte* memory, std::uint64_t bytes, const std::string& 
 }
 
 void launch_check(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed, CheckCounters* counters,
-                  cudaStream_t stream) {
-  check_kernel<<<1024, 256, 0, stream>>>(memory, bytes, seed, counters);
+                  cudaStream_t stream, std::uint64_t ahead, Portion portion) {
+  check_kernel<<<1024, check_threads, 0, stream>>>(memory, bytes, seed, ahead, portion, counters);
   check_launch("check kernel");
 }
 

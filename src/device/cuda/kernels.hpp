@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/pattern.hpp"
 #include "core/words.hpp"
 
 namespace linkmatrix::cuda {
@@ -51,9 +52,9 @@ void launch_fill(std::byte* memory, std::uint64_t bytes, std::uint64_t seed, cud
 /// carry for less, nor what nobody wrote.
 void touch_on_device(std::byte* memory, std::uint64_t bytes, const std::string& where);
 
-/// Counts the bytes that differ from the pattern.
+/// Counts the bytes that differ from those of the pattern that are `ahead` bytes further on, in the portion's blocks.
 void launch_check(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed, CheckCounters* counters,
-                  cudaStream_t stream);
+                  cudaStream_t stream, std::uint64_t ahead = 0, Portion portion = {});
 
 /// Loads every kernel onto the current device: a kernel that is loaded at its first launch, behind a closed gate, waits
 /// for the gate and the gate for it.

@@ -17,11 +17,12 @@ std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + MiB 
 
 Reservation::Reservation(std::span<const Copy> copies, std::vector<Station>& stations) : stations_{stations} {
   for (const Copy& copy : copies)
-    for (const Place& place : {Place{copy.source, Role::source, copy.source_slot},
-                               Place{copy.destination, Role::destination, copy.destination_slot}}) {
+    for (const auto& [place, end] :
+         {std::pair{Place{copy.source, Role::source, copy.source_slot}, copy.source_end()},
+          std::pair{Place{copy.destination, Role::destination, copy.destination_slot}, copy.end()}}) {
       if (station(place.endpoint).lost) continue;
       std::uint64_t& bytes = needs_[place];
-      bytes = std::max({bytes, copy.end(), least_buffer});
+      bytes = std::max({bytes, end, least_buffer});
     }
 }
 

@@ -11,7 +11,7 @@
 namespace linkmatrix::cuda {
 namespace {
 
-constexpr std::uint64_t host_chunk = 64 * MiB;  // of one thread that fills or compares; a multiple of a word
+constexpr std::uint64_t host_chunk = 8 * MiB;  // of one thread that fills or compares, at least; whole blocks
 
 Lane make_lane(const std::string& where) { return {make_stream(where), make_event(where), make_event(where), {}}; }
 
@@ -28,9 +28,11 @@ Registration pin_memory(std::byte* memory, std::uint64_t bytes, const std::strin
 /// `work(offset, bytes)` over pieces, each on a thread.
 template <class Work>
 void in_pieces(std::uint64_t bytes, const Work& work) {
+  const std::uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const std::uint64_t step = std::max<std::uint64_t>(1, bytes / cores / host_chunk) * host_chunk;
   std::vector<std::jthread> threads;
-  for (std::uint64_t at = 0; at < bytes; at += host_chunk)
-    threads.emplace_back([&work, at, piece = std::min(host_chunk, bytes - at)] { work(at, piece); });
+  for (std::uint64_t at = 0; at < bytes; at += step)
+    threads.emplace_back([&work, at, piece = std::min(step, bytes - at)] { work(at, piece); });
 }
 
 }  // namespace
@@ -41,7 +43,7 @@ void Buffer::reserve(const Endpoint& endpoint, std::uint64_t bytes, HostMemoryKi
   pinned_ = Registration();
   host_ = HostMemory();
   capacity_ = 0;
-  ring = {};
+  write_over();
   if (endpoint.kind == EndpointKind::device) {
     device_ = make_device_memory(bytes, endpoint.label);
     touch_on_device(device_.get(), bytes, endpoint.label);
@@ -95,10 +97,11 @@ void spoil_on_host(std::byte* memory, std::uint64_t bytes) {
   in_pieces(bytes, [&](std::uint64_t at, std::uint64_t piece) { std::memset(memory + at, spoiled_byte, piece); });
 }
 
-PatternCheck check_on_host(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed) {
+PatternCheck check_on_host(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed, std::uint64_t ahead,
+                           const Portion& portion) {
   std::vector<PatternCheck> found((bytes + host_chunk - 1) / host_chunk);
   in_pieces(bytes, [&](std::uint64_t at, std::uint64_t piece) {
-    found[at / host_chunk] = check_pattern(memory, at, piece, seed);
+    found[at / host_chunk] = check_portion(memory, at, piece, seed, ahead, portion);
   });
   PatternCheck total;
   for (const PatternCheck& piece : found) {

@@ -34,6 +34,8 @@ class Buffer {
     std::uint64_t bytes = 0;
     bool operator==(const Ring&) const = default;
   } ring;
+  bool patterned = false;  ///< it holds the pattern of source_seed, until it is written over
+  void write_over() { ring = {}, patterned = false; }
   /// Memory that processes share, made here or mapped.
   void take(SharedMemory memory) { shared_ = std::move(memory); }
   void forget() { shared_ = SharedMemory(); }
@@ -105,6 +107,7 @@ std::vector<std::exception_ptr> each_at_once(std::span<Station> stations, const 
 /// Writes, or compares, the verification pattern in host memory by several threads.
 void fill_on_host(std::byte* memory, std::uint64_t bytes, std::uint64_t seed);
 void spoil_on_host(std::byte* memory, std::uint64_t bytes);
-PatternCheck check_on_host(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed);
+PatternCheck check_on_host(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed, std::uint64_t ahead = 0,
+                           const Portion& portion = {});
 
 }  // namespace linkmatrix::cuda

@@ -40,7 +40,7 @@ AllWanted all_wanted(std::vector<HostStation>& stations, std::span<const Copy> c
   AllWanted wanted;
   const auto at = [&](int endpoint) -> HostStation& { return stations[static_cast<std::size_t>(endpoint)]; };
   for (const Copy& copy : copies) {
-    want(wanted[copy.source], at(copy.source).source[copy.source_slot], copy.end());
+    want(wanted[copy.source], at(copy.source).source[copy.source_slot], copy.source_end());
     want(wanted[copy.destination], at(copy.destination).destination[copy.destination_slot], copy.end());
     if (copy.peer_access) continue;
     const int executor = executor_of(stations, copy);

@@ -96,6 +96,7 @@ class HostBackend final : public Backend {
   void prepare(std::span<const Copy> copies, Deadline deadline) override {
     refuse_lost(copies);
     reserve_buffers(stations_, copies, huge_pages_, deadline);
+    for (HostStation& at : stations_) at.patterned.clear();  // what was made again does not hold it
     const WorkingSet& set = own_working_set();
     in_caches_ = set.is_short && std::any_of(copies.begin(), copies.end(), [&](const Copy& copy) {
                    return copy.bytes == (copy.operation == Operation::chase ? set.chase : set.copy);
@@ -137,14 +138,31 @@ class HostBackend final : public Backend {
     refuse_lost(copies);
     const auto run = last_run_ = std::make_shared<HostRun>(deadline);
     const std::vector<Job> jobs = jobs_of(copies);
-    for (const Copy& copy : copies) station(copy.source).ring_at = nullptr;
+    for (const Copy& copy : copies) write_over(copy);
     for (const Job& job : jobs) start(job, *run, [run, parts = job.parts, seed] { move_pattern(*parts, seed, *run); });
     await(jobs, copies, *run);
-    const std::vector<Job> checks = checked_by_others(jobs, [this](const Job& job) { return spare_for(job); });
-    for (const Job& job : checks)
-      start(job, *run, [run, parts = job.parts, seed] { compare_parts(*parts, seed, *run); });
-    await(checks, copies, *run);
-    return checks_of(checks, copies.size());
+    return compare(jobs, copies, run, [seed](auto& parts, HostRun& now) { compare_parts(parts, seed, now); });
+  }
+
+  bool compares_runs() const override { return true; }
+
+  void lay_patterns(std::span<const Copy> copies, Deadline deadline) override {
+    refuse_lost(copies);
+    const auto run = last_run_ = std::make_shared<HostRun>(deadline);
+    const std::vector<Job> jobs = jobs_of(copies);
+    for (const Job& job : jobs) start(job, *run, [run, parts = job.parts] { lay_parts(*parts, *run); });
+    await(jobs, copies, *run);
+    for (const Copy& copy : copies) {
+      station(copy.source).ring_at = nullptr;
+      station(copy.source).patterned.insert(copy.source_slot);
+    }
+  }
+
+  std::vector<PatternCheck> compare(std::span<const Copy> copies, const Portion& portion, Deadline deadline) override {
+    refuse_lost(copies);
+    const auto run = last_run_ = std::make_shared<HostRun>(deadline);
+    return compare(jobs_of(copies), copies, run,
+                   [portion](auto& parts, HostRun& now) { compare_parts(parts, portion, now); });
   }
 
   std::vector<Heated> heat(double seconds, std::optional<int> flips, Deadline deadline) override {
@@ -167,6 +185,23 @@ class HostBackend final : public Backend {
 
  private:
   HostStation& station(int endpoint) { return stations_[static_cast<std::size_t>(endpoint)]; }
+
+  /// Its source holds neither a ring nor its pattern any more.
+  void write_over(const Copy& copy) {
+    station(copy.source).ring_at = nullptr;
+    station(copy.source).patterned.erase(copy.source_slot);
+  }
+
+  /// Each part by another thread than the one that has copied it.
+  template <class Work>
+  std::vector<PatternCheck> compare(std::span<const Job> jobs, std::span<const Copy> copies,
+                                    const std::shared_ptr<HostRun>& run, const Work& work) {
+    const std::vector<Job> checks = checked_by_others(jobs, [this](const Job& job) { return spare_for(job); });
+    for (const Job& job : checks) start(job, *run, [run, parts = job.parts, work] { work(*parts, *run); });
+    await(checks, copies, *run);
+    return checks_of(checks, copies.size());
+  }
+
   std::span<const std::unique_ptr<Worker>> threads_of(int endpoint, std::size_t wanted) {
     return station(endpoint).team->threads(wanted);
   }
@@ -238,7 +273,8 @@ class HostBackend final : public Backend {
     part.source = station(copy.source).source[copy.source_slot];
     part.destination = station(copy.destination).destination[copy.destination_slot];
     part.ring_at = station(copy.source).ring_at;
-    if (!part.source || !part.destination || part.source->bytes() < copy.end() ||
+    part.is_patterned = station(copy.source).patterned.contains(copy.source_slot);
+    if (!part.source || !part.destination || part.source->bytes() < copy.end() + copy.shift ||
         part.destination->bytes() < copy.end())
       throw DeviceError(way(copy) + ": its buffers were not made");
     return part;
@@ -272,9 +308,9 @@ class HostBackend final : public Backend {
     for (std::size_t k = 0; k < copies.size(); ++k) {
       const Copy& copy = copies[k];
       if (copy.operation == Operation::chase && station(copy.source).ring_at == nullptr) lay_ring(copy);
-      if (copy.operation == Operation::atomic) station(copy.source).ring_at = nullptr;  // it writes there
+      if (copy.operation == Operation::atomic) write_over(copy);
       if (!copy.has_two_sides()) continue;
-      station(copy.source).ring_at = nullptr;
+      write_over(copy);
       HostPart part = part_of(copy, k);
       std::memset(part.source->data() + copy.offset, 0, sizeof(std::uint64_t));
       std::memset(part.destination->data() + copy.offset, 0, sizeof(std::uint64_t));
@@ -291,6 +327,7 @@ class HostBackend final : public Backend {
 
   void lay_ring(const Copy& copy) {
     const HostPart part = part_of(copy, 0);
+    write_over(copy);
     station(copy.source).ring_at = part.source->data() + copy.offset;
     build_ring(part.source->data() + copy.offset, copy.bytes);
   }

@@ -35,7 +35,7 @@ void wait_for_loads(std::span<HostPart> parts, bool is_load, HostRun& run) {
 }
 
 /// Of the copy, not of the part.
-std::byte* source_of(const HostPart& part) { return part.source->data() + part.copy.offset; }
+std::byte* source_of(const HostPart& part) { return part.source->data() + part.copy.offset + part.copy.shift; }
 std::byte* destination_of(const HostPart& part) { return part.destination->data() + part.copy.offset; }
 
 /// `on_piece(at, bytes)` over the part, until a stop is heard.
@@ -150,6 +150,30 @@ void compare_parts(std::span<HostPart> parts, std::uint64_t seed, const HostRun&
   for (HostPart& part : parts)
     in_pieces(part, piece_bytes, run, [&](std::uint64_t at, std::uint64_t bytes) {
       const PatternCheck found = check_pattern(destination_of(part), at, bytes, seed + part.index);
+      if (part.check.wrong_bytes == 0) part.check.first_wrong = found.first_wrong;
+      part.check.wrong_bytes += found.wrong_bytes;
+    });
+}
+
+void lay_parts(std::span<const HostPart> parts, const HostRun& run) {
+  for (const HostPart& part : parts) {
+    const Copy& copy = part.copy;
+    in_pieces(part, piece_bytes, run, [&](std::uint64_t at, std::uint64_t bytes) {
+      std::memset(destination_of(part) + at, spoiled_byte, bytes);
+      if (part.is_patterned) return;
+      const std::uint64_t first = at == 0 ? 0 : copy.offset + at;
+      const std::uint64_t end = at + bytes == copy.bytes ? part.source->bytes() : copy.offset + at + bytes;
+      fill_pattern(part.source->data(), first, end - first, source_seed(copy.source, copy.source_slot));
+    });
+  }
+}
+
+void compare_parts(std::span<HostPart> parts, const Portion& portion, const HostRun& run) {
+  for (HostPart& part : parts)
+    in_pieces(part, piece_bytes, run, [&](std::uint64_t at, std::uint64_t bytes) {
+      const PatternCheck found =
+          check_portion(destination_of(part), at, bytes, source_seed(part.copy.source, part.copy.source_slot),
+                        part.copy.offset + part.copy.shift, portion);
       if (part.check.wrong_bytes == 0) part.check.first_wrong = found.first_wrong;
       part.check.wrong_bytes += found.wrong_bytes;
     });

@@ -36,6 +36,7 @@ struct HostPart {
   const std::byte* ring_at = nullptr;        ///< of a chase: where it goes on, and then where it ended
   CopyTime time;                             ///< what it took, on the clock of the run
   PatternCheck check;                        ///< what arrived
+  bool is_patterned = false;                 ///< its source holds its pattern already
   bool writes = true;                        ///< of a visibility test: the side whose writes are to be seen
   HandoverTerms terms{};                     ///< the same for both sides
   HandoverEnd end{};                         ///< what this side saw
@@ -60,5 +61,10 @@ HandoverPlace handover_place(const HostPart& part);
 /// Fills, spoils and copies the parts of one thread; then another one compares what arrived.
 void move_pattern(std::span<const HostPart> parts, std::uint64_t seed, const HostRun& run);
 void compare_parts(std::span<HostPart> parts, std::uint64_t seed, const HostRun& run);
+
+/// The same of what runs bring: the thread's share of each whole source, and the destination, before the first one;
+/// after each one the portion of what arrived.
+void lay_parts(std::span<const HostPart> parts, const HostRun& run);
+void compare_parts(std::span<HostPart> parts, const Portion& portion, const HostRun& run);
 
 }  // namespace linkmatrix

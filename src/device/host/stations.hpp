@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct HostStation {
   std::unique_ptr<Team> team;
   std::map<int, SharedMemory> source, destination;  ///< by slot
   std::vector<SharedMemory> bounces;                ///< by thread
+  std::set<int> patterned;                          ///< slots of sources that hold their pattern
   const std::byte* ring_at = nullptr;  ///< where the last chase through source[0] ended; nothing: it holds no ring
   std::optional<std::string> lost;     ///< why it takes no part
 };

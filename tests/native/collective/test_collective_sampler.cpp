@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -33,11 +34,9 @@ class ScriptedCollectives final : public Collectives {
     CollectiveAnswer answer{.choice = "RING, LL"};
     answer.seconds.assign(static_cast<std::size_t>(burst.samples), seconds_ * burst.repeats * first);
     answer.seconds.front() *= slow_in_burst;
-    return answer;
-  }
-  CollectiveAnswer verify(double) override {
-    CollectiveAnswer answer;
-    answer.wrong = wrong;
+    for (int sample = 0; burst.compares && sample < burst.samples; ++sample)
+      answer.wrong.push_back(wrong_after(++compared) || (burst.wrong >> sample & 1U) != 0 ? 1 : 0);
+    answer.comparing = comparing;
     return answer;
   }
   std::optional<CellStatus> lost_as() const override { return gone; }
@@ -48,7 +47,9 @@ class ScriptedCollectives final : public Collectives {
   std::size_t fails_at = 0;
   CellStatus fails_as = CellStatus::timeout;
   std::optional<CellStatus> gone;
-  std::uint64_t wrong = 0;
+  std::function<bool(int sample)> wrong_after = [](int) { return false; };  ///< by the number of the comparison
+  int compared = 0;
+  double comparing = 0;
   double slow_start = 1, slow_in_burst = 1;
 
  private:
@@ -128,12 +129,70 @@ TEST(CollectiveSampler, SaysByWhatItRanAlsoWhereNothingIsCompared) {
 
 TEST(CollectiveSampler, OneWrongElementIsCorrupt) {
   ScriptedCollectives ranks(1e-3);
-  ranks.wrong = 1;
+  ranks.wrong_after = [](int sample) { return sample == 3; };
   CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
   const Sampled sampled = sampler.sample(first, {}).front();
   EXPECT_EQ(sampled.status, CellStatus::corrupt);
-  EXPECT_EQ(sampled.why, "1 wrong elements arrived");
+  EXPECT_NE(sampled.why.find("1 wrong elements arrived"), std::string::npos) << sampled.why;
+  EXPECT_EQ(sampled.coverage.wrong_samples, 1u);
   EXPECT_EQ(sampler.wrong().at({0, 0}), 1u);
+}
+
+TEST(CollectiveSampler, FindsEverySampleThatIsWrong) {
+  for (const double seconds : {1e-4, 0.004})  // samples of several collectives, and of one in a row
+    for (const int every : {1, 2, 7})
+      for (int first_wrong = 1; first_wrong <= every; ++first_wrong) {
+        ScriptedCollectives ranks(seconds);
+        ranks.wrong_after = [=](int sample) { return sample % every == first_wrong % every; };
+        CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
+        const Sampled sampled = sampler.sample(first, {}).front();
+        EXPECT_EQ(sampled.status, CellStatus::corrupt) << every << ' ' << first_wrong;
+        EXPECT_EQ(sampled.coverage.samples, 7u);
+        EXPECT_EQ(sampled.coverage.wrong_samples, static_cast<std::uint64_t>((7 - first_wrong) / every + 1));
+        EXPECT_EQ(sampled.coverage.compared_transfers, 7u);
+        EXPECT_EQ(sampled.coverage.transfers, static_cast<std::uint64_t>(7 * sampled.transfers));
+      }
+}
+
+TEST(CollectiveSampler, ComparesAllOfTheFirstBurstAndThenWhatFitsItsTime) {
+  ScriptedCollectives ranks(1e-4);
+  ranks.comparing = 0.002;  // as long as a sample: a twentieth of it each time
+  CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
+  const Sampled sampled = sampler.sample(first, {}).front();
+  EXPECT_TRUE(sampled.verified);
+  EXPECT_EQ(ranks.bursts.at(1).blocks.every, 1u);
+  EXPECT_EQ(ranks.bursts.back().blocks.every, 20u);
+  EXPECT_NE(ranks.bursts.back().blocks.first, ranks.bursts.at(ranks.bursts.size() - 2).blocks.first);
+}
+
+TEST(CollectiveSampler, WhatIsNotComparedIsNotVerified) {
+  ScriptedCollectives ranks(1e-3);
+  CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
+  const Sampled sampled = sampler.sample(first, {.verify = false}).front();
+  EXPECT_FALSE(sampled.verified);
+  EXPECT_EQ(sampled.coverage.samples, 0u);
+  EXPECT_EQ(ranks.prepared.front().windows, 0);
+}
+
+TEST(CollectiveSampler, HasNoMoreWindowsThanMemoryAllows) {
+  ScriptedCollectives ranks(0.1);
+  CollectiveSampler sampler(ranks, {{{0, 0}, {.bytes = 100 << 20}}}, 1);
+  const Sampled sampled = sampler.sample(first, {}).front();
+  EXPECT_EQ(ranks.prepared.front().windows, 1);
+  EXPECT_EQ(ranks.bursts.back().samples, 1);
+  EXPECT_EQ(ranks.bursts.back().repeats, 3);
+  EXPECT_EQ(sampled.coverage.samples, sampled.samples.size());
+}
+
+TEST(CollectiveSampler, ADrillHasEverySoManyThSampleWrong) {
+  ScriptedCollectives ranks(1e-3);
+  CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
+  sampler.set_drill(parse_simulated_fault("corrupt=7:rank2"));
+  FaultySampler faulty(sampler, parse_simulated_fault("corrupt=7:rank2"));
+  const Sampled sampled = faulty.sample(first, {}).front();
+  EXPECT_EQ(sampled.status, CellStatus::corrupt);
+  EXPECT_EQ(sampled.coverage.wrong_samples, 1u);
+  EXPECT_EQ(ranks.bursts.back().wrong_rank, 2);
 }
 
 TEST(CollectiveSampler, ARankThatIsLostIsNoValueAndEndsTheOthers) {

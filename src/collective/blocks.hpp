@@ -1,0 +1,24 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace linkmatrix {
+
+/// Blocks of the elements of each rank's part: every so many-th one, from the first on. Plain data; with 1 it is all.
+struct ElementBlocks {
+  static constexpr std::uint64_t elements = 1024;
+
+  std::uint64_t every = 1, first = 0;
+
+  /// Calls work(begin, end) for each block of `count` elements, which are parts of `part` elements; 0: one part.
+  template <class Work>
+  void for_each(std::uint64_t count, std::uint64_t part, const Work& work) const {
+    const std::uint64_t each = part == 0 ? count : part;
+    for (std::uint64_t offset = 0; offset < count; offset += each)
+      for (std::uint64_t at = first * elements; at < each; at += every * elements)
+        work(offset + at, offset + std::min(at + elements, each));
+  }
+};
+
+}  // namespace linkmatrix
