@@ -128,6 +128,8 @@ struct StepTimes {
   Span received{};             ///< of a bidirectional step: until all that comes here was here …
   Span sent{};                 ///< … or until all that goes from here was there, whichever this rank can tell; exact
   double enqueue_seconds = 0;  ///< host time to hand over one transfer; 0: there is no queue
+  /// Seconds of the whole step by this rank's clock, for ClockComparison. `own`: the other rank counts more in `around`.
+  double own = 0, around = 0;
   std::uint64_t wrong_bytes = 0;
 };
 

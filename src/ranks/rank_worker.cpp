@@ -160,20 +160,27 @@ void RankWorker::sample_cell(const Order& order, const Step& step, Deadline dead
   cell.bytes = report.bytes = bytes_of(order);
   cell.transfers = report.transfers = transfers_of(order, step);
   std::vector<double> values;
+  ClockComparison clocks;
   const auto began = Clock::now();
   do {
-    const PairSample taken = take_sample(order, step, deadline);
+    const PairSample taken = take_sample(order, step, deadline, clocks);
     report.started_together = report.started_together && taken.started_together;
     samples_.push_back(taken.sample);
     values.push_back(value_of(order.metric, cell, taken.sample));
   } while (!order.stop.done(values, seconds_since(began)) && !enough.passed());
+  const std::string disagreement = clocks.disagreement(order.all_pairs());
+  if (disagreement.empty()) return;
+  report.status = ReportStatus::error;
+  put(report.text, disagreement);
 }
 
 /// One in which both directions began at once, if that can be had.
-PairSample RankWorker::take_sample(const Order& order, const Step& step, Deadline deadline) {
+PairSample RankWorker::take_sample(const Order& order, const Step& step, Deadline deadline, ClockComparison& clocks) {
   PairSample taken;
   for (int attempt = 0; attempt < tries_together; ++attempt) {
-    taken = sample_of(order, step, step_all(order, step, deadline));
+    const std::vector<PairTimes> times = step_all(order, step, deadline);
+    clocks.add(times);
+    taken = sample_of(order, step, times);
     const double seconds = taken.sample.whole.seconds();
     if (!(seconds > 0)) throw DeviceError("a step was timed at " + std::to_string(seconds) + " s");
     if (taken.started_together) break;
@@ -257,6 +264,37 @@ TrafficMessage RankWorker::take_traffic() {
   return message;
 }
 
+/// The transfers of a step. None begins before both ranks are ready, and all are done when either rank returns.
+///
+/// Each reading of a clock has a message before or after it that proves the order: the second rank's `around` begins
+/// before the first rank's `own` and ends after it, and the first rank's `around` does so with the second rank's `own`.
+StepTimes RankWorker::transfer(const Exchange& x) {
+  const auto send = [&] { mpi_.send(char{}, x.other, x.tag, x.deadline); };
+  const auto receive = [&] { mpi_.receive<char>(x.other, x.tag, x.deadline); };
+  const auto since = [](double start) { return steady_seconds() - start; };
+  if (x.first) {
+    receive();
+    const double began = steady_seconds();
+    send();
+    StepTimes times = payload_.transfer(x);
+    times.own = since(began);
+    send();
+    receive();
+    times.around = since(began);
+    return times;
+  }
+  const double arrived = steady_seconds();
+  send();
+  receive();
+  const double began = steady_seconds();
+  StepTimes times = payload_.transfer(x);
+  receive();
+  times.own = since(began);
+  times.around = since(arrived);
+  send();
+  return times;
+}
+
 StepTimes RankWorker::take_part(const Order& order, const Step& step, const RankPair& pair, Deadline deadline) {
   const bool first = pair.source == mpi_.rank(), both = goes_both_ways(order);
   const int other = first ? pair.destination : pair.source;
@@ -271,7 +309,7 @@ StepTimes RankWorker::take_part(const Order& order, const Step& step, const Rank
   const Exchange exchange{
       order, step, other, first, pair.transport, order.same_node, tag_of(order.serial, MessageKind::data), deadline};
   if (std::exchange(connected_, order.serial) != order.serial) payload_.connect(exchange);
-  StepTimes times = payload_.transfer(exchange);
+  StepTimes times = transfer(exchange);
   count(exchange);
   if (verify && (!first || both))
     found_ += times.wrong_bytes = payload_.compare(order.bytes, order.offset, seed_of(other)).wrong_bytes;
