@@ -116,10 +116,11 @@ struct Report {
 
 /// What the leader of a cell tells the others before each of its steps.
 struct Step {
-  enum class Kind : int { sample, verify, stop };
+  enum class Kind : int { sample, stop };
   Kind kind = Kind::stop;
   int messages = 0;  ///< of a window; of a ping-pong, 1
   int repeats = 0;   ///< windows, or round trips
+  std::uint64_t compared = 0;  ///< bytes of a message that are compared afterwards, at most; 0: none
 };
 
 /// When a rank's part of a step was, on the steady clock of its node, which all processes there share.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/units.hpp"
 #include "device/host/node_facts.hpp"
 #include "ranks/activity_message.hpp"
 #include "ranks/node_message.hpp"
@@ -16,10 +17,12 @@ namespace {
 constexpr double sample_seconds = 0.0025;  // a sample lasts at least this: a few µs of skew are 0.1 % of it
 constexpr double longest_window = 0.1;     // seconds; a slow network gets fewer messages in flight
 constexpr int most_repeats = 10000;
-constexpr int first_round_trips = 100;        // at most, for how long one takes
-constexpr int tries_together = 4;             // for two directions that shall begin at once
-constexpr double parting = 2;                 // seconds to tell the others that something failed
-constexpr std::uint64_t seed_step = 1000003;  // prime: no two orders give a rank's pattern the same seed soon
+constexpr int first_round_trips = 100;         // at most, for how long one takes
+constexpr std::uint64_t least_compared = MiB;  // bytes of a message after each sample: 1 to 2 % of a sample's time …
+constexpr double compared_per_second = 0.4e9;  // … and of longer samples, whose messages may be larger, up to 4 %
+constexpr int tries_together = 4;              // for two directions that shall begin at once
+constexpr double parting = 2;                  // seconds to tell the others that something failed
+constexpr std::uint64_t seed_step = 1000003;   // prime: no two orders give a rank's pattern the same seed soon
 
 bool is_latency(const Order& order) { return order.metric == Metric::latency; }
 
@@ -145,11 +148,8 @@ void RankWorker::call_alarm(const Order& order, const std::string& why) {
 
 void RankWorker::lead(const Order& order, Deadline deadline, Report& report) {
   sample_cell(order, first_step(order, deadline), deadline, report);
-  if (order.verify) {
-    step_all(order, {Step::Kind::verify, 1, 1}, deadline);
-    report.verified = order.bytes > 0;
-  }
-  tell_all(order, {Step::Kind::stop, 0, 0}, deadline);
+  report.verified = order.verify && order.bytes > 0;
+  tell_all(order, {}, deadline);
 }
 
 /// Takes samples until the order's rule lets it end.
@@ -195,18 +195,23 @@ double RankWorker::seconds_of(const Order& order, const Step& step, Deadline dea
 
 /// Warms up, and finds how many messages and repeats make a sample.
 Step RankWorker::first_step(const Order& order, Deadline deadline) {
-  Step step{Step::Kind::sample, 1, 1};
+  Step step{Step::Kind::sample, 1, 1, order.verify ? order.bytes : 0};
   seconds_of(order, step, deadline);
+  step.compared = 0;
   step.repeats = std::max(1, order.warmup);
   if (!is_latency(order)) {
     const double fitting = longest_window / std::max(seconds_of(order, step, deadline), 1e-9);
     step.messages = static_cast<int>(std::clamp(fitting, 1.0, static_cast<double>(order.window)));
   }
-  step.repeats = repeats_for(seconds_of(order, step, deadline));
+  double seconds = seconds_of(order, step, deadline);
+  step.repeats = repeats_for(seconds);
   if (is_latency(order)) {  // one round trip says little
     step.repeats = std::min(step.repeats, first_round_trips);
-    step.repeats = repeats_for(seconds_of(order, step, deadline));
+    seconds = seconds_of(order, step, deadline);
+    step.repeats = repeats_for(seconds);
   }
+  const auto affordable = static_cast<std::uint64_t>(step.repeats * seconds * compared_per_second);
+  if (order.verify) step.compared = std::min(order.bytes, std::max(least_compared, affordable));
   return step;
 }
 
@@ -301,18 +306,16 @@ StepTimes RankWorker::take_part(const Order& order, const Step& step, const Rank
   const auto seed_of = [&](int rank) {
     return (static_cast<std::uint64_t>(order.serial) + 1) * seed_step + static_cast<std::uint64_t>(rank);
   };
-  const bool verify = step.kind == Step::Kind::verify && order.bytes > 0;
-  if (verify) {
-    if (first || both) payload_.fill(order.bytes, order.offset, seed_of(mpi_.rank()));
-    if (!first || both) payload_.spoil(order.bytes, order.offset);
-  }
+  const bool begins = std::exchange(connected_, order.serial) != order.serial;
+  const bool compares = step.compared > 0 && (!first || both);
+  if (begins && order.verify && (first || both)) payload_.fill(order.bytes, order.offset, seed_of(mpi_.rank()));
+  if (compares) payload_.spoil(order.bytes, order.offset, step.compared);
   const Exchange exchange{
       order, step, other, first, pair.transport, order.same_node, tag_of(order.serial, MessageKind::data), deadline};
-  if (std::exchange(connected_, order.serial) != order.serial) payload_.connect(exchange);
+  if (begins) payload_.connect(exchange);
   StepTimes times = transfer(exchange);
   count(exchange);
-  if (verify && (!first || both))
-    found_ += times.wrong_bytes = payload_.compare(order.bytes, order.offset, seed_of(other)).wrong_bytes;
+  if (compares) found_ += times.wrong_bytes = payload_.compare(order.bytes, order.offset, seed_of(other)).wrong_bytes;
   return times;
 }
 

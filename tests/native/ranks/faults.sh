@@ -1,5 +1,5 @@
 #!/bin/sh
-# Two ranks of which one has a fault that only the other one can see: a wrong clock.
+# Two ranks of which one has a fault that only the other one can see: a wrong clock, or wrong data in one sample of many.
 # usage: faults.sh P2P_MATRIX MPIRUN FAULTY_RANK_LIBRARY
 set -u
 program=$1
@@ -30,6 +30,17 @@ for rank in 0 1; do
   done
   measure 0 "a clock that is 4 % slow at rank$rank" CLOCK_RATE=0.96 \
     --testcase $bandwidth,rank_to_rank_latency_mpi,rank_to_rank_put_bandwidth_mpi
+
+  # the first steps warm up, the seventh is a sample with others before and after it
+  for step in 1 7; do
+    measure 1 "wrong data of rank$rank in step $step" WRONG_STEP=$step --testcase $bandwidth --size 64KiB
+    prints '^Result: FAIL$'
+    [ "$(grep -o '"corrupt"' "$work/r.json" | wc -l)" -eq 1 ] || fail "$what: one cell is corrupt"
+    measure 1 "puts of rank$rank that write nothing in step $step" WRONG_STEP=$step --size 64KiB \
+      --testcase rank_to_rank_put_bandwidth_mpi
+    [ "$(grep -o '"corrupt"' "$work/r.json" | wc -l)" -eq 1 ] || fail "$what: one cell is corrupt"
+  done
 done
+measure 0 "wrong data that nobody is asked to find" WRONG_STEP=7 --testcase $bandwidth --size 64KiB --no-verify
 
 finish
