@@ -24,6 +24,7 @@ for rank in 0 1; do
   for testcase in $bandwidth rank_to_rank_bidirectional_mpi rank_to_rank_latency_mpi; do
     measure 3 "a clock at a tenth of its rate at rank$rank, $testcase" CLOCK_RATE=0.1 --testcase $testcase
     prints '^Result: ERROR$'
+    says 'clocks disagree: rank'
     [ "$(grep -c 'rank[01]->.*rank[01]: clocks disagree: rank[01] measured [0-9.e-]* s, rank[01] [0-9.e-]* s' "$work/out")" -ge 1 ] ||
       fail "$what: a note must name both ranks and what they measured"
     grep -q '"values":\[\[null,null\],\[null,null\]\]' "$work/r.json" || fail "$what: no cell has a value"
