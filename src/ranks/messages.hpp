@@ -117,10 +117,11 @@ struct Report {
 
 /// What the leader of a cell tells the others before each of its steps.
 struct Step {
-  enum class Kind : int { sample, verify, stop };
+  enum class Kind : int { sample, stop };
   Kind kind = Kind::stop;
-  int messages = 0;  ///< of a window; of a ping-pong, 1
-  int repeats = 0;   ///< windows, or round trips
+  int messages = 0;            ///< of a window; of a ping-pong, 1
+  int repeats = 0;             ///< windows, or round trips
+  std::uint64_t compared = 0;  ///< bytes of a message that are compared afterwards, at most; 0: none
 };
 
 /// When a rank's part of a step was, on the steady clock of its node, which all processes there share.
@@ -129,6 +130,9 @@ struct StepTimes {
   Span received{};             ///< of a bidirectional step: until all that comes here was here …
   Span sent{};                 ///< … or until all that goes from here was there, whichever this rank can tell; exact
   double enqueue_seconds = 0;  ///< host time to hand over one transfer; 0: there is no queue
+  /// Seconds of the whole step by this rank's clock, for ClockComparison. `own`: the other rank counts more in
+  /// `around`.
+  double own = 0, around = 0;
   std::uint64_t wrong_bytes = 0;
 };
 

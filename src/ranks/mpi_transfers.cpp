@@ -75,7 +75,6 @@ void MpiTransfers::connect(const Exchange& x, std::byte* destination, std::uint6
 
 /// As osu_put_bw and osu_put_latency: a window of puts, and a flush that waits until all are there.
 StepTimes MpiTransfers::put(const Exchange& x, const std::byte* source) {
-  if (x.verifies()) mpi_.meet(x.other, x.tag, x.deadline);
   StepTimes times;
   if (x.first || x.order.metric == Metric::bidirectional) {
     const int bytes = static_cast<int>(x.order.bytes);
@@ -91,7 +90,6 @@ StepTimes MpiTransfers::put(const Exchange& x, const std::byte* source) {
     times.whole = times.sent = {start, steady_seconds()};
     check_mpi(MPI_Win_unlock(x.other, mpi_.window()), mpi_.rank(), "MPI_Win_unlock");
   }
-  if (x.verifies()) mpi_.meet(x.other, x.tag, x.deadline);
   return times;
 }
 

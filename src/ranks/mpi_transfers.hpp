@@ -21,8 +21,6 @@ struct Exchange {
   bool same_node = false;
   int tag = 0;
   Deadline deadline;
-
-  bool verifies() const { return step.kind == Step::Kind::verify; }
 };
 
 /// Messages of MPI from one address to another. Definitions of OSU's micro-benchmarks, so that figures can stand beside

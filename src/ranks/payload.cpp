@@ -1,5 +1,6 @@
 #include "ranks/payload.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -22,12 +23,21 @@ void HostPayload::fill(std::uint64_t bytes, std::uint64_t offset, std::uint64_t 
   fill_pattern(source_.data() + offset, 0, bytes, seed);
 }
 
-void HostPayload::spoil(std::uint64_t bytes, std::uint64_t offset) {
-  std::memset(destination_.data() + offset, spoiled_byte, bytes);
+void HostPayload::spoil(std::uint64_t bytes, std::uint64_t offset, std::uint64_t most) {
+  const std::uint64_t end = spoiled_at_ + spoiled_bytes_;
+  spoiled_at_ = most < bytes && end < bytes ? end : 0;
+  spoiled_bytes_ = std::min(most, bytes - spoiled_at_);
+  std::memset(destination_.data() + offset + spoiled_at_, spoiled_byte, spoiled_bytes_);
 }
 
 PatternCheck HostPayload::compare(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) {
-  return check_pattern(destination_.data() + offset, 0, bytes, seed);
+  if (std::exchange(expected_seed_, seed) != seed || expected_.bytes() < bytes) {
+    reserve_here(expected_, bytes, huge_);
+    fill_pattern(expected_.data(), 0, bytes, seed);
+  }
+  const std::byte* const found = destination_.data() + offset;
+  if (std::memcmp(found + spoiled_at_, expected_.data() + spoiled_at_, spoiled_bytes_) == 0) return {};
+  return check_pattern(found, spoiled_at_, spoiled_bytes_, seed);
 }
 
 void HostPayload::renew() {

@@ -46,8 +46,8 @@ class DeviceWatch {
 /// The memory that a rank measures, and how its bytes get to another rank's.
 ///
 /// One source and one destination buffer. `reserve` makes them, once for a matrix; then for each cell that the rank is
-/// in: `connect` once, `transfer` for every step (warm-up, samples, verification), and `fill`, `spoil` and `compare`
-/// around the step that verifies. Both ranks of a pair make these calls at the same time, one as `Exchange::first`.
+/// in: `fill` and `connect` once, `transfer` for every step (warm-up, samples), and `spoil` before and `compare` after
+/// a step whose data is compared. Both ranks of a pair make these calls at the same time, one as `Exchange::first`.
 class Payload {
  public:
   virtual ~Payload() = default;
@@ -73,13 +73,14 @@ class Payload {
   /// - latency: `repeats` round trips, there and back, whatever the transport; `whole` of all of them at the first
   /// rank.
   ///   The value is half of a round trip. One-sided: `repeats` puts, each until it is there.
-  /// - a step that verifies: one transfer each way that is measured; nothing arrives before both ranks have called
-  ///   `transfer`, and all has arrived when it returns.
   virtual StepTimes transfer(const Exchange& exchange) = 0;
 
-  /// What is verified: the pattern in the source, the destination spoiled, and what arrived there.
+  /// Writes the pattern that the source sends.
   virtual void fill(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) = 0;
-  virtual void spoil(std::uint64_t bytes, std::uint64_t offset) = 0;
+  /// Overwrites what the destination holds, so that only a new transfer makes it right: all of it, or of host memory
+  /// `most` bytes, which begin where those of the last call ended.
+  virtual void spoil(std::uint64_t bytes, std::uint64_t offset, std::uint64_t most) = 0;
+  /// Compares what was spoiled with the pattern.
   virtual PatternCheck compare(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) = 0;
 
   /// Does what rank 0 asks of this kind of payload alone, in a language that only it knows. Throws as `transfer`.
@@ -109,7 +110,7 @@ class HostPayload final : public Payload {
   void connect(const Exchange& exchange) override;
   StepTimes transfer(const Exchange& exchange) override;
   void fill(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) override;
-  void spoil(std::uint64_t bytes, std::uint64_t offset) override;
+  void spoil(std::uint64_t bytes, std::uint64_t offset, std::uint64_t most) override;
   PatternCheck compare(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) override;
   void renew() override;
   std::vector<std::byte> answer(std::span<const std::byte> question) override {
@@ -123,6 +124,9 @@ class HostPayload final : public Payload {
   Answerer answerer_;
   std::unique_ptr<DeviceWatch> device_;
   HostMemory source_, destination_;
+  HostMemory expected_;  ///< the pattern of a destination: comparing with a copy is ten times as fast as computing it
+  std::uint64_t expected_seed_ = 0;
+  std::uint64_t spoiled_at_ = 0, spoiled_bytes_ = 0;
   std::vector<HostMemory> given_up_;
 };
 

@@ -191,7 +191,7 @@ std::size_t RankTable::widest_node() const {
 
 void RankTable::check_memory(std::uint64_t bytes) const {
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
-    const std::uint64_t needed = 2 * bytes * ranks_of_[node].size();
+    const std::uint64_t needed = 3 * bytes * ranks_of_[node].size();
     if (needed > available_[node])
       throw BadInput("--size needs " + format_size(needed) + " of host memory for the ranks on " + nodes_[node] +
                      ", where " + std::to_string(available_[node] / MiB) +

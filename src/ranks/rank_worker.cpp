@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/units.hpp"
 #include "device/host/node_facts.hpp"
 #include "ranks/activity_message.hpp"
 #include "ranks/node_message.hpp"
@@ -16,10 +17,12 @@ namespace {
 constexpr double sample_seconds = 0.0025;  // a sample lasts at least this: a few µs of skew are 0.1 % of it
 constexpr double longest_window = 0.1;     // seconds; a slow network gets fewer messages in flight
 constexpr int most_repeats = 10000;
-constexpr int first_round_trips = 100;        // at most, for how long one takes
-constexpr int tries_together = 4;             // for two directions that shall begin at once
-constexpr double parting = 2;                 // seconds to tell the others that something failed
-constexpr std::uint64_t seed_step = 1000003;  // prime: no two orders give a rank's pattern the same seed soon
+constexpr int first_round_trips = 100;         // at most, for how long one takes
+constexpr std::uint64_t least_compared = MiB;  // bytes of a message after each sample: 1 to 2 % of a sample's time …
+constexpr double compared_per_second = 0.4e9;  // … and of longer samples, whose messages may be larger, up to 4 %
+constexpr int tries_together = 4;              // for two directions that shall begin at once
+constexpr double parting = 2;                  // seconds to tell the others that something failed
+constexpr std::uint64_t seed_step = 1000003;   // prime: no two orders give a rank's pattern the same seed soon
 
 bool is_latency(const Order& order) { return order.metric == Metric::latency; }
 
@@ -145,11 +148,8 @@ void RankWorker::call_alarm(const Order& order, const std::string& why) {
 
 void RankWorker::lead(const Order& order, Deadline deadline, Report& report) {
   sample_cell(order, first_step(order, deadline), deadline, report);
-  if (order.verify) {
-    step_all(order, {Step::Kind::verify, 1, 1}, deadline);
-    report.verified = order.bytes > 0;
-  }
-  tell_all(order, {Step::Kind::stop, 0, 0}, deadline);
+  report.verified = order.verify && order.bytes > 0;
+  tell_all(order, {}, deadline);
 }
 
 /// Takes samples until the order's rule lets it end.
@@ -160,20 +160,27 @@ void RankWorker::sample_cell(const Order& order, const Step& step, Deadline dead
   cell.bytes = report.bytes = bytes_of(order);
   cell.transfers = report.transfers = transfers_of(order, step);
   std::vector<double> values;
+  ClockComparison clocks;
   const auto began = Clock::now();
   do {
-    const PairSample taken = take_sample(order, step, deadline);
+    const PairSample taken = take_sample(order, step, deadline, clocks);
     report.started_together = report.started_together && taken.started_together;
     samples_.push_back(taken.sample);
     values.push_back(value_of(order.metric, cell, taken.sample));
   } while (!order.stop.done(values, seconds_since(began)) && !enough.passed());
+  const std::string disagreement = clocks.disagreement(order.all_pairs());
+  if (disagreement.empty()) return;
+  report.status = ReportStatus::error;
+  put(report.text, disagreement);
 }
 
 /// One in which both directions began at once, if that can be had.
-PairSample RankWorker::take_sample(const Order& order, const Step& step, Deadline deadline) {
+PairSample RankWorker::take_sample(const Order& order, const Step& step, Deadline deadline, ClockComparison& clocks) {
   PairSample taken;
   for (int attempt = 0; attempt < tries_together; ++attempt) {
-    taken = sample_of(order, step, step_all(order, step, deadline));
+    const std::vector<PairTimes> times = step_all(order, step, deadline);
+    clocks.add(times);
+    taken = sample_of(order, step, times);
     const double seconds = taken.sample.whole.seconds();
     if (!(seconds > 0)) throw DeviceError("a step was timed at " + std::to_string(seconds) + " s");
     if (taken.started_together) break;
@@ -188,8 +195,9 @@ double RankWorker::seconds_of(const Order& order, const Step& step, Deadline dea
 
 /// Warms up, and finds how many messages and repeats make a sample.
 Step RankWorker::first_step(const Order& order, Deadline deadline) {
-  Step step{Step::Kind::sample, 1, 1};
+  Step step{Step::Kind::sample, 1, 1, order.verify ? order.bytes : 0};
   seconds_of(order, step, deadline);
+  step.compared = 0;
   if (order.transfers > 0) {
     step.messages = is_latency(order) ? 1 : std::min(order.transfers, order.window);
     step.repeats = std::max(1, static_cast<int>(order.transfers / transfers_of(order, step)));
@@ -200,11 +208,15 @@ Step RankWorker::first_step(const Order& order, Deadline deadline) {
     const double fitting = longest_window / std::max(seconds_of(order, step, deadline), 1e-9);
     step.messages = static_cast<int>(std::clamp(fitting, 1.0, static_cast<double>(order.window)));
   }
-  step.repeats = repeats_for(seconds_of(order, step, deadline));
+  double seconds = seconds_of(order, step, deadline);
+  step.repeats = repeats_for(seconds);
   if (is_latency(order)) {  // one round trip says little
     step.repeats = std::min(step.repeats, first_round_trips);
-    step.repeats = repeats_for(seconds_of(order, step, deadline));
+    seconds = seconds_of(order, step, deadline);
+    step.repeats = repeats_for(seconds);
   }
+  const auto affordable = static_cast<std::uint64_t>(step.repeats * seconds * compared_per_second);
+  if (order.verify) step.compared = std::min(order.bytes, std::max(least_compared, affordable));
   return step;
 }
 
@@ -262,24 +274,53 @@ TrafficMessage RankWorker::take_traffic() {
   return message;
 }
 
+/// The transfers of a step. None begins before both ranks are ready, and all are done when either rank returns.
+///
+/// Each reading of a clock has a message before or after it that proves the order: the second rank's `around` begins
+/// before the first rank's `own` and ends after it, and the first rank's `around` does so with the second rank's `own`.
+StepTimes RankWorker::transfer(const Exchange& x) {
+  const auto send = [&] { mpi_.send(char{}, x.other, x.tag, x.deadline); };
+  const auto receive = [&] { mpi_.receive<char>(x.other, x.tag, x.deadline); };
+  const auto since = [](double start) { return steady_seconds() - start; };
+  if (x.first) {
+    receive();
+    const double began = steady_seconds();
+    send();
+    StepTimes times = payload_.transfer(x);
+    times.own = since(began);
+    send();
+    receive();
+    times.around = since(began);
+    return times;
+  }
+  const double arrived = steady_seconds();
+  send();
+  receive();
+  const double began = steady_seconds();
+  StepTimes times = payload_.transfer(x);
+  receive();
+  times.own = since(began);
+  times.around = since(arrived);
+  send();
+  return times;
+}
+
 StepTimes RankWorker::take_part(const Order& order, const Step& step, const RankPair& pair, Deadline deadline) {
   const bool first = pair.source == mpi_.rank(), both = goes_both_ways(order);
   const int other = first ? pair.destination : pair.source;
   const auto seed_of = [&](int rank) {
     return (static_cast<std::uint64_t>(order.serial) + 1) * seed_step + static_cast<std::uint64_t>(rank);
   };
-  const bool verify = step.kind == Step::Kind::verify && order.bytes > 0;
-  if (verify) {
-    if (first || both) payload_.fill(order.bytes, order.offset, seed_of(mpi_.rank()));
-    if (!first || both) payload_.spoil(order.bytes, order.offset);
-  }
+  const bool begins = std::exchange(connected_, order.serial) != order.serial;
+  const bool compares = step.compared > 0 && (!first || both);
+  if (begins && order.verify && (first || both)) payload_.fill(order.bytes, order.offset, seed_of(mpi_.rank()));
+  if (compares) payload_.spoil(order.bytes, order.offset, step.compared);
   const Exchange exchange{
       order, step, other, first, pair.transport, order.same_node, tag_of(order.serial, MessageKind::data), deadline};
-  if (std::exchange(connected_, order.serial) != order.serial) payload_.connect(exchange);
-  StepTimes times = payload_.transfer(exchange);
+  if (begins) payload_.connect(exchange);
+  StepTimes times = transfer(exchange);
   count(exchange);
-  if (verify && (!first || both))
-    found_ += times.wrong_bytes = payload_.compare(order.bytes, order.offset, seed_of(other)).wrong_bytes;
+  if (compares) found_ += times.wrong_bytes = payload_.compare(order.bytes, order.offset, seed_of(other)).wrong_bytes;
   return times;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "measure/sample.hpp"
+#include "ranks/clock_comparison.hpp"
 #include "ranks/communicator.hpp"
 #include "ranks/device_state_message.hpp"
 #include "ranks/messages.hpp"
@@ -44,7 +45,7 @@ class RankWorker {
   void lead(const Order& order, Deadline deadline, Report& report);
   void follow(const Order& order, Deadline deadline);
   void sample_cell(const Order& order, const Step& step, Deadline deadline, Report& report);
-  PairSample take_sample(const Order& order, const Step& step, Deadline deadline);
+  PairSample take_sample(const Order& order, const Step& step, Deadline deadline, ClockComparison& clocks);
   Step first_step(const Order& order, Deadline deadline);
   std::vector<int> others_of(const Order& order) const;
   void call_alarm(const Order& order, const std::string& why);
@@ -53,6 +54,7 @@ class RankWorker {
   double seconds_of(const Order& order, const Step& step, Deadline deadline);
   void count(const Exchange& exchange);
   TrafficMessage take_traffic();
+  StepTimes transfer(const Exchange& exchange);
   StepTimes take_part(const Order& order, const Step& step, const RankPair& pair, Deadline deadline);
 
   Communicator& mpi_;

@@ -23,7 +23,14 @@ std::string first_cell(const MatrixResult& result, CellStatus status) {
   return "";
 }
 
-/// "write: 2 cells timed out, gpu0->gpu1 the first; read: …".
+/// ": clocks disagree: …", as the last note about the cell gives it; empty without a note.
+std::string reason_of(const MatrixResult& result, const std::string& cell) {
+  const auto note = std::find_if(result.notes.rbegin(), result.notes.rend(),
+                                 [&](const std::string& text) { return text.starts_with(cell + ": "); });
+  return note == result.notes.rend() ? "" : note->substr(cell.size());
+}
+
+/// "write: 2 cells timed out, gpu0->gpu1 the first: it hung; read: …".
 std::string cells_sentence(const Record& record, CellStatus status, const std::string& what) {
   constexpr std::size_t most = 3;  // matrices: the record has all
   std::vector<std::string> each;
@@ -32,7 +39,7 @@ std::string cells_sentence(const Record& record, CellStatus status, const std::s
     if (cells == 0) continue;
     std::string text = result.testcase + ": " + std::to_string(cells) + (cells == 1 ? " cell " : " cells ") + what;
     if (const std::string first = first_cell(result, status); !first.empty())
-      text += ", " + first + (cells == 1 ? "" : " the first");
+      text += ", " + first + (cells == 1 ? "" : " the first") + reason_of(result, first);
     each.push_back(std::move(text));
   }
   const std::size_t matrices = each.size();

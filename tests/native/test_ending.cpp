@@ -56,6 +56,8 @@ TEST(Judge, SaysWhichCellsEndedARunInWhichNothingWasLost) {
   record.results.back().status(0, 1) = CellStatus::ok;
   EXPECT_EQ(judge(record).word, "ERROR");
   EXPECT_EQ(judge(record).error, "write: 1 cell failed, gpu1->gpu0");
+  record.results.back().notes = {"gpu1->gpu0: it failed", "gpu0->gpu1: it is slow", "gpu1->gpu0: clocks disagree"};
+  EXPECT_EQ(judge(record).error, "write: 1 cell failed, gpu1->gpu0: clocks disagree");
   record.results.assign(5, record.results.back());
   EXPECT_NE(judge(record).error->find("; and 2 more matrices"), std::string::npos);
 }

@@ -103,7 +103,7 @@ class DevicePayload final : public Payload {
     check(cudaStreamSynchronize(stream()), where(), "filling");
   }
 
-  void spoil(std::uint64_t bytes, std::uint64_t offset) override {
+  void spoil(std::uint64_t bytes, std::uint64_t offset, std::uint64_t) override {
     station_.use();
     check(cudaMemsetAsync(destination() + offset, spoiled_byte, bytes, stream()), where(), "cudaMemsetAsync");
     check(cudaStreamSynchronize(stream()), where(), "spoiling");

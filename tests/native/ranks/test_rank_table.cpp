@@ -150,8 +150,8 @@ TEST(RankTable, PairsNoMoreRanksOfTwoNodesThanAnOrderHasRoomFor) {
 
 TEST(RankTable, CountsTheMemoryOfAllRanksOfANode) {
   const RankTable table(facts_of(2, 5), {});
-  EXPECT_NO_THROW(table.check_memory(100));  // two buffers for each of five: all that there is
-  EXPECT_THROW(table.check_memory(101), BadInput);
+  EXPECT_NO_THROW(table.check_memory(66));  // three buffers for each of five, of 1000 bytes
+  EXPECT_THROW(table.check_memory(67), BadInput);
 }
 
 }  // namespace
