@@ -225,9 +225,9 @@ TEST(CopySampler, ACellWhoseDataIsNeverComparedHasAStatusAndNoValue) {
 
 /// One cell of two devices, `samples` of it, each of several transfers of 10
 /// GB/s.
-Sampled sampled(ScriptedBackend& backend, int samples, CopySampler::Drill drill = {}) {
-  CopySampler sampler(backend, {{0, 1, {{.source = 0, .destination = 1, .bytes = 8 * MiB}}}}, Metric::bandwidth, 1,
-                      false, Deadline::never());
+Sampled sampled(ScriptedBackend& backend, int samples, CopySampler::Drill drill = {}, std::uint64_t bytes = 8 * MiB) {
+  CopySampler sampler(backend, {{0, 1, {{.source = 0, .destination = 1, .bytes = bytes}}}}, Metric::bandwidth, 1, false,
+                      Deadline::never());
   sampler.set_drill(std::move(drill));
   return sampler.sample({{0, 1}}, {.stop = {.min_samples = samples, .max_samples = samples}}).front();
 }
