@@ -21,6 +21,8 @@ from .cell_sentences import (
     disturbed,
     impossible,
     in_part,
+    intermittent,
+    may_be_intermittent,
     name,
     no_reference,
     no_table,
@@ -30,6 +32,7 @@ from .cell_sentences import (
     straggling,
 )
 from .disturbances import Disturbances
+from .intermittent import SlowSamples
 from .verdicts import CellVerdict, Verdict
 from .warning_masks import at_limit, off_like
 
@@ -86,12 +89,14 @@ RULES: dict[str, Rule] = {
     "impossible": Rule(Verdict.FAIL, impossible),
     "other unit": Rule(Verdict.INCOMPLETE, other_unit),
     "off reference": Rule(Verdict.FAIL, off_reference, True),
+    "intermittent": Rule(Verdict.FAIL, intermittent),
     "no reference": Rule(Verdict.INCOMPLETE, no_reference),
     "not compared": Rule(Verdict.INCOMPLETE, lambda cell: f"{name(cell.pair)}: {cell.unverified}", True),
     "disturbed": Rule(Verdict.DISTURBED, disturbed, True),
     "no table": Rule(Verdict.NOT_JUDGED, no_table),
     "never compared": Rule(Verdict.NOT_JUDGED, lambda cell: f"{name(cell.pair)}: {cell.unverified}", True),
     "better": Rule(Verdict.NOT_JUDGED, better, True),
+    "may be intermittent": Rule(Verdict.WARN, may_be_intermittent, True),
     "noisy": Rule(Verdict.WARN, noisy, True),
     "straggling": Rule(Verdict.WARN, straggling, True),
     "as expected": Rule(Verdict.PASS, lambda cell: "", True),
@@ -110,6 +115,7 @@ class Judged:
     matrix's unit, NaN without. worse: than its reference, or without one than the median of its class, as a fraction,
     NaN where there is no value. disturbed: True for cells that are no evidence about the machine: they are worse than
     expected or lack a value, and another process used a node or the memory of an endpoint. behind: see `off_like`.
+    slow: the slow samples, None where the record lists no samples.
     """
 
     block: Block
@@ -124,6 +130,7 @@ class Judged:
     disturbed: np.ndarray
     behind: np.ndarray
     others: Disturbances | None = None
+    slow: SlowSamples | None = None
 
     @cached_property
     def codes(self) -> np.ndarray:
@@ -169,6 +176,7 @@ class Judged:
                 self.unverified,
                 self.others_sentence(r, c),
                 self.samples(r, c),
+                self.slow.sentence(r, c) if self.slow is not None and self.slow.found[r, c] else "",
             )
         )
         measured = words[codes[r, c]] in ("ok", "corrupt") and not np.isnan(value)
@@ -205,11 +213,16 @@ def off_class(matrix: Matrix, block: Block) -> np.ndarray:
 
 
 def judge(
-    matrix: Matrix, block: Block, expected: Expected, unverified: str, others: Disturbances | None = None
+    matrix: Matrix,
+    block: Block,
+    expected: Expected,
+    unverified: str,
+    others: Disturbances | None = None,
+    slow: SlowSamples | None = None,
 ) -> Judged:
     """The verdicts on a block. unverified: why nobody knows whether what arrived is what was sent, "" if they do.
 
-    others: the disturbances during the measurement
+    others: the disturbances during the measurement. slow: the slow samples of the block's cells.
     """
     shape = block.values.shape
     value, low_limit, high_limit = (np.full(shape, np.nan) for _ in range(3))
@@ -245,6 +258,8 @@ def judge(
         nobody = np.zeros(shape, dtype=bool)
         used = others.cells(matrix, block) if others else nobody
         held = others.without_memory(matrix, block) & ~ok if others else nobody
+        unsteady = slow.found if slow is not None else nobody
+        fails = unsteady if slow is not None and slow.short else nobody
         skipped = bool(unverified) and unverified != COMPARES_NOTHING  # data that the program could have compared
         masks = {
             "not applicable": ~applies,
@@ -255,12 +270,14 @@ def judge(
             "impossible": too_much,
             "other unit": wrong_unit,
             "off reference": bad & ~used,
+            "intermittent": fails & ~used,
             "no reference": lacks & (bool(expected.name) or skipped),
             "not compared": np.full(shape, skipped),
-            "disturbed": used & (bad | (lacks & (np.nan_to_num(of_class) > DISTURBED))),
+            "disturbed": used & (bad | fails | (lacks & (np.nan_to_num(of_class) > DISTURBED))),
             "no table": lacks,
             "never compared": np.full(shape, bool(unverified)),
             "better": good,
+            "may be intermittent": unsteady & ~used,
             "noisy": at_limit(matrix.unit, worse, (low, high), value, (low_limit, high_limit)),
             "straggling": claims & (behind > np.fmax.reduce([least_behind, (high - low) / found, tolerance / 4])),
         }
@@ -277,6 +294,7 @@ def judge(
         (used & ok & (np.nan_to_num(worse) > 0)) | (held & applies),
         behind,
         others,
+        slow,
     )
 
 
