@@ -1,10 +1,10 @@
 """flapping [RUNS]: how often a cell that is slow now and then is PASS, WARN and FAIL.
 
-One cell of four GPUs has the fault of each line. Its 12 cells are judged three times: as if nothing read single samples
-(before), with its ordinary samples, seven or more (quick), and with short samples too (acceptance). The noise of samples is
-lognormal with σ of 0.15 %. A cell outside its reference is measured three times more, and its second-worst median
-counts, as in the programs. Short samples are spread evenly over the time of the matrix. A phase lasts a quarter of this
-time. RUNS of each line, by default 200. In the repository's folder: `python -m tests.benchmarks.flapping`.
+One cell of four GPUs has the fault of each line. The 12 cells are judged three times: as if nothing read single samples
+(before), with the ordinary samples, seven or more (quick), and with short samples too (acceptance). The noise of
+samples is lognormal with σ of 0.15 %. A cell outside its reference is measured three times more, and its second-worst
+median counts, as in the programs. Short samples are spread evenly over the time of the matrix. A phase lasts a quarter
+of this time. RUNS of each line, by default 200. In the repository's folder: `python -m tests.benchmarks.flapping`.
 """
 
 import sys
@@ -69,8 +69,8 @@ def record_of(fault: Fault, chance: np.random.Generator) -> dict:
     samples = noisy(chance, (*shape, MOST))
     samples[FAULTY] *= speeds(np.full(MOST, chance.uniform(0, 0.5)))
     found = np.full((4, *shape), np.nan)
-    for place in zip(*np.nonzero(~np.eye(GPUS, dtype=bool)), strict=True):
-        found[:, *place] = settled(samples[place], TARGET)
+    for place in map(tuple, np.argwhere(~np.eye(GPUS, dtype=bool))):
+        found[(slice(None), *place)] = settled(samples[place], TARGET)
     middle, counts = found[0], np.nan_to_num(found[3]).astype(int)
     if middle[FAULTY] < LEVEL * (1 - TOLERANCE):
         times = chance.uniform(0.5, 1, (AGAIN, 1)).repeat(MOST, axis=1)

@@ -10,6 +10,8 @@ from linkmatrix.judge.rules import RULES
 from linkmatrix.judge.test_verdict import CheckFacts, judge_test
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import Reference, References
+from linkmatrix.runs import judging
+from linkmatrix.show import steps
 from tests.tools.stores import disturbed
 
 CASE = "device_to_device_memcpy_write_ce"
@@ -173,3 +175,10 @@ def test_healthy_matrices_of_gpus_have_few_false_alarms(gpus, rate):
     prior, passes = intermittent.PRIORS["cuda", "gate", "device"], np.full(cells, PASSES)
     alarms = sum(intermittent.intermittent(passes, one, prior, PER_PASS).any() for one in slow[slow.max(axis=1) > 1])
     assert alarms <= 7  # 2 are expected of 1 in 1,000: more than 7 are so with 0.1 %
+
+
+def test_a_run_states_its_detection_power_in_one_sentence(judged_run, make_record):
+    quick = with_samples(make_record(), [396.0] * 7)
+    _, found = judged_run(quick)
+    assert "7 samples per cell show no slow sample in 48 %" in " ".join(steps.answer(judging.overall(found), found))
+    assert intermittent.detection_power([with_short_samples(make_record())["results"][0]])[0].count("99.4 %") == 1

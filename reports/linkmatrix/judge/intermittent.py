@@ -16,13 +16,14 @@ A cell without short samples has its ordinary samples as passes of one sample ea
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..record import grids
 from ..record.reading import Result
 
 SLOW = 0.25  # a sample is slow if worse than the cell's usual speed by more, as a fraction
@@ -32,6 +33,7 @@ LEAST_PASSES = 2  # that are slow: one burst is no fault of a link
 FALSE_ALARMS = 0.001  # of a healthy matrix
 PASSES, PER_PASS = 12, 6  # of each cell, in acceptance
 QUICK_SAMPLES = 7  # of each cell, without short samples
+EXAMPLE = 0.1  # share of slow samples for which the detection power is printed
 SIGMAS_OF_USUAL, SIGMAS_OF_FAST = 1.2816, 0.6745  # normal quantiles of USUAL and FAST
 
 
@@ -186,6 +188,27 @@ def upper_tail(trials: int, least: int, a: float, b: float) -> float:
         math.exp(log_beta(k + a, trials - k + b) - log_beta(a, b) - log_beta(k + 1, trials - k + 1)) / (trials + 1)
         for k in range(least, trials + 1)
     )
+
+
+def detection_power(results: Iterable[Result]) -> list[str]:
+    """What samples show of intermittent cells: a sentence for results with short samples, and one for the others."""
+    short, ordinary = [], []
+    for result in results:
+        passes = (result.get("short_samples") or {}).get("passes")
+        if passes:
+            short.append((result["short_samples"]["fewest"], len(passes)))
+        elif result.get("sampled") is not None:
+            counts = grids.numbers(result["samples"])
+            ordinary += [int(counts[counts > 0].min())] if (counts > 0).any() else []
+    said, cells = [], f"cells that are slow in {100 * EXAMPLE:.0f} % of their samples"
+    if short:
+        samples, passes = min(short)
+        found = 100 * power(EXAMPLE, passes, samples // passes)
+        said.append(f"{samples} short samples per cell show two slow passes in {found:.1f} % of {cells}.")
+    if ordinary:
+        missed = 100 * unseen(EXAMPLE, min(ordinary))
+        said.append(f"{min(ordinary)} samples per cell show no slow sample in {missed:.0f} % of {cells}.")
+    return [f"Detection power: {' '.join(said)}"] if said else []
 
 
 def power(share: float, passes: int = PASSES, per_pass: int = PER_PASS, least: int = LEAST_PASSES) -> float:

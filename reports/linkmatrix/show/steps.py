@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..judge import few
+from ..judge import few, intermittent
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..locate.sentences import listed
+from ..record.reading import Result
 from ..runs.judging import Judged
 from . import words
 from .notices import records_of, simulated_line
@@ -218,7 +219,13 @@ def answer(verdict: Verdict, judged: list[Judged]) -> list[str]:
     rest, unseen = words.left_out(judged), links_unseen(judged)
     told = [meaning(verdict, judged)]
     told += [f"Not measured, for a budget: {', '.join(rest)}."] if rest else []
-    return told + ([f"Of {'; '.join(unseen)}."] if unseen else [])
+    told += [f"Of {'; '.join(unseen)}."] if unseen else []
+    return told + intermittent.detection_power(result for one in judged for result, _ in measured_here(one))
+
+
+def measured_here(one: Judged) -> Sequence[tuple[Result, MatrixVerdict]]:
+    """The matrices of a test that the programs of linkmatrix measured."""
+    return () if one.test.record is None or one.test.record["backend"] == "imported" else one.matrices
 
 
 def next_step(verdict: Verdict, judged: Sequence[Judged]) -> list[str]:
