@@ -15,6 +15,7 @@ class Cell(NamedTuple):
     low, high: the interval of the median. limit: of the path, in GB/s. worse: than the median of its link class, as a
     fraction. behind: see `warning_masks.off_like`. table: name of the reference table. others: a sentence about the
     process that disturbed the cell. slow: a sentence about its slow samples, "" unless it is intermittent.
+    path: the adopted and the found link class.
     """
 
     pair: Pair
@@ -32,6 +33,7 @@ class Cell(NamedTuple):
     others: str = ""
     samples: int = 0
     slow: str = ""
+    path: str = ""
 
 
 def no_reference(cell: Cell) -> str:
@@ -56,6 +58,11 @@ def impossible(cell: Cell) -> str:
     """A value above the limit of the path."""
     found = f"{name(cell.pair)} {quantity(cell.value, cell.unit)}"
     return f"{found} is more than its path can carry ({cell.limit:.0f} GB/s)"
+
+
+def path_changed(cell: Cell) -> str:
+    """The adopted and the found link class of a cell whose link class is worse than the adopted one."""
+    return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path changed: {cell.path}"
 
 
 def off_reference(cell: Cell) -> str:

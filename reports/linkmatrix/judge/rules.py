@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..record.matrix import HANDOVER, Block, Matrix, Pair
+from ..references.link_order import worse_cells
 from ..references.pair_classes import MatrixClasses
 from ..references.tables import Reference
 from .cell_sentences import (
@@ -29,6 +30,7 @@ from .cell_sentences import (
     noisy,
     off_reference,
     other_unit,
+    path_changed,
     straggling,
 )
 from .disturbances import Disturbances
@@ -63,6 +65,10 @@ class Expected:
         compared = self.classes.of(pair, link_class) if self.classes else link_class
         return self.of_cell.get(pair) or self.of_class.get(compared)
 
+    def path(self, pair: Pair, link_class: str) -> str:
+        """ "PIX -> SYS": the class by which a cell is compared, and the one that was found."""
+        return f"{self.classes.of(pair, link_class) if self.classes else link_class} -> {link_class}"
+
     def class_codes(self, matrix: Matrix, block: Block) -> tuple[np.ndarray, Sequence[str]]:
         """(codes of a block, rows × columns; their classes): the class by which each cell is compared."""
         if self.classes is None:
@@ -88,6 +94,7 @@ RULES: dict[str, Rule] = {
     "not measured": Rule(Verdict.INCOMPLETE, lambda cell: f"{name(cell.pair)} was not measured: {cell.status}"),
     "impossible": Rule(Verdict.FAIL, impossible),
     "other unit": Rule(Verdict.INCOMPLETE, other_unit),
+    "path changed": Rule(Verdict.FAIL, path_changed),
     "off reference": Rule(Verdict.FAIL, off_reference, True),
     "intermittent": Rule(Verdict.FAIL, intermittent),
     "no reference": Rule(Verdict.INCOMPLETE, no_reference),
@@ -156,7 +163,8 @@ class Judged:
         matrix = self.block.matrix
         rule = list(RULES.values())[self.rules[r, c]]
         pair = (matrix.rows[self.block.first + r], matrix.columns[c])
-        reference = self.expected.of(pair, matrix.class_names[self.block.classes[r, c]])
+        link_class = matrix.class_names[self.block.classes[r, c]]
+        reference = self.expected.of(pair, link_class)
         codes, words = self.block.status
         value, low, high, limit = (float(self.numbers(name)[r, c]) for name in ("values", "low", "high", "limit"))
         of_class = off_class(matrix, self.block)[r, c]
@@ -177,6 +185,7 @@ class Judged:
                 self.others_sentence(r, c),
                 self.samples(r, c),
                 self.slow.sentence(r, c) if self.slow is not None and self.slow.found[r, c] else "",
+                self.expected.path(pair, link_class) if self.rules[r, c] == ORDER["path changed"] else "",
             )
         )
         measured = words[codes[r, c]] in ("ok", "corrupt") and not np.isnan(value)
@@ -237,9 +246,12 @@ def judge(
     for code, group in enumerate(groups):
         if group in expected.of_class:
             put(applies & (codes == code), expected.of_class[group])
+    fell = applies & worse_cells(block.classes, matrix.class_names, codes, groups)
     for r, c, reference in places(matrix, block, expected.of_cell):
         if applies[r, c]:
             put((r, c), reference)
+            # a pair with another reference than its class was adopted as it is
+            fell[r, c] &= reference == expected.of_class.get(groups[codes[r, c]])
 
     low, high, limit = (block.numbers(name) for name in ("low", "high", "limit"))
     ok = block.is_status("ok")
@@ -269,6 +281,7 @@ def judge(
             "not measured": ~ok,
             "impossible": too_much,
             "other unit": wrong_unit,
+            "path changed": fell,
             "off reference": bad & ~used,
             "intermittent": fails & ~used,
             "no reference": lacks & (bool(expected.name) or skipped),
