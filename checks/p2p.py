@@ -47,6 +47,10 @@ class p2p_matrix_run(session_test, special=True):
     #: then has no verdict.
     refuse_busy = variable(typ.Bool, value=False)
 
+    #: Number of short samples per cell, spread over the time of each matrix, to find intermittent links: ``-S
+    #: short_samples=72``, as in acceptance. Test cases of several sizes or of few matchings take none.
+    short_samples = variable(int, value=0)
+
     #: The table of references that the test is compared with. The table is in `config/references/p2p.yaml`, or in the
     #: file that the partition names in ``extras['reference_file']``.
     #: :default: the partition's ``extras['reference']``, else empty: NOT JUDGED, because there are no references
@@ -114,7 +118,14 @@ class p2p_matrix_run(session_test, special=True):
         return replace(
             super().job_request(),
             testcase=testcase,
-            opts=(*self.program_opts(), *memory, *self.ignore_opts(), *self.idle_opts(), *self.extra_opts),
+            opts=(
+                *self.program_opts(),
+                *memory,
+                *self.ignore_opts(),
+                *self.idle_opts(),
+                *self.short_opts(),
+                *self.extra_opts,
+            ),
             size=self.requested_size(),
             program=self.program,
             group="puts" if "_put_" in testcase else "",  # an MPI without one-sided puts ends the process
@@ -134,6 +145,12 @@ class p2p_matrix_run(session_test, special=True):
             return ()
         wait = ("--wait-idle", f"{self.wait_idle:g}") if self.wait_idle else ()
         return (*wait, *(["--refuse-busy"] if self.refuse_busy else []))
+
+    def short_opts(self):
+        """The option for short samples, if the program measures one matrix by repeated samples."""
+        takes_some = {"--sweep", "matchings"}.isdisjoint(self.program_opts())
+        measures = self.program == "p2p_matrix" and self.shared_testcase()
+        return ("--short-samples", str(self.short_samples)) if self.short_samples and measures and takes_some else ()
 
     def program_references(self, testcase):
         """The references that the program gets, as lines; none if an option changes what is measured."""

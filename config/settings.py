@@ -28,6 +28,7 @@ def exit_with(sentence):
 try:
     from linkmatrix import reframe_ext, suite
     from linkmatrix.errors import BadInput
+    from linkmatrix.judge.intermittent import PASSES, PER_PASS
     from linkmatrix.references.tables import References
     from linkmatrix.runs.modes import suite_options
     from linkmatrix.site import environment, system_files
@@ -94,10 +95,15 @@ site_configuration = {
         {"name": "quick", "options": ["--tag=quick", *suite_options("quick")]},
         # one test per node in $LINKMATRIX_NODES
         {"name": "sweep", "options": ["--tag=node-sweep"]},
-        # each value must have a reference
+        # each value must have a reference, and each cell short samples, so that intermittent links show
         {
             "name": "acceptance",
-            "options": ["--tag=acceptance", *suite_options("acceptance"), "-S require_reference=yes"],
+            "options": [
+                "--tag=acceptance",
+                *suite_options("acceptance"),
+                "-S require_reference=yes",
+                f"-S short_samples={PASSES * PER_PASS}",
+            ],
         },
         # all tests but simulations, which take long, and foreign programs, which measure the same links
         {"name": "measure", "options": ["-T nbody|peers", *suite_options("all,-nbody,-peers")]},

@@ -97,7 +97,11 @@ def robust_sigma(values: np.ndarray) -> float:
 
 def stopped(chance: np.random.Generator, sigma: float, target: float) -> tuple[float, float, float, int]:
     """(median, low, high, samples) of a cell around 1, sampled by the stop rule."""
-    values = np.exp(chance.normal(0, sigma, MOST))
+    return settled(np.exp(chance.normal(0, sigma, MOST)), target)
+
+
+def settled(values: np.ndarray, target: float) -> tuple[float, float, float, int]:
+    """(median, low, high, samples) of a cell with these samples, up to the one at which sampling stops."""
     for count in range(LEAST, MOST + 1):
         ordered, drop = np.sort(values[:count]), dropped(count)
         low, high, middle = ordered[drop], ordered[count - 1 - drop], float(np.median(ordered))

@@ -16,10 +16,11 @@ from linkmatrix.runs.suspects import found_in
 from linkmatrix.runs.suspicion import Found, Suspect, left_by
 
 TEMPLATE = Path(__file__).parents[1] / "data" / "h200x4_write_ce.record.json"
-NODES, GPUS = ("n12", "n40"), 4
+NODES, GPUS = ("n12", "n40"), 8  # two faulty devices of eight are less than a third
 RATE, SIGMA = 396.0, 0.005
 LIMIT = 0.03
 WORDS = ("values", "low", "high")
+MAPS = ("status", "samples", "converged", "round", "began", "ended", "limit", "link_class")
 #: (is the part bad, is the slot bad) → how the answer begins.
 TRUTHS = {
     "part": (True, False),
@@ -31,12 +32,26 @@ SAID = {"part": "the fault followed the part", "place": "it stayed with the slot
 FAULTS = {"sends": (True, False), "receives": (False, True), "both ways": (True, True)}
 
 
+def with_devices(content: dict) -> dict:
+    """A record of GPUS devices, made of one of four: all devices and pairs are like the first."""
+    device, (result,), topology = content["devices"][0], content["results"], content["topology"]
+    labels = [f"gpu{slot}" for slot in range(GPUS)]
+    content["devices"] = [copy.deepcopy(device) | {"label": label, "index": at} for at, label in enumerate(labels)]
+    for holder, names in ((result, MAPS), (topology, topology.keys() - {"labels"})):
+        for name in (name for name in names if holder[name] is not None):
+            own, other = holder[name][0][:2]
+            holder[name] = [[own if r == c else other for c in range(GPUS)] for r in range(GPUS)]
+    topology["labels"] = labels
+    result |= {"rows": labels, "columns": labels, "remeasured": [], "sampled": None, "parts": {}}
+    return content
+
+
 class Swaps:
     """Runs of nodes with parts that can be moved; serial: whether records say serial numbers, or UUIDs alone."""
 
     def __init__(self, seed: int, serial: bool = True) -> None:
         self.chance = np.random.default_rng(seed)
-        self.template = reading.load(TEMPLATE)
+        self.template = with_devices(reading.load(TEMPLATE))
         (result,) = self.template["results"]
         self.references = References(
             {

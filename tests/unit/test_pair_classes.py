@@ -1,6 +1,6 @@
 """A pair is compared with the reference of its adopted link class, whichever class a run finds."""
 
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.link_order import is_worse
 from linkmatrix.references.pair_classes import Group, MatrixClasses, Names, PairClasses, cover_pairs
 from linkmatrix.references.tables import Reference, References
 from tests.tools.rank_records import of_ranks
+from tests.tools.stores import disturbed
 
 TESTCASE, RANKS = "device_to_device_memcpy_write_ce", "rank_to_rank_bandwidth_mpi"
 FAST, SLOW = Reference(400.0, -0.02, 0.05, "GB/s"), Reference(20.0, -0.1, 0.1, "GB/s")
@@ -46,6 +48,42 @@ def test_a_pair_that_falls_to_another_class_is_compared_with_its_own(make_record
     found = judged(fallen(good, (0, 1)), known).cells
     assert {pair for pair, cell in found.items() if cell.verdict is Verdict.FAIL} == {("gpu0", "gpu1")}
     assert found["gpu0", "gpu1"].reference == FAST and found["gpu0", "gpu3"].reference == SLOW
+
+
+@pytest.mark.parametrize(
+    ("adopted", "found", "verdict"),
+    [
+        ("PIX", "SYS", Verdict.FAIL),
+        ("NV18", "SYS", Verdict.FAIL),
+        ("NV18", "NV8", Verdict.FAIL),
+        ("NV8", "NV18", Verdict.PASS),
+        ("SYS", "PIX", Verdict.PASS),
+        ("PIX", "unknown", Verdict.PASS),
+    ],
+)
+def test_a_class_that_is_worse_than_the_adopted_one_fails_whatever_the_value(make_record, adopted, found, verdict):
+    classes = {adopted: "gpu0->gpu1"} | {"NV18": "gpu[0-3]->gpu[0-3]"}
+    known = references(classes, {f"cell[{name}]": FAST for name in ("NV18", adopted, found)})
+    content = fallen(make_record(value=400.0), (0, 1), link_class=found, value=400.0)
+    for others in (None, disturbed("node001")):
+        content["results"][0]["others"] = others
+        matrix = judged(content, known)
+        cell = matrix.cells["gpu0", "gpu1"]
+        assert (matrix.verdict, cell.verdict) == (verdict, verdict)
+        assert verdict is Verdict.PASS or f"path changed: {adopted} -> {found}" in cell.reason
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [*pairwise(["NV18", "NV17", "PIX", "PXB", "PHB", "NODE", "SYS", "NET"]), ("NV4", "SYS")],
+)
+def test_link_classes_have_one_order(good, bad):
+    assert is_worse(bad, good) and not is_worse(good, bad) and not is_worse(good, good)
+
+
+@pytest.mark.parametrize(("a", "b"), [("NV18", "ICN4"), ("CORE", "SYS"), ("", "SYS"), ("LOCAL", "NV18")])
+def test_classes_of_other_kinds_are_not_compared(a, b):
+    assert not is_worse(a, b) and not is_worse(b, a)
 
 
 def test_a_pair_without_an_adopted_class_chooses_no_reference(make_record):
@@ -83,7 +121,8 @@ def test_a_class_without_pairs_is_of_the_cells_that_are_found_in_it(make_record)
     found = judged(
         fallen(make_record(value=400.0), *pairs, (0, 1)), references({"NV18": "gpu[0-2]->gpu[0-2]"}, without)
     )
-    assert found.cells["gpu0", "gpu1"].verdict is Verdict.INCOMPLETE, "its class has no reference"
+    cell = found.cells["gpu0", "gpu1"]
+    assert cell.reference is None and cell.verdict is Verdict.FAIL, "its class has no reference, and its path changed"
     assert found.cells["gpu0", "gpu3"].verdict is Verdict.PASS
 
 

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from moved_parts import NODES, SAID, TRUTHS, Swaps, trial
+from moved_parts import GPUS, NODES, SAID, TRUTHS, Swaps, trial
 
 from linkmatrix import cli
 from linkmatrix.runs import notes, parts
@@ -74,7 +74,7 @@ def stored(tmp_path, monkeypatch, capsys):
     """A prefix with records of n12 and n40, whose GPU 13 was moved from n12/3 to n40/1: history(*arguments)."""
     sim = Swaps(5)
     bad = sim.parts["n12", 3]
-    table = [f"      gpu{a}->gpu{b}: [396.0, -0.03, 0.1, GB/s]\n" for a in range(4) for b in range(4) if a != b]
+    table = [f"      gpu{a}->gpu{b}: [396.0, -0.03, 0.1, GB/s]\n" for a in range(GPUS) for b in range(GPUS) if a != b]
     folder = tmp_path / "references"
     folder.mkdir()
     name = sim.template["results"][0]["testcase"]
@@ -86,7 +86,7 @@ def stored(tmp_path, monkeypatch, capsys):
             sim.parts["n12", 3], sim.parts["n40", 1] = sim.parts["n40", 1], sim.parts["n12", 3]
         sim.day = day + 1
         for node in NODES:
-            slow = {slot: 0.1 for slot in range(4) if sim.parts[node, slot] == bad}
+            slow = {slot: 0.1 for slot in range(GPUS) if sim.parts[node, slot] == bad}
             path = tmp_path / f"{day}-{node}" / "record.json"
             path.parent.mkdir()
             path.write_text(json.dumps(sim.record(node, slow, SENDS)))
@@ -122,7 +122,7 @@ def test_history_of_a_place_has_both_parts_and_the_notes(stored, capsys):
     )
     assert "repair of n12/slot 3: cable reseated" in out
     assert "exchanged between 2026-01-04 01:00 and 2026-01-05 01:00: serial 16500013 for serial 16500021" in out
-    assert stored("--place", "n12/7")[0] == 3
+    assert stored("--place", "n12/9")[0] == 3
     assert stored("--place", "/3")[0] == 2 and stored("--place", "n12/3", "--fleet")[0] == 2
 
 
@@ -173,6 +173,6 @@ def test_a_serial_number_of_a_board_is_no_part():
     for device in record["devices"]:
         device["part"]["serial"] = "board 7" if device["index"] < 2 else "N/A"
     found = parts.of_devices(record)
-    assert [one.serial for one in found.values()] == [""] * 4
+    assert [one.serial for one in found.values()] == [""] * GPUS
     names = parts.Names(("2026-01-01T00:00:00Z", one) for one in found.values())
-    assert [names.part(one).word for one in found.values()] == ["UUID"] * 4
+    assert [names.part(one).word for one in found.values()] == ["UUID"] * GPUS

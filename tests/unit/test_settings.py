@@ -1,11 +1,15 @@
 """config/settings.py, as ReFrame reads it."""
 
+import ast
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from checks import p2p
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PRINTED = "import os, runpy; runpy.run_path({!r}); print(os.environ['RFM_REFERENCE_PREFIX'])"
@@ -28,3 +32,35 @@ def test_the_folder_of_references_is_absolute(tmp_path, given, folder):
     )
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()) == REPOSITORY / folder.format(tmp_path)
+
+
+def test_acceptance_takes_short_samples_and_quick_takes_none(tmp_path):
+    modes = "print({one['name']: one['options'] for one in site_configuration['modes']})"
+    text = (REPOSITORY / "config" / "settings.py").read_text()
+    path = str(REPOSITORY / "config" / "settings.py")
+    done = subprocess.run(
+        [sys.executable, "-c", f"__file__ = {path!r}\n{text}\n{modes}"],
+        env={**os.environ, "LINKMATRIX_PREFIX": str(tmp_path / "results")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    options = ast.literal_eval(done.stdout.splitlines()[-1])
+    assert "-S short_samples=72" in options["acceptance"]
+    assert not any("short_samples" in one for mode in ("quick", "smoke", "measure") for one in options[mode])
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "taken"),
+    [
+        ("p2p_matrix", ["--backend", "cuda"], ("--short-samples", "72")),
+        ("p2p_matrix", ["--backend", "mpi", "--sweep", "4K:1M"], ()),
+        ("p2p_matrix", ["--backend", "mpi", "--concurrency", "matchings"], ()),
+        ("collective_perf", ["--backend", "cuda"], ()),
+    ],
+)
+def test_programs_without_repeated_samples_of_one_matrix_take_no_short_samples(program, options, taken):
+    check = SimpleNamespace(
+        short_samples=72, program=program, program_opts=lambda: options, shared_testcase=lambda: "x"
+    )
+    assert p2p.p2p_matrix_run.short_opts(check) == taken

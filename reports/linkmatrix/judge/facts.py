@@ -11,6 +11,8 @@ from ..references.keys import size_of
 from . import crashes, few, handover, lost, soak, uplinks
 from .verdicts import Verdict
 
+MOST_SAMPLED = 64  # rows or columns of which the programs keep samples, as in src/core/result.hpp
+
 
 class Fact(NamedTuple):
     """The verdict that a fact allows at best, and a sentence; result: the place of its test case, None: of all.
@@ -51,6 +53,7 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
         if is_of_matchings(result):
             yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in few.unjudged(result))
             yield from (Fact(Verdict.WARN, sentence, place) for sentence in uplinks.faults(result))
+        yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in too_few_short_samples(result))
         if "cells" in result:
             continue
         if record["backend"] != "imported":  # another program prints one number, of samples that it keeps to itself
@@ -87,6 +90,16 @@ def of_samples(result: Result, place: int) -> Iterator[Fact]:
             sentence = f"{count} of {units.counted(measured, 'cell')} {what}"
             yield Fact(verdict, sentence, place, "samples", cells=(count, measured))
             return
+
+
+def too_few_short_samples(result: Result) -> Iterator[str]:
+    """Whether cells lack short samples that were asked for. A matrix that is too large for them has none."""
+    said = result.get("short_samples")
+    if said and said["fewest"] < said["asked"] and max(len(result["rows"]), len(result["columns"])) <= MOST_SAMPLED:
+        yield (
+            f"a cell has {said['fewest']} of the {said['asked']} short samples that were asked for: an intermittent"
+            " link may be unseen; measure without other work, or with a longer --max-time"
+        )
 
 
 def counted(result: Result) -> tuple[int, int, int, int]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..record.matrix import HANDOVER, Block, Matrix, Pair
+from ..references.link_order import worse_cells
 from ..references.pair_classes import MatrixClasses
 from ..references.tables import Reference
 from .cell_sentences import (
@@ -21,15 +22,19 @@ from .cell_sentences import (
     disturbed,
     impossible,
     in_part,
+    intermittent,
+    may_be_intermittent,
     name,
     no_reference,
     no_table,
     noisy,
     off_reference,
     other_unit,
+    path_changed,
     straggling,
 )
 from .disturbances import Disturbances
+from .intermittent import SlowSamples
 from .verdicts import CellVerdict, Verdict
 from .warning_masks import at_limit, off_like
 
@@ -60,6 +65,10 @@ class Expected:
         compared = self.classes.of(pair, link_class) if self.classes else link_class
         return self.of_cell.get(pair) or self.of_class.get(compared)
 
+    def path(self, pair: Pair, link_class: str) -> str:
+        """ "PIX -> SYS": the class by which a cell is compared, and the one that was found."""
+        return f"{self.classes.of(pair, link_class) if self.classes else link_class} -> {link_class}"
+
     def class_codes(self, matrix: Matrix, block: Block) -> tuple[np.ndarray, Sequence[str]]:
         """(codes of a block, rows × columns; their classes): the class by which each cell is compared."""
         if self.classes is None:
@@ -85,13 +94,16 @@ RULES: dict[str, Rule] = {
     "not measured": Rule(Verdict.INCOMPLETE, lambda cell: f"{name(cell.pair)} was not measured: {cell.status}"),
     "impossible": Rule(Verdict.FAIL, impossible),
     "other unit": Rule(Verdict.INCOMPLETE, other_unit),
+    "path changed": Rule(Verdict.FAIL, path_changed),
     "off reference": Rule(Verdict.FAIL, off_reference, True),
+    "intermittent": Rule(Verdict.FAIL, intermittent),
     "no reference": Rule(Verdict.INCOMPLETE, no_reference),
     "not compared": Rule(Verdict.INCOMPLETE, lambda cell: f"{name(cell.pair)}: {cell.unverified}", True),
     "disturbed": Rule(Verdict.DISTURBED, disturbed, True),
     "no table": Rule(Verdict.NOT_JUDGED, no_table),
     "never compared": Rule(Verdict.NOT_JUDGED, lambda cell: f"{name(cell.pair)}: {cell.unverified}", True),
     "better": Rule(Verdict.NOT_JUDGED, better, True),
+    "may be intermittent": Rule(Verdict.WARN, may_be_intermittent, True),
     "noisy": Rule(Verdict.WARN, noisy, True),
     "straggling": Rule(Verdict.WARN, straggling, True),
     "as expected": Rule(Verdict.PASS, lambda cell: "", True),
@@ -110,6 +122,7 @@ class Judged:
     matrix's unit, NaN without. worse: than its reference, or without one than the median of its class, as a fraction,
     NaN where there is no value. disturbed: True for cells that are no evidence about the machine: they are worse than
     expected or lack a value, and another process used a node or the memory of an endpoint. behind: see `off_like`.
+    slow: the slow samples, None where the record lists no samples.
     """
 
     block: Block
@@ -124,6 +137,7 @@ class Judged:
     disturbed: np.ndarray
     behind: np.ndarray
     others: Disturbances | None = None
+    slow: SlowSamples | None = None
 
     @cached_property
     def codes(self) -> np.ndarray:
@@ -149,7 +163,8 @@ class Judged:
         matrix = self.block.matrix
         rule = list(RULES.values())[self.rules[r, c]]
         pair = (matrix.rows[self.block.first + r], matrix.columns[c])
-        reference = self.expected.of(pair, matrix.class_names[self.block.classes[r, c]])
+        link_class = matrix.class_names[self.block.classes[r, c]]
+        reference = self.expected.of(pair, link_class)
         codes, words = self.block.status
         value, low, high, limit = (float(self.numbers(name)[r, c]) for name in ("values", "low", "high", "limit"))
         of_class = off_class(matrix, self.block)[r, c]
@@ -169,6 +184,8 @@ class Judged:
                 self.unverified,
                 self.others_sentence(r, c),
                 self.samples(r, c),
+                self.slow.sentence(r, c) if self.slow is not None and self.slow.found[r, c] else "",
+                self.expected.path(pair, link_class) if self.rules[r, c] == ORDER["path changed"] else "",
             )
         )
         measured = words[codes[r, c]] in ("ok", "corrupt") and not np.isnan(value)
@@ -205,11 +222,16 @@ def off_class(matrix: Matrix, block: Block) -> np.ndarray:
 
 
 def judge(
-    matrix: Matrix, block: Block, expected: Expected, unverified: str, others: Disturbances | None = None
+    matrix: Matrix,
+    block: Block,
+    expected: Expected,
+    unverified: str,
+    others: Disturbances | None = None,
+    slow: SlowSamples | None = None,
 ) -> Judged:
     """The verdicts on a block. unverified: why nobody knows whether what arrived is what was sent, "" if they do.
 
-    others: the disturbances during the measurement
+    others: the disturbances during the measurement. slow: the slow samples of the block's cells.
     """
     shape = block.values.shape
     value, low_limit, high_limit = (np.full(shape, np.nan) for _ in range(3))
@@ -224,9 +246,12 @@ def judge(
     for code, group in enumerate(groups):
         if group in expected.of_class:
             put(applies & (codes == code), expected.of_class[group])
+    fell = applies & worse_cells(block.classes, matrix.class_names, codes, groups)
     for r, c, reference in places(matrix, block, expected.of_cell):
         if applies[r, c]:
             put((r, c), reference)
+            # a pair with another reference than its class was adopted as it is
+            fell[r, c] &= reference == expected.of_class.get(groups[codes[r, c]])
 
     low, high, limit = (block.numbers(name) for name in ("low", "high", "limit"))
     ok = block.is_status("ok")
@@ -245,6 +270,8 @@ def judge(
         nobody = np.zeros(shape, dtype=bool)
         used = others.cells(matrix, block) if others else nobody
         held = others.without_memory(matrix, block) & ~ok if others else nobody
+        unsteady = slow.found if slow is not None else nobody
+        fails = unsteady if slow is not None and slow.short else nobody
         skipped = bool(unverified) and unverified != COMPARES_NOTHING  # data that the program could have compared
         masks = {
             "not applicable": ~applies,
@@ -254,13 +281,16 @@ def judge(
             "not measured": ~ok,
             "impossible": too_much,
             "other unit": wrong_unit,
+            "path changed": fell,
             "off reference": bad & ~used,
+            "intermittent": fails & ~used,
             "no reference": lacks & (bool(expected.name) or skipped),
             "not compared": np.full(shape, skipped),
-            "disturbed": used & (bad | (lacks & (np.nan_to_num(of_class) > DISTURBED))),
+            "disturbed": used & (bad | fails | (lacks & (np.nan_to_num(of_class) > DISTURBED))),
             "no table": lacks,
             "never compared": np.full(shape, bool(unverified)),
             "better": good,
+            "may be intermittent": unsteady & ~used,
             "noisy": at_limit(matrix.unit, worse, (low, high), value, (low_limit, high_limit)),
             "straggling": claims & (behind > np.fmax.reduce([least_behind, (high - low) / found, tolerance / 4])),
         }
@@ -277,6 +307,7 @@ def judge(
         (used & ok & (np.nan_to_num(worse) > 0)) | (held & applies),
         behind,
         others,
+        slow,
     )
 
 

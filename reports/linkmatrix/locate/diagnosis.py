@@ -19,7 +19,7 @@ from ..record.checking import is_of_matchings
 from ..record.collective import is_collective
 from ..record.matrix import HANDOVER, Matrix
 from ..record.reading import Result
-from . import bottleneck, confidence, matchings, ordering, own_cells, sharing
+from . import bottleneck, confidence, matchings, node_wide, ordering, own_cells, sharing
 from .bottleneck import Bottleneck
 from .deviations import beside_its_like, from_inside, from_references, looked_at
 from .effects import effects
@@ -72,6 +72,7 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
         return among(content, result, matrix)
     layout, names = layout_of(content, result, matrix.matrix)
     found = searched(content, result, matrix, layout, names)
+    found = replace(found, findings=node_wide.marked(found.findings, layout, content, result))
     # what is found beside a bottleneck has not all of its cells
     seen = replace(found.seen, part=part or found.shared is not None)
     told = [sentence(one, names, content, result, seen) for one in found.findings]
@@ -86,6 +87,8 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     told += lost.sentences(gone)
     if found.shared:
         told.append(bottleneck.sentence(found.shared, names, result["unit"], "leaf" in names.parts))
+    drift = node_wide.drift(seen.deviation, result) if found.findings else ""
+    told += [drift] if drift else []
     told += beside_findings(found, result, matrix)
     every = (*found.findings, *gone)
     sure = tuple(

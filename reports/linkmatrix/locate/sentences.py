@@ -16,6 +16,7 @@ from ..record.matrix import Matrix
 from ..record.reading import Result
 from .families import Layout, Subject, members, named_family, part_of
 from .hypotheses import Finding
+from .node_wide import CAUSES
 from .places import Names
 
 MOST_LISTED = 4
@@ -228,6 +229,8 @@ def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Res
         why = "and alone again, as a few of so many disturbed cells are by chance" if one.again else "seen once"
         return f"{text}, {why}: measure it again, alone, before anything is suspected" + evidence(who, content)
     text += ALLOWED if one.allowed else ""
+    if one.of_node:
+        return f"{text}, as more than a third of the devices of its node are: suspect {CAUSES}" + evidence(who, content)
     text += f": suspect {suspect(one.kind, one.subject, names)}"
     if result["metric"] == "bidirectional" and one.kind == "device":
         text += "; sums of both directions cannot tell its egress from its ingress: measure one way"

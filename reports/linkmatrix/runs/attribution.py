@@ -150,6 +150,18 @@ def posterior(evidence: Evidence, suspect: Pair, since: str, candidates: list[Ke
     return (weights @ states / weights.sum()).tolist()
 
 
+FOLLOWED, STAYED, BOTH = (
+    "the fault followed the part",
+    "it stayed with the slot",
+    "both the part and the slot are at fault",
+)
+
+
+def is_decided(sentence: str) -> bool:
+    """Whether a sentence of `sentence_of` reports which of part and slot is at fault."""
+    return sentence.startswith((FOLLOWED, STAYED, BOTH))
+
+
 def sentence_of(answer: Answer, kind: str) -> str:
     """What a swap has shown, in words; kind: of the part."""
     part, place = answer.pair
@@ -159,11 +171,11 @@ def sentence_of(answer: Answer, kind: str) -> str:
     there = f", and {kind} {answer.other} is there now" if answer.other else ""
     if bad(answer.part) and good(answer.place):
         to = f"to {place_name(answer.to)}" if answer.to else "to where no run has seen it"
-        return f"the fault followed the part ({what} from {where} {to})"
+        return f"{FOLLOWED} ({what} from {where} {to})"
     if bad(answer.place) and good(answer.part):
-        return f"it stayed with the slot ({where}: {what} is {gone}{there})"
+        return f"{STAYED} ({where}: {what} is {gone}{there})"
     if bad(answer.part) and bad(answer.place):
-        return f"both the part and the slot are at fault ({what}, {where})"
+        return f"{BOTH} ({what}, {where})"
     if good(answer.part) and good(answer.place):
         return f"neither the part nor the slot was found at fault since the swap ({what}, {where})"
     missing = [f"{what} at {place_name(answer.to)}"] if answer.to else []

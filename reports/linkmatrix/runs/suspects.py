@@ -203,7 +203,8 @@ def of_findings(
     layout, names = layout_of(record, result, matrix.matrix)
     # the sentences of a diagnosis begin with one for each finding
     for finding, sentence in zip(diagnosed.findings, diagnosed.sentences, strict=False):
-        if finding.missing or finding.once or finding.allowed:  # no value, slow once, or each of its cells passes
+        # no value, slow once, each of its cells passes, or the fault is the node's
+        if finding.missing or finding.once or finding.allowed or finding.of_node:
             continue
         adapter, or_device = over_adapters.flagged(finding, names, adapters)
         if adapter:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import NamedTuple
 
+from ..locate.ladder import LADDER, rung_of
 from ..record import units
-from .attribution import Answer, Evidence, Key, Pair, attribute, sentence_of
+from .attribution import Answer, Evidence, Key, Pair, attribute, is_decided, sentence_of
 from .bound import SKEW
 from .notes import Note, Swapped
-from .parts import Names, Part, Sighting, place_name
+from .parts import ADAPTER, NODE, Names, Part, Sighting, place_name
 from .questions import Question, listed
 
 Device = tuple[str, str]  # its node, and its UUID, or its label where it has none; of a node itself, its name twice
@@ -78,6 +79,12 @@ class Suspect:
         found = f"{name} is flagged since {when} ({runs}; {self.clean} of {clean_runs} clean runs{of} since)"
         more = [self.reason, self.of_driver(), self.swap]
         return f"{found}: {'; '.join(filter(None, more))}"
+
+    def advice(self) -> Iterator[str]:
+        """What to do about it, by how often it was found and by what a swap has shown."""
+        kind = {ADAPTER: "adapter", NODE: "node"}.get(self.kind, "node" if self.is_node else "device")
+        rung = rung_of(self.flagged, swapped=is_decided(self.swap))
+        yield from (step.replace("{who}", self.label or self.node) for step in LADDER[kind, rung])
 
     def of_driver(self) -> str:
         """That a driver update keeps the flag; "" without one."""

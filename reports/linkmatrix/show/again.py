@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
+from ..judge.disturbances import beside
 from ..record import units
 from ..record.checking import is_of_matchings
 from ..record.reading import Result
@@ -38,6 +39,17 @@ def remeasured_lines(result: Result, most: int = 5) -> list[str]:
 def transient(result: Result, one: Mapping[str, Any]) -> bool:
     """Was a cell that was measured again not as bad the second time?"""
     return -changed(result, one) > TRANSIENT
+
+
+def stayed_alone(result: Result, who: str) -> bool:
+    """Whether a component was measured again, alone and undisturbed, and stayed slow. who: its name."""
+    if is_of_matchings(result) or machine(result) > 0 or beside(result):
+        return False
+    stayed = [one for one in result["remeasured"] if not transient(result, one)]
+    words_of_it = {*who.replace("->", " ").split()}
+    of_it = [one for one in stayed if words_of_it & {one["row"], one["column"]}]
+    is_endpoint = bool(words_of_it & {*result["rows"], *result["columns"]})
+    return bool(of_it if is_endpoint else stayed)
 
 
 def changed(result: Result, one: Mapping[str, Any]) -> float:

@@ -15,6 +15,7 @@ from ..judge.tally import KEPT
 from ..judge.verdicts import Verdict
 from ..locate.diagnosis import NEXT
 from ..locate.hypotheses import Finding
+from ..locate.ladder import rung_of
 from ..record import units
 from ..record.matrix import has_status
 from ..record.reading import Result
@@ -84,7 +85,12 @@ def headlines(judged: list[Judged]) -> list[Headline]:
 def together(known: Headline, one: Headline, alike: str) -> Headline:
     """One finding of two; alike: the sentence for both, where they differ in how many cells they are of."""
     where = tuple(dict.fromkeys([*known.where, *one.where]))
-    return replace(known, where=where, text=known.text if known.who or known.text == one.text else alike)
+    return replace(
+        known,
+        where=where,
+        rung=max(known.rung, one.rung),
+        text=known.text if known.who or known.text == one.text else alike,
+    )
 
 
 def on_node(one: Headline, node: str, several: bool) -> Headline:
@@ -160,7 +166,8 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[He
         sure[1:1] = [confirmed] if (confirmed := again.confirmation(result)) else []  # with what speaks for it
         command = next((line.removeprefix(NEXT) for line in lines if line.startswith(NEXT)), "")
         topic, of_it = topic_of(finding, one, result), found.verdicts[at]
-        yield Headline(of_it, topic, inside + sentence, found.who[at], where, tuple(sure), command, finding.evidence)
+        told = Headline(of_it, topic, inside + sentence, found.who[at], where, tuple(sure), command, finding.evidence)
+        yield replace(told, rung=rung_of(1, again.stayed_alone(result, found.who[at])))
     if found.findings and all(finding.allowed for finding in found.findings):  # these do not say what failed
         yield from of_cells(result, matrix)
 
@@ -185,6 +192,8 @@ def topic_of(finding: Finding, one: Judged, result: Result) -> str:
         return "once"
     if finding.missing:
         return "gone"
+    if finding.of_node:
+        return "settings"
     of_ranks = result["memory"] != "device" and (one.test.record or {}).get("backend") in ("mpi", "host")
     return OF_KIND[finding.kind.removesuffix("_egress").removesuffix("_ingress")][of_ranks]
 

@@ -3,17 +3,18 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..judge import few
+from ..judge import few, intermittent
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
+from ..locate.ladder import LADDER, Rung
 from ..locate.sentences import listed
+from ..record.reading import Result
 from ..runs.judging import Judged
 from . import words
 from .notices import records_of, simulated_line
 from .other_processes import disturbing
 
 MOST_TOPICS = 3  # the most urgent topics, whose steps are shown
-ALONE = "Measure {who} again, alone, before a part is replaced: a part that stays slow beside healthy ones is faulty."
 #: Topic of a finding → its steps, the most urgent topic first. {who}: the components or processes of that topic.
 TOPICS: dict[str, tuple[str, ...]] = {
     "wrong data": (
@@ -44,53 +45,12 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Check whether {who} is present: nvidia-smi -L or ibstat, and dmesg for a lost device or link.",
         "Restart the device or its node and measure again. Replace a device that still does not answer.",
     ),
-    "device": (
-        ALONE,
-        "Look at {who}: dmesg for Xid errors, nvidia-smi -q -d PERFORMANCE,ECC for throttling, nvidia-smi nvlink -e"
-        " for link errors.",
-        "If it stays slow, reseat it, then swap it with a good one. A fault that moves with the part is the part's. A"
-        " fault that stays is the slot's.",
-    ),
-    "link": (
-        ALONE,
-        "Look at both ends of {who}: over NVLink nvidia-smi nvlink -s and -e, over PCIe lspci -vv (LnkSta) for width"
-        " and speed.",
-        "If it stays slow, swap one end with a good device. A fault that moves with the part is the part's. A fault"
-        " that stays is the slot's.",
-    ),
-    "adapter": (
-        ALONE,
-        "Look at {who}: ibstat or ethtool for state and rate, its error counters, lspci -vv (LnkSta) for width and"
-        " speed.",
-        "If it stays slow, exchange its cable, then its switch port, with a good one. The fault moves with the faulty"
-        " part.",
-    ),
-    "node": (
-        ALONE,
-        "Compare {who} with a good node: other processes, BIOS, driver and firmware, clocks, IOMMU and ACS.",
-        "If it stays slow, keep jobs away from it until it passes: linkmatrix export --format slurm-exclude.",
-    ),
-    "host": (
-        ALONE,
-        "Compare the host with a good one: width and speed of its PCIe switches (lspci -vv), memory channels and their"
-        " speed, power limits, NUMA and BIOS settings.",
-    ),
-    "fabric": (
-        ALONE,
-        "Look at the switches between {who}: rates and error counters of their ports, number of uplinks, routing.",
-    ),
+    **{kind: LADDER[kind, Rung.AGAIN] for kind in ("device", "link", "adapter", "node", "host", "fabric")},
     "settings": (
         "Replace no part: all of {who} are slow alike. Compare driver, BIOS, clocks and power limits with those of the"
         " runs that the references come from (linkmatrix history names the changes).",
     ),
-    "rank": (
-        "Measure {who} again, alone: a rank that stays slow beside healthy ones is faulty.",
-        "Look at the node of {who}: other processes on its cores and memory, the cores it was bound to, their clocks.",
-    ),
-    "path": (
-        "Measure {who} again, alone: a path that stays slow beside healthy ones is faulty.",
-        "Look at the network between the ends: state and rate of the adapters, error counters, routing.",
-    ),
+    **{kind: LADDER[kind, Rung.AGAIN] for kind in ("rank", "path")},
     "once": ("Measure {who} again, alone: it was slow once, and one measurement flags nothing.",),
     "cell": ("Measure {who} again, alone, before a part is replaced: no single part explains it.",),
     "disturbed": (
@@ -158,7 +118,7 @@ class Headline:
 
     topic: a row of `TOPICS`. who: the component or process by name, "" for none. where: the test cases that show it,
     the worst first. sure: the evidence for and against it. command: the next experiment, "" for none. weight: how far
-    it is from its like. simulated: of a record with a simulated fault.
+    it is from its like. simulated: of a record with a simulated fault. rung: how well the fault is confirmed.
     """
 
     verdict: Verdict
@@ -170,6 +130,7 @@ class Headline:
     command: str = ""
     weight: float = 0.0
     simulated: bool = False
+    rung: Rung = Rung.AGAIN
 
     @property
     def order(self) -> tuple[int, int, float]:
@@ -193,11 +154,14 @@ def steps(verdict: Verdict, judged: list[Judged], found: Sequence[Headline]) -> 
     if not topics and nothing_measured(verdict, judged):  # and no reason is known
         return list(TOPICS["not run"])
     for topic in topics[:MOST_TOPICS]:
-        named = dict.fromkeys(one.who for one in found if one.topic == topic and one.who)
-        who = listed(list(named)) or "it"
-        told = [text.replace("{who}", who) for text in TOPICS[topic]]
-        # FIRST already has the measurement again
-        lines += told[1:] if lines and lines[0] == FIRST and topic in SLOW and len(told) > 1 else told
+        of_topic = [one for one in found if one.topic == topic]
+        for rung in sorted({one.rung for one in of_topic}, reverse=True):
+            named = dict.fromkeys(one.who for one in of_topic if one.rung == rung and one.who)
+            who = listed(list(named)) or "it"
+            told = [text.replace("{who}", who) for text in LADDER.get((topic, rung), TOPICS[topic])]
+            # FIRST already has the measurement again
+            is_said = rung is Rung.AGAIN and lines and lines[0] == FIRST and topic in SLOW
+            lines += told[1:] if is_said else told
     lines += [REFERENCES] if wanting else []
     return list(dict.fromkeys([*([SIMULATED] if simulated else []), *lines]))
 
@@ -218,7 +182,13 @@ def answer(verdict: Verdict, judged: list[Judged]) -> list[str]:
     rest, unseen = words.left_out(judged), links_unseen(judged)
     told = [meaning(verdict, judged)]
     told += [f"Not measured, for a budget: {', '.join(rest)}."] if rest else []
-    return told + ([f"Of {'; '.join(unseen)}."] if unseen else [])
+    told += [f"Of {'; '.join(unseen)}."] if unseen else []
+    return told + intermittent.detection_power(result for one in judged for result, _ in measured_here(one))
+
+
+def measured_here(one: Judged) -> Sequence[tuple[Result, MatrixVerdict]]:
+    """The matrices of a test that the programs of linkmatrix measured."""
+    return () if one.test.record is None or one.test.record["backend"] == "imported" else one.matrices
 
 
 def next_step(verdict: Verdict, judged: Sequence[Judged]) -> list[str]:

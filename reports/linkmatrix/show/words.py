@@ -26,7 +26,9 @@ MEANINGS = {
     Verdict.NOT_JUDGED: "measured and verified, but no reference describes the measurement",
     Verdict.DISTURBED: "another process used the node, and a cell is outside",
     Verdict.INCOMPLETE: "the run began, and a cell, table, reference, test or rank is missing",
-    Verdict.FAIL: "outside the reference, wrong data, more than the path can carry, path changed, or endpoint lost",
+    Verdict.FAIL: (
+        "outside the reference, wrong data, intermittent, more than the path can carry, path changed, or endpoint lost"
+    ),
 }
 ANOTHER = "the other process"  # where no process is named
 #: The one step that follows a verdict, in every output; docs/verdicts.md has the same table. {who}: a process.

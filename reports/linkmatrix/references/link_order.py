@@ -1,0 +1,28 @@
+"""The order of link classes, from good to bad, by the words of nvidia-smi: NV18, NV8, PIX, PXB, PHB, NODE, SYS, NET."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+PCI = ("PIX", "PXB", "PHB", "NODE", "SYS", "NET")  # after all direct links
+DIRECT = re.compile(r"(NV|ICN)(\d+)")  # direct links of one kind, and their number
+
+
+def is_worse(found: str, adopted: str) -> bool:
+    """Whether a link class is worse than the adopted one. False if the classes cannot be compared."""
+    direct, before = DIRECT.fullmatch(found), DIRECT.fullmatch(adopted)
+    if direct and before:
+        return direct[1] == before[1] and int(direct[2]) < int(before[2])
+    if found not in PCI:
+        return False
+    return bool(before) or (adopted in PCI and PCI.index(found) > PCI.index(adopted))
+
+
+def worse_cells(found: np.ndarray, names: Sequence[str], adopted: np.ndarray, known: Sequence[str]) -> np.ndarray:
+    """True for the cells whose found class is worse than the adopted one.
+
+    found, adopted: rows × columns, indices of `names` and of `known`.
+    """
+    table = np.array([[is_worse(one, other) for other in known] for one in names], dtype=bool)
+    return table.reshape(len(names), len(known))[found, adopted]

@@ -1,0 +1,51 @@
+"""The error rates in the docs are those of the code."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from linkmatrix.judge import intermittent
+from linkmatrix.judge.rules import RULES
+from tests.benchmarks import error_rates
+
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "verdicts.md").read_text(encoding="utf-8")
+RUNS = 200
+
+
+def documented():
+    """{(rule, fault): (false alarms, power)} of the table, in %."""
+    table = TEXT.split(error_rates.HEAD)[1].split("\n\n")[0]
+    found = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([\d.]+) \| ([\d.]+) \|$", table, re.MULTILINE)
+    return {(rule, fault): (float(alarms), float(power)) for rule, fault, alarms, power in found}
+
+
+def test_computed_rates_are_those_of_the_docs():
+    assert {row.text() for row in error_rates.computed()} <= set(TEXT.splitlines())
+
+
+@pytest.mark.parametrize("rows", [error_rates.of_short_samples, error_rates.of_warnings])
+def test_simulated_rates_are_those_of_the_docs(rows):
+    known = documented()
+    for row in rows(RUNS):
+        for told, now in zip(known[row.rule, row.fault], (row.false_alarms, row.power), strict=True):
+            share = min(max(told / 100, 0.005), 0.995)
+            assert abs(now - told) <= 100 * 4 * math.sqrt(share * (1 - share) / RUNS), row
+
+
+def test_each_rule_has_a_row_or_compares_facts():
+    rules = {rule for rule, _ in documented()}
+    assert rules | error_rates.FACTS | {"as expected"} == {*RULES}
+    assert not rules & error_rates.FACTS
+
+
+def test_acceptance_meets_its_aims_with_up_to_eight_gpus():
+    found = {fault: rates for (rule, fault), rates in documented().items() if rule == "intermittent"}
+    assert all(alarms <= 0.1 for alarms, _ in found.values())
+    assert all(power >= 99 for fault, (_, power) in found.items() if "16 GPUs" not in fault)
+
+
+def test_priors_are_those_of_the_docs():
+    for prior in (*intermittent.PRIORS.values(), intermittent.OTHERS):
+        assert re.search(rf"\| {100 * prior.rate:g} % \| {prior.samples:,} samples \|", TEXT)

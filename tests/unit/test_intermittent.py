@@ -1,0 +1,184 @@
+"""Intermittent cells: single samples are slow, and the median is not."""
+
+import numpy as np
+import pytest
+
+from linkmatrix.judge import intermittent
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.facts import facts
+from linkmatrix.judge.rules import RULES
+from linkmatrix.judge.test_verdict import CheckFacts, judge_test
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.tables import Reference, References
+from linkmatrix.runs import judging
+from linkmatrix.show import steps
+from tests.tools.stores import disturbed
+
+CASE = "device_to_device_memcpy_write_ce"
+REFERENCES = References({("hgx", CASE): {"cell[NV18]": Reference(396.0, -0.1, 0.05, "GB/s")}})
+PASSES, PER_PASS = intermittent.PASSES, intermittent.PER_PASS
+SLOW = {(pass_, 3): 200.0 for pass_ in (1, 4, 9)}  # one sample in each of three passes
+
+
+def with_short_samples(content, slow=None, cell=(0, 1), passes=PASSES, asked=PASSES * PER_PASS, usual=396.0):
+    """A record with short samples. slow: {(pass, sample): value} of one cell."""
+    result = content["results"][0]
+    size = len(result["rows"])
+    samples = np.full((passes, size, size, PER_PASS), usual)
+    for (pass_, sample), value in (slow or {}).items():
+        samples[pass_, cell[0], cell[1], sample] = value
+    values = [
+        [[[] if r == c else row[c] for c in range(size)] for r, row in enumerate(one)] for one in samples.tolist()
+    ]
+    all_passes = [{"began": at + 0.1, "ended": at + 0.2, "values": one} for at, one in enumerate(values)]
+    said = {"asked": asked, "fewest": passes * PER_PASS, "bytes": 1 << 26, "transfers": 1, "passes": all_passes}
+    result |= {"short_samples": said, "timing": "gate"}
+    content["backend"] = "cuda"
+    return content
+
+
+def with_samples(content, samples, cell=(0, 1)):
+    """A record that lists the ordinary samples of its cells. samples: those of one cell."""
+    result = content["results"][0]
+    size = range(len(result["rows"]))
+    listed = [[[] if r == c else [396.0] * 7 for c in size] for r in size]
+    listed[cell[0]][cell[1]] = samples
+    result |= {"sampled": listed, "timing": "gate"}
+    content["backend"] = "cuda"
+    return content
+
+
+def judged(content, name="hgx", cell=("gpu0", "gpu1")):
+    """(verdict of the matrix, verdict on a cell)."""
+    (found,) = evaluate(content, REFERENCES, name).matrices
+    return found.verdict, found.cells[cell]
+
+
+@pytest.mark.parametrize("name", ["hgx", None])
+def test_a_cell_that_is_slow_in_several_passes_fails_though_its_median_is_fine(make_record, name):
+    verdict, cell = judged(with_short_samples(make_record(), SLOW), name)
+    assert verdict is Verdict.FAIL and cell.verdict is Verdict.FAIL
+    assert "gpu0->gpu1 is intermittent: 3 of 72 short samples, in 3 of 12 passes," in cell.reason
+    assert "49 % worse" in cell.reason
+
+
+def test_one_burst_is_no_finding(make_record):
+    burst = {(5, sample): 100.0 for sample in range(PER_PASS)}
+    assert judged(with_short_samples(make_record(), burst))[0] is Verdict.PASS
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(297.5, Verdict.PASS), (296.5, Verdict.FAIL)])
+def test_a_sample_is_slow_beyond_25_percent(make_record, value, verdict):
+    assert judged(with_short_samples(make_record(), dict.fromkeys(SLOW, value)))[0] is verdict
+
+
+def test_a_cell_that_is_slow_half_of_the_time_fails(make_record):
+    slow = {(pass_, sample): 198.0 for pass_ in range(0, PASSES, 2) for sample in range(PER_PASS)}
+    assert judged(with_short_samples(make_record(), slow))[1].verdict is Verdict.FAIL
+
+
+def test_a_latency_is_slow_above_its_usual_value(make_record):
+    for value, verdict in ((3.0, Verdict.FAIL), (1.0, Verdict.PASS)):
+        content = with_short_samples(make_record(value=2.0), dict.fromkeys(SLOW, value), usual=2.0)
+        content["results"][0]["unit"] = "us"
+        found = evaluate(content, References({}), None).matrices[0].cells["gpu0", "gpu1"]
+        assert (found.verdict is Verdict.FAIL) is (verdict is Verdict.FAIL)
+
+
+@pytest.mark.parametrize(("backend", "verdict"), [("mpi", Verdict.PASS), ("cuda", Verdict.FAIL)])
+def test_slow_samples_that_all_cells_have_are_usual_between_ranks_and_a_fault_of_gpus(make_record, backend, verdict):
+    content = with_short_samples(make_record())
+    for one in content["results"][0]["short_samples"]["passes"]:
+        one["values"] = [[[200.0, *cell[1:]] if cell else [] for cell in row] for row in one["values"]]
+    content["backend"] = backend
+    assert judged(content)[0] is verdict
+
+
+def test_two_intermittent_cells_do_not_hide_each_other(make_record):
+    content = with_short_samples(make_record(count=2), {(p, 0): 100.0 for p in range(8)})
+    for p, one in enumerate(content["results"][0]["short_samples"]["passes"]):
+        one["values"][1][0][0] = 100.0 if p in (0, 5, 8) else 396.0
+    found = evaluate(content, REFERENCES, "hgx").matrices[0]
+    assert [found.cells[pair].verdict for pair in (("gpu0", "gpu1"), ("gpu1", "gpu0"))] == [Verdict.FAIL] * 2
+
+
+def test_noise_of_the_fast_samples_raises_the_limit(make_record):
+    content = with_short_samples(make_record())
+    chance = np.random.default_rng(1)
+    for one in content["results"][0]["short_samples"]["passes"]:
+        one["values"][0][1] = (396 * np.exp(chance.normal(0, 0.12, PER_PASS))).tolist()
+    assert judged(content)[0] is Verdict.PASS
+
+
+def test_other_processes_make_it_disturbed(make_record):
+    content = with_short_samples(make_record(), SLOW)
+    content["results"][0]["others"] = disturbed(content["devices"][0]["node"], "hog")
+    verdict, cell = judged(content)
+    assert verdict is Verdict.DISTURBED and "3 of 72 short samples" in cell.reason and "pid" in cell.reason
+
+
+@pytest.mark.parametrize(("off", "rule"), [({(0, 1): "corrupt"}, "corrupt"), ({(0, 1): 300.0}, "off reference")])
+def test_wrong_data_and_a_slow_median_win(make_record, off, rule):
+    (found,) = evaluate(with_short_samples(make_record(off=off), SLOW), REFERENCES, "hgx").matrices
+    assert [*RULES][found.whole.rules[0, 1]] == rule
+
+
+def test_it_wins_over_a_warning_by_the_interval(make_record):
+    content = with_short_samples(make_record(), SLOW)
+    content["results"][0]["low"][0][1] = 100.0
+    assert judged(content)[1].verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(("slow", "verdict"), [(1, Verdict.PASS), (2, Verdict.WARN), (3, Verdict.WARN)])
+def test_ordinary_samples_are_a_warning_at_most(make_record, slow, verdict):
+    found, cell = judged(with_samples(make_record(), [200.0] * slow + [396.0] * (7 - slow)))
+    assert found is verdict
+    assert verdict is Verdict.PASS or f"may be intermittent: {slow} of 7 samples" in cell.reason
+
+
+def test_short_samples_are_read_and_ordinary_ones_are_not(make_record):
+    content = with_samples(with_short_samples(make_record()), [200.0] * 3 + [396.0] * 4)
+    assert judged(content)[0] is Verdict.PASS
+
+
+def test_fewer_short_samples_than_asked_for_are_incomplete(make_record):
+    content = with_short_samples(make_record(), passes=3)
+    (fact,) = (one for one in facts(content) if "short samples" in one.sentence)
+    assert fact.verdict is Verdict.INCOMPLETE and "18" in fact.sentence and "72" in fact.sentence
+    assert judge_test(content, CheckFacts(CASE), REFERENCES, "hgx").verdict is Verdict.INCOMPLETE
+
+
+def test_a_matrix_too_large_for_short_samples_is_not_incomplete(make_record):
+    content = with_short_samples(make_record(count=65), passes=0)
+    assert not [one for one in facts(content) if "short samples" in one.sentence]
+
+
+def test_acceptance_finds_what_the_issue_asks_for():
+    assert intermittent.unseen(0.1) == pytest.approx(0.478, abs=0.001)
+    assert intermittent.power(0.1) >= 0.99
+    assert intermittent.power(0.1, passes=11) < 0.99, "eleven passes of six are too few"
+
+
+@pytest.mark.parametrize("gpus", [2, 4, 8])
+def test_two_slow_passes_of_an_otherwise_quiet_matrix_of_gpus_are_found(gpus):
+    passes = np.where(np.eye(gpus), 0, PASSES)
+    slow = np.zeros((gpus, gpus), dtype=int)
+    slow[0, 1] = 2
+    prior = intermittent.PRIORS["cuda", "gate", "device"]
+    assert intermittent.intermittent(passes, slow, prior, PER_PASS).sum() == 1
+
+
+@pytest.mark.parametrize(("gpus", "rate"), [(2, 1e-5), (8, 1e-5), (8, 1e-4), (16, 1e-4)])
+def test_healthy_matrices_of_gpus_have_few_false_alarms(gpus, rate):
+    runs, cells = 2000, gpus * (gpus - 1)
+    slow = np.random.default_rng(2).binomial(PASSES, 1 - (1 - rate) ** PER_PASS, (runs, cells))
+    prior, passes = intermittent.PRIORS["cuda", "gate", "device"], np.full(cells, PASSES)
+    alarms = sum(intermittent.intermittent(passes, one, prior, PER_PASS).any() for one in slow[slow.max(axis=1) > 1])
+    assert alarms <= 7  # 2 are expected of 1 in 1,000: more than 7 are so with 0.1 %
+
+
+def test_a_run_states_its_detection_power_in_one_sentence(judged_run, make_record):
+    quick = with_samples(make_record(), [396.0] * 7)
+    _, found = judged_run(quick)
+    assert "7 samples per cell show no slow sample in 48 %" in " ".join(steps.answer(judging.overall(found), found))
+    assert intermittent.detection_power([with_short_samples(make_record())["results"][0]])[0].count("99.4 %") == 1

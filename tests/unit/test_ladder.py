@@ -1,0 +1,108 @@
+"""The ladder of advice: measure again, then swap, then repair. Faults of a whole node are not those of its devices."""
+
+from itertools import product
+
+import pytest
+
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.locate import diagnosis, ladder, node_wide
+from linkmatrix.locate.ladder import LADDER, Rung, rung_of
+from linkmatrix.references.tables import Reference, References
+from linkmatrix.runs import judging, suspects
+from linkmatrix.runs.suspicion import Suspect
+from linkmatrix.show import headlines, steps
+from tests.tools.stores import disturbed
+
+CASE = "device_to_device_memcpy_write_ce"
+
+
+def slow(make_record, *devices, count=8):
+    """A record in which these devices send and receive slowly."""
+    pairs = [(r, c) for r, c in product(range(count), repeat=2) if r != c and {r, c} & set(devices)]
+    return make_record(count=count, off=dict.fromkeys(pairs, 300.0))
+
+
+def steps_of(judged_run, content):
+    """The steps after a record, compared with references."""
+    _, judged = judged_run(content, reference="hgx")
+    return steps.steps(judging.overall(judged), judged, headlines.headlines(judged))
+
+
+def remeasured(content, before=300.0, after=300.0):
+    """The record, with a measurement of one of its slow cells alone."""
+    content["results"][0]["remeasured"] = [{"row": "gpu3", "column": "gpu1", "before": before, "after": after}]
+    return content
+
+
+def test_one_number_in_one_run_is_measured_again(make_record, judged_run):
+    lines = steps_of(judged_run, slow(make_record, 3))
+    assert lines[0].startswith("Measure gpu3 again, alone") and not [one for one in lines if "Swap" in one]
+
+
+def test_what_stays_slow_alone_is_swapped(make_record, judged_run):
+    lines = steps_of(judged_run, remeasured(slow(make_record, 3)))
+    assert any(line.startswith("Swap gpu3 with a good one") for line in lines)
+    assert not [line for line in lines if "Measure gpu3 again" in line]
+
+
+def test_a_cell_that_was_fine_alone_and_one_that_was_disturbed_are_measured_again(make_record, judged_run):
+    for content in (remeasured(slow(make_record, 3), after=396.0), remeasured(slow(make_record, 3))):
+        if content["results"][0]["remeasured"][0]["after"] == 300.0:
+            content["results"][0]["others"] = disturbed("another")
+        assert not [line for line in steps_of(judged_run, content) if "Swap" in line]
+
+
+@pytest.mark.parametrize(
+    ("flagged", "swap", "rung"),
+    [
+        (1, "", Rung.AGAIN),
+        (2, "", Rung.SWAP),
+        (2, "the fault followed the part (GPU 1 from slot 3 to slot 4)", Rung.REPAIR),
+        (2, "whether the part (GPU 1) or the slot (3) is at fault is not known yet: measure it", Rung.SWAP),
+    ],
+)
+def test_flags_of_several_runs_climb_the_ladder(flagged, swap, rung):
+    one = Suspect("n17", "gpu3", flagged=flagged, seen=3, swap=swap)
+    assert [*one.advice()] == [step.replace("{who}", "gpu3") for step in LADDER["device", rung]]
+
+
+def test_each_kind_of_component_has_each_rung():
+    assert set(LADDER) == {*product(ladder.KINDS, Rung)}
+    assert {*ladder.KINDS} <= {*steps.TOPICS}
+    assert rung_of(1) < rung_of(1, remeasured=True) < rung_of(1, swapped=True)
+
+
+def diagnosed(content):
+    """(the diagnosis of a record, the endpoints that it flags)."""
+    references = References({("hgx", CASE): {"cell[NV18]": Reference(396.0, -0.02, 0.05, "GB/s")}})
+    (matrix,) = evaluate(content, references, "hgx").matrices
+    flagged = suspects.flagged_by(None, content, {}, content["results"][0], matrix)
+    return diagnosis.diagnose(content, content["results"][0], matrix), {label for label, *_ in flagged}
+
+
+@pytest.mark.parametrize(
+    ("count", "devices", "of_node"), [(8, (3,), False), (8, (3, 5), False), (8, (1, 3, 5), True), (4, (1,), False)]
+)
+def test_more_than_a_third_of_the_devices_is_the_fault_of_the_node(make_record, count, devices, of_node):
+    found, flagged = diagnosed(slow(make_record, *devices, count=count))
+    assert {one.of_node for one in found.findings} == {of_node}
+    assert flagged == (set() if of_node else {f"gpu{device}" for device in devices})
+    assert any("clocks, driver or host" in one for one in found.sentences) is of_node
+
+
+@pytest.mark.parametrize(("slow_ones", "all_of_them", "of_node"), [(2, 3, False), (1, 4, False), (2, 4, True)])
+def test_three_devices_are_too_few_to_compare(slow_ones, all_of_them, of_node):
+    assert node_wide.is_of_node(slow_ones, all_of_them) is of_node
+
+
+@pytest.mark.parametrize(("loss", "said"), [(0.01, True), (0.0, False)])
+def test_values_that_fall_in_the_order_of_measuring_are_a_drift(make_record, loss, said):
+    content = make_record(count=8)
+    result = content["results"][0]
+    result["began"] = [[None if r == c else float((c - r) % 8) for c in range(8)] for r in range(8)]
+    for r, c in product(range(8), repeat=2):
+        if r != c:
+            for name in ("values", "low", "high"):
+                result[name][r][c] = 396.0 * (1 - loss * result["began"][r][c]) * (0.8 if r == 3 else 1)
+    found, _ = diagnosed(content)
+    assert any("order of measuring (rank correlation" in one for one in found.sentences) is said
