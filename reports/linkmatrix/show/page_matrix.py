@@ -70,7 +70,7 @@ def pictures(
     one: Judged, result: Result, matrix: MatrixVerdict, verdict: Verdict, picture: Picture
 ) -> list[tuple[str, str]]:
     """(what it shows, PNG in base64) of the two maps of a matrix that is too large for tables."""
-    than = "references" if matrix.held else "the median of the link class"
+    than = "references" if matrix.held else f"{matrix.baseline} of the link class"
     said = {DEVIATION: f"Deviation of each cell from {than}", ABSOLUTE: "What was measured of each cell"}
     drawn = ((text, picture(one.test.record or {}, result, matrix, verdict, what)) for what, text in said.items())
     return [(text, base64.b64encode(png).decode()) for text, png in drawn if png]

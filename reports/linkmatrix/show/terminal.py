@@ -304,5 +304,6 @@ def show_legend(screen: Screen) -> None:
     screen.print(glyphs, "dim")
     if screen.console.color_system is not None and not screen.console.no_color:
         screen.print(
-            "orange: worse than the reference (without one: than the median of its link class); blue: better", "dim"
+            "orange: worse than the reference (or the median or best cell of the link class); blue: better",
+            "dim",
         )
