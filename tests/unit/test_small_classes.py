@@ -16,6 +16,7 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate.diagnosis import diagnose
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
+from linkmatrix.show import page
 
 DATA = Path(__file__).parents[1] / "data"
 NO_REFERENCES = References({})
@@ -115,16 +116,19 @@ def test_three_cells_are_compared_with_the_best_and_four_with_the_median(make_re
         assert matrix.worse(("numa0", f"gpu{count - 1}")) == pytest.approx(1 - 200.0 / expected)
 
 
-def test_screen_and_page_begin_with_the_slow_device_and_the_exit_code_stays(busy, tmp_path, capsys, monkeypatch):
+def test_screen_and_page_begin_with_the_slow_device_and_the_exit_code_stays(
+    busy, tmp_path, capsys, monkeypatch, judged_run
+):
     monkeypatch.setenv("COLUMNS", "200")
+    record = without_other_processes(busy)
     path = tmp_path / "record.json"
-    path.write_text(json.dumps(without_other_processes(busy)))
+    path.write_text(json.dumps(record))
     assert main(["show", str(path)]) == 0
     first = capsys.readouterr().out.split("Everything was measured")[0]
     assert "NOT JUDGED" in first and "gpu1" in first and "51.1 %" in first
-    assert main(["report", str(path), "--out", str(tmp_path / "page")]) == 0
-    page = next((tmp_path / "page").glob("*.html")).read_text()
-    assert "-51.1" in page and "+34.4" not in page and "the best cell of their link class" in page
+    text = page.render(*judged_run(record), lambda *_: b"")
+    assert "-51.1" in text and "+34.4" not in text and "the best cell of their link class" in text
+    assert text.index("51.1 %") < text.index("Everything was measured")
 
 
 def test_healthy_recordings_of_two_devices_have_no_finding():
