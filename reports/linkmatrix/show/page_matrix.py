@@ -39,7 +39,7 @@ def shown_matrix(
 
     scale: (low, high) of its colours; None where nothing was measured. earlier: what its cells were in runs before.
     """
-    summary = "; ".join(words.class_lines(matrix))
+    summary = "; ".join(words.class_lines(one, result, matrix))
     verdict, small = one.of_matrix(matrix), fits(result, matrix)
     lines = [*matrix.overview(), *([] if small or not matrix.matrix.classes else words.axis_lines(matrix))]
     drawn = matrix.closely.matrix.rows
