@@ -6,12 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import stores
 
 from linkmatrix.cli import main
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.judge.findings import NEXT, findings, of_nodes, shares
+from linkmatrix.judge.findings import findings, of_nodes, shares
+from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
+from linkmatrix.runs.judging import overall
+from linkmatrix.show import headlines
 
 DATA = Path(__file__).parents[1] / "data"
 NO_REFERENCES = References({})
@@ -46,7 +50,7 @@ def test_no_recorded_run_has_a_finding(path):
 def test_a_class_that_is_slow_as_a_whole_is_below_typical():
     (one,) = found_in(scaled(load("h100x2/idle"), WRITE, 0.85))
     assert (one.kind, one.component, one.testcase) == ("below typical", "NV18 links", WRITE)
-    assert "85 %" in one.evidence and "396.72 GB/s" in one.evidence and one.next_step == NEXT[one.kind]
+    assert "85 %" in one.evidence and "396.72 GB/s" in one.evidence and "NV18 links" in one.next_step
     assert found_in(scaled(load("h100x2/idle"), WRITE, 0.92)) == []
 
 
@@ -139,6 +143,15 @@ def test_one_node_that_differs_from_its_like():
 def test_few_nodes_and_a_cause_that_many_nodes_share_name_none():
     assert list(of_nodes(sweep(count=3, slow=[1]))) == []
     assert list(of_nodes(sweep(count=8, slow=[0, 1, 2]))) == []
+
+
+def test_a_sweep_begins_with_the_node_that_differs(judged_run, make_record):
+    values = [396.0, 396.1, 396.2, 365.0, 396.4, 396.5]
+    records = [stores.of_node(make_record(value=value), f"n{at}") for at, value in enumerate(values)]
+    _, judged = judged_run(*records)
+    first = headlines.headlines(judged)[0]
+    assert (first.topic, first.who, first.verdict) == ("unlike node", "n3", Verdict.NOT_JUDGED)
+    assert overall(judged) is Verdict.NOT_JUDGED
 
 
 def test_a_finding_is_on_the_screen_and_changes_no_exit_code(tmp_path, capsys, monkeypatch):

@@ -72,12 +72,13 @@ def percents(shares: tuple[float, float]) -> str:
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
+#: Kind of a finding → its next step, the most urgent kind first.
 NEXT = {
-    "below typical": "Compare driver, BIOS, PCIe width and generation, clocks and IOMMU with a node that reaches it.",
-    "below half of the limit": "Check width and generation of the link: nvidia-smi -q, lspci -vv (LnkSta).",
+    "unlike device": "Reseat {who}, then measure again: its links differ from those of the other devices.",
+    "unlike node": "Measure {who} again, alone. Then compare its configuration with that of another node.",
     "slower than staged": "Check ACS and IOMMU: they route peer copies through the root complex (lspci -vvv, ACSCtl).",
-    "unlike device": "Reseat the device, then measure again.",
-    "unlike node": "Measure the node again, alone. Then compare its configuration with that of another node.",
+    "below half of the limit": "Check width and generation of the {who}: nvidia-smi -q, lspci -vv (LnkSta).",
+    "below typical": "Compare the {who} with a faster node: driver, BIOS, PCIe width and generation, clocks, IOMMU.",
 }
 
 
@@ -95,7 +96,8 @@ def found(
     component: str, kind: str, evidence: str, confidence: str, testcase: str = "", weight: float = 0.0
 ) -> Finding:
     """A finding with the next step of its kind."""
-    return Finding(component, kind, evidence, confidence, NEXT[kind], testcase, weight)
+    next_step = NEXT[kind].replace("{who}", component)
+    return Finding(component, kind, evidence, confidence, next_step, testcase, weight)
 
 
 def shares(
