@@ -216,7 +216,8 @@ def of_nodes(measured: Iterable[Measured]) -> Iterator[Finding]:
     every = np.array([off for of in deviations.values() for off in of.values()])
     if not len(every):
         return
-    limit = noise.sigmas(len(every)) * 1.4826 * float(np.median(np.abs(every)))
+    sigma = 1.4826 * noise.of_few(min(map(len, deviations.values()))) * float(np.median(np.abs(every)))
+    limit = noise.sigmas(len(every)) * sigma
     off = [(worse, node, key) for key, of in deviations.items() for node, worse in of.items() if worse > 0]
     off = sorted(one for one in off if one[0] > max(limit, units[one[2]][1]))
     count = Counter(node for _, node, _ in off)
