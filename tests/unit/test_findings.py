@@ -4,6 +4,7 @@ import copy
 import json
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 import stores
@@ -11,9 +12,11 @@ import stores
 from linkmatrix.cli import main
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.findings import findings, of_nodes, shares
+from linkmatrix.judge.test_verdict import CheckFacts, judge_test
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
+from linkmatrix.runs import verdict_file
 from linkmatrix.runs.judging import overall
 from linkmatrix.show import headlines
 
@@ -152,6 +155,19 @@ def test_a_sweep_begins_with_the_node_that_differs(judged_run, make_record):
     first = headlines.headlines(judged)[0]
     assert (first.topic, first.who, first.verdict) == ("unlike node", "n3", Verdict.NOT_JUDGED)
     assert overall(judged) is Verdict.NOT_JUDGED
+
+
+def test_a_finding_is_in_the_stored_verdict_and_decides_nothing():
+    record = scaled(load("h100x2/idle"), WRITE, 0.8)
+    healthy, slow = (judge_test(one, CheckFacts(), NO_REFERENCES, "") for one in (load("h100x2/idle"), record))
+    content = verdict_file.content_of(
+        verdict_file.Subject("a test", "a session", record), slow, CheckFacts(), NO_REFERENCES
+    )
+    (one,) = content["findings"]
+    assert (one["kind"], one["component"]) == ("below typical", "NV18 links")
+    assert {"evidence", "confidence", "next_step"} <= set(one)
+    assert slow.verdict is healthy.verdict is Verdict.NOT_JUDGED
+    jsonschema.validate(json.loads(json.dumps(content)), json.loads(verdict_file.SCHEMA_FILE.read_text()))
 
 
 def test_a_finding_is_on_the_screen_and_changes_no_exit_code(tmp_path, capsys, monkeypatch):
