@@ -48,10 +48,10 @@ class adapter_matrix(crossnode_matrix):
         self.skip_partition(named == 0, "does not name its adapters: extras['adapters'], names")
         self.ranks = named
         super().prepare()
-        self.measure_of_it("adapters")
+        self.add_variant("adapters")
 
-    def wish(self):
-        return replace(super().wish(), starter=(str(SCRIPT), "--adapters", ",".join(self.adapter_names())))
+    def job_request(self):
+        return replace(super().job_request(), starter=(str(SCRIPT), "--adapters", ",".join(self.adapter_names())))
 
     def machine_faults(self):
         return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + self.carried_faults()

@@ -117,7 +117,7 @@ def faults_of_node(node, ports, group):
     reasons = failed(*(f"{node} has no adapter {name}: there are {there}" for name in absent))
     names = [name for name in group.names if name in ports] if group.names else rdma
     if group.number is not None and len(names) != group.number:
-        said = f"{node} has {len(names)} adapters ({', '.join(names) or 'none'}), promised are {group.number}"
+        said = f"{node} has {len(names)} adapters ({', '.join(names) or 'none'}), expected are {group.number}"
         reasons += failed(said) if len(names) < group.number else missing(said)
     if not group.names and group.number is None and not rdma:
         reasons += failed(f"{node} has no RDMA adapter (/sys/class/infiniband): is its driver loaded?")
@@ -144,7 +144,7 @@ def faults_of_port(node, name, port, group):
         if wanted is not None and not same(value, wanted)
         for reason in unlike(
             said,
-            f"{node}: the {what} of {name} ({where or 'no PCI device'}) is {said or 'unknown'}, promised is"
+            f"{node}: the {what} of {name} ({where or 'no PCI device'}) is {said or 'unknown'}, expected is"
             f" {'x' if what == 'PCI width' else ''}{wanted}{units.get(what, '')}",
         )
     ]

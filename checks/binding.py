@@ -7,7 +7,7 @@ from reframe.core.builtins import sanity_function
 
 from linkmatrix.judge.reasons import missing
 from linkmatrix.reframe_ext.sessions.endings import said_by
-from linkmatrix.reframe_ext.sessions.processes import RANKS
+from linkmatrix.reframe_ext.sessions.processes import RANKS_FOLDER
 
 from .build import REPOSITORY
 from .on_ranks import OnRanks
@@ -31,22 +31,22 @@ class rank_binding(OnRanks, session_test):
     valid_systems = ["+mpi"]
     tags = {"quick", "full", "topology"}
     time_limit = "5m"
-    apart = RANKS
+    subfolder = RANKS_FOLDER
     measures = False
 
     def prepare(self):
         super().prepare()
-        if self.promise.devices:
-            self.num_gpus_per_node = self.promise.devices
+        if self.expected.devices:
+            self.num_gpus_per_node = self.expected.devices
 
-    def wish(self):
-        return replace(super().wish(), program=str(SCRIPT), becomes=True, without_mpi=False)
+    def job_request(self):
+        return replace(super().job_request(), program=str(SCRIPT), execs_next=True, without_mpi=False)
 
     @sanity_function
     def every_rank_is_where_it_should_be(self):
         text, errors = self.outputs()
         if text is None:
-            return self.conclude(missing(*self.trouble_of_job(), self.without_output()))
+            return self.conclude(missing(*self.job_errors(), self.report_no_output()))
         found, extras = bindings(text), self.current_partition.extras
         faults = faults_of(
             found,
@@ -54,10 +54,10 @@ class rank_binding(OnRanks, session_test):
             nodes=self.nodes,
             shared_cores=extras.get("shared_cores", False),
             spans_numa=extras.get("spans_numa", False),
-            devices=bool(self.promise.devices),
+            devices=bool(self.expected.devices),
         )
         if faults:
-            faults = [*missing(*self.trouble_of_job()), *faults]
+            faults = [*missing(*self.job_errors()), *faults]
             if said := said_by(errors, ""):
                 faults += missing(f"the launcher reports: {said}")
         return self.conclude(faults)

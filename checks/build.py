@@ -25,7 +25,7 @@ from linkmatrix.site import spack_environment
 from linkmatrix.suite import PROGRAMS
 
 from . import build_log, cmake_builds
-from .expect import Promise
+from .expect import ExpectedConfiguration
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 METHODS = ("auto", "cmake", "spack")
@@ -107,7 +107,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         if self.build_locally:
             return
         self.extra_resources = {**self.extra_resources, "layout": layout_of(1, 1)}
-        gpus = Promise.of(self.current_partition).devices
+        gpus = ExpectedConfiguration.of(self.current_partition).devices
         if gpus and self.current_partition.extras.get("gpus_in_every_job"):
             self.extra_resources["_rfm_gpu"] = {"num_gpus_per_node": gpus}
 

@@ -1,4 +1,4 @@
-"""What the checks that measure have in common: the record has all cells of one test case."""
+"""The base classes of checks that measure one test case. The record must contain all cells of the test case."""
 
 from reframe.core.builtins import variable
 
@@ -14,22 +14,22 @@ from .sizes import has_own_size
 
 
 class measuring_run(p2p_matrix_run, special=True):
-    """A test of one test case: the base of the checks that measure. They say what the record must have."""
+    """The base of the checks that measure one test case. A check declares what the record must contain."""
 
     #: the pairs of a matrix that are measured
     measured_pairs = ALL_PAIRS
     #: the library that measures; None for any
     engine = None
-    #: the `shares.Share` that a partition may promise; None for none
+    #: the `shares.Share` that a partition may require; None for none
     share = None
 
     def axes(self):
-        """The labels of the rows and of the columns of each result; None for any."""
+        """(labels of the rows, labels of the columns) of each result; None for any labels."""
         labels = endpoints(self.record, self.testcase)
         return labels, labels
 
     def size_faults(self):
-        """Reasons if the results have other sizes than requested."""
+        """Reasons for results whose sizes differ from the requested sizes."""
         if len(self.results) == 1:
             return []
         return missing(f"{self.testcase}: the record has {len(self.results)} matrices instead of one")
@@ -44,37 +44,37 @@ class measuring_run(p2p_matrix_run, special=True):
 
 
 class p2p_matrix_case(measuring_run, special=True):
-    """Runs one test case and publishes its matrix: the base of the checks that measure.
+    """Runs one test case of p2p_matrix and publishes its matrix.
 
-    The performance variables are those of `variables.matrix_figures`: pairs such as ``gpu0->gpu3``, and summaries
-    of each link class such as ``min[NV18]``. A matrix that is too large for its record has those of
-    `variables.large_figures`.
+    `variables.matrix_figures` returns the performance variables: pairs such as ``gpu0->gpu3``, and summaries of each
+    link class such as ``min[NV18]``. `variables.large_figures` returns those of a matrix that is too large for its
+    record.
     """
 
-    #: Bytes of each copy of a bandwidth test case, and of each message, with the suffixes KiB, MiB and GiB. The
-    #: latencies inside a node have a size of their own.
-    #: :default: empty: the program's own, which references are for
+    #: Bytes of each copy of a bandwidth test case, and of each message, with the suffixes KiB, MiB and GiB. Latencies
+    #: inside a node have a fixed size.
+    #: :default: empty: the program's default size, for which there are references
     size = variable(str, value="", loggable=True)
 
     def prepare(self):
         super().prepare()
         if self.size and self.takes_size():
-            self.measure_of_it(self.size)
+            self.add_variant(self.size)
 
     def program_opts(self):
         return ["--backend", self.backend()]
 
-    def known_references(self, testcase):
+    def testcase_references(self, testcase):
         if self.program != PROGRAMS[0] or not self.reference_name:
             return ()
         file = self.current_partition.extras.get("reference_file", "p2p.yaml")
         return lines_of(type(self).__name__, self.reference_name, testcase, file)
 
-    def size_asked_for(self):
+    def requested_size(self):
         return self.size if self.takes_size() else None
 
     def takes_size(self):
-        """Whether the test case has no size of its own."""
+        """Whether the size of the test case can be set."""
         return not has_own_size(self.testcase)
 
     def backend(self):

@@ -1,4 +1,4 @@
-"""The cells that a test case must have, compared with a result of a record. Plain Python, as `expect` is."""
+"""Comparison of a record's results with the cells that a test case must have. This module imports no ReFrame."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ from linkmatrix.record.apart import Apart
 from linkmatrix.record.collective import bodies_of
 
 MOST_NAMED = 4  # labels per sentence
-ALL_PAIRS, MATCHINGS = "all pairs", "matchings"  # the pairs of a matrix that are measured
+ALL_PAIRS, MATCHINGS = "all pairs", "matchings"  # sets of pairs, as returned by `measured_pairs`
 #: Further matrices that a result must have, by a word in the name of its test case.
 PARTS = {
     "_bidirectional_": ("one_direction",),
     "_stress": ("isolated", "loss"),
     "node_to_node_bandwidth_": ("message_rate",),
 }
-PARTS_OF_GPUS = {"_copy_latency_": ("enqueue",)}  # only GPUs have a queue
+GPU_PARTS = {"_copy_latency_": ("enqueue",)}  # only GPUs have a queue
 
 
 def endpoints(record, testcase):
@@ -27,15 +27,15 @@ def endpoints(record, testcase):
 
 def parts_of(testcase, on_gpus=False):
     """The names of the further matrices that the result of a test case must have."""
-    tables = {**PARTS, **(PARTS_OF_GPUS if on_gpus else {})}
+    tables = {**PARTS, **(GPU_PARTS if on_gpus else {})}
     return [part for word, parts in tables.items() if word in testcase for part in parts]
 
 
 def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
-    """The cells and further matrices that a result lacks. The judge reads the cells that the result has.
+    """Reasons for cells and further matrices that a result lacks. The judge reads the cells that the result has.
 
-    rows, columns: the labels that each axis must have; None for any. parts: names of further matrices, which must have
-    a number for each measured cell. pairs: the pairs that were requested.
+    rows, columns: the required labels of each axis; None for any. parts: names of further matrices, which must have a
+    number for each measured cell. pairs: the requested pairs.
     """
     name = name_of(result)
     reasons = axis_faults(name, "rows", result, rows) + axis_faults(name, "columns", result, columns)
@@ -50,13 +50,13 @@ def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
 
 
 def name_of(result):
-    """The test case of a result with its size in words."""
+    """ "device_to_device_memcpy_write_ce of 64 MiB": the test case of a result with its size."""
     bodies = bodies_of(result)
     return f"{result['testcase']} of {f'{bodies} bodies' if bodies else units.size(result['size_bytes'])}"
 
 
 def axis_faults(name, axis, result, wanted):
-    """The reason if an axis of a result has other labels than wanted, or another order."""
+    """The reason if the labels of an axis differ from the required labels, or their order differs."""
     found = list(result[axis])
     if wanted is None or found == list(wanted):
         return []
@@ -69,7 +69,7 @@ def axis_faults(name, axis, result, wanted):
 
 
 def measured_pairs(result):
-    """The pairs that the schedule of a result contains, in words."""
+    """A description of the pairs that the schedule of a result contains."""
     if result.get("triangle"):
         return "one direction of each pair"
     return {"bisection": "pairs between two halves", "matchings": MATCHINGS}.get(result["schedule"]["mode"], ALL_PAIRS)

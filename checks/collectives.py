@@ -31,10 +31,10 @@ class device_collectives(collective_run):
     least_gpus = 2
 
     def wanted_ranks(self):
-        return self.promise.devices or len(self.record["devices"])
+        return self.expected.devices or len(self.record["devices"])
 
     def machine_faults(self):
-        return device_faults(self.record, self.promise) + nccl_faults(self.record, self.nccl_promise()[0])
+        return device_faults(self.record, self.expected) + nccl_faults(self.record, self.nccl_promise()[0])
 
 
 @rfm.simple_test
@@ -76,7 +76,7 @@ class device_sends(p2p_matrix_case):
 
     def machine_faults(self):
         transport = self.current_partition.extras.get("nccl_transport")
-        return gpu_faults(self.record, self.promise) + nccl_faults(self.record, transport)
+        return gpu_faults(self.record, self.expected) + nccl_faults(self.record, transport)
 
 
 @rfm.simple_test

@@ -48,13 +48,13 @@ class CrossNode(rfm.RegressionTestPlugin):
         self.skip_partition(self.nodes < 2, "has one node: there is no pair of nodes")
         self.num_tasks_per_node = self.ranks or ranks
         if self.ranks:
-            self.measure_of_it(f"{self.ranks}-ranks")
+            self.add_variant(f"{self.ranks}-ranks")
         self.num_tasks = self.nodes * self.num_tasks_per_node
 
     def ranks_at_most(self, wanted):
         """Ranks of a node: one for each GPU; without, as many as are wanted and have cores, where it says how many."""
         cores = self.current_partition.processor.num_cores or 1
-        return self.promise.devices or min(wanted, cores)
+        return self.expected.devices or min(wanted, cores)
 
     def skip_without_ranks(self, pairs):
         """Skips what needs more ranks on a node than there are."""
@@ -63,7 +63,7 @@ class CrossNode(rfm.RegressionTestPlugin):
 
     def machine_faults(self):
         """All ranks that were started took part, on as many nodes as were asked for, as many on each, and each of them
-        has the adapters that the partition promises."""
+        has the adapters that the partition specifies."""
         partition = self.current_partition
         promised = adapter_faults(self.record, partition.extras) if "rdma" in partition.features else []
         return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + promised
@@ -78,9 +78,9 @@ class OfExtent(CrossNode):
     def prepare(self):
         """Asks for the nodes, with a rank for each of their GPUs, or one where they have none."""
         super().prepare()
-        self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.promise.devices or 0))
+        self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.expected.devices or 0))
         if self.extent == "all":
-            self.measure_of_it("all")
+            self.add_variant("all")
 
 
 @rfm.simple_test
@@ -115,7 +115,7 @@ class crossnode_matrix(OfExtent, p2p_matrix_case):
     def prepare(self):
         super().prepare()
         if self.mapping != "affine" and self.is_of_nodes():
-            self.measure_of_it(self.mapping)
+            self.add_variant(self.mapping)
 
     def backend(self):
         return "mpi"
@@ -148,7 +148,7 @@ class crossnode_device_matrix(crossnode_matrix):
 
     def prepare(self):
         super().prepare()
-        self.measure_of_it("device")
+        self.add_variant("device")
 
     def machine_faults(self):
         promised = self.current_partition.extras.get("gpudirect", False)
@@ -212,7 +212,7 @@ class crossnode_sweep(sweep_run):
     def prepare(self):
         super().prepare()
         self.place_on_nodes(self.nodes or 2, 1)
-        self.measure_of_it("sweep")
+        self.add_variant("sweep")
 
 
 @rfm.simple_test
@@ -241,13 +241,13 @@ class crossnode_matchings(crossnode_matrix):
 
     def prepare(self):
         super().prepare()
-        self.measure_of_it("matchings")
+        self.add_variant("matchings")
 
     def program_opts(self):
         groups = ["--groups", self.groups] if self.groups else []
         return [*super().program_opts(), "--concurrency", "matchings", *groups]
 
-    def figures_of(self, result, matrix):
+    def result_figures(self, result, matrix):
         """Without pairs, which are others in each run."""
-        figures = crossnode_matrix.figures_of(self, result, matrix)
+        figures = crossnode_matrix.result_figures(self, result, matrix)
         return {name: figure for name, figure in figures.items() if "->" not in name}

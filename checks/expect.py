@@ -1,7 +1,7 @@
-"""The expected configuration of a partition, compared with a record.
+"""Comparison of a record with the expected configuration of a partition.
 
-Plain Python on the record (linkmatrix.record/2) that starts no programs. Every function returns reasons, each a verdict
-with a sentence, and an empty list if everything is as expected. A missing or unknown fact is a reason too.
+This module imports no ReFrame and starts no programs. Each function whose name ends with `_faults` returns a list of
+reasons, each a verdict with a sentence. A missing or unknown fact is a reason too.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from .cells import name_of
 
 
 @dataclass(frozen=True)
-class Promise:
-    """What a partition says that it has; None where it says nothing.
+class ExpectedConfiguration:
+    """The configuration that a partition specifies; None for anything unspecified.
 
-    devices: number of GPUs; model: part of each GPU's name; of every pair of GPUs: link_class ("NV18"), peer_access,
-    hops (1: direct); exclusive: that nobody else uses a node while a job has it; state: of each GPU, {"ecc": "on"};
-    equal: what must be so of all GPUs, "vbios".
+    devices: the number of GPUs. model: a part of each GPU's name. link_class ("NV18"), peer_access, hops (1 is direct):
+    of every pair of GPUs. exclusive: no other process uses a node during a job. state: facts of each GPU, such as
+    {"ecc": "on"}. equal: names of facts that are equal in all GPUs, such as "vbios".
     """
 
     devices: int | None = None
@@ -35,7 +35,7 @@ class Promise:
 
     @classmethod
     def of(cls, partition):
-        """The promise in a ReFrame partition's GPU devices and extras."""
+        """The configuration in a ReFrame partition's GPU devices and extras."""
         gpus = partition.select_devices("gpu")
         names = ("link_class", "peer_access", "hops", "exclusive")
         extras = {name: partition.extras.get(name) for name in names}
@@ -46,80 +46,82 @@ class Promise:
         return cls(devices=count or None, model=gpus[0].model if len(gpus) == 1 else None, **extras)
 
 
-def device_faults(record, promise):
-    """Is every promised device there, and of the promised model?"""
+def device_faults(record, expected):
+    """Reasons for missing GPUs, and for GPUs of another model."""
     devices = record["devices"]
-    if promise.devices is None:
+    if expected.devices is None:
         return missing(
-            "the partition does not say how many GPUs it has: write them into config/topology/<system>-<partition>/"
+            "the partition does not specify its number of GPUs: write it to config/topology/<system>-<partition>/"
             "devices.json"
         )
     reasons = []
-    if len(devices) != promise.devices:
+    if len(devices) != expected.devices:
         present = ", ".join(device["label"] for device in devices) or "none"
-        said = f"the partition promises {promise.devices} GPUs, {record['host']['name']} has {present}"
-        reasons += failed(said) if len(devices) < promise.devices else missing(said)
-    if promise.model is not None:
-        others = [(one["label"], one["name"]) for one in devices if promise.model not in one["name"]]
-        promised = f"the partition promises '{promise.model}'"
-        reasons += failed(*(f"{label} is '{name}', {promised}" for label, name in others))
+        sentence = f"the partition specifies {expected.devices} GPUs, {record['host']['name']} has {present}"
+        reasons += failed(sentence) if len(devices) < expected.devices else missing(sentence)
+    if expected.model is not None:
+        others = [(one["label"], one["name"]) for one in devices if expected.model not in one["name"]]
+        specified = f"the partition specifies '{expected.model}'"
+        reasons += failed(*(f"{label} is '{name}', {specified}" for label, name in others))
     return reasons
 
 
-def gpu_faults(record, promise):
-    """Is every promised device there and connected as promised?"""
-    return device_faults(record, promise) + path_faults(record, promise)
+def gpu_faults(record, expected):
+    """Reasons for missing GPUs, GPUs of another model, and unexpected connections."""
+    return device_faults(record, expected) + path_faults(record, expected)
 
 
-def without_pairs(testcase, promise):
-    """Why a node that has what a partition promises has no pair of GPUs for a test case; "" where it may have one."""
+def without_pairs(testcase, expected):
+    """Why a node of the expected configuration has no pair of GPUs for a test case; "" if it has one."""
     if "host" in testcase or "local" in testcase:
         return ""
-    if promise.devices == 1:
+    if expected.devices == 1:
         return "has one GPU: there is no pair to measure"
-    if promise.peer_access is False and not testcase.endswith("_peer_off"):
-        return "has GPUs without peer access: the test cases *_peer_off measure what they have"
+    if expected.peer_access is False and not testcase.endswith("_peer_off"):
+        return "has GPUs without peer access: run the test cases *_peer_off"
     return ""
 
 
 def run_faults(record, check):
-    """The reason if the record is of another check."""
+    """The reason if another check requested the record."""
     if record["asked_by"] in (None, check):
         return []
     return missing(f"the record is of the check {record['asked_by']}, not of {check}")
 
 
-def exclusive_faults(record, promise):
-    """Did other processes use a node that should be exclusive? Foreign programs do not poll other processes."""
-    looked = record["program"] in PROGRAMS and record["backend"] in ("cuda", "host", "mpi")
-    return disturbed(*not_exclusive(record)) if promise.exclusive and looked else []
+def exclusive_faults(record, expected):
+    """Reasons if other processes used an exclusive node. Foreign programs do not poll other processes."""
+    polled = record["program"] in PROGRAMS and record["backend"] in ("cuda", "host", "mpi")
+    return disturbed(*not_exclusive(record)) if expected.exclusive and polled else []
 
 
 def rank_faults(record, nodes, ranks):
-    """Did `ranks` ranks on each of `nodes` nodes take part?"""
-    places = [device["node"] for device in record["devices"]]
+    """Reasons if not exactly `ranks` ranks on each of `nodes` nodes took part."""
+    rank_nodes = [device["node"] for device in record["devices"]]
     reasons = []
-    if len(places) != nodes * ranks:
-        reasons += missing(f"{nodes * ranks} ranks were started, {len(places)} took part")
-    ran = {node: places.count(node) for node in sorted(set(places))}
-    if list(ran.values()) != [ranks] * nodes:
-        said = ", ".join(f"{count} on {node}" for node, count in ran.items()) or "none"
-        reasons += missing(f"{ranks} ranks should run on each of {nodes} nodes, there were {said}")
+    if len(rank_nodes) != nodes * ranks:
+        reasons += missing(f"{nodes * ranks} ranks were started, {len(rank_nodes)} took part")
+    counts = {node: rank_nodes.count(node) for node in sorted(set(rank_nodes))}
+    if list(counts.values()) != [ranks] * nodes:
+        found = ", ".join(f"{count} on {node}" for node, count in counts.items()) or "none"
+        reasons += missing(f"{ranks} ranks should run on each of {nodes} nodes, there were {found}")
     return reasons
 
 
 def pairs_faults(record, pairs, ranks):
-    """Was each matrix of nodes measured by so many pairs of their ranks at once? ranks: on a node."""
+    """Reasons for matrices of nodes that another number of concurrent pairs of ranks measured. ranks: per node."""
     measured = dict.fromkeys((result["testcase"], result.get("pairs", ranks)) for result in record["results"])
     wrong = [(testcase, number) for testcase, number in measured if number != pairs]
-    return missing(*(f"{name}: {pairs} pairs of ranks were to go together, {number} did" for name, number in wrong))
+    return missing(
+        *(f"{name}: {pairs} pairs of ranks should measure concurrently, {number} did" for name, number in wrong)
+    )
 
 
 def version_faults(record, libraries):
-    """Has MPI loaded the libraries that the partition promises? Each library records its version."""
+    """Reasons for specified libraries that MPI has not loaded. The record has the version of each loaded library."""
     return missing(
         *(
-            f"the partition promises {name}, and the MPI of {record['host']['name']} has not loaded it: load its"
+            f"the partition specifies {name}, and the MPI of {record['host']['name']} has not loaded it: load its"
             f" module, or remove extras['{name.lower()}']"
             for name in libraries
             if name not in record["software"]
@@ -127,24 +129,24 @@ def version_faults(record, libraries):
     )
 
 
-def transport_faults(record, promised):
-    """Did all that goes between nodes go by the promised transport?"""
+def transport_faults(record, expected):
+    """Reasons for pairs between nodes that used another transport than expected."""
     return [
         reason
         for result in record["results"]
         for which, found in transports_between_nodes(result)
-        if found != promised
+        if found != expected
         for reason in unlike(
-            found, f"{result['testcase']}: {which} went by {found}, the partition promises {promised} (GPUDirect)"
+            found, f"{result['testcase']}: {which} went by {found}, the partition specifies {expected} (GPUDirect)"
         )
     ]
 
 
 def transports_between_nodes(result):
-    """(which pairs, their transport); of a matrix that is too large for its record, all at once."""
-    apart = Apart.of(result)
-    if apart is not None:
-        classes = apart.summaries
+    """[(pair, transport)] between nodes; [("all", transport)] of a matrix that is too large for its record."""
+    external = Apart.of(result)
+    if external is not None:
+        classes = external.summaries
         return [("all", one.get("transport", result["transport"])) for one in classes if one["link_class"] == "NET"]
     return [
         (f"{row}->{column}", result["transports"][r][c] if "transports" in result else result["transport"])
@@ -155,17 +157,19 @@ def transports_between_nodes(result):
 
 
 def engine_faults(results, engine):
-    """Was each result measured by a library? None: by any."""
+    """Reasons for results that another library than `engine` measured; None for any library."""
     others = [one for one in results if engine not in (None, one["engine"])]
     return missing(*(f"{name_of(one)} was measured by {one['engine']}, not by {engine}" for one in others))
 
 
 def nccl_faults(record, transport=None, network=None, direct=False):
-    """Did NCCL connect its ranks as promised? transport: inside a node, "P2P"; network: between nodes, "IB"; direct:
-    whether it reads and writes the memory of GPUs. None and False promise nothing.
+    """Reasons if NCCL connected its ranks by other means than expected.
+
+    transport: inside a node, such as "P2P"; None for any. network: between nodes, such as "IB"; None for any. direct:
+    whether the network reads and writes the memory of GPUs (GPUDirect).
     """
-    said = record["software"]
-    found = [word for word in said.get("NCCL transports", "").split(", ") if word]
+    software = record["software"]
+    found = [word for word in software.get("NCCL transports", "").split(", ") if word]
     ran_on = [device["node"] for device in record.get("devices", [])]
     one_node = len(set(ran_on)) == 1
     between = [word for word in found if word.startswith("NET/") and not one_node]
@@ -175,38 +179,38 @@ def nccl_faults(record, transport=None, network=None, direct=False):
         reasons += missing("the record does not contain how NCCL connected its ranks: leave NCCL_DEBUG unset")
     if transport:
         wrong = [word for word in inside if word.partition("/")[0] != transport]
-        reasons += failed(*(f"NCCL went by {word}, the partition promises {transport}" for word in wrong))
+        reasons += failed(*(f"NCCL went by {word}, the partition specifies {transport}" for word in wrong))
         if found and not inside and len(ran_on) > len(set(ran_on)):
-            reasons += missing(f"no transport inside a node is in the record, the partition promises {transport}")
-    if network and said.get("NCCL network") != network:
-        used = said.get("NCCL network", "unknown")
-        reasons += unlike(used, f"NCCL's network is {used}, the partition promises {network}")
+            reasons += missing(f"no transport inside a node is in the record, the partition specifies {transport}")
+    if network and software.get("NCCL network") != network:
+        used = software.get("NCCL network", "unknown")
+        reasons += unlike(used, f"NCCL's network is {used}, the partition specifies {network}")
     if direct:
         wrong = [word for word in between if "GDRDMA" not in word.split("/")]
-        reasons += failed(*(f"NCCL went by {word}, the partition promises GPUDirect" for word in wrong))
+        reasons += failed(*(f"NCCL went by {word}, the partition specifies GPUDirect" for word in wrong))
         if found and not between:
-            reasons += missing("no transport between nodes is in the record, the partition promises GPUDirect")
+            reasons += missing("no transport between nodes is in the record, the partition specifies GPUDirect")
     return reasons
 
 
-def path_faults(record, promise):
-    """Is every pair of devices connected as promised? Names the pair that is not."""
+def path_faults(record, expected):
+    """A reason for each pair of devices with an unexpected link class, peer access or number of hops."""
     topology = record["topology"]
-    promised = {
-        "link class": (topology["link_class"], promise.link_class),
-        "peer access": (topology["peer_access"], promise.peer_access),
-        "the shortest path in hops": (topology["min_path"], promise.hops),
+    compared = {
+        "link class": (topology["link_class"], expected.link_class),
+        "peer access": (topology["peer_access"], expected.peer_access),
+        "the shortest path in hops": (topology["min_path"], expected.hops),
     }
     labels = topology["labels"]
     return [
         reason
-        for name, (found, wanted) in promised.items()
+        for name, (found, wanted) in compared.items()
         if wanted is not None
         for row, column in permutations(range(len(labels)), 2)
         if found[row][column] != wanted
         for reason in unlike(
             found[row][column],
-            f"{labels[row]}->{labels[column]}: {name} is {spoken(found[row][column])}, promised is {spoken(wanted)}",
+            f"{labels[row]}->{labels[column]}: {name} is {spoken(found[row][column])}, expected is {spoken(wanted)}",
         )
     ]
 

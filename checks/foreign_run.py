@@ -1,4 +1,4 @@
-"""What checks of foreign programs have in common: the check makes a record of the output that a script quotes."""
+"""The base class of checks of foreign programs. A script prints the program's output, and the check makes a record."""
 
 import json
 from pathlib import Path
@@ -10,10 +10,10 @@ from .p2p import p2p_matrix_run
 
 
 class foreign_run(p2p_matrix_run, special=True):
-    """A test of a foreign program, whose output a script quotes."""
+    """A test of a foreign program. A script prints the program's output with a prefix."""
 
     def read_output(self):
-        """Reads `self.text`. Returns the content of the record, and sentences on what the output lacks."""
+        """Reads `self.text`. Returns (the content of the record, sentences on missing output)."""
         raise NotImplementedError
 
     def result_faults(self):

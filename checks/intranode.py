@@ -131,13 +131,13 @@ class intranode_p2p(p2p_matrix_case):
         super().prepare()
         self.choose_backend()
         if self.on_gpus:
-            self.need_pairs()
+            self.require_pairs()
 
     def backend(self):
         return "cuda" if self.on_gpus else "host"
 
     def machine_faults(self):
-        return gpu_faults(self.record, self.promise) if self.on_gpus else []
+        return gpu_faults(self.record, self.expected) if self.on_gpus else []
 
     def program_opts(self):
         """With the limits that the partition's extras['limits'] give, {link class: GB/s of one direction}, where a link
@@ -180,15 +180,15 @@ class process_p2p(p2p_matrix_case):
 
     def prepare(self):
         super().prepare()
-        self.need_pairs()
-        self.num_tasks = self.num_tasks_per_node = self.promise.devices or 2
+        self.require_pairs()
+        self.num_tasks = self.num_tasks_per_node = self.expected.devices or 2
 
     def backend(self):
         return "mpi"
 
     def machine_faults(self):
         """Ranks that do not find each other, as without PMI, make the test INCOMPLETE before GPUs are checked."""
-        return rank_faults(self.record, 1, self.num_tasks) or gpu_faults(self.record, self.promise)
+        return rank_faults(self.record, 1, self.num_tasks) or gpu_faults(self.record, self.expected)
 
 
 @rfm.simple_test

@@ -28,7 +28,7 @@ def of_partition(partition):
 
 def ask(partition):
     """As `of_partition`; a partition without a scheduler is this machine."""
-    scheduler = reframe_ext.site_word(partition.scheduler.registered_name)
+    scheduler = reframe_ext.reframe_name(partition.scheduler.registered_name)
     if scheduler == "local":
         return {short(socket.gethostname()): ""}
     resources = [option for options in partition.resources.values() for option in options]

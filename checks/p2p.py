@@ -1,4 +1,4 @@
-"""What every check of a program that measures has in common: one run of the program, read once, judged without gaps."""
+"""The base class of checks that run a program and judge its record."""
 
 import os
 import shlex
@@ -17,7 +17,7 @@ from linkmatrix.record import reading, units
 from linkmatrix.references import for_program
 from linkmatrix.reframe_ext.sessions import endings, parts
 from linkmatrix.reframe_ext.sessions.member import NEVER_RAN
-from linkmatrix.reframe_ext.sessions.processes import folder_of
+from linkmatrix.reframe_ext.sessions.processes import process_folder
 from linkmatrix.runs.bound import short
 from linkmatrix.site import ignored_processes
 from linkmatrix.suite import PROGRAMS
@@ -29,55 +29,54 @@ from .variables import large_figures, matrix_figures
 
 
 class p2p_matrix_run(session_test, special=True):
-    """A test of p2p_matrix, or of another `program`: the base of the checks, which say what to measure and what must
-    come out.
+    """A test of p2p_matrix, or of another `program`.
 
-    It reads its part of what the session left: standard output, which is what is judged, and the record of the same
-    run, `record.json`, which is kept in the output directory.
+    A check declares what the program measures and what the record must contain. ReFrame copies the record,
+    `record.json`, to the output directory.
     """
 
-    #: Further options of the program, e.g. ``-S intranode_p2p.extra_opts=--samples,15``. It refuses one that does
-    #: nothing in its run.
+    #: Further options of the program, e.g. ``-S intranode_p2p.extra_opts=--samples,15``. The program refuses an option
+    #: without effect.
     extra_opts = variable(typ.List[str], value=[])
 
-    #: Seconds to wait, at most, until nobody else uses what is measured, e.g. ``-S wait_idle=60``; then it is measured
-    #: all the same.
+    #: Maximum seconds to wait until other processes leave the measured devices, e.g. ``-S wait_idle=60``. The
+    #: measurement then starts in any case.
     wait_idle = variable(float, value=0.0)
 
-    #: Whether nothing is measured where somebody else still uses it, which is no verdict: ``-S refuse_busy=y``.
+    #: Whether the program refuses to measure while another process uses the devices: ``-S refuse_busy=y``. The test
+    #: then has no verdict.
     refuse_busy = variable(typ.Bool, value=False)
 
-    #: The table of references that this run is held against, a first-level key in `config/references/p2p.yaml`, or in
-    #: the file there that the partition names, ``extras['reference_file']``.
-    #: :default: the partition's ``extras['reference']``, else empty: no references, and no verdict
+    #: The table of references that the test is compared with. The table is in `config/references/p2p.yaml`, or in the
+    #: file that the partition names in ``extras['reference_file']``.
+    #: :default: the partition's ``extras['reference']``, else empty: NOT JUDGED, because there are no references
     reference_name = variable(str, value="", loggable=True)
 
-    #: What of the machine is measured, where that is more than its usual: ``@all@crossed``. It is added to the name of
-    #: its table, so that no two collide.
+    #: The variant that is measured, such as ``@all@crossed``. The table of references has the variant in its name.
     #: :default: set by the checks
     reference_variant = variable(str, value="", loggable=True)
 
-    #: How the program was built: CMake's options, or Spack's concrete spec.
+    #: The options of the build: CMake's options, or Spack's concrete spec.
     #: :default: set by the build
     built = variable(str, value="", loggable=True)
 
-    #: Error counters that may rise, e.g. ``-S tolerated_counters=pcie_replay``: no others may.
+    #: Error counters that may rise without FAIL, e.g. ``-S tolerated_counters=pcie_replay``.
     tolerated_counters = variable(typ.List[str], value=[])
 
     #: the program that measures, one of `suite.PROGRAMS`
     program = "p2p_matrix"
     executable = program
-    #: the GPUs of a node that the test needs at least; 0: it needs none
+    #: the minimum number of GPUs per node; 0 for a test without GPUs
     least_gpus = 0
-    #: the memory between which ranks send: "host" or "device"
+    #: the memory that ranks send from and receive into: "host" or "device"
     memory = "host"
-    #: seconds that a record may take to become visible after the end of its job, as on a network file system
+    #: maximum seconds until a record is visible after the end of its job, as on a network file system
     RECORD_SECONDS = 30
 
     def prepare(self):
         super().prepare()
         if self.least_gpus:
-            self.take_gpus(self.least_gpus)
+            self.request_gpus(self.least_gpus)
         extras = self.current_partition.extras
         self.reference_name = self.reference_name or extras.get("reference", "")
         try:
@@ -85,9 +84,9 @@ class p2p_matrix_run(session_test, special=True):
         except BadInput as error:
             raise ReframeError(str(error)) from None
 
-    def take_gpus(self, least):
-        """Asks for all GPUs of each node. Skips the test on nodes with fewer GPUs than it needs."""
-        found = self.num_gpus_per_node = self.promise.devices
+    def request_gpus(self, least):
+        """Requests all GPUs of each node. Skips the test on nodes with fewer than `least` GPUs."""
+        found = self.num_gpus_per_node = self.expected.devices
         needed = f"has {units.counted(found, 'GPU')}, and the test needs {least}"
         self.skip_partition(found is not None and found < least, needed)
 
@@ -97,30 +96,30 @@ class p2p_matrix_run(session_test, special=True):
         lacks = self.on_gpus and "cuda" not in self.current_environ.features
         self.skip_partition(lacks, f"has GPUs, and the environment {self.current_environ.name} has no CUDA")
 
-    def need_pairs(self):
-        """Asks for all GPUs of a node. Skips the test on nodes without a pair of GPUs that it could measure."""
-        self.take_gpus(1)
-        why = without_pairs(self.testcase, self.promise)
+    def require_pairs(self):
+        """Requests all GPUs of a node. Skips the test on nodes without a pair of GPUs that can be measured."""
+        self.request_gpus(1)
+        why = without_pairs(self.testcase, self.expected)
         self.skip_partition(why, why)
 
-    def measure_of_it(self, word):
-        """Names what of the machine is measured; references for it stand in a table of its own, where it has one."""
+    def add_variant(self, word):
+        """Adds a word to the variant, and to the name of the table of references."""
         self.reference_variant += f"@{word}"
         if self.reference_name:
             self.reference_name += f"@{word}"
 
-    def wish(self):
-        """What this test needs of a job."""
-        testcase, memory = self.part(), ("--memory", "device") if self.memory == "device" else ()
+    def job_request(self):
+        """The program, options and resources of this test."""
+        testcase, memory = self.shared_testcase(), ("--memory", "device") if self.memory == "device" else ()
         return replace(
-            super().wish(),
+            super().job_request(),
             testcase=testcase,
             opts=(*self.program_opts(), *memory, *self.ignore_opts(), *self.idle_opts(), *self.extra_opts),
-            size=self.size_asked_for(),
+            size=self.requested_size(),
             program=self.program,
-            group="puts" if "_put_" in testcase else "",  # an MPI may be unable to, and the process then ends
+            group="puts" if "_put_" in testcase else "",  # an MPI without one-sided puts ends the process
             environment=self.environment_of_ranks(),
-            references=self.told_references(testcase),
+            references=self.program_references(testcase),
         )
 
     def ignore_opts(self):
@@ -130,73 +129,73 @@ class p2p_matrix_run(session_test, special=True):
         return ("--ignore-processes", shlex.quote(",".join(self.ignored)))
 
     def idle_opts(self):
-        """What the program is told of others that use the machine, where it sees them."""
-        if not self.part() or self.program not in PROGRAMS:
+        """The options for processes of other users, if the program measures and polls other processes."""
+        if not self.shared_testcase() or self.program not in PROGRAMS:
             return ()
         wait = ("--wait-idle", f"{self.wait_idle:g}") if self.wait_idle else ()
         return (*wait, *(["--refuse-busy"] if self.refuse_busy else []))
 
-    def told_references(self, testcase):
-        """What its program is told that the cells of a test case should be, unless an option changes what they are."""
+    def program_references(self, testcase):
+        """The references that the program gets, as lines; none if an option changes what is measured."""
         given = {word.partition("=")[0] for word in (*self.program_opts(), *self.extra_opts)}
-        return () if given & for_program.OTHERS else self.known_references(testcase)
+        return () if given & for_program.OTHERS else self.testcase_references(testcase)
 
-    def known_references(self, testcase):
-        """Those that cells of a test case are held against, as `for_program.lines_of` makes them."""
+    def testcase_references(self, testcase):
+        """The references of a test case, as `for_program.lines_of` returns them."""
         return ()
 
     def environment_of_ranks(self):
-        """NAME=VALUE of each variable that its process has beside those of the job, for MPI."""
+        """NAME=VALUE of each environment variable for MPI that the process has in addition to those of the job."""
         return ()
 
-    def part(self):
+    def shared_testcase(self):
         return getattr(self, "testcase", "")
 
-    def part_of(self, stage, number, sharing, asked_by):
+    def copy_result(self, stage, number, sharing, asked_by):
         if self.job.state not in (*endings.ENDED, *NEVER_RAN):
-            folder = stage / folder_of(number)
-            folder = folder / self.apart if (folder / self.apart).exists() else folder
+            folder = stage / process_folder(number)
+            folder = folder / self.subfolder if (folder / self.subfolder).exists() else folder
             parts.wait_for_record(stage, folder, self.job.jobid, self.RECORD_SECONDS, self.job.stdout)
-        super().part_of(stage, number, sharing, asked_by)
+        super().copy_result(stage, number, sharing, asked_by)
 
-    def size_asked_for(self):
-        """That of --size; None where it does not matter."""
+    def requested_size(self):
+        """The value of --size; None for any."""
         return None
 
     def program_opts(self):
-        """The options that make the program measure what the check asks for, beside the test case and the size."""
+        """The options of the program for this check, without those for the test case and the size."""
         raise NotImplementedError
 
     @run_before("run")
-    def say_how_it_was_built(self):
+    def record_build(self):
         self.built = self.build.built
 
     @run_before("sanity")
-    def skip_what_cannot_be(self):
-        """What an MPI cannot do is no fault, and no verdict: only the manifest excuses it."""
+    def skip_unsupported(self):
+        """Skips a test that the MPI does not support. The test has no verdict, and only the manifest excuses it."""
         reason = "" if self.is_dry_run() else endings.not_here(self.outputs()[1])
         self.skip_if(bool(reason), reason)
 
     @sanity_function
-    def everything_is_as_expected(self):
+    def check_result(self):
         reasons, self.record = self.result_faults(), None
         if self.text is not None:
-            found = self.found_in_record()
-            reasons = [*([] if self.record_tells_the_result() else reasons), *found]
-        return self.conclude([*missing(*self.trouble_of_job()), *reasons], self.record, self.all_references())
+            found = self.record_faults()
+            reasons = [*([] if self.record_has_result() else reasons), *found]
+        return self.conclude([*missing(*self.job_errors()), *reasons], self.record, self.all_references())
 
     def result_faults(self):
-        """Reasons from the end of the program: the last line of its standard output, or else its errors."""
+        """Reasons from the last line of the program's standard output, or from its standard error."""
         self.text, errors = self.outputs()
         if self.text is None:
-            return missing(self.without_output())
+            return missing(self.report_no_output())
         if refused := endings.refused_for_others(errors):
             self.unmeasured = refused
         return missing(*endings.sentences(self.job.state, errors, self.text, self.stagedir, self.program))
 
-    def found_in_record(self):
-        """Reads the record. Reasons for what it lacks, or what differs from the expected configuration."""
-        if self.unbegun or (self.sharing > 1 and not Path("record.json").exists()):
+    def record_faults(self):
+        """Reads the record. Returns reasons for missing results and differences from the expected configuration."""
+        if self.process_not_started or (self.sharing > 1 and not Path("record.json").exists()):
             self.unmeasured = "it was not measured: its job or process ended before its turn"
             return missing(self.unmeasured)
         if not Path("record.json").exists():
@@ -208,12 +207,12 @@ class p2p_matrix_run(session_test, special=True):
             return missing(str(error))
         if not self.current_partition.extras.get("shared_cores"):
             reasons += crowded_faults(self.record)
-        return reasons + exclusive_faults(self.record, self.promise)
+        return reasons + exclusive_faults(self.record, self.expected)
 
-    def record_tells_the_result(self):
-        """Whether the program ended by itself and its record contains the result, which the judge then reports.
+    def record_has_result(self):
+        """Whether the record contains the result, which the judge then reports.
 
-        If a signal ended the program, the launcher and the scheduler know more than the record.
+        If a signal ended the program, the launcher and the scheduler know the cause, and the record does not.
         """
         if self.record is None or endings.causes(self.job.state, self.outputs()[1], self.stagedir):
             return False
@@ -222,7 +221,7 @@ class p2p_matrix_run(session_test, special=True):
         return self.text.rstrip().endswith(f"Result: {self.record['result']}")
 
     def all_references(self):
-        """The references in the partition's file, else in all files; None if there are none."""
+        """The references in the partition's file, or in all files if it names none; None if a file is unreadable."""
         folder, file = os.environ["RFM_REFERENCE_PREFIX"], self.current_partition.extras.get("reference_file", "")
         try:
             return for_program.references(os.path.join(folder, file) if file else folder)
@@ -230,24 +229,24 @@ class p2p_matrix_run(session_test, special=True):
             return None
 
     def node_faults(self):
-        """Did it run on the node that was asked for?"""
+        """The reason if the test ran on another node than requested."""
         ran, wanted = self.record["host"]["name"], self.on
         if not wanted or short(ran) == short(wanted):
             return []
         return missing(f"it was to run on {wanted} but ran on {ran}")
 
     def faults(self):
-        """A `Reason` for each thing that is missing or differs from the expected configuration."""
+        """A `Reason` for each missing result and each difference from the expected configuration."""
         raise NotImplementedError
 
     def judged_results(self):
-        """[(result of the record, its `MatrixVerdict`)]."""
+        """[(result of the record, its `MatrixVerdict`)]; empty if nothing was judged."""
         if self.verdict.evaluation is None:
             return []
         return list(zip(self.record["results"], self.verdict.evaluation.matrices, strict=True))
 
-    def table_of(self, result):
-        """{name: reference} of a result's test case."""
+    def reference_table(self, result):
+        """{performance variable: reference} of a result's test case."""
         known = self.all_references()
         if known is None or not self.reference_name:
             return {}
@@ -257,17 +256,17 @@ class p2p_matrix_run(session_test, special=True):
         return {
             name: figure
             for result, matrix in self.judged_results()
-            for name, figure in self.figures_of(result, matrix).items()
+            for name, figure in self.result_figures(result, matrix).items()
         }
 
-    def figures_of(self, result, matrix):
-        """Those of one result."""
-        table = self.table_of(result)
+    def result_figures(self, result, matrix):
+        """{name of a performance variable: `variables.Figure`} of one result."""
+        table = self.reference_table(result)
         return large_figures(result, table) if "cells" in result else matrix_figures(matrix, table)
 
     @run_before("performance")
     def publish(self):
-        """Gives ReFrame the performance variables, with the references that the judge compared them with."""
+        """Sets ReFrame's performance variables and the references that the judge compared them with."""
         if self.is_dry_run():
             return
         self.perf_variables = {

@@ -60,8 +60,8 @@ class crossnode_pairs(sweep_run):
         super().prepare()
         self.place_on_nodes(self.nodes or 2, self.ranks_at_most(max(PAIRS)))
         self.skip_without_ranks(self.pairs)
-        self.measure_of_it(f"{self.pairs}-pairs")
-        self.measure_of_it("sweep")
+        self.add_variant(f"{self.pairs}-pairs")
+        self.add_variant("sweep")
 
     def program_opts(self):
         limit = [] if "--timeout" in self.extra_opts else ["--timeout", str(SECONDS)]
@@ -93,9 +93,9 @@ class crossnode_device_pairs(crossnode_pairs):
         promised = ROUTES[self.route].promised
         lacks = promised and not self.current_partition.extras.get(promised)
         self.skip_partition(lacks, f"does not promise it: extras['{promised}']")
-        self.measure_of_it("device")
+        self.add_variant("device")
         if self.route != USUAL:
-            self.measure_of_it(self.route)
+            self.add_variant(self.route)
 
     def environment_of_ranks(self):
         return ROUTES[self.route].environment

@@ -7,7 +7,7 @@ from reframe.core.exceptions import ReframeError
 
 from linkmatrix.foreign.peer_output import found_in, output_of, places_first, record_of
 from linkmatrix.judge.reasons import missing
-from linkmatrix.reframe_ext.sessions.processes import BESIDE, TESTCASES
+from linkmatrix.reframe_ext.sessions.processes import PROGRAM_FOLDER, TESTCASES
 
 from .build import REPOSITORY
 from .expect import device_faults
@@ -40,10 +40,18 @@ class peer_run(foreign_run, special=True):
         if self.seconds < 1:
             raise ReframeError(f"{type(self).__name__}.seconds={self.seconds}: give the program a second or more")
 
-    def wish(self):
+    def job_request(self):
         topology = ["--topology"] if self.topology else []
-        opts = ["--beside", BESIDE, "--timeout", str(self.seconds), *topology, *self.command(), *self.extra_opts]
-        return replace(session_test.wish(self), testcase=self.asked_for(), opts=tuple(opts), program=str(SCRIPT))
+        opts = [
+            "--beside",
+            PROGRAM_FOLDER,
+            "--timeout",
+            str(self.seconds),
+            *topology,
+            *self.command(),
+            *self.extra_opts,
+        ]
+        return replace(session_test.job_request(self), testcase=self.asked_for(), opts=tuple(opts), program=str(SCRIPT))
 
     def asked_for(self):
         """The test case as the program calls it."""
@@ -85,13 +93,13 @@ class peer_run(foreign_run, special=True):
         return [*self.machine_faults(), *self.table_faults()]
 
     def machine_faults(self):
-        """Did the ranks run where they should, and the GPUs take part that the partition promises?"""
+        """Did the ranks run where they should, and the GPUs take part that the partition specifies?"""
         places, each = self.output.places, self.num_tasks_per_node or 1
         reasons = []
         if sorted(places.count(node) for node in set(places)) != [each] * (self.num_tasks // each):
             where = ", ".join(places) or "nowhere"
             reasons += missing(f"{self.num_tasks} ranks should run, {each} on a node: they ran on {where}")
-        return reasons + (device_faults(self.record, self.promise) if self.of_gpus else [])
+        return reasons + (device_faults(self.record, self.expected) if self.of_gpus else [])
 
     def table_faults(self):
         """Are all tables there, and all of their cells?"""

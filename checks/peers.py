@@ -24,7 +24,7 @@ class peer_matrix(peer_run, special=True):
 
     def prepare(self):
         super().prepare()
-        self.need_pairs()
+        self.require_pairs()
 
     def table_faults(self):
         (result,) = self.record["results"]
@@ -176,12 +176,12 @@ class peer_nccl_tests(peer_sizes):
         return self.sizes
 
     def sharers(self):
-        return self.promise.devices or 0
+        return self.expected.devices or 0
 
     def command(self):
         least, *rest = self.sizes.split(":")
         ends = [str(parse_size(word, "sizes")) for word in (least, *(rest[:1] or [least]))]
-        gpus = str(self.promise.devices or 1)
+        gpus = str(self.expected.devices or 1)
         return (self.testcase, "-b", ends[0], "-e", ends[1], "-f", *(rest[1:] or ["2"]), "-g", gpus)
 
 
@@ -203,7 +203,7 @@ class peer_osu(peer_sizes):
     def prepare(self):
         super().prepare()
         self.place()
-        self.measure_of_it("sweep")
+        self.add_variant("sweep")
 
     def place(self):
         """Asks for the two ranks."""

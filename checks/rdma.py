@@ -10,7 +10,7 @@ from reframe.core.exceptions import ReframeError
 from linkmatrix.foreign.adapter_pairs import faults_of, output_of, record_of
 from linkmatrix.judge.reasons import missing
 from linkmatrix.record.units import parse_size
-from linkmatrix.reframe_ext.sessions.processes import LOOK
+from linkmatrix.reframe_ext.sessions.processes import TOPOLOGY_FOLDER
 
 from .adapters import UnreadableError, adapter_faults, promised, ratio_faults
 from .build import REPOSITORY
@@ -47,14 +47,14 @@ class rdma_adapters(p2p_matrix_run):
     descr = "the network adapters of a node"
     valid_systems = ["+rdma"]
     tags = {"smoke", "quick", "full", "acceptance", "intranode", "topology", "rdma"}
-    apart = LOOK
+    subfolder = TOPOLOGY_FOLDER
 
     def prepare(self):
         super().prepare()
         features = {"gpu", "cuda"} & set(self.current_partition.features)
         self.on_gpus = len(features) == 2 and "cuda" in self.current_environ.features
         if self.on_gpus:
-            self.take_gpus(1)
+            self.request_gpus(1)
 
     def program_opts(self):
         return ["--backend", "cuda" if self.on_gpus else "host"]
@@ -96,17 +96,17 @@ class rdma_perftest(foreign_run, CrossNode):
         super().prepare()
         self.place_on_nodes(2, 1)
         if self.size and not self.is_latency():
-            self.measure_of_it(self.size)
+            self.add_variant(self.size)
 
     def is_latency(self):
         """Whether it is one, which has a size of its own."""
         return self.testcase in LATENCIES
 
     def promised(self):
-        """The groups of adapters that the partition promises."""
+        """The groups of adapters that the partition specifies."""
         return groups_of(self.current_partition)
 
-    def wish(self):
+    def job_request(self):
         names = [name for group in self.promised() for name in group.names]
         opts = (
             *("--into", f"meeting-{self.unique_name}"),
@@ -115,7 +115,7 @@ class rdma_perftest(foreign_run, CrossNode):
             *(("--memory", "cuda") if self.memory == "device" else ()),
             *self.command(),
         )
-        return replace(session_test.wish(self), opts=opts, program=str(SCRIPT), tasks=2, on_each=1)
+        return replace(session_test.job_request(self), opts=opts, program=str(SCRIPT), tasks=2, ranks_per_node=1)
 
     def command(self):
         """The program with its options."""
@@ -139,7 +139,7 @@ class rdma_perftest(foreign_run, CrossNode):
         reasons = missing(*(f"{name} was not measured" for name in named if name not in self.output.names))
         wanted = [group.number for group in groups if group.number is not None and not group.names]
         if wanted and len(self.output.names) != sum(wanted):
-            reasons += missing(f"{len(self.output.names)} adapters were measured, promised are {sum(wanted)}")
+            reasons += missing(f"{len(self.output.names)} adapters were measured, expected are {sum(wanted)}")
         return reasons + ratio_faults(self.record, groups)
 
 
@@ -160,7 +160,7 @@ class rdma_device_perftest(rdma_perftest):
 
     def prepare(self):
         super().prepare()
-        self.measure_of_it("device")
+        self.add_variant("device")
 
 
 @rfm.simple_test

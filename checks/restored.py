@@ -1,4 +1,4 @@
-"""The classes of the fixtures, for ReFrame's `--restore-session`: it can import this file without its package."""
+"""The classes of the fixtures for `--restore-session`. ReFrame imports this file without its package."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from reframe.utility import import_module_from_file
 
 
 def module(name):
-    """A file of this folder as a module of its package."""
+    """Imports a file of this folder as a module of the package."""
     return import_module_from_file(str(Path(__file__).resolve().with_name(f"{name}.py")), load_parents=True)
 
 

@@ -78,10 +78,10 @@ class device_scaling(scaling_run):
         return [*super().program_opts(), "--backend", "cuda"]
 
     def wanted_devices(self):
-        return self.promise.devices or len(self.record["devices"])
+        return self.expected.devices or len(self.record["devices"])
 
     def machine_faults(self):
-        return device_faults(self.record, self.promise)
+        return device_faults(self.record, self.expected)
 
 
 @rfm.simple_test

@@ -1,4 +1,4 @@
-"""What all tests have in common: what they need of a partition and of a job, and how they are judged."""
+"""The base class of all tests: the requirements of a test on partition and job, and its verdict."""
 
 import sys
 
@@ -10,32 +10,32 @@ from linkmatrix.judge.test_verdict import CheckFacts
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
 from linkmatrix.reframe_ext.sessions.member import Member
-from linkmatrix.reframe_ext.sessions.processes import Wish
+from linkmatrix.reframe_ext.sessions.processes import JobRequest
 from linkmatrix.runs import modes
 
 from . import session, verdicts
 from .build import FEATURES, build_linkmatrix
-from .expect import Promise
+from .expect import ExpectedConfiguration
 
 
 def scale_tag(extent, nodes):
-    """The tag for the nodes of a test, as other suites have it; `all_nodes` where the partition says how many.
+    """The tag for the number of nodes of a test, such as `2_nodes`; `all_nodes` if the partition sets the number.
 
-    extent: ``two`` or ``all``, "" for a test that has none; nodes: what was asked for, 0 for the test's usual number.
+    extent: ``two`` or ``all``, "" for a test without this parameter. nodes: the requested number, 0 for the default.
     """
     number = {"two": 2, "all": nodes}.get(extent, nodes or 2)
     return f"{number}_node{'s' * (number != 1)}" if number else "all_nodes"
 
 
 class session_test(Member, special=True):
-    """A test that a session measures with all others of its suite, and the verdict on it."""
+    """A test that a session measures together with the other tests of its suite, and its verdict."""
 
-    #: The node to run on, e.g. ``-S on=node017``; the partition's resource ``node`` says how a job asks for one.
+    #: The node to run on, e.g. ``-S on=node017``. The job requests the node by the partition's resource ``node``.
     #: :default: empty: any node
     on = variable(str, value="", loggable=True)
 
-    #: Why there was nothing to run on this partition, for ReFrame's report does not say it.
-    #: :default: set by the run; empty: it was not skipped
+    #: Why the test was skipped on this partition. ReFrame's report does not contain this reason.
+    #: :default: set by the run; empty: the test was not skipped
     skipped = variable(str, value="", loggable=True)
 
     #: The file with the verdict, in the test's output folder.
@@ -48,16 +48,16 @@ class session_test(Member, special=True):
 
     max_pending_time = "8h"
     exclusive_access = True
-    #: whether it leaves a record
+    #: whether the test has a record
     measures = True
     build = fixture(build_linkmatrix, scope="environment")
     session = fixture(session.node_session, scope="environment")
 
     @run_after("init", always_last=True)
     def complete(self):
-        """Adds the tag of its nodes, `-t 2_nodes`, and derives the environments from the systems.
+        """Adds the tag for the number of nodes, and derives the environments from the systems.
 
-        Last, because tests choose their systems and tags after `init` too.
+        This runs last, because tests add systems and tags after `init` too.
         """
         self.tags = {*self.tags, scale_tag(getattr(self, "extent", ""), getattr(self, "nodes", 1))}
         if not hasattr(self, "valid_prog_environs"):
@@ -69,20 +69,20 @@ class session_test(Member, special=True):
         reframe_ext.warn_of_plain_scheduler(partition.fullname, partition.scheduler.registered_name)
         if hasattr(self, ".nid"):
             raise ReframeError(
-                "--distribute is not for these tests: they share a job, and each node's would read that of one node; "
-                "run once for each node, with -S on=NODE, or sweep them: LINKMATRIX_NODES=all, --mode=sweep"
+                "--distribute is refused, because the tests of all nodes would share one job on one node. "
+                "Run once per node with -S on=NODE, or sweep the nodes: LINKMATRIX_NODES=all, --mode=sweep"
             )
         if refused := modes.refused(sys.argv[1:]) or ("" if self.strict_check else modes.NOT_STRICT):
             raise ReframeError(refused)
-        self.promise = Promise.of(self.current_partition)
+        self.expected = ExpectedConfiguration.of(self.current_partition)
         queued = self.current_partition.scheduler.registered_name != "local"
         if self.on and queued and not self.current_partition.get_resource("node", host=self.on):
             raise ReframeError(
-                f"on={self.on}: {self.current_partition.fullname} has no resource 'node' to ask for one by"
+                f"on={self.on}: {self.current_partition.fullname} has no resource 'node' that requests a node"
             )
 
     def skip(self, msg=None):
-        """As ReFrame's, with the reason where readers of its report find it."""
+        """Skips the test as ReFrame does, and stores the reason in ReFrame's report."""
         self.skipped = msg or ""
         super().skip(msg)
 
@@ -90,29 +90,29 @@ class session_test(Member, special=True):
         """Skips the test if its partition cannot run it. why: what follows the name of the partition."""
         self.skip_if(bool(condition), f"{self.current_partition.fullname} {why}")
 
-    def gpus_of_job(self):
-        """A check of host memory asks for no GPUs, unless the partition takes no job without, and says so."""
+    def requested_gpus(self):
+        """The GPUs per node. A check of host memory requests none, unless the partition sets `gpus_in_every_job`."""
         every = self.current_partition.extras.get("gpus_in_every_job")
-        return self.num_gpus_per_node or (self.promise.devices if every else 0) or 0
+        return self.num_gpus_per_node or (self.expected.devices if every else 0) or 0
 
-    def wish(self):
-        """What this test needs of a job. A check replaces what differs."""
-        return Wish(
+    def job_request(self):
+        """The program, options and resources of this test. A check replaces the fields that differ."""
+        return JobRequest(
             check=self.unique_name,
             testcase="",
             opts=(),
             tasks=self.num_tasks,
-            on_each=self.num_tasks_per_node,
-            gpus=self.gpus_of_job(),
-            without_mpi=self.num_tasks == 1,  # mpirun would bind it, and all of its threads, to one core
+            ranks_per_node=self.num_tasks_per_node,
+            gpus=self.requested_gpus(),
+            without_mpi=self.num_tasks == 1,  # mpirun would bind all threads of the process to one core
             node=self.on,
         )
 
     def conclude(self, reasons, record=None, references=None):
         """Judges the test and stores its verdict. Raises SanityError for DISTURBED, INCOMPLETE and most of FAIL.
 
-        A FAIL by references alone passes here, and ReFrame fails the test in its performance stage. reasons: findings
-        of this check. record: checked. references: None if there are none.
+        A FAIL that follows from references only passes here: ReFrame fails the test in its performance stage. reasons:
+        findings of this check. record: the validated record, None for none. references: None for none.
         """
         check = CheckFacts(
             getattr(self, "testcase", ""), tuple(reasons), tuple(getattr(self, "tolerated_counters", ())), self.measures

@@ -1,4 +1,7 @@
-"""Shares in percent that a partition expects of the largest size of a test case. Plain Python, as `expect` is."""
+"""Comparison of shares in percent with the shares that a partition requires. This module imports no ReFrame.
+
+Only the largest size of a test case is compared.
+"""
 
 from typing import NamedTuple
 
@@ -8,11 +11,11 @@ from .cells import name_of
 
 
 class Share(NamedTuple):
-    """A kind of share.
+    """A type of share, such as the utilisation of links.
 
     extra: the key of the partition's extras with {test case: percent}. part: the name of the matrix with the shares.
-    meaning: what a share is a share of. cases: the test cases that have such a share. most: a larger share has no known
-    cause, and is not judged.
+    meaning: the total, such as "of the line rate". cases: the test cases with such a share. most: a larger share is
+    implausible, and is not judged.
     """
 
     extra: str
@@ -23,18 +26,18 @@ class Share(NamedTuple):
 
 
 def largest_of(results):
-    """The result of the most bytes."""
+    """The result with the largest size."""
     return max(results, key=lambda result: result["size_bytes"])
 
 
 def shares_of(result, share):
-    """{column: percent}; None where the record does not contain the share."""
+    """{column: percent} of a result; the percentage is None if the record does not contain it."""
     known = result["parts"].get(share.part, {}).get("values") or [[None] * len(result["columns"])]
     return dict(zip(result["columns"], known[0], strict=True))
 
 
 def share_faults(share, extras, testcase, results):
-    """Reasons if the largest of the results misses the share that a partition's extras expect of a test case."""
+    """Reasons if the largest result has a smaller share than the partition's extras require of a test case."""
     if share is None:
         return []
     expected = extras.get(share.extra, {})
@@ -48,22 +51,22 @@ def share_faults(share, extras, testcase, results):
         name = f"{name_of(largest)}, {column}:"
         if found is not None and found > share.most:
             impossible = f"{name} {found:.1f} % {share.meaning} is more than they can carry: is a link missing?"
-            reasons += missing(f"{impossible} The promised {percent:g} % cannot be judged")
+            reasons += missing(f"{impossible} The specified {percent:g} % cannot be judged")
         else:
             reasons += missed(largest, name, found, percent, share.meaning)
     return reasons
 
 
 def missed(result, name, found, expected, meaning):
-    """The reason if a share of a result is less than expected, in percent. name: begins the sentence."""
-    promised = f"the partition promises {expected:g} %"
+    """The reason if a share is smaller than expected. found, expected: in percent. name: begins the sentence."""
+    specified = f"the partition specifies {expected:g} %"
     if found is None:
-        return missing(f"{name} an unknown share {meaning}, {promised}, which cannot be judged")
-    return [] if found >= expected else too_slow(result, f"{name} {found:.1f} % {meaning}, {promised}")
+        return missing(f"{name} an unknown share {meaning}, {specified}, which cannot be judged")
+    return [] if found >= expected else too_slow(result, f"{name} {found:.1f} % {meaning}, {specified}")
 
 
 def unclear_faults(share, expected):
-    """The reason if expected shares cannot be judged. The share of an unknown test case would never be missed."""
+    """The reason if the expected shares are malformed, or name an unknown test case."""
     where = f"extras['{share.extra}'] of the partition"
     if not isinstance(expected, dict):
         return missing(f"{where}={expected!r}: give percent by test case, such as {{'{share.cases[0]}': 70}}")

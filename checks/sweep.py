@@ -60,7 +60,7 @@ class node_sweep(p2p_matrix_run, special=True):
         super().prepare()
         self.choose_backend()
         if self.on_gpus:
-            self.num_gpus_per_node = self.promise.devices
+            self.num_gpus_per_node = self.expected.devices
         self.skip_partition(not self.testcases(), f"can run no test case of the suite {self.suite}")
 
     def cannot_measure(self, why):
@@ -72,26 +72,26 @@ class node_sweep(p2p_matrix_run, special=True):
         """Those of the suite that the node can run."""
         of_suite = {name: case for name, case in CASES.items() if self.suite in case.tags}
         if self.on_gpus:
-            return [name for name in of_suite if not without_pairs(name, self.promise)]
+            return [name for name in of_suite if not without_pairs(name, self.expected)]
         return [name for name, case in of_suite.items() if case.host]
 
     def program_opts(self):
         limits = self.current_partition.extras.get("limits", {})
         return ["--backend", "cuda" if self.on_gpus else "host", *limit_options(limits)]
 
-    def wishes(self):
+    def job_requests(self):
         """One process: what has a size of its own shares it with what has the program's."""
         return [
             replace(
-                self.wish(),
+                self.job_request(),
                 testcase=name,
                 size=None if has_own_size(name) else "",
-                references=self.told_references(name),
+                references=self.program_references(name),
             )
             for name in self.testcases()
         ]
 
-    def known_references(self, testcase):
+    def testcase_references(self, testcase):
         """Those of the test that measures the same, of all files: what `judged` is made by."""
         return lines_of("intranode_p2p", self.reference_name, testcase) if testcase and self.reference_name else ()
 
@@ -107,10 +107,10 @@ class node_sweep(p2p_matrix_run, special=True):
         try:
             done = super().run_complete()
         except ReframeError:
-            if not self.begun():
+            if not self.has_job_begun():
                 self.skip_where_the_node_is_out(ask_anew=True)
             raise
-        if not done and not self.begun() and nodes.why_not_now(self.node, self.current_partition):
+        if not done and not self.has_job_begun() and nodes.why_not_now(self.node, self.current_partition):
             with contextlib.suppress(ReframeError):  # it may be gone
                 self.job.cancel()
             self.skip_where_the_node_is_out()
@@ -130,10 +130,10 @@ class node_sweep(p2p_matrix_run, special=True):
         return {}
 
     def machine_faults(self):
-        """What the partition promises of each node, and this one lacks."""
+        """What the partition specifies of each node, and this one lacks."""
         partition = self.current_partition
         found = adapter_faults(self.record, partition.extras) if "rdma" in partition.features else []
-        return found + gpu_faults(self.record, self.promise) if self.on_gpus else found
+        return found + gpu_faults(self.record, self.expected) if self.on_gpus else found
 
     def absent(self):
         """Test cases of the suite that the record lacks, for example because of a budget."""

@@ -1,9 +1,9 @@
-"""ReFrame's configuration: `reframe -C config/settings.py`. It collects systems/*.py and sets what all systems share.
+"""ReFrame's configuration (`reframe -C config/settings.py`): the systems of systems/*.py, and their common settings.
 
-A folder of `linkmatrix init` has systems, references and topologies of its own, and takes the rest from here.
+A folder of `linkmatrix init` contains its own systems, references and topologies, and uses this file for the rest.
 
-To add a system, put a file into systems/ that defines `system`, one entry of ReFrame's `systems`. It may also define
-`environments`. Nothing here needs to be changed. Results go to .linkmatrix, or to $LINKMATRIX_PREFIX.
+To add a system, put a file into systems/ that defines `system`, one entry of ReFrame's `systems`. The file may also
+define `environments`. This file needs no change. Results go to .linkmatrix, or to $LINKMATRIX_PREFIX.
 """
 
 import importlib.util
@@ -14,95 +14,98 @@ from pathlib import Path
 import reframe
 
 CONFIG = Path(__file__).resolve().parent
-SITE = globals().get("SITE", CONFIG)  # linkmatrix.suite gives the folder config of a site
+SITE = globals().get("SITE", CONFIG)  # linkmatrix.suite sets the folder `config` of a site
 PREFIX = Path(os.environ.get("LINKMATRIX_PREFIX") or SITE.parent / ".linkmatrix").absolute()
 
 
-def refused(sentence):
-    """End ReFrame with exit code 2, as for an unknown option; a ConfigError would end it with 1, as a failed check."""
+def exit_with(sentence):
+    """Print an error and return an exit with code 2, as for a wrong option. A ConfigError would exit with code 1."""
     print(f"linkmatrix: {sentence}", file=sys.stderr)
     return SystemExit(2)
 
 
-# Without the package ReFrame would skip every check with a warning, run none and say PASSED.
+# Without the package, ReFrame would skip every check with a warning and print PASSED.
 try:
     from linkmatrix import reframe_ext, suite
     from linkmatrix.errors import BadInput
     from linkmatrix.references.tables import References
-    from linkmatrix.runs.modes import of_suite
+    from linkmatrix.runs.modes import suite_options
     from linkmatrix.site import environment, system_files
 except ModuleNotFoundError as error:
-    remedy = f"make setup, or PYTHONPATH={CONFIG.parent}/reports"
-    raise refused(f"the Python package {error.name} is not installed: {remedy}") from None
+    remedy = f"run 'make setup', or set PYTHONPATH={CONFIG.parent}/reports"
+    raise exit_with(f"the Python package {error.name} is not installed: {remedy}") from None
 
 try:
-    suite.usable(PREFIX).mkdir(parents=True, exist_ok=True)  # ReFrame makes every folder but its log file's
+    suite.usable(PREFIX).mkdir(parents=True, exist_ok=True)  # ReFrame creates no folder for its log file
 except BadInput as error:
-    raise refused(f"{error} in $LINKMATRIX_PREFIX") from None
+    raise exit_with(f"{error} in $LINKMATRIX_PREFIX") from None
 except OSError as error:
     remedy = "name another folder in $LINKMATRIX_PREFIX"
-    raise refused(f"results cannot go to {PREFIX}: {error.strerror}; {remedy}") from None
+    raise exit_with(f"results cannot go to {PREFIX}: {error.strerror}; {remedy}") from None
 
 environment.need_home(PREFIX)
 
-if warning := reframe_ext.untried(reframe.VERSION):
+if warning := reframe_ext.version_warning(reframe.VERSION):
     print(f"linkmatrix: warning: {warning}", file=sys.stderr)
 
-# Checks know by these where a site has its own things, which a package that is replaced must not hold.
+# The checks read these variables. The files of a site are outside of the package, which an upgrade replaces.
 if SITE != CONFIG:
     os.environ["LINKMATRIX_SITE"] = str(SITE.parent)
     os.environ.setdefault("LINKMATRIX_BUILD", str(SITE.parent / ".build"))
 
-# Two options that ReFrame 4.10 takes from its command line or environment only: its schema refuses the first in a file,
-# and the second is merely a format there. With a folder for each session no run disturbs or overwrites another.
-# A relative folder is one of the folder where ReFrame starts: tests are judged in other folders.
+# ReFrame 4.10 takes these two options from its command line or environment only. In a file, its schema refuses the
+# first, and the second is only a format. One folder per session keeps concurrent runs apart.
+# A relative folder is relative to the folder where ReFrame starts, because tests are judged in other folders.
 references = Path(os.environ.get("RFM_REFERENCE_PREFIX") or SITE / "references").absolute()
 os.environ["RFM_REFERENCE_PREFIX"] = str(references)
 os.environ.setdefault("RFM_TIMESTAMP_DIRS", f"%Y%m%dT%H%M%S-{os.getpid()}")
 
-# ReFrame skips the checks whose table it cannot read, and takes a NaN for a reference: here that is an error.
+# An unreadable table and a NaN are errors here. ReFrame would skip the checks of the table, and use the NaN.
 try:
     References.load(references)
     systems, environments = system_files.load_all([CONFIG / "systems", SITE / "systems"], PREFIX, sys.argv[1:])
 except BadInput as error:
-    raise refused(str(error)) from None
+    raise exit_with(str(error)) from None
 
-# Login nodes are shared: a session asks a scheduler for all of its jobs together, once a second at most. The longer
-# nothing happens the less often, down to once a minute. Jobs of the local scheduler are the session's own processes,
-# which cost nothing to poll: ten times a second at least, where ReFrame's default reports the end of a short job late.
+# Login nodes are shared: a session polls all its jobs in one query, between once per second and once per minute. A
+# session polls less often the longer nothing changes. Polls of the local scheduler are cheap: at least ten per second,
+# because ReFrame's default reports the end of a short job late.
 QUEUED = [system["name"] for system in systems if any(part["scheduler"] != "local" for part in system["partitions"])]
 LOCAL = [system["name"] for system in systems if system["name"] not in QUEUED]
 
 site_configuration = {
-    "systems": [reframe_ext.with_schedulers(system) for system in systems],
+    "systems": [reframe_ext.extend_schedulers(system) for system in systems],
     "environments": environments,
     "general": [
         {
             "topology_prefix": str(SITE / "topology"),
             "report_file": str(PREFIX / "reports" / "run-report-{sessionid}.json"),
             "colorize": sys.stdout.isatty(),
-            # a line for each pair would bury the rest: `linkmatrix show` prints the matrices
+            # prints no line per pair: `linkmatrix show` prints the matrices
             "perf_info_level": "verbose",
         },
         {"target_systems": QUEUED, "poll_rate_max": 1, "poll_rate_min": 1 / 60},
         {"target_systems": LOCAL, "poll_rate_max": 50, "poll_rate_min": 10},
     ],
-    # ReFrame's results need polars, which a cluster's own module of it may lack
+    # ReFrame's database needs polars, which a cluster's module of ReFrame may lack
     "storage": [{"enable": bool(importlib.util.find_spec("polars")), "sqlite_db_file": str(PREFIX / "results.db")}],
     "modes": [
-        {"name": "smoke", "options": ["--tag=smoke", *of_suite("smoke")]},
-        {"name": "quick", "options": ["--tag=quick", *of_suite("quick")]},
-        # one test a node, of the nodes that $LINKMATRIX_NODES names
+        {"name": "smoke", "options": ["--tag=smoke", *suite_options("smoke")]},
+        {"name": "quick", "options": ["--tag=quick", *suite_options("quick")]},
+        # one test per node in $LINKMATRIX_NODES
         {"name": "sweep", "options": ["--tag=node-sweep"]},
         # each value must have a reference
-        {"name": "acceptance", "options": ["--tag=acceptance", *of_suite("acceptance"), "-S require_reference=yes"]},
-        # all but simulations, which take longer than all links, and programs of others, which measure the same
-        {"name": "measure", "options": ["-T nbody|peers", *of_suite("all,-nbody,-peers")]},
+        {
+            "name": "acceptance",
+            "options": ["--tag=acceptance", *suite_options("acceptance"), "-S require_reference=yes"],
+        },
+        # all tests but simulations, which take long, and foreign programs, which measure the same links
+        {"name": "measure", "options": ["-T nbody|peers", *suite_options("all,-nbody,-peers")]},
     ],
     "logging": [
         {
-            # for each record, also one that is written nowhere, ReFrame collects all that a check has to log: without
-            # this line 84 ms of each test, of which there are tens of thousands on a cluster
+            # ReFrame collects all variables of a check for each log record, even for an unwritten record. This level
+            # saves 84 ms per test.
             "level": "info",
             "handlers": [
                 {"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"},

@@ -159,7 +159,7 @@ def on_system(reframe, tmp_path):
     """A function that runs ReFrame on a partition of a shipped system, its file changed as a site changes it.
 
     file: name of the file in config/systems; replace: {text of it: other text}; grace: seconds in the place of
-    EndedWaits.GRACE.
+    BoundedWaits.GRACE_SECONDS.
     """
 
     def run(file, partition, *options, replace=None, grace=None, **keywords):
@@ -171,7 +171,8 @@ def on_system(reframe, tmp_path):
             assert old in text, f"{path.name} has no {old}"
             text = text.replace(old, new)
         if grace is not None:
-            text += f"\nfrom linkmatrix.reframe_ext.schedulers.pbs import EndedWaits\n\nEndedWaits.GRACE = {grace}\n"
+            text += "\nfrom linkmatrix.reframe_ext.schedulers.pbs import BoundedWaits\n"
+            text += f"\nBoundedWaits.GRACE_SECONDS = {grace}\n"
         path.write_text(text)
         ignoring_others(config)
         system = file.removesuffix(".py").replace("_", "-")

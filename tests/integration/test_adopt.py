@@ -82,7 +82,7 @@ def test_six_runs_are_adopted_and_an_acceptance_against_them_is_green(reframe, t
     assert code == 0, capsys.readouterr().out
     references = References.load(file)
     assert references.names() == ["here", "here@1MiB"] and len(references.testcases("here@1MiB")) == 2
-    collective = references.of_check("rank_collectives").table("here", "all_reduce_perf")
+    collective = references.for_check("rank_collectives").table("here", "all_reduce_perf")
     assert set(collective) == {f"{way}@{size}" for way in ("out-of-place", "in-place") for size in (1 << 20, 1 << 22)}
     assert {one.value for one in collective.values()} == {STEADY_COLLECTIVE}
     again = reframe(*options, *names, "--mode=acceptance", *SUITE, references=loose(file), folder="again")

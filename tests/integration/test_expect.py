@@ -6,7 +6,7 @@ from reasons import said, verdicts
 from checks import cells, expect
 from linkmatrix.judge import reasons
 
-PROMISE = expect.Promise(devices=3, model="NVIDIA H200", link_class="NV18", peer_access=True, hops=1)
+PROMISE = expect.ExpectedConfiguration(devices=3, model="NVIDIA H200", link_class="NV18", peer_access=True, hops=1)
 
 
 def square(n, value, diagonal):
@@ -36,34 +36,34 @@ def test_a_machine_as_promised_has_no_faults(record):
 def test_a_missing_device_is_counted(record):
     record["devices"].pop()
     faults = expect.device_faults(record, PROMISE)
-    assert said(faults) == ["the partition promises 3 GPUs, node1 has gpu0, gpu1"] and verdicts(faults) == ["FAIL"]
+    assert said(faults) == ["the partition specifies 3 GPUs, node1 has gpu0, gpu1"] and verdicts(faults) == ["FAIL"]
 
 
 def test_more_devices_than_promised_are_a_fault_of_the_promise(record):
-    assert verdicts(expect.device_faults(record, expect.Promise(devices=2))) == ["INCOMPLETE"]
+    assert verdicts(expect.device_faults(record, expect.ExpectedConfiguration(devices=2))) == ["INCOMPLETE"]
 
 
 def test_another_model_is_named(record):
     record["devices"][1]["name"] = "NVIDIA H100"
     faults = expect.device_faults(record, PROMISE)
-    assert said(faults) == ["gpu1 is 'NVIDIA H100', the partition promises 'NVIDIA H200'"]
+    assert said(faults) == ["gpu1 is 'NVIDIA H100', the partition specifies 'NVIDIA H200'"]
     assert verdicts(faults) == ["FAIL"]
 
 
 def test_a_partition_that_counts_no_devices_fails_closed(record):
-    faults = expect.device_faults(record, expect.Promise())
-    assert "does not say how many GPUs" in said(faults)[0] and verdicts(faults) == ["INCOMPLETE"]
+    faults = expect.device_faults(record, expect.ExpectedConfiguration())
+    assert "does not specify its number of GPUs" in said(faults)[0] and verdicts(faults) == ["INCOMPLETE"]
 
 
 @pytest.mark.parametrize(
     "table, value, sentence",
     [
-        ("link_class", "PHB", "gpu0->gpu2: link class is PHB, promised is NV18"),
-        ("link_class", "", "gpu0->gpu2: link class is unknown, promised is NV18"),
-        ("peer_access", False, "gpu0->gpu2: peer access is off, promised is on"),
-        ("peer_access", None, "gpu0->gpu2: peer access is unknown, promised is on"),
-        ("min_path", 2, "gpu0->gpu2: the shortest path in hops is 2, promised is 1"),
-        ("min_path", None, "gpu0->gpu2: the shortest path in hops is unknown, promised is 1"),
+        ("link_class", "PHB", "gpu0->gpu2: link class is PHB, expected is NV18"),
+        ("link_class", "", "gpu0->gpu2: link class is unknown, expected is NV18"),
+        ("peer_access", False, "gpu0->gpu2: peer access is off, expected is on"),
+        ("peer_access", None, "gpu0->gpu2: peer access is unknown, expected is on"),
+        ("min_path", 2, "gpu0->gpu2: the shortest path in hops is 2, expected is 1"),
+        ("min_path", None, "gpu0->gpu2: the shortest path in hops is unknown, expected is 1"),
     ],
 )
 def test_a_pair_that_is_not_as_promised_is_named(record, table, value, sentence):
@@ -75,7 +75,7 @@ def test_a_pair_that_is_not_as_promised_is_named(record, table, value, sentence)
 
 def test_what_is_not_promised_is_not_held_against_a_machine(record):
     record["topology"]["link_class"][0][2] = "SYS"
-    assert expect.path_faults(record, expect.Promise(devices=3)) == []
+    assert expect.path_faults(record, expect.ExpectedConfiguration(devices=3)) == []
 
 
 GPUS = ["gpu0", "gpu1"]

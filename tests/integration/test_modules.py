@@ -161,7 +161,7 @@ def test_a_module_that_is_missing_is_one_verdict_that_names_it(with_modules, nam
 def test_modules_without_a_modules_system_are_refused_with_the_remedy(on_system):
     run = on_system("slurm_example.py", "cpu", "-l", replace={'# "modules": ["gcc/13"': '"modules": ["gcc/13"'})
     assert run.code != 0
-    assert "'gnu' has modules, and the system no 'modules_system' to load them by" in run.output
+    assert "'gnu' has modules, but the system has no 'modules_system'" in run.output
     assert "Found" not in run.output
 
 

@@ -31,7 +31,7 @@ class here_nvbandwidth(peers.peer_nvbandwidth):
 
     def prepare(self):
         super().prepare()
-        self.promise = replace(self.promise, devices=2, model="H100")
+        self.expected = replace(self.expected, devices=2, model="H100")
 """
 
 

@@ -27,10 +27,10 @@ class here_perftest(rdma.rdma_perftest):
     def place_on_nodes(self, wanted, ranks):
         self.nodes, self.num_tasks, self.num_tasks_per_node = 1, 2, 2
 
-    def wish(self):
+    def job_request(self):
         from dataclasses import replace
-        one = super().wish()
-        return replace(one, on_each=2, opts=("--sysfs", "{tree}/sys", "--limit", "5", *one.opts))
+        one = super().job_request()
+        return replace(one, ranks_per_node=2, opts=("--sysfs", "{tree}/sys", "--limit", "5", *one.opts))
 
     def promised(self):
         return rdma.promised({{"adapters": {promise}}})
@@ -78,7 +78,7 @@ def test_an_adapter_that_is_slow_or_dead_fails_and_is_named(perftest):
     (check,) = run.checks()
     assert (
         run.code != 0
-        and "mlx5_1 has 48.90 Gb/s, 48.9 % of 100 Gb/s, the partition promises 97 %" in check["fail_reason"]
+        and "mlx5_1 has 48.90 Gb/s, 48.9 % of 100 Gb/s, the partition specifies 97 %" in check["fail_reason"]
     )
     run = perftest({"names": ["mlx5_0", "mlx5_1"]}, "ib_write_bw", "mlx5_0=dead:server")
     (check,) = run.checks()

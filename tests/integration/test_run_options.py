@@ -149,6 +149,12 @@ def test_a_time_for_the_run_that_is_over_is_no_traceback(run):
     assert code in (3, 4) and "INCOMPLETE  quick of this machine" in out
 
 
+def running_in(folder):
+    """The processes that run in a folder, or below it."""
+    working = {path: str(path.resolve(strict=False)) for path in Path("/proc").glob("[0-9]*/cwd")}
+    return [path for path, where in working.items() if where.startswith(str(folder))]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_interrupted_cancels_its_jobs_and_is_incomplete(variables, tmp_path, number):
     slow = ("-S", "intranode_p2p.extra_opts=--samples,100000,--max-time,300,--target-ci,0.0001")
@@ -163,6 +169,7 @@ def test_a_run_that_is_interrupted_cancels_its_jobs_and_is_incomplete(variables,
     code = child.wait(timeout=120)
     said = out.read_text()
     assert code == 3 and "INCOMPLETE  quick of this machine" in said and "Traceback" not in said, said
-    folder = str(tmp_path)
-    running = [path for path in Path("/proc").glob("[0-9]*/cwd") if str(path.resolve(strict=False)).startswith(folder)]
+    until = time.monotonic() + 60  # the program writes its record when it is ended
+    while (running := running_in(tmp_path)) and time.monotonic() < until:
+        time.sleep(0.1)
     assert running == []

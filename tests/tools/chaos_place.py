@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from linkmatrix.references.reading import MOST
+from linkmatrix.references.reading import MAX_VALUE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TABLE = "chaos"  # of references
@@ -225,7 +225,7 @@ class Place:
                 lower, upper = (None, TOLERANCE) if is_time else (-TOLERANCE, None)
                 of_check = tables.setdefault(case["name"].split()[0], {}).setdefault(case["reference_name"], {})
                 of_check.setdefault(case["testcase"], {})[name] = [
-                    min(value * WORSE, MOST) if is_time else value / WORSE,
+                    min(value * WORSE, MAX_VALUE) if is_time else value / WORSE,
                     lower,
                     upper,
                     unit,

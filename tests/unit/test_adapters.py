@@ -50,11 +50,11 @@ def test_a_node_that_has_all_that_is_promised_has_no_fault(record):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"state": "DOWN", "physical_state": "Polling"}, "the state of {} is DOWN (Polling), promised is ACTIVE"),
-        ({"rate": "100 Gb/sec (4X EDR)"}, "the rate of {} is 100 Gb/sec (4X EDR), promised is 400 Gb/s"),
-        ({"link_layer": "Ethernet"}, "the link layer of {} is Ethernet, promised is InfiniBand"),
+        ({"state": "DOWN", "physical_state": "Polling"}, "the state of {} is DOWN (Polling), expected is ACTIVE"),
+        ({"rate": "100 Gb/sec (4X EDR)"}, "the rate of {} is 100 Gb/sec (4X EDR), expected is 400 Gb/s"),
+        ({"link_layer": "Ethernet"}, "the link layer of {} is Ethernet, expected is InfiniBand"),
         ({"pcie": {"speed": "32.0 GT/s", "width": "8", "width_at_most": "16"}}, "the PCI width of {} is x8 of x16,"),
-        ({"pcie": {"speed": "16.0 GT/s PCIe", "width": "16"}}, "the PCI speed of {} is 16.0 GT/s PCIe, promised is 32"),
+        ({"pcie": {"speed": "16.0 GT/s PCIe", "width": "16"}}, "the PCI speed of {} is 16.0 GT/s PCIe, expected is 32"),
     ],
 )
 def test_an_adapter_that_is_not_as_promised_is_named_with_its_place(record, change, sentence):
@@ -67,7 +67,7 @@ def test_an_adapter_that_is_not_as_promised_is_named_with_its_place(record, chan
 def test_what_the_kernel_does_not_tell_keeps_no_promise(record, lacks):
     record["adapters"][0][lacks] = None
     (fault,) = judge(record, ALL)
-    assert " is unknown, promised is " in fault
+    assert " is unknown, expected is " in fault
 
 
 def test_a_record_of_a_program_that_knew_no_pci_links_keeps_no_promise_of_them(record):
@@ -82,7 +82,7 @@ def test_a_record_of_a_program_that_knew_no_pci_links_keeps_no_promise_of_them(r
 def test_an_adapter_that_is_missing_or_too_many_is_counted_and_one_without_rdma_is_none(record):
     ethernet = port("eno1", place={"node": "node001", "pci": "0000:04:00.0"})
     record["adapters"] = [record["adapters"][0], ethernet]
-    assert judge(record, ALL) == ["node001 has 1 adapters (mlx5_0), promised are 2"]
+    assert judge(record, ALL) == ["node001 has 1 adapters (mlx5_0), expected are 2"]
     assert judge(record, {"names": ["mlx5_7"]}) == ["node001 has no adapter mlx5_7: there are mlx5_0, eno1"]
     assert judge(record, {"names": ["eno1"]}) == []
     record["adapters"] = [ethernet]
@@ -96,7 +96,7 @@ def test_every_node_of_a_run_must_keep_the_promise(record):
     record["adapters"] += [port("mlx5_0", "node002"), port("mlx5_1", "node002", state="INIT")]
     assert [fault.partition(":")[0] for fault in judge(record, ALL)] == ["node002"]
     record["nodes"].append({**record["nodes"][0], "name": "node003"})
-    assert "node003 has 0 adapters (none), promised are 2" in judge(record, ALL)
+    assert "node003 has 0 adapters (none), expected are 2" in judge(record, ALL)
     record["nodes"] = []
     assert judge(record, ALL)[0].startswith("the record does not contain the adapters")
 

@@ -32,7 +32,7 @@ def test_what_is_adopted_passes_and_a_lost_link_fails(run, store, make_record):
     assert evaluate(lost, references, "hgx").verdict is Verdict.FAIL
 
 
-def sick(content, number, depth=0.1):
+def slow(content, number, depth=0.1):
     """gpu3 sends 10 % slower, in every run."""
     for grid in ("values", "low", "high"):
         row = content["results"][0][grid][3]
@@ -40,7 +40,7 @@ def sick(content, number, depth=0.1):
 
 
 def test_a_sick_machine_is_refused_or_taken_as_it_is_with_a_reason_that_stays(run, store):
-    folder = store(size=8, change=sick)
+    folder = store(size=8, change=slow)
     code, out, _ = run(folder, "--table", "hgx", "--write")
     assert code == 1 and "gpu3 sends 10." in out and "--as-is REASON" in out and not run.file.exists()
     assert run(folder, "--table", "hgx", "--write", "--as-is", " ")[0] == 2
@@ -63,7 +63,7 @@ def test_a_refusal_is_the_last_line_and_the_exit_code(run, store):
     code, out, _ = run(store(5), "--table", "hgx", "--write")
     assert code == 1
     assert out.splitlines()[-1] == "REFUSED: nothing was written, for 1 reason: see 'refused:' above"
-    code, out, _ = run(store(6, "sick", size=8, change=sick), "--table", "hgx")
+    code, out, _ = run(store(6, "sick", size=8, change=slow), "--table", "hgx")
     assert code == 1 and out.splitlines()[-1].startswith("REFUSED: nothing was written, for 1 reason")
 
 

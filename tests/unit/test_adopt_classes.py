@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from linkmatrix.adopt.pairs import fitted
+from linkmatrix.adopt.pairs import fit_to_table
 from linkmatrix.adopt.proposal import Proposal
-from linkmatrix.adopt.writing import changes_of, updated, write
+from linkmatrix.adopt.writing import table_changes, updated_text, write
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.pair_classes import PairClasses
@@ -150,7 +150,7 @@ def test_between_many_nodes_the_classes_inside_of_one_are_enough(run, make_recor
     for number in range(6):
         content = between(make_record, 8, number) | {"started": f"2026-11-1{number}T01:50:22Z"}
         write_record(content, tmp_path / "runs" / f"{number}" / "record.json")
-    known = adopted(run, tmp_path / "runs").of_check("crossnode_matrix")
+    known = adopted(run, tmp_path / "runs").for_check("crossnode_matrix")
     assert known.pair_classes("hgx", RANKS).texts() == {
         "PIX": "node*:rank[0-1]->rank[0-1], node*:rank[2-3]->rank[2-3]",
         "SYS": "node*:rank[0-1]->rank[2-3], node*:rank[2-3]->rank[0-1]",
@@ -183,11 +183,11 @@ def test_what_is_adopted_is_what_each_cell_has_when_the_file_is_read(tmp_path, p
     proposal = Proposal(
         "case", "GB/s", table, len(pairs), 6, dict.fromkeys(("NV18", "PIX"), 0.001), ("now",), pairs=pairs
     )
-    proposal = fitted(proposal, {}, PairClasses({}))
+    proposal = fit_to_table(proposal, {}, PairClasses({}))
     key = ("intranode_p2p", "hgx", "case")
-    changes = {key: (proposal, changes_of({}, proposal, PairClasses({}).with_groups(proposal.groups)))}
+    changes = {key: (proposal, table_changes({}, proposal, PairClasses({}).with_groups(proposal.groups)))}
     file = tmp_path / "p2p.yaml"
-    text = updated("", changes, None)
+    text = updated_text("", changes, None)
     write(file, text, changes)
     assert text == file.read_text()
     found = References.load(file).cells("hgx", "case")

@@ -59,7 +59,7 @@ def test_each_link_class_has_the_tolerance_of_its_own_noise(run, store):
     folder = store(12, size=8, change=lambda content, number: between_ranks(content, number, noisy))
     code, out, _ = run(folder, "--table", "hgx", "--write")
     assert code == 0, out
-    table = References.load(run.file).of_check("crossnode_matrix").table("hgx", "rank_to_rank_bandwidth_mpi")
+    table = References.load(run.file).for_check("crossnode_matrix").table("hgx", "rank_to_rank_bandwidth_mpi")
     inside, net = (-table[f"median[{name}]"].lower for name in ("NODE", "NET"))
     assert 0.20 < inside < 0.30 and net == 0.03
 

@@ -28,7 +28,7 @@ def checks(name):
 collective, collectives, expect, sizes = checks("collective"), checks("collectives"), checks("expect"), checks("sizes")
 
 
-def judged(testcase=SUM, change=None, promise=GPUS, wanted=SIZES, check=None, **more):
+def judged(testcase=SUM, change=None, expected=GPUS, wanted=SIZES, check=None, **more):
     """The sentences of a check on the recorded run, with the record spoiled by change(record)."""
     record = copy.deepcopy(RECORD)
     if change:
@@ -45,7 +45,7 @@ def judged(testcase=SUM, change=None, promise=GPUS, wanted=SIZES, check=None, **
         share=check.share,
         measured_pairs=check.measured_pairs,
         cases=check.cases,
-        promise=expect.Promise(**promise),
+        expected=expect.ExpectedConfiguration(**expected),
         current_partition=SimpleNamespace(features=[], extras=more.pop("extras", {"nccl_transport": "P2P"})),
         **more,
     )
@@ -103,15 +103,15 @@ def test_what_was_lost_of_another_test_case_is_no_fault_of_this_one():
 
 
 def test_a_gpu_that_is_missing_is_told():
-    said = judged(promise={**GPUS, "devices": 4})
-    assert any("the partition promises 4 GPUs, " in one for one in said)
+    said = judged(expected={**GPUS, "devices": 4})
+    assert any("the partition specifies 4 GPUs, " in one for one in said)
 
 
 @pytest.mark.parametrize(
     ("found", "said"),
     [
         ("P2P/CUMEM", []),
-        ("P2P/CUMEM, SHM/direct/direct", ["NCCL went by SHM/direct/direct, the partition promises P2P"]),
+        ("P2P/CUMEM, SHM/direct/direct", ["NCCL went by SHM/direct/direct, the partition specifies P2P"]),
         ("", ["the record does not contain how NCCL connected its ranks: leave NCCL_DEBUG unset"]),
     ],
 )
@@ -127,15 +127,18 @@ def test_another_transport_of_nccl_than_promised_is_told(found, said):
     ("software", "said"),
     [
         ({"NCCL transports": "P2P/CUMEM, NET/IB/0/GDRDMA", "NCCL network": "IB"}, []),
-        ({"NCCL transports": "NET/IB/0", "NCCL network": "IB"}, ["NCCL went by NET/IB/0, the partition promises GPUD"]),
+        (
+            {"NCCL transports": "NET/IB/0", "NCCL network": "IB"},
+            ["NCCL went by NET/IB/0, the partition specifies GPU"],
+        ),
         (
             {"NCCL transports": "P2P/CUMEM"},
-            ["NCCL's network is unknown, the partition promises IB", "no transport between nodes is in the record"],
+            ["NCCL's network is unknown, the partition specifies IB", "no transport between nodes is in the record"],
         ),
         ({"NCCL transports": "P2P/CUMEM", "NCCL network": "IB"}, ["no transport between nodes is in the record"]),
         (
             {},
-            ["the record does not contain how NCCL connected", "NCCL's network is unknown, the partition promises IB"],
+            ["the record does not contain how NCCL connected", "NCCL's network is unknown, the partition specifies IB"],
         ),
     ],
 )
@@ -151,17 +154,17 @@ def on_nodes(*nodes, transports):
 
 def test_a_network_inside_a_node_is_not_what_was_promised():
     inside = on_nodes("n0", "n0", transports="NET/Socket/0")
-    assert sentences(expect.nccl_faults(inside, "P2P")) == ["NCCL went by NET/Socket/0, the partition promises P2P"]
+    assert sentences(expect.nccl_faults(inside, "P2P")) == ["NCCL went by NET/Socket/0, the partition specifies P2P"]
     assert expect.nccl_faults(on_nodes("n0", "n1", transports="NET/IB/0"), "P2P") == []
     assert expect.nccl_faults(on_nodes("n0", "n0", "n1", "n1", transports="P2P/CUMEM, NET/IB/0"), "P2P") == []
     (said,) = sentences(expect.nccl_faults(on_nodes("n0", "n0", "n1", "n1", transports="NET/IB/0"), "P2P"))
-    assert said == "no transport inside a node is in the record, the partition promises P2P"
+    assert said == "no transport inside a node is in the record, the partition specifies P2P"
 
 
 SENDS = "rank_to_rank_bandwidth_nccl"
 
 
-def of_sends(change=None, promise=GPUS, transport="P2P"):
+def of_sends(change=None, expected=GPUS, transport="P2P"):
     """The sentences of the check of NCCL's pairs on its recorded run."""
     record = linkmatrix.record.reading.load(DATA / "h200x2_sends.record.json")
     if change:
@@ -169,7 +172,7 @@ def of_sends(change=None, promise=GPUS, transport="P2P"):
     extras = {"nccl_transport": transport}
     run = SimpleNamespace(testcase=SENDS, record=record, engine="nccl", share=None)
     run.measured_pairs = collectives.device_sends.measured_pairs
-    run.promise, run.current_partition = expect.Promise(**promise), SimpleNamespace(extras=extras)
+    run.expected, run.current_partition = expect.ExpectedConfiguration(**expected), SimpleNamespace(extras=extras)
     for method in ("machine_faults", "size_faults", "axes"):
         setattr(run, method, getattr(collectives.device_sends, method).__get__(run))
     return sentences(collectives.device_sends.faults(run))
@@ -177,8 +180,8 @@ def of_sends(change=None, promise=GPUS, transport="P2P"):
 
 def test_the_pairs_of_nccl_are_all_there_compared_and_as_promised():
     assert of_sends() == []
-    assert of_sends(transport="SHM") == ["NCCL went by P2P/direct pointer, the partition promises SHM"]
-    assert len(of_sends(promise={**GPUS, "link_class": "NV12"})) == 2
+    assert of_sends(transport="SHM") == ["NCCL went by P2P/direct pointer, the partition specifies SHM"]
+    assert len(of_sends(expected={**GPUS, "link_class": "NV12"})) == 2
 
     def another(record):
         record["results"][0]["engine"] = "ce"
@@ -243,8 +246,8 @@ def with_utilisation(*shares):
     ("shares", "expected"),
     [
         ((73.4, 73.1), []),
-        ((73.4, 69.9), ["in-place: 69.9 % of what links allow, the partition promises 70 %"]),
-        ((73.4, float("nan")), ["in-place: nan % of what links allow, the partition promises 70 %"]),
+        ((73.4, 69.9), ["in-place: 69.9 % of what links allow, the partition specifies 70 %"]),
+        ((73.4, float("nan")), ["in-place: nan % of what links allow, the partition specifies 70 %"]),
         ((None, 73.1), ["out-of-place: an unknown share of what links allow"]),
     ],
 )

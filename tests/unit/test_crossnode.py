@@ -168,7 +168,7 @@ def test_data_that_went_through_host_memory_breaks_the_promise_of_gpudirect():
     by_pair = [["", "ipc", "mpi"], ["ipc", "", "staged"], ["mpi", "mpi", ""]]
     of_pairs = between(["n1", "n1", "n2"], "auto", transports=by_pair)
     assert faults({"results": [of_pairs]}, "mpi") == [
-        f"{RANKS}: n1:gpu1->n2:gpu2 went by staged, the partition promises mpi (GPUDirect)"
+        f"{RANKS}: n1:gpu1->n2:gpu2 went by staged, the partition specifies mpi (GPUDirect)"
     ]
     assert len(faults({"results": [between(["n1", "n2"], "staged")]}, "mpi")) == 2
     assert faults({"results": [between(["n1", "n2"], "mpi")]}, "mpi") == []
@@ -223,7 +223,7 @@ def of_pairs(pairs=2, sizes="1:4MiB:4", **spoiled):
 
 def test_a_sweep_of_pairs_is_judged_by_all_of_its_sizes_tables_and_pairs():
     assert of_pairs() == []
-    assert of_pairs(pairs=4) == [f"{NODES}: 4 pairs of ranks were to go together, 2 did"]
+    assert of_pairs(pairs=4) == [f"{NODES}: 4 pairs of ranks should measure concurrently, 2 did"]
     assert any("23 sizes were requested, the record has 12" in fault for fault in of_pairs(sizes="1:4MiB:2"))
 
 

@@ -82,7 +82,7 @@ def ended(machine, reference_folder):
 NO_VERDICT = {"verdict_sha256": "", "verdict_file": "", "job_began": False}
 
 
-@pytest.mark.parametrize("how", ["sbatch refused the job", "--distribute is not for these tests", "bad prgenv"])
+@pytest.mark.parametrize("how", ["sbatch refused the job", "--distribute is refused", "bad prgenv"])
 def test_a_test_whose_job_never_began_is_no_fault_of_the_machine(ended, how):
     code, out = ended("fail", fail_phase="run_wait", fail_reason=how, **NO_VERDICT)
     assert code == 4 and how in out and "FAIL" not in out.replace("PASS", "")
@@ -102,7 +102,7 @@ def test_what_is_missing_or_disturbed_is_three(ended, verdict, why):
 
 
 def test_a_promise_that_the_machine_breaks_is_one(ended):
-    why = "the partition promises 8 GPUs, node001 has gpu0"
+    why = "the partition specifies 8 GPUs, node001 has gpu0"
     assert ended("fail", reasons=(Reason(Verdict.FAIL, why),), fail_phase="sanity", fail_reason=why)[0] == 1
 
 

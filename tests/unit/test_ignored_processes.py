@@ -24,10 +24,10 @@ def test_anything_else_is_refused_with_what_to_write(given):
 
 def test_the_file_of_a_system_is_refused_with_the_partition(tmp_path):
     system = importlib.import_module("copy").deepcopy(SYSTEM)
-    system_files.check(tmp_path / "alpha.py", system, [])
+    system_files.validate(tmp_path / "alpha.py", system, [])
     system["partitions"][0]["extras"] = {"ignored_processes": "dcgm:root"}
     with pytest.raises(BadInput, match="alpha.py: partition 'gpu': .*ignored_processes"):
-        system_files.check(tmp_path / "alpha.py", system, [])
+        system_files.validate(tmp_path / "alpha.py", system, [])
 
 
 SYSTEM = {

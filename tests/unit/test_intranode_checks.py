@@ -23,7 +23,7 @@ def faults(testcase, change=None):
         change(next(result for result in record["results"] if result["testcase"] == testcase))
     check = intranode.intranode_p2p
     run = SimpleNamespace(testcase=testcase, record=record, on_gpus=True, engine=None, share=None)
-    run.promise = expect.Promise(devices=len(record["devices"]), model="NVIDIA H200", link_class="NV18")
+    run.expected = expect.ExpectedConfiguration(devices=len(record["devices"]), model="NVIDIA H200", link_class="NV18")
     run.measured_pairs, run.current_partition = check.measured_pairs, SimpleNamespace(extras={})
     for method in ("machine_faults", "size_faults", "axes"):
         setattr(run, method, getattr(check, method).__get__(run))

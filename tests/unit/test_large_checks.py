@@ -62,8 +62,8 @@ def test_a_run_as_it_was_asked_for_has_no_faults_and_can_be_judged(stage, capsys
 
 def test_few_variables_are_published_and_none_of_a_pair(stage):
     (result,) = case().record["results"]
-    run = SimpleNamespace(table_of=lambda result: {})
-    found = crossnode.crossnode_matrix.figures_of(run, result, None)
+    run = SimpleNamespace(reference_table=lambda result: {})
+    found = crossnode.crossnode_matrix.result_figures(run, result, None)
     summaries = {f"{word}[NET]" for word in ("min", "median", "max")}
     axes = {f"{word}[{axis}]" for word in ("min", "max") for axis in ("rows", "columns")}
     assert set(found) == summaries | axes
@@ -129,7 +129,7 @@ def test_ranks_and_nodes_are_counted_and_the_way_of_a_large_matrix_is_promised(s
     assert "78 ranks were started" in "; ".join(faults(nodes=39))
     assert expect.transport_faults(case().record, "mpi") == []
     (said,) = sentences(expect.transport_faults(case().record, "staged"))
-    assert "all went by mpi, the partition promises staged" in said
+    assert "all went by mpi, the partition specifies staged" in said
 
 
 def test_the_record_and_its_cells_are_kept(stage, tmp_path):

@@ -30,33 +30,33 @@ def submitted(scheduler, folder, state=None, number="12"):
         ("COMPLETED", None, 119.9, 120.0, "output did not appear"),
         ("RUNNING", None, 219.9, 220.0, "is its node lost?"),
         ("DELETING", None, 219.9, 220.0, "is its node lost?"),
-        ("QUEUED", ValueError("too late"), 119.9, 120.0, "too late; it is still there"),
+        ("QUEUED", ValueError("too late"), 119.9, 120.0, "too late; the job still exists"),
     ],
 )
 def test_a_job_is_given_up_at_its_limit_and_not_before(pbs, tmp_path, state, deleted, first, last, said):
     job = submitted(pbs, tmp_path, state)
     job._exception = deleted
-    assert pbs.overdue(job, 0.0) == pbs.overdue(job, first) == ""
-    assert said in pbs.overdue(job, last)
+    assert pbs.overdue_reason(job, 0.0) == pbs.overdue_reason(job, first) == ""
+    assert said in pbs.overdue_reason(job, last)
 
 
 def test_a_job_in_an_error_state_is_given_up_at_once(pbs, tmp_path):
-    assert "error state" in pbs.overdue(submitted(pbs, tmp_path, "ERROR"), 0.0)
+    assert "error state" in pbs.overdue_reason(submitted(pbs, tmp_path, "ERROR"), 0.0)
 
 
 def test_the_time_that_a_job_is_in_the_queue_or_suspended_is_none_of_its_time_limit(pbs, tmp_path):
     job = submitted(pbs, tmp_path)
     job.max_pending_time = None
     for job._state, now in (("PENDING", 1e6), ("RUNNING", 1e6), ("SUSPENDED", 2e6), ("RUNNING", 2e6)):
-        assert pbs.overdue(job, now) == ""
-    assert pbs.overdue(job, 2e6 + 220)
+        assert pbs.overdue_reason(job, now) == ""
+    assert pbs.overdue_reason(job, 2e6 + 220)
 
 
 def test_a_job_whose_output_never_comes_is_given_up(pbs, clock, tmp_path):
     job = submitted(pbs, tmp_path)
     pbs.poll(None, job)
     assert job.state == "COMPLETED" and not pbs.finished(job)
-    clock.now += pbs.GRACE
+    clock.now += pbs.GRACE_SECONDS
     pbs.poll(job)
     assert pbs.finished(job) and "output did not appear" in str(job.exception)
 
@@ -67,7 +67,7 @@ def test_a_job_that_cannot_be_deleted_is_given_up_with_the_reason(pbs, clock, co
     job = submitted(pbs, tmp_path)
     pbs.poll(job)
     assert (job.state, job.nodelist) == ("RUNNING", ["n1", "n2"])
-    clock.now += job.time_limit + pbs.GRACE
+    clock.now += job.time_limit + pbs.GRACE_SECONDS
     pbs.poll(job)
     assert pbs.finished(job)
     assert "is its node lost?" in str(job.exception) and "could not connect to MOM" in str(job.exception)

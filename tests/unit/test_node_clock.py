@@ -10,7 +10,7 @@ from linkmatrix.judge.test_verdict import CheckFacts
 from linkmatrix.judge.verdicts import Reason, Verdict
 from tests.tools import stored_verdicts, stores
 
-PROMISE = Reason(Verdict.FAIL, "the partition promises 8 GPUs, n1 has gpu0, gpu1, gpu2, gpu3")
+PROMISE = Reason(Verdict.FAIL, "the partition specifies 8 GPUs, n1 has gpu0, gpu1, gpu2, gpu3")
 
 
 @pytest.fixture

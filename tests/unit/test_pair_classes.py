@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references.pair_classes import Group, MatrixClasses, Names, PairClasses, groups_of
+from linkmatrix.references.pair_classes import Group, MatrixClasses, Names, PairClasses, cover_pairs
 from linkmatrix.references.tables import Reference, References
 from tests.tools.rank_records import of_ranks
 
@@ -204,7 +204,7 @@ names = st.lists(
 @given(names, names, st.data())
 def test_groups_contain_the_pairs_of_a_mask_and_no_others(rows, columns, data):
     inside = np.array([[data.draw(st.booleans()) and row != column for column in columns] for row in rows])
-    groups = groups_of(rows, columns, inside)
+    groups = cover_pairs(rows, columns, inside)
     texts = [str(one) for one in groups]
     assert [Group.read(text) for text in texts] == groups
     classes = PairClasses.read({"NV18": ", ".join(texts)}) if texts else PairClasses({})
@@ -214,7 +214,7 @@ def test_groups_contain_the_pairs_of_a_mask_and_no_others(rows, columns, data):
 
 def test_all_pairs_of_eight_are_one_group():
     labels = [f"gpu{number}" for number in range(8)]
-    assert [str(one) for one in groups_of(labels, labels, ~np.eye(8, dtype=bool))] == ["gpu[0-7]->gpu[0-7]"]
+    assert [str(one) for one in cover_pairs(labels, labels, ~np.eye(8, dtype=bool))] == ["gpu[0-7]->gpu[0-7]"]
     halves = np.arange(8) // 4
-    texts = {str(one) for one in groups_of(labels, labels, halves[:, None] != halves)}
+    texts = {str(one) for one in cover_pairs(labels, labels, halves[:, None] != halves)}
     assert texts == {"gpu[0-3]->gpu[4-7]", "gpu[4-7]->gpu[0-3]"}

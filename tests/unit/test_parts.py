@@ -41,43 +41,43 @@ def record(*results, expected=None, result="PASS", **more):
 
 
 def test_a_text_ends_with_the_result_of_its_test_case(full):
-    text = parts.text_of(full, "FAIL")
+    text = parts.part_text(full, "FAIL")
     assert text.startswith(full.splitlines()[0])
     assert text.endswith("\nResult: FAIL\n") and "Result: PASS" not in text
     assert text.splitlines()[:-1] == [line for line in full.splitlines() if line != "Result: PASS"]
 
 
 def test_a_process_that_was_killed_says_no_result(full):
-    assert "Result: " not in parts.text_of(full[: full.index("verified: ")], None)
+    assert "Result: " not in parts.part_text(full[: full.index("verified: ")], None)
 
 
 def test_what_is_whole_passes_whatever_came_after_it():
     run = record(result("a"), result("b", complete=False), expected=["a", "b", "c"], result="TIMEOUT", error="hung")
-    assert parts.record_of(run, "a") == record(result("a"))
-    assert parts.record_of(run, "b")["result"] == "TIMEOUT"
-    assert parts.record_of(run, "b")["error"] == "hung"
-    assert parts.record_of(run, "c") is None
+    assert parts.part_record(run, "a") == record(result("a"))
+    assert parts.part_record(run, "b")["result"] == "TIMEOUT"
+    assert parts.part_record(run, "b")["error"] == "hung"
+    assert parts.part_record(run, "c") is None
 
 
 def test_what_was_not_compared_is_not_whole():
     run = record(result("a", verified=False), result("b"), result="FAIL")
-    assert [parts.record_of(run, name)["result"] for name in "ab"] == ["FAIL", "PASS"]
+    assert [parts.part_record(run, name)["result"] for name in "ab"] == ["FAIL", "PASS"]
 
 
 def test_an_endpoint_that_was_lost_later_is_no_fault_of_what_was_whole_before():
     run = record(result("a"), result("b", complete=False), result="ERROR", error="lost", lost=[{"label": "gpu1"}])
-    assert parts.record_of(run, "a")["lost"] == []
-    assert parts.record_of(run, "b")["lost"] == [{"label": "gpu1"}]
+    assert parts.part_record(run, "a")["lost"] == []
+    assert parts.part_record(run, "b")["lost"] == [{"label": "gpu1"}]
 
 
 def test_what_broke_the_process_after_all_was_measured_breaks_every_test_case():
     run = record(result("a"), result("b"), result="ERROR", error="MPI could not end")
-    assert [parts.record_of(run, name)["result"] for name in "ab"] == ["ERROR", "ERROR"]
+    assert [parts.part_record(run, name)["result"] for name in "ab"] == ["ERROR", "ERROR"]
 
 
 def test_every_size_of_a_sweep_is_of_its_test_case():
     run = record(result("a"), result("a"), result("b"), expected=["a", "b"])
-    assert len(parts.record_of(run, "a")["results"]) == 2
+    assert len(parts.part_record(run, "a")["results"]) == 2
 
 
 DEVICE = {"label": "gpu0", "counters": [], "readings": []}
@@ -93,7 +93,7 @@ def test_the_topology_is_that_which_was_seen_before_anything_was_measured(ending
     whole = record(
         result("a", complete=False), expected=["a", "b"], result=ending, command=COMMAND, health=health, error="hung"
     )
-    part = parts.record_of(whole, "")
+    part = parts.part_record(whole, "")
     assert (part["result"], part["error"], part["results"], part["expected"]) == ("PASS", None, [], [])
     assert part["command"] == ["p2p_matrix", "--topology", "--record", "r", "--backend", "cuda"]
     assert part["health"] == [DEVICE | {"counters": [risen | {"after": None}], "readings": [hot | {"after": None}]}]
@@ -102,14 +102,14 @@ def test_the_topology_is_that_which_was_seen_before_anything_was_measured(ending
 
 def test_a_device_that_was_lost_while_it_was_measured_was_there_before():
     run = record(result("a", complete=False), result="ERROR", lost=[{"label": "gpu0"}], command=COMMAND, health=[])
-    assert parts.record_of(run, "")["lost"] == []
-    assert parts.record_of(run, "a")["lost"] == [{"label": "gpu0"}]
+    assert parts.part_record(run, "")["lost"] == []
+    assert parts.part_record(run, "a")["lost"] == [{"label": "gpu0"}]
 
 
 def test_the_part_of_the_topology_is_judged_as_a_look_of_its_own(make_record):
     """By `linkmatrix show` and `run`: PASS where the program passed, and never for want of a matrix."""
     whole = make_record(result="ERROR", error="hung", off={(0, 1): "error"})
-    part = parts.record_of(whole | {"command": COMMAND}, "")
+    part = parts.part_record(whole | {"command": COMMAND}, "")
     assert (
         judging.judge(testcases.Test(name="gpu_topology", result="pass", record=part), References({}), None).verdict
         == 0
@@ -130,7 +130,7 @@ def left(tmp_path, text, content):
     if content is not None:
         (folder / "record.json").write_text(content)
     job = SimpleNamespace(stdout="rfm_job.out", stderr="rfm_job.err", script_filename="rfm_job.sh")
-    return parts.Left(tmp_path, folder, job, "session"), own
+    return parts.ProcessOutput(tmp_path, folder, job, "session"), own
 
 
 def test_the_test_of_the_topology_finds_its_own_record_and_output(full, make_record, tmp_path):
@@ -139,7 +139,7 @@ def test_the_test_of_the_topology_finds_its_own_record_and_output(full, make_rec
     found.copy_to(own, "", "gpu_topology")
     part = reading.load(own / "record.json")
     assert (part["asked_by"], part["results"], part["topology"]) == ("gpu_topology", [], content["topology"])
-    assert (own / "rfm_job.out").read_text() == parts.text_of(full, "PASS")
+    assert (own / "rfm_job.out").read_text() == parts.part_text(full, "PASS")
 
 
 @pytest.mark.parametrize("content", [None, "", '{"results": ['])
@@ -207,7 +207,7 @@ def test_all_processes_of_a_job_share_one_wait(tmp_path):
     assert LATE <= time.monotonic() - began < 2 * LATE
 
 
-def test_the_output_of_the_job_is_waited_for_too(parts, tmp_path):
+def test_the_output_of_the_job_is_waited_for_too(tmp_path):
     """A test without it is one whose job has left no output."""
     for name, text in (("record.json", "{}"), ("out", "Result: PASS\n")):
         (tmp_path / name).write_text(text)

@@ -70,8 +70,8 @@ def of_check(check, found, record, **more):
     )
     evaluation = judge(record, References({}), None)
     one.judged_results = lambda: list(zip(record["results"], evaluation.matrices, strict=True))
-    one.table_of = lambda result: {}
-    for name in ("wanted_sizes", "sharers", "figures_of"):
+    one.reference_table = lambda result: {}
+    for name in ("wanted_sizes", "sharers", "result_figures"):
         if hasattr(check, name):
             setattr(one, name, getattr(check, name).__get__(one))
     one.machine_faults = lambda: sentences(check.machine_faults(one))
@@ -80,8 +80,8 @@ def of_check(check, found, record, **more):
     return one
 
 
-def promise(devices, model=None):
-    return checks("expect").Promise(devices=devices, model=model)
+def expected(devices, model=None):
+    return checks("expect").ExpectedConfiguration(devices=devices, model=model)
 
 
 def nvbandwidth(testcase=READ, text=NVBANDWIDTH, **more):
@@ -96,7 +96,7 @@ def test_a_matrix_of_nvbandwidth_is_a_record_with_the_links_that_nvidia_smi_tell
     assert (result["link_class"], result["size_bytes"]) == ([["X", "NV18"], ["NV18", "X"]], 512 << 20)
     assert result["verified"] is True and record["imported"]["program"] == "nvbandwidth"
     assert (record["asked_by"], record["expected"], record["host"]["name"]) == ("peer_check", [READ], "n1")
-    one = of_check(peers.peer_nvbandwidth, found, record, promise=promise(2, "H100"))
+    one = of_check(peers.peer_nvbandwidth, found, record, expected=expected(2, "H100"))
     assert one.machine_faults() + one.table_faults() == []
     assert one.values()["gpu0->gpu1"] == 276.36 and one.values()["min[NV18]"] == 276.07
 
@@ -116,21 +116,21 @@ def test_a_test_case_that_a_program_did_not_print_is_no_pass_and_says_which_ther
 
 def test_other_gpus_than_promised_are_a_fault():
     found, record = nvbandwidth()
-    one = of_check(peers.peer_nvbandwidth, found, record, promise=promise(8, "H200"))
+    one = of_check(peers.peer_nvbandwidth, found, record, expected=expected(8, "H200"))
     said = " ".join(one.machine_faults())
-    assert "promises 8 GPUs, n1 has gpu0, gpu1" in said and "gpu0 is 'NVIDIA H100 80GB HBM3'" in said
+    assert "specifies 8 GPUs, n1 has gpu0, gpu1" in said and "gpu0 is 'NVIDIA H100 80GB HBM3'" in said
 
 
 def test_the_sample_without_peer_access_did_not_measure_what_its_head_says():
     row = "     1\t     1     1     1"
     spoilt = SAMPLE.replace(row, row.replace("1     1     1", "0     1     1", 1), 1)
     found, record = looked_at(spoilt, WRITE, "p2pBandwidthLatencyTest")
-    one = of_check(peers.peer_p2p_sample, found, record, promise=promise(8))
+    one = of_check(peers.peer_p2p_sample, found, record, expected=expected(8))
     assert spoilt != SAMPLE and one.machine_faults() == [
         f"{WRITE}: gpu1->gpu0 has no peer access, or the program did not say that it has"
     ]
     found, record = looked_at(spoilt, f"{WRITE}_peer_off", "p2pBandwidthLatencyTest")
-    assert of_check(peers.peer_p2p_sample, found, record, promise=promise(8)).machine_faults() == []
+    assert of_check(peers.peer_p2p_sample, found, record, expected=expected(8)).machine_faults() == []
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_an_output_that_is_cut_anywhere_or_of_a_program_that_failed_is_no_pass(t
         )
         sizes = "512:1GiB:8"
         devices = 2 if check is peers.peer_nvbandwidth else 8
-        one = of_check(check, found, record, promise=promise(devices), sizes=sizes)
+        one = of_check(check, found, record, expected=expected(devices), sizes=sizes)
         one.of_gpus = check is not peers.peer_osu
         return one.machine_faults() + one.table_faults()
 
@@ -175,14 +175,14 @@ def test_the_matrices_of_the_sample_are_test_cases_of_their_own_with_and_without
         found, record = looked_at(SAMPLE, testcase, "p2pBandwidthLatencyTest")
         (result,) = record["results"]
         assert (result["values"][0][1], result["verified"], found.faults) == (value, None, [])
-        one = of_check(peers.peer_p2p_sample, found, record, promise=promise(8, "A800"))
+        one = of_check(peers.peer_p2p_sample, found, record, expected=expected(8, "A800"))
         assert one.machine_faults() + one.table_faults() == []
         assert one.values()["gpu0->gpu1"] == value and "median[LOCAL]" in one.values()
 
 
 def test_each_size_of_nccl_tests_has_its_ways():
     found, record = looked_at(NCCL, "all_reduce_perf", "all_reduce_perf -b 8 -e 1G -f 8 -g 8")
-    one = of_check(peers.peer_nccl_tests, found, record, promise=promise(8, "A100"), sizes="512:1GiB:8")
+    one = of_check(peers.peer_nccl_tests, found, record, expected=expected(8, "A100"), sizes="512:1GiB:8")
     assert one.machine_faults() == [] and (record["imported"]["nodes"], record["imported"]["ranks"]) == (1, 8)
     assert one.table_faults() == [] and one.values()["in-place@1073741824"] == 232.62
     one.sizes = "512:8GiB:8"
@@ -209,7 +209,7 @@ def osu(text=OSU, places=("n1", "n1"), link_class="NODE", each=2):
             num_tasks_per_node=each,
             of_gpus=False,
             link_class=link_class,
-            promise=promise(None),
+            expected=expected(None),
         ),
     )
 
@@ -234,7 +234,7 @@ def osu_pairs(places, spoilt=("", "")):
     testcase, asked = "osu_mbw_mr_hh_4_pairs", "osu_mbw_mr -c -m 1:4194304"
     found, record = looked_at(text.replace(*spoilt), testcase, asked, link_class="NET", places=places)
     place = {"places": places, "num_tasks": 8, "num_tasks_per_node": 4, "pairs": 4}
-    more = {**place, "of_gpus": False, "link_class": "NET", "promise": promise(None)}
+    more = {**place, "of_gpus": False, "link_class": "NET", "expected": expected(None)}
     one = of_check(peers.peer_osu_pairs, found, record, **more)
     return found, record, one
 

@@ -29,9 +29,9 @@ from linkmatrix.reframe_ext.schedulers import pending
     ],
 )
 def test_what_can_heal_is_told_from_what_cannot(reason, never, words):
-    assert pending.is_never(reason) == never
-    assert pending.meaning(reason).startswith(reason)
-    assert words in pending.meaning(reason)
+    assert pending.is_permanent(reason) == never
+    assert pending.explained(reason).startswith(reason)
+    assert words in pending.explained(reason)
 
 
 def submitted(scheduler, folder, state, limit=28800, number="12"):
@@ -73,7 +73,7 @@ def test_a_reason_is_asked_for_soon_and_again_within_a_minute_and_said_once(slur
     assert asked == [0, 1, 1, 2, 3]
     assert len(log) == 2
     assert log[0] == (
-        "waiting: job 12 (rfm_check): Priority (other jobs come first); it is waited for up to 8 h (max_pending_time)"
+        "waiting: job 12 (rfm_check): Priority (other jobs come first); linkmatrix waits up to 8 h (max_pending_time)"
     )
     clock.now = 29799
     assert slurm.waits("PENDING", "PartitionDown").exception is None
@@ -98,13 +98,13 @@ def test_a_reason_that_the_site_does_not_wait_for_cancels_the_job(slurm, clock, 
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("REQUEUED", "did not begin in time"), ("REQUEUE_HOLD", "did not begin in time"), ("SUSPENDED", "stands still")],
+    [("REQUEUED", "did not begin in time"), ("REQUEUE_HOLD", "did not begin in time"), ("SUSPENDED", "is suspended")],
 )
 def test_a_job_that_waits_again_or_stands_still_is_not_waited_for_without_end(slurm, clock, commands, state, words):
     clock.now += 28800
     job = slurm.waits(state, "None")
     assert commands.calls("scancel") == ["12"]
-    assert f"it {words}, max_pending_time is 28800 s" in str(job.exception)
+    assert f"the job {words}, max_pending_time is 28800 s" in str(job.exception)
     assert str(job.exception).endswith("the scheduler gave no reason")
 
 

@@ -164,7 +164,7 @@ def test_all_at_once_are_held_against_the_sum_of_each_alone():
     assert "together 75.0 % of the sum of each alone" in result["notes"]
     (fault,) = ratio_faults(record, groups(at_once=0.95, ratio=0.95))
     assert fault == (
-        "ib_write_bw_at_once: all adapters at once have 75.0 % of what they have alone, the partition promises 95 %"
+        "ib_write_bw_at_once: all adapters at once have 75.0 % of what they have alone, the partition specifies 95 %"
     )
     output, record = of_both("97.77")
     assert ratio_faults(record, groups(at_once=0.95)) == []
@@ -173,7 +173,7 @@ def test_all_at_once_are_held_against_the_sum_of_each_alone():
 def test_less_of_the_line_rate_than_promised_is_a_fault_and_so_is_an_unknown_rate():
     output, record = recorded(printed(step("mlx5_0"), step("mlx5_1", value="90.00")))
     assert ratio_faults(record, groups(ratio=0.95)) == [
-        "ib_write_bw: mlx5_1 has 90.00 Gb/s, 90.0 % of 100 Gb/s, the partition promises 95 %"
+        "ib_write_bw: mlx5_1 has 90.00 Gb/s, 90.0 % of 100 Gb/s, the partition specifies 95 %"
     ]
     assert ratio_faults(record, groups(ratio=0.95, names=["mlx5_0"])) == []
     output, record = recorded(printed(step("mlx5_0"), step("mlx5_1"), rate=""))

@@ -15,14 +15,14 @@ def test_each_scheduler_has_an_extension_with_a_name_of_its_own(scheduler_of, wo
     extension, plain = scheduler_of(word), reframe.core.backends.getscheduler(word)
     assert isinstance(extension, plain) and type(extension) is not plain
     assert extension.registered_name == reframe_ext.scheduler(word) == f"linkmatrix_{word}"
-    assert plain.registered_name == reframe_ext.site_word(extension.registered_name) == word
+    assert plain.registered_name == reframe_ext.reframe_name(extension.registered_name) == word
     assert extension.is_local is False
     assert extension.finished(extension.make_job("rfm_check")) is False
 
 
 @pytest.mark.parametrize("word", ["local", "flux", "slrum"])
 def test_a_scheduler_without_an_extension_keeps_its_name(word):
-    assert reframe_ext.scheduler(word) == reframe_ext.site_word(word) == word
+    assert reframe_ext.scheduler(word) == reframe_ext.reframe_name(word) == word
 
 
 def test_a_name_that_is_taken_is_not_taken_again(scheduler_of):
@@ -34,7 +34,7 @@ def test_a_name_that_is_taken_is_not_taken_again(scheduler_of):
 def test_a_system_has_extended_schedulers_and_its_own_word_and_is_not_changed():
     partitions = [{"scheduler": "slurm", "extras": {"nodes": 4}}, {"scheduler": "local"}]
     system = {"name": "mine", "partitions": partitions}
-    found = reframe_ext.with_schedulers(system)
+    found = reframe_ext.extend_schedulers(system)
     assert found["partitions"] == [
         {"scheduler": "linkmatrix_slurm", "extras": {"nodes": 4, "scheduler": "slurm"}},
         {"scheduler": "local", "extras": {"scheduler": "local"}},
@@ -55,9 +55,9 @@ def test_a_job_of_slurm_is_restored_from_a_report(scheduler_of, commands):
 
 @pytest.mark.parametrize("version", ["4.10.0", "4.10.4", "4.10.12", "4.11.0-dev1", reframe.VERSION])
 def test_tried_versions_are_taken_without_a_word(version):
-    assert reframe_ext.untried(version) == ""
+    assert reframe_ext.version_warning(version) == ""
 
 
 @pytest.mark.parametrize("version", ["4.9.2", "4.12.0", "4.100.1", "5.0.0", "dev"])
 def test_an_untried_version_is_a_warning(version):
-    assert f"this is ReFrame {version}" in reframe_ext.untried(version)
+    assert f"this is ReFrame {version}" in reframe_ext.version_warning(version)

@@ -142,7 +142,7 @@ def test_of_each_component_the_test_case_with_the_fewest_cells_is_measured_again
     one, both = {"n1": {"0": "7"}}, {"n1": {"0": "7", "1": "8"}}
     before = resume.Before({"f": passed(0, {}), "m": passed(12, both), "t": passed(1, one), "x": passed(9, both)})
     assert before.again == {"t", "x"} and before.options("") == ["--exclude=/f", "--exclude=/m"]
-    assert before.options("quick")[2:] == modes.of_suite("quick,-/f,-/m")
+    assert before.options("quick")[2:] == modes.suite_options("quick,-/f,-/m")
 
 
 def test_resume_does_not_keep_passes_of_a_node_that_nothing_was_measured_on_again():

@@ -94,7 +94,7 @@ def test_the_efficiency_that_a_partition_promises_is_of_the_most_bodies():
         results_of(record)[1]["parts"]["efficiency"]["values"] = [[100.0, 87.654]]
 
     assert judged(change=slow, extras={"scaling_efficiency": {STRONG: 90}}) == [
-        f"{STRONG} of 8192 bodies, 2-devices: 87.7 % of the efficiency of one device, the partition promises 90 %"
+        f"{STRONG} of 8192 bodies, 2-devices: 87.7 % of the efficiency of one device, the partition specifies 90 %"
     ]
 
 
@@ -103,7 +103,7 @@ def test_an_efficiency_that_nobody_knows_is_not_the_promised_one():
         del results_of(record)[1]["parts"]["efficiency"]
 
     said = " ".join(judged(change=lose, extras={"scaling_efficiency": {STRONG: 90}}))
-    assert "2-devices: an unknown share of the efficiency of one device, the partition promises 90 %" in said
+    assert "2-devices: an unknown share of the efficiency of one device, the partition specifies 90 %" in said
 
 
 @pytest.mark.parametrize(

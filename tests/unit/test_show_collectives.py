@@ -200,6 +200,6 @@ def test_runs_on_one_node_and_on_two_make_no_references_together(tmp_path, linkm
     assert linkmatrix(*command)[0] == 0
     found = References.load(tmp_path / "p2p.yaml")
     checks = ("device_collectives", "node_device_collectives")
-    one, two = (found.of_check(check).table("a100", f"{NAME}_tree") for check in checks)
+    one, two = (found.for_check(check).table("a100", f"{NAME}_tree") for check in checks)
     both = one.keys() & two.keys()
     assert both and all(one[name] != two[name] for name in both)

@@ -1,4 +1,4 @@
-"""Commands of schedulers that fail for a while, or print what nobody can read: no session ends, and no job is lost."""
+"""Scheduler commands that fail for a while or print unreadable answers: no session ends, and no job is lost."""
 
 import pytest
 import reframe.utility.osext as osext
@@ -50,13 +50,13 @@ def test_an_answer_that_cannot_be_read_ends_no_session(started, commands, clock,
 def test_a_scheduler_that_stays_silent_is_given_up(started, commands, clock, log):
     scheduler, job = started("sge")
     commands("qstat", **SILENT)
-    for seconds in (0, scheduler.SILENCE - 1):
+    for seconds in (0, scheduler.SILENCE_SECONDS - 1):
         clock.now += seconds
         scheduler.poll(job)
         assert not scheduler.finished(job)
     clock.now += 1
     scheduler.poll(job)
-    assert scheduler.finished(job) and "no answer that can be read for 30 min" in str(job.exception)
+    assert scheduler.finished(job) and "no readable answer for 30 min" in str(job.exception)
     assert commands.calls("qdel") == ["12"] and "cannot connect to server n0" in log[0]
 
 
@@ -88,4 +88,4 @@ def test_a_job_that_cannot_be_deleted_does_not_silence_the_others(started, comma
     commands("qdel", errors="qdel: busy", code=1)
     clock.now += 10
     scheduler.poll(late, job)
-    assert set(scheduler.silent) == {"13"} and job.state == "RUNNING"
+    assert set(scheduler.unanswered) == {"13"} and job.state == "RUNNING"

@@ -63,13 +63,13 @@ def test_a_job_that_nobody_knows_is_given_up_and_not_before_its_time(slurm, comm
     commands("squeue", **NO_SUCH_JOB)
     commands("scancel", code=1)
     slurm.poll(job)
-    clock.now += slurm.UNKNOWN - 0.1
+    clock.now += slurm.UNKNOWN_SECONDS - 0.1
     slurm.poll(job)
     assert job.state == "PENDING" and job.exception is None
     clock.now += 0.1
     slurm.poll(job)
     assert job.state == "LOST" and slurm.finished(job)
-    assert "squeue does not know it, for 2 min; sacct does not know it" in str(job.exception)
+    assert "squeue does not know the job, for 2 min; sacct does not know the job" in str(job.exception)
     assert len(log) == 1
     asked = len(commands.calls("squeue"))
     slurm.poll(job)
@@ -82,7 +82,7 @@ def test_what_a_lost_job_has_left_is_judged(slurm, commands, clock, tmp_path):
     commands("squeue", **NO_SUCH_JOB)
     for _ in range(2):
         slurm.poll(job)
-        clock.now += slurm.UNKNOWN
+        clock.now += slurm.UNKNOWN_SECONDS
     assert job.state == "LOST" and job.exception is None
 
 
@@ -92,7 +92,7 @@ def test_daemons_that_are_silent_are_waited_for_and_then_the_job_is_given_up_wit
     job = slurm.job("RUNNING")
     commands("sacct", **REFUSED)
     commands("squeue", **NO_ANSWER)
-    for seconds in (0, slurm.UNKNOWN, slurm.SILENCE - slurm.UNKNOWN - 1):
+    for seconds in (0, slurm.UNKNOWN_SECONDS, slurm.SILENCE_SECONDS - slurm.UNKNOWN_SECONDS - 1):
         clock.now += seconds
         slurm.poll(job)
         assert job.state == "RUNNING"
@@ -111,7 +111,7 @@ def test_a_silence_that_ends_is_forgotten(slurm, commands, clock):
     clock.now += 100
     slurm.poll(job)
     commands("sacct", **REFUSED)
-    clock.now += slurm.SILENCE - 1
+    clock.now += slurm.SILENCE_SECONDS - 1
     slurm.poll(job)
     assert job.state == "RUNNING"
 
@@ -122,7 +122,7 @@ def test_a_job_that_accounting_calls_running_for_ever_is_asked_of_the_controller
     commands("squeue", **NO_SUCH_JOB)
     slurm.poll(job)
     assert commands.calls("squeue") == [] and log == []
-    for seconds in (slurm.CONFIRMED, slurm.UNKNOWN):
+    for seconds in (slurm.CONFIRMED_SECONDS, slurm.UNKNOWN_SECONDS):
         clock.now += seconds
         slurm.poll(job)
     assert job.state == "LOST"
@@ -227,7 +227,7 @@ def test_an_answer_that_cannot_be_read_is_none(scheduler_of, commands, clock, lo
     commands("scancel")
     found = scheduler_of(word)
     job = submitted(found, tmp_path, "RUNNING")
-    for seconds in (10, found.UNKNOWN, found.UNKNOWN):
+    for seconds in (10, found.UNKNOWN_SECONDS, found.UNKNOWN_SECONDS):
         clock.now += seconds
         found.poll(job)
     assert job.state == "RUNNING" and not found.finished(job)

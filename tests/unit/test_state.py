@@ -24,19 +24,19 @@ WELL = {
 def found(make_record):
     """Faults of a record whose gpu2 has another state."""
 
-    def faults(promise=None, **state):
+    def faults(expected=None, **state):
         record = make_record()
         for device in record["devices"]:
             device["state"] = dict(WELL)
         gpu2 = record["devices"][2]["state"] | state
         record["devices"][2]["state"] = {name: fact for name, fact in gpu2.items() if fact is not None}
-        return state_faults(record, promise)
+        return state_faults(record, expected)
 
     return faults
 
 
 def test_what_is_well_is_no_fault(found):
-    assert found(promise=WELL) == []
+    assert found(expected=WELL) == []
 
 
 @pytest.mark.parametrize(
@@ -61,20 +61,20 @@ def test_what_is_never_well_needs_no_promise(found, state, sentence):
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        ({"ecc": "off"}, "gpu2: ecc is off, the partition promises on"),
-        ({"mig": "on"}, "gpu2: mig is on, the partition promises off"),
-        ({"power_limit_enforced_w": "500"}, "gpu2: power_limit_enforced_w is 500, the partition promises 700"),
-        ({"nvlinks_active": "17"}, "gpu2: nvlinks_active is 17, the partition promises 18"),
-        ({"ecc": None}, "gpu2: ecc is not known, the partition promises on"),
+        ({"ecc": "off"}, "gpu2: ecc is off, the partition specifies on"),
+        ({"mig": "on"}, "gpu2: mig is on, the partition specifies off"),
+        ({"power_limit_enforced_w": "500"}, "gpu2: power_limit_enforced_w is 500, the partition specifies 700"),
+        ({"nvlinks_active": "17"}, "gpu2: nvlinks_active is 17, the partition specifies 18"),
+        ({"ecc": None}, "gpu2: ecc is not known, the partition specifies on"),
     ],
 )
 def test_a_promise_is_not_kept_by_another_state_nor_by_silence(found, state, sentence):
-    assert said(found(promise=WELL, **state)) == [sentence] and found(**state) == []
-    assert verdicts(found(promise=WELL, **state)) == ["INCOMPLETE" if None in state.values() else "FAIL"]
+    assert said(found(expected=WELL, **state)) == [sentence] and found(**state) == []
+    assert verdicts(found(expected=WELL, **state)) == ["INCOMPLETE" if None in state.values() else "FAIL"]
 
 
 def test_a_partition_may_promise_numbers(found):
-    assert found(promise={"power_limit_enforced_w": 700, "nvlinks_active": 18}) == []
+    assert found(expected={"power_limit_enforced_w": 700, "nvlinks_active": 18}) == []
 
 
 def test_an_older_record_keeps_no_promise(make_record):
@@ -91,12 +91,12 @@ def test_the_odd_one_is_named(make_record):
     record = make_record()
     for device in record["devices"]:
         device["part"]["vbios"] = "96.00.74" if device["label"] != "gpu3" else "96.00.61"
-    promise = ("vbios", "driver")
-    assert said(unequal_faults(record, promise)) == ["gpu3: vbios is 96.00.61, 3 others have 96.00.74"]
-    assert verdicts(unequal_faults(record, promise)) == ["FAIL"]
+    expected = ("vbios", "driver")
+    assert said(unequal_faults(record, expected)) == ["gpu3: vbios is 96.00.61, 3 others have 96.00.74"]
+    assert verdicts(unequal_faults(record, expected)) == ["FAIL"]
     record["devices"][0]["part"]["vbios"] = ""
-    assert said(unequal_faults(record, promise)) == ["gpu0: vbios is not known"]
-    assert verdicts(unequal_faults(record, promise)) == ["INCOMPLETE"]
+    assert said(unequal_faults(record, expected)) == ["gpu0: vbios is not known"]
+    assert verdicts(unequal_faults(record, expected)) == ["INCOMPLETE"]
 
 
 def test_where_halves_differ_nobody_is_the_odd_one():

@@ -16,7 +16,7 @@ from linkmatrix.references.tables import References
 from linkmatrix.runs import indexing, judging, stored, verdict_file
 
 TESTCASE = "device_to_device_memcpy_write_ce"
-PROMISE = Reason(Verdict.FAIL, "the partition promises 8 GPUs, node001 has gpu0, gpu1, gpu2, gpu3")
+PROMISE = Reason(Verdict.FAIL, "the partition specifies 8 GPUs, node001 has gpu0, gpu1, gpu2, gpu3")
 
 
 @pytest.fixture

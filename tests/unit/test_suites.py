@@ -53,15 +53,15 @@ def four(generated):
 )
 def test_a_suite_selects_by_tags_classes_test_cases_and_hashes(four, suite, selected):
     assert [at for at, one in enumerate(four) if suites.selects(suite, one)] == selected
-    assert suites.fault(suite) == ""
+    assert suites.unknown_words_error(suite) == ""
 
 
 @pytest.mark.parametrize(
     ("suite", "unknown"), [("quik", "quik"), ("all,-nobdy", "nobdy"), ("intranode.copy,x", "intranode.copy, x")]
 )
 def test_unknown_words_are_named_with_all_that_are_known(four, suite, unknown):
-    sentence = suites.fault(suite)
-    assert f"suite={suite}: unknown is {unknown};" in sentence
+    sentence = suites.unknown_words_error(suite)
+    assert f"suite={suite}: unknown words: {unknown}." in sentence
     assert all(word in sentence for word in ("all", "smoke", "acceptance", "intranode", "topology", "read", "write"))
 
 
@@ -69,7 +69,7 @@ def test_a_suite_contains_the_first_repetition_and_no_other(generated):
     generated("intranode", testcase="write")
     first, second = (generated("intranode", testcase="write", **{".repeat_no": number}) for number in (0, 1))
     assert list(suites.TESTS.values()) == [first]
-    assert suites.key_of(second) not in suites.TESTS
+    assert suites.test_key(second) not in suites.TESTS
 
 
 def test_values_of_a_variable_replace_the_test_without_them(generated):
@@ -87,4 +87,4 @@ def test_a_suite_contains_no_test_that_is_distributed_over_nodes(generated):
 def test_the_suite_of_a_mode_is_known_where_only_some_files_of_checks_are_read(generated):
     """As by `reframe -c checks/intranode.py --mode=measure`: there is no simulation to leave out."""
     generated("intranode", {"full"}, testcase="write")
-    assert suites.fault("all,-nbody,-peers") == ""
+    assert suites.unknown_words_error("all,-nbody,-peers") == ""

@@ -28,7 +28,7 @@ GOOD = (
             ": system 'mine', partition 'gpu', environs: 'gnu' is not of type",
         ),
         ('{"name": "gnu"}', '{"nam": "gnu"}', ": environment 1: there is no 'nam'; is 'name' meant?"),
-        ("system =", "sytem =", " defines no `system`: slurm_example.py is a file to copy"),
+        ("system =", "sytem =", " defines no `system`: copy slurm_example.py"),
         ('"mine",', '"mine"', ", line 1: "),
         ("environments =", "environments = names +", ", line 2: NameError: name 'names' is not defined"),
     ],

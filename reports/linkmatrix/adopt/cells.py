@@ -1,4 +1,4 @@
-"""References of cells: one of each link class whose cells are alike, and one of each cell that differs from it."""
+"""References of cells: one reference per link class for similar cells, and one reference per differing cell."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,26 +10,26 @@ from ..locate.deviations import ROUNDED
 from ..locate.hypotheses import LEAST
 from ..record.matrix import Matrix, lasting_names
 from ..references import noise
-from ..references.pair_classes import MOST_PAIRS, NAMES, Group, groups_of, places_on_nodes
+from ..references.pair_classes import MAX_LISTED_ENDPOINTS, NAMES, Group, cover_pairs, places_by_node
 from ..references.reading import Reference, Table
 from ..references.tolerances import FLOORS, STEADY, Floor
-from .proposal import made
+from .proposal import make_reference
 
-Floors = Mapping[str, Floor]  # of each link class
-#: Floors of cells of which several together are named from LEAST on: a reference that is not their own is nearer.
-OF_STEADY = {FLOORS[one] for one in STEADY}
+Floors = Mapping[str, Floor]  # {link class: floor}
+#: Floors of link classes in which the diagnosis flags deviations of LEAST or more. Their limit of similarity is lower.
+STEADY_FLOORS = {FLOORS[one] for one in STEADY}
 BETWEEN_NODES = "NET"
-ERRORS = 2  # standard errors of a median by which alike cells differ: 95 % of them differ by less
-MOST_GROUPS = 64  # of a class of many endpoints: a topology that needs more has no adopted classes
+ERRORS = 2  # standard errors of a median: 95 % of equally fast cells differ by less
+MAX_GROUPS_PER_CLASS = 64  # a class of many endpoints that needs more groups is not adopted
 
 
 @dataclass(frozen=True)
 class CellReferences:
-    """References of the cells of a matrix that is held.
+    """References of the cells of a matrix in memory.
 
-    small: whether its pairs are known one by one. of_class: of classes with two cells or more that are alike. own: what
-    the reference of each cell alone would be, {(row, column)}; of a matrix that is not small, only of the cells that
-    differ from their class. shared: the cells that have that of their class, rows × columns.
+    small: whether each pair may have its own reference. of_class: {class: reference} of classes with two or more
+    similar cells. own: {(row, column): reference} of each cell; in a large matrix only of cells that differ from their
+    class. shared: mask of the cells with the reference of their class, rows × columns.
     """
 
     names: tuple[list[str], list[str]]
@@ -39,12 +39,12 @@ class CellReferences:
     shared: np.ndarray
 
     def name(self, r: int, c: int) -> str:
-        """The performance variable of a cell."""
+        """The performance variable of a cell, such as "gpu0->gpu3"."""
         return f"{self.names[0][r]}->{self.names[1][c]}"
 
     @property
     def table(self) -> Table:
-        """The references by their names in a file."""
+        """{performance variable: reference} for a file."""
         of_class = {f"cell[{group}]": one for group, one in self.of_class.items()}
         return of_class | {self.name(*cell): one for cell, one in self.own.items() if not self.shared[cell]}
 
@@ -52,27 +52,27 @@ class CellReferences:
 def cell_references(
     matrix: Matrix, found: noise.Spread, classes: np.ndarray, cells: int, count: int, floors: Floors
 ) -> CellReferences:
-    """Made of what was found in `count` runs with so many cells."""
+    """The references of a matrix. found: medians and noise of `count` runs. cells: the number of compared cells."""
     names = lasting_names(matrix.testcase, matrix.rows), lasting_names(matrix.testcase, matrix.columns)
-    small = len({*names[0], *names[1]}) <= MOST_PAIRS
+    small = len({*names[0], *names[1]}) <= MAX_LISTED_ENDPOINTS
     applies = np.isfinite(found.centre)
-    can_share = applies & named(*names)
+    can_share = applies & nameable(*names)
     shared = np.zeros(applies.shape, dtype=bool)
     of_class = {}
     for group, sigma in found.of_class.items():
         of_group = applies & (classes == group)
         middle = float(np.median(found.centre[of_group]))
-        reference = made(middle, sigma, cells, count, floors[group], matrix.unit)
-        near = nearness(reference, floors[group])
+        reference = make_reference(middle, sigma, cells, count, floors[group], matrix.unit)
+        near = similarity_limit(reference, floors[group])
         if small:
-            near = min(near, room(reference, sigma, cells, count))
+            near = min(near, noise_margin(reference, sigma, cells, count))
         within = np.abs(found.centre / middle - 1) <= near
         alike = of_group & can_share & within & (found.sigma <= noise.OWN_SPREAD * sigma)
         if alike.sum() > 1:
             of_class[group] = reference
             shared |= alike
     own = {
-        (r, c): made(
+        (r, c): make_reference(
             float(found.centre[r, c]), float(found.sigma[r, c]), cells, count, floors[str(classes[r, c])], matrix.unit
         )
         for r, c in np.argwhere(applies if small else applies & ~shared).tolist()
@@ -80,26 +80,26 @@ def cell_references(
     return CellReferences(names, small, of_class, own, shared)
 
 
-def named(rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
-    """The cells whose pair `$classes` can name: those of two endpoints whose names are words, rows × columns."""
+def nameable(rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
+    """Mask of the cells whose pair `$classes` can contain, rows × columns."""
     words = (np.array([NAMES.fullmatch(name) is not None for name in axis], dtype=bool) for axis in (rows, columns))
     return np.logical_and.outer(*words) & (np.array(rows)[:, None] != np.array(columns))
 
 
-def nearness(reference: Reference, floor: Floor) -> float:
-    """By how much a cell may differ from its class, as a fraction, and have its reference.
+def similarity_limit(reference: Reference, floor: Floor) -> float:
+    """The largest difference from the class, as a fraction, with which a cell has the reference of its class.
 
-    A cell that is better than its class may lose no more than others before it is seen.
+    The limit is half of the tolerance, so a fault in a faster cell is detected too.
     """
     lower, upper = -(reference.lower or 0), reference.upper or 0
     near = min(lower, upper) / 2
-    return min(near, LEAST / 2) if floor in OF_STEADY and lower <= floor.lower + ROUNDED else near
+    return min(near, LEAST / 2) if floor in STEADY_FLOORS and lower <= floor.lower + ROUNDED else near
 
 
-def room(reference: Reference, sigma: float, cells: int, count: int) -> float:
-    """By how much a cell may differ from its class, as a fraction, without more false alarms than by its own median.
+def noise_margin(reference: Reference, sigma: float, cells: int, count: int) -> float:
+    """The largest difference from the class, as a fraction, that does not increase the false alarms of a cell.
 
-    That is what noise leaves of the tolerance, or what the medians of `count` runs differ by.
+    The result is the larger of two values: the tolerance minus the noise, and the uncertainty of the medians.
     """
     error = sigma * math.sqrt(noise.MEDIAN_EFFICIENCY / count)
     return max(-(reference.lower or 0) - noise.tolerance(sigma, cells, count), ERRORS * error)
@@ -108,24 +108,25 @@ def room(reference: Reference, sigma: float, cells: int, count: int) -> float:
 def class_references(
     matrix: Matrix, found: noise.Spread, classes: np.ndarray, cells: int, count: int, floors: Floors, table: Table
 ) -> Table:
-    """`cell[CLASS]` of a matrix that is not held: the limits cover the differences within the class too."""
+    """`cell[CLASS]` of a matrix that is too large for memory. The limits include the differences within the class."""
     made_of = {}
     for group, sigma in found.of_class.items():
         middle = table[f"median[{group}]"].value
         off = np.abs(found.centre[classes == group] / middle - 1)
         among = 1.4826 * float(np.median(off[np.isfinite(off)]))
-        made_of[f"cell[{group}]"] = made(
+        made_of[f"cell[{group}]"] = make_reference(
             middle, float(np.hypot(sigma, among)), cells, count, floors[group], matrix.unit
         )
     return made_of
 
 
-def classes_of_many(matrix: Matrix, classes: np.ndarray, applies: np.ndarray) -> dict[str, list[Group]]:
-    """The pairs of each class of a matrix of many endpoints; {} where the nodes differ, or no few groups contain them.
+def large_matrix_classes(matrix: Matrix, classes: np.ndarray, applies: np.ndarray) -> dict[str, list[Group]]:
+    """{class: groups of pairs} of a matrix of many endpoints.
 
-    Of several nodes those inside of each: a pair of two nodes is NET and falls to no other class.
+    Empty if the nodes differ, or if a class needs more than MAX_GROUPS_PER_CLASS groups. Of several nodes, only pairs
+    inside each node are included, because a pair between nodes is always NET.
     """
-    nodes, places = places_on_nodes(matrix.rows)
+    nodes, places = places_by_node(matrix.rows)
     several = len(set(nodes)) > 1
     names = places if several else lasting_names(matrix.testcase, matrix.rows)
     if matrix.rows != matrix.columns or not all(map(NAMES.fullmatch, names)):
@@ -139,6 +140,6 @@ def classes_of_many(matrix: Matrix, classes: np.ndarray, applies: np.ndarray) ->
         inside = np.zeros(taken.shape, dtype=bool)
         inside[index[rows], index[columns]] = True
         taken += inside
-        found[group] = groups_of(list(at), list(at), inside, several)
-    alike = not (taken > 1).any() and all(len(groups) <= MOST_GROUPS for groups in found.values())
+        found[group] = cover_pairs(list(at), list(at), inside, several)
+    alike = not (taken > 1).any() and all(len(groups) <= MAX_GROUPS_PER_CLASS for groups in found.values())
     return found if alike else {}

@@ -1,58 +1,59 @@
-"""How a proposal fits a table: which pairs take the reference of their class, and which have rows of their own."""
+"""Fitting of a proposal to a table: pairs with the reference of their class, and pairs with their own row."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from ..references.pair_classes import NAMES, Group, PairClasses, groups_of
+from ..references.pair_classes import NAMES, Group, PairClasses, cover_pairs
 from ..references.reading import Table
 from .proposal import Proposal
 
 
 def adopted_class(pair: str, found: str, classes: PairClasses) -> str | None:
-    """The class by which a pair that was found in `found` is compared."""
+    """The class by which a pair is compared; None for none. found: the class that the runs found."""
     return classes.of(pair) or (None if found in classes.groups else found)
 
 
-def fitted(proposal: Proposal, present: Table, classes: PairClasses) -> Proposal:
-    """The proposal for a table with the rows `present` and these adopted classes; groups: only those that are new.
+def fit_to_table(proposal: Proposal, present: Table, classes: PairClasses) -> Proposal:
+    """The proposal for a table with the rows `present` and the adopted classes `classes`.
 
-    A pair that has a row of its own keeps it. A pair that was adopted in another class gets one.
+    `groups` of the result contains new groups only. A pair with its own row keeps the row. A pair that was adopted in
+    another class gets its own row.
     """
     if not proposal.pairs:
         new = {name: groups for name, groups in proposal.groups.items() if name not in classes.groups}
         return replace(proposal, groups=new)
-    table, users = dict(proposal.table), dict.fromkeys(proposal.spreads, 0)
+    table, shares = dict(proposal.table), dict.fromkeys(proposal.spreads, 0)
     for pair, (group, own) in proposal.pairs.items():
         if pair in table or pair in present or classes.of(pair) not in (None, group):
             table[pair] = own
         else:
-            users[group] += 1
-    kept = {group for group, count in users.items() if count or f"cell[{group}]" in present}
+            shares[group] += 1
+    kept = {group for group, count in shares.items() if count or f"cell[{group}]" in present}
     table = {name: one for name, one in table.items() if not name.startswith("cell[") or name[5:-1] in kept}
-    new = {group: new_pairs(proposal, group, classes) for group in kept if f"cell[{group}]" in table}
+    new = {group: new_groups(proposal, group, classes) for group in kept if f"cell[{group}]" in table}
     return replace(proposal, table=table, groups={group: groups for group, groups in new.items() if groups})
 
 
-def new_pairs(proposal: Proposal, group: str, classes: PairClasses) -> Sequence[Group]:
-    """The pairs that were found in a class and have no adopted one."""
-    ends = [pair.partition("->")[::2] for pair, (of, _) in proposal.pairs.items() if of == group]
-    ends = [pair for pair in ends if can_be_named(*pair) and classes.of("->".join(pair)) is None]
-    rows, columns = (list(dict.fromkeys(axis)) for axis in zip(*ends, strict=True)) if ends else ([], [])
+def new_groups(proposal: Proposal, group: str, classes: PairClasses) -> Sequence[Group]:
+    """Groups of the pairs that were found in a class and have no adopted class."""
+    endpoints = [pair.partition("->")[::2] for pair, (of, _) in proposal.pairs.items() if of == group]
+    endpoints = [pair for pair in endpoints if is_nameable(*pair) and classes.of("->".join(pair)) is None]
+    rows, columns = (list(dict.fromkeys(axis)) for axis in zip(*endpoints, strict=True)) if endpoints else ([], [])
     inside = np.zeros((len(rows), len(columns)), dtype=bool)
-    for source, destination in ends:
+    for source, destination in endpoints:
         inside[rows.index(source), columns.index(destination)] = True
-    return groups_of(rows, columns, inside)
+    return cover_pairs(rows, columns, inside)
 
 
-def can_be_named(source: str, destination: str) -> bool:
-    """Whether `$classes` can name a pair."""
+def is_nameable(source: str, destination: str) -> bool:
+    """Whether `$classes` can contain a pair."""
     return source != destination and all(NAMES.fullmatch(one) for one in (source, destination))
 
 
-def with_cells(present: Table, proposal: Proposal, classes: PairClasses) -> Table:
-    """The rows of a table, and of each pair of the proposal the reference that it has in the table now."""
+def with_pair_rows(present: Table, proposal: Proposal, classes: PairClasses) -> Table:
+    """The rows of a table, with one row for each pair of the proposal that has the reference of its class."""
     found = dict(present)
     for pair, (group, _) in proposal.pairs.items():
         of_class = present.get(f"cell[{adopted_class(pair, group, classes)}]")

@@ -1,4 +1,4 @@
-"""A proposal of references, and what is said and refused of the runs it is made of, whatever their size."""
+"""A proposal of references: its calculation, its provenance, and the reasons to refuse it."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ from ..record.units import counted
 from ..references import noise
 from ..references.keys import check_of
 from ..references.pair_classes import Group
-from ..references.reading import FURTHEST, Reference, Table
+from ..references.reading import TOLERANCE_RANGE, Reference, Table
 from ..references.tolerances import Floor
 
-MOST_NOISE = 0.75  # as a fraction, of a limit that noise asks for: beyond, a reference is none
-#: Of a bandwidth of GPUs' own links, whose noise is tenths of a percent (H200: config/references/p2p.yaml): what asks
-#: for so much is no noise but runs of two levels, and a GPU 30 % slow would pass. Chosen between the two, not measured.
+MOST_NOISE = 0.75  # maximum tolerance, as a fraction, that noise may require
+#: The same for bandwidths of GPU links, whose noise is tenths of a percent (config/references/p2p.yaml). Runs that need
+#: more have two levels, and a GPU that is 30 % slow would pass. The number is chosen, not measured.
 MOST_OF_LINKS = 0.35
 
 
@@ -49,8 +49,8 @@ class Sample(NamedTuple):
 class Proposal:
     """References of one test case, with what a reader needs to believe them.
 
-    table: performance variables as checks/variables.py names them. spreads: {link class: σ as a fraction}. noisy: its
-    outliers, and sick: what is slow among its like in all runs together, a sentence each.
+    table: performance variables as checks/variables.py names them. spreads: {link class: σ as a fraction}. noisy: one
+    sentence per outlier. slow: one sentence per component that is slow in all runs together.
 
     pairs: of a small matrix, {pair: (its link class, what a reference of its own would be)}. groups: the pairs of each
     link class, of a matrix of many endpoints.
@@ -64,29 +64,29 @@ class Proposal:
     spreads: Mapping[str, float]
     provenance: tuple[str, ...]
     noisy: tuple[str, ...] = field(default=())
-    sick: tuple[str, ...] = field(default=())
+    slow: tuple[str, ...] = field(default=())
     pairs: Pairs = field(default_factory=dict)
     groups: Mapping[str, Sequence[Group]] = field(default_factory=dict)
 
 
 def refuse_outliers(name: str, told: Sequence[str], with_outliers: bool) -> None:
-    """Raises BadInput where there are some, and nobody said that they may be."""
+    """Raises BadInput for outliers, unless `with_outliers` allows them. told: one sentence per outlier."""
     if told and not with_outliers:
         found = f"{counted(len(told), 'outlier')}, such as {told[0]}"
-        raise BadInput(f"{name}: {found}: adopt from healthy runs, or say --with-outliers")
+        raise BadInput(f"{name}: {found}: adopt from healthy runs, or set --with-outliers")
 
 
-def refuse_sick(name: str, told: Sequence[str], as_is: bool) -> None:
-    """Raises BadInput where a part is slow among its like, and nobody said that it is to be so."""
+def refuse_slow_components(name: str, told: Sequence[str], as_is: bool) -> None:
+    """Raises BadInput for slow components, unless `as_is` allows them. told: one sentence per component."""
     if told and not as_is:
         more = f", and {len(told) - 1} more" if len(told) > 1 else ""
         raise BadInput(
-            f"{name}: not all is well in these runs: {told[0]}{more}. Repair it and measure anew, or say --as-is REASON"
+            f"{name}: slow components in these runs: {told[0]}{more}. Repair, then measure again, or set --as-is REASON"
         )
 
 
 def refuse_impossible(matrix: Matrix, found: noise.Spread, limit: np.ndarray, chosen: Sequence[int]) -> None:
-    """Raises BadInput where a bandwidth is more than its path can carry; chosen: rows that `found` is of."""
+    """Raises BadInput for a bandwidth above the limit of its path. chosen: indices of the rows of `found`."""
     with np.errstate(invalid="ignore"):
         beyond_limit = (found.centre > limit * IMPLAUSIBLE) & (matrix.unit == "GB/s")
     for r, c in np.argwhere(beyond_limit)[:1]:
@@ -105,14 +105,14 @@ def refuse_noise(name: str, group: str, sigma: float, cells: int, count: int, mo
         )
 
 
-def made_of_runs(each: Sequence[float], sigma: float, cells: int, floor: Floor, unit: str) -> Reference:
+def reference_of_runs(each: Sequence[float], sigma: float, cells: int, floor: Floor, unit: str) -> Reference:
     """A reference of one figure of each run, which varies as its class does, or more."""
     centre = float(statistics.median(each))
     own = 1.4826 * float(np.median(np.abs(np.array(each) / centre - 1)))
-    return made(centre, max(sigma, own), cells, len(each), floor, unit)
+    return make_reference(centre, max(sigma, own), cells, len(each), floor, unit)
 
 
-def made(centre: float, sigma: float, cells: int, count: int, floor: Floor, unit: str) -> Reference:
+def make_reference(centre: float, sigma: float, cells: int, count: int, floor: Floor, unit: str) -> Reference:
     """A reference: the larger of floor and k(m)·σ on each side."""
     noise_limit = noise.tolerance(sigma, cells, count)
     return limited(centre, *(max(least, noise_limit) for least in floor), unit)
@@ -120,7 +120,7 @@ def made(centre: float, sigma: float, cells: int, count: int, floor: Floor, unit
 
 def limited(centre: float, lower: float, upper: float, unit: str) -> Reference:
     """A reference with tolerances that a file may have."""
-    least, most = FURTHEST
+    least, most = TOLERANCE_RANGE
     return Reference(float(f"{centre:.5g}"), max(-rounded(lower), least), min(rounded(upper), most), unit)
 
 

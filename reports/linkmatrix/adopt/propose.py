@@ -1,4 +1,4 @@
-"""References out of stored runs: which runs, what they have in common, and what their noise allows.
+"""References from stored runs: grouping of the runs, checks of the runs, and calculation of the proposal.
 
 Cells are grouped as arrays, runs × rows × columns, and not as rows of runs/table.py: there one run of 1,024 endpoints
 takes two seconds and 172 MB before anything is grouped, thirty of them a minute and 5 GB; as arrays they take 250 MB.
@@ -19,7 +19,7 @@ from ..references import noise
 from ..references.pair_classes import Group
 from ..references.tables import References, Table
 from ..references.tolerances import Carrier, Floor, carrier_of, floor_of
-from .cells import Floors, cell_references, class_references, classes_of_many
+from .cells import Floors, cell_references, class_references, large_matrix_classes
 from .figures import measured, of_cells_of, of_summaries, rows_looked_at
 from .proposal import (
     FINGERPRINT,
@@ -29,13 +29,13 @@ from .proposal import (
     Proposal,
     Sample,
     limited,
-    made_of_runs,
     outlier_sentences,
     provenance,
+    reference_of_runs,
     refuse_impossible,
     refuse_noise,
     refuse_outliers,
-    refuse_sick,
+    refuse_slow_components,
 )
 
 FEWEST = 6  # runs: minimum and maximum of fewer do not cover their median with 95 %
@@ -73,11 +73,10 @@ def spread_of(labels: Sequence[str]) -> tuple[int, ...]:
 def propose(
     samples: Sequence[Sample], with_outliers: bool, floor: Floor | None = None, as_is: bool = False
 ) -> Proposal:
-    """References of one test case out of its runs.
+    """The references of one test case, from its runs.
 
-    Raises BadInput: too few runs, outliers, runs that differ; and unless as_is, a part that is slow among its like.
-
-    Of matrices that are not held, some rows say how much cells vary, and the records what each class comes to.
+    Raises BadInput for too few runs, outliers, runs of different machines, and without `as_is` for slow components. For
+    matrices that are too large for memory, some rows give the noise, and the records give the medians of each class.
     """
     matrices = [from_result(sample.result) for sample in samples]
     first = matrices[0]
@@ -112,7 +111,7 @@ def propose(
         refuse_noise(name, group, sigma, cells, len(samples), MOST_OF_LINKS if by_link else MOST_NOISE)
         inside = applies & (classes == group)
         for word, each in (of_cells_of if first.held else of_summaries)(group, inside, values, matrices).items():
-            table[f"{word}[{group}]"] = made_of_runs(each, sigma, cells, floors[group], unit)
+            table[f"{word}[{group}]"] = reference_of_runs(each, sigma, cells, floors[group], unit)
     made_of = (first, found, classes, cells, len(samples), floors)
     pairs: Pairs = {}
     groups: dict[str, list[Group]] = {}
@@ -122,7 +121,7 @@ def propose(
         if of_cells.small:
             pairs = {of_cells.name(*cell): (str(classes[cell]), one) for cell, one in of_cells.own.items()}
         else:
-            groups = classes_of_many(first, classes, applies)
+            groups = large_matrix_classes(first, classes, applies)
     else:
         table |= class_references(*made_of, table)
     if first.apart is not None:  # the check of such a matrix publishes these
@@ -130,11 +129,11 @@ def propose(
     told += [] if first.held else beyond(samples, matrices, table)
     refuse_outliers(name, told, with_outliers)
     refuse_impossible(first, found, block.numbers("limit"), chosen)
-    sick = slow_parts(samples, first, found)
-    refuse_sick(name, sick, as_is)
+    slow = slow_parts(samples, first, found)
+    refuse_slow_components(name, slow, as_is)
     said = provenance(samples, found.of_class, cells)
     said += () if first.held else (f"sigma from {len(chosen)} of {len(first.rows)} rows of each run",)
-    return Proposal(name, unit, table, cells, len(samples), found.of_class, said, tuple(told), sick, pairs, groups)
+    return Proposal(name, unit, table, cells, len(samples), found.of_class, said, tuple(told), slow, pairs, groups)
 
 
 def slow_parts(samples: Sequence[Sample], matrix: Matrix, found: noise.Spread) -> tuple[str, ...]:
@@ -155,7 +154,7 @@ def axis_references(matrices: Sequence[Matrix], cells: int, floors: Floors) -> T
         medians = [matrix.apart.medians[number] for matrix in matrices if matrix.apart is not None]
         for word, extreme in (("min", min), ("max", max)):
             each = [extreme(one) for one in medians]
-            table[f"{word}[{axis}]"] = made_of_runs(each, 0.0, cells, widest, matrices[0].unit)
+            table[f"{word}[{axis}]"] = reference_of_runs(each, 0.0, cells, widest, matrices[0].unit)
     return table
 
 
@@ -186,8 +185,8 @@ def of_sizes(proposals: Mapping[int, Proposal]) -> Proposal:
             table[f"{group}@{size}"] = limited(middle.value, -lower, upper, middle.unit)
     spreads = {group: max(one.spreads.get(group, 0.0) for one in proposals.values()) for group in first.spreads}
     noisy = tuple(sentence for one in proposals.values() for sentence in one.noisy)
-    sick = tuple(dict.fromkeys(sentence for one in proposals.values() for sentence in one.sick))
-    return replace(first, table=table, spreads=spreads, noisy=noisy, sick=sick, pairs={}, groups={})
+    slow = tuple(dict.fromkeys(sentence for one in proposals.values() for sentence in one.slow))
+    return replace(first, table=table, spreads=spreads, noisy=noisy, slow=slow, pairs={}, groups={})
 
 
 def same_machine(name: str, samples: Sequence[Sample]) -> None:

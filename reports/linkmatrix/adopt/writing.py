@@ -1,4 +1,4 @@
-"""What a proposal would change in a file of references, and how it gets there: whole or not at all."""
+"""Changes of a file of references by a proposal. The file is written completely or not at all."""
 
 import copy
 import getpass
@@ -18,16 +18,16 @@ from ..errors import BadInput, clean
 from ..files import write_whole
 from ..references import noise
 from ..references.pair_classes import PairClasses
-from ..references.reading import CLASSES, Reference, Table, plain
+from ..references.reading import CLASSES, Reference, Table, format_number
 from ..references.tables import References
-from .pairs import adopted_class, with_cells
+from .pairs import adopted_class, with_pair_rows
 from .propose import Proposal
 
 ADOPTED, LOWERED, AS_IS = "# adopted: ", "# lowered: ", "# as is: "
 
 
 class Change(NamedTuple):
-    """One variable: what is there (None: nothing), what is proposed, and "new", "kept", "raised" or "lowered"."""
+    """The change of one variable. present: None for a new variable. kind: "new", "kept", "raised" or "lowered"."""
 
     variable: str
     present: Reference | None
@@ -36,27 +36,27 @@ class Change(NamedTuple):
 
 
 def differences(present: Table, proposal: Proposal) -> Iterator[Change]:
-    """What the proposal would do to each variable."""
+    """The change of each variable of the proposal."""
     noise_limit = max(
         0.001, *(noise.tolerance(sigma, proposal.cells, proposal.runs) / 2 for sigma in proposal.spreads.values())
     )
     for variable, proposed in proposal.table.items():
-        there = present.get(variable)
-        if there is None or there.unit != proposed.unit:
-            yield Change(variable, there, proposed, "new")
+        known = present.get(variable)
+        if known is None or known.unit != proposed.unit:
+            yield Change(variable, known, proposed, "new")
             continue
-        better = proposed.value / there.value - 1
+        better = proposed.value / known.value - 1
         better = -better if proposed.unit == "us" else better
         kind = "kept" if abs(better) <= noise_limit else "raised" if better > 0 else "lowered"
-        yield Change(variable, there, proposed, kind)
+        yield Change(variable, known, proposed, kind)
 
 
-def changes_of(present: Table, proposal: Proposal, classes: PairClasses) -> list[Change]:
-    """What a proposal that fits a table would do to its rows `present`. classes: adopted ones, with those proposed.
+def table_changes(present: Table, proposal: Proposal, classes: PairClasses) -> list[Change]:
+    """The changes of the rows `present` by a fitted proposal. classes: the adopted and the proposed classes.
 
-    A pair that keeps the reference of its class gets it as a row of its own where that of the class changes.
+    If the reference of a class changes and a pair keeps the old reference, the pair gets its own row.
     """
-    found = list(differences(with_cells(present, proposal, classes), proposal))
+    found = list(differences(with_pair_rows(present, proposal, classes), proposal))
     moved = {one.variable for one in found if one.kind in ("raised", "lowered")}
     for place, one in enumerate(found):
         group, _ = proposal.pairs.get(one.variable, ("", None))
@@ -66,13 +66,13 @@ def changes_of(present: Table, proposal: Proposal, classes: PairClasses) -> list
     return found
 
 
-def updated(
+def updated_text(
     text: str,
     changes: dict[tuple[str, str, str], tuple[Proposal, list[Change]]],
     reason: str | None,
     as_is: str | None = None,
 ) -> str:
-    """The file with what is new, raised and lowered; everything else, comments too, as it was. Raises BadInput."""
+    """The text with new, raised and lowered references. Comments and other rows are kept. Raises BadInput."""
     yaml = YAML()
     yaml.preserve_quotes, yaml.width = True, 10**6
     try:
@@ -89,24 +89,24 @@ def updated(
         changed = True
         entry = content.setdefault(check, CommentedMap())
         cases = entry.setdefault(table, CommentedMap())
-        if proposal.groups and put_classes(content, cases, proposal):
+        if proposal.groups and add_classes(content, cases, proposal):
             inserted.add((check, table))
         if kept:
             continue
         references = cases.setdefault(testcase, CommentedMap())
-        if shared(content, references):  # by an alias: what the other check has stays
+        if shared(content, references):  # by an alias: the references of the other check do not change
             references = cases[testcase] = copy.deepcopy(references)
             references.yaml_set_anchor("", always_dump=False)
         for one in found:
             if one.kind != "kept":
-                put(references, one)
-        who = f"{date.today().isoformat()} by {person()}, "
-        notes[check, table, testcase] = [ADOPTED + who + "; ".join(proposal.provenance)]
+                write_reference(references, one)
+        author = f"{date.today().isoformat()} by {user_name()}, "
+        notes[check, table, testcase] = [ADOPTED + author + "; ".join(proposal.provenance)]
         if any(one.kind == "lowered" for one in found) and reason:
-            notes[check, table, testcase].append(LOWERED + who + " ".join(reason.split()))
-        if proposal.sick and as_is:
-            said = [" ".join(text.split()) for text in (as_is, *proposal.sick)]
-            notes[check, table, testcase].append(AS_IS + who + " | ".join(said))
+            notes[check, table, testcase].append(LOWERED + author + " ".join(reason.split()))
+        if proposal.slow and as_is:
+            sentences = [" ".join(text.split()) for text in (as_is, *proposal.slow)]
+            notes[check, table, testcase].append(AS_IS + author + " | ".join(sentences))
     stream = io.StringIO()
     if content:
         yaml.dump(content, stream)
@@ -114,7 +114,7 @@ def updated(
 
 
 def shared(content: CommentedMap, references: CommentedMap) -> bool:
-    """Is a test case's mapping that of another one too?"""
+    """Whether an alias shares a test case's mapping with another test case."""
     every = [
         case
         for entry in content.values()
@@ -125,21 +125,21 @@ def shared(content: CommentedMap, references: CommentedMap) -> bool:
     return sum(case is references for case in every) > 1
 
 
-def put_classes(content: CommentedMap, cases: CommentedMap, proposal: Proposal) -> bool:
-    """Adds the proposed classes of pairs to those of a table, on top of its test cases. Returns whether it had none."""
+def add_classes(content: CommentedMap, cases: CommentedMap, proposal: Proposal) -> bool:
+    """Adds the proposed classes of pairs to a table, above its test cases. Returns whether `$classes` is new."""
     if inserted := CLASSES not in cases:
         cases.insert(0, CLASSES, CommentedMap())
     elif shared(content, cases[CLASSES]):
         cases[CLASSES] = copy.deepcopy(cases[CLASSES])
         cases[CLASSES].yaml_set_anchor("", always_dump=False)
-    there = cases[CLASSES]
+    known = cases[CLASSES]
     for name, text in PairClasses(proposal.groups).texts().items():
-        there[name] = f"{there[name]}, {text}" if name in there else text
+        known[name] = f"{known[name]}, {text}" if name in known else text
     return inserted
 
 
-def person() -> str:
-    """Who adopts; a container may have no name for it."""
+def user_name() -> str:
+    """The name of the user, or the user ID if the user has no name, as in a container."""
     try:
         return re.sub(r"[^\w.@-]", "?", getpass.getuser())
     except (KeyError, OSError):
@@ -153,24 +153,24 @@ def flow(items: list[Any]) -> CommentedSeq:
     return sequence
 
 
-def put(references: CommentedMap, one: Change) -> None:
-    """Writes a reference over the one that is there, in its own list: a comment beside it stays."""
+def write_reference(references: CommentedMap, one: Change) -> None:
+    """Writes a reference. The list of a present reference is changed in place, which keeps its comment."""
     r = one.proposed
     yaml = YAML(typ="rt")
     # as a person would write them: 395.57, not 395.570000
-    numbers = [None if number is None else yaml.load(plain(number)) for number in (r.value, r.lower, r.upper)]
-    there = references.get(one.variable)
-    if isinstance(there, CommentedSeq) and len(there) == 4:
+    numbers = [None if number is None else yaml.load(format_number(number)) for number in (r.value, r.lower, r.upper)]
+    known = references.get(one.variable)
+    if isinstance(known, CommentedSeq) and len(known) == 4:
         for place, item in enumerate([*numbers, r.unit]):
-            there[place] = item
+            known[place] = item
     else:
         references[one.variable] = flow([*numbers, r.unit])
 
 
 def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]], inserted: set[tuple[str, str]]) -> str:
-    """Provenance as comments above each test case; the last adoption replaces the one before, reasons stay.
+    """The text with provenance as comments above each test case. New provenance replaces the old; reasons stay.
 
-    inserted: tables that have got classes on top. Comments above these are those of the first test case.
+    inserted: tables with new `$classes` on top. Comments above `$classes` belong to the first test case.
     """
     lines: list[str] = []
     moved: list[str] = []
@@ -191,14 +191,14 @@ def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]], inserted
         if key and len(key[1]) == 4 and (check, table, name) in notes:
             above = comments_above(lines)
             lines[above:] = [one for one in lines[above:] if not one.strip().startswith(ADOPTED)]
-            # what a record says of its driver may have a line end, and references behind it
+            # `clean` removes line ends: a record could contain a line end in the version of its driver
             lines += [f"    {clean(note)}" for note in notes[check, table, name]]
         lines.append(line)
     return "\n".join(lines) + "\n"
 
 
 def comments_above(lines: list[str]) -> int:
-    """Where the comments at the end of the lines begin."""
+    """The index of the first comment of the comments at the end of the lines."""
     above = len(lines)
     while above and lines[above - 1].strip().startswith("#"):
         above -= 1
@@ -206,12 +206,12 @@ def comments_above(lines: list[str]) -> int:
 
 
 def write(file: Path, text: str, changes: dict[tuple[str, str, str], tuple[Proposal, list[Change]]]) -> None:
-    """Whole or not at all, and only what reads back as it was meant. Raises BadInput, OSError."""
+    """Writes the file, if the text reads back as intended. Raises BadInput, OSError."""
     read = References.read(text, file)
     for (check, table, testcase), (proposal, found) in changes.items():
-        known = read.of_check(check)
+        known = read.for_check(check)
         classes = known.pair_classes(table)
-        written = with_cells(known.table(table, testcase), proposal, classes)
+        written = with_pair_rows(known.table(table, testcase), proposal, classes)
         if any(not set(groups) <= set(classes.groups.get(name, ())) for name, groups in proposal.groups.items()):
             raise BadInput(f"{file}: {table}, {CLASSES} would not read back: nothing is written")
         for one in found:

@@ -13,10 +13,10 @@ from datetime import date, datetime
 from pathlib import Path
 
 from ..adopt import propose
-from ..adopt.pairs import fitted
+from ..adopt.pairs import fit_to_table
 from ..adopt.propose import Proposal
 from ..adopt.usable import usable
-from ..adopt.writing import Change, changes_of, updated, write
+from ..adopt.writing import Change, table_changes, updated_text, write
 from ..errors import BadInput, say
 from ..files import changing, path_of
 from ..record import units
@@ -108,7 +108,7 @@ def adopt_into(file: Path, options: argparse.Namespace) -> int:
     lowered = [one for _, found in changes.values() for one in found if one.kind == "lowered"]
     if lowered and not options.allow_lower:
         problems.append(f"{len(lowered)} references would be lowered: find out why, then --allow-lower --reason TEXT")
-    proposed = updated(text, changes, options.reason, options.as_is)
+    proposed = updated_text(text, changes, options.reason, options.as_is)
     show_difference(text, proposed, file)
     for problem in (said := told_once(problems)):
         say(f"refused: {problem}")
@@ -171,11 +171,11 @@ def proposed_changes(
         single = {size: proposal for size, (proposal,) in of_sizes.items()}
         proposal = propose.of_sizes(single) if sweep else next(iter(single.values()))
         check, table, name = key
-        known = present.of_check(check)
+        known = present.for_check(check)
         rows, adopted = known.table(table, name), classes.get((check, table), known.pair_classes(table))
-        proposal = fitted(proposal, rows, adopted)
+        proposal = fit_to_table(proposal, rows, adopted)
         classes[check, table] = adopted.with_groups(proposal.groups)
-        changes[key] = (proposal, changes_of(rows, proposal, classes[check, table]))
+        changes[key] = (proposal, table_changes(rows, proposal, classes[check, table]))
     return changes, problems
 
 
@@ -241,7 +241,7 @@ def summary(key: tuple[str, str, str], proposal: Proposal, changes: list[Change]
         )
     for sentence in proposal.noisy[:5]:
         yield f"  outlier: {sentence}"
-    for sentence in proposal.sick[:5]:
+    for sentence in proposal.slow[:5]:
         yield f"  as it is: {sentence}"
     worst = sorted(
         (one for one in changes if one.kind in ("raised", "lowered") and one.present),

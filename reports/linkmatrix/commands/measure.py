@@ -42,9 +42,9 @@ def run_measure(options: argparse.Namespace) -> int:
     command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r", "--session-extras"]
     command += [f"{modes.MEASURE}{stamp}", *(options.more or modes.MOST)]
     try:
-        run_options.check(options.more)
+        run_options.check_options(options.more)
         with begin.alone(prefix, None):
-            variables = {**run_options.variables(), "PATH": environment.search_path()}
+            variables = {**run_options.environment(), "PATH": environment.search_path()}
             run_options.check_variables(command, options.more, folders.repository(), variables)
             code = supervised(command, folders.repository(), TIMEOUT, variables)
     except begin.NotStarted as why:

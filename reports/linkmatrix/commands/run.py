@@ -88,7 +88,7 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
         raise BadInput("--manifest REASON takes a reason and a whole run: leave out --resume, and what selects tests")
     repository, prefix, program = folders.repository(), folders.prefix(), begin.reframe(options.reframe)
     try:
-        run_options.check(options.more, keeps_junit=True)
+        run_options.check_options(options.more, keeps_junit=True)
         check_system(options, repository)
         with begin.alone(prefix, options.system) as name:
             return locked_run(options, program, repository, prefix, name, begins)
@@ -103,7 +103,7 @@ def check_system(options: argparse.Namespace, repository: Path) -> None:
     others = [word for word in options.more if word.startswith(("-C", "--config"))]
     if not name or others or os.environ.get("RFM_CONFIG_FILES") or not systems.is_dir():
         return
-    if why := known_systems.fault(name, [suite.FOLDER / "config" / "systems", systems]):
+    if why := known_systems.unknown_name_error(name, [suite.FOLDER / "config" / "systems", systems]):
         raise BadInput(f"--system={name}: {why}")
 
 
@@ -140,7 +140,7 @@ def locked_run(
     before = gone_before(options, last, prefix, repository)
     known = set(folders.reports(prefix))
     command = reframe_command(options, program, for_junit, before)
-    variables = {**run_options.variables(), "PATH": environment.search_path()}
+    variables = {**run_options.environment(), "PATH": environment.search_path()}
     variables |= {NODES: options.nodes} if options.nodes else {}
     run_options.check_variables(command, options.more, repository, variables)
     # records lie in folders that have the run's stamp, and no other run's

@@ -10,7 +10,7 @@ from .. import suite
 from ..errors import BadInput
 from ..references.keys import OF_EXTENT, variant_of
 from ..references.reading import Table, read_text
-from ..references.tables import OF_CLASS
+from ..references.tables import CLASS_ROW
 
 EACH, ALL = "each", "all"  # nodes that a record of a test case is of
 OF_CELL = re.compile(r"[^>]+->[^>]+")  # a limit of one cell
@@ -84,10 +84,10 @@ def words_of(table: str) -> set[str]:
 
 def refuse_limits(case: Case, table: Table, where: str) -> None:
     """Raises BadInput for limits of a test case that judge no cell, or of which it is not said which cells they are."""
-    odd = [name for name in table if not OF_CLASS.fullmatch(name) and not OF_CELL.fullmatch(name)]
+    odd = [name for name in table if not CLASS_ROW.fullmatch(name) and not OF_CELL.fullmatch(name)]
     if odd:
         raise BadInput(f"{where}: '{odd[0]}' is the limit of no cell: write cell[NV18], or gpu0->gpu1")
-    classes = {match["any"] or match["one"] for name in table if (match := OF_CLASS.fullmatch(name))}
+    classes = {match["any"] or match["one"] for name in table if (match := CLASS_ROW.fullmatch(name))}
     if len(classes) > 1 and not case.classes:
         said = ", ".join(sorted(classes))
         raise BadInput(f"{where}: there are limits for {said}: say how many cells are of each, classes: {{{said}: …}}")

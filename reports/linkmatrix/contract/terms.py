@@ -22,7 +22,7 @@ from .. import __version__
 from ..errors import UNPRINTABLE, BadInput
 from ..files import read_whole
 from ..record.units import parse_size
-from ..references.strict_yaml import StrictLoader, refuse_what_none_needs
+from ..references.strict_yaml import StrictLoader, refuse_tags_and_deep_nesting
 from ..references.tables import References
 from ..runs.bound import short
 from ..runs.manifest import person
@@ -100,7 +100,7 @@ class Terms:
 
     def references(self) -> References:
         """Its limits; each holds for its own check alone. Raises BadInput."""
-        return References.read(self.limits, Path("limits of the contract")).of_their_checks()
+        return References.read(self.limits, Path("limits of the contract")).for_measuring_check()
 
 
 def canonical(content: Mapping[str, Any]) -> bytes:
@@ -155,7 +155,7 @@ def draft_of(draft: Path) -> dict[str, Any]:
     """What stands in a draft. Raises BadInput."""
     try:
         text = read_whole(draft, MOST_BYTES).decode("utf-8")
-        refuse_what_none_needs(text)
+        refuse_tags_and_deep_nesting(text)
         said = yaml.load(text, Loader=StrictLoader)
     except BadInput:
         raise

@@ -48,12 +48,12 @@ def never_well(state: Json) -> Iterator[str]:
 
 
 def not_as_promised(state: Json, promised: Json) -> Iterator[tuple[Any, str]]:
-    """(the fact, a sentence) of each fact that is not what the partition promises; None is not known."""
+    """(the fact, a sentence) of each fact that is not what the partition specifies; None is not known."""
     for name, wanted in promised.items():
         found = state.get(name)
         if found != str(wanted):
             said = "is not known" if found is None else f"is {found}"
-            yield found, f"{name} {said}, the partition promises {wanted}"
+            yield found, f"{name} {said}, the partition specifies {wanted}"
 
 
 def unequal_faults(record: Json, equal: tuple[str, ...]) -> list[Reason]:

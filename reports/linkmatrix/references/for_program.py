@@ -30,7 +30,7 @@ def lines_of(check: str, table: str, testcase: str, file: str = "") -> tuple[str
     """
     folder = os.environ["RFM_REFERENCE_PREFIX"]
     try:
-        known = references(os.path.join(folder, file) if file else folder).of_check(check)
+        known = references(os.path.join(folder, file) if file else folder).for_check(check)
     except BadInput:
         return ()
     return tuple(

@@ -1,14 +1,14 @@
 """The link class that each pair of endpoints had when its reference was adopted: `$classes` of a table of references.
 
-A pair is compared with the reference of its adopted class, whichever class a run finds. Endpoints are written as in
-Slurm's lists of nodes::
+A pair is compared with the reference of its adopted class, even if a run finds the pair in another class. The syntax of
+endpoints is the syntax of Slurm's node lists::
 
     $classes:
       PIX: gpu[0-1]->gpu[0-1], gpu[2-3]->gpu[2-3]
       SYS: gpu[0-3]->gpu[0-3]
 
-The first class that contains a pair counts, so SYS are the other pairs here. An endpoint is no pair with itself.
-`node*:rank[0-7]->rank[0-7]` are the pairs inside of each node, whose ranks are counted from 0.
+The first class that contains a pair counts, so SYS contains the remaining pairs here. An endpoint is no pair with
+itself. `node*:rank[0-7]->rank[0-7]` contains the pairs inside each node. The ranks of each node are counted from 0.
 """
 
 import re
@@ -23,28 +23,28 @@ import numpy as np
 from ..record.matrix import Pair, lasting_names
 
 EACH_NODE = "node*:"
-MOST_PAIRS = 16  # endpoints of a matrix whose pairs are known one by one, as in checks/variables.py
-MOST_GROUPS = 1024  # of a table
+MAX_LISTED_ENDPOINTS = 16  # a matrix of more endpoints has no reference per pair; see checks/variables.py
+MAX_GROUPS = 1024  # groups of pairs per table
 NAMES = re.compile(r"(?P<prefix>[^\[\]>,:\s]+?)(\[(?P<ranges>\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*)\])?")
 NUMBERED = re.compile(r"(.*?)(0|[1-9]\d{0,8})")
 
 
 class Names(NamedTuple):
-    """Names of endpoints: a prefix and ranges of numbers. Without ranges the prefix is the only name."""
+    """Names of endpoints: a prefix with ranges of numbers. Without ranges, the prefix is the only name."""
 
     prefix: str
     ranges: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def read(cls, text: str) -> "Names":
-        """The names of "gpu[0-3,6]" or "all". Raises ValueError."""
+        """Parses a text such as "gpu[0-3,6]" or "all". Raises ValueError."""
         found = NAMES.fullmatch(text)
         if found is None:
             raise ValueError(f"'{text}' names no endpoints: write gpu[0-7]")
         if not found["ranges"]:
             return cls.of([text])[0]
-        ends = [one.partition("-") for one in found["ranges"].split(",")]
-        ranges = tuple((int(first), int(last or first)) for first, _, last in ends)
+        bounds = [one.partition("-") for one in found["ranges"].split(",")]
+        ranges = tuple((int(first), int(last or first)) for first, _, last in bounds)
         if any(last < first for first, last in ranges):
             raise ValueError(f"'{text}' names no endpoints: write the lower number first")
         return cls(found["prefix"], ranges)
@@ -70,11 +70,11 @@ class Names(NamedTuple):
 
     @property
     def count(self) -> int:
-        """How many names there are."""
+        """The number of names."""
         return sum(last - first + 1 for first, last in self.ranges) if self.ranges else 1
 
     def each(self) -> Iterator[str]:
-        """The names."""
+        """Yields the names."""
         if not self.ranges:
             yield self.prefix
         for first, last in self.ranges:
@@ -87,7 +87,7 @@ class Names(NamedTuple):
 
 
 def ranges_of(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """((0, 3), (6, 6)) of 0, 1, 2, 3, 6."""
+    """The ranges of consecutive numbers: ((0, 3), (6, 6)) for 0, 1, 2, 3, 6."""
     found: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
         if found and found[-1][1] == number - 1:
@@ -98,7 +98,7 @@ def ranges_of(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
 
 
 class Group(NamedTuple):
-    """The pairs of sources with destinations, but for those of an endpoint with itself; each_node: inside of a node."""
+    """All pairs of a source and a destination that differ. each_node: only pairs inside a node."""
 
     sources: Names
     destinations: Names
@@ -106,7 +106,7 @@ class Group(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> "Group":
-        """Of "gpu[0-7]->gpu[0-7]". Raises ValueError."""
+        """Parses a text such as "gpu[0-7]->gpu[0-7]". Raises ValueError."""
         each_node = text.startswith(EACH_NODE)
         source, arrow, destination = text.removeprefix(EACH_NODE).partition("->")
         if not arrow:
@@ -119,13 +119,13 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class PairClasses:
-    """The adopted classes of a table: {link class: groups of pairs}, in the order in which they count."""
+    """The adopted classes of a table: {link class: groups of pairs}. The first class that contains a pair counts."""
 
     groups: Mapping[str, tuple[Group, ...]]
 
     @classmethod
     def read(cls, content: object) -> "PairClasses":
-        """Of what `$classes` has in a file, {link class: its groups of pairs, in one text}. Raises ValueError."""
+        """Parses the content of `$classes`, {link class: text with its groups of pairs}. Raises ValueError."""
         if not isinstance(content, dict):
             raise ValueError("it must be a mapping of link classes to pairs of endpoints")
         found = {}
@@ -133,66 +133,66 @@ class PairClasses:
             if not name or not isinstance(text, str):
                 raise ValueError(f"{name}: write its pairs of endpoints, such as gpu[0-7]->gpu[0-7]")
             found[name] = tuple(Group.read(one) for one in re.split(r",\s+", text))
-        if sum(map(len, found.values())) > MOST_GROUPS:
-            raise ValueError(f"there are more than {MOST_GROUPS} groups of pairs")
+        if sum(map(len, found.values())) > MAX_GROUPS:
+            raise ValueError(f"there are more than {MAX_GROUPS} groups of pairs")
         return cls(found)
 
     def __bool__(self) -> bool:
         return bool(self.groups)
 
     def texts(self) -> dict[str, str]:
-        """What `read` reads."""
+        """The content of `$classes`, as `read` parses it."""
         return {name: ", ".join(map(str, groups)) for name, groups in self.groups.items()}
 
     def of(self, name: str) -> str | None:
-        """The class of a pair, "gpu0->gpu3" by the names of references; None for none."""
+        """The class of a pair such as "gpu0->gpu3"; None if no class contains the pair."""
         source, _, destination = name.partition("->")
         return next((one for one, groups in self.groups.items() if contains(groups, source, destination)), None)
 
     @cached_property
     def pairs(self) -> dict[str, list[Pair]]:
-        """The pairs of each class; without classes of more than MOST_PAIRS endpoints and of the inside of nodes."""
-        each = {name: self.pairs_of(name) for name in self.groups}
+        """{class: pairs}, without classes of many endpoints and classes inside each node."""
+        each = {name: self.listed_pairs(name) for name in self.groups}
         return {name: pairs for name, pairs in each.items() if pairs is not None}
 
-    def pairs_of(self, name: str) -> list[Pair] | None:
-        """The pairs of a class; None where they are not in `pairs`."""
+    def listed_pairs(self, name: str) -> list[Pair] | None:
+        """The pairs of a class; None for more than MAX_LISTED_ENDPOINTS endpoints, and for pairs inside each node."""
         groups = self.groups[name]
         sides = [side for one in groups for side in (one.sources, one.destinations)]
-        if any(one.each_node for one in groups) or any(side.count > MOST_PAIRS for side in sides):
+        if any(one.each_node for one in groups) or any(side.count > MAX_LISTED_ENDPOINTS for side in sides):
             return None
-        if len({label for side in sides for label in side.each()}) > MOST_PAIRS:
+        if len({label for side in sides for label in side.each()}) > MAX_LISTED_ENDPOINTS:
             return None
         named = [(a, b) for one in groups for a in one.sources.each() for b in one.destinations.each()]
         return [pair for pair in dict.fromkeys(named) if pair[0] != pair[1] and self.of("->".join(pair)) == name]
 
     def with_groups(self, more: Mapping[str, Sequence[Group]]) -> "PairClasses":
-        """These and more, which count after these."""
+        """These classes with more groups, which count after the present groups."""
         both = {name: [*self.groups.get(name, ()), *more.get(name, ())] for name in {**self.groups, **more}}
         return PairClasses({name: tuple(dict.fromkeys(groups)) for name, groups in both.items() if groups})
 
 
-def kind_of(name: str) -> str:
-    """What an endpoint is, "gpu" of "gpu3"."""
+def endpoint_type(name: str) -> str:
+    """The type of an endpoint: "gpu" for "gpu3"."""
     return name.rstrip("0123456789")
 
 
 def contains(groups: Iterable[Group], source: str, destination: str) -> bool:
-    """Whether a pair is in one of the groups of whole tables."""
+    """Whether one of the groups contains a pair. Groups inside each node are left out."""
     if source == destination:
         return False
     return any(source in one.sources and destination in one.destinations for one in groups if not one.each_node)
 
 
-NONE = PairClasses({})
-NO_CLASS = ""  # of a pair that has none of the adopted classes
+NO_CLASSES = PairClasses({})
+NO_CLASS = ""  # the class of a pair without an adopted class
 
 
 class MatrixClasses:
-    """The classes by which the cells of one matrix are compared: those adopted, else those found.
+    """The classes by which the cells of one matrix are compared: the adopted class of a pair, or else the found class.
 
-    A class that the table has pairs for is of these alone: another pair that is found in it has NO_CLASS. A table that
-    has only "numa0->gpu0" of a class has no pairs for a matrix of the reverse direction.
+    A class in `$classes` contains the adopted pairs only. Any other pair that is found in this class has NO_CLASS. A
+    table that has only "numa0->gpu0" of a class has no pairs for a matrix of the reverse direction.
     """
 
     def __init__(self, classes: PairClasses, testcase: str, rows: Sequence[str], columns: Sequence[str]) -> None:
@@ -204,13 +204,14 @@ class MatrixClasses:
         }
         self.index = {label: at for at, label in enumerate(labels)}
         self.names = [names[label] for label in labels]
-        self.nodes, self.places = places_on_nodes(labels)
-        self.directions = {(kind_of(names[row]), kind_of(names[column])) for row in rows for column in columns[:1]}
-        self.directions |= {(kind_of(names[row]), kind_of(names[column])) for row in rows[:1] for column in columns}
+        self.nodes, self.places = places_by_node(labels)
+        types = [[endpoint_type(names[label]) for label in axis] for axis in (rows, columns)]
+        self.directions = {(row, column) for row in types[0] for column in types[1][:1]}
+        self.directions |= {(row, column) for row in types[0][:1] for column in types[1]}
 
     @cached_property
     def masks(self) -> list[tuple[str, bool, np.ndarray, np.ndarray]]:
-        """(class, each_node, which endpoints are sources, which are destinations) of each group; the first counts."""
+        """(class, each_node, mask of the sources, mask of the destinations) of each group. The first match counts."""
         return [
             (
                 name,
@@ -227,7 +228,10 @@ class MatrixClasses:
     def codes(
         self, rows: Sequence[str], columns: Sequence[str], found: np.ndarray, names: Sequence[str]
     ) -> tuple[np.ndarray, list[str]]:
-        """(codes, rows × columns; their classes), of the classes that were found, as indices of `names`."""
+        """(codes, classes): the class of each cell as an index of `classes`; codes: rows × columns.
+
+        found: the classes that a run found, as indices of `names`.
+        """
         known = [*names, *(name for name in (*self.classes.groups, NO_CLASS) if name not in names)]
         limited = np.array([self.has_pairs(name) for name in names], dtype=bool)
         codes = np.where(limited[found], known.index(NO_CLASS), found)
@@ -243,18 +247,18 @@ class MatrixClasses:
     def has_pairs(self, name: str) -> bool:
         """Whether the table has pairs for this matrix in a class, and not of its reverse direction alone."""
         groups = self.classes.groups.get(name, ())
-        there = {(kind_of(one.sources.prefix), kind_of(one.destinations.prefix)) for one in groups}
+        there = {(endpoint_type(one.sources.prefix), endpoint_type(one.destinations.prefix)) for one in groups}
         reverse = {direction[::-1] for direction in self.directions} - self.directions
         return bool(there) and not there <= reverse
 
     def of(self, pair: Pair, found: str) -> str:
-        """The class of a cell that was found in the class `found`."""
+        """The class by which a cell is compared. found: the class that a run found."""
         codes, known = self.codes([pair[0]], [pair[1]], np.zeros((1, 1), dtype=int), [found])
         return known[codes[0, 0]]
 
 
-def places_on_nodes(labels: Sequence[str]) -> tuple[list[int], list[str]]:
-    """(the node of each label as a number, its place on this node: "rank0"), of "n17:gpu0", "n40:gpu0" …"""
+def places_by_node(labels: Sequence[str]) -> tuple[list[int], list[str]]:
+    """(number of the node, name on the node) of each label: ([0, 1], ["rank0", "rank0"]) for "n17:gpu0", "n40:gpu0"."""
     names = [label.rpartition(":")[0] for label in labels]
     number = {name: at for at, name in enumerate(dict.fromkeys(names))}
     counted: Counter[str] = Counter()
@@ -265,10 +269,12 @@ def places_on_nodes(labels: Sequence[str]) -> tuple[list[int], list[str]]:
     return [number[name] for name in names], places
 
 
-def groups_of(rows: Sequence[str], columns: Sequence[str], inside: np.ndarray, each_node: bool = False) -> list[Group]:
-    """The groups that contain the pairs of a mask, rows × columns, and no others but of an endpoint with itself.
+def cover_pairs(
+    rows: Sequence[str], columns: Sequence[str], inside: np.ndarray, each_node: bool = False
+) -> list[Group]:
+    """Groups that contain exactly the pairs of a mask, rows × columns.
 
-    Rows with the same columns are one group; of an endpoint's own column any value will do.
+    Rows with the same columns form one group. The mask of an endpoint with itself is ignored.
     """
     at = {name: column for column, name in enumerate(columns)}
     chosen: dict[bytes, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Reads files of references, and refuses a typo or a number that can never fail with its file and key."""
+"""Reads files of references. An error names the file and the key of a typo, or of a limit that no value can miss."""
 
 import math
 import reprlib
@@ -13,19 +13,19 @@ from ..errors import BadInput
 from ..files import read_whole
 from ..record.matrix import UNITS
 from .pair_classes import PairClasses
-from .strict_yaml import StrictLoader, refuse_what_none_needs
+from .strict_yaml import StrictLoader, refuse_tags_and_deep_nesting
 
 CLASSES = "$classes"
 INDEX = ["reference_name", "testcase"]
-MOST = 1e9  # of a value, by the schema of records
-MOST_BYTES = 256 * 1024 * 1024  # of a file
-FURTHEST = (-0.9, 9.0)  # a tenth and ten times of the value: a limit beyond passes anything
-WANTED = "[value, lower, upper, unit], such as [395.9, -0.02, 0.02, GB/s]"
+MAX_VALUE = 1e9  # the maximum in the schema of records
+MAX_BYTES = 256 * 1024 * 1024  # maximum size of a file
+TOLERANCE_RANGE = (-0.9, 9.0)  # limits from a tenth to ten times of the value
+FORMAT = "[value, lower, upper, unit], such as [395.9, -0.02, 0.02, GB/s]"
 
 
 @dataclass(frozen=True)
 class Reference:
-    """An expected value with its tolerances: fractions of it, lower below and upper above; None is no limit."""
+    """An expected value with tolerances as fractions: lower is at most 0, upper at least 0, None is no limit."""
 
     value: float
     lower: float | None
@@ -34,12 +34,12 @@ class Reference:
 
     @property
     def low_limit(self) -> float:
-        """The least value that passes."""
+        """The smallest value that passes."""
         return -math.inf if self.lower is None else self.value * (1 + self.lower)
 
     @property
     def high_limit(self) -> float:
-        """The greatest value that passes."""
+        """The largest value that passes."""
         return math.inf if self.upper is None else self.value * (1 + self.upper)
 
 
@@ -47,45 +47,45 @@ Table = dict[str, Reference]  # performance variable → reference
 
 
 class Content(NamedTuple):
-    """What is in a file of references, and in several.
+    """The content of one or several files of references.
 
-    tables: {(check, table of references, test case): its references}. classes: {(check, table of references): the
-    adopted classes of its pairs}.
+    tables: {(check, table of references, test case): references}. classes: {(check, table of references): adopted
+    classes of pairs}.
     """
 
     tables: dict[tuple[str, str, str], Table]
     classes: dict[tuple[str, str], PairClasses]
 
     def add(self, other: "Content", file: Path) -> None:
-        """Adds the content of a file. Raises BadInput where it has something else than is there."""
-        for there, more, what in ((self.tables, other.tables, "references"), (self.classes, other.classes, CLASSES)):
+        """Adds the content of a file. Raises BadInput for a key that already has another value."""
+        for known, more, name in ((self.tables, other.tables, "references"), (self.classes, other.classes, CLASSES)):
             for key, value in more.items():
-                if there.setdefault(key, value) != value:
-                    raise BadInput(f"{file}: {', '.join(key)} has {what} already: keep one of the two")
+                if known.setdefault(key, value) != value:
+                    raise BadInput(f"{file}: {', '.join(key)} already has {name}: keep one of the two")
 
 
 def read_file(file: Path) -> Content:
-    """What is in one file. Raises BadInput naming file and key."""
-    raw = read_whole(file, MOST_BYTES)
+    """The content of a file. Raises BadInput, which names file and key."""
+    raw = read_whole(file, MAX_BYTES)
     try:
         text = raw.decode("utf-8")
     except ValueError as error:
-        raise BadInput(f"{file} is no text in UTF-8: {error}") from None
+        raise BadInput(f"{file} is not UTF-8 text: {error}") from None
     return read_text(text, file)
 
 
 def read_text(text: str, file: Path) -> Content:
-    """As `read_file`, of the text of a file."""
+    """The content of the text of a file. Raises BadInput, which names file and key."""
     try:
-        refuse_what_none_needs(text)
+        refuse_tags_and_deep_nesting(text)
         content = yaml.load(text, Loader=StrictLoader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # PyYAML lets Python's own through, as for a date
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # PyYAML raises ValueError for a wrong date
         raise BadInput(f"{file} is not valid YAML: {' '.join(str(error).split())[:200]}") from None
     found = Content({}, {})
     for check, entry in mapping(content or {}, file, "the file").items():
         entry = dict(mapping(entry, file, check))
-        if entry.pop("$index", INDEX) != INDEX:  # which earlier versions wrote for ReFrame
-            raise BadInput(f"{file}: {check} has another $index than [{', '.join(INDEX)}]: leave it out")
+        if entry.pop("$index", INDEX) != INDEX:  # earlier versions wrote $index for ReFrame
+            raise BadInput(f"{file}: {check} has another $index than [{', '.join(INDEX)}]: remove $index")
         for name, testcases in entry.items():
             for testcase, table in mapping(testcases, file, f"{check}.{name}").items():
                 where = f"{check}.{name}.{testcase}"
@@ -100,7 +100,7 @@ def read_text(text: str, file: Path) -> Content:
 
 
 def adopted_classes(content: Any, where: str) -> PairClasses:
-    """The adopted classes of pairs. Raises BadInput beginning with `where`."""
+    """The adopted classes of pairs. Raises BadInput, which begins with `where`."""
     try:
         return PairClasses.read(content)
     except ValueError as error:
@@ -108,39 +108,40 @@ def adopted_classes(content: Any, where: str) -> PairClasses:
 
 
 def mapping(value: Any, file: Path, where: str) -> dict[Any, Any]:
-    """`value`, if it is a mapping. Raises BadInput."""
+    """Returns `value`. Raises BadInput if it is no mapping."""
     if not isinstance(value, dict):
-        raise BadInput(f"{file}: {where} must be a mapping, it is {type(value).__name__}")
+        raise BadInput(f"{file}: {where} must be a mapping, and is a {type(value).__name__}")
     return value
 
 
 def reference(value: Any, where: str) -> Reference:
-    """A reference out of [value, lower, upper, unit]. Raises BadInput beginning with `where`."""
+    """The reference of [value, lower, upper, unit]. Raises BadInput, which begins with `where`."""
     if not isinstance(value, list) or len(value) != 4:
-        raise BadInput(f"{where}: {reprlib.repr(value)} is no reference: write {WANTED}")
+        raise BadInput(f"{where}: {reprlib.repr(value)} is no reference: write {FORMAT}")
     expected, lower, upper, unit = value
     if not is_number(expected) or not expected > 0:
-        raise BadInput(f"{where}: the value {reprlib.repr(expected)} is no positive number: write {WANTED}")
-    if expected > MOST:
-        said = f"the value {reprlib.repr(expected)} is more than {MOST:.0f}, which no cell can be"
-        raise BadInput(f"{where}: {said}: write {WANTED}")
+        raise BadInput(f"{where}: the value {reprlib.repr(expected)} is no positive number: write {FORMAT}")
+    if expected > MAX_VALUE:
+        problem = f"the value {reprlib.repr(expected)} is more than the maximum {MAX_VALUE:.0f}"
+        raise BadInput(f"{where}: {problem}: write {FORMAT}")
     if unit not in UNITS:
         raise BadInput(f"{where}: the unit {reprlib.repr(unit)} is unknown: use {' or '.join(UNITS)}")
-    for side, tolerance, (least, most) in (("lower", lower, (FURTHEST[0], 0)), ("upper", upper, (0, FURTHEST[1]))):
-        if tolerance is not None and not (is_number(tolerance) and least <= tolerance <= most):
-            said = f"the {side} tolerance {reprlib.repr(tolerance)} is no fraction from {least:g} to {most:g}, nor null"
-            raise BadInput(f"{where}: {said}")
+    least, most = TOLERANCE_RANGE
+    for side, tolerance, (low, high) in (("lower", lower, (least, 0)), ("upper", upper, (0, most))):
+        if tolerance is not None and not (is_number(tolerance) and low <= tolerance <= high):
+            problem = f"the {side} tolerance {reprlib.repr(tolerance)} is neither a fraction from {low:g} to {high:g}"
+            raise BadInput(f"{where}: {problem} nor null")
     needed, side, kind = (upper, "an upper", "latency") if unit == "us" else (lower, "a lower", "bandwidth")
     if needed is None:
-        raise BadInput(f"{where}: a {kind} needs {side} tolerance, without which no fault fails: write {WANTED}")
+        raise BadInput(f"{where}: a {kind} needs {side} tolerance, else no fault would fail: write {FORMAT}")
     return Reference(float(expected), lower, upper, unit)
 
 
 def is_number(value: Any) -> bool:
-    """To Python, true and false are numbers too."""
+    """Whether a value is a number. true and false are not, although Python's bool is an int."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def plain(number: float) -> str:
-    """Without an exponent: YAML 1.1 takes 1e+06 for a text."""
+def format_number(number: float) -> str:
+    """A number without an exponent: YAML 1.1 reads 1e+06 as text."""
     return format(Decimal(f"{number:.6g}"), "f")

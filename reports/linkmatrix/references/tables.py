@@ -1,7 +1,7 @@
-"""References: what a partition's cells should be.
+"""Tables of references: the expected values of a partition's cells.
 
-A file has the class of the check, then, for each table of references (a partition names its own in
-`extras['reference']`) and each test case, the performance variables. `config/references/p2p.yaml`::
+A file contains mappings: check, table of references, test case, performance variable. A partition names its table in
+`extras['reference']`. An example from `config/references/p2p.yaml`::
 
     intranode_p2p:
       hgx-h200:
@@ -11,11 +11,11 @@ A file has the class of the check, then, for each table of references (a partiti
           cell[NV18]: [395.9, -0.02, 0.02, GB/s]
           gpu0->gpu1: [391.2, -0.02, 0.02, GB/s]
 
-A reference is value, lower and upper tolerance as fractions of it (null: no limit on that side), and unit. The side on
-which a fault lies, below for a bandwidth and above for a latency, has a limit, and no limit is further than ten times.
+A reference is [value, lower tolerance, upper tolerance, unit]. Tolerances are fractions of the value, and null is no
+limit. A bandwidth needs a lower tolerance, and a latency an upper tolerance. A limit is at most ten times the value.
 
-A cell has the reference of its pair, else that of the class that its pair has in `$classes` (`pair_classes`). Without
-`$classes`, `cell[NV18]` is of each cell that is found in this class.
+A cell has the reference of its pair, or else the reference of its pair's class in `$classes` (`pair_classes`). Without
+`$classes`, `cell[NV18]` is the reference of each cell that a run finds in this class.
 """
 
 import copy
@@ -28,22 +28,22 @@ from .. import suite
 from ..errors import BadInput
 from ..record.matrix import Pair, lasting_names
 from . import keys
-from .pair_classes import NONE, MatrixClasses, PairClasses, kind_of
+from .pair_classes import NO_CLASSES, MatrixClasses, PairClasses, endpoint_type
 from .reading import Content, Reference, Table, read_file, read_text
 
 FOLDER = suite.REFERENCES
 TYPICAL = "typical.yaml"  # typical values: see `typical`
-OF_CLASS = re.compile(r"cell\[(?P<any>.+)\]|(?P<one>[^\[\]>]+)@(?P<size>\d+)")
+CLASS_ROW = re.compile(r"cell\[(?P<any>.+)\]|(?P<one>[^\[\]>]+)@(?P<size>\d+)")
 
 Key = tuple[str, str]  # table of references, test case
-NO_CHECK = ""  # of references that were made without one
+NO_CHECK = ""  # the check of references that belong to any check
 
 
 class References:
     """All references of a folder, {(check, table of references, test case): {variable: reference}}.
 
-    classes: {(check, table of references): the adopted classes of its pairs}. Without a check in the keys they are for
-    any. `of` gives those that a result is held against.
+    classes: {(check, table of references): adopted classes of pairs}. Keys without a check are for any check. `of`
+    returns the references of a result.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class References:
         for key, table in tables.items():
             check, name, testcase = (NO_CHECK, *key)[-3:]
             self._tables.setdefault((name, testcase), {})[check] = table
-        self._check, self._must, self._size, self._strict = NO_CHECK, False, None, False
+        self._check, self._only, self._size, self._strict = NO_CHECK, False, None, False
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "References":
-        """Of a file, or of all *.yaml in a folder; None is config/references. Raises BadInput naming file and key.
+        """Reads a file, or all *.yaml of a folder. Raises BadInput, which names file and key.
 
-        The shipped ones are of a few machines: a site's stand in its own folder, where ReFrame reads them too.
-        A folder without files has no references: that is no error here, it is INCOMPLETE where they are asked for.
+        path: None is config/references. A folder without files has no references. A test that needs a reference is then
+        INCOMPLETE.
         """
         if path is None and not FOLDER.exists():
             raise BadInput("there is no config/references here, nor in a folder above: name one with --references DIR")
@@ -69,7 +69,7 @@ class References:
         if not path.exists():
             raise BadInput(f"{path} does not exist: name a file or folder of references")
         found = Content({}, {})
-        # a hidden one is an editor's, or was never finished
+        # a hidden file is a temporary file of an editor, or of an interrupted write
         files = [file for file in sorted(path.glob("*.yaml")) if file.name[0] != "." and file.name != TYPICAL]
         for file in files if path.is_dir() else [path]:
             found.add(read_file(file), file)
@@ -77,32 +77,32 @@ class References:
 
     @classmethod
     def read(cls, text: str, file: Path) -> "References":
-        """Of the text that `file` has, or is to have. Raises BadInput naming file and key."""
+        """Parses the present or future text of `file`. Raises BadInput, which names file and key."""
         return cls(*read_text(text, file))
 
     def of(self, record: Mapping[str, Any], result: Mapping[str, Any]) -> "References":
-        """Those of the check that asked for a result, and of its size where they are by size.
+        """The references of a result: those of its check and its size.
 
-        Where no check asked for it, those of the check that measures the same, or else the only ones that there are.
+        A result without a check has the references of the check that measures the same, or else the only references.
         """
-        # what fewer ranks reach is no measure of all
-        must = self._strict or bool(keys.asking_check(record) or result.get("pairs"))
-        return self.of_check(keys.check_of(record, result), must, result["size_bytes"])
+        # a result of some pairs of ranks is never compared with references of all ranks
+        only = self._strict or bool(keys.asking_check(record) or result.get("pairs"))
+        return self.for_check(keys.check_of(record, result), only, result["size_bytes"])
 
-    def of_their_checks(self) -> "References":
-        """Those of the check that measures the same and of no other, also where no check asked for a result."""
+    def for_measuring_check(self) -> "References":
+        """References of which `of` returns only those of the check that measures the same."""
         found = copy.copy(self)
         found._strict = True
         return found
 
-    def of_check(self, check: str, must: bool = True, size: int | None = None) -> "References":
-        """Those of a check; must: of no other, even where it has none."""
+    def for_check(self, check: str, only: bool = True, size: int | None = None) -> "References":
+        """The references of a check. only: never return those of another check."""
         found = copy.copy(self)
-        found._check, found._must, found._size = check, must, size
+        found._check, found._only, found._size = check, only, size
         return found
 
     def names(self) -> list[str]:
-        """The tables of references, sorted."""
+        """The names of all tables of references, sorted."""
         return sorted({name for name, _ in self._tables})
 
     def testcases(self, name: str) -> list[str]:
@@ -110,89 +110,91 @@ class References:
         return sorted(testcase for table, testcase in self._tables if table == name)
 
     def table(self, name: str, testcase: str) -> Table:
-        """All references of a test case; empty where there are none, where nobody knows which of several, and where
-        they say that they are for another size.
+        """All references of a test case.
+
+        Empty if there are none, if several checks have different references, and if the table is for another size.
         """
         check = self._check_of(name, testcase)
         return {} if check is None else self._tables[name, testcase][check]
 
     def _check_of(self, name: str, testcase: str) -> str | None:
-        """The check whose references `table` gives; None for none."""
+        """The check whose references `table` returns; None for none."""
         if None not in (self._size, keys.size_of(name)) and self._size != keys.size_of(name):
             return None
-        of_checks = self._tables.get((name, testcase), {})
+        by_check = self._tables.get((name, testcase), {})
         for check in (self._check, NO_CHECK):
-            if check in of_checks:
+            if check in by_check:
                 return check
-        if self._must:
+        if self._only:
             return None
-        found = [expanded(table, self._classes.get((check, name), NONE)) for check, table in of_checks.items()]
+        found = [expanded(table, self._classes.get((check, name), NO_CLASSES)) for check, table in by_check.items()]
         alike = all(one == found[0] for one in found)
-        return next(iter(of_checks), None) if alike else None
+        return next(iter(by_check), None) if alike else None
 
     def pair_classes(self, name: str, testcase: str = "") -> PairClasses:
-        """The adopted classes of the pairs of a table. testcase: whose references may be those of another check."""
+        """The adopted classes of a table's pairs. testcase: its references may belong to another check."""
         check = self._check_of(name, testcase) if testcase else self._check
-        return self._classes.get((check or NO_CHECK, name), NONE)
+        return self._classes.get((check or NO_CHECK, name), NO_CLASSES)
 
     def matrix_classes(
         self, name: str | None, testcase: str, rows: Sequence[str], columns: Sequence[str]
     ) -> MatrixClasses | None:
-        """The classes by which the cells of a matrix with these labels are compared; None for those that are found."""
-        classes = self.pair_classes(name, testcase) if name else NONE
+        """The classes by which the cells of a matrix are compared; None for the found classes."""
+        classes = self.pair_classes(name, testcase) if name else NO_CLASSES
         return MatrixClasses(classes, testcase, rows, columns) if classes else None
 
     def expanded(self, name: str, testcase: str) -> Table:
-        """As `table`, with a reference of each pair of an adopted class in place of that of the class.
+        """The table, with one row per pair instead of the row of an adopted class.
 
-        A class of many endpoints stays as it is.
+        The row of a class of many endpoints is kept.
         """
         return expanded(self.table(name, testcase), self.pair_classes(name, testcase))
 
     def cells(
         self, name: str, testcase: str, rows: Sequence[str] = (), columns: Sequence[str] = ()
     ) -> dict[Pair, Reference]:
-        """Those of cells, "gpu0->gpu3", as {(source, destination): reference}.
+        """{(source, destination): reference} of the cells.
 
-        rows, columns: labels of a matrix, which stand in place of their lasting names. It has no pairs of an adopted
-        class between other kinds of endpoints: where all sources are "numa", not those that "gpu" is the source of.
+        rows, columns: labels of a matrix, which replace the names in the table. Pairs of an adopted class whose types
+        of endpoints are not in the matrix are left out.
         """
-        own = self.table(name, testcase)
+        written = self.table(name, testcase)
         lasting = [lasting_names(testcase, axis) for axis in (rows, columns)]
         label = {
             name: of
             for names, labels in zip(reversed(lasting), (columns, rows), strict=True)
             for name, of in zip(names, labels, strict=True)
         }
-        sources, destinations = ({kind_of(one) for one in names} for names in lasting)
+        sources, destinations = ({endpoint_type(one) for one in names} for names in lasting)
         found = {}
         for variable, reference in self.expanded(name, testcase).items():
             source, arrow, destination = variable.partition("->")
             if not arrow or "->" in destination:
                 continue
-            there = (not rows or kind_of(source) in sources) and (not columns or kind_of(destination) in destinations)
-            if there or variable in own:
+            in_rows = not rows or endpoint_type(source) in sources
+            in_columns = not columns or endpoint_type(destination) in destinations
+            if (in_rows and in_columns) or variable in written:
                 found[label.get(source, source), label.get(destination, destination)] = reference
         return found
 
     def classes(self, name: str, testcase: str) -> dict[str, Reference]:
-        """Those of each cell of a link class that has none of its own, as {class: reference}.
+        """{link class: reference} of cells without a reference of their pair.
 
-        "cell[NV18]" is for any size, "NV18@4096" for cells of that size.
+        "cell[NV18]" is for any size, "NV18@4096" for cells of 4096 bytes.
         """
         found = {}
         for variable, reference in self.table(name, testcase).items():
-            match = OF_CLASS.fullmatch(variable)
+            match = CLASS_ROW.fullmatch(variable)
             if match and (match["any"] or int(match["size"]) == self._size):
                 found[match["any"] or match["one"]] = reference
         return found
 
 
 def expanded(table: Table, classes: PairClasses) -> Table:
-    """As `References.expanded`."""
+    """A table with one row per pair instead of the row of an adopted class. See `References.expanded`."""
     found: Table = {}
     for variable, reference in table.items():
-        match = OF_CLASS.fullmatch(variable)
+        match = CLASS_ROW.fullmatch(variable)
         pairs = classes.pairs.get(match["any"]) if match else None
         if pairs is None:
             found[variable] = reference

@@ -16,8 +16,8 @@ from ..errors import BadInput
 from ..files import read_whole
 from ..record.collective import extent_of, is_collective
 from ..record.reading import Result
-from .reading import MOST, is_number, mapping
-from .strict_yaml import StrictLoader, refuse_what_none_needs
+from .reading import MAX_VALUE, is_number, mapping
+from .strict_yaml import StrictLoader, refuse_tags_and_deep_nesting
 from .tables import TYPICAL
 
 FILE = suite.REFERENCES / TYPICAL
@@ -88,7 +88,7 @@ def typical_values(file: Path = FILE) -> TypicalValues:
         return TypicalValues({}, {})
     text = read_whole(file, MOST_BYTES).decode()
     try:
-        refuse_what_none_needs(text)
+        refuse_tags_and_deep_nesting(text)
         content = yaml.load(text, Loader=StrictLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise BadInput(f"{file} is not valid YAML: {' '.join(str(error).split())[:200]}") from None
@@ -129,7 +129,7 @@ def entry_of(
     require(entry["unit"] in TO_UNIT, file, f"{where}: the unit must be {', '.join(TO_UNIT)}")
     require(entry["kind"] in (MEASURED, MINIMUM), file, f"{where}: the kind must be {MEASURED} or {MINIMUM}")
     value = entry["value"]
-    require(is_number(value) and 0 < value <= MOST, file, f"{where}: the value must be a positive number")
+    require(is_number(value) and 0 < value <= MAX_VALUE, file, f"{where}: the value must be a positive number")
     unit, factor = TO_UNIT[entry["unit"]]
     source = sources[entry["source"]]
     typical = Typical(value * factor, unit, entry["kind"] == MINIMUM, source["title"], source["place"], source["date"])

@@ -1,7 +1,7 @@
-"""Extensions of ReFrame: schedulers under names of their own. ReFrame itself is never changed.
+"""Extensions of ReFrame's schedulers, registered as `linkmatrix_slurm` and so on. ReFrame itself is never changed.
 
-System files name ReFrame's schedulers. `config/settings.py` replaces each name by that of its extension. A system in
-another file, as of `reframe -C site.py -C config/settings.py`, does so itself:
+System files contain the names of ReFrame's schedulers. `config/settings.py` replaces each name by the name of its
+extension. A system in another file (`reframe -C site.py -C config/settings.py`) calls `scheduler`:
 
     from linkmatrix import reframe_ext
 
@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-#: ReFrame's scheduler → the module here that extends it
+#: {scheduler of ReFrame: module of its extension}
 EXTENDED = {
     "slurm": "slurm",
     "squeue": "slurm",
@@ -23,27 +23,27 @@ EXTENDED = {
     "sge": "grid_engine",
 }
 PREFIX = "linkmatrix_"
-TRIED = ("4.10", "4.11")
+TESTED = ("4.10", "4.11")
 
 
-def scheduler(word: str) -> str:
+def scheduler(name: str) -> str:
     """Register the extension of one of ReFrame's schedulers, and return its name, such as "linkmatrix_slurm".
 
     A scheduler without an extension, such as "local", keeps its own name.
     """
-    if word not in EXTENDED:
-        return word
-    importlib.import_module(f".schedulers.{EXTENDED[word]}", __name__)
-    return PREFIX + word
+    if name not in EXTENDED:
+        return name
+    importlib.import_module(f".schedulers.{EXTENDED[name]}", __name__)
+    return PREFIX + name
 
 
-def site_word(name: str) -> str:
-    """The scheduler as sites and ReFrame call it: "slurm" of "linkmatrix_slurm" and of "slurm"."""
+def reframe_name(name: str) -> str:
+    """ReFrame's name of a scheduler: "slurm" for "linkmatrix_slurm" and for "slurm"."""
     return name.removeprefix(PREFIX)
 
 
-def with_schedulers(system: Mapping[str, Any]) -> dict[str, Any]:
-    """A system with the extended schedulers. `extras["scheduler"]` of each partition has the scheduler's usual name."""
+def extend_schedulers(system: Mapping[str, Any]) -> dict[str, Any]:
+    """The system with extended schedulers. `extras["scheduler"]` of a partition is ReFrame's name of its scheduler."""
     partitions = [
         {
             **partition,
@@ -57,19 +57,19 @@ def with_schedulers(system: Mapping[str, Any]) -> dict[str, Any]:
 
 @functools.cache
 def warn_of_plain_scheduler(partition: str, name: str) -> None:
-    """Print a warning, once per partition, where its scheduler is one of ReFrame's that has an extension here."""
+    """Print a warning, once per partition, if its scheduler has an extension and is not extended."""
     if name in EXTENDED:
         from reframe.core.logging import getlogger
 
         getlogger().info(
             f"linkmatrix: warning: the scheduler of {partition} is ReFrame's own '{name}'. A silent controller, a "
             "preempted job or a job that cannot begin may end or delay the session. Set the scheduler to "
-            f"linkmatrix.reframe_ext.scheduler('{name}')"
+            f"linkmatrix.reframe_ext.scheduler('{name}')."
         )
 
 
-def untried(version: str) -> str:
-    """A warning about a version of ReFrame that linkmatrix is not tested with; "" for a tested one."""
-    if ".".join(version.split(".")[:2]) in TRIED:
+def version_warning(version: str) -> str:
+    """A warning about an untested version of ReFrame; "" for a tested version."""
+    if ".".join(version.split(".")[:2]) in TESTED:
         return ""
-    return f"linkmatrix is tested with ReFrame {' and '.join(TRIED)}; this is ReFrame {version}"
+    return f"linkmatrix is tested with ReFrame {' and '.join(TESTED)}; this is ReFrame {version}"

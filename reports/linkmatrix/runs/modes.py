@@ -23,7 +23,7 @@ PAIR = "pair"
 SESSIONS = ("node_session", "nodes_session")
 
 
-def of_suite(suite: str) -> list[str]:
+def suite_options(suite: str) -> list[str]:
     """The options of ReFrame that make each session measure a suite; "": each test measures in a job of its own."""
     return [f"--setvar={name}.suite={suite}" for name in SESSIONS]
 
@@ -34,8 +34,8 @@ ACCEPTANCE = "acceptance"
 SUITES = {ACCEPTANCE: "acceptance", "nightly": "full", "quick": "quick"}
 MODES = {
     ACCEPTANCE: ["--mode=acceptance", NO_WARNING],
-    "nightly": ["--tag=full", *of_suite("full"), NO_WARNING],
-    "quick": ["--tag=quick", *of_suite("quick"), NO_WARNING],
+    "nightly": ["--tag=full", *suite_options("full"), NO_WARNING],
+    "quick": ["--tag=quick", *suite_options("quick"), NO_WARNING],
     SWEEP: ["--tag=node-sweep", NO_WARNING],
     PAIR: [f"--name={TOGETHER}", NO_WARNING],
 }

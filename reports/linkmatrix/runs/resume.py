@@ -27,7 +27,7 @@ from ..record.simulated import simulated_fault
 from . import folders, manifest, parts
 from .bound import SKEW
 from .judging import Judged
-from .modes import of_suite
+from .modes import suite_options
 from .questions import disturbed_nodes
 
 MOST_REPORTS = 20  # that are looked through for the one of a killed run
@@ -67,7 +67,7 @@ class Before:
         suite: of the mode's sessions, which then leave these test cases out; "": the mode has no sessions.
         """
         skipped = sorted(self.passed.keys() - self.again)
-        less = of_suite(",".join([suite, *(f"-/{code}" for code in skipped)])) if suite and skipped else []
+        less = suite_options(",".join([suite, *(f"-/{code}" for code in skipped)])) if suite and skipped else []
         return [*(f"--exclude=/{code}" for code in skipped), *less]
 
     @property

@@ -23,7 +23,7 @@ from ..judge.test_verdict import CheckFacts, TestVerdict
 from ..judge.verdicts import OF_WORD, WORDS, Reason, Verdict
 from ..record import reading
 from ..record.simulated import simulated_fault
-from ..references.pair_classes import NONE, PairClasses
+from ..references.pair_classes import NO_CLASSES, PairClasses
 from ..references.tables import Reference, References
 
 SCHEMA = "linkmatrix.verdict/1"
@@ -137,7 +137,7 @@ def entries_of(
 ) -> tuple[dict[str, dict[str, list[Any]]], PairClasses]:
     """All references of the table for the test cases of a record, and the adopted classes of its pairs."""
     found: dict[str, dict[str, list[Any]]] = {}
-    classes = NONE
+    classes = NO_CLASSES
     for result in record["results"] if table else ():
         known = references.of(record, result)
         for name, one in known.table(table, result["testcase"]).items():

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import BadInput, clean
 from ..files import read_whole
-from ..reframe_ext import site_word
+from ..reframe_ext import reframe_name
 from . import machine, nodes
 from .cluster import Answer
 
@@ -37,7 +37,7 @@ def partition(program: str, repository: Path, name: str, answer: Answer = machin
     command = [program, "-C", str(settings), f"--system={name}", "--show-config=systems/0/partitions"]
     try:
         found = next(dict(one) for one in json.loads(answer(command)) if one["name"] == name.partition(":")[2])
-        return {**found, "scheduler": site_word(found["scheduler"])}
+        return {**found, "scheduler": reframe_name(found["scheduler"])}
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
         said = str(error) or "it has no such partition"
         raise BadInput(f"--system {name}: ReFrame cannot say what it is: {clean(said)}") from None

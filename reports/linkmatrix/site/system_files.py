@@ -1,4 +1,4 @@
-"""Reads system files, the Python files of config/systems. A mistake is one sentence with the file and the line."""
+"""Reads system files, the Python files in config/systems. Each error is one sentence with the file."""
 
 import difflib
 import importlib.util
@@ -25,17 +25,17 @@ SCHEMA = Path(reframe.__file__).parent / "schemas" / "config.json"
 def load(file: Path, prefix: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The system and the environments of a system file. Raises BadInput.
 
-    prefix: the folder of results of a system that names none. An environment is of its own system unless it names
-    others.
+    prefix: the folder of results, unless the system sets `prefix`. An environment is for this system, unless it sets
+    `target_systems`.
     """
-    module = read(file)
+    module = load_module(file)
     system = {"prefix": str(prefix), **module.system}
     environments = getattr(module, "environments", [])
-    check(file, system, environments)
+    validate(file, system, environments)
     return system, [{"target_systems": [system["name"]], **environment} for environment in environments]
 
 
-def read(file: Path) -> ModuleType:
+def load_module(file: Path) -> ModuleType:
     """The module of a system file. Raises BadInput."""
     spec = importlib.util.spec_from_file_location(f"linkmatrix_systems_{file.stem}", file)
     assert spec is not None and spec.loader is not None
@@ -46,22 +46,22 @@ def read(file: Path) -> ModuleType:
         raise BadInput(f"{file}, line {error.lineno}: {error.msg}") from None
     except Exception as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-        where = f"{file}, line {lines[-1]}" if lines else file
-        raise BadInput(f"{where}: {type(error).__name__}: {error}") from None
+        location = f"{file}, line {lines[-1]}" if lines else file
+        raise BadInput(f"{location}: {type(error).__name__}: {error}") from None
     if not isinstance(getattr(module, "system", None), dict):
-        raise BadInput(f"{file} defines no `system`: slurm_example.py is a file to copy")
+        raise BadInput(f"{file} defines no `system`: copy slurm_example.py")
     return module
 
 
-def check(file: Path, system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]) -> None:
-    """Raises BadInput with the first mistake, by ReFrame's schema and by the rules of this package."""
+def validate(file: Path, system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]) -> None:
+    """Raises BadInput for the first violation of ReFrame's schema or of this package's rules."""
     content = {"systems": [system], "environments": environments}
     validator = jsonschema.Draft7Validator(json.loads(SCHEMA.read_text()))
-    errors = [error for error in validator.iter_errors(content) if error.absolute_path]  # the rest is in settings.py
-    # a word that is not known says more than the one that is missing for it
+    errors = [error for error in validator.iter_errors(content) if error.absolute_path]  # settings.py has the rest
+    # an unknown key explains a missing key
     errors.sort(key=lambda error: error.validator != "additionalProperties")
     if errors:
-        raise BadInput(f"{file}: {place_of(errors[0], content)}: {sentence_of(errors[0])}")
+        raise BadInput(f"{file}: {error_location(errors[0], content)}: {error_message(errors[0])}")
     for partition in system["partitions"]:
         try:
             getscheduler(partition["scheduler"])
@@ -72,13 +72,13 @@ def check(file: Path, system: Mapping[str, Any], environments: Sequence[Mapping[
     modules = [place["name"] for place in [*system["partitions"], *environments] if place.get("modules")]
     if modules and "modules_system" not in system:  # ReFrame would load none, without a message
         raise BadInput(
-            f"{file}: '{modules[0]}' has modules, and the system no 'modules_system' to load them by: lmod or envmod, "
-            "or nomod to load none"
+            f"{file}: '{modules[0]}' has modules, but the system has no 'modules_system': set lmod or envmod, or nomod "
+            "to load no modules"
         )
 
 
-def place_of(error: jsonschema.ValidationError, content: Any) -> str:
-    """ "partition 'gpu', scheduler" of the path to an error."""
+def error_location(error: jsonschema.ValidationError, content: Any) -> str:
+    """The path to an error in words, such as "partition 'gpu', scheduler"."""
     words: list[str] = []
     entry = content
     for step in error.absolute_path:
@@ -91,34 +91,34 @@ def place_of(error: jsonschema.ValidationError, content: Any) -> str:
     return ", ".join(words)
 
 
-def sentence_of(error: jsonschema.ValidationError) -> str:
-    """What is wrong, and what may be meant."""
+def error_message(error: jsonschema.ValidationError) -> str:
+    """A sentence about an error, with a suggestion for an unknown key."""
     if error.validator != "additionalProperties":
         return error.message.partition("\n")[0][:200]
     known = list(error.schema.get("properties", {}))
     wrong = [key for key in error.instance if key not in known]
-    meant = [close[0] for key in wrong if (close := difflib.get_close_matches(key, known, 1))]
-    return f"there is no '{', '.join(wrong)}'" + (f"; is '{', '.join(meant)}' meant?" if meant else "")
+    suggestions = [close[0] for key in wrong if (close := difflib.get_close_matches(key, known, 1))]
+    return f"there is no '{', '.join(wrong)}'" + (f"; is '{', '.join(suggestions)}' meant?" if suggestions else "")
 
 
 def named_system(words: Sequence[str]) -> str:
-    """The system that ReFrame's command line names, as `--system=SYSTEM:PARTITION`, else $RFM_SYSTEM; "" for none."""
-    given = os.environ.get("RFM_SYSTEM", "")
+    """The system in ReFrame's `--system=SYSTEM:PARTITION`, or else in $RFM_SYSTEM; "" for none."""
+    chosen = os.environ.get("RFM_SYSTEM", "")
     for word, after in itertools.pairwise([*words, ""]):
         option, equals, value = word.partition("=")
         if option == "--system":
-            given = value if equals else after
-    return given.partition(":")[0]
+            chosen = value if equals else after
+    return chosen.partition(":")[0]
 
 
 def load_all(
     folders: Sequence[Path], prefix: Path, words: Sequence[str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The systems and the environments of all system files; a file of a later folder replaces its namesake.
+    """(systems, environments) of all system files. A file replaces a file of the same name in an earlier folder.
 
-    ReFrame takes the first system whose hostnames match, and generic.py, which comes last, matches all. It asks
-    nvidia-smi twice, which takes seconds where nothing else keeps the GPUs awake. So it is left out where `words`,
-    ReFrame's command line, names another system. Raises BadInput.
+    ReFrame selects the first system whose hostnames match. generic.py is last, because it matches all hosts. It runs
+    nvidia-smi twice, which takes seconds on idle GPUs, and is left out if ReFrame's command line `words` names another
+    system. Raises BadInput.
     """
     found = {file.stem: file for folder in folders for file in folder.glob("*.py")}
     generic = found.pop("generic", None)

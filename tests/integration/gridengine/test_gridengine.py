@@ -101,13 +101,13 @@ def test_an_unknown_parallel_environment_is_refused_in_the_words_of_grid_engine(
 
 def test_a_job_that_wants_more_slots_than_there_are_is_given_up(login, gridengine):
     run = login(*RANKS, "-S", "rank_p2p.ranks=9", "-S", "max_pending_time=5s")
-    assert "it did not begin in time, max_pending_time is 5 s" in failed_because(run)
+    assert "did not begin in time, max_pending_time is 5 s" in failed_because(run)
     assert gridengine("qstat") == ""
 
 
 def test_a_job_in_the_error_state_is_given_up(login, gridengine):
     run = login(*HOST, replace={'"-S /bin/bash"': '"-S /bin/nonsense"'})
-    assert "the scheduler put it into its error state" in failed_because(run)
+    assert "the scheduler put the job into its error state" in failed_because(run)
     assert gridengine("qstat") == ""
 
 

@@ -53,7 +53,7 @@ def test_results_that_nodes_cannot_write_end_with_what_to_do(login, hide, tmp_pa
     run = login(*HOST, "-S", f"intranode_p2p.extra_opts={QUICK}")
     assert run.code != 0
     reason = only(run)["fail_reason"]
-    assert "the scheduler says FAILED" in reason
+    assert "the scheduler reports FAILED" in reason
     assert "a folder that login and compute nodes share ($LINKMATRIX_PREFIX" in reason
 
 

@@ -59,12 +59,12 @@ def test_an_account_that_the_partition_does_not_let_in_ends_it_at_once(login, sl
 
 def test_more_nodes_than_there_are_end_it_at_once(login, slurm):
     run = login(*RANKS, "-S", "rank_p2p.nodes=4")
-    assert re.search("PartitionNodeLimit .it asks for more nodes|More processors|node count", ended(run, slurm))
+    assert re.search("PartitionNodeLimit .the job requests more nodes|More processors|node count", ended(run, slurm))
 
 
 def test_more_time_than_the_quality_of_service_gives_ends_it_at_once(login, slurm):
     reason = ended(login(*HOST, *QUICK, *LONG, replace=partition("brief")), slurm)
-    assert "QOSMaxWallDurationPerJobLimit (it asks for more time than its quality of service" in reason
+    assert "QOSMaxWallDurationPerJobLimit (the job requests more time than its quality of service" in reason
 
 
 def test_a_job_asks_for_no_more_time_than_its_partition_says(login, slurm):
@@ -77,7 +77,7 @@ def test_a_job_asks_for_no_more_time_than_its_partition_says(login, slurm):
 def test_a_partition_that_is_down_is_waited_for_and_said(login, slurm):
     run = login(*HOST, *QUICK, "-S", "max_pending_time=12s", replace=partition("closed"))
     assert "waiting: job" in run.output
-    assert "PartitionDown (the partition takes no jobs now" in run.output
+    assert "PartitionDown (the partition starts no jobs now" in run.output
     reason = ended(run, slurm)
     assert "max_pending_time is 12 s" in reason
     assert "the scheduler's reason was: PartitionDown" in reason

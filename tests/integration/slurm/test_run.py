@@ -67,7 +67,7 @@ def test_a_job_that_is_held_is_waited_for_no_longer_than_said_and_is_incomplete_
     meanwhile(held_back(slurm, lambda job: None))
     done = run(*ONE, "-S", "max_pending_time=15s")
     assert done.code == 4, done.output  # nothing began
-    held = "JobHeldUser (its user holds it: `scontrol release` lets it go)"
+    held = "JobHeldUser (its user holds the job: run `scontrol release`)"
     assert re.search(rf"waiting: job \d+ \(rfm_node_session\S*\): {re.escape(held)}", done.output)
     last = done.output[done.output.index("1 test case: 1 INCOMPLETE") :]
     assert "  not measured: intranode_p2p" in last and held in last

@@ -71,11 +71,12 @@ def test_a_job_that_the_controller_has_lost_is_given_up_with_the_reason(login, s
     config = shutil.copytree(REPOSITORY / "config", tmp_path / "config")
     with (config / "systems" / "slurm_example.py").open("a") as file:
         file.write(
-            "\nfrom linkmatrix.reframe_ext.schedulers.slurm import Slurm\n\nSlurm.UNKNOWN = Slurm.CONFIRMED = 4\n"
+            "\nfrom linkmatrix.reframe_ext.schedulers.slurm import Slurm\n"
+            "\nSlurm.UNKNOWN_SECONDS = Slurm.CONFIRMED_SECONDS = 4\n"
         )
     slurm("sbatch", "-p", "cpu", "-N3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 60")
     meanwhile(lose)
     run = login(*HOST, *QUICK, config=config, timeout=200)
     assert run.code != 0
     assert "Slurm has lost the job" in only(run)["fail_reason"]
-    assert "squeue does not know it" in only(run)["fail_reason"]
+    assert "squeue does not know the job" in only(run)["fail_reason"]

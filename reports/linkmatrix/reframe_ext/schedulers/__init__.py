@@ -1,10 +1,10 @@
-"""Subclasses of ReFrame's schedulers, one module for each of Slurm, PBS and Grid Engine.
+"""Subclasses of ReFrame's schedulers, one module per scheduler: Slurm, PBS and Grid Engine.
 
-Only this package uses private members of ReFrame. PRIVATE lists them; a test compares the list with the code here and
+Only this package uses private members of ReFrame. A test compares the list PRIVATE with the code of this package and
 with the installed ReFrame.
 """
 
-#: Private members of ReFrame that this package uses: its job has no setters, and its schedulers no hooks.
+#: Private members of ReFrame that this package uses: ReFrame's jobs have no setters, and its schedulers have no hooks.
 PRIVATE = (
     # reframe.core.schedulers
     "Job._exception",

@@ -1,15 +1,15 @@
-"""Grid Engine, with an end to every wait: ReFrame waits without end for a job that cannot begin or is in error."""
+"""Grid Engine, with limited waits. ReFrame waits forever for a job that cannot begin, or that is in the error state."""
 
 from typing import ClassVar
 
 from reframe.core.backends import register_scheduler
 from reframe.core.schedulers.sge import SgeJobScheduler
 
-from .pbs import EndedWaits
+from .pbs import BoundedWaits
 
 
 @register_scheduler("linkmatrix_sge")
-class GridEngine(EndedWaits, SgeJobScheduler):
-    """Grid Engine, asked by `qstat`."""
+class GridEngine(BoundedWaits, SgeJobScheduler):
+    """Grid Engine, polled by `qstat`."""
 
-    ASK: ClassVar = ("qstat -j {}", r"^scheduling info:\s*(.*)")
+    REASON_QUERY: ClassVar = ("qstat -j {}", r"^scheduling info:\s*(.*)")

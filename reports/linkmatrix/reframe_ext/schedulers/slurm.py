@@ -1,10 +1,10 @@
-"""Slurm, with daemons that may be silent for a while, jobs that may be lost, and preemption.
+"""Slurm, with silent daemons, lost jobs and preemption.
 
-ReFrame ends the session where `sacct` fails four times in a row, and leaves its jobs in the queue. It waits without end
-for a job that `sacct` does not know. Its scheduler `squeue` takes a job for COMPLETED where squeue itself fails. Here
-the controller is asked about each job that accounting does not report, and a question without an answer is repeated.
+ReFrame ends the session after four failures of `sacct` in a row, and leaves its jobs in the queue. ReFrame waits
+forever for a job that `sacct` does not know. ReFrame's scheduler `squeue` considers a job COMPLETED if squeue fails.
+This module queries the controller for each job that accounting does not report, and repeats unanswered queries.
 
-A preempted job waits, to ReFrame. Here it has ended, unless the controller has put it into the queue again.
+ReFrame considers a preempted job pending. In this module a preempted job has ended, unless the controller requeued it.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ from reframe.core.logging import getlogger
 from reframe.core.schedulers import Job
 from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler, slurm_state_completed
 
-from .pending import Reasons, is_never, meaning
+from .pending import Reasons, explained, is_permanent
 from .slurm_job import SlurmJob
 
-ANSWER = 60  # seconds that squeue may take
-SILENT, UNKNOWN_JOB = "squeue does not answer", "squeue does not know it"
-LOST = "LOST"  # the state of a job that is given up
+QUERY_SECONDS = 60  # time limit of squeue
+SILENT, UNKNOWN_JOB = "squeue does not answer", "squeue does not know the job"
+LOST = "LOST"  # the state of a job that was given up
 PREEMPTED = "PREEMPTED"
 STOPPED = {"STOPPED", "SUSPENDED"}
 QUEUED = {
@@ -42,61 +42,64 @@ ROW = re.compile(r"^(\d+)[^|]*\|([A-Z_]+)\|([^|]*)\|", re.MULTILINE)
 OTHER_LINE = re.compile(rf"^(?!{ROW.pattern}|CLUSTER: |\s*$).", re.MULTILINE)
 
 
-class Doubt(NamedTuple):
-    """Why nothing is known of a job, and since when."""
+class Unanswered(NamedTuple):
+    """Why the state of a job is unknown, and since when."""
 
-    why: str
+    reason: str
     since: float
 
 
-def states_of(job: Job) -> list[str]:
-    """The states of all parts of a job: of an array, or of a heterogeneous job."""
+def job_states(job: Job) -> list[str]:
+    """The states of all parts of an array or a heterogeneous job; one state of any other job."""
     return (job.state or "").split(",")
 
 
 def has_ended(job: Job) -> bool:
-    """Whether all parts of a job have ended, whether by themselves or by preemption."""
-    return all(state == PREEMPTED or slurm_state_completed(state) for state in states_of(job))
+    """Whether all parts of a job have completed or were preempted."""
+    return all(state == PREEMPTED or slurm_state_completed(state) for state in job_states(job))
 
 
 def last_line(error: Exception) -> str:
     """The last line that a failed command printed."""
     lines = str(getattr(error, "stderr", "") or error).strip().splitlines()
-    return lines[-1].strip() if lines else "it failed without a word"
+    return lines[-1].strip() if lines else "the command printed nothing"
 
 
 @register_scheduler("linkmatrix_slurm")
 class Slurm(SlurmJobScheduler):
-    """Slurm with accounting: `sacct` reports the states, and the controller those that `sacct` does not."""
+    """Slurm with accounting. The controller reports the states that `sacct` does not report."""
 
-    SILENCE = 1800  # seconds without any answer: daemons that are restarted or upgraded are back by then
-    UNKNOWN = 120  # seconds that a job may be known to nobody: the controller learns of it first, accounting later
-    CONFIRMED = 300  # seconds for which accounting is believed: what the controller lost stays RUNNING there
+    #: maximum time without an answer: a restart or an upgrade of the daemons takes less
+    SILENCE_SECONDS = 1800
+    #: maximum time in which neither the controller nor accounting knows a job: accounting learns of a new job late
+    UNKNOWN_SECONDS = 120
+    #: maximum age of the controller's last report of a running job: accounting keeps lost jobs RUNNING
+    CONFIRMED_SECONDS = 300
 
     def __init__(self) -> None:
         super().__init__()
-        self._max_sacct_failures = 0  # each failure is raised, and `poll` asks the controller
+        self._max_sacct_failures = 0  # each failure is raised, and `poll` queries the controller
         self.reasons = Reasons()
-        self.doubts: dict[str, Doubt] = {}  # by job ID, as is the next
-        self.confirmed: dict[str, float] = {}  # when the controller last reported a job
+        self.unanswered: dict[str, Unanswered] = {}  # by job ID
+        self.confirmed: dict[str, float] = {}  # {job ID: time of the controller's last report}
 
     def make_job(self, *args: Any, **keywords: Any) -> SlurmJob:
-        """A job that expands its node list once; otherwise as ReFrame's."""
+        """A job of ReFrame that expands its node list only once."""
         if self._multi_clusters:
             access = keywords.get("sched_access") or []
             keywords["sched_access"] = [*access, f"-M {','.join(self._multi_clusters)}"]
         return SlurmJob(*args, **keywords)
 
     def finished(self, job: Job) -> bool:
-        """Whether a job has ended, or is given up."""
+        """Whether a job has ended or was given up."""
         return job.state == LOST or has_ended(job)
 
     def poll(self, *jobs: Job | None) -> None:
-        """Update jobs from accounting, and from the controller where accounting reports nothing."""
+        """Update jobs from accounting, and from the controller if accounting reports nothing."""
         given = [job for job in jobs if job is not None]
         if not given:
             return
-        before, accounting = [job.state for job in given], "sacct does not know it"
+        before, accounting = [job.state for job in given], "sacct does not know the job"
         for job in given:
             job._state = None
         try:
@@ -107,26 +110,26 @@ class Slurm(SlurmJobScheduler):
         for job, state in zip(given, before, strict=True):
             job._state = job.state or state
         now = time.time()
-        self.take_requeued([job for job in reported if PREEMPTED in states_of(job)])
-        believed = [job for job in reported if not self.is_old(job, now)]
-        for job in believed:
-            self.doubts.pop(job.jobid, None)
-        self.take_from_controller([job for job in given if job not in believed], accounting, now)
+        self.update_requeued([job for job in reported if PREEMPTED in job_states(job)])
+        trusted = [job for job in reported if not self.needs_confirmation(job, now)]
+        for job in trusted:
+            self.unanswered.pop(job.jobid, None)
+        self.update_from_controller([job for job in given if job not in trusted], accounting, now)
         self.end_pending(given, now)
 
-    def is_old(self, job: Job, now: float) -> bool:
-        """Whether the controller must confirm that a job has not ended."""
-        return not has_ended(job) and now - self.confirmed.get(job.jobid, job.submit_time) >= self.CONFIRMED
+    def needs_confirmation(self, job: Job, now: float) -> bool:
+        """Whether the controller must confirm the state of an unfinished job."""
+        return not has_ended(job) and now - self.confirmed.get(job.jobid, job.submit_time) >= self.CONFIRMED_SECONDS
 
-    def ask_controller(self, jobs: list[Job]) -> dict[str, tuple[str, str]] | None:
-        """{job ID: (states, nodes)} from squeue, also of jobs that ended lately.
+    def query_controller(self, jobs: list[Job]) -> dict[str, tuple[str, str]] | None:
+        """{job ID: (states, nodes)} from squeue, including jobs that ended recently.
 
-        None if squeue does not answer, or if it prints other lines in place of a job.
+        None without an answer, or if squeue prints other lines in place of a job.
         """
         numbers = ",".join(job.jobid for job in jobs)
         command = f'{self._squeue} -h -t all -j {numbers} -o "%i|%T|%N|"'
         try:
-            done = osext.run_command(command, log=False, timeout=ANSWER)
+            done = osext.run_command(command, log=False, timeout=QUERY_SECONDS)
         except (OSError, SpawnedProcessError):
             return None
         if done.returncode and "Invalid job id" not in done.stderr:
@@ -141,114 +144,112 @@ class Slurm(SlurmJobScheduler):
             for number, parts in rows.items()
         }
 
-    def take_requeued(self, preempted: list[Job]) -> None:
-        """Take the controller's state of preempted jobs: it may have put them into the queue again."""
-        reported = (self.ask_controller(preempted) if preempted else None) or {}
+    def update_requeued(self, preempted: list[Job]) -> None:
+        """Set the controller's states of preempted jobs, because the controller may have requeued them."""
+        reported = (self.query_controller(preempted) if preempted else None) or {}
         for job in preempted:
             job._state, job._nodespec = reported.get(job.jobid, (job.state, job._nodespec))
 
-    def take_from_controller(self, jobs: list[Job], accounting: str, now: float) -> None:
-        """Take the controller's state of jobs. A job that it does not report is doubted, and given up in the end.
+    def update_from_controller(self, jobs: list[Job], accounting: str, now: float) -> None:
+        """Set the controller's states of jobs. A job that the controller does not report is given up in the end.
 
-        accounting: why accounting reports nothing of them.
+        accounting: why accounting reports nothing of these jobs.
         """
         jobs = [job for job in jobs if job.state != LOST]
         if not jobs:
             return
-        reported = self.ask_controller(jobs)
+        reported = self.query_controller(jobs)
         for job in jobs:
             if reported is None:
-                self.doubt(job, SILENT, accounting, now)
+                self.retry_or_give_up(job, SILENT, accounting, now)
             elif job.jobid in reported:
                 job._state, job._nodespec = reported[job.jobid]
                 self.confirmed[job.jobid] = now
-                self.doubts.pop(job.jobid, None)
+                self.unanswered.pop(job.jobid, None)
             elif job.is_cancelling:
                 job._state = "CANCELLED"
             else:
-                self.take_unknown(job, accounting, now)
+                self.update_unknown(job, accounting, now)
 
-    def take_unknown(self, job: Job, accounting: str, now: float) -> None:
-        """Doubt a job that the controller does not know."""
-        self.doubt(job, UNKNOWN_JOB, accounting, now)
+    def update_unknown(self, job: Job, accounting: str, now: float) -> None:
+        """Handle a job that the controller does not know."""
+        self.retry_or_give_up(job, UNKNOWN_JOB, accounting, now)
 
-    def doubt(self, job: Job, why: str, accounting: str, now: float) -> None:
-        """Ask again for as long as that may help; then give the job up."""
-        limit = self.SILENCE if why == SILENT else self.UNKNOWN
-        if job.jobid not in self.doubts or self.doubts[job.jobid].why != why:
-            self.doubts[job.jobid] = Doubt(why, now)
-            getlogger().info(
-                f"job {job.jobid} ({job.name}): {why} ({accounting}); Slurm is asked again for up to {limit / 60:g} min"
-            )
-        if now - self.doubts[job.jobid].since < limit:
+    def retry_or_give_up(self, job: Job, reason: str, accounting: str, now: float) -> None:
+        """Give up a job whose state has been unknown for too long."""
+        limit = self.SILENCE_SECONDS if reason == SILENT else self.UNKNOWN_SECONDS
+        if job.jobid not in self.unanswered or self.unanswered[job.jobid].reason != reason:
+            self.unanswered[job.jobid] = Unanswered(reason, now)
+            name, minutes = f"job {job.jobid} ({job.name})", f"{limit / 60:g} min"
+            getlogger().info(f"{name}: {reason} ({accounting}); linkmatrix repeats the query for up to {minutes}")
+        if now - self.unanswered[job.jobid].since < limit:
             return
-        with contextlib.suppress(OSError, ReframeError):  # the job may be gone
+        with contextlib.suppress(OSError, ReframeError):  # the job may not exist any more
             self.cancel(job)
         job._state = LOST
-        if not Path(job.workdir, job.stdout).exists():  # output that a job has left is judged
+        if not Path(job.workdir, job.stdout).exists():  # else the test judges the output
             job._exception = JobError(
-                f"Slurm has lost the job, or does not answer: {why}, for {limit / 60:g} min; {accounting}", job.jobid
+                f"Slurm has lost the job, or does not answer: {reason}, for {limit / 60:g} min; {accounting}", job.jobid
             )
 
     def end_pending(self, jobs: list[Job], now: float) -> None:
-        """Print why jobs wait, and cancel those that can never begin or have waited too long.
+        """Print why jobs wait. Cancel jobs that can never begin or have waited too long.
 
-        A job that was requeued or suspended waits too, and may do so for ever.
+        A requeued or suspended job waits too, and may wait forever.
         """
-        waiting = [job for job in jobs if {*states_of(job)} & (QUEUED | STOPPED) and not job.is_cancelling]
-        due = [job for job in waiting if self.reasons.is_due(job, now)]
-        found = self.pending_reasons(due) if due else {}
+        waiting = [job for job in jobs if {*job_states(job)} & (QUEUED | STOPPED) and not job.is_cancelling]
+        due = [job for job in waiting if self.reasons.is_query_due(job, now)]
+        reasons = self.pending_reasons(due) if due else {}
         for job in due:
-            self.reasons.note(job, found.get(job.jobid, ""), now)
+            self.reasons.note(job, reasons.get(job.jobid, ""), now)
         for job in waiting:
-            if why := self.why_cancelled(job, now):
-                with contextlib.suppress(OSError, ReframeError):  # it is tried again; raised, it would end the session
+            if reason := self.cancel_reason(job, now):
+                with contextlib.suppress(OSError, ReframeError):  # the next poll tries again
                     self.cancel(job)
-                    job._exception = JobBlockedError(why, job.jobid)
+                    job._exception = JobBlockedError(reason, job.jobid)
 
     def pending_reasons(self, jobs: list[Job]) -> dict[str, str]:
-        """{job ID: reason} from squeue, without jobs that it does not know or that have no reason."""
+        """{job ID: reason} from squeue. Unknown jobs and jobs without a reason are left out."""
         numbers = ",".join(job.jobid for job in jobs)
         try:
-            done = osext.run_command(f'{self._squeue} -h -j {numbers} -o "%i|%r"', log=False, timeout=ANSWER)
-        except (OSError, ReframeError):  # it is asked again
+            done = osext.run_command(f'{self._squeue} -h -j {numbers} -o "%i|%r"', log=False, timeout=QUERY_SECONDS)
+        except (OSError, ReframeError):  # the next query may succeed
             return {}
         pairs = (line.partition("|") for line in done.stdout.splitlines())
-        return {
-            re.split(r"[_+]", number)[0]: why.strip() for number, _, why in pairs if why.strip() not in ("", "None")
-        }
+        reasons = {re.split(r"[_+]", number)[0]: reason.strip() for number, _, reason in pairs}
+        return {number: reason for number, reason in reasons.items() if reason not in ("", "None")}
 
-    def why_cancelled(self, job: Job, now: float) -> str:
-        """Why a waiting job is not waited for any longer; "" where it is."""
+    def cancel_reason(self, job: Job, now: float) -> str:
+        """Why a waiting job must be cancelled; "" if it may wait."""
         reason = self.reasons.of(job)
-        if is_never(reason):
-            return f"the job could never begin, and was CANCELLED: {meaning(reason)}"
+        if is_permanent(reason):
+            return f"the job could never begin, and was CANCELLED: {explained(reason)}"
         if job.max_pending_time and now - job.submit_time >= job.max_pending_time:
-            why = f"the scheduler's reason was: {meaning(reason)}" if reason else "the scheduler gave no reason"
-            late = "stands still" if job.state in STOPPED else "did not begin in time"
-            return f"it {late}, max_pending_time is {job.max_pending_time:g} s: CANCELLED; {why}"
+            given = f"the scheduler's reason was: {explained(reason)}" if reason else "the scheduler gave no reason"
+            late = "is suspended" if job.state in STOPPED else "did not begin in time"
+            return f"the job {late}, max_pending_time is {job.max_pending_time:g} s: CANCELLED; {given}"
         if reason.partition(",")[0] in self._cancel_reasons:
-            return f"it is not waited for, and was CANCELLED: {meaning(reason)}"
+            return f"the job was CANCELLED, because slurm_job_cancel_reasons has its reason: {explained(reason)}"
         return ""
 
     def _cancel_if_blocked(self, jobs: list[Job], reasons: Any = None) -> None:
-        """Do nothing: `end_pending` cancels jobs, with the reason."""
+        """Do nothing, because `end_pending` cancels jobs and reports the reason."""
 
     def _cancel_if_pending_too_long(self, jobs: list[Job]) -> None:
-        """Do nothing: `end_pending` cancels jobs, with the reason."""
+        """Do nothing, because `end_pending` cancels jobs and reports the reason."""
 
 
 @register_scheduler("linkmatrix_squeue")
 class Squeue(Slurm, SqueueJobScheduler):
-    """Slurm without accounting: the controller alone reports the states."""
+    """Slurm without accounting. Only the controller reports the states."""
 
     def poll(self, *jobs: Job | None) -> None:
-        """Update jobs from the controller. It knows a new job a little after its submission."""
+        """Update jobs from the controller, which knows a new job only some seconds after the submission."""
         now = time.time()
         known = [job for job in jobs if job is not None and now - job.submit_time >= self.SQUEUE_DELAY]
-        self.take_from_controller(known, "the scheduler squeue asks no accounting", now)
+        self.update_from_controller(known, "the scheduler squeue uses no accounting", now)
         self.end_pending(known, now)
 
-    def take_unknown(self, job: Job, accounting: str, now: float) -> None:
-        """A job that the controller does not know has ended: it forgets each some time after its end."""
+    def update_unknown(self, job: Job, accounting: str, now: float) -> None:
+        """Mark a job that the controller does not know as completed: the controller forgets jobs after their end."""
         job._state = "COMPLETED"

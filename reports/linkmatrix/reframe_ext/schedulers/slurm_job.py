@@ -1,4 +1,4 @@
-"""A job of Slurm. This module imports nothing of its package: `--restore-session` loads it again, by its path."""
+"""A job of Slurm. This module imports nothing of its package: `--restore-session` imports the file by its path."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from reframe.core.schedulers.slurm import _SlurmJob
 
 
 class SlurmJob(_SlurmJob):
-    """A job whose node names are expanded once; ReFrame runs `scontrol` each time that they are read."""
+    """A job that expands its node list once. ReFrame runs `scontrol` at each access to the list."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
-        self.expanded: tuple[str | None, str | None] | None = None  # the state and nodes of `names`
+        self.expanded: tuple[str | None, str | None] | None = None  # the state and node list that `names` are from
         self.names: list[str] = []
 
     @property

@@ -1,4 +1,4 @@
-"""A test that a session measures with all others of its suite, and that reads its part of what the job left."""
+"""The base class of tests that a session can measure."""
 
 from __future__ import annotations
 
@@ -13,91 +13,95 @@ from reframe.core.exceptions import JobError, ReframeError
 
 from . import parts, processes, suites
 from .fixtures import KeepsFixtures
-from .processes import Wish
-from .session import Session, session_of
+from .processes import JobRequest
+from .session import Session, find_session
 
-# states of jobs, in the words of any scheduler, that tell why there is no output; the others could be either
+# states of jobs of any scheduler; a job in another state may or may not have run
 RAN, NEVER_RAN = {"COMPLETED", "FAILED", "TIMEOUT"}, {"PENDING", "CANCELLED", "DEADLINE", "PREEMPTED"}
 
 
 class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
-    """A test of a suite. A subclass has the fixtures `build` and `session`, and says in `wish` what it needs of a job.
+    """A test that a session measures together with the other tests of its suite.
 
-    The test finds its standard output and errors in its own stage, as if it had run alone. Outside of the suite,
-    repeated, retried or restored, it has a job of its own.
+    A subclass has the fixtures `build` and `session`. Its method `job_request` returns the resources that the test
+    needs. The test then copies its part of the session's files into its own stage. A test that is outside of the suite,
+    repeated, retried or restored has a job of its own.
     """
 
-    #: Why nothing was measured: the job did not begin, or did not get as far as this test. It is no verdict.
+    #: Why nothing was measured: the job did not begin, or ended before this test. The test then has no verdict.
     unmeasured = variable(str, value="", loggable=True)
 
     #: Whether the job of this test began, even if the test then measured nothing.
     job_began = variable(typ.Bool, value=False, loggable=True)
 
     sourcesdir = None
-    #: whether a session may measure it; else it has a job of its own
+    #: whether a session may measure the test; else the test has a job of its own
     in_session = True
-    #: the session that this copy of a test is for, which only plans; None: the test runs
-    planner: Session | None = None
-    #: whether it measures in a job of its own, and whether it has read its part of the session's job
-    alone, has_read = True, False
-    #: why its own job did not run to its end
+    #: the session that plans with this copy of the test; None for the test itself
+    planning_session: Session | None = None
+    #: whether the test measures in a job of its own, and whether `job` is the job of the session
+    has_own_job, uses_session_job = True, False
+    #: why the test's own job did not run to its end
     trouble = ""
-    #: where in the folder of a shared process something may lie for this test alone, as `processes` names it
-    apart = ""
+    #: the subfolder of a shared process's folder with files for this test only, as named in `processes`
+    subfolder = ""
 
     @run_after("init")
     def register(self) -> None:
-        """Tells sessions of the test."""
+        """Registers the test for sessions."""
         if self.in_session:
             suites.register(self)
 
     @property
     def current_partition(self) -> Any:
-        """As ReFrame's, and the session's while it plans."""
-        return self.planner.current_partition if self.planner else super().current_partition
+        """The partition of the test, or of the session that plans with this copy."""
+        return self.planning_session.current_partition if self.planning_session else super().current_partition
 
     @property
     def current_environ(self) -> Any:
-        """As ReFrame's, and the session's while it plans."""
-        return self.planner.current_environ if self.planner else super().current_environ
+        """The environment of the test, or of the session that plans with this copy."""
+        return self.planning_session.current_environ if self.planning_session else super().current_environ
 
     @property
     def job(self) -> Any:
-        """As ReFrame's, and the session's job once the test has read its part."""
-        return self.session.job if self.has_read else super().job
+        """The job of the test, or of its session after the session's job has ended."""
+        return self.session.job if self.uses_session_job else super().job
 
     def setup(self, partition: Any, environ: Any, **options: Any) -> None:
-        """Decides whether the test has a job of its own before ReFrame makes one. A local job is never submitted."""
-        self.alone = not self.in_session or session_of(self, partition, environ) is None
-        self.local = self.local or not self.alone
+        """Decides whether the test has a job of its own, before ReFrame creates a job.
+
+        A test without a job of its own gets a local job, which is never submitted.
+        """
+        self.has_own_job = not self.in_session or find_session(self, partition, environ) is None
+        self.local = self.local or not self.has_own_job
         super().setup(partition, environ, **options)
 
     @run_after("setup")
-    def be_prepared(self) -> None:
+    def prepare_after_setup(self) -> None:
         self.prepare()
 
     def prepare(self) -> None:
-        """What follows from the partition and the environment; of it, the session makes its job before this runs.
+        """Sets what depends on the partition and the environment. A session calls this method to plan its job.
 
-        A check that adds to it calls this one first.
+        A check that overrides this method calls the base method first.
         """
 
-    def wish(self) -> Wish:
-        """What this test needs of a job."""
+    def job_request(self) -> JobRequest:
+        """The program, options and resources of this test."""
         raise NotImplementedError
 
-    def wishes(self) -> list[Wish]:
-        """All that a job of its own measures."""
-        return [self.wish()]
+    def job_requests(self) -> list[JobRequest]:
+        """The requests that the test's own job fulfils."""
+        return [self.job_request()]
 
     @run_before("run")
     def set_job(self) -> None:
-        if self.alone:
+        if self.has_own_job:
             self.display_names = {self.unique_name: self.display_name}
-            processes.fill(self, processes.processes_of(self.wishes()), self.display_name)
+            processes.fill_job(self, processes.plan_processes(self.job_requests()), self.display_name)
 
     def run(self) -> None:
-        if self.alone:
+        if self.has_own_job:
             try:
                 super().run()
             except ReframeError as error:
@@ -105,75 +109,81 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
                 raise
 
     def run_complete(self) -> bool:
-        if not self.alone:
+        if not self.has_own_job:
             return True
         try:
             return bool(super().run_complete())
         except ReframeError as error:
-            self.job_began = self.begun()
+            self.job_began = self.has_job_begun()
             if not self.job_began:
                 self.unmeasured = f"not run: {error}"
                 raise
-            self.trouble = str(error)  # what it measured until then is judged
+            self.trouble = str(error)  # the results until then are judged
             return True
 
-    def begun(self) -> bool:
-        """Whether its job runs, or ran."""
+    def has_job_begun(self) -> bool:
+        """Whether the test's own job runs or ran."""
         return self.job.state == "RUNNING" or Path(self.stagedir, self.job.stdout).exists()
 
     def run_wait(self) -> None:
         if self.is_dry_run():
             return
-        if self.alone:
+        if self.has_own_job:
             super().run_wait()
-            self.part_of(Path(self.stagedir), 0, 1, self.display_name)
+            self.copy_result(Path(self.stagedir), 0, 1, self.display_name)
             return
         if self.session.job is None:
             self.unmeasured = f"not run: {self.session.trouble}"
             raise JobError(self.unmeasured)
-        self.has_read = True  # not before: ReFrame would ask the local scheduler for the session's job
-        self.part_of(Path(self.session.stagedir), *self.session.where[self.unique_name], self.session.display_name)
+        self.uses_session_job = True  # not before: ReFrame would poll the local scheduler for the session's job
+        self.copy_result(
+            Path(self.session.stagedir), *self.session.processes_by_test[self.unique_name], self.session.display_name
+        )
 
-    def part_of(self, stage: Path, number: int, sharing: int, asked_by: str) -> None:
-        """Copies this test's part of what a process left into its own stage, as if it had run it alone.
+    def copy_result(self, stage: Path, number: int, sharing: int, asked_by: str) -> None:
+        """Copies this test's part of the files of a process into its own stage.
 
-        stage: of the job; sharing: how many tests the process measured; asked_by: the name that it was given
+        stage: the stage of the job. number: of the process. sharing: the number of tests that the process measured.
+        asked_by: the name that the process was given by `--asked-by`.
         """
-        folder, part = stage / processes.folder_of(number), self.part()
-        if self.apart and (folder / self.apart).exists():
-            folder, sharing = folder / self.apart, 1
+        folder, part = stage / processes.process_folder(number), self.shared_testcase()
+        if self.subfolder and (folder / self.subfolder).exists():
+            folder, sharing = folder / self.subfolder, 1
         self.sharing, self.asked_by = sharing, asked_by if sharing > 1 else self.display_name
-        left = parts.Left(stage, folder, self.job, self.asked_by)
-        self.job_began = left.begun
-        self.unbegun = left.begun and not left.output.exists()
-        left.copy_to(Path(self.stagedir), part if sharing > 1 else None, self.display_name)
+        output = parts.ProcessOutput(stage, folder, self.job, self.asked_by)
+        self.job_began = output.job_began
+        self.process_not_started = output.job_began and not output.output.exists()
+        output.copy_to(Path(self.stagedir), part if sharing > 1 else None, self.display_name)
 
-    def part(self) -> str | None:
-        """Its test case, "" where it wants the topology alone; None where it shares no process."""
+    def shared_testcase(self) -> str | None:
+        """The test case that identifies the test in a shared process.
+
+        "" for a test that reads the topology only; None for a test that shares no process.
+        """
         return None
 
-    def trouble_of_job(self) -> list[str]:
-        """Why the job did not run to its end, in sentences."""
-        trouble = self.trouble if self.alone else self.session.trouble
+    def job_errors(self) -> list[str]:
+        """Sentences about why the job did not run to its end."""
+        trouble = self.trouble if self.has_own_job else self.session.trouble
         return [trouble] if trouble else []
 
     def outputs(self) -> tuple[str | None, str]:
-        """Standard output and standard error; the first is None where the job has left none."""
+        """(standard output, standard error). Standard output is None if the job left none."""
         files = [Path(self.stagedir, sn.evaluate(name)) for name in (self.stdout, self.stderr)]
-        return (parts.read(files[0]) if files[0].is_file() else None), parts.read(files[1])
+        return (parts.read_text(files[0]) if files[0].is_file() else None), parts.read_text(files[1])
 
-    def without_output(self) -> str:
-        """Why there may be none: ReFrame cancels a job that waits too long, and says so only in its log.
+    def report_no_output(self) -> str:
+        """Returns why the job left no output. Marks the test as unmeasured if the job did not begin.
 
-        Of one that did not begin there is no verdict; what ran and could not write is a failure.
+        ReFrame cancels a job that waits too long, and writes the reason to its log only.
         """
-        said = self.no_output()
+        reason = self.no_output_reason()
         if self.job.state in NEVER_RAN:
-            self.unmeasured = f"not run: {said}"
-        return said
+            self.unmeasured = f"not run: {reason}"
+        return reason
 
-    def no_output(self) -> str:
-        """Why a job has left none, in a sentence."""
+    def no_output_reason(self) -> str:
+        """A sentence about why the job left no output."""
         state, waited = self.job.state, f", max_pending_time is {self.max_pending_time:g} s"
         never = (
             f"it did not begin in time{waited if self.max_pending_time else ''}, or was cancelled before it could write"
@@ -183,4 +193,4 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
             " share ($LINKMATRIX_PREFIX, or 'prefix' of the system)"
         )
         why = unshared if state in RAN else never if state in NEVER_RAN else f"{never}; or {unshared}"
-        return f"job {self.job.jobid} left no output, the scheduler says {state or 'nothing of it'}: {why}"
+        return f"job {self.job.jobid} left no output, the scheduler reports {state or 'no state'}: {why}"

@@ -1,9 +1,8 @@
-"""One job that measures a suite of test cases, with one process for each program; the tests read what it left.
+"""Sessions: fixtures that measure a suite of tests in one job.
 
-A member of a session runs nothing itself: its fixture, a session, measures the suite that the variable `suite` of its
-class names. The modes of config/settings.py set it. A test outside of the suite, a repeated test and a test of a later
-run measures in a job of its own, which is made and read in the same way. A session whose suite is known always passes:
-its tests report what is missing, each for itself.
+The variable `suite` of a session's class names the suite. The modes of config/settings.py set the variable. Each test
+of the suite reads its part of the session's files. A test outside of the suite, a repeated test and a test of a later
+run measure in jobs of their own. A session with a known suite always passes: each test reports its missing results.
 """
 
 from __future__ import annotations
@@ -21,84 +20,86 @@ from reframe.core.runtime import runtime
 from ...record.units import counted
 from . import suites
 from .fixtures import Restorable
-from .processes import Wish, fill, places_of, processes_of
+from .processes import JobRequest, fill_job, plan_processes, processes_by_test
 
-SESSIONS: dict[tuple[type, str, str], Session] = {}  # by class, partition and environment: those of this process
+# {(class, partition, environment): session}: the sessions of this run of ReFrame
+SESSIONS: dict[tuple[type, str, str], Session] = {}
 
 
-def session_of(test: Any, partition: Any, environment: Any) -> Session | None:
+def find_session(test: Any, partition: Any, environment: Any) -> Session | None:
     """The session that a test reads; None if the test measures in a job of its own."""
     cls = type(test).fixture_space["session"].cls
-    first = runtime().current_run == 0 and suites.key_of(test) in suites.TESTS
+    first = runtime().current_run == 0 and suites.test_key(test) in suites.TESTS
     if not first or not suites.selects(cls.suite, test):
         return None
     found = SESSIONS.get((cls, partition.fullname, environment.name))
-    if found is None:  # restored
+    if found is None:  # --restore-session restored the session
         return None
-    return found if test.unique_name in found.where or (found.trouble and not found.where) else None
+    planned = test.unique_name in found.processes_by_test
+    failed = found.trouble and not found.processes_by_test
+    return found if planned or failed else None
 
 
 class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
-    """One job for the tests of a suite. A subclass has the fixture `build`, and `fits` says which tests share a job."""
+    """One job for the tests of a suite. A subclass has the fixture `build` and the method `can_measure`."""
 
-    #: What the session measures: a suite (``all``, ``smoke``, ``quick``, ``visibility``, ``acceptance``, ``full``), or
-    #: test cases and classes of tests, with commas: ``-S node_session.suite=gpu_topology,device_local_copy``. A word
-    #: after ``-`` is left out: ``all,-nbody``. Tags are words too. Empty: each test measures in a job of its own.
+    #: The tests that the session measures: a suite (``all``, ``smoke``, ``quick``, ``visibility``, ``acceptance``,
+    #: ``full``), or test cases, classes of tests and tags, separated by commas:
+    #: ``-S node_session.suite=gpu_topology,device_local_copy``. A word after ``-`` excludes tests: ``all,-nbody``.
+    #: Empty: each test measures in a job of its own.
     suite = variable(str, value="", loggable=True)
 
-    #: Why the job could not be run to its end, for those who read what it left.
+    #: Why the job did not run to its end. Each test of the session reports this reason.
     trouble = variable(str, value="", loggable=True)
 
     descr = "one job for all test cases of a suite"
     sourcesdir = None
     keep_files = ["process*"]
-    #: whether it submits no job
-    idle = False
+    #: whether the session submits no job
+    without_job = False
 
     @property
     def job(self) -> Any:
-        """As ReFrame's; None without a job, which no scheduler must be asked for."""
-        return None if self.idle else super().job
+        """The job; None if the session submits none, so that ReFrame polls no scheduler for the job."""
+        return None if self.without_job else super().job
 
     @run_after("setup")
     def refuse_unknown_words(self) -> None:
-        if why := suites.fault(self.suite):
+        if why := suites.unknown_words_error(self.suite):
             raise ReframeError(f"{type(self).__name__}.{why}")
 
     @run_before("run")
     def plan(self) -> None:
-        self.where: dict[str, tuple[int, int]] = {}
+        self.processes_by_test: dict[str, tuple[int, int]] = {}
         self.display_names: dict[str, str] = {}
         processes = []
         SESSIONS[type(self), self.current_partition.fullname, self.current_environ.name] = self
         try:
-            wishes = [(one, one.wish()) for one in self.readers()]
-            wishes = self.largest_job(wishes)
-            processes = processes_of([wish for _, wish in wishes])
-            self.display_names = {one.unique_name: one.display_name for one, _ in wishes}
+            requests = [(one, one.job_request()) for one in self.planned_tests()]
+            requests = self.largest_job(requests)
+            processes = plan_processes([request for _, request in requests])
+            self.display_names = {one.unique_name: one.display_name for one, _ in requests}
             if processes:
-                self.take_limits([one for one, _ in wishes])
-                fill(self, processes, self.display_name)
+                self.set_limits([one for one, _ in requests])
+                fill_job(self, processes, self.display_name)
         except (ReframeError, ValueError) as error:
             self.trouble = str(error)
-        self.where = places_of(processes)
-        self.idle = bool(self.trouble) or not processes
-        if not self.idle:
-            number = f"{len(processes)} process{'' if len(processes) == 1 else 'es'}"
-            where, limit = counted(self.layout["num_nodes"], "node"), f"{self.time_limit / 60:.0f} min"
-            getlogger().info(
-                f"{self.current_partition.fullname}: {counted(len(self.where), 'test case')} in {number} of one job,"
-                f" {where}, time limit {limit}"
-            )
+        self.processes_by_test = processes_by_test(processes)
+        self.without_job = bool(self.trouble) or not processes
+        if not self.without_job:
+            partition, tests = self.current_partition.fullname, counted(len(self.processes_by_test), "test case")
+            programs = f"{len(processes)} process{'' if len(processes) == 1 else 'es'}"
+            nodes, limit = counted(self.layout["num_nodes"], "node"), f"time limit {self.time_limit / 60:.0f} min"
+            getlogger().info(f"{partition}: {tests} in {programs} of one job, {nodes}, {limit}")
 
-    def readers(self) -> list[Any]:
-        """Copies of the tests of the suite as they will be on this partition, without those that will be skipped."""
+    def planned_tests(self) -> list[Any]:
+        """Copies of the tests of the suite, prepared for this partition, without tests that will be skipped."""
         if runtime().current_run > 0:
             return []
         found = []
-        for test in suites.tests_of(self.suite, type(self), self.current_partition, self.current_environ):
+        for test in suites.select_tests(self.suite, type(self), self.current_partition, self.current_environ):
             planned = copy.copy(test)
-            planned.planner = self
+            planned.planning_session = self
             try:
                 planned.prepare()
             except (SkipTestError, ReframeError):  # the test reports it
@@ -106,34 +107,34 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
             found.append(planned)
         return found
 
-    def largest_job(self, wishes: list[tuple[Any, Wish]]) -> list[tuple[Any, Wish]]:
-        """The (test, wish) that one job can measure: as many as possible. The others measure in jobs of their own."""
-        jobs = [[one for one in wishes if self.fits(one[1], first)] for _, first in wishes]
+    def largest_job(self, requests: list[tuple[Any, JobRequest]]) -> list[tuple[Any, JobRequest]]:
+        """The most (test, request) that one job can measure. The other tests measure in jobs of their own."""
+        jobs = [[one for one in requests if self.can_measure(one[1], first)] for _, first in requests]
         return max(jobs, key=len, default=[])
 
-    def fits(self, wish: Wish, first: Wish) -> bool:
-        """Whether the job of the first test can measure this one too."""
+    def can_measure(self, request: JobRequest, first: JobRequest) -> bool:
+        """Whether the job of the first request can fulfil another request too."""
         raise NotImplementedError
 
-    def take_limits(self, readers: list[Any]) -> None:
-        """Gives the job the longest time limit of the tests, and the shortest wait of the tests and its own."""
-        limits = [one.time_limit for one in readers if one.time_limit]
-        if len(limits) == len(readers):
+    def set_limits(self, tests: list[Any]) -> None:
+        """Sets the longest time limit of the tests, and the shortest `max_pending_time` of tests and session."""
+        limits = [one.time_limit for one in tests if one.time_limit]
+        if len(limits) == len(tests):
             self.time_limit = max(limits)
-        waits = [one.max_pending_time for one in [self, *readers] if one.max_pending_time]
+        waits = [one.max_pending_time for one in [self, *tests] if one.max_pending_time]
         self.max_pending_time = min(waits, default=None)
-        self.exclusive_access = any(one.exclusive_access for one in readers)
+        self.exclusive_access = any(one.exclusive_access for one in tests)
 
     def run(self) -> None:
-        if self.idle:
+        if self.without_job:
             return
         try:
             super().run()
-        except ReframeError as error:  # else its tests would be skipped, which looks passed
-            self.trouble, self.idle = str(error), True
+        except ReframeError as error:  # ReFrame would skip the tests, and a skip counts as passed
+            self.trouble, self.without_job = str(error), True
 
     def run_complete(self) -> bool:
-        if self.idle:
+        if self.without_job:
             return True
         try:
             return bool(super().run_complete())
@@ -142,7 +143,7 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
             return True
 
     def run_wait(self) -> None:
-        if self.idle:
+        if self.without_job:
             return
         try:
             super().run_wait()
@@ -150,13 +151,13 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
             self.trouble = self.trouble or str(error)
 
     @sanity_function
-    def is_judged_by_its_tests(self) -> bool:
+    def passes(self) -> bool:
         return True
 
     @run_before("cleanup")
-    def leave_files_of_a_job(self) -> None:
-        """ReFrame copies the files of a job, also of one that was not submitted."""
-        if self.idle and not self.is_dry_run():
+    def create_job_files(self) -> None:
+        """Creates empty files if no job was submitted: ReFrame copies the files of every job."""
+        if self.without_job and not self.is_dry_run():
             job = super().job
             for name in (job.stdout, job.stderr, job.script_filename):
                 Path(self.stagedir, name).touch()

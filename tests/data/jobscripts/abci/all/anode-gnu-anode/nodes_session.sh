@@ -8,79 +8,79 @@
 #$ -S /bin/bash
 #$ -r n
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
-mkdir -p process1
+rm -rf process1; mkdir -p process1
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:2 --pairs-per-node 1 --timeout 300 > process1/out 2> process1/err
-mkdir -p process2
+rm -rf process2; mkdir -p process2
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:2 --pairs-per-node 4 --timeout 300 > process2/out 2> process2/err
-mkdir -p process3
+rm -rf process3; mkdir -p process3
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process3/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:2 --pairs-per-node 8 --timeout 300 > process3/out 2> process3/err
-mkdir -p process4
+rm -rf process4; mkdir -p process4
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process4/record.json --asked-by CHECK --backend mpi --sweep 0:4MiB:2 --pairs-per-node 1 --timeout 300 > process4/out 2> process4/err
-mkdir -p process5
+rm -rf process5; mkdir -p process5
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process5/record.json --asked-by CHECK --backend mpi --sweep 0:4MiB:2 --pairs-per-node 4 --timeout 300 > process5/out 2> process5/err
-mkdir -p process6
+rm -rf process6; mkdir -p process6
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process6/record.json --asked-by CHECK --backend mpi --sweep 0:4MiB:2 --pairs-per-node 8 --timeout 300 > process6/out 2> process6/err
-mkdir -p process7
+rm -rf process7; mkdir -p process7
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process7/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:2 --pairs-per-node 1 --timeout 300 --memory device > process7/out 2> process7/err
-mkdir -p process8
+rm -rf process8; mkdir -p process8
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process8/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:2 --pairs-per-node 1 --timeout 300 --transport staged --memory device > process8/out 2> process8/err
-mkdir -p process9
+rm -rf process9; mkdir -p process9
 mpirun -np 16 --map-by ppr:8:node env 'UCX_TLS=^gdr_copy' STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process9/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:2 --pairs-per-node 1 --timeout 300 --transport mpi --memory device > process9/out 2> process9/err
-mkdir -p process10
+rm -rf process10; mkdir -p process10
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process10/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:2 --pairs-per-node 4 --timeout 300 --memory device > process10/out 2> process10/err
-mkdir -p process11
+rm -rf process11; mkdir -p process11
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process11/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:2 --pairs-per-node 4 --timeout 300 --transport staged --memory device > process11/out 2> process11/err
-mkdir -p process12
+rm -rf process12; mkdir -p process12
 mpirun -np 16 --map-by ppr:8:node env 'UCX_TLS=^gdr_copy' STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process12/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:2 --pairs-per-node 4 --timeout 300 --transport mpi --memory device > process12/out 2> process12/err
-mkdir -p process13
+rm -rf process13; mkdir -p process13
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process13/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:2 --pairs-per-node 8 --timeout 300 --memory device > process13/out 2> process13/err
-mkdir -p process14
+rm -rf process14; mkdir -p process14
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process14/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:2 --pairs-per-node 8 --timeout 300 --transport staged --memory device > process14/out 2> process14/err
-mkdir -p process15
+rm -rf process15; mkdir -p process15
 mpirun -np 16 --map-by ppr:8:node env 'UCX_TLS=^gdr_copy' STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process15/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:2 --pairs-per-node 8 --timeout 300 --transport mpi --memory device > process15/out 2> process15/err
-mkdir -p process16
+rm -rf process16; mkdir -p process16
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process16/record.json --asked-by CHECK --backend mpi --sweep 0:4MiB:2 --pairs-per-node 1 --timeout 300 --memory device > process16/out 2> process16/err
-mkdir -p process17
+rm -rf process17; mkdir -p process17
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process17/record.json --asked-by CHECK --backend mpi --sweep 0:4MiB:2 --pairs-per-node 1 --timeout 300 --transport staged --memory device > process17/out 2> process17/err
-mkdir -p process18
+rm -rf process18; mkdir -p process18
 mpirun -np 16 --map-by ppr:8:node env 'UCX_TLS=^gdr_copy' STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process18/record.json --asked-by CHECK --backend mpi --sweep 0:4MiB:2 --pairs-per-node 1 --timeout 300 --transport mpi --memory device > process18/out 2> process18/err
-mkdir -p process19
+rm -rf process19; mkdir -p process19
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process19/record.json --asked-by CHECK --backend mpi --sweep 0:4MiB:2 --pairs-per-node 4 --timeout 300 --memory device > process19/out 2> process19/err
-mkdir -p process20
+rm -rf process20; mkdir -p process20
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process20/record.json --asked-by CHECK --backend mpi --sweep 0:4MiB:2 --pairs-per-node 4 --timeout 300 --transport staged --memory device > process20/out 2> process20/err
-mkdir -p process21
+rm -rf process21; mkdir -p process21
 mpirun -np 16 --map-by ppr:8:node env 'UCX_TLS=^gdr_copy' STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process21/record.json --asked-by CHECK --backend mpi --sweep 0:4MiB:2 --pairs-per-node 4 --timeout 300 --transport mpi --memory device > process21/out 2> process21/err
-mkdir -p process22
+rm -rf process22; mkdir -p process22
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process22/record.json --asked-by CHECK --backend mpi --sweep 0:4MiB:2 --pairs-per-node 8 --timeout 300 --memory device > process22/out 2> process22/err
-mkdir -p process23
+rm -rf process23; mkdir -p process23
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process23/record.json --asked-by CHECK --backend mpi --sweep 0:4MiB:2 --pairs-per-node 8 --timeout 300 --transport staged --memory device > process23/out 2> process23/err
-mkdir -p process24
+rm -rf process24; mkdir -p process24
 mpirun -np 16 --map-by ppr:8:node env 'UCX_TLS=^gdr_copy' STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process24/record.json --asked-by CHECK --backend mpi --sweep 0:4MiB:2 --pairs-per-node 8 --timeout 300 --transport mpi --memory device > process24/out 2> process24/err
-mkdir -p process25
+rm -rf process25; mkdir -p process25
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process25/record.json --asked-by CHECK --backend mpi > process25/out 2> process25/err
-mkdir -p process26
+rm -rf process26; mkdir -p process26
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process26/record.json --asked-by CHECK --backend mpi > process26/out 2> process26/err
-mkdir -p process27
+rm -rf process27; mkdir -p process27
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process27/record.json --asked-by CHECK --backend mpi --memory device > process27/out 2> process27/err
-mkdir -p process28
+rm -rf process28; mkdir -p process28
 mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process28/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:4 > process28/out 2> process28/err
-mkdir -p process29
+rm -rf process29; mkdir -p process29
 mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process29/record.json --asked-by CHECK --backend mpi --sweep 0:4MiB:4 > process29/out 2> process29/err
-mkdir -p process30
+rm -rf process30; mkdir -p process30
 mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process30/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:4 > process30/out 2> process30/err
-mkdir -p process31
+rm -rf process31; mkdir -p process31
 mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process31/record.json --asked-by CHECK --backend mpi --sweep 0:4MiB:4 > process31/out 2> process31/err
-mkdir -p process32
+rm -rf process32; mkdir -p process32
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process32/record.json --asked-by CHECK --sweep 1KiB:16MiB:4 > process32/out 2> process32/err
-mkdir -p process33
+rm -rf process33; mkdir -p process33
 mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process33/out 2> process33/err
-mkdir -p process34
+rm -rf process34; mkdir -p process34
 mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process34/out 2> process34/err
-mkdir -p process35
+rm -rf process35; mkdir -p process35
 mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process35/out 2> process35/err
-mkdir -p process36
+rm -rf process36; mkdir -p process36
 mpirun -np 8 --map-by ppr:4:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process36/out 2> process36/err
-mkdir -p process37
+rm -rf process37; mkdir -p process37
 mpirun -np 16 --map-by ppr:8:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process37/out 2> process37/err
-mkdir -p process38
+rm -rf process38; mkdir -p process38
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process38/record.json --asked-by CHECK --bodies 262144,1048576 --memory device > process38/out 2> process38/err

@@ -9,5 +9,5 @@
 #PBS -r n
 #PBS -V
 cd STAGE/node_sweep
-mkdir -p process1
+rm -rf process1; mkdir -p process1
 STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --asked-by CHECK --backend cuda > process1/out 2> process1/err

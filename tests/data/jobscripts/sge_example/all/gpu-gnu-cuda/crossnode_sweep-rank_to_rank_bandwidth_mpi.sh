@@ -10,5 +10,5 @@
 #$ -V
 #$ -r n
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
-mkdir -p process1
+rm -rf process1; mkdir -p process1
 mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:4 > process1/out 2> process1/err

@@ -13,9 +13,9 @@
 export SLURM_KILL_BAD_EXIT=1
 export SLURM_WAIT=50
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
-mkdir -p process1
+rm -rf process1; mkdir -p process1
 srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --topology --record process1/record.json --asked-by CHECK --backend cuda > process1/out 2> process1/err
-mkdir -p process2
+rm -rf process2; mkdir -p process2
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --asked-by CHECK --backend mpi --memory device > process2/out 2> process2/err
-mkdir -p process3
+rm -rf process3; mkdir -p process3
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process3/record.json --asked-by CHECK --backend mpi > process3/out 2> process3/err
