@@ -69,7 +69,7 @@ def show(
         screen.print()
     show_adapters(screen, judged)
     if typical := words.typical_lines(judged):
-        screen.print(f"typical: {'; '.join(typical)}", "dim")
+        screen.print(f"typical values: {'; '.join(typical)}", "dim")
         screen.print()
     for note in run.notes:
         screen.print(f"note: {note}")
