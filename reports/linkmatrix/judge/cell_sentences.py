@@ -12,10 +12,10 @@ LEAST_CONFIDENCE = 0.95  # of the interval of a median, as in src/core/statistic
 class Cell(NamedTuple):
     """The data of a cell that sentences use.
 
-    low, high: the interval of the median. limit: of the path, in GB/s. worse: than the median of its link class, as a
-    fraction. behind: see `warning_masks.off_like`. table: name of the reference table. others: a sentence about the
-    process that disturbed the cell. slow: a sentence about its slow samples, "" unless it is intermittent.
-    path: the adopted and the found link class.
+    low, high: the interval of the median. limit: of the path, in GB/s. worse: than the baseline of its link class, as a
+    fraction. baseline: "the median" or "the best cell (54.31 GB/s)". behind: see `warning_masks.off_like`. table: name
+    of the reference table. others: a sentence about the process that disturbed the cell. slow: a sentence about its slow
+    samples, "" unless it is intermittent. path: the adopted and the found link class.
     """
 
     pair: Pair
@@ -31,6 +31,7 @@ class Cell(NamedTuple):
     table: str | None
     unverified: str
     others: str = ""
+    baseline: str = "the median"
     samples: int = 0
     slow: str = ""
     path: str = ""
@@ -127,8 +128,8 @@ def confidence(samples: int) -> float:
 
 
 def below_class(cell: Cell) -> str:
-    """The deviation from the median of the link class."""
-    than = "the median of its link class"
+    """The deviation from the baseline of the link class."""
+    than = f"{cell.baseline} of its link class"
     return f"{name(cell.pair)} {quantity(cell.value, cell.unit)} is {100 * cell.worse:.1f} % worse than {than}"
 
 

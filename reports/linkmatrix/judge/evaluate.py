@@ -99,7 +99,7 @@ class MatrixVerdict:
     def worse(self, pair: Pair) -> float | None:
         """By how much a cell is worse than expected, as a fraction: 0.05 is 5 % worse, negative is better.
 
-        Expected is its reference, or the median of its link class where it has none. None where it has no value.
+        Expected is its reference, or the baseline of its link class where it has none. None where it has no value.
         """
         if self.whole is None:
             return None
@@ -108,6 +108,12 @@ class MatrixVerdict:
             return None
         off = float(self.whole.worse[places[0][pair[0]], places[1][pair[1]]])
         return None if np.isnan(off) else off
+
+    @property
+    def baseline(self) -> str:
+        """The words for what cells without a reference are compared with: a median, a best cell, or both."""
+        found = {of.baseline(self.matrix.unit)[1] for of in self.matrix.classes.values()} or {"median"}
+        return f"the {' or the '.join(sorted(found))}"
 
     def axis_medians(self) -> tuple[list[float], list[float]]:
         """By how much each row, and each column, is worse than expected: the median of its cells, as `worse` says.

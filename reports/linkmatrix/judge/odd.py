@@ -30,6 +30,41 @@ def odd_ones(name: str, found: Mapping[str, str]) -> list[str]:
     return units.first(odd, MOST_NAMED)
 
 
+def odd_devices(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(device, sentence) of each device with fewer active NVLinks, or a narrower or slower PCIe link, than its like.
+
+    Devices are alike that have one model and one node. An idle PCIe link is slow to save power: its generation counts
+    only where copies from or to host memory were measured, and is the highest one that the record has.
+    """
+    names = {
+        "nvlinks_active": "active NVLinks",
+        "pcie_width": "lanes of its PCIe link",
+        "pcie_generation": "PCIe generation",
+    }
+    used = any(result["memory"] == "host" for result in record["results"])
+    alike: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for device in record["devices"]:
+        alike[device["node"], device["name"]].append(device)
+    for devices in alike.values():
+        for name, word in names.items():
+            found = {device["label"]: highest(record, device, name) for device in devices}
+            found = {label: value for label, value in found.items() if value is not None}
+            most = max(found.values(), default=0)
+            if name != "pcie_generation" or used:
+                for label, value in found.items():
+                    if value < most:
+                        yield label, f"{label}: {word}: {value}, others have {most}"
+
+
+def highest(record: Mapping[str, Any], device: Mapping[str, Any], name: str) -> int | None:
+    """The highest number that a record has of a device's state before and after the run; None for none."""
+    texts = [device.get("state", {}).get(name)]
+    for one in record.get("health") or ():
+        readings = one["readings"] if one["label"] == device["label"] else ()
+        texts += [str(reading[when]) for reading in readings if reading["name"] == name for when in ("before", "after")]
+    return max((int(text) for text in texts if text is not None and text.isdigit()), default=None)
+
+
 def odd_nodes(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
     """What differs between the nodes of a partition: driver, kernel, product, board, BIOS, CUDA, NCCL and MPI, VBIOS
     and firmware of devices and adapters, the rates and widths of their links, and how many devices each has.

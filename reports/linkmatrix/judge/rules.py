@@ -31,6 +31,7 @@ from .cell_sentences import (
     off_reference,
     other_unit,
     path_changed,
+    quantity,
     straggling,
 )
 from .disturbances import Disturbances
@@ -45,7 +46,9 @@ STRAGGLES = {
     "us": 0.10,
     "GFLOP/s": 0.02,
 }  # a cell is WARN if it is worse than its link class by more than this, its interval and a quarter of its tolerance
-DISTURBED = 0.10  # a cell without reference on a disturbed node is DISTURBED if worse than its class median by more
+DISTURBED = (
+    0.10  # a cell without reference on a disturbed node is DISTURBED if worse than the baseline of its class by more
+)
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ class Judged:
     """The verdicts on a block; all arrays are rows × columns.
 
     rules: indices of RULES. codes: verdicts, -1 where a cell does not apply. value, low, high: of the references in the
-    matrix's unit, NaN without. worse: than its reference, or without one than the median of its class, as a fraction,
+    matrix's unit, NaN without. worse: than its reference, or without one than the baseline of its class, as a fraction,
     NaN where there is no value. disturbed: True for cells that are no evidence about the machine: they are worse than
     expected or lack a value, and another process used a node or the memory of an endpoint. behind: see `off_like`.
     slow: the slow samples, None where the record lists no samples.
@@ -183,6 +186,7 @@ class Judged:
                 self.expected.name,
                 self.unverified,
                 self.others_sentence(r, c),
+                self.baseline(r, c),
                 self.samples(r, c),
                 self.slow.sentence(r, c) if self.slow is not None and self.slow.found[r, c] else "",
                 self.expected.path(pair, link_class) if self.rules[r, c] == ORDER["path changed"] else "",
@@ -192,6 +196,15 @@ class Judged:
         deviation = value / reference.value - 1 if rule.looked_up and reference is not None else None
         assert rule.verdict is not None
         return CellVerdict(rule.verdict, said, value if measured else None, reference, deviation)
+
+    def baseline(self, r: int, c: int) -> str:
+        """What a cell without a reference is compared with: "the median", or "the best cell (54.31 GB/s)"."""
+        matrix = self.block.matrix
+        group = matrix.class_names[self.block.classes[r, c]]
+        if group not in matrix.classes:
+            return "the median"
+        value, word = matrix.classes[group].baseline(matrix.unit)
+        return "the median" if word == "median" else f"the {word} ({quantity(value, matrix.unit)})"
 
     def others_sentence(self, r: int, c: int) -> str:
         """The process that disturbed a cell; "" where no process explains the cell's verdict."""
@@ -214,10 +227,11 @@ class Judged:
 
 
 def off_class(matrix: Matrix, block: Block) -> np.ndarray:
-    """By which fraction each cell is worse than the median of its link class; negative is better, NaN without."""
-    middle = np.array([matrix.classes[one].median if one in matrix.classes else np.nan for one in matrix.class_names])
+    """By which fraction each cell is worse than the baseline of its link class; negative is better, NaN without."""
+    known, unit = matrix.classes, matrix.unit
+    baselines = np.array([known[one].baseline(unit)[0] if one in known else np.nan for one in matrix.class_names])
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        off = block.values / middle[block.classes] - 1
+        off = block.values / baselines[block.classes] - 1
     return off if matrix.unit == "us" else -off
 
 

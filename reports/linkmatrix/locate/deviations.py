@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..judge.evaluate import MatrixVerdict
-from ..record.matrix import Matrix
+from ..record import grids
+from ..record.matrix import FEW_CELLS, Matrix
 from ..record.reading import Result
+from ..record.upgrade import LEAST_SAMPLES
 from ..references import noise
 from ..references.tolerances import FLOORS, STEADY, carrier_of, floor_alone
 from .families import Layout
@@ -34,7 +36,31 @@ def from_inside(content: Mapping[str, Any], result: Result, values: np.ndarray, 
     floors = [floor_alone(result, name, content["backend"]) for name in names.classes]
     sign = -1.0 if result["unit"] == "us" else 1.0
     deviation, sigma, limit = noise.against_class(sign * np.log(values), layout.classes, floors)
-    return Seen(layout, deviation, limit, sigma=sigma)
+    return Seen(layout, of_small_classes(content, result, deviation, layout, names), limit, sigma=sigma)
+
+
+def of_small_classes(
+    content: Mapping[str, Any], result: Result, deviation: np.ndarray, layout: Layout, names: Names
+) -> np.ndarray:
+    """The deviations, with 0 for each cell of a class of FEW_CELLS cells or fewer that noise may explain.
+
+    So few cells say nothing about their own noise. A cell differs from the best only if the interval of its median is
+    apart from that of the best, both have LEAST_SAMPLES samples, and the carrier is one of STEADY.
+    """
+    if "low" not in result:  # its cells are in a file beside the record
+        return deviation
+    found = np.array(deviation)
+    low, high, samples = (grids.numbers(result[name]) for name in ("low", "high", "samples"))
+    for group, name in enumerate(names.classes):
+        inside = (layout.classes == group) & np.isfinite(found)
+        if not 1 < inside.sum() <= FEW_CELLS:
+            continue
+        with np.errstate(invalid="ignore", divide="ignore"):
+            width = np.where(inside & (samples >= LEAST_SAMPLES), np.log(high / low), np.inf)
+        best = width.ravel()[int(np.argmax(np.where(inside, found, -np.inf)))]
+        steady = carrier_of(result, name, content["backend"]) in STEADY
+        found[inside & ((-found <= width + best) | (not steady))] = 0.0
+    return found
 
 
 def from_references(matrix: MatrixVerdict, layout: Layout) -> Seen:

@@ -24,6 +24,7 @@ MESSAGE_RATE = "msg/s"  # of a further matrix
 HANDOVER = "handover"  # quantity of a visibility test: what counts is the words, and its time promises nothing
 ROUNDS, WORDS, FLAGS = "rounds", "words", "flags"  # of its further matrices: how many were checked, wrong, never seen
 BODIES = "bodies"  # of a further matrix of a simulation
+FEW_CELLS = 3  # of a class: up to so many are compared with the best of them, because their median may be a faulty cell
 MOST_HELD = 1 << 22  # cells that are held at once, and that can be asked for one by one
 CELLS_AT_ONCE = 1 << 19  # of a matrix that is not held
 STATUS_WORDS = ("not-applicable", "no-peer-access", "timeout", "error", "corrupt", "not-run", "partial")
@@ -61,6 +62,15 @@ class ClassSummary:
     low: float
     median: float
     high: float
+
+    def baseline(self, unit: str) -> tuple[float, str]:
+        """(what a cell of this class without a reference is compared with, its name): "best cell" or "median".
+
+        Of FEW_CELLS cells or fewer it is the best cell. The median of two cells is a value that neither has.
+        """
+        if self.count > FEW_CELLS:
+            return self.median, "median"
+        return (self.low if unit == "us" else self.high), "best cell"
 
 
 class CellView(Mapping):

@@ -12,6 +12,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from ..record.matrix import FEW_CELLS
+
 FALSE_ALARMS = 0.01  # of a run
 ROUGH = 0.25  # a floor above this is for machines whose noise nobody knows: the matrix itself may say that it is less
 ENOUGH = 12  # cells of a class that say so
@@ -131,6 +133,8 @@ def against_class(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(deviation, sigma, limit) of each cell against the upper part of its link class, rows × columns.
 
+    Of FEW_CELLS cells or fewer it is the best cell: the floor alone says what noise is.
+
     logs: logarithms of values, more is better, NaN where there is none. classes: their indices, -1 where none applies.
     floors: as fractions, of all classes or of each.
     """
@@ -145,7 +149,7 @@ def against_class(
         if inside.sum() < 2:
             continue
         good = logs[inside]
-        level, found = upper_part(good)
+        level, found = upper_part(good) if len(good) > FEW_CELLS else (float(good.max()), 0.0)
         least = floor if len(good) < ENOUGH else min(floor, measured_floor(good - level, found, k, floor))
         deviation[inside] = good - level
         sigma[inside] = max(found, least / k)

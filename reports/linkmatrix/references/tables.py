@@ -32,6 +32,7 @@ from .pair_classes import NO_CLASSES, MatrixClasses, PairClasses, endpoint_type
 from .reading import Content, Reference, Table, read_file, read_text
 
 FOLDER = suite.REFERENCES
+TYPICAL = "typical.yaml"  # typical values: see `typical`
 CLASS_ROW = re.compile(r"cell\[(?P<any>.+)\]|(?P<one>[^\[\]>]+)@(?P<size>\d+)")
 
 Key = tuple[str, str]  # table of references, test case
@@ -69,7 +70,7 @@ class References:
             raise BadInput(f"{path} does not exist: name a file or folder of references")
         found = Content({}, {})
         # a hidden file is a temporary file of an editor, or of an interrupted write
-        files = [file for file in sorted(path.glob("*.yaml")) if not file.name.startswith(".")]
+        files = [file for file in sorted(path.glob("*.yaml")) if file.name[0] != "." and file.name != TYPICAL]
         for file in files if path.is_dir() else [path]:
             found.add(read_file(file), file)
         return cls(*found)

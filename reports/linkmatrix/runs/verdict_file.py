@@ -18,6 +18,7 @@ from ..files import read_whole, refuse_repeats, write_whole
 from ..judge.disturbances import ignored, polls
 from ..judge.evaluate import Evaluation
 from ..judge.facts import Fact
+from ..judge.findings import findings
 from ..judge.test_verdict import CheckFacts, TestVerdict
 from ..judge.verdicts import OF_WORD, WORDS, Reason, Verdict
 from ..record import reading
@@ -86,6 +87,7 @@ def content_of(subject: Subject, found: TestVerdict, check: CheckFacts, referenc
         "verdict": WORDS[found.verdict],
         "reasons": [of_reason(one) for one in found.reasons],
         "testcases": testcases_of(record, found.evaluation),
+        "findings": [one._asdict() for one in findings(record, found.evaluation)] if found.evaluation else [],
         "facts": [{**one._asdict(), "verdict": WORDS[one.verdict]} for one in found.facts],
         "check": {
             "testcase": check.testcase,

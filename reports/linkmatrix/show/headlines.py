@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from ..judge import findings
 from ..judge.evaluate import MatrixVerdict
 from ..judge.odd import odd_nodes
 from ..judge.rules import name
@@ -20,7 +21,7 @@ from ..record import units
 from ..record.matrix import has_status
 from ..record.reading import Result
 from ..record.simulated import simulated_fault
-from ..runs.judging import Judged
+from ..runs.judging import Judged, overall
 from . import again, sweep, words
 from .findings import INSIDE, cells_by, diagnosed, without_value
 from .other_processes import disturbed_cells, processes
@@ -79,7 +80,23 @@ def headlines(judged: list[Judged]) -> list[Headline]:
     odd = odd_nodes((one.test.partition, one.test.record) for one in judged if one.test.record)
     told = [placed(one) if cases > 1 else one for one in merged.values()]
     told += [Headline(Verdict.WARN, "odd", line) for line in dict.fromkeys(odd)]
+    told += of_nodes(judged)
     return sorted(told, key=lambda one: one.order)
+
+
+def of_nodes(judged: list[Judged]) -> Iterator[Headline]:
+    """The nodes that differ from the others of a sweep."""
+    alone = ((sweep.node_of(one), one.test.record, one.evaluation) for one in judged)
+    measured = [(node, record, evaluation) for node, record, evaluation in alone if node and record and evaluation]
+    for one in findings.of_nodes(measured):
+        yield of_finding(overall(judged), one)
+
+
+def of_finding(verdict: Verdict, one: findings.Finding) -> Headline:
+    """The headline of a finding that needs no reference; verdict: of its test."""
+    where = (one.testcase,) if one.testcase else ()
+    verdict = min(verdict, Verdict.NOT_JUDGED)  # it says nothing against the machine
+    return Headline(verdict, one.kind, one.evidence, one.component, where, (one.confidence,), weight=one.weight)
 
 
 def together(known: Headline, one: Headline, alike: str) -> Headline:
@@ -128,6 +145,8 @@ def of_test(one: Judged) -> Iterator[Headline]:
     for line in one.reasons:
         yield Headline(one.verdict, topic, line, where=(one.test.name,))
     yield from of_facts(one, None, one.test.name)
+    if one.test.record is not None and one.evaluation is not None:
+        yield from (of_finding(one.verdict, found) for found in findings.findings(one.test.record, one.evaluation))
     for result, matrix in one.matrices:
         where = result["testcase"]
         told = [*of_facts(one, result, where), *of_matrix(one, result, matrix)]

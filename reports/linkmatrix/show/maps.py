@@ -1,8 +1,8 @@
 """The two maps of a matrix as tables: what each cell deviates from what is expected, and what was measured.
 
 The colour of a cell is a class of the style sheet, and its figure stands in it: nothing is shown by colour alone, and
-the tables can be copied, searched, printed and read aloud. Expected is a cell's reference, or the median of its link
-class.
+the tables can be copied, searched, printed and read aloud. Expected is a cell's reference, or the baseline of its
+link class.
 """
 
 from itertools import pairwise
@@ -95,7 +95,7 @@ def deviations(result: Result, matrix: MatrixVerdict) -> dict[str, Any]:
         none = NOT_APPLICABLE | {"text": "", "class": "median"}
         cells.append((MEDIANS, [*(median_cell(result, off) for off in of_columns), none]))
         shown.append(MEDIANS)
-    than = "their references" if matrix.held else "the median of their link class"
+    than = "their references" if matrix.held else f"{matrix.baseline} of their link class"
     return {"caption": f"Deviation from {than}, %", "columns": shown, "rows": cells, "legend": of_deviations()}
 
 

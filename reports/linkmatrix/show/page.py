@@ -263,6 +263,10 @@ def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
         ("started", started),
         ("references", one.reference or "none named by the partition"),
         ("errors counted", "; ".join(device_errors(record))),
+        (
+            "typical values",
+            "; ".join(f"{source}: {', '.join(values)}" for source, values in words.typical_lines([one]).items()),
+        ),
         ("signs of congestion", "; ".join(signs_of_congestion(record))),
         ("other processes", "; ".join(dict.fromkeys(others_of(record)))),
         ("ignored processes", notices.ignored_line([record]).partition(": ")[2]),

@@ -39,7 +39,7 @@ def shown_matrix(
 
     scale: (low, high) of its colours; None where nothing was measured. earlier: what its cells were in runs before.
     """
-    summary = "; ".join(words.class_lines(matrix))
+    summary = "; ".join(words.class_lines(one, result, matrix))
     verdict, small = one.of_matrix(matrix), fits(result, matrix)
     lines = [*matrix.overview(), *([] if small or not matrix.matrix.classes else words.axis_lines(matrix))]
     drawn = matrix.closely.matrix.rows
@@ -70,7 +70,7 @@ def pictures(
     one: Judged, result: Result, matrix: MatrixVerdict, verdict: Verdict, picture: Picture
 ) -> list[tuple[str, str]]:
     """(what it shows, PNG in base64) of the two maps of a matrix that is too large for tables."""
-    than = "references" if matrix.held else "the median of the link class"
+    than = "references" if matrix.held else f"{matrix.baseline} of the link class"
     said = {DEVIATION: f"Deviation of each cell from {than}", ABSOLUTE: "What was measured of each cell"}
     drawn = ((text, picture(one.test.record or {}, result, matrix, verdict, what)) for what, text in said.items())
     return [(text, base64.b64encode(png).decode()) for text, png in drawn if png]

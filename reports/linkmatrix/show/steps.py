@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ..judge import few, intermittent
 from ..judge.evaluate import MatrixVerdict
+from ..judge.findings import NEXT
 from ..judge.verdicts import Verdict
 from ..locate.ladder import LADDER, Rung
 from ..locate.sentences import listed
@@ -52,6 +53,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     **{kind: LADDER[kind, Rung.AGAIN] for kind in ("rank", "path")},
     "once": ("Measure {who} again, alone: it was slow once, and one measurement flags nothing.",),
+    **{kind: (step,) for kind, step in NEXT.items()},
     "cell": ("Measure {who} again, alone, before a part is replaced: no single part explains it.",),
     "disturbed": (
         "Ask the owner of {who} to stop it, or let the run wait: -S wait_idle=SECONDS of ReFrame, --wait-idle SECONDS"
@@ -110,6 +112,7 @@ SLOW = (
     "wrong data",
     "computes wrong",
 )
+BEFORE_ASSESSMENT = (*SLOW, *NEXT)  # topics that a run without references begins with
 
 
 @dataclass(frozen=True)

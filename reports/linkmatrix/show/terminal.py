@@ -68,6 +68,9 @@ def show(
             screen.print(screen.text(line))
         screen.print()
     show_adapters(screen, judged)
+    if typical := words.typical_lines(judged):
+        screen.print(f"typical values: {'; '.join(typical)}", "dim")
+        screen.print()
     for note in run.notes:
         screen.print(f"note: {note}")
     if sum(len(one.matrices) for one in judged) > 1:  # the verdict on top may have scrolled out of view
@@ -82,7 +85,7 @@ def show_answer(screen: Screen, run: Run, judged: list[Judged]) -> None:
     verdict, found = judging.overall(judged), headlines.headlines(judged)
     said = " ".join(steps.answer(verdict, judged))
     # the assessment comes before the findings where nothing is slow
-    lacking = words.only_references_missing(judged) and not any(one.topic in steps.SLOW for one in found)
+    lacking = words.only_references_missing(judged) and not any(one.topic in steps.BEFORE_ASSESSMENT for one in found)
     screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))
     if lacking:
         screen.print(said)
@@ -138,7 +141,11 @@ def show_matrix(screen: Screen, one: Judged, result: Result, matrix: MatrixVerdi
     screen.print(words.title(result))
     for line in table(screen, result, matrix) if matrix.whole is not None else ():
         screen.print(line)
-    summaries = [*words.class_lines(matrix), *words.inside_lines(result, matrix), *words.part_lines(result, fit=False)]
+    summaries = [
+        *words.class_lines(one, result, matrix),
+        *words.inside_lines(result, matrix),
+        *words.part_lines(result, fit=False),
+    ]
     for line in summaries:
         screen.print(line)
     screen.print(words.how(result), "dim")
@@ -304,5 +311,6 @@ def show_legend(screen: Screen) -> None:
     screen.print(glyphs, "dim")
     if screen.console.color_system is not None and not screen.console.no_color:
         screen.print(
-            "orange: worse than the reference (without one: than the median of its link class); blue: better", "dim"
+            "orange: worse than the reference (or the median or best cell of the link class); blue: better",
+            "dim",
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..judge import few
+from ..judge import few, findings
 from ..judge.evaluate import MatrixVerdict
 from ..judge.facts import Fact
 from ..judge.verdicts import WORDS, Verdict
@@ -146,10 +146,24 @@ def has_values(result: Result) -> bool:
     return any(has_status(result, word) for word in WITH_DATA)
 
 
-def class_lines(matrix: MatrixVerdict) -> list[str]:
-    """Minimum, median and maximum of each link class of a matrix."""
-    unit = matrix.matrix.unit
-    return [summary_line(name, summary, unit) for name, summary in matrix.matrix.classes.items()]
+def class_lines(one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
+    """Minimum, median and maximum of each link class of a matrix, and what they are of typical and of the limit."""
+    unit, known = matrix.matrix.unit, findings.shares(one.test.record or {}, result, matrix)
+    return [
+        ", ".join([summary_line(name, summary, unit), *([str(known[name])] if name in known else [])])
+        for name, summary in matrix.matrix.classes.items()
+    ]
+
+
+def typical_lines(judged: Iterable[Judged]) -> dict[str, list[str]]:
+    """{source: ["NV18 396.72 GB/s"]} of the typical values that a run was compared with."""
+    found: dict[str, list[str]] = {}
+    for one in judged:
+        for result, matrix in one.matrices:
+            for name, share in findings.shares(one.test.record or {}, result, matrix).items():
+                if share.source:
+                    found.setdefault(share.source, []).append(f"{name} {share.value}")
+    return found
 
 
 def inside_lines(result: Result, matrix: MatrixVerdict) -> list[str]:

@@ -54,12 +54,14 @@ def row_of(result: Result, matrix: MatrixVerdict, at: tuple[int, int], history: 
     group = matrix.matrix.class_names[judged.block.classes[at]]
     reference, allowed = float(judged.value[at]), float((judged.high if unit == "us" else judged.low)[at])
     known = matrix.matrix.classes.get(group)
-    expected = reference if np.isfinite(reference) else known.median if known else np.nan
+    expected, baseline = known.baseline(unit) if known else (np.nan, "median")
+    if np.isfinite(reference):
+        expected, baseline = reference, "reference"
     off = float(judged.worse[at])
     text = {
         "value": shown(value, unit) if cell.value is not None else matrix.matrix.status_at(*at),
         "expected": shown(expected, unit),
-        "of": "reference" if np.isfinite(reference) else "median",
+        "of": baseline,
         "off": percent(result, off) if np.isfinite(off) else NOTHING,
         "interval": f"{shown(low, unit)} to {shown(high, unit)}" if np.isfinite(low) else NOTHING,
         "allowed": shown(allowed, unit),

@@ -1,0 +1,240 @@
+"""Findings that need no reference: what a person should know of a run in addition to its verdicts.
+
+Terminal, page and verdict.json take them from here. They change no verdict and no exit code. `locate` finds a cell that
+is slower than others of its link class. The verdict of a cell names the processes that disturbed the cell.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..record.collective import is_collective
+from ..record.reading import Result
+from ..record.units import counted, first
+from ..references import noise
+from ..references.tolerances import FLOORS, Carrier, floor_alone
+from ..references.typical import TypicalValues, typical_values
+from .cell_sentences import quantity
+from .evaluate import Evaluation, MatrixVerdict
+from .odd import odd_devices
+
+TYPICAL = 0.90  # of typical: published figures of one product differ by up to 8 % between hosts
+HALF = 0.50  # of the limit: a link that lost half of its lanes, or a generation, cannot reach more
+LARGE = 64 << 20  # bytes from which the overhead of a transfer is below 3 %
+LATENCY_SIZE = 2 << 20  # bytes of the buffer of a load latency
+STAGED = "_peer_off"  # ends the name of a test case whose copies go by way of host memory
+LEAST_NODES = 4  # of fewer nodes nobody can say which is off
+MOST_FLAGGED = 1 / 3  # of the nodes: more share a cause that is no node's
+MOST_NAMED = 3
+
+
+class Finding(NamedTuple):
+    """Something that a person should know.
+
+    component: by name. kind: "below typical", "below half of the limit", "slower than staged", "unlike device" or
+    "unlike node". evidence: a sentence with figures. confidence: what the evidence rests on. testcase: "" for none.
+    next_step: a sentence. weight: the deviation as a fraction.
+    """
+
+    component: str
+    kind: str
+    evidence: str
+    confidence: str
+    next_step: str
+    testcase: str = ""
+    weight: float = 0.0
+
+
+class Share(NamedTuple):
+    """What the cells of a link class reach of the link's limit and of the typical value, as (worst, best) fractions.
+
+    minimum: the typical value is the least that an operator accepts. value, source: of the typical value, as texts.
+    """
+
+    of_limit: tuple[float, float] | None
+    of_typical: tuple[float, float] | None
+    minimum: bool = False
+    value: str = ""
+    source: str = ""
+
+    def __str__(self) -> str:
+        """ "48 to 98 % of typical, 42 to 86 % of the limit"; "" where neither is known."""
+        typical = "the least that an operator accepts" if self.minimum else "typical"
+        known = ((self.of_typical, typical), (self.of_limit, "the limit"))
+        return ", ".join(f"{percents(shares)} of {what}" for shares, what in known if shares is not None)
+
+
+def percents(shares: tuple[float, float]) -> str:
+    """ "98 %", or "48 to 98 %" where worst and best differ."""
+    low, high = (f"{100 * share:.0f}" for share in shares)
+    return f"{low} %" if low == high else f"{low} to {high} %"
+
+
+#: Kind of a finding → its next step, the most urgent kind first.
+NEXT = {
+    "unlike device": "Reseat {who}, then measure again: its links differ from those of the other devices.",
+    "unlike node": "Measure {who} again, alone. Then compare its configuration with that of another node.",
+    "slower than staged": "Check ACS and IOMMU: they route peer copies through the root complex (lspci -vvv, ACSCtl).",
+    "below half of the limit": "Check width and generation of the {who}: nvidia-smi -q, lspci -vv (LnkSta).",
+    "below typical": "Compare the {who} with a faster node: driver, BIOS, PCIe width and generation, clocks, IOMMU.",
+}
+
+
+def findings(record: Mapping[str, Any], evaluation: Evaluation) -> Iterator[Finding]:
+    """The findings of one checked record, in its order; at first those of the machine."""
+    for label, sentence in odd_devices(record):
+        yield found(label, "unlike device", sentence, "read from the driver")
+    pairs = list(zip(record["results"], evaluation.matrices, strict=True))
+    for result, matrix in pairs:
+        yield from of_shares(record, result, matrix)
+    yield from of_staged(pairs)
+
+
+def found(
+    component: str, kind: str, evidence: str, confidence: str, testcase: str = "", weight: float = 0.0
+) -> Finding:
+    """A finding with the next step of its kind."""
+    next_step = NEXT[kind].replace("{who}", component)
+    return Finding(component, kind, evidence, confidence, next_step, testcase, weight)
+
+
+def shares(
+    record: Mapping[str, Any], result: Result, matrix: MatrixVerdict, values: TypicalValues | None = None
+) -> dict[str, Share]:
+    """{link class: what its cells reach}; without those of which nothing is known. values: by default the shipped."""
+    if matrix.problem or matrix.whole is None or matrix.matrix.variant or not is_large(result):
+        return {}
+    known, unit = typical_values() if values is None else values, matrix.matrix.unit
+    limits, codes = matrix.whole.numbers("limit"), matrix.whole.block.classes
+    found_shares = {}
+    for name, of in matrix.matrix.classes.items():
+        ends = (of.high, of.low) if unit == "us" else (of.low, of.high)
+        limit = limits[(codes == matrix.matrix.class_names.index(name)) & np.isfinite(limits)]
+        of_limit = (ends[0] / limit.max(), ends[1] / limit.max()) if len(limit) else None
+        typical = known.of(record, result, name)
+        of_typical = (typical.share(ends[0]), typical.share(ends[1])) if typical else None
+        value = quantity(typical.value, unit) if typical else ""
+        source = f"{typical.title}, {typical.date}" if typical else ""
+        if of_limit or of_typical:
+            found_shares[name] = Share(of_limit, of_typical, bool(typical and typical.minimum), value, source)
+    return found_shares
+
+
+def is_large(result: Result) -> bool:
+    """Whether the transfers are so large that their fixed cost does not count, or a latency is of the usual buffer."""
+    size = result["size_bytes"] or 0
+    return size == LATENCY_SIZE if result["unit"] == "us" else size >= LARGE
+
+
+def of_shares(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Iterator[Finding]:
+    """Link classes whose best cell is below typical, or below half of the limit where no typical value is known.
+
+    A class that is slow as a whole has no slow cell among its like. References say more: their cells are left out. So
+    are those of a disturbed node.
+    """
+    if matrix.held or (matrix.others is not None and matrix.others.entries):
+        return
+    for name, share in shares(record, result, matrix).items():
+        where, best = result["testcase"], share.of_typical[1] if share.of_typical else None
+        on = f"{name} links" if name not in ("HOST", "LOCAL") else "host links" if name == "HOST" else "device memory"
+        cells = counted(matrix.matrix.classes[name].count, "cell")
+        if best is not None and best < (1.0 if share.minimum else TYPICAL):
+            what = "the least that an operator accepts" if share.minimum else "typical"
+            text = f"{name}: the best cell reaches {100 * best:.0f} % of {what} ({share.value}: {share.source})"
+            yield found(on, "below typical", text, f"{cells}, one run", where, 1 - best)
+        elif best is None and share.of_limit and share.of_limit[1] < HALF and is_single_pair(result):
+            text = f"{name}: the best cell reaches {100 * share.of_limit[1]:.0f} % of the link's limit"
+            yield found(on, "below half of the limit", text, f"{cells}, one run", where, 1 - share.of_limit[1])
+
+
+def is_single_pair(result: Result) -> bool:
+    """Whether a cell is one pair that copies in one direction with a copy engine: others share a link on purpose."""
+    ends = ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_to_device_memcpy_read_ce")
+    return result["testcase"] in (*ends, "device_to_device_memcpy_write_ce") and result["transport"] == "direct"
+
+
+def of_staged(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[Finding]:
+    """Pairs whose direct copies are slower than those by way of host memory, beyond the intervals of both."""
+    by_key = {(result["testcase"], result["size_bytes"], matrix.matrix.variant): matrix for result, matrix in pairs}
+    floor = FLOORS[Carrier.STAGED].lower
+    for (testcase, size, variant), staged in by_key.items():
+        direct = by_key.get((testcase.removesuffix(STAGED), size, variant))
+        if not testcase.endswith(STAGED) or direct is None or direct.whole is None or staged.whole is None:
+            continue
+        if direct.matrix.unit == "us" or (direct.matrix.rows, direct.matrix.columns) != (
+            staged.matrix.rows,
+            staged.matrix.columns,
+        ):
+            continue
+        with np.errstate(invalid="ignore", divide="ignore"):
+            behind = 1 - direct.whole.observed / staged.whole.observed
+            apart = direct.whole.numbers("high") < staged.whole.numbers("low")
+        slow = np.argwhere((behind > floor) & apart).tolist()
+        if not slow:
+            continue
+        names = [f"{direct.matrix.rows[row]}->{direct.matrix.columns[column]}" for row, column in slow]
+        (row, column), worst = max(((at, behind[tuple(at)]) for at in slow), key=lambda item: item[1])
+        values = (
+            quantity(float(of.whole.observed[row, column]), of.matrix.unit) for of in (direct, staged) if of.whole
+        )
+        text = "direct copies {} are slower than copies by way of host memory, {}"
+        worst_name = f"{direct.matrix.rows[row]}->{direct.matrix.columns[column]}"
+        text = text.format(*values) + f" ({worst_name}; {counted(len(slow), 'pair')})"
+        component = ", ".join(first(names, MOST_NAMED))
+        yield found(
+            component, "slower than staged", text, "the intervals are apart", direct.matrix.testcase, float(worst)
+        )
+
+
+Measured = tuple[str, Mapping[str, Any], Evaluation]  # node, its record, its evaluation
+Key = tuple[str, str, int | None, str, str]  # back end, test case, size, variant, link class
+
+
+def of_nodes(measured: Iterable[Measured]) -> Iterator[Finding]:
+    """Nodes whose link classes are worse than those of the other nodes of a sweep.
+
+    A link class is compared by its median, without disturbed cells, with the median over all nodes. The limit is the
+    larger of the carrier's floor and k(m)·σ of all m figures, so that one healthy sweep in 100 has a finding. If more
+    than a third of the nodes are beyond it, none is named.
+    """
+    figures: dict[Key, dict[str, float]] = defaultdict(dict)
+    units: dict[Key, tuple[str, float]] = {}
+    for node, record, evaluation in measured:
+        for result, matrix in zip(record["results"], evaluation.matrices, strict=True):
+            if matrix.whole is None or matrix.problem or is_collective(result):
+                continue
+            values, codes = matrix.whole.observed, matrix.whole.block.classes
+            for code, name in enumerate(matrix.matrix.class_names):
+                inside = values[(codes == code) & np.isfinite(values)]
+                key = (record["backend"], result["testcase"], result["size_bytes"], matrix.matrix.variant, name)
+                if len(inside):
+                    figures[key][node] = float(np.median(inside))
+                    units[key] = result["unit"], floor_alone(result, name, record["backend"])
+    deviations = {key: worse_than_median(of, units[key][0]) for key, of in figures.items() if len(of) >= LEAST_NODES}
+    every = np.array([off for of in deviations.values() for off in of.values()])
+    if not len(every):
+        return
+    sigma = 1.4826 * noise.of_few(min(map(len, deviations.values()))) * float(np.median(np.abs(every)))
+    limit = noise.sigmas(len(every)) * sigma
+    off = [(worse, node, key) for key, of in deviations.items() for node, worse in of.items() if worse > 0]
+    off = sorted(one for one in off if one[0] > max(limit, units[one[2]][1]))
+    count = Counter(node for _, node, _ in off)
+    nodes = {node for of in deviations.values() for node in of}
+    if len(count) > MOST_FLAGGED * len(nodes):
+        return
+    for worse, node, key in {node: (worse, node, key) for worse, node, key in off}.values():
+        unit, usual = units[key][0], float(np.median(list(figures[key].values())))
+        text = (
+            f"{node}: {key[1]} {key[4]} {quantity(figures[key][node], unit)} is {100 * worse:.1f} % worse than the"
+            f" median of {len(figures[key])} nodes, {quantity(usual, unit)}"
+        )
+        rests = f"{counted(count[node], 'figure')} of {len(deviations)} beyond {100 * max(limit, units[key][1]):.1f} %"
+        yield found(node, "unlike node", text, rests, key[1], worse)
+
+
+def worse_than_median(of: Mapping[str, float], unit: str) -> dict[str, float]:
+    """{node: by which fraction its figure is worse than the median of all}."""
+    middle, sign = float(np.median(list(of.values()))), 1 if unit == "us" else -1
+    return {node: sign * (value / middle - 1) for node, value in of.items()}

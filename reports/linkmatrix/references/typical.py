@@ -1,0 +1,142 @@
+"""Typical values: what a GPU model, a PCIe link, an adapter or a collective usually reaches, each with its source.
+
+`config/references/typical.yaml` describes its own fields. Typical values are no references: no verdict depends on them.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from .. import suite
+from ..errors import BadInput
+from ..files import read_whole
+from ..record.collective import extent_of, is_collective
+from ..record.reading import Result
+from .reading import MAX_VALUE, is_number, mapping
+from .strict_yaml import StrictLoader, refuse_tags_and_deep_nesting
+from .tables import TYPICAL
+
+FILE = suite.REFERENCES / TYPICAL
+MOST_BYTES = 1024 * 1024
+ANY = "any"  # product of a link that does not depend on the GPU
+MEASURED, MINIMUM = "measured", "minimum"
+TO_UNIT = {"GB/s": ("GB/s", 1.0), "us": ("us", 1.0), "Gb/s": ("GB/s", 1 / 8)}  # unit of the file → unit of a record
+FIELDS = {"product", "testcase", "link", "value", "unit", "kind", "source", "quote"}
+SOURCE_FIELDS = {"title", "place", "date"}
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+INFINIBAND = re.compile(r"\b(HDR|NDR|XDR)\b")
+LEAST_COLLECTIVE = 1 << 30  # bytes from which the bus bandwidth of a collective is compared
+
+Key = tuple[str, str, str]  # product, test case, link
+
+
+class Typical(NamedTuple):
+    """A typical value in the unit of a record; minimum: an operator accepts no less, and nobody published more."""
+
+    value: float
+    unit: str
+    minimum: bool
+    title: str
+    place: str
+    date: str
+
+    def share(self, value: float) -> float:
+        """A measured value as a fraction of the typical value; below 1 is worse, also for a latency."""
+        return self.value / value if self.unit == "us" else value / self.value
+
+
+class TypicalValues(NamedTuple):
+    """products: {device name: product}. values: {(product, test case, link): the value}."""
+
+    products: Mapping[str, str]
+    values: Mapping[Key, Typical]
+
+    def of(self, record: Mapping[str, Any], result: Result, link_class: str) -> Typical | None:
+        """The typical value of the cells of a link class of a result; None where there is none."""
+        link = link_of(record, result, link_class)
+        names = {device["name"] for device in record["devices"]}
+        product = self.products.get(next(iter(names)), ANY) if len(names) == 1 else ANY
+        found = (self.values.get((one, result["testcase"], link)) for one in (product, ANY))
+        return next((one for one in found if one is not None and one.unit == result["unit"]), None)
+
+
+def link_of(record: Mapping[str, Any], result: Result, link_class: str) -> str:
+    """The link of a link class as typical.yaml names it, "" where the record does not contain it."""
+    if is_collective(result):
+        extent, large = extent_of(record), (result["size_bytes"] or 0) >= LEAST_COLLECTIVE
+        return f"{extent.ranks} GPUs" if extent.nodes == 1 and large and result["memory"] == "device" else ""
+    if link_class == "HOST":
+        states = [device.get("state", {}) for device in record["devices"]]
+        links = {(state.get("pcie_generation_most"), state.get("pcie_width_most")) for state in states}
+        (generation, width) = links.pop() if len(links) == 1 else (None, None)
+        return f"PCIe {generation} x{width}" if generation and width else ""
+    if result["testcase"].startswith("ib_"):
+        rates = {one["rate"] for one in record["adapters"] if one["rate"]}
+        found = INFINIBAND.search(rates.pop()) if len(rates) == 1 else None
+        return found[1] if found else ""
+    return link_class
+
+
+@cache
+def typical_values(file: Path = FILE) -> TypicalValues:
+    """The content of a file of typical values; none where there is no file. Raises BadInput naming file and key."""
+    if not file.exists():
+        return TypicalValues({}, {})
+    text = read_whole(file, MOST_BYTES).decode()
+    try:
+        refuse_tags_and_deep_nesting(text)
+        content = yaml.load(text, Loader=StrictLoader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise BadInput(f"{file} is not valid YAML: {' '.join(str(error).split())[:200]}") from None
+    content = mapping(content, file, "the file")
+    require(set(content) == {"products", "sources", "values"}, file, "the file must have products, sources and values")
+    products = {}
+    for product, names in mapping(content["products"], file, "products").items():
+        texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        require(texts, file, f"products.{product} must be a list of device names")
+        products |= dict.fromkeys(names, product)
+    sources = mapping(content["sources"], file, "sources")
+    for name, source in sources.items():
+        fields = mapping(source, file, f"sources.{name}")
+        texts = set(fields) == SOURCE_FIELDS and all(isinstance(one, str) and one for one in fields.values())
+        require(texts, file, f"sources.{name} must have the texts {', '.join(sorted(SOURCE_FIELDS))}")
+        require(DATE.fullmatch(fields["date"]), file, f"sources.{name}.date must be a day such as '2026-11-25'")
+    require(isinstance(content["values"], list), file, "values must be a list")
+    found: dict[Key, Typical] = {}
+    for number, entry in enumerate(content["values"], 1):
+        key, value = entry_of(entry, f"values, entry {number}", file, {*products.values(), ANY}, sources)
+        known = found.get(key)
+        require(known is None or known.minimum != value.minimum, file, f"entry {number} comes twice")
+        if known is None or known.minimum:
+            found[key] = value
+    return TypicalValues(products, found)
+
+
+def entry_of(
+    entry: Any, where: str, file: Path, products: set[str], sources: Mapping[str, Mapping[str, str]]
+) -> tuple[Key, Typical]:
+    """An item of `values`. Raises BadInput."""
+    entry = mapping(entry, file, where)
+    require(set(entry) == FIELDS, file, f"{where} must have the fields {', '.join(sorted(FIELDS))}")
+    texts = all(isinstance(entry[name], str) and entry[name] for name in FIELDS - {"value"})
+    require(texts, file, f"{where}: all fields but the value are texts")
+    require(entry["product"] in products, file, f"{where}: the product '{entry['product']}' is unknown")
+    require(entry["source"] in sources, file, f"{where}: the source '{entry['source']}' is unknown")
+    require(entry["unit"] in TO_UNIT, file, f"{where}: the unit must be {', '.join(TO_UNIT)}")
+    require(entry["kind"] in (MEASURED, MINIMUM), file, f"{where}: the kind must be {MEASURED} or {MINIMUM}")
+    value = entry["value"]
+    require(is_number(value) and 0 < value <= MAX_VALUE, file, f"{where}: the value must be a positive number")
+    unit, factor = TO_UNIT[entry["unit"]]
+    source = sources[entry["source"]]
+    typical = Typical(value * factor, unit, entry["kind"] == MINIMUM, source["title"], source["place"], source["date"])
+    return (entry["product"], entry["testcase"], entry["link"]), typical
+
+
+def require(condition: object, file: Path, problem: str) -> None:
+    """Raises BadInput with the file and the problem unless the condition is true."""
+    if not condition:
+        raise BadInput(f"{file}: {problem}")

@@ -1,0 +1,80 @@
+"""How often the findings without references are right: `python -m tests.benchmarks.findings [RUNS]`.
+
+Simulated runs of 2 GPUs, whose link classes have two cells, and of sweeps of 8 nodes. A false alarm is a finding in a
+healthy run. The detection power is the share of runs with one fault that have the finding.
+"""
+
+import copy
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from linkmatrix.judge.evaluate import Evaluation, evaluate
+from linkmatrix.judge.findings import of_nodes
+from linkmatrix.locate.diagnosis import diagnose
+from linkmatrix.record import reading
+from linkmatrix.references.tables import References
+
+RECORD = reading.load(Path(__file__).parents[1] / "data" / "h200x2_idle.record.json")
+NO_REFERENCES = References({})
+SAMPLES = 7
+NODES, FIGURES = 8, len(RECORD["results"])
+NOISE = (0.002, 0.005, 0.01, 0.02)  # standard deviation of a median, as a fraction
+
+
+def of_two_cells(testcase: str, loss: float, sigma: float, seed: np.random.Generator) -> bool:
+    """Whether a matrix of two cells has a finding; one cell loses a fraction of its bandwidth."""
+    record = copy.copy(RECORD)
+    result = copy.deepcopy(next(one for one in record["results"] if one["testcase"] == testcase))
+    gains = iter([1 - loss, 1.0])
+    for r, row in enumerate(result["values"]):
+        for c, value in enumerate(row):
+            if value is not None:
+                samples = np.sort(
+                    value * next(gains) * (1 + seed.normal(0, sigma)) * (1 + seed.normal(0, sigma, SAMPLES))
+                )
+                result["values"][r][c] = float(np.median(samples))
+                result["low"][r][c], result["high"][r][c] = float(samples[0]), float(samples[-1])
+    record |= {"results": [result | {"remeasured": [], "controls": []}]}
+    (matrix,) = evaluate(record, NO_REFERENCES, None).matrices
+    return bool(diagnose(record, record["results"][0], matrix).findings)
+
+
+def sweep(loss: float, sigma: float, seed: np.random.Generator) -> Iterator[tuple[str, dict, Evaluation]]:
+    """A sweep of healthy nodes; node n0 loses a fraction in its first test case."""
+    for node in range(NODES):
+        record = {**RECORD, "results": [dict(one) for one in RECORD["results"]]}
+        for at, result in enumerate(record["results"]):
+            gain = (1 + seed.normal(0, sigma)) * (1 - loss if at == node == 0 else 1)
+            result["values"] = [[one and one * gain for one in row] for row in result["values"]]
+        yield f"n{node}", record, evaluate(record, NO_REFERENCES, None)
+
+
+def main(runs: int) -> None:
+    """Prints a line for each rule and noise."""
+    seed = np.random.default_rng(1)
+    for testcase, losses in (
+        ("device_to_device_memcpy_write_ce", (0.0, 0.03, 0.05, 0.10)),
+        ("host_to_device_memcpy_ce", (0.0, 0.10, 0.15, 0.50)),
+    ):
+        for sigma in NOISE:
+            found = [sum(of_two_cells(testcase, loss, sigma, seed) for _ in range(runs)) for loss in losses]
+            shown = ", ".join(f"{100 * loss:.0f} %: {count}" for loss, count in zip(losses, found, strict=True))
+            print(
+                f"two cells, {testcase}, noise {100 * sigma:.1f} %: findings of {runs} runs by loss: {shown}",
+                flush=True,
+            )
+    few = max(1, runs // 10)
+    for sigma in NOISE:
+        found = [sum(any(of_nodes(sweep(loss, sigma, seed))) for _ in range(few)) for loss in (0.0, 0.10, 0.15)]
+        print(f"sweep of {NODES} nodes, {FIGURES} test cases, noise {100 * sigma:.1f} %:", end=" ")
+        print(
+            f"findings of {few} runs by loss of one node: 0 %: {found[0]}, 10 %: {found[1]}, 15 %: {found[2]}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
