@@ -111,6 +111,7 @@ def test_three_cells_are_compared_with_the_best_and_four_with_the_median(make_re
         grids = {"values": [values], "low": [values], "high": [values], "limit": [[None] * count]}
         grids |= {"status": [["ok"] * count], "samples": [[7] * count], "link_class": [["HOST"] * count]}
         grids |= {"converged": [[True] * count], "round": [list(range(count))]}
+        grids |= {"sampled": [[[value] * 7 for value in values]]}
         record["results"] = [result | grids]
         (matrix,) = evaluate(record, NO_REFERENCES, None).matrices
         assert matrix.worse(("numa0", f"gpu{count - 1}")) == pytest.approx(1 - 200.0 / expected)

@@ -14,8 +14,8 @@ class Cell(NamedTuple):
 
     low, high: the interval of the median. limit: of the path, in GB/s. worse: than the baseline of its link class, as a
     fraction. baseline: "the median" or "the best cell (54.31 GB/s)". behind: see `warning_masks.off_like`. table: name
-    of the reference table. others: a sentence about the process that disturbed the cell. slow: a sentence about its slow
-    samples, "" unless it is intermittent. path: the adopted and the found link class.
+    of the reference table. others: a sentence about the process that disturbed the cell. slow: a sentence about its
+    slow samples, "" unless it is intermittent. path: the adopted and the found link class.
     """
 
     pair: Pair
