@@ -34,7 +34,7 @@ GIVE = (
 
 @contextlib.contextmanager
 def stream(source, destination):
-    """Somebody sends datagrams from one host to another until the context ends; nobody reads them."""
+    """A process sends datagrams from one host to another until the context ends. No process reads them."""
     command = ["ip", "netns", "exec", source, sys.executable, "-c", GIVE, f"10.97.77.{destination.removeprefix('lmn')}"]
     sender = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     try:
