@@ -119,13 +119,13 @@ TEST(ShortSamples, ThoseThatDoNotFitAreMissingAndTheResultCountsThem) {
     while (!rule.enough.passed()) {
     }
   };
-  const Record record = measured(sampler, 4, {.max_seconds = 0.3, .short_samples = 66});
+  const Record record = measured(sampler, 4, {.max_seconds = 0.3, .short_samples = 72});
   const MatrixResult& result = record.results.front();
   const auto counts = result.short_sample_counts();
   EXPECT_EQ(*std::ranges::min_element(counts), 18u) << "three passes of 12 cells were over";
   EXPECT_EQ(*std::ranges::max_element(counts), 24u);
   EXPECT_EQ(result.cells(CellStatus::ok), 12u);
-  EXPECT_TRUE(has_note(result, "12 of 12 cells have fewer than 66 short samples, the fewest 18"));
+  EXPECT_TRUE(has_note(result, "12 of 12 cells have fewer than 72 short samples, the fewest 18"));
   EXPECT_NE(to_json(record).find("\"fewest\":18"), std::string::npos);
 }
 
@@ -146,7 +146,7 @@ TEST(ShortSamples, TheDeadlineOfTheRunKeepsWhatThereIs) {
     }
   };
   const MatrixResult result =
-      measured(sampler, 4, {.cell_timeout = 30, .short_samples = 66}, Deadline::in(0.3)).results.front();
+      measured(sampler, 4, {.cell_timeout = 30, .short_samples = 72}, Deadline::in(0.3)).results.front();
   EXPECT_EQ(result.cells(CellStatus::ok), 12u);
   EXPECT_EQ(std::ranges::min(result.short_sample_counts()), 18u);
 }
@@ -160,12 +160,12 @@ TEST(ShortSamples, ACellThatFailsKeepsItsValueAndIsNotTriedAgain) {
     answer.status = CellStatus::timeout;
     answer.why = "it did not finish";
   };
-  const MatrixResult result = measured(sampler, 4, {.short_samples = 66}).results.front();
+  const MatrixResult result = measured(sampler, 4, {.short_samples = 72}).results.front();
   EXPECT_EQ(tried, 2);
   EXPECT_EQ(result.status(0, 1), CellStatus::ok);
   EXPECT_EQ(short_samples(result, 0, 1).size(), 6u);
-  EXPECT_EQ(short_samples(result, 1, 0).size(), 66u);
-  EXPECT_TRUE(has_note(result, "1 of 12 cells have fewer than 66 short samples, the fewest 6"));
+  EXPECT_EQ(short_samples(result, 1, 0).size(), 72u);
+  EXPECT_TRUE(has_note(result, "1 of 12 cells have fewer than 72 short samples, the fewest 6"));
   EXPECT_TRUE(has_note(result, "dev0->dev1: it did not finish"));
 }
 
