@@ -18,7 +18,7 @@ constexpr double budget = 0.12;          // of the time of the other samples
 // A short sample lasts as long as the budget allows. The 4 to 11 µs that a copy costs are the same in each sample, so
 // that a link which loses half still shows: 42 µs become 84 µs, and the sample is 40 % slower or more.
 constexpr double longest = 0.0002, shortest = 0.00005;
-constexpr std::uint64_t least_bytes = 2 * MiB;  // a page of the device; no sample finds its bytes in a cache
+constexpr std::uint64_t least_bytes = 8 * MiB;  // of smaller copies a cache decides, and not the link
 constexpr int trial_samples = 3;
 constexpr std::size_t most_reasons = 5;
 

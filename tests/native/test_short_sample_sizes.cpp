@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <thread>
 #include <tuple>
 
@@ -19,12 +20,12 @@ std::ptrdiff_t slow_ones(const MatrixResult& result, std::size_t row, std::size_
   return std::ranges::count_if(all, [&](double v) { return is_latency ? v > middle / 0.9 : v < 0.9 * middle; });
 }
 
-TEST(ShortSampleSizes, OfCopiesAreSmallerButNotSmallerThanAPage) {
+TEST(ShortSampleSizes, OfCopiesAreSmallerAndNoneFitsACache) {
   for (const std::uint64_t bytes : {MiB, 8 * MiB, 64 * MiB, 512 * MiB}) {
     ScriptedBackend backend(2, at_10_gigabytes);
     const MatrixResult result = measured(backend, make_plan(one_way, backend, {.bytes = bytes}), {.short_samples = 66});
     EXPECT_EQ(std::ranges::min(result.short_sample_counts()), 66u);
-    EXPECT_EQ(result.short_samples->bytes, std::min(bytes, 2 * MiB));
+    EXPECT_EQ(result.short_samples->bytes, std::min(bytes, 8 * MiB));
     EXPECT_EQ(result.short_samples->transfers, 1);
     EXPECT_NEAR(short_samples(result, 0, 1).front(), 10, 1e-9);
   }
@@ -49,17 +50,30 @@ TEST(ShortSampleSizes, GoOnThroughTheBufferSoThatNoneFindsItsBytesInACache) {
   ScriptedBackend backend(2, at_10_gigabytes);
   std::vector<std::uint64_t> offsets;
   backend.before_copies = [&](std::span<const Copy> copies) {
-    if (copies.front().bytes == 2 * MiB) offsets.push_back(copies.front().offset);
+    if (copies.front().bytes == 8 * MiB) offsets.push_back(copies.front().offset);
   };
   MeasureOptions options{.short_samples = 66};
   options.fit = false;
   measured(backend, make_plan(one_way, backend, {.bytes = 256 * MiB, .offset = 4096}), options);
   ASSERT_GT(offsets.size(), 132u);
   for (std::size_t k = 0; k + 1 < offsets.size(); ++k) {
-    EXPECT_EQ(offsets[k] % (2 * MiB), 4096u);
-    EXPECT_LE(offsets[k], 254 * MiB + 4096);
-    EXPECT_EQ(offsets[k + 1], offsets[k] == 254 * MiB + 4096 ? 4096 : offsets[k] + 2 * MiB);
+    EXPECT_EQ(offsets[k] % (8 * MiB), 4096u);
+    EXPECT_LE(offsets[k], 248 * MiB + 4096);
+    EXPECT_EQ(offsets[k + 1], offsets[k] == 248 * MiB + 4096 ? 4096 : offsets[k] + 8 * MiB);
   }
+}
+
+TEST(ShortSampleSizes, OfALoadAreAQuarterSoThatItEndsSoonAfterTheSample) {
+  ScriptedBackend backend(3, at_10_gigabytes);
+  std::set<std::uint64_t> loads;
+  backend.before_copies = [&](std::span<const Copy> copies) {
+    if (copies.front().bytes != 8 * MiB) return;
+    for (const Copy& copy : copies)
+      if (copy.background) loads.insert(copy.bytes);
+  };
+  backend.add_host_memory();
+  measured(backend, make_plan(testcase("all_to_host_memcpy_ce"), backend, {.bytes = 256 * MiB}), {.short_samples = 12});
+  EXPECT_EQ(loads, std::set<std::uint64_t>{2 * MiB});
 }
 
 TEST(ShortSampleSizes, OfSmallCopiesAndLatenciesAreSeveralTransfers) {
