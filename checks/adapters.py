@@ -191,7 +191,7 @@ def ratio_faults(record, groups):
 
 
 def at_once_faults(result, group):
-    """The reason if all adapters at once miss the expected share of what they have alone."""
+    """The reason if all adapters measured concurrently miss the expected share of their rates alone."""
     share, together = share_of_alone(result), f"{result['testcase']}: all adapters at once have"
     if group.at_once is None:
         return []

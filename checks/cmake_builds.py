@@ -21,13 +21,13 @@ class BuiltByPreset(CMake):
 class ConfiguredOnce(CMake):
     """As ReFrame's: compilers and flags of the environment, then the build; with a finished build, that alone.
 
-    CMake asks compilers and libraries anew each time that it configures. What changes without a word to the command is
-    seen by the build itself: CMakeLists.txt and what it includes, and a file that is new.
+    CMake checks compilers and libraries again each time that it configures. The build itself detects changes of
+    CMakeLists.txt, of the files that it includes, and new files.
     """
 
     def emit_build_commands(self, environ):
         *prepare, configure, build = super().emit_build_commands(environ)
-        # the cache is what users remove to have a folder configured anew
+        # users remove the cache to configure a folder again
         cache, mark = (f"{self.builddir}/{name}" for name in ("CMakeCache.txt", "configured-by"))
         return [
             *prepare,

@@ -74,11 +74,11 @@ def newcomer(tmp_path, unavailable):
 
 def test_the_first_two_commands_name_the_next_step_and_how_to_call_the_programs(newcomer):
     type_it, clone = newcomer
-    code, out = type_it(commands("first-run"))
+    code_of_run, out = type_it(commands("first-run"))
     # a machine that other tests use too may be DISTURBED, which is the exit code 3: make reports it as its own 2
-    assert code in (0, 2), out[-4000:]
-    assert bool(code) == ("Error 3" in out) and "Error 1" not in out, out[-4000:]
-    step = "--wait-idle" if code else "linkmatrix adopt --table NAME --write"
+    assert code_of_run in (0, 2), out[-4000:]
+    assert bool(code_of_run) == ("Error 3" in out) and "Error 1" not in out, out[-4000:]
+    step = "--wait-idle" if code_of_run else "linkmatrix adopt --table NAME --write"
     assert step in " ".join(out.split()), out[-4000:]
     for command, said in zip(
         re.search("^To call them yourself: (.*)$", out, re.MULTILINE)[1].split("; "), ("show", "suite"), strict=True
@@ -89,5 +89,7 @@ def test_the_first_two_commands_name_the_next_step_and_how_to_call_the_programs(
     code, text = type_it(f"PATH=$PWD/.venv/bin:$PATH\n{figures}", clone)
     assert code == 0 and "ERROR" not in text, text
     sessions, listed, compared = re.split(r"^(?=pvar )", text, flags=re.MULTILINE)
-    assert "measure-" in sessions and re.search(r"^median\[\S+ +GB/s +\d", listed, re.MULTILINE), text
+    assert "measure-" in sessions, text
+    # ReFrame stores no figures of a test case that is DISTURBED
+    assert code_of_run or re.search(r"^median\[\S+ +GB/s +\d", listed, re.MULTILINE), text
     assert "pdiff (%)" in compared

@@ -82,6 +82,17 @@ def test_a_node_of_several_devices_is_named(make_record, tmp_path, monkeypatch):
     assert "cells inside node n3 are 3" in sentences(apart(inside, tmp_path / "inside"))
 
 
+@pytest.mark.parametrize(("slow", "of_node"), [((16, 17), False), ((16, 17, 18, 19), True)])
+def test_the_devices_of_a_node_are_all_counted_though_few_are_looked_at(
+    make_record, tmp_path, monkeypatch, slow, of_node
+):
+    monkeypatch.setattr(closely, "LOOKED_AT", 12)
+    content = nodes_of(make_record, lambda r, c: 0.48 * (r in slow), per_node=8)
+    text = sentences(apart(content, tmp_path))
+    assert "all cells of row gpu17 are 48." in text
+    assert ("clocks, driver or host" in text) is of_node
+
+
 def test_a_healthy_matrix_passes_and_nothing_is_at_fault(make_record, tmp_path):
     text = sentences(apart(nodes_of(make_record), tmp_path))
     assert text.startswith("PASS") and "nothing is at fault" in text and "4,032 PASS" in text

@@ -61,7 +61,7 @@ def test_a_scheduler_that_stays_silent_is_given_up(started, commands, clock, log
 
 
 def test_a_state_that_reframe_does_not_know_ends_no_session(started, commands):
-    """PBS reports U for a job that is suspended while somebody uses its workstation."""
+    """PBS reports U for a job that is suspended while a user works at its workstation."""
     scheduler, job = started("pbs")
     commands("qstat", RUNNING["pbs"].replace("= R", "= U"))
     scheduler.poll(job)

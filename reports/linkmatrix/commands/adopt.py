@@ -24,7 +24,7 @@ from ..record.collective import is_collective
 from ..references import noise
 from ..references.keys import SWEEP, with_variant
 from ..references.pair_classes import PairClasses
-from ..references.tables import References
+from ..references.tables import References, files_of
 from ..references.tolerances import Floor
 from ..runs import folders, stored, testcases
 from ..show.progress import watched
@@ -85,7 +85,7 @@ def file_of(table: str | None, folder: Path) -> Path:
     usual = folder / "p2p.yaml"
     if table is None or not folder.is_dir():
         return usual
-    others = [file for file in sorted(folder.glob("[!.]*.yaml")) if file != usual]
+    others = [file for file in files_of(folder) if file != usual]
     machine = table.partition("@")[0]
     has = (file for file in others if machine in {name.partition("@")[0] for name in References.load(file).names()})
     return next(has, usual)

@@ -72,7 +72,7 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
         return among(content, result, matrix)
     layout, names = layout_of(content, result, matrix.matrix)
     found = searched(content, result, matrix, layout, names)
-    found = replace(found, findings=node_wide.marked(found.findings, layout, content, result))
+    found = replace(found, findings=node_wide.marked(found.findings, matrix.matrix, content, result))
     # what is found beside a bottleneck has not all of its cells
     seen = replace(found.seen, part=part or found.shared is not None)
     told = [sentence(one, names, content, result, seen) for one in found.findings]
@@ -87,7 +87,7 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     told += lost.sentences(gone)
     if found.shared:
         told.append(bottleneck.sentence(found.shared, names, result["unit"], "leaf" in names.parts))
-    drift = node_wide.drift(seen.deviation, result) if found.findings else ""
+    drift = node_wide.drift(seen.deviation, result) if found.findings and not part else ""
     told += [drift] if drift else []
     told += beside_findings(found, result, matrix)
     every = (*found.findings, *gone)

@@ -1,5 +1,6 @@
 """Findings that are the node's: more than a third of its devices are slow, or values fall in the order of measuring."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -7,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..record import grids
+from ..record.matrix import Matrix
 from ..record.reading import Result
-from .families import Layout
 from .hypotheses import Finding
 
 LEAST_DEVICES, SHARE = 4, 1 / 3  # of a node that are compared, and the share of slow devices that is the node's
@@ -17,34 +18,29 @@ CAUSES = "the order of measuring, clocks, driver or host"
 LEAST_TIMES, LEAST_CORRELATION = 7, 0.9  # of a drift: times of measurement, rank correlation; 3 of 1,000 by chance
 
 
-def marked(findings: Sequence[Finding], layout: Layout, content: Mapping[str, Any], result: Result) -> list[Finding]:
-    """The findings, with `of_node` for devices of which more than a third of their node is slow alike."""
-    devices = {device["label"] for device in content.get("devices", [])}
-    slow: dict[Any, set[str]] = {}
-    places = []
-    for one in findings:
-        node, label = None, ""
-        if one.kind in OF_DEVICES and isinstance(one.subject, int) and not one.missing:
-            into = one.kind.endswith("ingress")
-            label = result["columns" if into else "rows"][one.subject]
-            node = int((layout.column_node if into else layout.row_node)[one.subject]) if label in devices else None
-        if node is not None:
-            slow.setdefault(node, set()).add(label)
-        places.append(node)
-    wide = {node for node, labels in slow.items() if is_of_node(len(labels), compared(node, layout, devices, result))}
-    return [replace(one, of_node=node in wide) for one, node in zip(findings, places, strict=True)]
+def marked(findings: Sequence[Finding], matrix: Matrix, content: Mapping[str, Any], result: Result) -> list[Finding]:
+    """The findings, with `of_node` for devices of which more than a third of their node is slow alike.
+
+    matrix: of the findings; some endpoints of a large result.
+    """
+    node_of = {device["label"]: device["node"] for device in content.get("devices", [])}
+    compared = Counter(node_of[label] for label in {*result["rows"], *result["columns"]} & node_of.keys())
+    labels = [label_of(one, matrix) for one in findings]
+    slow = Counter(node_of[label] for label in {*labels} & node_of.keys())
+    wide = {node for node, count in slow.items() if is_of_node(count, compared[node])}
+    return [replace(one, of_node=node_of.get(label) in wide) for one, label in zip(findings, labels, strict=True)]
+
+
+def label_of(finding: Finding, matrix: Matrix) -> str:
+    """The label of the device that a finding is about; "" if it is not about one device."""
+    if finding.kind not in OF_DEVICES or not isinstance(finding.subject, int) or finding.missing:
+        return ""
+    return (matrix.columns if finding.kind.endswith("ingress") else matrix.rows)[finding.subject]
 
 
 def is_of_node(slow: int, compared: int) -> bool:
     """Whether so many slow devices of a node are its own fault, and not theirs."""
     return compared >= LEAST_DEVICES and slow > SHARE * compared
-
-
-def compared(node: int, layout: Layout, devices: set[str], result: Result) -> int:
-    """How many devices of a node a result compares."""
-    found = {label for label, of in zip(result["rows"], layout.row_node, strict=True) if of == node}
-    found |= {label for label, of in zip(result["columns"], layout.column_node, strict=True) if of == node}
-    return len(found & devices)
 
 
 def drift(deviation: np.ndarray, result: Result) -> str:

@@ -39,6 +39,12 @@ Key = tuple[str, str]  # table of references, test case
 NO_CHECK = ""  # the check of references that belong to any check
 
 
+def files_of(folder: Path) -> list[Path]:
+    """The files of references in a folder, sorted."""
+    # a hidden file is a temporary file of an editor, or of an interrupted write
+    return [file for file in sorted(folder.glob("[!.]*.yaml")) if file.name != TYPICAL]
+
+
 class References:
     """All references of a folder, {(check, table of references, test case): {variable: reference}}.
 
@@ -69,9 +75,7 @@ class References:
         if not path.exists():
             raise BadInput(f"{path} does not exist: name a file or folder of references")
         found = Content({}, {})
-        # a hidden file is a temporary file of an editor, or of an interrupted write
-        files = [file for file in sorted(path.glob("*.yaml")) if file.name[0] != "." and file.name != TYPICAL]
-        for file in files if path.is_dir() else [path]:
+        for file in files_of(path) if path.is_dir() else [path]:
             found.add(read_file(file), file)
         return cls(*found)
 

@@ -44,7 +44,7 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
     """One job for the tests of a suite. A subclass has the fixture `build` and the method `can_measure`."""
 
     #: The tests that the session measures: a suite (``all``, ``smoke``, ``quick``, ``visibility``, ``acceptance``,
-    #: ``full``), or test cases, classes of tests and tags, separated by commas:
+    #: ``full``, ``nbody``, ``peers``), or test cases, classes of tests and tags, separated by commas:
     #: ``-S node_session.suite=gpu_topology,device_local_copy``. A word after ``-`` excludes tests: ``all,-nbody``.
     #: Empty: each test measures in a job of its own.
     suite = variable(str, value="", loggable=True)
