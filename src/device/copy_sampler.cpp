@@ -16,6 +16,8 @@ constexpr double unlimited = 1e8;             // seconds: a deadline that does n
 constexpr int most_rejected = 8;              // samples whose copies did not start together; then they cannot
 constexpr double share_for_comparing = 0.05;  // of a sample's time
 constexpr std::uint64_t most_every = 64;
+// Of a load's transfers in a short sample: four wait behind a gate, and the next sample waits for their end.
+constexpr std::uint64_t short_load_divisor = 4;
 constexpr std::uint64_t seed_base = 0x6c696e6b6d617472;  // any constant: each verified cell adds its own number
 
 /// How much of a span others kept running.
@@ -137,6 +139,7 @@ void CopySampler::sample_together(Group& group, const SampleRule& rule) {
     for (Copy copy : cells_[group.cells[k]].copies) {
       if (lost_.has(copy)) continue;  // of a load, or of a fan; the record says which endpoint is lost
       copy.bytes /= rule.divide_bytes_by;
+      if (rule.transfers > 0 && rule.divide_bytes_by > 1 && copy.background) copy.bytes /= short_load_divisor;
       group.offset = copy.offset;
       group.copies.push_back(copy);
       group.owner.push_back(k);

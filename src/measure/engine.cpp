@@ -43,18 +43,24 @@ class Measurement {
   bool together() const { return context_.work().together || context_.work().stress; }
 
   void measure_all() {
-    const std::size_t at_once = cells_at_once();
-    for (std::size_t r = 0; r < rounds().count(); ++r)
-      for (const Round& part : split_rounds<Place>({rounds().at(r)}, at_once)) measure_part(part, r);
+    at_once_ = cells_at_once();
+    for (std::size_t r = 0; r < rounds().count(); ++r) {
+      const std::vector<Round> parts = split_rounds<Place>({rounds().at(r)}, at_once_);
+      const double step = 1 / static_cast<double>(rounds().count() * parts.size());
+      double measured = static_cast<double>(r) / static_cast<double>(rounds().count());
+      for (const Round& part : parts) {
+        measure_part(part, r, measured + step / 2);
+        short_samples_.take(measured += step, at_once_);
+      }
+    }
     while (const auto part = witnesses_.next_disturbed()) measure_in_halves(*part);
     if (!context_.store().has_second_look()) {
       context_.note("a matrix of so many endpoints has no second look: its outliers were measured once");
       return;
     }
-    retry(context_, at_once);
-    short_samples_.take(0.5, at_once);
+    retry(context_, at_once_);
     together() ? compare_with_isolated(context_) : remeasure_outliers(context_);
-    short_samples_.take(1, at_once);
+    short_samples_.take_rest(at_once_);
   }
 
   std::size_t cells_at_once() {
@@ -65,8 +71,8 @@ class Measurement {
     return at_once;
   }
 
-  /// Cells that run at once.
-  void measure_part(const Round& part, std::size_t round) {
+  /// Cells that run at once; `measured`: the share of the rounds that is measured with them.
+  void measure_part(const Round& part, std::size_t round, double measured) {
     const auto [there, gone] = present(part);
     for (const Place& place : gone) context_.store().mark(place, context_.sampler().lost_as(place));
     if (there.empty()) return;
@@ -77,7 +83,8 @@ class Measurement {
       if (answers[k].status == CellStatus::timeout || answers[k].status == CellStatus::error)
         reasons_.push_back(context_.name(there[k]) + ": " + answers[k].why);
     }
-    short_samples_.learn(answers);
+    short_samples_.learn(there, answers);
+    short_samples_.take(measured, at_once_);
     fit(there, answers);
     stands(there.size(), 1);
     if (!together()) witnesses_.add(round, there, answers);
@@ -90,7 +97,7 @@ class Measurement {
     for (const Place& place : part.cells) context_.store().fail(place, CellStatus::not_run);
     const std::size_t width = (part.cells.size() + 1) / 2;
     short_samples_.split(part.number, width);
-    for (const Round& half : split_rounds<Place>({part.cells}, width)) measure_part(half, part.number);
+    for (const Round& half : split_rounds<Place>({part.cells}, width)) measure_part(half, part.number, 1);
   }
 
   /// So many parts more, or less, of so many cells stand.
@@ -180,6 +187,7 @@ class Measurement {
   Context context_;
   Witnesses witnesses_;
   ShortSamples short_samples_;
+  std::size_t at_once_ = 1;                    ///< cells
   std::map<std::size_t, std::size_t> widths_;  ///< how many parts of so many cells stand
   std::size_t split_ = 0;
   std::vector<std::string> reasons_;  ///< of cells that failed

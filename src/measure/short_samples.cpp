@@ -13,9 +13,13 @@ namespace {
 
 // Of 72 samples each pass takes 6. If a tenth is slow, 99.4 % of cells are slow in two passes or more.
 constexpr std::size_t most_passes = 12;
-// The 4 to 11 µs that a copy costs are 2 to 6 % of this, and the same in each sample; 72 last 14 ms.
-constexpr double short_seconds = 0.0002;
+constexpr double share_in_rounds = 0.8;  // of the passes; the others follow when outliers were measured again
+constexpr double budget = 0.12;          // of the time of the other samples
+// A short sample lasts as long as the budget allows. The 4 to 11 µs that a copy costs are the same in each sample, so
+// that a link which loses half still shows: 42 µs become 84 µs, and the sample is 40 % slower or more.
+constexpr double longest = 0.0002, shortest = 0.00005;
 constexpr std::uint64_t least_bytes = 8 * MiB;  // of smaller copies a cache decides, and not the link
+constexpr int trial_samples = 3;
 constexpr std::size_t most_reasons = 5;
 
 }  // namespace
@@ -29,48 +33,85 @@ ShortSamples::ShortSamples(Context& context, const Rounds& rounds) : context_{co
     asked_ = static_cast<std::size_t>(asked);
   else
     context.note("no short samples: a record keeps them of up to " + std::to_string(most_sampled) + " endpoints");
+  passes_ = std::min(asked_, most_passes);
 }
 
-void ShortSamples::learn(const std::vector<Sampled>& answers) {
-  if (asked_ == 0) return;
-  for (const Sampled& answer : answers) {
+/// The part that was measured first takes about as long as each other one.
+void ShortSamples::learn(const Round& cells, const std::vector<Sampled>& answers) {
+  if (asked_ == 0 || !first_.empty()) return;
+  std::vector<double> seconds;
+  for (std::size_t k = 0; k < cells.size(); ++k) {
+    const Sampled& answer = answers[k];
     if (answer.samples.empty()) continue;
-    std::vector<double> seconds;
-    for (const Sample& sample : answer.samples) seconds.push_back(sample.whole.seconds() / answer.transfers);
-    seconds_.push_back(median(std::move(seconds)));
+    std::vector<double> of_cell;
+    for (const Sample& sample : answer.samples) of_cell.push_back(sample.whole.seconds() / answer.transfers);
+    seconds.push_back(median(std::move(of_cell)));
     copies_ = std::max(copies_, answer.copies);
+    first_.push_back(cells[k]);
+    allowed_ = budget * (answer.ended - answer.began) / static_cast<double>(asked_);
   }
+  if (!first_.empty()) transfer_seconds_ = median(std::move(seconds));
 }
 
 void ShortSamples::split(std::size_t round, std::size_t cells_at_once) {
   const auto [known, is_new] = widths_.try_emplace(round, cells_at_once);
   known->second = std::min(known->second, cells_at_once);
+  if (taken_ == 0) return;
+  passes_ = taken_ + std::min(asked_, most_passes);
+  context_.store().change([&](MatrixResult& result) {
+    for (const Place& place : rounds_.at(round)) {
+      counts_.erase(place);
+      for (ShortSampleSet::Pass& pass : result.short_samples->passes)
+        for (const auto& [r, c] : places_of(result, place)) pass.values(r, c).clear();
+    }
+  });
 }
 
-/// One for the whole matrix, from its median cell. Copies of one cell start a few µs apart: they get twice the time.
-void ShortSamples::choose_size() {
+/// Copies of one cell start a few µs apart: they get twice the time.
+void ShortSamples::set_size(double seconds) {
   const MatrixDescription& shape = context_.shape();
-  const double seconds = median(seconds_), wanted = short_seconds * (copies_ > 1 ? 2 : 1);
-  transfers_ = static_cast<int>(std::clamp(std::floor(wanted / seconds), 1.0, 1e6));
-  if (shape.metric != Metric::latency && shape.size_bytes >= least_bytes && seconds > wanted)
-    divisor_ = std::min(std::bit_ceil(static_cast<std::uint64_t>(std::ceil(seconds / wanted))),
+  const double wanted = seconds * (copies_ > 1 ? 2 : 1);
+  transfers_ = static_cast<int>(std::clamp(std::floor(wanted / transfer_seconds_), 1.0, 1e6));
+  divisor_ = 1;
+  if (shape.metric != Metric::latency && shape.size_bytes >= least_bytes && transfer_seconds_ > wanted)
+    divisor_ = std::min(std::bit_ceil(static_cast<std::uint64_t>(std::ceil(transfer_seconds_ / wanted))),
                         std::bit_floor(shape.size_bytes / least_bytes));
+}
+
+/// One for the whole matrix, from the cells that were measured first. A trial shows what a short sample costs: more
+/// than its own time, because copies are released together and a load runs on.
+void ShortSamples::choose_size() {
+  set_size(longest);
+  const double began = context_.seconds();
+  const auto answers =
+      context_.sample(first_, {.stop = exactly(trial_samples), .divide_bytes_by = divisor_, .transfers = transfers_});
+  const double cost = (context_.seconds() - began) / (trial_samples + 1);  // with the warm-up
+  if (cost > allowed_) set_size(std::max(shortest, longest * allowed_ / cost));
+  for (std::size_t k = 0; k < first_.size(); ++k)
+    if (answers[k].samples.empty()) fail(first_[k], answers[k]);
   context_.store().change([&](MatrixResult& result) {
-    result.short_samples->bytes = shape.size_bytes / divisor_;
+    result.short_samples->bytes = result.size_bytes / divisor_;
     result.short_samples->transfers = transfers_;
   });
 }
 
-void ShortSamples::take(double share, std::size_t cells_at_once) {
-  if (asked_ == 0 || seconds_.empty()) return;
-  if (transfers_ == 0) choose_size();
-  const std::size_t passes = std::min(asked_, most_passes);
-  const auto wanted = static_cast<std::size_t>(std::ceil(share * static_cast<double>(passes)));
-  for (; taken_ < wanted && !context_.out_of_time(); ++taken_)
-    take_pass(asked_ * (taken_ + 1) / passes - asked_ * taken_ / passes, cells_at_once);
+void ShortSamples::take(double measured, std::size_t cells_at_once) {
+  const double passes = share_in_rounds * measured * static_cast<double>(std::min(asked_, most_passes));
+  take_until(static_cast<std::size_t>(std::ceil(passes)), measured, cells_at_once);
 }
 
-void ShortSamples::take_pass(std::size_t samples, std::size_t cells_at_once) {
+void ShortSamples::take_rest(std::size_t cells_at_once) { take_until(passes_, 1, cells_at_once); }
+
+void ShortSamples::take_until(std::size_t passes, double measured, std::size_t cells_at_once) {
+  if (asked_ == 0 || first_.empty()) return;
+  const double until = measured * context_.options().max_seconds;
+  for (; taken_ < passes && context_.seconds() < until; ++taken_) {
+    if (transfers_ == 0) choose_size();
+    take_pass(cells_at_once);
+  }
+}
+
+void ShortSamples::take_pass(std::size_t cells_at_once) {
   const double began = context_.seconds();
   context_.store().change([&](MatrixResult& result) {
     result.short_samples->passes.push_back({began, began, {result.rows.size(), result.columns.size()}});
@@ -83,34 +124,55 @@ void ShortSamples::take_pass(std::size_t samples, std::size_t cells_at_once) {
       if (cells.empty()) continue;
       if (context_.out_of_time()) return;
       const auto answers = context_.sample(
-          cells, {.stop = exactly(static_cast<int>(samples)), .divide_bytes_by = divisor_, .transfers = transfers_});
+          cells, {.stop = exactly(static_cast<int>(due(cells))), .divide_bytes_by = divisor_, .transfers = transfers_});
       for (std::size_t k = 0; k < cells.size(); ++k) keep(cells[k], answers[k]);
     }
   }
 }
 
-/// Those that have a value, and did not fail since.
+/// Samples of each of these cells in the next pass, so that the one that has fewest gets all in the passes that are
+/// left.
+std::size_t ShortSamples::due(const Round& cells) const {
+  std::size_t most = 0;
+  for (const Place& place : cells) {
+    const auto count = counts_.find(place);
+    most = std::max(most, asked_ - (count == counts_.end() ? 0 : count->second));
+  }
+  const std::size_t left = passes_ - taken_;
+  return (most + left - 1) / left;
+}
+
+/// Those that lack samples and did not fail.
 Round ShortSamples::cells_to_sample(const Round& part) const {
   Round cells;
   std::ranges::copy_if(part, std::back_inserter(cells), [&](const Place& place) {
-    return context_.store().value(place) && context_.sampler().is_there(place) && !failed_.contains(place);
+    const auto count = counts_.find(place);
+    const bool is_known = context_.store().value(place) || context_.store().status(place) == CellStatus::not_run;
+    return is_known && context_.sampler().is_there(place) && !failed_.contains(place) &&
+           (count == counts_.end() || count->second < asked_);
   });
   return cells;
 }
 
 void ShortSamples::keep(const Place& place, const Sampled& answer) {
-  const bool is_same = answer.status == CellStatus::ok || answer.status == context_.store().status(place);
-  if (!is_same || answer.samples.empty()) {
-    failed_.insert(place);
-    reasons_.push_back(context_.name(place) + ": " + answer.why);
-    return;
-  }
+  const CellStatus known = context_.store().status(place);
+  const bool is_same = answer.status == CellStatus::ok || answer.status == known || known == CellStatus::not_run;
+  if (!is_same || answer.samples.empty()) return fail(place, answer);
+  std::vector<double> values = values_of(context_.shape().metric, answer);
+  std::size_t& count = counts_[place];
+  values.resize(std::min(values.size(), asked_ - count));
+  count += values.size();
   const double now = context_.seconds();
   context_.store().change([&](MatrixResult& result) {
     ShortSampleSet::Pass& pass = result.short_samples->passes.back();
-    for (const auto& [r, c] : places_of(result, place)) pass.values(r, c) = values_of(result.metric, answer);
+    for (const auto& [r, c] : places_of(result, place)) pass.values(r, c) = values;
     pass.ended = now;
   });
+}
+
+void ShortSamples::fail(const Place& place, const Sampled& answer) {
+  failed_.insert(place);
+  reasons_.push_back(context_.name(place) + ": " + answer.why);
 }
 
 void ShortSamples::note() {

@@ -3,8 +3,9 @@
 One cell of four GPUs has the fault of each line. The 12 cells are judged three times: as if nothing read single samples
 (before), with the ordinary samples, seven or more (quick), and with short samples too (acceptance). The noise of
 samples is lognormal with σ of 0.15 %. A cell outside its reference is measured three times more, and its second-worst
-median counts, as in the programs. Short samples are spread evenly over the time of the matrix. A phase lasts a quarter
-of this time. RUNS of each line, by default 200. In the repository's folder: `python -m tests.benchmarks.flapping`.
+median counts, as in the programs. Passes of short samples are taken between the rounds, as in the programs. A phase
+lasts a quarter of the time of the matrix. RUNS of each line, by default 200. In the repository's folder:
+`python -m tests.benchmarks.flapping`.
 """
 
 import sys
@@ -23,6 +24,8 @@ from tests.benchmarks.healthy_warnings import CASE, MOST, TABLE, Measured, resul
 RUNS, GPUS, SIGMA, LEVEL, TOLERANCE = 200, 4, 0.0015, 400.0, 0.02
 TARGET, AGAIN = 0.0025, 3  # the half width of the interval at which sampling stops; measurements of a slow cell
 PASSES, PER_PASS = intermittent.PASSES, intermittent.PER_PASS
+ROUNDS = 2 * (GPUS - 1)  # of a matrix: disjoint pairs, in one direction and then in the other
+IN_ROUNDS = 0.8  # share of the passes that is taken between the rounds, as in src/measure/short_samples.cpp
 PHASE = 0.25  # of the time of a matrix
 FAULTY = (0, 1)
 KINDS = (Verdict.PASS, Verdict.WARN, Verdict.FAIL)
@@ -63,6 +66,13 @@ def noisy(chance: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return LEVEL * np.exp(chance.normal(0, SIGMA, shape))
 
 
+def pass_times() -> np.ndarray:
+    """When passes are taken, as a share of the time of the matrix: twice per round, and the rest at the end."""
+    slots = np.arange(1, 2 * ROUNDS + 1) / (2 * ROUNDS)
+    due = np.ceil(IN_ROUNDS * PASSES * slots)
+    return np.append(slots, 1)[np.searchsorted(due, np.arange(1, PASSES + 1))]
+
+
 def record_of(fault: Fault, chance: np.random.Generator) -> dict:
     """A record of one matrix, as far as it is judged."""
     speeds, shape = fault.speeds(chance), (GPUS, GPUS)
@@ -79,7 +89,7 @@ def record_of(fault: Fault, chance: np.random.Generator) -> dict:
     result = result_of(Measured(*found))
     sampled = [[cell[:most] for cell, most in zip(*row, strict=True)] for row in zip(samples, counts, strict=True)]
     short = noisy(chance, (PASSES, *shape, PER_PASS))
-    short[:, FAULTY[0], FAULTY[1]] *= speeds(np.linspace(0, 1, PASSES)[:, None].repeat(PER_PASS, axis=1))
+    short[:, FAULTY[0], FAULTY[1]] *= speeds(pass_times()[:, None].repeat(PER_PASS, axis=1))
     passes = [{"values": without_diagonal(one)} for one in short.tolist()]
     result |= {"timing": "gate", "memory": "device", "sampled": [[cell.tolist() for cell in row] for row in sampled]}
     result |= {"short_samples": {"asked": PASSES * PER_PASS, "fewest": PASSES * PER_PASS, "passes": passes}}

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "device/cuda/chains.hpp"
@@ -19,7 +20,8 @@ __global__ void ring_kernel(std::byte* memory, std::uint64_t nodes) {
   *reinterpret_cast<std::byte**>(memory + me * ring_stride) = memory + next * ring_stride;
 }
 
-constexpr int warm_loads = 8;  // of each multiprocessor, which has page table entries of its own
+constexpr int warm_loads = 8;              // of each multiprocessor, which has page table entries of its own
+constexpr std::uint64_t least_loads = 32;  // of each: a warm-up and a short sample take few multiprocessors
 
 /// One thread on each multiprocessor in turn follows the ring: they lie up to 10 % of the latency apart. Only the loads
 /// are timed, by the device's clock: its ticks are coarse, and even out over so many.
@@ -135,8 +137,10 @@ std::uint64_t launch_chase(const std::byte* ring, std::uint64_t loads, ChaseStat
   check(cudaGetDevice(&device), "chase kernel", "cudaGetDevice");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "chase kernel",
         "cudaDeviceGetAttribute");
-  const auto blocks = static_cast<std::uint64_t>(multiprocessors), each = (loads + blocks - 1) / blocks;
-  chase_kernel<<<multiprocessors, 1, 0, stream>>>(ring, each, state);
+  const std::uint64_t blocks =
+      std::clamp(loads / least_loads, std::uint64_t{1}, static_cast<std::uint64_t>(multiprocessors));
+  const std::uint64_t each = (loads + blocks - 1) / blocks;
+  chase_kernel<<<static_cast<unsigned>(blocks), 1, 0, stream>>>(ring, each, state);
   check_launch("chase kernel");
   return each * blocks;
 }

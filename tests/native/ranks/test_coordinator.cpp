@@ -99,7 +99,8 @@ TEST(Coordinator, OrdersShortSamplesOfTheSameNumberOfMessagesEachTime) {
     EXPECT_EQ(std::ranges::min(result.short_sample_counts()), 66u);
     std::set<int> messages;
     for (const Order& order : ranks.asked()) {
-      if (order.transfers == 0) continue;
+      const bool is_trial = order.stop.min_samples == 3;
+      if (order.transfers == 0 || is_trial) continue;
       messages.insert(order.transfers);
       EXPECT_FALSE(order.verify);
       EXPECT_EQ(order.bytes, 1u << 20);
