@@ -36,7 +36,7 @@ class p2p_matrix_run(session_test, special=True):
     """
 
     #: Further options of the program, e.g. ``-S intranode_p2p.extra_opts=--samples,15``. The program refuses an option
-    #: without effect.
+    #: without effect. A test with references refuses options that change what is measured, such as ``--size``.
     extra_opts = variable(typ.List[str], value=[])
 
     #: Maximum seconds to wait until other processes leave the measured devices, e.g. ``-S wait_idle=60``. The
@@ -79,6 +79,9 @@ class p2p_matrix_run(session_test, special=True):
             self.request_gpus(self.least_gpus)
         extras = self.current_partition.extras
         self.reference_name = self.reference_name or extras.get("reference", "")
+        sizes = [name for name in ("size", "sizes") if hasattr(self, name)]
+        if self.reference_name and (why := for_program.refused(self.extra_opts, type(self).__name__, sizes)):
+            raise ReframeError(why)
         try:
             self.ignored = ignored_processes.of_extras(extras)
         except BadInput as error:

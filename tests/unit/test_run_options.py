@@ -25,6 +25,19 @@ def checked(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
+    ("option", "remedy"),
+    [
+        ("extra_opts=--size,1", "-S CLASS.size=SIZE"),
+        ("intranode_p2p.extra_opts=--samples,3,--size=1", "-S intranode_p2p.size=SIZE"),
+        ("extra_opts=--concurrency,1", "leave it out"),
+    ],
+)
+def test_an_option_that_no_reference_describes_is_bad_input(option, remedy):
+    with pytest.raises(BadInput, match=f"^--[a-z]+ is refused in extra_opts.*{remedy}$"):
+        run_options.check_options(["-S", option])
+
+
+@pytest.mark.parametrize(
     "option", ["size=1MiB", "intranode_p2p.size=1MiB", "node_session.suite=x", "rank_binding.ranks=2"]
 )
 def test_a_variable_of_a_selected_test_or_a_fixture_is_taken_without_a_word(checked, option):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import BadInput, clean, say
+from ..references import for_program
 from ..runs.modes import NO_WARNING, SESSIONS, refused
 from .begin import NotStarted
 
@@ -37,6 +38,9 @@ def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
     """Raises BadInput or NotStarted for the first refused option. keeps_junit: linkmatrix reads the JUnit file."""
     if why := refused(more):
         raise BadInput(why)
+    for scope, variable, value in assigned(more):
+        if variable == "extra_opts" and (why := for_program.refused(value.split(","), scope or "CLASS")):
+            raise BadInput(why)
     for word in more:
         name = word.partition("=")[0]
         if len(name) < MIN_PREFIX:

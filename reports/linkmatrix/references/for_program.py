@@ -6,13 +6,27 @@ link class of several medians either.
 
 import functools
 import os
+from collections.abc import Iterable
 
 from ..errors import BadInput
 from .tables import References
 
 #: Options of the program behind which references of one size are not those of what it measures.
 OTHERS = {"--references", "--size", "--sweep", "--random-sizes", "--blocks", "--concurrency"}
+#: Options of the program with which a check's references do not describe what the program measures.
+UNDESCRIBED = OTHERS - {"--references"}
 LEAST = 1e-9  # of a value, by src/measure/references.cpp
+
+
+def refused(extra_opts: Iterable[str], check: str = "CLASS", variables: Iterable[str] = ("size",)) -> str:
+    """A sentence about an option that the references do not describe; "" for none. variables: the sizes of the check."""
+    found = sorted(UNDESCRIBED & {word.partition("=")[0] for word in extra_opts})
+    if not found:
+        return ""
+    size = next(
+        (f"set the size by -S {check}.{name}=SIZE" for name in variables if found[0] == "--size"), "leave it out"
+    )
+    return f"{found[0]} is refused in extra_opts, because the references describe another measurement: {size}"
 
 
 @functools.cache
