@@ -19,14 +19,13 @@ LEAST = 1e-9  # of a value, by src/measure/references.cpp
 
 
 def refused(extra_opts: Iterable[str], check: str = "CLASS", variables: Iterable[str] = ("size",)) -> str:
-    """A sentence about an option that the references do not describe; "" for none. variables: the sizes of the check."""
+    """A sentence about an option that the references do not describe; "" for none. variables: sizes of the check."""
     found = sorted(UNDESCRIBED & {word.partition("=")[0] for word in extra_opts})
     if not found:
         return ""
-    size = next(
-        (f"set the size by -S {check}.{name}=SIZE" for name in variables if found[0] == "--size"), "leave it out"
-    )
-    return f"{found[0]} is refused in extra_opts, because the references describe another measurement: {size}"
+    settable = list(variables) if found[0] == "--size" else []
+    remedy = f"set the size by -S {check}.{settable[0]}=SIZE" if settable else "leave it out"
+    return f"{found[0]} is refused in extra_opts, because the references describe another measurement: {remedy}"
 
 
 @functools.cache
