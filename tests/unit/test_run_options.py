@@ -8,7 +8,10 @@ import pytest
 from linkmatrix.commands import run_options
 from linkmatrix.errors import BadInput
 
-TESTS = [{"@class": "intranode_p2p", "size": "", "extra_opts": []}, {"@class": "rank_binding", "ranks": 0}]
+TESTS = [
+    {"@class": "intranode_p2p", "testcase": "write", "hashcode": "12", "tags": [], "size": "", "extra_opts": []},
+    {"@class": "rank_binding", "tags": ["binding"], "ranks": 0},
+]
 
 
 @pytest.fixture
@@ -18,7 +21,7 @@ def checked(tmp_path, capsys):
     def check(*more, before=""):
         program = tmp_path / "reframe.py"
         program.write_text(f"print({before + json.dumps(TESTS, indent=2)!r})")
-        run_options.check_variables([sys.executable, str(program)], more, tmp_path, {})
+        run_options.check_run([sys.executable, str(program)], more, tmp_path, {})
         return "".join(capsys.readouterr())
 
     return check
@@ -38,7 +41,7 @@ def test_an_option_that_no_reference_describes_is_bad_input(option, remedy):
 
 
 @pytest.mark.parametrize(
-    "option", ["size=1MiB", "intranode_p2p.size=1MiB", "node_session.suite=x", "rank_binding.ranks=2"]
+    "option", ["size=1MiB", "intranode_p2p.size=1MiB", "node_session.suite=all,-nbody", "rank_binding.ranks=2"]
 )
 def test_a_variable_of_a_selected_test_or_a_fixture_is_taken_without_a_word(checked, option):
     assert checked("-S", option) == checked(f"-S{option}") == checked(f"--setvar={option}") == ""
@@ -64,3 +67,37 @@ def test_a_class_that_no_selected_test_has_is_printed(checked, option, meant):
 def test_a_variable_that_no_selected_test_has_is_bad_input(checked, option, before):
     with pytest.raises(BadInput, match=r"has a variable 'siz'.*is 'size' meant"):
         checked("-S", option, before=before)
+
+
+@pytest.mark.parametrize("suite", ["/12", "intranode_p2p.write,binding", "all,-/deadbeef"])
+def test_a_known_suite_is_taken_without_a_word(checked, suite):
+    assert checked("-S", f"node_session.suite={suite}") == ""
+
+
+@pytest.mark.parametrize("word", ["nosuch", "/deadbeef"])
+def test_a_suite_with_an_unknown_word_is_bad_input(checked, word):
+    with pytest.raises(BadInput, match=rf"^-S node_session\.suite={word}: unknown words: {word}"):
+        checked("-S", f"node_session.suite={word}")
+
+
+def test_a_suite_without_its_session_is_bad_input_that_names_the_session(checked):
+    with pytest.raises(BadInput, match=r"is 'node_session\.suite' meant"):
+        checked("-S", "suite=quick")
+
+
+@pytest.mark.parametrize("option", [["-c", "nosuch"], ["-cnosuch"], ["--checkpath=nosuch"]])
+def test_a_path_of_checks_that_does_not_exist_is_bad_input(checked, option):
+    with pytest.raises(BadInput, match="nosuch does not exist"):
+        checked(*option)
+
+
+def test_an_option_that_reframe_refuses_is_bad_input(tmp_path):
+    program = tmp_path / "reframe.py"
+    program.write_text("raise SystemExit('\\x1b[31mERROR: --repeat takes a number\\x1b[0m')")
+    with pytest.raises(BadInput, match="refuses the options: --repeat takes a number$"):
+        run_options.check_run([sys.executable, str(program)], ["--repeat=x"], tmp_path, {})
+
+
+@pytest.mark.parametrize("option", ["--restore-session", "--restore-session=report.json", "--duration=1m"])
+def test_a_harmless_warning_of_an_option_ends_no_run(option):
+    assert run_options.without_warnings(["--tag=quick", "--warn-as-error"], [option]) == ["--tag=quick"]

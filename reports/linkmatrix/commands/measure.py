@@ -45,7 +45,7 @@ def run_measure(options: argparse.Namespace) -> int:
         run_options.check_options(options.more)
         with begin.alone(prefix, None):
             variables = {**run_options.environment(), "PATH": environment.search_path()}
-            run_options.check_variables(command, options.more, folders.repository(), variables)
+            run_options.check_run(command, options.more, folders.repository(), variables)
             code = supervised(command, folders.repository(), TIMEOUT, variables)
     except begin.NotStarted as why:
         say(f"not started: {why}")

@@ -31,6 +31,7 @@ from .retention import pruned, suspect_lines
 from .run_summary import judged_cases, verdict_on
 
 CANNOT, BAD_INPUT = 4, 2
+SYSTEM = "--system"
 NO_REPORT, UNREADABLE = "wrote no report", "left no report that can be read"
 
 
@@ -99,7 +100,12 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
 
 def check_system(options: argparse.Namespace, repository: Path) -> None:
     """Raises BadInput for a system that config/systems lacks, if that is the only configuration of the run."""
-    name, systems = options.system or os.environ.get("RFM_SYSTEM", ""), repository / "config" / "systems"
+    name = [
+        os.environ.get("RFM_SYSTEM", ""),
+        options.system or "",
+        *run_options.values_of(options.more, SYSTEM, SYSTEM),
+    ]
+    name, systems = next(filter(None, reversed(name)), ""), repository / "config" / "systems"
     others = [word for word in options.more if word.startswith(("-C", "--config"))]
     if not name or others or os.environ.get("RFM_CONFIG_FILES") or not systems.is_dir():
         return
@@ -142,7 +148,7 @@ def locked_run(
     command = reframe_command(options, program, for_junit, before)
     variables = {**run_options.environment(), "PATH": environment.search_path()}
     variables |= {NODES: options.nodes} if options.nodes else {}
-    run_options.check_variables(command, options.more, repository, variables)
+    run_options.check_run(command, options.more, repository, variables)
     # records lie in folders that have the run's stamp, and no other run's
     variables |= {"RFM_TIMESTAMP_DIRS": stamp}
     say(f"$ {shlex.join(command)}", flush=True)

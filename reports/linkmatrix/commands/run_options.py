@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ..errors import BadInput, clean, say
 from ..references import for_program
-from ..runs.modes import NO_WARNING, SESSIONS, refused
+from ..reframe_ext.sessions.suite_words import unknown_words_error, words_of
+from ..runs.modes import NO_WARNING, SESSIONS, refused, selects
 from .begin import NotStarted
 
 #: Options that move or change a file which linkmatrix reads after the run.
@@ -30,6 +31,10 @@ IGNORED = (
 )
 #: Classes of fixtures: ReFrame does not list fixtures.
 FIXTURES = (*SESSIONS, "build_linkmatrix")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+SUITE = "suite"  # the variable of a session
+UNSELECTED = 6  # words of a command line before its selection: reframe -C config/settings.py -c checks -R
+ANYWHERE = ("--skip-system-check", "--skip-prgenv-check")
 MIN_PREFIX = len("--ci")  # minimum characters of an abbreviated option
 LIST_SECONDS = 300  # time limit of a list of tests
 
@@ -85,22 +90,28 @@ def values_of(more: Sequence[str], short: str, long: str) -> Iterator[str]:
 def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
     """The options of a mode, without --warn-as-error if `more` causes harmless warnings.
 
-    ReFrame warns about each test and fixture that lacks a variable without a class, and about the end of --duration.
+    ReFrame warns about each test and fixture that lacks a variable without a class, about the end of --duration, and
+    with --restore-session about the search path that each run sets.
     The comparison with the manifest then finds tests that ReFrame left out with another warning.
     """
-    warns = any(not scope for scope, _, _ in assigned(more)) or any(word.startswith("--dur") for word in more)
+    warns = any(not scope for scope, _, _ in assigned(more)) or any(
+        word.startswith(("--dur", "--rest")) for word in more
+    )
     return [option for option in options if option != NO_WARNING or not warns]
 
 
-def check_variables(command: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-    """Raises BadInput if no selected test has a variable of `more`, or if the variable does not accept the value.
+def check_run(command: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+    """Raises BadInput if ReFrame refuses an option of `more`, or would ignore a variable, a suite or a path.
 
-    ReFrame would ignore the variable with a warning, or print a traceback. ReFrame prints nothing for a class that no
-    selected test has. This function prints a note, because another selection may have the class. command: of the run.
-    ReFrame lists its tests without a run.
+    command: of the run. ReFrame lists its tests without a run. ReFrame prints nothing for a class that no selected test
+    has. This function prints a note, because another selection may have the class.
     """
-    if not assigned(more):
+    if not selects(more):
         return
+    for path in values_of(more, "-c", "--checkpath"):
+        if not (folder / path).exists():
+            raise BadInput(f"-c {path}: {folder / path} does not exist")
+    check_suites(command, more, folder, environ)
     tests = list_tests(
         [word for word in command if word != "-r" and not word.startswith("--report-junit=")], folder, environ
     )
@@ -115,8 +126,29 @@ def check_variables(command: Sequence[str], more: Sequence[str], folder: Path, e
             said = f"no selected test has the class '{scope}'{suggestion(scope, [*classes, *FIXTURES])}"
             say(f"note: -S {scope}.{name}={value}: {said}")
             continue
-        said = f"no selected test has a variable '{name}' that takes this value{suggestion(name, known)}"
+        meant = f" (is '{SESSIONS[0]}.{name}' meant?)" if name == SUITE else suggestion(name, known)
+        said = f"no selected test has a variable '{name}' that takes this value{meant}"
         raise BadInput(f"-S {name}={value}: {said}")
+
+
+def check_suites(command: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+    """Raises BadInput for a suite of a session with unknown words. A suite may name tests that are not selected."""
+    suites = [(scope, value) for scope, variable, value in assigned(more) if scope in SESSIONS and variable == SUITE]
+    if not suites:
+        return
+    paths = [f"--checkpath={path}" for path in values_of(more, "-c", "--checkpath")]
+    known: set[str] = set()
+    for test in list_tests([*command[:UNSELECTED], *ANYWHERE, *paths], folder, environ) or []:
+        words = (
+            str(test.get("@class")),
+            str(test.get("testcase") or ""),
+            test.get("tags", ()),
+            str(test.get("hashcode")),
+        )
+        known |= words_of(*words)
+    for scope, value in suites:
+        if known and (why := unknown_words_error(value, known)):
+            raise BadInput(f"-S {scope}.{why}")
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -135,7 +167,7 @@ def list_tests(command: Sequence[str], folder: Path, environ: Mapping[str, str])
     except (OSError, subprocess.TimeoutExpired):
         return None
     if done.returncode != 0:
-        raise BadInput(f"ReFrame lists no test: {error_line(done.stdout + done.stderr)}")
+        raise BadInput(f"ReFrame refuses the options: {error_line(done.stdout + done.stderr)}")
     found = re.search(r"^\[(?=\s*[\]{])", done.stdout, re.MULTILINE)  # site files print lines too
     if found is None:
         return None
@@ -148,6 +180,7 @@ def list_tests(command: Sequence[str], folder: Path, environ: Mapping[str, str])
 
 def error_line(text: str) -> str:
     """The first line of ReFrame's output that begins with `ERROR:`, or else the last line."""
+    text = COLOUR.sub("", text)
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("Log file(s)")]
     marked = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return clean([*marked, *lines[-1:], "ReFrame printed nothing"][0])
