@@ -342,3 +342,6 @@ def test_a_record_of_an_earlier_run_in_the_same_stage_is_not_judged(reframe, tmp
     assert first.code == 0, first.output
     again = reframe(*BOTH, "-S", "intranode_p2p.extra_opts=--no-such-option", *suite(READ, WRITE), *kept)
     assert [check["result"] for check in again.checks()] == ["fail"] * 2, again.output
+    for check in again.checks():
+        assert "p2p_matrix refused its options: unknown option" in check["fail_reason"]
+        assert "ended" not in check["fail_reason"] and not check["unmeasured"]

@@ -20,6 +20,7 @@ from ..record.matrix import has_status
 from ..record.reading import Result
 from ..record.simulated import simulated_fault
 from ..runs.judging import Judged
+from ..suite import REFUSED_OPTIONS
 from . import again, sweep, words
 from .findings import INSIDE, cells_by, diagnosed, without_value
 from .other_processes import disturbed_cells, processes
@@ -120,7 +121,7 @@ def of_test(one: Judged) -> Iterator[Headline]:
         topic = "skipped" if words.has_nothing_to_do(one) else "noted"
     topic = "noted" if one.verdict is Verdict.DISTURBED else topic  # the program ended because of another process
     for line in one.reasons:
-        yield Headline(one.verdict, topic, line, where=(one.test.name,))
+        yield Headline(one.verdict, "options" if REFUSED_OPTIONS in line else topic, line, where=(one.test.name,))
     yield from of_facts(one, None, one.test.name)
     for result, matrix in one.matrices:
         where = result["testcase"]

@@ -8,6 +8,7 @@ from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..locate.sentences import listed
 from ..runs.judging import Judged
+from ..suite import REFUSED_OPTIONS
 from . import words
 from .notices import records_of, simulated_line
 from .other_processes import disturbing
@@ -36,6 +37,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Fix what kept the job from running (scheduler, environment or node), and run again. Nothing was measured, so"
         " no part is flagged.",
     ),
+    "options": ("Correct the options of the program, such as extra_opts, and run again.",),
     "program": (
         "Read what the program printed last, in the folder of its test, and run it again. A run that does not end well"
         " is no PASS, whatever it measured before.",
@@ -224,6 +226,8 @@ def answer(verdict: Verdict, judged: list[Judged]) -> list[str]:
 def next_step(verdict: Verdict, judged: Sequence[Judged]) -> list[str]:
     """ "Next step: …", the same words in every output; nothing for PASS and for a simulated fault."""
     step = "" if simulated_line(records_of(judged)) else words.next_step(verdict, disturbing(judged))
+    if verdict is Verdict.INCOMPLETE and any(REFUSED_OPTIONS in line for one in judged for line in one.reasons):
+        step = TOPICS["options"][0]
     return [f"Next step: {step}"] if step else []
 
 
