@@ -97,6 +97,16 @@ def test_a_run_of_no_test_case_says_how_to_list_them(report):
     assert "ran no test case" in run.notes[0]
 
 
+def test_a_dry_run_is_not_the_newest_run(report, tmp_path, monkeypatch):
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path / "results"))
+    dry = report(case(), name="run-report-1.json", cmdline="reframe -R --mode=quick --dry-run -v")
+    with pytest.raises(BadInput, match="only reports of dry runs"):
+        stored.find(None)
+    measured = report(case(), name="run-report-0.json", cmdline="reframe -r")
+    assert stored.find(None).path == stored.find(measured.parent.parent).path == measured
+    assert stored.find(dry).path == dry
+
+
 def test_the_newest_report_is_the_default(report, monkeypatch, tmp_path):
     report(case(), name="run-report-10.json", time_start_unix=1795225822.5)
     new = report(name="run-report-9.json", time_start_unix=1795225823.5)
