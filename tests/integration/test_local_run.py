@@ -169,7 +169,7 @@ def test_unverified_data_is_no_pass(fault):
 def test_bad_input_is_quoted_from_the_program(fault):
     run = fault("--devices", "99")
     assert run.code != 0
-    assert "p2p_matrix: " in only(run)["fail_reason"]
+    assert "p2p_matrix refused its options: --devices: there is no device 99" in only(run)["fail_reason"]
 
 
 def test_a_device_that_counts_errors_fails_though_every_cell_is_fine(fault):
