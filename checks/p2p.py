@@ -68,6 +68,8 @@ class p2p_matrix_run(session_test, special=True):
     executable = program
     #: the minimum number of GPUs per node; 0 for a test without GPUs
     least_gpus = 0
+    #: the name of the variable for the size of the measurement; "" for a test without such a variable
+    size_variable = ""
     #: the memory that ranks send from and receive into: "host" or "device"
     memory = "host"
     #: maximum seconds until a record is visible after the end of its job, as on a network file system
@@ -79,9 +81,9 @@ class p2p_matrix_run(session_test, special=True):
             self.request_gpus(self.least_gpus)
         extras = self.current_partition.extras
         self.reference_name = self.reference_name or extras.get("reference", "")
-        sizes = [name for name in ("size", "sizes") if hasattr(self, name)]
-        if self.reference_name and (why := for_program.refused(self.extra_opts, type(self).__name__, sizes)):
-            raise ReframeError(why)
+        refused = for_program.refused(self.extra_opts, type(self).__name__, self.size_variable)
+        if refused and self.reference_name:
+            raise ReframeError(refused)
         try:
             self.ignored = ignored_processes.of_extras(extras)
         except BadInput as error:

@@ -11,6 +11,8 @@ from linkmatrix.errors import BadInput
 TESTS = [
     {"@class": "intranode_p2p", "testcase": "write", "hashcode": "12", "tags": [], "size": "", "extra_opts": []},
     {"@class": "rank_binding", "tags": ["binding"], "ranks": 0},
+    {"@class": "rank_collectives", "tags": ["acceptance"], "sizes": "", "extra_opts": []},
+    {"@class": "node_sweep", "tags": ["node-sweep"], "extra_opts": []},
 ]
 
 
@@ -30,18 +32,27 @@ def checked(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("option", "remedy"),
     [
-        ("extra_opts=--size,1", "-S CLASS.size=SIZE"),
+        ("extra_opts=--size,1", "-S intranode_p2p.size=SIZE"),
         ("intranode_p2p.extra_opts=--samples,3,--size=1", "-S intranode_p2p.size=SIZE"),
-        ("extra_opts=--concurrency,1", "leave it out"),
+        ("rank_collectives.extra_opts=--size,1", "-S rank_collectives.sizes=SIZE"),
+        ("node_sweep.extra_opts=--concurrency,serial,--size,1", "leave it out"),
+        ("extra_opts=--concurrency,serial", "leave it out"),
     ],
 )
-def test_an_option_that_no_reference_describes_is_bad_input(option, remedy):
+def test_an_option_that_no_reference_describes_is_bad_input(checked, option, remedy):
     with pytest.raises(BadInput, match=f"^--[a-z]+ is refused in extra_opts.*{remedy}$"):
-        run_options.check_options(["-S", option])
+        checked("-S", option)
 
 
 @pytest.mark.parametrize(
-    "option", ["size=1MiB", "intranode_p2p.size=1MiB", "node_session.suite=all,-nbody", "rank_binding.ranks=2"]
+    "option",
+    [
+        "size=1MiB",
+        "intranode_p2p.size=1MiB",
+        "node_session.suite=all,-nbody",
+        "rank_binding.ranks=2",
+        "node_sweep.extra_opts=--size,1MiB",
+    ],
 )
 def test_a_variable_of_a_selected_test_or_a_fixture_is_taken_without_a_word(checked, option):
     assert checked("-S", option) == checked(f"-S{option}") == checked(f"--setvar={option}") == ""

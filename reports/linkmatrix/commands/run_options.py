@@ -33,6 +33,7 @@ IGNORED = (
 FIXTURES = (*SESSIONS, "build_linkmatrix")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 SUITE = "suite"  # the variable of a session
+EXTRA_OPTS = "extra_opts"  # the variable of a test for further options of its program
 UNSELECTED = 6  # words of a command line before its selection: reframe -C config/settings.py -c checks -R
 ANYWHERE = ("--skip-system-check", "--skip-prgenv-check")
 MIN_PREFIX = len("--ci")  # minimum characters of an abbreviated option
@@ -43,9 +44,6 @@ def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
     """Raises BadInput or NotStarted for the first refused option. keeps_junit: linkmatrix reads the JUnit file."""
     if why := refused(more):
         raise BadInput(why)
-    for scope, variable, value in assigned(more):
-        if variable == "extra_opts" and (why := for_program.refused(value.split(","), scope or "CLASS")):
-            raise BadInput(why)
     for word in more:
         name = word.partition("=")[0]
         if len(name) < MIN_PREFIX:
@@ -119,6 +117,10 @@ def check_run(command: Sequence[str], more: Sequence[str], folder: Path, environ
         return  # the run itself prints why
     classes = {str(test.get("@class")) for test in tests}
     for scope, name, value in assigned(more):
+        for test in tests if name == EXTRA_OPTS else ():
+            check, sizes = str(test.get("@class")), next((one for one in ("size", "sizes") if one in test), "")
+            if scope in ("", check) and (why := for_program.refused(value.split(","), check, sizes)):
+                raise BadInput(why)
         known = {name for test in tests if scope in ("", test.get("@class")) for name in test}
         if name in known or scope in FIXTURES:
             continue
