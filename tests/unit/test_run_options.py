@@ -16,14 +16,21 @@ TESTS = [
 ]
 
 
+def python_program(folder, code):
+    """The path of an executable program in a folder."""
+    path = folder / "reframe"
+    path.write_text(f"#!{sys.executable}\n{code}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
 @pytest.fixture
 def checked(tmp_path, capsys):
     """A function that checks options with a ReFrame that lists TESTS behind other lines; returns what is printed."""
 
     def check(*more, before=""):
-        program = tmp_path / "reframe.py"
-        program.write_text(f"print({before + json.dumps(TESTS, indent=2)!r})")
-        run_options.check_run([sys.executable, str(program)], more, tmp_path, {})
+        program = python_program(tmp_path, f"print({before + json.dumps(TESTS, indent=2)!r})")
+        run_options.check_run(program, more, more, tmp_path, {})
         return "".join(capsys.readouterr())
 
     return check
@@ -91,6 +98,12 @@ def test_a_suite_with_an_unknown_word_is_bad_input(checked, word):
         checked("-S", f"node_session.suite={word}")
 
 
+@pytest.mark.parametrize("suite", ["binding,-binding", "intranode_p2p,-write"])
+def test_a_suite_without_tests_is_bad_input(checked, suite):
+    with pytest.raises(BadInput, match=rf"^-S node_session\.suite={suite} selects no test$"):
+        checked("-S", f"node_session.suite={suite}")
+
+
 def test_a_suite_without_its_session_is_bad_input_that_names_the_session(checked):
     with pytest.raises(BadInput, match=r"is 'node_session\.suite' meant"):
         checked("-S", "suite=quick")
@@ -103,10 +116,9 @@ def test_a_path_of_checks_that_does_not_exist_is_bad_input(checked, option):
 
 
 def test_an_option_that_reframe_refuses_is_bad_input(tmp_path):
-    program = tmp_path / "reframe.py"
-    program.write_text("raise SystemExit('\\x1b[31mERROR: --repeat takes a number\\x1b[0m')")
+    program = python_program(tmp_path, "raise SystemExit('\\x1b[31mERROR: --repeat takes a number\\x1b[0m')")
     with pytest.raises(BadInput, match="refuses the options: --repeat takes a number$"):
-        run_options.check_run([sys.executable, str(program)], ["--repeat=x"], tmp_path, {})
+        run_options.check_run(program, ["--repeat=x"], ["--repeat=x"], tmp_path, {})
 
 
 @pytest.mark.parametrize("option", ["--restore-session", "--restore-session=report.json", "--duration=1m"])

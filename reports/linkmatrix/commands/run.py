@@ -145,10 +145,11 @@ def locked_run(
     manifest.load(repository, options.mode)  # one that cannot be read is said before anything is measured
     before = gone_before(options, last, prefix, repository)
     known = set(folders.reports(prefix))
-    command = reframe_command(options, program, for_junit, before)
+    selection = selection_options(options, before)
+    command = [program, *run_options.ALL_CHECKS, "-r", f"--report-junit={for_junit}", *selection]
     variables = {**run_options.environment(), "PATH": environment.search_path()}
     variables |= {NODES: options.nodes} if options.nodes else {}
-    run_options.check_run(command, options.more, repository, variables)
+    run_options.check_run(program, selection, options.more, repository, variables)
     # records lie in folders that have the run's stamp, and no other run's
     variables |= {"RFM_TIMESTAMP_DIRS": stamp}
     say(f"$ {shlex.join(command)}", flush=True)
@@ -231,13 +232,12 @@ def gone_before(options: argparse.Namespace, last: Path, prefix: Path, repositor
     return replace(before, whole=before.whole and not is_part(options))
 
 
-def reframe_command(options: argparse.Namespace, program: str, for_junit: Path, before: resume.Before) -> list[str]:
-    """The command line of ReFrame; for_junit: where its JUnit file goes."""
-    command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r"]
-    command += run_options.without_warnings(MODES[options.mode], options.more)
-    command += [f"--system={options.system}"] if options.system else []
-    command += [f"--max-retries={options.retries}"] if options.retries else []
-    return [*command, f"--report-junit={for_junit}", *before.options(SUITES.get(options.mode, "")), *options.more]
+def selection_options(options: argparse.Namespace, before: resume.Before) -> list[str]:
+    """The options of ReFrame that select tests, and say how to measure them."""
+    selection = run_options.without_warnings(MODES[options.mode], options.more)
+    selection += [f"--system={options.system}"] if options.system else []
+    selection += [f"--max-retries={options.retries}"] if options.retries else []
+    return [*selection, *before.options(SUITES.get(options.mode, "")), *options.more]
 
 
 def report_of(prefix: Path, known: set[Path], stamp: str) -> tuple[Path | None, bool]:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from ..errors import BadInput, clean, say
 from ..references import for_program
-from ..reframe_ext.sessions.suite_words import unknown_words_error, words_of
+from ..reframe_ext.sessions.suite_words import selects_test, unknown_words_error, words_of
 from ..runs.modes import NO_WARNING, SESSIONS, refused, selects
 from .begin import NotStarted
 
+#: Options of ReFrame with which it reads all checks. Options that select checks and tests follow.
+ALL_CHECKS = ("-C", "config/settings.py", "-c", "checks", "-R")
 #: Options that move or change a file which linkmatrix reads after the run.
 FILES = ("--report-file", "--compress-report")
 #: Options that separate tests which share a job.
@@ -34,7 +36,6 @@ FIXTURES = (*SESSIONS, "build_linkmatrix")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 SUITE = "suite"  # the variable of a session
 EXTRA_OPTS = "extra_opts"  # the variable of a test for further options of its program
-UNSELECTED = 6  # words of a command line before its selection: reframe -C config/settings.py -c checks -R
 ANYWHERE = ("--skip-system-check", "--skip-prgenv-check")
 MIN_PREFIX = len("--ci")  # minimum characters of an abbreviated option
 LIST_SECONDS = 300  # time limit of a list of tests
@@ -98,21 +99,22 @@ def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
     return [option for option in options if option != NO_WARNING or not warns]
 
 
-def check_run(command: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+def check_run(
+    program: str, selection: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]
+) -> None:
     """Raises BadInput if ReFrame refuses an option of `more`, or would ignore a variable, a suite or a path.
 
-    command: of the run. ReFrame lists its tests without a run. ReFrame prints nothing for a class that no selected test
-    has. This function prints a note, because another selection may have the class.
+    program: ReFrame, which lists tests without a run. selection: the options of the run that select tests, with `more`.
+    ReFrame prints nothing for a class that no selected test has. This function prints a note, because another selection
+    may have the class.
     """
     if not selects(more):
         return
     for path in values_of(more, "-c", "--checkpath"):
         if not (folder / path).exists():
             raise BadInput(f"-c {path}: {folder / path} does not exist")
-    check_suites(command, more, folder, environ)
-    tests = list_tests(
-        [word for word in command if word != "-r" and not word.startswith("--report-junit=")], folder, environ
-    )
+    check_suites(program, more, folder, environ)
+    tests = list_tests(program, selection, folder, environ)
     if tests is None:
         return  # the run itself prints why
     classes = {str(test.get("@class")) for test in tests}
@@ -133,24 +135,26 @@ def check_run(command: Sequence[str], more: Sequence[str], folder: Path, environ
         raise BadInput(f"-S {name}={value}: {said}")
 
 
-def check_suites(command: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-    """Raises BadInput for a suite of a session with unknown words. A suite may name tests that are not selected."""
+def check_suites(program: str, more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+    """Raises BadInput for a suite with unknown words or without tests. A suite may name tests that are not selected."""
     suites = [(scope, value) for scope, variable, value in assigned(more) if scope in SESSIONS and variable == SUITE]
     if not suites:
         return
     paths = [f"--checkpath={path}" for path in values_of(more, "-c", "--checkpath")]
-    known: set[str] = set()
-    for test in list_tests([*command[:UNSELECTED], *ANYWHERE, *paths], folder, environ) or []:
-        words = (
+    tests = [
+        words_of(
             str(test.get("@class")),
             str(test.get("testcase") or ""),
             test.get("tags", ()),
             str(test.get("hashcode")),
         )
-        known |= words_of(*words)
-    for scope, value in suites:
-        if known and (why := unknown_words_error(value, known)):
+        for test in list_tests(program, [*ANYWHERE, *paths], folder, environ) or []
+    ]
+    for scope, value in suites if tests else ():
+        if why := unknown_words_error(value, set().union(*tests)):
             raise BadInput(f"-S {scope}.{why}")
+        if value and not any(selects_test(value, words) for words in tests):
+            raise BadInput(f"-S {scope}.suite={value} selects no test")
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -159,9 +163,11 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f" (is '{similar[0]}' meant?)" if similar else ""
 
 
-def list_tests(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> list[dict[str, object]] | None:
+def list_tests(
+    program: str, selection: Sequence[str], folder: Path, environ: Mapping[str, str]
+) -> list[dict[str, object]] | None:
     """The selected tests with their variables; None if ReFrame prints no list. Raises BadInput for ReFrame's errors."""
-    command = [*command, "--describe"]
+    command = [program, *ALL_CHECKS, *selection, "--describe"]
     try:
         done = subprocess.run(
             command, cwd=folder, env=environ, text=True, capture_output=True, timeout=LIST_SECONDS, check=False

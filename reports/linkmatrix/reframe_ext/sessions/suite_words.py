@@ -26,6 +26,12 @@ def split(suite: str) -> tuple[set[str], set[str]]:
     return {word for word in words if word[0] != "-"}, {word[1:] for word in words if word[0] == "-"}
 
 
+def selects_test(suite: str, words: set[str]) -> bool:
+    """Whether a suite selects the test with these words."""
+    wanted, left_out = split(suite)
+    return bool(wanted & words) and not left_out & words
+
+
 def unknown_words_error(suite: str, known: Iterable[str]) -> str:
     """A sentence with the unknown words of a suite, and similar known words; "" if there are no unknown words.
 

@@ -37,9 +37,7 @@ def words_of_test(test: Any) -> set[str]:
 
 def selects(suite: str, test: Any) -> bool:
     """Whether a suite contains a test."""
-    wanted, left_out = suite_words.split(suite)
-    words = words_of_test(test)
-    return bool(wanted & words) and not left_out & words
+    return suite_words.selects_test(suite, words_of_test(test))
 
 
 def unknown_words_error(suite: str) -> str:
