@@ -29,7 +29,7 @@ from ..references.tolerances import Floor
 from ..runs import folders, stored, testcases
 from ..show.progress import watched
 
-REFUSED = 1
+REFUSED = 3  # exit code: runs are missing or cannot be used, and nothing is stated about the hardware
 MOST_LINES = 60  # of a difference; the rest is counted
 Changes = dict[tuple[str, str, str], tuple[Proposal, list[Change]]]
 
@@ -67,7 +67,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_adopt(options: argparse.Namespace) -> int:
-    """Exit code 1 where something is refused, and then nothing is written. Raises BadInput."""
+    """Exit code 3 if something is refused. Nothing is written then. Raises BadInput."""
     if options.allow_lower != bool(options.reason and options.reason.strip()):
         raise BadInput("--allow-lower and --reason TEXT belong together: say why references may be lowered")
     if options.as_is is not None and not options.as_is.strip():
