@@ -23,7 +23,7 @@ from ..runs.judging import Judged
 from ..suite import REFUSED_OPTIONS
 from . import again, sweep, words
 from .findings import INSIDE, cells_by, diagnosed, without_value
-from .other_processes import disturbed_cells, processes
+from .other_processes import disturbed_cells, in_step, processes
 from .steps import Headline
 
 MOST = 4  # that a page or a screen begins with
@@ -175,7 +175,7 @@ def of_disturbances(one: Judged, result: Result, matrix: MatrixVerdict) -> Itera
     verdict = Verdict.DISTURBED if marked else min(verdict, Verdict.NOT_JUDGED)
     for (who, *_), sentence in named:
         sure = tuple(cell.reason.removesuffix(f": {sentence}") for cell in marked[:1])
-        yield Headline(verdict, "disturbed", sentence, who, where, sure)
+        yield Headline(verdict, "disturbed", sentence, in_step(who), where, sure)
     if marked and not named:
         yield Headline(verdict, "disturbed", marked[0].reason, words.ANOTHER, where)
 

@@ -29,10 +29,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Do not trust {who} yet: it was faster than its path can be. Check that the link is the one in the record"
         " (nvidia-smi topo -m), and measure again.",
     ),
-    "build": (
-        "Read the end of the build's output, fix what it names, and run again. Nothing was measured, so no part is"
-        " flagged.",
-    ),
+    "build": ("Fix the reason of the failed build, and run again. Nothing was measured, so no part is flagged.",),
     "not run": (
         "Fix what kept the job from running (scheduler, environment or node), and run again. Nothing was measured, so"
         " no part is flagged.",
@@ -188,7 +185,8 @@ def steps(verdict: Verdict, judged: list[Judged], found: Sequence[Headline]) -> 
         return [SIMULATED]
     wanting = words.only_references_missing(judged) and not simulated
     lines = [FIRST] if wanting and any(one.topic in SLOW for one in found) else []
-    said = {"skipped"} if wanting else {"program"} if failed_by_data(judged, found) else set()
+    said = {"program"} if failed_by_data(judged, found) else set()
+    said |= {"skipped"} if wanting or any(one.topic == "build" for one in found) else set()
     topics = list(dict.fromkeys(one.topic for one in found if TOPICS[one.topic] and one.topic not in said))
     if not topics and not wanting and not judged:
         return [CHOOSE]
