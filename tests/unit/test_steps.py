@@ -48,6 +48,12 @@ def test_a_failed_build_is_sent_to_its_reason(judged_run):
     assert "build" in line and "reason" in line and "output" not in line
 
 
+@pytest.mark.parametrize("phase", ["startup", "compile", "run_wait"])
+def test_an_interrupted_run_is_repeated_and_no_build_is_to_be_fixed(judged_run, phase):
+    (line,) = told(judged_run(None, result="abort", reason="aborted due to ForceExitError", phase=phase))
+    assert "ended early" in line and "build" not in line and "program" not in line
+
+
 def test_an_unnamed_process_is_named_in_no_step(judged_run, make_record):
     record = make_record(off={(1, column): 239.0 for column in (0, 2, 3)})
     found = {"node": "node001", "kind": "context", "where": "gpu1", "share": None, "pids": []}

@@ -119,6 +119,7 @@ def of_test(one: Judged) -> Iterator[Headline]:
     topic = "not run" if one.test.unmeasured else OF_PHASE.get(one.test.phase, "program")
     if one.test.result in ("skip", "fail_deps") and not one.test.unmeasured:  # no program ran, and ReFrame says why
         topic = "skipped" if words.has_nothing_to_do(one) else "noted"
+    topic = "aborted" if one.test.result == "abort" else topic
     topic = "noted" if one.verdict is Verdict.DISTURBED else topic  # the program ended because of another process
     for line in one.reasons:
         yield Headline(one.verdict, "options" if REFUSED_OPTIONS in line else topic, line, where=(one.test.name,))

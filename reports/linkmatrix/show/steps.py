@@ -34,6 +34,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Fix what kept the job from running (scheduler, environment or node), and run again. Nothing was measured, so"
         " no part is flagged.",
     ),
+    "aborted": ("Repeat the run: it ended early, because of a signal or a limit of ReFrame. No part is flagged.",),
     "options": ("Correct the options of the program, such as extra_opts, and run again.",),
     "program": (
         "Read what the program printed last, in the folder of its test, and run it again. A run that does not end well"
