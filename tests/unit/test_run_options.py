@@ -115,6 +115,15 @@ def test_a_path_of_checks_that_does_not_exist_is_bad_input(checked, option):
         checked(*option)
 
 
+@pytest.mark.parametrize("option", [["-p", "nosuch"], ["-pnosuch"], ["--prgenv=nosuch"]])
+def test_an_unknown_environment_is_bad_input_with_the_known_environments(tmp_path, option):
+    listed = json.dumps([{"name": "builtin"}, {"name": "gnu"}, {"name": "cuda"}], indent=2)
+    program = python_program(tmp_path, f"import sys\nprint({listed!r} if 'show-config' in sys.argv[-1] else '[]')")
+    with pytest.raises(BadInput, match="^-p nosuch: .*: cuda, gnu$"):
+        run_options.check_run(program, option, option, tmp_path, {})
+    run_options.check_run(program, ["-p", "gn"], ["-p", "gn"], tmp_path, {})
+
+
 def test_an_option_that_reframe_refuses_is_bad_input(tmp_path):
     program = python_program(tmp_path, "raise SystemExit('\\x1b[31mERROR: --repeat takes a number\\x1b[0m')")
     with pytest.raises(BadInput, match="refuses the options: --repeat takes a number$"):

@@ -34,6 +34,7 @@ IGNORED = (
 #: Classes of fixtures: ReFrame does not list fixtures.
 FIXTURES = (*SESSIONS, "build_linkmatrix")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+SYSTEM = "--system"
 SUITE = "suite"  # the variable of a session
 EXTRA_OPTS = "extra_opts"  # the variable of a test for further options of its program
 ANYWHERE = ("--skip-system-check", "--skip-prgenv-check")
@@ -114,9 +115,11 @@ def check_run(
         if not (folder / path).exists():
             raise BadInput(f"-c {path}: {folder / path} does not exist")
     check_suites(program, more, folder, environ)
-    tests = list_tests(program, selection, folder, environ)
+    tests = json_list(program, [*selection, "--describe"], folder, environ)
     if tests is None:
         return  # the run itself prints why
+    if not tests:
+        check_environments(program, selection, folder, environ)
     classes = {str(test.get("@class")) for test in tests}
     for scope, name, value in assigned(more):
         for test in tests if name == EXTRA_OPTS else ():
@@ -135,6 +138,18 @@ def check_run(
         raise BadInput(f"-S {name}={value}: {said}")
 
 
+def check_environments(program: str, selection: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+    """Raises BadInput for a pattern of -p that matches no environment of the system."""
+    system = [f"{SYSTEM}={name}" for name in values_of(selection, SYSTEM, SYSTEM)]
+    found = json_list(program, [*system, "--show-config=environments"], folder, environ) or []
+    names = sorted({str(one["name"]) for one in found} - {"builtin"})
+    for pattern in values_of(selection, "-p", "--prgenv"):
+        if names and not any(re.search(pattern, name) for name in names):
+            raise BadInput(
+                f"-p {pattern}: there is no such environment{suggestion(pattern, names)}: {', '.join(names)}"
+            )
+
+
 def check_suites(program: str, more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
     """Raises BadInput for a suite with unknown words or without tests. A suite may name tests that are not selected."""
     suites = [(scope, value) for scope, variable, value in assigned(more) if scope in SESSIONS and variable == SUITE]
@@ -148,7 +163,7 @@ def check_suites(program: str, more: Sequence[str], folder: Path, environ: Mappi
             test.get("tags", ()),
             str(test.get("hashcode")),
         )
-        for test in list_tests(program, [*ANYWHERE, *paths], folder, environ) or []
+        for test in json_list(program, [*ANYWHERE, *paths, "--describe"], folder, environ) or []
     ]
     for scope, value in suites if tests else ():
         if why := unknown_words_error(value, set().union(*tests)):
@@ -163,11 +178,14 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f" (is '{similar[0]}' meant?)" if similar else ""
 
 
-def list_tests(
-    program: str, selection: Sequence[str], folder: Path, environ: Mapping[str, str]
+def json_list(
+    program: str, options: Sequence[str], folder: Path, environ: Mapping[str, str]
 ) -> list[dict[str, object]] | None:
-    """The selected tests with their variables; None if ReFrame prints no list. Raises BadInput for ReFrame's errors."""
-    command = [program, *ALL_CHECKS, *selection, "--describe"]
+    """The list that ReFrame prints for --describe (selected tests with their variables) or --show-config.
+
+    None if ReFrame prints no list. Raises BadInput for ReFrame's errors.
+    """
+    command = [program, *ALL_CHECKS, *options]
     try:
         done = subprocess.run(
             command, cwd=folder, env=environ, text=True, capture_output=True, timeout=LIST_SECONDS, check=False
@@ -180,10 +198,10 @@ def list_tests(
     if found is None:
         return None
     try:
-        tests: list[dict[str, object]] = json.JSONDecoder().raw_decode(done.stdout, found.start())[0]
+        content: list[dict[str, object]] = json.JSONDecoder().raw_decode(done.stdout, found.start())[0]
     except json.JSONDecodeError:
         return None
-    return tests
+    return content
 
 
 def error_line(text: str) -> str:
