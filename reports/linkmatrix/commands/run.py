@@ -31,6 +31,7 @@ from .retention import pruned, suspect_lines
 from .run_summary import judged_cases, verdict_on
 
 CANNOT, BAD_INPUT = 4, 2
+SYSTEM = "--system"
 NO_REPORT, UNREADABLE = "wrote no report", "left no report that can be read"
 
 
@@ -102,7 +103,7 @@ def check_system(options: argparse.Namespace, repository: Path) -> None:
     name = [
         os.environ.get("RFM_SYSTEM", ""),
         options.system or "",
-        *run_options.values_of(options.more, run_options.SYSTEM, run_options.SYSTEM),
+        *run_options.values_of(options.more, SYSTEM, SYSTEM),
     ]
     name, systems = next(filter(None, reversed(name)), ""), repository / "config" / "systems"
     others = [word for word in options.more if word.startswith(("-C", "--config"))]

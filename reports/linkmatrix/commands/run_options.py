@@ -34,7 +34,6 @@ IGNORED = (
 #: Classes of fixtures: ReFrame does not list fixtures.
 FIXTURES = (*SESSIONS, "build_linkmatrix")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-SYSTEM = "--system"
 SUITE = "suite"  # the variable of a session
 EXTRA_OPTS = "extra_opts"  # the variable of a test for further options of its program
 ANYWHERE = ("--skip-system-check", "--skip-prgenv-check")
@@ -140,8 +139,7 @@ def check_run(
 
 def check_environments(program: str, selection: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
     """Raises BadInput for a pattern of -p that matches no environment of the system."""
-    system = [f"{SYSTEM}={name}" for name in values_of(selection, SYSTEM, SYSTEM)]
-    found = json_list(program, [*system, "--show-config=environments"], folder, environ) or []
+    found = json_list(program, [*selection, "--show-config=environments"], folder, environ) or []
     names = sorted({str(one["name"]) for one in found} - {"builtin"})
     for pattern in values_of(selection, "-p", "--prgenv"):
         if names and not any(re.search(pattern, name) for name in names):
