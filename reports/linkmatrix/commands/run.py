@@ -20,7 +20,7 @@ from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..runs import completeness, folders, judging, junit, manifest, resume
 from ..runs.judging import Judged
-from ..runs.modes import ACCEPTANCE, MODES, NODES, SUITES, SWEEP, selects
+from ..runs.modes import ACCEPTANCE, MODES, NODES, SUITES, SWEEP, check_paths, selects
 from ..runs.retries import after_retries
 from ..runs.supervise import supervised
 from ..show import notices, steps, words
@@ -139,7 +139,8 @@ def locked_run(
     manifest.load(repository, options.mode)  # one that cannot be read is said before anything is measured
     before = gone_before(options, last, prefix, repository)
     known = set(folders.reports(prefix))
-    command = reframe_command(options, program, for_junit, before)
+    checks = ["checks"] if selects(options.more) else check_paths(options.mode, repository)
+    command = reframe_command(options, program, checks, for_junit, before)
     variables = {**run_options.environment(), "PATH": environment.search_path()}
     variables |= {NODES: options.nodes} if options.nodes else {}
     run_options.check_variables(command, options.more, repository, variables)
@@ -225,9 +226,11 @@ def gone_before(options: argparse.Namespace, last: Path, prefix: Path, repositor
     return replace(before, whole=before.whole and not is_part(options))
 
 
-def reframe_command(options: argparse.Namespace, program: str, for_junit: Path, before: resume.Before) -> list[str]:
-    """The command line of ReFrame; for_junit: where its JUnit file goes."""
-    command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r"]
+def reframe_command(
+    options: argparse.Namespace, program: str, checks: list[str], for_junit: Path, before: resume.Before
+) -> list[str]:
+    """The command line of ReFrame. checks: paths of the check files. for_junit: where its JUnit file goes."""
+    command = [program, "-C", "config/settings.py", *(word for path in checks for word in ("-c", path)), "-R", "-r"]
     command += run_options.without_warnings(MODES[options.mode], options.more)
     command += [f"--system={options.system}"] if options.system else []
     command += [f"--max-retries={options.retries}"] if options.retries else []
