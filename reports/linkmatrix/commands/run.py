@@ -28,7 +28,7 @@ from ..site import environment, known_systems
 from ..site import nodes as site_nodes
 from . import begin, run_options
 from .retention import pruned, suspect_lines
-from .run_summary import judged_cases, verdict_on
+from .run_summary import judged_cases, prepare, verdict_on
 
 CANNOT, BAD_INPUT = 4, 2
 NO_REPORT, UNREADABLE = "wrote no report", "left no report that can be read"
@@ -156,7 +156,7 @@ def locked_run(
         restore(last, noted)
         raise
     trace = began(prefix, options, stamp)
-    code = supervised(command, repository, options.timeout * 3600, variables)
+    code = supervised(command, repository, options.timeout * 3600, variables, lambda: prepare(repository))
     seconds = time.monotonic() - started
     report, any_unreadable = report_of(prefix, known, stamp)
     if full := begin.full_disk(prefix):
