@@ -1,5 +1,6 @@
-"""The check files that `linkmatrix run` gives to ReFrame: fewer than all of them, and no test of the mode is lost."""
+"""Loading of tests by ReFrame: `linkmatrix run` loads fewer check files than there are, and loses no test of a mode."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -55,3 +56,9 @@ def test_a_new_check_of_a_site_is_not_left_out(tmp_path):
 def test_all_checks_are_loaded_for_other_modes_and_where_there_are_none(tmp_path):
     assert check_paths("acceptance", REPOSITORY) == ["checks"]
     assert check_paths("quick", tmp_path) == ["checks"]
+
+
+def test_no_test_has_a_value_under_a_deprecated_name():
+    """ReFrame walks the stack for each of them when it makes a test."""
+    found = importlib.import_module("linkmatrix_checks.intranode").intranode_p2p.var_space
+    assert [name for name, one in found.items() if one.is_deprecated() and one.is_defined()] == []
