@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import stores
 
-from linkmatrix import cli, files
+from linkmatrix import cli, files, suite
 from linkmatrix.commands import begin
 from linkmatrix.errors import BadInput
 from linkmatrix.runs import resume, supervise
@@ -36,6 +36,16 @@ def test_every_mode_takes_no_warning_and_acceptance_alone_requires_references(ma
     machine.prepare("pass")
     machine.run("--mode", mode)
     assert "--warn-as-error" in machine.commands()[0] and "require_reference" not in machine.commands()[0]
+
+
+@pytest.mark.parametrize("more", [["-n", "ours"], ["-c", "ours.py"], ["-S", "wait_idle=1"]])
+def test_all_checks_are_loaded_where_the_user_selects(machine, more):
+    machine.prepare("pass")
+    Path("checks").symlink_to(suite.FOLDER / "checks")  # as in a site
+    machine.run("--mode", "quick", "--", "--nocolor")
+    machine.run("--mode", "quick", "--", *more)
+    few, every = machine.commands()
+    assert " -c checks/intranode.py " in few and " -c checks/pairs.py " not in few and " -c checks " in every
 
 
 def test_a_pair_of_nodes_is_held_against_no_manifest_and_is_never_nothing(machine):

@@ -40,7 +40,7 @@ def run_measure(options: argparse.Namespace) -> int:
     # by which its report is known, whatever else writes some
     stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     selection = ["--session-extras", f"{modes.MEASURE}{stamp}", *(options.more or modes.MOST)]
-    command = [program, *run_options.ALL_CHECKS, "-r", *selection]
+    command = [program, *run_options.load_options(run_options.ALL_CHECKS), "-r", *selection]
     try:
         run_options.check_options(options.more)
         with begin.alone(prefix, None):

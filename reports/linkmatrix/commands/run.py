@@ -20,7 +20,7 @@ from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..runs import completeness, folders, judging, junit, manifest, resume
 from ..runs.judging import Judged
-from ..runs.modes import ACCEPTANCE, MODES, NODES, SUITES, SWEEP, selects
+from ..runs.modes import ACCEPTANCE, MODES, NODES, SUITES, SWEEP, check_paths, selects
 from ..runs.retries import after_retries
 from ..runs.supervise import supervised
 from ..show import notices, steps, words
@@ -28,7 +28,7 @@ from ..site import environment, known_systems
 from ..site import nodes as site_nodes
 from . import begin, run_options
 from .retention import pruned, suspect_lines
-from .run_summary import judged_cases, verdict_on
+from .run_summary import judged_cases, prepare, verdict_on
 
 CANNOT, BAD_INPUT = 4, 2
 SYSTEM = "--system"
@@ -146,7 +146,8 @@ def locked_run(
     before = gone_before(options, last, prefix, repository)
     known = set(folders.reports(prefix))
     selection = selection_options(options, before)
-    command = [program, *run_options.ALL_CHECKS, "-r", f"--report-junit={for_junit}", *selection]
+    checks = run_options.ALL_CHECKS if selects(options.more) else check_paths(options.mode, repository)
+    command = [program, *run_options.load_options(checks), "-r", f"--report-junit={for_junit}", *selection]
     variables = {**run_options.environment(), "PATH": environment.search_path()}
     variables |= {NODES: options.nodes} if options.nodes else {}
     run_options.check_run(program, selection, options.more, repository, variables)
@@ -162,7 +163,7 @@ def locked_run(
         restore(last, noted)
         raise
     trace = began(prefix, options, stamp)
-    code = supervised(command, repository, options.timeout * 3600, variables)
+    code = supervised(command, repository, options.timeout * 3600, variables, lambda: prepare(repository))
     seconds = time.monotonic() - started
     report, any_unreadable = report_of(prefix, known, stamp)
     if full := begin.full_disk(prefix):

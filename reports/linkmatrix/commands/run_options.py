@@ -14,8 +14,8 @@ from ..reframe_ext.sessions.suite_words import selects_test, unknown_words_error
 from ..runs.modes import NO_WARNING, SESSIONS, refused, selects
 from .begin import NotStarted
 
-#: Options of ReFrame with which it reads all checks. Options that select checks and tests follow.
-ALL_CHECKS = ("-C", "config/settings.py", "-c", "checks", "-R")
+#: The paths of all check files, for ReFrame's option -c.
+ALL_CHECKS = ("checks",)
 #: Options that move or change a file which linkmatrix reads after the run.
 FILES = ("--report-file", "--compress-report")
 #: Options that separate tests which share a job.
@@ -39,6 +39,11 @@ EXTRA_OPTS = "extra_opts"  # the variable of a test for further options of its p
 ANYWHERE = ("--skip-system-check", "--skip-prgenv-check")
 MIN_PREFIX = len("--ci")  # minimum characters of an abbreviated option
 LIST_SECONDS = 300  # time limit of a list of tests
+
+
+def load_options(paths: Iterable[str]) -> list[str]:
+    """The options with which ReFrame loads the configuration and the check files of these paths."""
+    return ["-C", "config/settings.py", *(word for path in paths for word in ("-c", path)), "-R"]
 
 
 def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
@@ -183,7 +188,7 @@ def json_list(
 
     None if ReFrame prints no list. Raises BadInput for ReFrame's errors.
     """
-    command = [program, *ALL_CHECKS, *options]
+    command = [program, *load_options(ALL_CHECKS), *options]
     try:
         done = subprocess.run(
             command, cwd=folder, env=environ, text=True, capture_output=True, timeout=LIST_SECONDS, check=False
