@@ -42,6 +42,7 @@ def test_every_mode_takes_no_warning_and_acceptance_alone_requires_references(ma
 def test_all_checks_are_loaded_where_the_user_selects(machine, more):
     machine.prepare("pass")
     Path("checks").symlink_to(suite.FOLDER / "checks")  # as in a site
+    Path("ours.py").write_text("")
     machine.run("--mode", "quick", "--", "--nocolor")
     machine.run("--mode", "quick", "--", *more)
     few, every = machine.commands()
