@@ -29,7 +29,7 @@ from ..references.tolerances import Floor
 from ..runs import folders, stored, testcases
 from ..show.progress import watched
 
-REFUSED = 1
+REFUSED = 3  # exit code: runs are missing or cannot be used, and nothing is stated about the hardware
 MOST_LINES = 60  # of a difference; the rest is counted
 Key = tuple[str, str, str]  # check, table, test case
 Changes = dict[Key, tuple[Proposal, list[Change]]]
@@ -70,7 +70,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_adopt(options: argparse.Namespace) -> int:
-    """Exit code 1 if a test case is refused; the other test cases are written. Raises BadInput."""
+    """Exit code 3 if a test case is refused; the other test cases are written. Raises BadInput."""
     if options.allow_lower != bool(options.reason and options.reason.strip()):
         raise BadInput("--allow-lower and --reason TEXT belong together: say why references may be lowered")
     if options.as_is is not None and not options.as_is.strip():

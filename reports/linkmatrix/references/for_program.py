@@ -6,13 +6,30 @@ link class of several medians either.
 
 import functools
 import os
+from collections.abc import Iterable
 
 from ..errors import BadInput
 from .tables import References
 
 #: Options of the program behind which references of one size are not those of what it measures.
-OTHERS = {"--references", "--size", "--sweep", "--random-sizes", "--blocks", "--concurrency"}
+SIZE = "--size"
+OTHERS = {"--references", SIZE, "--sweep", "--random-sizes", "--blocks", "--concurrency"}
+#: Options of the program with which a check's references do not describe what the program measures.
+UNDESCRIBED = OTHERS - {"--references"}
 LEAST = 1e-9  # of a value, by src/measure/references.cpp
+
+
+def refused(extra_opts: Iterable[str], check: str, size_variable: str) -> str:
+    """A sentence about an option that the references do not describe; "" for none.
+
+    check: a class of tests. size_variable: its variable for the size. A check without such a variable takes --size.
+    """
+    found = sorted(UNDESCRIBED & {word.partition("=")[0] for word in extra_opts})
+    if not found or found == [SIZE] and not size_variable:
+        return ""
+    option = next((one for one in found if one != SIZE), SIZE)
+    remedy = f"set the size by -S {check}.{size_variable}=SIZE" if option == SIZE else "leave it out"
+    return f"{option} is refused in extra_opts, because the references describe another measurement: {remedy}"
 
 
 @functools.cache

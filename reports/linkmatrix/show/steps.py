@@ -11,6 +11,7 @@ from ..locate.ladder import LADDER, Rung
 from ..locate.sentences import listed
 from ..record.reading import Result
 from ..runs.judging import Judged
+from ..suite import REFUSED_OPTIONS
 from . import words
 from .notices import records_of, simulated_line
 from .other_processes import disturbing
@@ -30,14 +31,13 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Do not trust {who} yet: it was faster than its path can be. Check that the link is the one in the record"
         " (nvidia-smi topo -m), and measure again.",
     ),
-    "build": (
-        "Read the end of the build's output, fix what it names, and run again. Nothing was measured, so no part is"
-        " flagged.",
-    ),
+    "build": ("Fix the reason of the failed build, and run again. Nothing was measured, so no part is flagged.",),
     "not run": (
         "Fix what kept the job from running (scheduler, environment or node), and run again. Nothing was measured, so"
         " no part is flagged.",
     ),
+    "aborted": ("Repeat the run: it ended early, because of a signal or a limit of ReFrame. No part is flagged.",),
+    "options": ("Correct the options of the program, such as extra_opts, and run again.",),
     "program": (
         "Read what the program printed last, in the folder of its test, and run it again. A run that does not end well"
         " is no PASS, whatever it measured before.",
@@ -150,7 +150,8 @@ def steps(verdict: Verdict, judged: list[Judged], found: Sequence[Headline]) -> 
         return [SIMULATED]
     wanting = words.only_references_missing(judged) and not simulated
     lines = [FIRST] if wanting and any(one.topic in SLOW for one in found) else []
-    said = {"skipped"} if wanting else {"program"} if failed_by_data(judged, found) else set()
+    said = {"program"} if failed_by_data(judged, found) else set()
+    said |= {"skipped"} if wanting or any(one.topic == "build" for one in found) else set()
     topics = list(dict.fromkeys(one.topic for one in found if TOPICS[one.topic] and one.topic not in said))
     if not topics and not wanting and not judged:
         return [CHOOSE]
@@ -197,6 +198,8 @@ def measured_here(one: Judged) -> Sequence[tuple[Result, MatrixVerdict]]:
 def next_step(verdict: Verdict, judged: Sequence[Judged]) -> list[str]:
     """ "Next step: …", the same words in every output; nothing for PASS and for a simulated fault."""
     step = "" if simulated_line(records_of(judged)) else words.next_step(verdict, disturbing(judged))
+    if verdict is Verdict.INCOMPLETE and any(REFUSED_OPTIONS in line for one in judged for line in one.reasons):
+        step = TOPICS["options"][0]
     return [f"Next step: {step}"] if step else []
 
 
