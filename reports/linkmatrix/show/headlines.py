@@ -172,7 +172,7 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[He
     wrong = cells_by(matrix, "corrupt") if has_status(result, "corrupt") else []
     if wrong:
         cells = ", ".join(units.first(list(map(name, wrong)), MOST_NAMED))
-        yield Headline(verdict, "wrong data", f"what arrived is not what was sent: {cells}", cells, where)
+        yield Headline(verdict, "wrong data", f"wrong data arrived: {cells}", cells, where)
     for pair in cells_by(matrix, "impossible")[:1]:
         yield Headline(verdict, "impossible", matrix.cells[pair].reason, name(pair), where)
     found, disturbed = diagnosed(one, result, matrix), matrix.disturbed_sentences()
