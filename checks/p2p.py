@@ -47,10 +47,6 @@ class p2p_matrix_run(session_test, special=True):
     #: then has no verdict.
     refuse_busy = variable(typ.Bool, value=False)
 
-    #: Number of short samples per cell, spread over the time of each matrix, to find intermittent links: ``-S
-    #: short_samples=72``, as in acceptance. Test cases of several sizes or of few matchings take none.
-    short_samples = variable(int, value=0)
-
     #: The table of references that the test is compared with. The table is in `config/references/p2p.yaml`, or in the
     #: file that the partition names in ``extras['reference_file']``.
     #: :default: the partition's ``extras['reference']``, else empty: NOT JUDGED, because there are no references
@@ -155,7 +151,8 @@ class p2p_matrix_run(session_test, special=True):
         """The option for short samples, if the program measures one matrix by repeated samples."""
         takes_some = {"--sweep", "matchings"}.isdisjoint(self.program_opts())
         measures = self.program == "p2p_matrix" and self.shared_testcase()
-        return ("--short-samples", str(self.short_samples)) if self.short_samples and measures and takes_some else ()
+        number = self.session_class.short_samples
+        return ("--short-samples", str(number)) if number and measures and takes_some else ()
 
     def program_references(self, testcase):
         """The references that the program gets, as lines; none if an option changes what is measured."""

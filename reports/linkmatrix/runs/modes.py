@@ -26,7 +26,12 @@ SESSIONS = ("node_session", "nodes_session")
 
 def suite_options(suite: str) -> list[str]:
     """The options of ReFrame that make each session measure a suite; "": each test measures in a job of its own."""
-    return [f"--setvar={name}.suite={suite}" for name in SESSIONS]
+    return session_options("suite", suite)
+
+
+def session_options(variable: str, value: object) -> list[str]:
+    """The options of ReFrame that set a variable of each session."""
+    return [f"--setvar={name}.{variable}={value}" for name in SESSIONS]
 
 
 #: Mode → options of ReFrame. The judge finds what is missing; acceptance alone requires a reference for each value.

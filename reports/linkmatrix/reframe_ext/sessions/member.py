@@ -50,6 +50,11 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
     #: the subfolder of a shared process's folder with files for this test only, as named in `processes`
     subfolder = ""
 
+    @property
+    def session_class(self) -> Any:
+        """The class of the session that the test may read. Its variables are those of the command line."""
+        return type(self).fixture_space["session"].cls
+
     @run_after("init")
     def set_env_vars(self) -> None:
         """Sets the value that ReFrame's own tests have, unless a check or ``-S env_vars=`` has set one."""

@@ -56,8 +56,4 @@ def select_tests(suite: str, cls: type, partition: Any, environment: Any) -> lis
             for environ in environs
         )
 
-    return [
-        test
-        for test in TESTS.values()
-        if type(test).fixture_space["session"].cls is cls and selects(suite, test) and can_run(test)
-    ]
+    return [test for test in TESTS.values() if test.session_class is cls and selects(suite, test) and can_run(test)]
