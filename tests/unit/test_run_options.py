@@ -42,7 +42,7 @@ def checked(tmp_path, capsys):
         ("extra_opts=--size,1", "-S intranode_p2p.size=SIZE"),
         ("intranode_p2p.extra_opts=--samples,3,--size=1", "-S intranode_p2p.size=SIZE"),
         ("rank_collectives.extra_opts=--size,1", "-S rank_collectives.sizes=SIZE"),
-        ("node_sweep.extra_opts=--concurrency,serial,--size,1", "leave it out"),
+        ("node_sweep.extra_opts=--size,1MiB", "leave it out"),
         ("extra_opts=--concurrency,serial", "leave it out"),
     ],
 )
@@ -58,7 +58,6 @@ def test_an_option_that_no_reference_describes_is_bad_input(checked, option, rem
         "intranode_p2p.size=1MiB",
         "node_session.suite=all,-nbody",
         "rank_binding.ranks=2",
-        "node_sweep.extra_opts=--size,1MiB",
     ],
 )
 def test_a_variable_of_a_selected_test_or_a_fixture_is_taken_without_a_word(checked, option):

@@ -22,14 +22,14 @@ LEAST = 1e-9  # of a value, by src/measure/references.cpp
 def refused(extra_opts: Iterable[str], check: str, size_variable: str) -> str:
     """A sentence about an option that the references do not describe; "" for none.
 
-    check: a class of tests. size_variable: its variable for the size. A check without such a variable takes --size.
+    check: a class of tests. size_variable: its variable for the size, "" if it has none.
     """
     found = sorted(UNDESCRIBED & {word.partition("=")[0] for word in extra_opts})
-    if not found or found == [SIZE] and not size_variable:
+    if not found:
         return ""
-    option = next((one for one in found if one != SIZE), SIZE)
-    remedy = f"set the size by -S {check}.{size_variable}=SIZE" if option == SIZE else "leave it out"
-    return f"{option} is refused in extra_opts, because the references describe another measurement: {remedy}"
+    settable = found[0] == SIZE and size_variable
+    remedy = f"set the size by -S {check}.{size_variable}=SIZE" if settable else "leave it out"
+    return f"{found[0]} is refused in extra_opts, because the references describe another measurement: {remedy}"
 
 
 @functools.cache
