@@ -51,6 +51,13 @@ def test_an_option_that_no_reference_describes_is_bad_input(checked, option, rem
         checked("-S", option)
 
 
+@pytest.mark.parametrize("number", ["0", "65", "many"])
+def test_acceptance_takes_enough_short_samples(number):
+    run_options.check_acceptance(["-S", "node_session.short_samples=66", "-n", "x"])
+    with pytest.raises(BadInput, match=f"short_samples={number}: acceptance takes at least 66"):
+        run_options.check_acceptance([f"--setvar=node_session.short_samples={number}"])
+
+
 @pytest.mark.parametrize(
     "option",
     [

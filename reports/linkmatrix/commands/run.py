@@ -90,6 +90,8 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
     repository, prefix, program = folders.repository(), folders.prefix(), begin.reframe(options.reframe)
     try:
         run_options.check_options(options.more, keeps_junit=True)
+        if options.mode == ACCEPTANCE:
+            run_options.check_acceptance(options.more)
         check_system(options, repository)
         with begin.alone(prefix, options.system) as name:
             return locked_run(options, program, repository, prefix, name, begins)

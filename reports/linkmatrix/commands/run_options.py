@@ -37,6 +37,8 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 SUITE = "suite"  # the variable of a session
 EXTRA_OPTS = "extra_opts"  # the variable of a test for further options of its program
 ANYWHERE = ("--skip-system-check", "--skip-prgenv-check")
+SHORT_SAMPLES = "short_samples"  # the variable of a session
+LEAST_SHORT_SAMPLES = 66  # of each cell, in acceptance
 MIN_PREFIX = len("--ci")  # minimum characters of an abbreviated option
 LIST_SECONDS = 300  # time limit of a list of tests
 
@@ -60,6 +62,16 @@ def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
         for option, remedy in SEPARATING.items():
             if option.startswith(name):
                 raise NotStarted(f"{option} is refused, because the tests share a job: {remedy}")
+
+
+def check_acceptance(more: Sequence[str]) -> None:
+    """Raises BadInput if acceptance would take too few short samples to find intermittent links."""
+    for scope, variable, value in assigned(more):
+        if variable == SHORT_SAMPLES and not (value.isdecimal() and int(value) >= LEAST_SHORT_SAMPLES):
+            raise BadInput(
+                f"-S {scope}.{variable}={value}: acceptance takes at least {LEAST_SHORT_SAMPLES} short samples of each"
+                " cell, so that intermittent links show; leave it out"
+            )
 
 
 def environment() -> dict[str, str]:
