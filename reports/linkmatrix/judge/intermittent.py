@@ -241,10 +241,12 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
     """
     powers: dict[str, list[tuple[float, str]]] = {"FAIL": [], "WARN": []}
     for record, result in results:
-        counts = grids.numbers(result["samples"])
-        cells, prior = int((counts > 0).sum()), prior_of(record, result)
         passes = (result.get("short_samples") or {}).get("passes")
-        if not cells or not (passes or result.get("sampled")):
+        if not passes and result.get("sampled") is None:
+            continue
+        counts, prior = grids.numbers(result["samples"]), prior_of(record, result)
+        cells = int((counts > 0).sum())
+        if not cells:
             continue
         if passes:
             samples = int(result["short_samples"]["fewest"])
