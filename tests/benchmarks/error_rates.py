@@ -14,14 +14,17 @@ import numpy as np
 from linkmatrix.judge import intermittent
 from linkmatrix.judge.evaluate import judge_matrix
 from linkmatrix.judge.rules import RULES
+from linkmatrix.record.units import counted
 from linkmatrix.references import noise
 from linkmatrix.references.tables import Reference, References
 from tests.benchmarks.flapping import GPUS, LEVEL, SIGMA, noisy
 from tests.benchmarks.healthy_warnings import CASE, TABLE, Measured, result_of
 
 RUNS, SAMPLES = 2000, intermittent.QUICK_SAMPLES
+ALARMS = 10  # times as many runs for rare false alarms
 CELLS = GPUS * (GPUS - 1)
 HEAD = "| rule | fault of one cell | false alarms, % of healthy matrices | detection power, % |\n|---|---|---|---|"
+OTHER_NOISE = "| healthy cells | false alarms, % of healthy matrices |\n|---|---|"
 #: Rules that compare facts: no noise makes a false alarm or hides a fault.
 FACTS = {*RULES} - {"corrupt", "off reference", "intermittent", "may be intermittent", "noisy", "straggling"}
 
@@ -36,7 +39,8 @@ class Row(NamedTuple):
 
     def text(self) -> str:
         """The row in Markdown."""
-        return f"| {self.rule} | {self.fault} | {self.false_alarms:.2f} | {self.power:.1f} |"
+        rates = f"{self.false_alarms:.2f}" + ("" if np.isnan(self.power) else f" | {self.power:.1f}")
+        return f"| {self.fault} | {rates} |" if np.isnan(self.power) else f"| {self.rule} | {self.fault} | {rates} |"
 
 
 def seen_corrupt(share: float, transfers: int) -> float:
@@ -57,27 +61,78 @@ def computed() -> list[Row]:
     return rows
 
 
-def of_short_samples(runs: int) -> list[Row]:
-    """The rows of intermittent cells: 50 % in 10 % of samples, on healthy GPUs that are slow as the prior assumes."""
-    prior = intermittent.PRIORS["cuda", "gate", "device"]
+def of_samples(runs: int) -> list[Row]:
+    """The rows of intermittent cells: 50 % in 10 % of samples.
+
+    The rate of healthy cells is drawn from the prior for each matrix. The power is that which the programs print.
+    """
     chance, rows = np.random.default_rng(1), []
-    healthy, faulty = (1 - (1 - rate) ** intermittent.PER_PASS for rate in (prior.rate, intermittent.EXAMPLE))
-    for gpus in (2, 4, 8, 16):
-        cells = gpus * (gpus - 1)
-        passes, counts = np.full(cells, intermittent.PASSES), (runs, cells)
-        slow = chance.binomial(intermittent.PASSES, healthy, counts)
-        alarms = sum(found(passes, one).any() for one in slow[slow.max(axis=1) > 1])
-        slow[:, 0] = chance.binomial(intermittent.PASSES, faulty, runs)
-        power = sum(bool(found(passes, one)[0]) for one in slow)
-        fault = f"50 % in 10 % of 72 short samples, {gpus} GPUs"
-        rows.append(Row("intermittent", fault, 100 * alarms / runs, 100 * power / runs))
+    for what, timing, memory, all_cells in (
+        *((f"{gpus} GPUs", "gate", "device", gpus * (gpus - 1)) for gpus in (2, 4, 8, 16)),
+        *((counted(links, "host link"), "gate", "host", links) for links in (1, 2, 8, 16)),
+        *((counted(cells, "other cell"), "messages", "host", cells) for cells in (1, 2, 12, 56)),
+    ):
+        prior = prior_of(timing, memory)
+        power = intermittent.power(prior, all_cells)
+        alarms = false_alarms(chance, ALARMS * runs, prior, all_cells)
+        rows.append(Row("intermittent", f"50 % in 10 % of 72 short samples, {what}", 100 * alarms, 100 * power))
+    for what, timing, memory in (("12 host links", "gate", "host"), ("12 other cells", "messages", "host")):
+        prior = prior_of(timing, memory)
+        power = intermittent.power_of_ordinary(prior, CELLS, SAMPLES)
+        alarms = false_alarms(chance, ALARMS * runs, prior, CELLS, (SAMPLES, 1))
+        rows.append(Row("may be intermittent", f"50 % in 10 % of 7 samples, {what}", 100 * alarms, 100 * power))
     return rows
 
 
-def found(passes: np.ndarray, slow: np.ndarray) -> np.ndarray:
-    """The cells of GPUs that are intermittent."""
-    prior = intermittent.PRIORS["cuda", "gate", "device"]
-    return intermittent.intermittent(passes, slow, prior, intermittent.PER_PASS)
+def prior_of(timing: str, memory: str) -> intermittent.Prior:
+    """The prior of test cases of the programs for GPUs."""
+    return intermittent.prior_of({"backend": "cuda"}, {"timing": timing, "memory": memory})
+
+
+def false_alarms(
+    chance: np.random.Generator,
+    runs: int,
+    prior: intermittent.Prior,
+    cells: int,
+    sizes: tuple[int, int] = (intermittent.PASSES, intermittent.PER_PASS),
+    each: bool = False,
+) -> float:
+    """The share of healthy matrices with an intermittent cell.
+
+    sizes: passes of each cell, and samples of each pass. each: whether each cell has a rate of its own.
+    """
+    weight, passes = prior.samples / sizes[1], np.full(cells, sizes[0])
+    rates = chance.beta(prior.rate * weight, (1 - prior.rate) * weight, (runs, cells if each else 1))
+    slow = chance.binomial(sizes[0], np.broadcast_to(rates, (runs, cells)))
+    found = (intermittent.intermittent(passes, one, prior, sizes[1]).any() for one in slow[slow.max(axis=1) > 1])
+    return sum(found) / runs
+
+
+def of_other_noise(runs: int) -> list[Row]:
+    """False alarms of `intermittent` where the noise of healthy cells is not as the rule assumes."""
+    chance, rows, device = np.random.default_rng(3), [], prior_of("gate", "device")
+    for what, is_latency, degrees, scale in (
+        ("bandwidth", False, 3, 0.01),
+        ("bandwidth", False, 3, 0.03),
+        ("latency", True, 2, 0.01),
+        ("latency", True, 2, 0.02),
+    ):
+        alarms = 0
+        for _ in range(runs):
+            noise = scale * np.abs(chance.standard_t(degrees, (intermittent.PASSES, 1, CELLS, intermittent.PER_PASS)))
+            samples = 1 + noise if is_latency else 1 - noise
+            alarms += bool(intermittent.count(samples, is_latency, device).found.any())
+        fault = f"{what} of GPUs, t{degrees} noise of {100 * scale:g} %, 12 cells"
+        rows.append(Row("intermittent", fault, 100 * alarms / runs, np.nan))
+    for what, memory, timing, cells in (
+        ("host links", "host", "gate", 2),
+        ("host links", "host", "gate", 8),
+        ("other cells", "host", "messages", 2),
+        ("other cells", "host", "messages", 12),
+    ):
+        alarms = false_alarms(chance, runs, prior_of(timing, memory), cells, each=True)
+        rows.append(Row("intermittent", f"{cells} {what}, each with a rate of its own", 100 * alarms, np.nan))
+    return rows
 
 
 def matrix_rules(samples: np.ndarray, references: References) -> np.ndarray:
@@ -86,8 +141,7 @@ def matrix_rules(samples: np.ndarray, references: References) -> np.ndarray:
     grids = (np.median(samples, axis=-1), ordered[..., 0], ordered[..., -1], np.full((GPUS, GPUS), float(SAMPLES)))
     result = result_of(Measured(*(np.where(diagonal, np.nan, grid) for grid in grids)))
     each = np.moveaxis(np.where(diagonal[..., None], np.nan, samples), -1, 0)[..., None]
-    prior = intermittent.PRIORS["cuda", "gate", "device"]
-    slow = intermittent.count(each, False, prior, short=False)
+    slow = intermittent.count(each, False, prior_of("gate", "device"), short=False)
     whole = judge_matrix(result, references, TABLE, slow=slow).whole
     assert whole is not None
     return np.array([*RULES])[whole.rules]
@@ -112,7 +166,7 @@ def of_warnings(runs: int) -> list[Row]:
     """The rows of WARN, simulated."""
     chance, rows = np.random.default_rng(2), []
     for rule, fault, speeds, tolerance in (
-        ("may be intermittent", "50 % in 10 % of 7 samples", half_in_a_tenth, 0.05),
+        ("may be intermittent", "50 % in 10 % of 7 samples, 4 GPUs", half_in_a_tenth, 0.05),
         ("noisy", "1.9 % slow, σ of 1.35 %, tolerance 2 %", noisier, 0.02),
         ("straggling", "2.5 % slower than its class, tolerance 5 %", slower, 0.05),
     ):
@@ -128,10 +182,13 @@ def of_warnings(runs: int) -> list[Row]:
 
 
 def main() -> int:
-    """Prints the table in Markdown."""
+    """Prints the tables in Markdown."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
     print(HEAD)
-    for row in (*computed(), *of_short_samples(runs), *of_warnings(runs)):
+    for row in (*computed(), *of_samples(runs), *of_warnings(runs)):
+        print(row.text(), flush=True)
+    print(f"\n{OTHER_NOISE}")
+    for row in of_other_noise(runs):
         print(row.text(), flush=True)
     return 0
 

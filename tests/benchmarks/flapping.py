@@ -3,8 +3,8 @@
 One cell of four GPUs has the fault of each line. The 12 cells are judged three times: as if nothing read single samples
 (before), with the ordinary samples, seven or more (quick), and with short samples too (acceptance). The noise of
 samples is lognormal with σ of 0.15 %. A cell outside its reference is measured three times more, and its second-worst
-median counts, as in the programs. Passes of short samples are taken between the rounds, as in the programs. A phase
-lasts a quarter of the time of the matrix. RUNS of each line, by default 200. In the repository's folder:
+median counts, as in the programs. Passes of short samples are taken between the rounds, as in the programs. The length
+of a phase is a multiple of the time of the matrix. RUNS of each line, by default 200. In the repository's folder:
 `python -m tests.benchmarks.flapping`.
 """
 
@@ -26,27 +26,29 @@ TARGET, AGAIN = 0.0025, 3  # the half width of the interval at which sampling st
 PASSES, PER_PASS = intermittent.PASSES, intermittent.PER_PASS
 ROUNDS = 2 * (GPUS - 1)  # of a matrix: disjoint pairs, in one direction and then in the other
 IN_ROUNDS = 0.8  # share of the passes that is taken between the rounds, as in src/measure/short_samples.cpp
-PHASE = 0.25  # of the time of a matrix
 FAULTY = (0, 1)
 KINDS = (Verdict.PASS, Verdict.WARN, Verdict.FAIL)
 Speeds = Callable[[np.ndarray], np.ndarray]  # the speed of samples at some times, as a share of the healthy speed
 
 
 class Fault(NamedTuple):
-    """The fault of a cell: its loss while slow, and the share of slow samples; phases: slow half of the time."""
+    """The fault of a cell: its loss while slow, and the share of slow samples.
+
+    phase: of a cell that is slow in every other phase, the length of a phase in times of the matrix; else 0.
+    """
 
     name: str
     loss: float = 0.0
     share: float = 0.0
-    phases: bool = False
+    phase: float = 0.0
 
     def speeds(self, chance: np.random.Generator) -> Speeds:
         """The speeds in one run."""
         offset = chance.uniform(0, 2)
 
         def at(times: np.ndarray) -> np.ndarray:
-            in_phase = (times / PHASE + offset) % 2 < 1
-            return np.where(in_phase if self.phases else chance.random(times.shape) < self.share, 1 - self.loss, 1.0)
+            slow = (times / self.phase + offset) % 2 < 1 if self.phase else chance.random(times.shape) < self.share
+            return np.where(slow, 1 - self.loss, 1.0)
 
         return at
 
@@ -55,7 +57,7 @@ FAULTS = (
     Fault("50 % in 10 % of samples", 0.5, 0.1),
     Fault("50 % in 20 % of samples", 0.5, 0.2),
     Fault("90 % in 25 % of samples", 0.9, 0.25),
-    Fault("50 % half of the time", 0.5, phases=True),
+    *(Fault(f"50 % in phases of {phase:g}", 0.5, phase=phase) for phase in (0.25, 1, 5)),
     Fault("healthy"),
 )
 REFERENCES = References({(TABLE, CASE): {"cell[NV18]": Reference(LEVEL, -TOLERANCE, TOLERANCE, "GB/s")}})

@@ -1,18 +1,17 @@
-"""Intermittent cells: cells with some slow samples and a healthy median.
+"""Intermittent cells: cells of which single samples are slow while the median is not.
 
-The short samples of a cell are compared with each other only. A sample is slow if it is more than 25 % worse than the
-cell's usual speed. The usual speed is the 90th percentile of the samples, so the rule also finds a cell that is slow
-half of the time. If the fast samples of a cell differ more, the limit is larger than 25 %.
+The short samples of a cell are compared with each other only. A sample is slow if its speed is more than 25 % below the
+cell's usual speed. The usual speed is the 90th percentile of the samples, so that a cell may be slow half of the time.
+A cell whose fast samples differ much needs a larger deviation.
 
-A pass of a cell is slow if any of the cell's samples in the pass is slow. A burst of slow samples therefore counts
-once. A cell is intermittent if two conditions are met. At least two of its passes are slow. In at most one of 1,000
-healthy matrices, any cell has so many slow passes.
+A pass is slow if any of its samples is slow: a burst of slow samples counts once. A cell is intermittent if at least
+two of its passes are slow, and if healthy cells have so many slow passes in at most one of 1,000 matrices. The chance
+is that of a beta-binomial distribution: binomial, with a rate that is known from a prior (`PRIORS`). The rate of the
+other cells of the matrix may lower the chance and never raises it. Cells that are intermittent are left out of the
+rate, and the search is repeated until nothing is found.
 
-The number of slow passes of a healthy cell has a beta-binomial distribution. Its rate comes from the other cells of the
-matrix and from a prior (`PRIORS`). The search leaves intermittent cells out of the rate. It is repeated until it finds
-no other cell.
-
-If a cell has no short samples, each ordinary sample is a pass. Such a cell is WARN at most.
+A cell without short samples has its ordinary samples as passes of one sample each; consecutive slow samples are one
+pass. The cell is WARN at most.
 """
 
 from __future__ import annotations
@@ -27,37 +26,47 @@ import numpy as np
 
 from ..record import grids
 from ..record.reading import Result
+from ..record.units import counted
 
-SLOW = 0.25  # a sample is slow if it is worse than the cell's usual speed by more than this fraction
+SLOW = 0.25  # a sample is slow if its speed is lower than the cell's usual speed by more, as a fraction
+SLOW_LATENCY = 1 / (1 - SLOW) - 1  # the same of a latency: the transfer takes as much longer
 USUAL, FAST = 0.9, 0.75  # quantiles of the samples, from slow to fast: the usual speed, and the end of fast samples
-NOISE = 5.0  # σ of the fast samples: a slow sample of a healthy cell is further below the median than this
-LEAST_PASSES = 2  # slow passes of an intermittent cell: a single burst can have another cause than the link
-FALSE_ALARMS = 0.001  # probability of a false alarm per healthy matrix
-PASSES, PER_PASS = 12, 6  # passes, and samples per pass, of each cell in acceptance
-QUICK_SAMPLES = 7  # ordinary samples of each cell
+NOISE = 5.0  # a slow sample is so many σ of the fast samples below the median of a healthy cell
+LEAST_PASSES = 2  # that are slow: one burst is no fault of a link
+FALSE_ALARMS = 0.001  # of a healthy matrix
+PASSES, PER_PASS = 12, 6  # of each cell, in acceptance
+QUICK_SAMPLES = 7  # of each cell, without short samples
+LEAST_DEVICES, MOST_CELLS = 4, 0.5  # so many compared, and more than this share intermittent: no cell's own fault
+SAME_PASSES = 0.75  # share of the slow passes of intermittent cells that most of them have, if they coincide
 EXAMPLE = 0.1  # share of slow samples for which the detection power is printed
 SIGMAS_OF_USUAL, SIGMAS_OF_FAST = 1.2816, 0.6745  # normal quantiles of USUAL and FAST
 
 
 class Prior(NamedTuple):
-    """The prior of healthy cells. rate: the share of slow samples. samples: the weight of the prior, in samples."""
+    """What is known of healthy cells before a run: the share of slow passes, and how many samples this is worth."""
 
     rate: float
     samples: float
 
 
-#: (back end, timing, memory) → prior. All other cells have OTHERS, because the operating system delays their samples.
-PRIORS = {("cuda", "gate", "device"): Prior(2e-5, 10_000)}
-OTHERS = Prior(0.1, 30)
+#: (back end, timing, memory) → prior, measured on 2 × H100: see "intermittent cells" in docs/verdicts.md.
+PRIORS = {("cuda", "gate", "device"): Prior(2e-5, 10_000), ("cuda", "gate", "host"): Prior(0.02, 36)}
+OTHERS = Prior(0.1, 18)  # the scheduler of the operating system delays these samples
+
+
+def prior_of(record: Mapping[str, Any], result: Result) -> Prior:
+    """The prior of the cells of a result."""
+    return PRIORS.get((record["backend"], result["timing"], result["memory"]), OTHERS)
 
 
 @dataclass(frozen=True)
 class SlowSamples:
     """The slow samples of each cell of a matrix; arrays are rows × columns.
 
-    samples, slow: the number of samples and of slow samples. passes, slow_passes: the number of passes and of slow
-    passes. worst: the largest deviation of a sample from the cell's usual speed, as a fraction. usual: the usual speed,
-    in the matrix's unit. found: True for intermittent cells. short: whether the samples are short samples.
+    samples, slow: number of samples, and of slow ones. passes, slow_passes: the same of passes. worst: the largest
+    deviation of a sample from the cell's usual speed, as a fraction. usual: that speed, in the matrix's unit.
+    found: True for intermittent cells. short: whether these are short samples. common: a clause if most cells are
+    intermittent, else "". has_common_cause: whether so many are that no device or pair is at fault.
     """
 
     samples: np.ndarray
@@ -68,32 +77,34 @@ class SlowSamples:
     usual: np.ndarray
     found: np.ndarray
     short: bool
+    common: str
+    has_common_cause: bool
 
     def sentence(self, row: int, column: int) -> str:
-        """ "7 of 72 short samples, in 6 of 12 passes, are up to 50 % worse than its usual speed"."""
-        counted = f"{self.slow[row, column]} of {self.samples[row, column]}{' short' if self.short else ''} samples"
+        """ "7 of 72 samples, in 6 of 12 passes, are 50.1 % slower than usual"."""
+        slow = f"{self.slow[row, column]} of {self.samples[row, column]}{' short' if self.short else ''} samples"
         passes = f", in {self.slow_passes[row, column]} of {self.passes[row, column]} passes," if self.short else ""
-        return f"{counted}{passes} are up to {100 * self.worst[row, column]:.0f} % worse than its usual speed"
+        worst = f"{100 * self.worst[row, column]:.0f} %"
+        return f"{slow}{passes} are up to {worst} worse than its usual speed{self.common}"
 
 
 def slow_samples(record: Mapping[str, Any], result: Result) -> SlowSamples | None:
-    """The slow samples of a result; None if the record lists no samples."""
+    """The slow samples of a result; None where the record lists no samples."""
     short = of_short_samples(result)
     samples = of_ordinary_samples(result) if short is None else short
     if samples is None:
         return None
-    prior = PRIORS.get((record["backend"], result["timing"], result["memory"]), OTHERS)
-    return count(samples, result["unit"] == "us", prior, short is not None)
+    return count(samples, result["unit"] == "us", prior_of(record, result), short is not None)
 
 
 def of_short_samples(result: Result) -> np.ndarray | None:
-    """The short samples, passes × rows × columns × samples, padded with NaN; None if the record has none."""
+    """The short samples, passes × rows × columns × samples, NaN for none; None where the record has none."""
     passes = (result.get("short_samples") or {}).get("passes")
     return stacked([one["values"] for one in passes]) if passes else None
 
 
 def of_ordinary_samples(result: Result) -> np.ndarray | None:
-    """The ordinary samples in the same shape, one pass per sample; None if the record does not list them."""
+    """The other samples likewise, each as a pass of its own; None where the record does not list them."""
     if result.get("sampled") is None:
         return None
     return np.moveaxis(stacked([result["sampled"]])[0], -1, 0)[..., None]
@@ -113,26 +124,48 @@ def stacked(passes: list[Any]) -> np.ndarray:
 def count(samples: np.ndarray, is_latency: bool, prior: Prior, short: bool = True) -> SlowSamples:
     """Counts the slow samples of each cell and finds the intermittent cells.
 
-    samples: passes × rows × columns × samples, padded with NaN.
+    samples: passes × rows × columns × samples, NaN for none.
     """
     deviations, usual = off_usual(samples, is_latency)
     known = np.isfinite(samples)
     slow = deviations > threshold(samples, usual, is_latency)
-    passes, slow_passes = known.any(axis=-1).sum(axis=0), slow.any(axis=-1).sum(axis=0)
+    slow_passes = slow.any(axis=-1) if short else first_of_bursts(slow[..., 0])
+    passes = known.any(axis=-1) & (~slow.any(axis=-1) | slow_passes)
+    found = intermittent(passes.sum(axis=0), slow_passes.sum(axis=0), prior, samples.shape[-1])
     return SlowSamples(
         known.sum(axis=(0, -1)),
         slow.sum(axis=(0, -1)),
-        passes,
-        slow_passes,
+        passes.sum(axis=0),
+        slow_passes.sum(axis=0),
         np.where(slow, deviations, 0).max(axis=(0, -1)),
         usual,
-        intermittent(passes, slow_passes, prior, samples.shape[-1]),
+        found,
         short,
+        *common_cause(found, passes.any(axis=0), slow_passes),
     )
 
 
+def first_of_bursts(slow: np.ndarray) -> np.ndarray:
+    """True for slow samples after a sample that is not slow; samples × rows × columns."""
+    return slow & ~np.concatenate([np.zeros_like(slow[:1]), slow[:-1]])
+
+
+def common_cause(found: np.ndarray, known: np.ndarray, slow: np.ndarray) -> tuple[str, bool]:
+    """(a clause if most cells are intermittent, whether so many are that no device or pair is at fault).
+
+    found, known: the intermittent cells, and all cells, of a matrix. slow: its slow passes, passes × rows × columns.
+    """
+    number, cells, of_many = int(found.sum()), int(known.sum()), max(found.shape) >= LEAST_DEVICES
+    if not (number > MOST_CELLS * cells if of_many else number == cells > 1):
+        return "", False
+    each = slow[:, found]
+    coinciding = each[each.mean(axis=1) > MOST_CELLS].sum() / each.sum() >= SAME_PASSES
+    clause = f"; {number} of {cells} cells are slow{' in the same passes' if coinciding else ''}"
+    return clause + (": suspect a common cause before any link" if of_many else ""), of_many
+
+
 def off_usual(samples: np.ndarray, is_latency: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(fraction by which each sample is worse than its cell's usual speed, the usual speeds); NaN if missing."""
+    """(by which fraction each sample is worse than the cell's usual speed, this speed); NaN for none."""
     usual = quantile(samples, USUAL, is_latency)
     with np.errstate(invalid="ignore"):
         off = samples / usual[..., None] - 1
@@ -140,18 +173,18 @@ def off_usual(samples: np.ndarray, is_latency: bool) -> tuple[np.ndarray, np.nda
 
 
 def threshold(samples: np.ndarray, usual: np.ndarray, is_latency: bool) -> np.ndarray:
-    """The fraction by which a slow sample of each cell is worse than the usual speed, at least; rows × columns × 1.
+    """By which fraction a sample of each cell must be worse than usual to be slow; rows × columns × 1.
 
-    σ is the standard deviation of the fast samples. If at most three quarters are slow, σ is the same.
+    σ is that of the fast samples: slow samples do not change it, up to three quarters of all.
     """
     fast = quantile(samples, FAST, is_latency)
     with np.errstate(invalid="ignore"):
         sigma = np.abs(fast / usual - 1) / (SIGMAS_OF_USUAL - SIGMAS_OF_FAST)
-    return np.fmax(SLOW, (SIGMAS_OF_USUAL + NOISE) * sigma)[..., None]
+    return np.fmax(SLOW_LATENCY if is_latency else SLOW, (SIGMAS_OF_USUAL + NOISE) * sigma)[..., None]
 
 
 def quantile(samples: np.ndarray, share: float, is_latency: bool) -> np.ndarray:
-    """The quantile `share` of each cell's samples, ordered from slow to fast; rows × columns, NaN without samples."""
+    """The value that this share of a cell's samples is not faster than; rows × columns, NaN without samples."""
     each = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
     each = np.sort(each, axis=-1)  # NaN last
     number = np.isfinite(each).sum(axis=-1)
@@ -163,7 +196,7 @@ def quantile(samples: np.ndarray, share: float, is_latency: bool) -> np.ndarray:
 
 
 def intermittent(passes: np.ndarray, slow: np.ndarray, prior: Prior, per_pass: int) -> np.ndarray:
-    """True for intermittent cells. passes, slow: the number of passes and of slow passes of each cell."""
+    """True for intermittent cells. passes, slow: of each cell, how many passes, and how many of these are slow."""
     found = np.zeros(passes.shape, dtype=bool)
     cells = int((passes > 0).sum())
     while True:
@@ -171,17 +204,26 @@ def intermittent(passes: np.ndarray, slow: np.ndarray, prior: Prior, per_pass: i
         of_slow, of_fast = (np.where(found, 0, counts) for counts in (slow, passes - slow))
         slow_total, fast_total = int(of_slow.sum()), int(of_fast.sum())
         for place in zip(*np.nonzero((slow >= LEAST_PASSES) & ~found), strict=True):
-            a = prior.rate * prior.samples / per_pass + slow_total - int(of_slow[place])
-            b = (1 - prior.rate) * prior.samples / per_pass + fast_total - int(of_fast[place])
-            more[place] = upper_tail(int(passes[place]), int(slow[place]), a, b) * cells <= FALSE_ALARMS
+            rest = slow_total - int(of_slow[place]), fast_total - int(of_fast[place])
+            more[place] = is_intermittent(int(passes[place]), int(slow[place]), cells, rest, prior, per_pass)
         if (more == found).all():
             return found
         found = more
 
 
+def is_intermittent(
+    passes: int, slow: int, cells: int, rest: tuple[int, int], prior: Prior, per_pass: int = PER_PASS
+) -> bool:
+    """Whether a cell with so many slow passes is intermittent. rest: slow and fast passes of the other cells."""
+    weight = prior.samples / per_pass
+    a, b = prior.rate * weight, (1 - prior.rate) * weight
+    chance = min(upper_tail(passes, slow, a, b), upper_tail(passes, slow, a + rest[0], b + rest[1]))
+    return slow >= LEAST_PASSES and chance * cells <= FALSE_ALARMS
+
+
 @lru_cache(maxsize=4096)
 def upper_tail(trials: int, least: int, a: float, b: float) -> float:
-    """P(X >= least) of a beta-binomial distribution, accurate also for small probabilities."""
+    """P(X >= least) of a beta-binomial distribution, accurate where it is small."""
 
     def log_beta(x: float, y: float) -> float:
         return math.lgamma(x) + math.lgamma(y) - math.lgamma(x + y)
@@ -192,33 +234,64 @@ def upper_tail(trials: int, least: int, a: float, b: float) -> float:
     )
 
 
-def detection_power(results: Iterable[Result]) -> list[str]:
-    """The detection power for intermittent cells: one text for results with short samples and for the other results."""
-    short, ordinary = [], []
-    for result in results:
+def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list[str]:
+    """A sentence about the worst test case with short samples, and one about the worst without.
+
+    results: (record, result) of each matrix of a run.
+    """
+    powers: dict[str, list[tuple[float, str]]] = {"FAIL": [], "WARN": []}
+    for record, result in results:
         passes = (result.get("short_samples") or {}).get("passes")
+        if not passes and result.get("sampled") is None:
+            continue
+        counts, prior = grids.numbers(result["samples"]), prior_of(record, result)
+        cells = int((counts > 0).sum())
+        if not cells:
+            continue
         if passes:
-            short.append((result["short_samples"]["fewest"], len(passes)))
-        elif result.get("sampled") is not None:
-            counts = grids.numbers(result["samples"])
-            ordinary += [int(counts[counts > 0].min())] if (counts > 0).any() else []
-    said, cells = [], f"cells that are slow in {100 * EXAMPLE:.0f} % of their samples"
-    if short:
-        samples, passes = min(short)
-        found = 100 * power(EXAMPLE, passes, samples // passes)
-        said.append(f"{samples} short samples per cell show two slow passes in {found:.1f} % of {cells}.")
-    if ordinary:
-        missed = 100 * unseen(EXAMPLE, min(ordinary))
-        said.append(f"{min(ordinary)} samples per cell show no slow sample in {missed:.0f} % of {cells}.")
-    return [f"Detection power: {' '.join(said)}"] if said else []
+            samples = int(result["short_samples"]["fewest"])
+            found = power(prior, cells, len(passes), samples // len(passes))
+        else:
+            samples = int(counts[counts > 0].min())
+            found = power_of_ordinary(prior, cells, samples)
+        size = f"{counted(cells, 'cell')}, {samples} {'short ' if passes else ''}samples each"
+        powers["FAIL" if passes else "WARN"].append((found, f"{result['testcase']}, the worst test case ({size})"))
+    fault = f"a cell that loses 50 % in {100 * EXAMPLE:.0f} % of its samples"
+    worst = [(verdict, *min(each)) for verdict, each in powers.items() if each]
+    return [
+        f"Detection power of {name}: {fault} is {verdict} in {100 * found:.1f} % of runs."
+        for verdict, found, name in worst
+    ]
 
 
-def power(share: float, passes: int = PASSES, per_pass: int = PER_PASS, least: int = LEAST_PASSES) -> float:
-    """The probability that `least` passes or more are slow, for a cell that is slow in a share of its samples."""
-    chance = 1 - (1 - share) ** per_pass
-    return math.fsum(math.comb(passes, k) * chance**k * (1 - chance) ** (passes - k) for k in range(least, passes + 1))
+@lru_cache(maxsize=4096)
+def power(prior: Prior, cells: int, passes: int = PASSES, per_pass: int = PER_PASS) -> float:
+    """The chance that a cell with a fault is found by its short samples, while the other cells have no slow pass.
+
+    The cell is slow in `EXAMPLE` of its samples.
+    """
+    chance, rest = 1 - unseen(EXAMPLE, per_pass), (0, (cells - 1) * passes)
+    return math.fsum(
+        math.comb(passes, k) * chance**k * (1 - chance) ** (passes - k)
+        for k in range(LEAST_PASSES, passes + 1)
+        if is_intermittent(passes, k, cells, rest, prior, per_pass)
+    )
+
+
+@lru_cache(maxsize=4096)
+def power_of_ordinary(prior: Prior, cells: int, samples: int = QUICK_SAMPLES) -> float:
+    """The same by ordinary samples: `slow` of them are slow in so many bursts, each of which counts as one pass."""
+    return math.fsum(
+        math.comb(slow - 1, bursts - 1)
+        * math.comb(samples - slow + 1, bursts)
+        * EXAMPLE**slow
+        * (1 - EXAMPLE) ** (samples - slow)
+        for slow in range(LEAST_PASSES, samples + 1)
+        for bursts in range(LEAST_PASSES, slow + 1)
+        if is_intermittent(samples - slow + bursts, bursts, cells, (0, (cells - 1) * samples), prior, 1)
+    )
 
 
 def unseen(share: float, samples: int = QUICK_SAMPLES) -> float:
-    """The probability that no sample is slow, for a cell that is slow in a share of its samples."""
+    """The chance that no sample is slow, of a cell that is slow in a share of its samples."""
     return math.pow(1 - share, samples)

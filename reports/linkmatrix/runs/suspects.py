@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ..judge import rules
 from ..judge.disturbances import looked_for_no_other
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
@@ -224,11 +225,18 @@ def of_cells(
     codes, block = matrix.whole.codes, matrix.whole.block
     wrong = set(zip(*np.nonzero(block.is_status("corrupt")), strict=True))
     explained = layout.of_nodes or any(not one.missing and not one.allowed for one in diagnosed.findings)
-    unexplained = set() if explained else set(zip(*np.nonzero(codes == Verdict.FAIL), strict=True))
+    fails = (codes == Verdict.FAIL) & ~slow_alike(matrix.whole)
+    unexplained = set() if explained else set(zip(*np.nonzero(fails), strict=True))
     for r, c in sorted(wrong | unexplained)[:MOST_CELLS]:
         reason = matrix.cells[rows[r], columns[c]].reason
         classes = {matrix.matrix.class_names[block.classes[r, c]]}
         yield from ((label, classes, reason) for label in (rows[r], columns[c]))
+
+
+def slow_alike(judged: rules.Judged) -> np.ndarray:
+    """True for intermittent cells of which so many are that no device or pair is at fault."""
+    has_common_cause = judged.slow is not None and judged.slow.has_common_cause
+    return (judged.rules == rules.ORDER["intermittent"]) & has_common_cause
 
 
 def ends(finding: Finding, layout: Layout, matrix: Matrix) -> list[str]:

@@ -187,7 +187,8 @@ def answer(verdict: Verdict, judged: list[Judged]) -> list[str]:
     told = [meaning(verdict, judged)]
     told += [f"Not measured, for a budget: {', '.join(rest)}."] if rest else []
     told += [f"Of {'; '.join(unseen)}."] if unseen else []
-    return told + intermittent.detection_power(result for one in judged for result, _ in measured_here(one))
+    measured = ((one.test.record, result) for one in judged for result, _ in measured_here(one))
+    return told + intermittent.detection_power(measured)
 
 
 def measured_here(one: Judged) -> Sequence[tuple[Result, MatrixVerdict]]:
