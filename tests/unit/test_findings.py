@@ -112,6 +112,7 @@ def test_a_device_whose_link_differs_from_the_others(name, value):
         one["readings"] = [reading for reading in one["readings"] if reading["name"] != name]
     (one,) = found_in(record)
     assert (one.kind, one.component) == ("unlike device", "gpu1") and value in one.evidence
+    assert one.next_step.startswith("Measure gpu1 again, alone") and "eseat" not in one.next_step
 
 
 def test_an_idle_pcie_link_that_rests_is_no_finding():

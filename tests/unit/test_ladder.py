@@ -1,6 +1,7 @@
 """The ladder of advice: measure again, then swap, then repair. Faults of a whole node are not those of its devices."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,7 +10,7 @@ from linkmatrix.locate import diagnosis, ladder, node_wide
 from linkmatrix.locate.ladder import LADDER, Rung, rung_of
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, suspects
-from linkmatrix.runs.suspicion import Suspect
+from linkmatrix.runs.suspicion import Kept, Suspect
 from linkmatrix.show import headlines, steps
 from tests.tools.stores import disturbed
 
@@ -62,8 +63,19 @@ def test_a_cell_that_was_fine_alone_and_one_that_was_disturbed_are_measured_agai
     ],
 )
 def test_flags_of_several_runs_climb_the_ladder(flagged, swap, rung):
-    one = Suspect("n17", "gpu3", flagged=flagged, seen=3, swap=swap)
+    one = Suspect("n17", "gpu3", flagged=flagged, found=flagged, seen=3, swap=swap)
     assert [*one.advice()] == [step.replace("{who}", "gpu3") for step in LADDER["device", rung]]
+
+
+def test_a_flag_after_an_earlier_one_was_removed_begins_at_the_first_rung():
+    kept = Kept(SimpleNamespace(driver="580"), None)
+    kept.add("2026-11-01", {"write": "slow"}, [], 3)
+    for day in (2, 3, 4):
+        kept.add(f"2026-11-0{day}", {}, ["write"], 3)
+    kept.add("2026-11-20", {"read": "slow"}, [], 3)
+    assert (kept.flagged, kept.found, rung_of(kept.found)) == (2, 1, Rung.AGAIN)
+    kept.add("2026-11-21", {"write": "slow"}, [], 3)
+    assert rung_of(kept.found) is Rung.SWAP
 
 
 def test_each_kind_of_component_has_each_rung():

@@ -74,7 +74,8 @@ def percents(shares: tuple[float, float]) -> str:
 
 #: Kind of a finding → its next step, the most urgent kind first.
 NEXT = {
-    "unlike device": "Reseat {who}, then measure again: its links differ from those of the other devices.",
+    "unlike device": "Measure {who} again, alone. If its links still differ from those of the others, look at its ends:"
+    " nvidia-smi nvlink -s, lspci -vv (LnkSta).",
     "unlike node": "Measure {who} again, alone. Then compare its configuration with that of another node.",
     "slower than staged": "Check ACS and IOMMU: they route peer copies through the root complex (lspci -vvv, ACSCtl).",
     "below half of the limit": "Check width and generation of the {who}: nvidia-smi -q, lspci -vv (LnkSta).",

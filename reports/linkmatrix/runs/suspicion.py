@@ -47,7 +47,8 @@ class Suspect:
     since: when its oldest flag began. reason: of the newest flag. questions: those it is flagged for, the one with the
     fewest clean runs first. clean: clean runs of that question. flagged, seen: runs that ever flagged it, and that had
     it at all. part, place: its identity, "" where no record has it. swap: what a swap has shown, a sentence, or "".
-    kind: of the part, as in `parts`. driver, driver_now: versions when it was flagged, and in its newest run.
+    kind: of the part, as in `parts`. driver, driver_now: versions when it was flagged, and in its newest run. found:
+    runs that flagged it since it had no flag.
     """
 
     node: str
@@ -64,6 +65,7 @@ class Suspect:
     questions: tuple[Question, ...] = ()
     driver: str = ""
     driver_now: str = ""
+    found: int = 0
 
     @property
     def is_node(self) -> bool:
@@ -83,7 +85,7 @@ class Suspect:
     def advice(self) -> Iterator[str]:
         """What to do about it, by how often it was found and by what a swap has shown."""
         kind = {ADAPTER: "adapter", NODE: "node"}.get(self.kind, "node" if self.is_node else "device")
-        rung = rung_of(self.flagged, swapped=is_decided(self.swap))
+        rung = rung_of(self.found, swapped=is_decided(self.swap))
         yield from (step.replace("{who}", self.label or self.node) for step in LADDER[kind, rung])
 
     def of_driver(self) -> str:
@@ -110,12 +112,16 @@ class Flag:
 
 @dataclass
 class Kept:
-    """What is known of a part or a place: its last sighting and pair, runs that had it and that flagged it."""
+    """What is known of a part or a place: its last sighting and pair, runs that had it and that flagged it.
+
+    found: the runs that flagged it since it had no flag.
+    """
 
     last: Sighting
     pair: Pair
     seen: int = 0
     flagged: int = 0
+    found: int = 0
     flags: dict[Question, Flag] = field(default_factory=dict)
 
     @property
@@ -137,6 +143,7 @@ class Kept:
     def add(self, when: str, flagged: Mapping[Question, str], clean: Iterable[Question], clean_runs: int) -> None:
         """Adds the next run, with the last sighting."""
         self.seen, self.flagged = self.seen + 1, self.flagged + bool(flagged)
+        self.found = (self.found if self.flags else 0) + bool(flagged)
         for question, reason in flagged.items():
             flag = self.flags.setdefault(question, Flag(when, self.pair))
             flag.reason, flag.newest, flag.driver, flag.clean = reason, when, self.last.driver, Counter()
@@ -267,6 +274,7 @@ def described(one: Kept, answer: Answer | None) -> Suspect:
         tuple(question for question, _ in one.questions),
         newest.driver,
         one.last.driver,
+        one.found,
     )
 
 
