@@ -1,8 +1,9 @@
 """The ladder of advice: measure again, then swap, then repair. Faults of a whole node are not those of its devices."""
 
-from itertools import product
+from itertools import permutations, product
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from linkmatrix.judge.evaluate import evaluate
@@ -97,24 +98,64 @@ def diagnosed(content):
 )
 def test_more_than_a_third_of_the_devices_is_the_fault_of_the_node(make_record, count, devices, of_node):
     found, flagged = diagnosed(slow(make_record, *devices, count=count))
-    assert {one.of_node for one in found.findings} == {of_node}
+    assert {bool(one.of_node) for one in found.findings} == {of_node}
     assert flagged == (set() if of_node else {f"gpu{device}" for device in devices})
     assert any("clocks, driver or host" in one for one in found.sentences) is of_node
 
 
+@pytest.mark.parametrize(
+    ("count", "losses", "flagged"),
+    [
+        (4, {1: 0.75, 3: 0.04}, {1, 3}),
+        (8, {1: 0.75, 3: 0.04, 5: 0.03}, {1, 3, 5}),
+        (8, {1: 0.75, 3: 0.04, 5: 0.03, 6: 0.05}, {1}),
+    ],
+)
+def test_a_device_that_is_far_slower_than_the_others_is_flagged(make_record, count, losses, flagged):
+    def share(r, c):
+        return min(1 - losses.get(r, 0), 1 - losses.get(c, 0))
+
+    pairs = [(r, c) for r, c in product(range(count), repeat=2) if r != c and share(r, c) < 1]
+    _, labels = diagnosed(make_record(count=count, off={pair: 396.0 * share(*pair) for pair in pairs}))
+    assert labels == {f"gpu{device}" for device in flagged}
+
+
 @pytest.mark.parametrize(("slow_ones", "all_of_them", "of_node"), [(2, 3, False), (1, 4, False), (2, 4, True)])
 def test_three_devices_are_too_few_to_compare(slow_ones, all_of_them, of_node):
-    assert node_wide.is_of_node(slow_ones, all_of_them) is of_node
+    assert bool(node_wide.slow_alike(dict.fromkeys("abcd"[:slow_ones], 0.1), all_of_them)) is of_node
+
+
+def over_time(make_record, share, began):
+    """The record of 8 devices whose cells are this share of usual, and began at this time: functions of the pair."""
+    content = make_record(count=8)
+    result = content["results"][0]
+    for r, c in permutations(range(8), 2):
+        result["began"][r][c] = float(began(r, c))
+        for name in ("values", "low", "high"):
+            result[name][r][c] = 396.0 * share(r, c)
+    return content
 
 
 @pytest.mark.parametrize(("loss", "said"), [(0.01, True), (0.0, False)])
 def test_values_that_fall_in_the_order_of_measuring_are_a_drift(make_record, loss, said):
-    content = make_record(count=8)
-    result = content["results"][0]
-    result["began"] = [[None if r == c else float((c - r) % 8) for c in range(8)] for r in range(8)]
-    for r, c in product(range(8), repeat=2):
-        if r != c:
-            for name in ("values", "low", "high"):
-                result[name][r][c] = 396.0 * (1 - loss * result["began"][r][c]) * (0.8 if r == 3 else 1)
-    found, _ = diagnosed(content)
-    assert any("order of measuring (rank correlation" in one for one in found.sentences) is said
+    def share(r, c):
+        return (1 - loss * ((c - r) % 8)) * (0.8 if r == 3 else 1)
+
+    found, flagged = diagnosed(over_time(make_record, share, lambda r, c: (c - r) % 8))
+    assert any("get worse in the order of measuring" in one for one in found.sentences) is said
+    assert "gpu3" in flagged, "it is slower than the drift explains"
+
+
+def test_a_drift_flags_no_device_that_is_slow_by_as_much(make_record):
+    found, flagged = diagnosed(over_time(make_record, lambda r, c: 1 - 0.025 * r / 7, lambda r, c: r))
+    assert any("in the order of measuring, by 2.5 %" in one for one in found.sentences)
+    assert found.findings and not flagged
+
+
+def test_devices_of_the_farther_socket_that_are_measured_last_are_no_drift(make_record):
+    rng = np.random.default_rng(33)
+    for _ in range(10):
+        noise = 1 + 0.0015 * rng.standard_normal(8)
+        noise[:4], noise[4:] = -np.sort(-noise[:4]), -np.sort(-noise[4:])
+        content = over_time(make_record, lambda r, c, noise=noise: (0.95 if r > 3 else 1) * noise[r], lambda r, c: r)
+        assert not any("get worse in the order of measuring" in one for one in diagnosed(content)[0].sentences)

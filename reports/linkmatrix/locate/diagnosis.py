@@ -72,7 +72,8 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
         return among(content, result, matrix)
     layout, names = layout_of(content, result, matrix.matrix)
     found = searched(content, result, matrix, layout, names)
-    found = replace(found, findings=node_wide.marked(found.findings, matrix.matrix, content, result))
+    drift = node_wide.drift(found.seen.deviation, result) if found.findings and not part else 0.0
+    found = replace(found, findings=node_wide.marked(found.findings, matrix.matrix, content, result, drift))
     # what is found beside a bottleneck has not all of its cells
     seen = replace(found.seen, part=part or found.shared is not None)
     told = [sentence(one, names, content, result, seen) for one in found.findings]
@@ -87,8 +88,7 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     told += lost.sentences(gone)
     if found.shared:
         told.append(bottleneck.sentence(found.shared, names, result["unit"], "leaf" in names.parts))
-    drift = node_wide.drift(seen.deviation, result) if found.findings and not part else ""
-    told += [drift] if drift else []
+    told += [node_wide.drift_sentence(drift)] if drift else []
     told += beside_findings(found, result, matrix)
     every = (*found.findings, *gone)
     sure = tuple(

@@ -42,8 +42,8 @@ class Finding:
     others that would explain the same. missing: its cells have no value; else they are slow. rivals: those with other
     cells whose evidence is nearly as good. once: a single cell that may have had a bad moment, so that nobody is to
     blame. again: such a one that was slow alone too, as a few of so many are by chance; others had one look. allowed:
-    none of its cells is beyond its own tolerance, so that each of them passes. of_node: more than a third of the
-    devices of its node are slow, so that no device is flagged.
+    none of its cells is beyond its own tolerance, so that each of them passes. of_node: why the fault is
+    that of its node, so that no device is flagged; "" where it is not.
     """
 
     kind: str
@@ -58,7 +58,7 @@ class Finding:
     once: bool = False
     again: bool = False
     allowed: bool = False
-    of_node: bool = False
+    of_node: str = ""
 
 
 Explained = tuple[Finding, np.ndarray]  # with its cells

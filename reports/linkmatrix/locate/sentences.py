@@ -230,7 +230,7 @@ def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Res
         return f"{text}, {why}: measure it again, alone, before anything is suspected" + evidence(who, content)
     text += ALLOWED if one.allowed else ""
     if one.of_node:
-        return f"{text}, as more than a third of the devices of its node are: suspect {CAUSES}" + evidence(who, content)
+        return f"{text}, {one.of_node}: suspect {CAUSES}" + evidence(who, content)
     text += f": suspect {suspect(one.kind, one.subject, names)}"
     if result["metric"] == "bidirectional" and one.kind == "device":
         text += "; sums of both directions cannot tell its egress from its ingress: measure one way"
