@@ -47,6 +47,18 @@ def test_what_stays_slow_alone_is_swapped(make_record, judged_run):
     assert not [line for line in lines if "Measure gpu3 again" in line]
 
 
+def test_a_cell_that_is_a_little_better_alone_and_far_from_its_like_is_swapped(make_record, judged_run):
+    content = remeasured(slow(make_record, 3), after=307.0)
+    assert any(line.startswith("Swap gpu3") for line in steps_of(judged_run, content))
+
+
+def test_what_was_throttled_when_it_was_measured_alone_is_measured_again(make_record, judged_run):
+    content = remeasured(slow(make_record, 3))
+    content["results"][0]["throttled"] = ["gpu3: thermal slowdown"]
+    lines = steps_of(judged_run, content)
+    assert any("Measure gpu3 again" in line for line in lines) and not [line for line in lines if "Swap" in line]
+
+
 def test_a_cell_that_was_fine_alone_and_one_that_was_disturbed_are_measured_again(make_record, judged_run):
     for content in (remeasured(slow(make_record, 3), after=396.0), remeasured(slow(make_record, 3))):
         if content["results"][0]["remeasured"][0]["after"] == 300.0:

@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..judge.disturbances import beside
-from ..record import units
+from ..record import grids, units
 from ..record.checking import is_of_matchings
 from ..record.reading import Result
 from ..record.units import figure
 from . import words
 
-TRANSIENT = 0.02  # a deviation is not reproduced if the cell is better by more than this fraction when remeasured
-#: The fraction by which controls must change, at least, for a change of the machine: as in the programs.
+#: The fraction by which a cell must be worse than its like, or controls than before, at least: as in the programs.
 OUTLIER = {"GB/s": 0.02, "us": 0.05, "GFLOP/s": 0.02}
 
 
@@ -37,13 +36,37 @@ def remeasured_lines(result: Result, most: int = 5) -> list[str]:
 
 
 def transient(result: Result, one: Mapping[str, Any]) -> bool:
-    """Whether the deviation of a remeasured cell was not reproduced."""
-    return -changed(result, one) > TRANSIENT
+    """Whether the deviation of a remeasured cell was not reproduced: it is near its like."""
+    usual, limit = usual_value(result, one), max(OUTLIER[result["unit"]], noise_of(result, one))
+    return usual is not None and worse(result, usual, one["after"]) <= limit
+
+
+def usual_value(result: Result, one: Mapping[str, Any]) -> float | None:
+    """The median of the cells of the same link class that were not remeasured; None without any.
+
+    Where the cells are in a file beside the record: the median of the controls.
+    """
+    if "values" not in result:
+        found = [each["before"] for each in result.get("controls") or []]
+        return statistics.median(found) if found else None
+    rows, columns = result["rows"], result["columns"]
+    if one["row"] not in rows or one["column"] not in columns:
+        return None
+    classes, values = result["link_class"], grids.numbers(result["values"])
+    own = classes[rows.index(one["row"])][columns.index(one["column"])]
+    again = {(each["row"], each["column"]) for each in result["remeasured"]}
+    found = [
+        float(values[r, c])
+        for r, row in enumerate(rows)
+        for c, column in enumerate(columns)
+        if classes[r][c] == own and (row, column) not in again and values[r, c] > 0
+    ]
+    return statistics.median(found) if found else None
 
 
 def stayed_alone(result: Result, who: str) -> bool:
-    """Whether a component was slow again when measured alone and undisturbed. who: its name."""
-    if is_of_matchings(result) or machine(result) > 0 or beside(result):
+    """Whether a component was slow again when measured alone, neither disturbed nor throttled. who: its name."""
+    if is_of_matchings(result) or result.get("throttled") or machine(result) > 0 or beside(result):
         return False
     stayed = [one for one in result["remeasured"] if not transient(result, one)]
     words_of_it = {*who.replace("->", " ").split()}
@@ -54,7 +77,12 @@ def stayed_alone(result: Result, who: str) -> bool:
 
 def changed(result: Result, one: Mapping[str, Any]) -> float:
     """The fraction by which a remeasured cell was worse; negative: better."""
-    return (1 if result["unit"] == "us" else -1) * (one["after"] / one["before"] - 1)
+    return worse(result, one["before"], one["after"])
+
+
+def worse(result: Result, before: float, after: float) -> float:
+    """The fraction by which the second value is worse than the first; negative: better."""
+    return (1 if result["unit"] == "us" else -1) * (after / before - 1)
 
 
 def machine(result: Result) -> float:
