@@ -52,6 +52,15 @@ def test_a_cell_that_is_a_little_better_alone_and_far_from_its_like_is_swapped(m
     assert any(line.startswith("Swap gpu3") for line in steps_of(judged_run, content))
 
 
+def test_a_device_whose_node_is_slow_in_another_test_case_has_one_piece_of_advice(make_record, judged_run):
+    """Its steps were to swap it, and to replace no part."""
+    content, other = remeasured(slow(make_record, 3)), slow(make_record, 1, 3, 5)
+    content["results"].append({**other["results"][0], "testcase": "device_to_device_memcpy_read_ce"})
+    _, judged = judged_run(content)
+    found = [one for one in headlines.headlines(judged) if one.who == "gpu3"]
+    assert [one.topic for one in found] == ["device"] and "gpu3 also in 1 other test case" in found[0].text
+
+
 def test_what_was_throttled_when_it_was_measured_alone_is_measured_again(make_record, judged_run):
     content = remeasured(slow(make_record, 3))
     content["results"][0]["throttled"] = ["gpu3: thermal slowdown"]

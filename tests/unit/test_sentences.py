@@ -1,5 +1,6 @@
 """Sentences say what is so: never all, only or every unless each cell was measured and is; a cut list says how many."""
 
+import copy
 import io
 import re
 
@@ -7,11 +8,12 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
 from linkmatrix.record import units
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import suspects
-from linkmatrix.show import page, steps, terminal
+from linkmatrix.show import headlines, page, steps, terminal
 from linkmatrix.show.findings import INSIDE
 
 TESTCASE = "device_to_device_memcpy_write_ce"
@@ -163,9 +165,25 @@ def test_of_many_findings_the_first_stand_on_top_and_the_others_are_counted(judg
 def test_a_part_that_is_slow_in_several_test_cases_is_one_finding(judged_run, make_record):
     record = slow_row(make_record)
     record["results"] = [{**record["results"][0], "testcase": f"{TESTCASE}_{number}"} for number in range(9)]
-    lines = screen(judged_run(record))
+    lines = screen(judged_run(record), width=300)
     (told,) = [line for line in lines[: lines.index("")] if "gpu3 sends" in line]
-    assert told.strip().startswith(f"{TESTCASE}_0 and 8 other test cases: {INSIDE}")
+    assert told.strip().startswith(f"{TESTCASE}_0: {INSIDE}") and told.endswith("(gpu3 also in 8 other test cases)")
+
+
+def test_an_intermittent_cell_is_named_beside_a_finding_and_is_the_verdict_of_no_other(judged_run, make_record):
+    """Its matrix was FAIL, and its headline was a slow egress found without references."""
+    record = slow_row(make_record)
+    result, size = record["results"][0], range(8)
+    usual = [[[] if r == c else [396.0] * 6 for c in size] for r in size]
+    passes = [{"began": at + 0.1, "ended": at + 0.2, "values": copy.deepcopy(usual)} for at in range(12)]
+    for one in passes[::3]:
+        one["values"][0][1][3] = 200.0
+    said = {"asked": 72, "fewest": 72, "bytes": 1 << 26, "transfers": 1, "passes": passes}
+    result |= {"short_samples": said, "timing": "gate"}
+    _, judged = judged_run(record)
+    first, *rest = headlines.headlines(judged)
+    assert first.verdict is Verdict.FAIL and "gpu0->gpu1 is intermittent: " in first.text
+    assert [one.verdict for one in rest if one.who == "gpu3"] == [Verdict.NOT_JUDGED]
 
 
 def test_a_run_in_which_all_is_well_begins_with_that(judged_run, make_record):

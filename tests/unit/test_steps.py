@@ -163,12 +163,13 @@ def test_what_is_said_of_samples_is_one_finding_however_many_cells_it_is_of(judg
     runs = [judged_run(not_sure(make_record, f"device_local_copy{cells}", cells)) for cells in (1, 2, 3)]
     run, judged = runs[0][0], [one for _, found in runs for one in found]
     (found,) = headlines.headlines(judged)
-    assert " and 2 other test cases: some cells have too few samples" in found.text
+    assert found.text.startswith("device_local_copy1: 1 of 12 cells have too few samples")
+    assert "(also in 2 other test cases)" in found.text
     (alone,) = headlines.headlines(runs[1][1])
     assert alone.text.startswith("2 of 12 cells have too few samples")
     stream = io.StringIO()
     terminal.show(run, judged, file=stream, width=300)
-    head, _, rest = stream.getvalue().partition("some cells have too few samples")
+    head, _, rest = stream.getvalue().partition("1 of 12 cells have too few samples")
     assert "There are no references" in head and rest
 
 

@@ -9,7 +9,7 @@ from .families import Layout, members, named_family
 from .hypotheses import Finding
 
 #: What makes a cell fail, and makes nothing slow.
-OTHERWISE = ("corrupt", "impossible")
+OTHERWISE = ("corrupt", "impossible", "intermittent")
 
 
 def verdict_of(finding: Finding, matrix: MatrixVerdict, layout: Layout) -> Verdict:
@@ -37,4 +37,5 @@ def worst_of(finding: Finding, cells: np.ndarray, matrix: MatrixVerdict) -> Verd
         return matrix.verdict
     has_value = np.isfinite(whole.observed) & ~np.isin(whole.rules, [ORDER[rule] for rule in OTHERWISE])
     own = cells & (whole.block.applies & ~np.isfinite(whole.block.measured) if finding.missing else has_value)
-    return Verdict(int(whole.codes[own].max(initial=Verdict.WARN)))
+    least = Verdict.WARN if matrix.held else Verdict.NOT_JUDGED
+    return Verdict(int(whole.codes[own].max(initial=least)))

@@ -55,8 +55,9 @@ OF_KIND = {
     "inside": ("host", "host"),
     "class": ("settings", "settings"),
 }
-#: How many cells a sentence about samples is of, and what stands there where test cases have other numbers of them.
-OF_CELLS, SOME = re.compile(r"\b\d+ of \d+ cells? "), "some cells "
+COUNTS = re.compile(r"\b\d+ of \d+ cells? ")  # in sentences about samples, which differ in nothing else
+#: Rules by which a cell fails whatever else is found, and the topic of each.
+BY_THEMSELVES = {"impossible": "impossible", "path changed": "cell", "intermittent": "cell"}
 #: The phase in which ReFrame failed a test → the topic; of what was measured the cells say more.
 OF_PHASE = {
     "setup": "not run",
@@ -74,10 +75,11 @@ def headlines(judged: list[Judged]) -> list[Headline]:
     merged: dict[tuple[str, str, bool], Headline] = {}
     found = (on_node(one, sweep.node_of(test), several) for test in judged for one in found_in(test))
     for one in sorted(found, key=lambda one: one.order):
-        alike = OF_CELLS.sub(SOME, one.text) if one.topic == "samples" else one.text
-        key = (one.topic, one.who or alike, one.simulated)
+        alike = COUNTS.sub("", one.text) if one.topic == "samples" else one.text
+        topic = "device" if one.topic == "settings" else one.topic  # a component has one piece of advice
+        key = (topic, one.who or alike, one.simulated)
         known = merged.get(key)
-        merged[key] = one if known is None else together(known, one, alike)
+        merged[key] = one if known is None else together(known, one)
     odd = odd_nodes((one.test.partition, one.test.record) for one in judged if one.test.record)
     told = [placed(one) if cases > 1 else one for one in merged.values()]
     told += [Headline(Verdict.WARN, "odd", line) for line in dict.fromkeys(odd)]
@@ -100,15 +102,9 @@ def of_finding(verdict: Verdict, one: findings.Finding) -> Headline:
     return Headline(verdict, one.kind, one.evidence, one.component, where, (one.confidence,), weight=one.weight)
 
 
-def together(known: Headline, one: Headline, alike: str) -> Headline:
-    """One finding of two; alike: the sentence for both, where they differ in how many cells they are of."""
-    where = tuple(dict.fromkeys([*known.where, *one.where]))
-    return replace(
-        known,
-        where=where,
-        rung=max(known.rung, one.rung),
-        text=known.text if known.who or known.text == one.text else alike,
-    )
+def together(known: Headline, one: Headline) -> Headline:
+    """The more urgent one of two findings on the same component, with the test cases of both."""
+    return replace(known, where=tuple(dict.fromkeys([*known.where, *one.where])), rung=max(known.rung, one.rung))
 
 
 def on_node(one: Headline, node: str, several: bool) -> Headline:
@@ -119,11 +115,11 @@ def on_node(one: Headline, node: str, several: bool) -> Headline:
 
 
 def placed(one: Headline) -> Headline:
-    """With the test cases that show it."""
+    """With the test case that the sentence is about, and the number of others with findings on the same component."""
     if not one.where:
         return one
-    more = f" and {units.counted(len(one.where) - 1, 'other test case')}" if len(one.where) > 1 else ""
-    return replace(one, text=f"{one.where[0]}{more}: {one.text}")
+    others = f"{one.who} also".lstrip() + f" in {units.counted(len(one.where) - 1, 'other test case')}"
+    return replace(one, text=f"{one.where[0]}: {one.text}" + (f" ({others})" if len(one.where) > 1 else ""))
 
 
 def shown(found: list[Headline]) -> list[str]:
@@ -154,7 +150,7 @@ def of_test(one: Judged) -> Iterator[Headline]:
         told = [*of_facts(one, result, where), *of_matrix(one, result, matrix)]
         yield from told
         yield from of_disturbances(one, result, matrix)
-        if all(headline.topic in ("samples", "impossible") for headline in told):
+        if all(headline.topic in ("samples", *BY_THEMSELVES.values()) for headline in told):
             yield from of_cells(result, matrix)
         elif not one.test.record["lost"] and not any(headline.topic == "gone" for headline in told):
             yield from of_missing(result, matrix)
@@ -173,8 +169,9 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[He
     if wrong:
         cells = ", ".join(units.first(list(map(name, wrong)), MOST_NAMED))
         yield Headline(verdict, "wrong data", f"wrong data arrived: {cells}", cells, where)
-    for pair in cells_by(matrix, "impossible")[:1]:
-        yield Headline(verdict, "impossible", matrix.cells[pair].reason, name(pair), where)
+    for rule, topic in BY_THEMSELVES.items():
+        for pair in cells_by(matrix, rule)[:1]:
+            yield Headline(verdict, topic, matrix.cells[pair].reason, name(pair), where)
     found, disturbed = diagnosed(one, result, matrix), matrix.disturbed_sentences()
     inside = INSIDE if found.from_inside else ""
     for at, sentence in enumerate(found.sentences):
@@ -220,11 +217,11 @@ def topic_of(finding: Finding, one: Judged, result: Result) -> str:
 
 
 def of_cells(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
-    """The worst cell of a matrix without a finding; `of_disturbances` reports DISTURBED cells."""
+    """The worst cell of a matrix without a finding; DISTURBED cells and BY_THEMSELVES have headlines of their own."""
     where = (result["testcase"],)
     if not any(matrix.counts.values()):
         yield Headline(Verdict.INCOMPLETE, "no pair", "no pair of endpoints: nothing was measured", where=where)
-    told = cells_by(matrix, "impossible")[:1]
+    told = {pair for rule in BY_THEMSELVES for pair in cells_by(matrix, rule)}
     marked = [(pair, cell) for pair, cell in matrix.marked(KEPT)[0] if cell.verdict is not Verdict.DISTURBED]
     for pair, cell in [item for item in marked if item[0] not in told][:1]:
         topic, text = ("cell", cell.reason) if cell.value is not None else ("missing", cell.reason + others_too(matrix))
