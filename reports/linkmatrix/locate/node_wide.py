@@ -18,7 +18,7 @@ OF_DEVICES = ("device", "egress", "ingress", "links", "links_egress", "links_ing
 CAUSES = "the order of measuring, clocks, driver or host"
 ALIKE = "and more than a third of the devices of its node are slow alike"
 DRIFTS = "no more than twice what values lose in the order of measuring"
-LEAST_TIMES, LEAST_CORRELATION = 7, 0.9  # of a drift: times of measurement, rank correlation; 3 of 1,000 by chance
+LEAST_TIMES, LEAST_CORRELATION = 7, 0.9  # of a drift: times of measurement, rank correlation; 2 of 1,000 by chance
 LEAST_RATE = 1 / 4  # of the whole rate that each half of a drift has: a step has none in a half
 
 
