@@ -170,4 +170,12 @@ def test_a_part_that_is_slow_in_several_test_cases_is_one_finding(judged_run, ma
 
 def test_a_run_in_which_all_is_well_begins_with_that(judged_run, make_record):
     lines = screen(judged_run(make_record(), reference="hgx"))
-    assert "PASS" in lines[0] and lines[1].startswith("Everything was measured and verified")
+    assert "PASS" in lines[0] and lines[1].startswith("Everything was measured and verified, ")
+
+
+def test_a_run_in_which_all_is_well_states_how_much_data_was_compared(judged_run, make_record):
+    record = make_record()
+    compared = {"samples": 84, "wrong_samples": 0, "transfers": 252, "compared_transfers": 84, "wrong": []}
+    record["results"][0]["coverage"] = {**compared, "compared_share": 0.11}
+    lines = screen(judged_run(record, reference="hgx"))
+    assert lines[1].startswith("Everything was measured and verified (11 % of one transfer per sample)")
