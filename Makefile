@@ -48,7 +48,7 @@ lock: setup ## lock what is installed, by version and SHA-256, again; ARGS goes 
 audit: setup ## does a locked package have a known hole? ARGS: --advisories with a folder or zip of them, where there is no network
 	@scripts/audit $(ARGS) requirements.lock scripts/tools.lock
 
-bench: build ## time whole runs beside nvbandwidth, the CUDA sample and nccl-tests, where they are on PATH; ARGS goes to p2p_matrix
+bench: build ## time whole runs beside nvbandwidth, the CUDA sample and nccl-tests, where they are on PATH, and linkmatrix run; ARGS goes to p2p_matrix
 	@scripts/bench .build/$$(scripts/preset)/p2p_matrix $(ARGS)
 
 clean: ## remove what was built and installed; results stay

@@ -55,6 +55,7 @@ class p2p_matrix_case(measuring_run, special=True):
     #: inside a node have a fixed size.
     #: :default: empty: the program's default size, for which there are references
     size = variable(str, value="", loggable=True)
+    size_variable = "size"
 
     def prepare(self):
         super().prepare()

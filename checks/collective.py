@@ -47,6 +47,7 @@ class collective_run(measuring_run, special=True):
     #: the same.
     #: :default: from 1 KiB by fours: of GPUs to 1 GiB, between nodes to 16 MiB, else 4 KiB and 4 MiB
     sizes = variable(str, value="", loggable=True)
+    size_variable = "sizes"
 
     program = executable = "collective_perf"
     #: by which library, and the test cases that it has, with their ways

@@ -164,6 +164,7 @@ class sweep_run(CrossNode, measuring_run, special=True):
     #: The sizes: MIN:MAX:FACTOR, in bytes or with the suffixes KiB, MiB and GiB.
     #: :default: up to 4 MiB; latencies from empty messages on
     sizes = variable(str, value="")
+    size_variable = "sizes"
 
     #: how many times the one before each size is, unless told
     factor = 2

@@ -36,7 +36,7 @@ class p2p_matrix_run(session_test, special=True):
     """
 
     #: Further options of the program, e.g. ``-S intranode_p2p.extra_opts=--samples,15``. The program refuses an option
-    #: without effect.
+    #: without effect. A test with references refuses options that change what is measured, such as ``--size``.
     extra_opts = variable(typ.List[str], value=[])
 
     #: Maximum seconds to wait until other processes leave the measured devices, e.g. ``-S wait_idle=60``. The
@@ -46,10 +46,6 @@ class p2p_matrix_run(session_test, special=True):
     #: Whether the program refuses to measure while another process uses the devices: ``-S refuse_busy=y``. The test
     #: then has no verdict.
     refuse_busy = variable(typ.Bool, value=False)
-
-    #: Number of short samples per cell, spread over the time of each matrix, to find intermittent links: ``-S
-    #: short_samples=72``, as in acceptance. Test cases of several sizes or of few matchings take none.
-    short_samples = variable(int, value=0)
 
     #: The table of references that the test is compared with. The table is in `config/references/p2p.yaml`, or in the
     #: file that the partition names in ``extras['reference_file']``.
@@ -72,6 +68,8 @@ class p2p_matrix_run(session_test, special=True):
     executable = program
     #: the minimum number of GPUs per node; 0 for a test without GPUs
     least_gpus = 0
+    #: the name of the variable for the size of the measurement; "" for a test without such a variable
+    size_variable = ""
     #: the memory that ranks send from and receive into: "host" or "device"
     memory = "host"
     #: maximum seconds until a record is visible after the end of its job, as on a network file system
@@ -83,6 +81,9 @@ class p2p_matrix_run(session_test, special=True):
             self.request_gpus(self.least_gpus)
         extras = self.current_partition.extras
         self.reference_name = self.reference_name or extras.get("reference", "")
+        refused = for_program.refused(self.extra_opts, type(self).__name__, self.size_variable)
+        if refused and self.reference_name:
+            raise ReframeError(refused)
         try:
             self.ignored = ignored_processes.of_extras(extras)
         except BadInput as error:
@@ -150,7 +151,8 @@ class p2p_matrix_run(session_test, special=True):
         """The option for short samples, if the program measures one matrix by repeated samples."""
         takes_some = {"--sweep", "matchings"}.isdisjoint(self.program_opts())
         measures = self.program == "p2p_matrix" and self.shared_testcase()
-        return ("--short-samples", str(self.short_samples)) if self.short_samples and measures and takes_some else ()
+        number = self.session_class.short_samples
+        return ("--short-samples", str(number)) if number and measures and takes_some else ()
 
     def program_references(self, testcase):
         """The references that the program gets, as lines; none if an option changes what is measured."""
@@ -212,6 +214,8 @@ class p2p_matrix_run(session_test, special=True):
 
     def record_faults(self):
         """Reads the record. Returns reasons for missing results and differences from the expected configuration."""
+        if endings.usage_error(self.outputs()[1], self.text):
+            return []
         if self.process_not_started or (self.sharing > 1 and not Path("record.json").exists()):
             self.unmeasured = "it was not measured: its job or process ended before its turn"
             return missing(self.unmeasured)

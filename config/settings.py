@@ -30,7 +30,7 @@ try:
     from linkmatrix.errors import BadInput
     from linkmatrix.judge.intermittent import PASSES, PER_PASS
     from linkmatrix.references.tables import References
-    from linkmatrix.runs.modes import suite_options
+    from linkmatrix.runs.modes import session_options, suite_options
     from linkmatrix.site import environment, system_files
 except ModuleNotFoundError as error:
     remedy = f"run 'make setup', or set PYTHONPATH={CONFIG.parent}/reports"
@@ -102,7 +102,7 @@ site_configuration = {
                 "--tag=acceptance",
                 *suite_options("acceptance"),
                 "-S require_reference=yes",
-                f"-S short_samples={PASSES * PER_PASS}",
+                *session_options("short_samples", PASSES * PER_PASS),
             ],
         },
         # all tests but simulations, which take long, and foreign programs, which measure the same links

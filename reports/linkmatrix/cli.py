@@ -41,23 +41,23 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "show": Command("show", "matrices and verdicts in the terminal"),
-    "report": Command("report", "an HTML page and heat maps"),
-    "diagnose": Command("diagnose", "which part is at fault, and why"),
-    "run": Command("run", "acceptance: measure, judge, report, with a lock"),
-    "measure": Command("measure", "what fits this machine, shown and reported: what make run does"),
-    "contract": Command("contract", "what was sold: freeze limits, measure under them, prove the verdict"),
-    "adopt": Command("adopt", "references out of stored runs, and their difference"),
-    "history": Command("history", "values over time, and where they changed"),
-    "next": Command("next", "how long ago each node was measured, and what to measure next within a budget"),
-    "note": Command("note", "a repair or swap of a part or place, written down"),
-    "compare": Command("compare", "a run beside another one or a published system"),
-    "import": Command("import_", "outputs of nvbandwidth, OSU, nccl-tests and others as records"),
-    "export": Command("export", "for other tools: csv, parquet, prometheus, lists of nodes for schedulers"),
-    "compact": Command("compact", "records of many endpoints in a form that is read in no time"),
-    "init": Command("init", "a folder for a site's configuration, references and results"),
-    "detect": Command("detect", "a system file for this machine or its cluster"),
-    "schedule": Command("schedule", "a crontab line, systemd timer or scrontab entry"),
+    "show": Command("show", "print matrices and verdicts"),
+    "report": Command("report", "write an HTML page and heat maps"),
+    "diagnose": Command("diagnose", "find the faulty component, with the evidence"),
+    "run": Command("run", "measure, judge and report, one run at a time"),
+    "measure": Command("measure", "measure, show and report what fits this machine, as make run does"),
+    "contract": Command("contract", "freeze the limits of a contract, measure them, and prove the verdict"),
+    "adopt": Command("adopt", "calculate references from stored runs, and print the changes"),
+    "history": Command("history", "print values over time, and their changes"),
+    "next": Command("next", "print when each node was measured, and the next measurements for a budget"),
+    "note": Command("note", "record a repair or swap of a part or slot"),
+    "compare": Command("compare", "compare a run with another run or a published system"),
+    "import": Command("import_", "convert outputs of nvbandwidth, OSU, nccl-tests and others to records"),
+    "export": Command("export", "export csv, parquet, prometheus, or node lists for schedulers"),
+    "compact": Command("compact", "convert records of many endpoints to a form that is read faster"),
+    "init": Command("init", "create a folder for the configuration, references and results of a site"),
+    "detect": Command("detect", "write a system file for this machine or its cluster"),
+    "schedule": Command("schedule", "print a crontab line, systemd timer or scrontab entry"),
 }
 #: What a module is called where packages are installed from, if not the same.
 PACKAGES = {"ruamel": "ruamel.yaml", "yaml": "PyYAML"}
@@ -66,7 +66,7 @@ EXIT_HELP = (
     "Exit codes: 0 PASS, WARN or NOT JUDGED (3 in acceptance and contracts), 1 FAIL, 2 bad input or usage, 3 DISTURBED"
     " or INCOMPLETE, 4 nothing began, or the result could not be stored."
 )
-DEBUG, DEBUG_HELP = "--debug", "where the program was, when it ends by what nobody foresaw"
+DEBUG, DEBUG_HELP = "--debug", "print a traceback if the program ends with an unexpected error"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -252,7 +252,11 @@ class Parser(argparse.ArgumentParser):
 
 def parser(name: str) -> argparse.ArgumentParser:
     """The options of all commands; only those of the command `name` are known in detail."""
-    top = Parser(prog="linkmatrix", description="Explains what linkmatrix measured.", epilog=EXIT_HELP)
+    top = Parser(
+        prog="linkmatrix",
+        description="Measures the links of GPU nodes and clusters, and explains the results.",
+        epilog=EXIT_HELP,
+    )
     top.add_argument("--version", action="version", version=f"linkmatrix {__version__}")
     top.add_argument(DEBUG, action="store_true", help=DEBUG_HELP)
     commands = top.add_subparsers(required=True, metavar="COMMAND")

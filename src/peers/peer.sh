@@ -54,7 +54,7 @@ shift
 program=$(PATH=${beside:+$beside:}$PATH command -v "$name")
 echo "rank $rank on $node"
 if [ -z "$program" ]; then
-  tell "missing $name"
+  echo "missing $name"  # of each rank: MPI ends the others with the first
   give_up 5 "$name is not on PATH"
 fi
 tell "program $program"

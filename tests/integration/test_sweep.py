@@ -17,7 +17,7 @@ WRITE = "device_to_device_memcpy_write_ce"
 TESTCASES = {WRITE, "device_to_device_memcpy_read_ce", "device_to_device_latency_sm"} | {
     "device_to_device_bidirectional_memcpy_write_ce"
 }
-SHORT = "--samples,3,--target-ci,50,--size,1MiB"
+SHORT = "--samples,3,--target-ci,50"
 # more than any memory does
 HIGH = f"""intranode_p2p:
   $index: [reference_name, testcase]

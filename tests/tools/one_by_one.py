@@ -77,7 +77,7 @@ def verdict_of(result, name, at, reference, table, middle):
     keys = ("status", "values", "low", "high", "limit", "samples")
     status, value, low, high, limit, samples = (result[key][r][c] for key in keys)
     if status == "corrupt":
-        return CellVerdict(Verdict.FAIL, f"{name}: what arrived is not what was sent", value, reference)
+        return CellVerdict(Verdict.FAIL, f"{name}: wrong data arrived", value, reference)
     if status != "ok":
         return CellVerdict(Verdict.INCOMPLETE, f"{name} was not measured: {status}", None, reference)
     if limit is not None and unit == "GB/s" and value > limit * IMPLAUSIBLE:

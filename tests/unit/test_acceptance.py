@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import stores
 
-from linkmatrix import cli, files
+from linkmatrix import cli, files, suite
 from linkmatrix.commands import begin
 from linkmatrix.errors import BadInput
 from linkmatrix.runs import resume, supervise
@@ -26,7 +26,8 @@ def test_all_that_was_measured_is_within_its_references(machine):
     machine.prepare("pass", "pass")
     code, out = machine.run("--mode", "acceptance", "--system", "node:gpu")
     assert code == 0 and "2 test cases: 2 PASS" in out and "PASS  acceptance of node:gpu" in out
-    assert "--mode=acceptance --warn-as-error --system=node:gpu --report-junit=" in machine.commands()[0]
+    (command,) = machine.commands()
+    assert command.endswith(" --mode=acceptance --warn-as-error --system=node:gpu") and " --report-junit=" in command
     assert not list((machine.folder / "locks").glob("*.lock"))
 
 
@@ -35,6 +36,17 @@ def test_every_mode_takes_no_warning_and_acceptance_alone_requires_references(ma
     machine.prepare("pass")
     machine.run("--mode", mode)
     assert "--warn-as-error" in machine.commands()[0] and "require_reference" not in machine.commands()[0]
+
+
+@pytest.mark.parametrize("more", [["-n", "ours"], ["-c", "ours.py"], ["-S", "wait_idle=1"]])
+def test_all_checks_are_loaded_where_the_user_selects(machine, more):
+    machine.prepare("pass")
+    Path("checks").symlink_to(suite.FOLDER / "checks")  # as in a site
+    Path("ours.py").write_text("")
+    machine.run("--mode", "quick", "--", "--nocolor")
+    machine.run("--mode", "quick", "--", *more)
+    few, every = machine.commands()
+    assert " -c checks/intranode.py " in few and " -c checks/pairs.py " not in few and " -c checks " in every
 
 
 def test_a_pair_of_nodes_is_held_against_no_manifest_and_is_never_nothing(machine):

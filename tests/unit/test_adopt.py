@@ -42,7 +42,7 @@ def slow(content, number, depth=0.1):
 def test_a_sick_machine_is_refused_or_taken_as_it_is_with_a_reason_that_stays(run, store):
     folder = store(size=8, change=slow)
     code, out, _ = run(folder, "--table", "hgx", "--write")
-    assert code == 1 and "gpu3 sends 10." in out and "--as-is REASON" in out and not run.file.exists()
+    assert code == 3 and "gpu3 sends 10." in out and "--as-is REASON" in out and not run.file.exists()
     assert run(folder, "--table", "hgx", "--write", "--as-is", " ")[0] == 2
     code, out, _ = run(folder, "--table", "hgx", "--write", "--as-is", "gpu3 hangs\non a slower switch")
     assert code == 0 and "gpu3 sends 10." in out
@@ -61,15 +61,15 @@ def test_a_healthy_machine_is_no_sick_one(run, store):
 
 def test_a_refusal_is_the_last_line_and_the_exit_code(run, store):
     code, out, _ = run(store(5), "--table", "hgx", "--write")
-    assert code == 1
+    assert code == 3
     assert out.splitlines()[-1] == "REFUSED: nothing was written, for 1 reason: see 'refused:' above"
     code, out, _ = run(store(6, "sick", size=8, change=slow), "--table", "hgx")
-    assert code == 1 and out.splitlines()[-1].startswith("REFUSED: nothing was written, for 1 reason")
+    assert code == 3 and out.splitlines()[-1].startswith("REFUSED: nothing was written, for 1 reason")
 
 
 def test_fewer_than_six_runs_are_too_few(run, store):
     code, out, _ = run(store(5), "--table", "hgx", "--write")
-    assert code == 1 and "too few runs: 5, at least 6" in out
+    assert code == 3 and "too few runs: 5, at least 6" in out
     assert not run.file.exists()
     assert run(store(6, "more"), "--table", "hgx", "--runs", "5")[0] == 2
 
@@ -78,7 +78,7 @@ def test_a_run_counts_once_however_often_it_is_named_or_copied(run, store):
     """Its noise would be none, and the next healthy run would fail."""
     five = store(5)
     code, out, _ = run(five, five, five, "--table", "hgx", "--write")
-    assert code == 1 and "too few runs: 5, at least 6" in out
+    assert code == 3 and "too few runs: 5, at least 6" in out
     assert out.count("and counts once") == 10
     assert not run.file.exists()
 
@@ -91,7 +91,7 @@ def test_what_a_session_measured_and_what_its_test_took_of_it_count_once(run, st
         place.parent.mkdir(parents=True)
         place.write_text(json.dumps(json.loads(path.read_text()) | {"asked_by": "intranode_p2p %testcase=a"}))
     code, out, _ = run(*own, *of_tests, "--table", "hgx", "--write")
-    assert code == 1 and "too few runs: 3, at least 6" in out and not run.file.exists()
+    assert code == 3 and "too few runs: 3, at least 6" in out and not run.file.exists()
 
 
 def counters(content, _):
@@ -140,19 +140,19 @@ def test_links_of_two_levels_are_no_noise_that_hides_a_slow_gpu(run, store):
             result[name] = [[value and value * 0.8 for value in row] for row in result[name]]
 
     code, out, _ = run(store(change=every_other), "--table", "hgx", "--write")
-    assert code == 1 and "differs so much from run to run" in out and not run.file.exists()
+    assert code == 3 and "differs so much from run to run" in out and not run.file.exists()
 
 
 def test_what_no_path_can_carry_becomes_no_reference(run, store):
     code, out, _ = run(store(level=515.0), "--table", "hgx", "--write")
-    assert code == 1 and "more than its path can carry (450 GB/s)" in out and not run.file.exists()
+    assert code == 3 and "more than its path can carry (450 GB/s)" in out and not run.file.exists()
 
 
 @pytest.mark.parametrize("options", [[], ["--with-failed"]])
 def test_a_fault_that_was_simulated_is_not_adopted(run, store, options):
     folder = store(change=lambda content, _: content["notes"].append("simulated fault: slow=gpu3"))
     code, out, _ = run(folder, *options)
-    assert code != 0 and out.count("simulated fault: slow=gpu3") == 6 and not run.file.exists()
+    assert code == 2 and out.count("simulated fault: slow=gpu3") == 6 and not run.file.exists()
 
 
 def test_a_record_that_may_be_of_another_run_is_not_adopted(run, make_record):
@@ -164,7 +164,7 @@ def test_a_record_that_may_be_of_another_run_is_not_adopted(run, make_record):
 
 def test_runs_that_name_no_table_are_told_how_to_choose_one(run, store):
     code, out, _ = run(store(6))
-    assert code == 1 and "its runs name no table of references: choose one with --table NAME" in out
+    assert code == 3 and "its runs name no table of references: choose one with --table NAME" in out
 
 
 def test_a_run_with_an_outlier_is_refused_unless_told(run, store):
@@ -175,7 +175,7 @@ def test_a_run_with_an_outlier_is_refused_unless_told(run, store):
 
     folder = store(7, change=dip)
     code, out, _ = run(folder, "--table", "hgx", "--write")
-    assert code == 1 and "gpu2->gpu1 in" in out and "11.6 % under" in out
+    assert code == 3 and "gpu2->gpu1 in" in out and "11.6 % under" in out
     assert not run.file.exists()
     code, out, _ = run(folder, "--table", "hgx", "--write", "--with-outliers")
     assert code == 0 and "outlier: gpu2->gpu1" in out
@@ -201,7 +201,7 @@ def test_a_run_that_failed_is_left_out_and_said(run, store, spoil):
 def test_other_drivers_are_no_noise(run, store):
     folder = store(7, change=lambda content, n: content["software"].update(driver="999") if n > 4 else None)
     code, out, _ = run(folder, "--table", "hgx")
-    assert code == 1 and "different driver: 580.159.04, 999" in out
+    assert code == 3 and "different driver: 580.159.04, 999" in out
 
 
 def test_dates_sessions_and_systems_choose(run, store):
@@ -211,14 +211,14 @@ def test_dates_sessions_and_systems_choose(run, store):
     assert run(folder, "--table", "hgx", "--since", "yesterday")[0] == 2
     assert run(folder, "--table", "hgx", "--system", "no:where")[0] == 2
     assert run(folder, "--table", "hgx", "--testcase", "none")[0] == 2
-    assert run(folder)[0] == 1  # records name no table
+    assert run(folder)[0] == 3  # records name no table
     with pytest.raises(BadInput):
         adopt.floor_of("2")
 
 
 def test_runs_that_agree_on_nothing_give_no_reference(run, store):
     code, out, _ = run(store(sigma=0.35), "--table", "hgx", "--with-outliers", "--write")
-    assert code == 1 and "a reference would let" in out and not run.file.exists()
+    assert code == 3 and "a reference would let" in out and not run.file.exists()
 
 
 def test_devices_may_differ_within_a_run_but_not_from_run_to_run(run, store):
@@ -232,4 +232,4 @@ def test_devices_may_differ_within_a_run_but_not_from_run_to_run(run, store):
         content["devices"][0]["name"] = "NVIDIA H100" if number == 3 else "NVIDIA H200"
 
     code, out, _ = run(store(folder="mixed", change=another), "--table", "hgx")
-    assert code == 1 and "of different devices: NVIDIA H100, NVIDIA H200 and NVIDIA H200" in out
+    assert code == 3 and "of different devices: NVIDIA H100, NVIDIA H200 and NVIDIA H200" in out

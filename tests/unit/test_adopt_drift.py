@@ -26,7 +26,7 @@ def scaled(factors, testcase=None):
 @pytest.mark.parametrize("factors, word", [(FALLING, "falls"), (FALLING[::-1], "rises")])
 def test_runs_that_fall_or_rise_by_two_percent_each_are_refused_with_the_figures(run, store, factors, word):
     code, out, _ = run(store(change=scaled(factors)), "--table", "hgx", "--write")
-    assert code == 1 and not run.file.exists()
+    assert code == 3 and not run.file.exists()
     (line,) = [line for line in out.splitlines() if line.startswith("refused: ")]
     ends = ("396", "358") if word == "falls" else ("358", "396")
     assert line.startswith(f"refused: {TESTCASE}: NV18 {word} from {ends[0]} to {ends[1]} GB/s over 6 runs")
@@ -38,7 +38,7 @@ def test_runs_that_fall_or_rise_by_two_percent_each_are_refused_with_the_figures
 def test_a_step_is_refused_with_the_runs_between_which_it_is(run, store, after):
     factors = [1.0] * after + [0.95] * (6 - after)
     code, out, _ = run(store(change=scaled(factors)), "--table", "hgx", "--write", "--with-outliers")
-    assert code == 1 and not run.file.exists()
+    assert code == 3 and not run.file.exists()
     (line,) = [line for line in out.splitlines() if line.startswith("refused: ")]
     assert f"{TESTCASE}: NV18 has a step of -5.0 % between run {after} (2026-11-{9 + after} 01:50) and run" in line
     assert "from 396 to 376 GB/s" in line
@@ -50,17 +50,17 @@ def test_the_hosts_of_a_step_are_named_if_the_runs_have_several(run, store):
         content["host"]["name"] = "node001" if number < 3 else "node002"
 
     code, out, _ = run(store(change=change), "--table", "hgx")
-    assert code == 1 and "run 3 (2026-11-12 01:50 on node001) and run 4 (2026-11-13 01:50 on node002)" in out
+    assert code == 3 and "run 3 (2026-11-12 01:50 on node001) and run 4 (2026-11-13 01:50 on node002)" in out
 
 
 def test_a_step_is_named_before_the_outliers_that_it_makes(run, store):
     code, out, _ = run(store(12, change=scaled([1.0] * 10 + [0.95] * 2)), "--table", "hgx")
-    assert code == 1 and "between run 10 (2026-11-19 01:50) and run 11" in out and "outlier" not in out
+    assert code == 3 and "between run 10 (2026-11-19 01:50) and run 11" in out and "outlier" not in out
 
 
 def test_runs_of_one_level_are_written_with_since(run, store):
     folder = store(9, change=scaled([1.0] * 3 + [0.95] * 6))
-    assert run(folder, "--table", "hgx")[0] == 1
+    assert run(folder, "--table", "hgx")[0] == 3
     code, out, _ = run(folder, "--table", "hgx", "--since", "2026-11-13", "--write")
     assert code == 0 and References.load(run.file).table("hgx", TESTCASE)["median[NV18]"].value == pytest.approx(
         376.2, rel=0.001
@@ -87,7 +87,7 @@ def two_testcases(factors):
 @pytest.mark.parametrize("factors", [FALLING, STEP])
 def test_what_qualifies_is_written_and_the_rest_is_one_line_each(run, store, factors):
     code, out, _ = run(store(change=two_testcases(factors)), "--table", "hgx", "--write")
-    assert code == 1
+    assert code == 3
     assert References.load(run.file).testcases("hgx") == [TESTCASE]
     refused = [line for line in out.splitlines() if line.startswith("refused: ")]
     assert len(refused) == 1 and refused[0].startswith(f"refused: {SECOND}: NV18 ")
@@ -104,7 +104,7 @@ def test_a_test_case_that_would_be_lowered_keeps_no_other_from_the_file(run, sto
 
     code, out, _ = run(store(folder="second", change=lower), "--table", "hgx", "--write")
     found = References.load(run.file)
-    assert code == 1 and f"{TESTCASE}: 4 references would be lowered" in out and "lowered: " in out
+    assert code == 3 and f"{TESTCASE}: 4 references would be lowered" in out and "lowered: " in out
     assert found.table("hgx", TESTCASE) == before and found.testcases("hgx") == sorted([TESTCASE, SECOND])
 
 
@@ -124,7 +124,7 @@ def test_healthy_noise_is_neither_trend_nor_step(run, store):
 def test_a_trend_below_half_of_the_floor_is_written(run, store):
     factors = [1 - 0.0015 * number for number in range(6)]  # 0.75 % of 1 %
     assert run(store(sigma=0.0, change=scaled(factors)), "--table", "hgx")[0] == 0
-    assert run(store(sigma=0.0, change=scaled(factors)), "--table", "hgx", "--floor", "1,1")[0] == 1
+    assert run(store(sigma=0.0, change=scaled(factors)), "--table", "hgx", "--floor", "1,1")[0] == 3
 
 
 def test_the_sizes_of_a_collective_are_one_series(tmp_path, run, tmp_path_factory):
@@ -139,6 +139,6 @@ def test_the_sizes_of_a_collective_are_one_series(tmp_path, run, tmp_path_factor
         for number, factor in enumerate(FALLING)
     ]
     code, out, _ = run(*folders, "--table", "a100", "--write")
-    assert code == 1 and not run.file.exists()
+    assert code == 3 and not run.file.exists()
     refused = [line for line in out.splitlines() if line.startswith("refused: ")]
     assert len(refused) == 1 and "-2.0 % per run" in refused[0] and "of the median of each size" in refused[0]

@@ -307,9 +307,9 @@ def test_verdicts_of_classes_rows_and_columns_are_said(make_record):
 @pytest.mark.parametrize(
     ("after", "said"),
     [
-        (None, "1 of 2 outlying cells stayed so when measured again alone, without control cells"),
-        (45.1, "measured again alone; 1 control cell: gpu0->gpu1 +0.2 %: as before"),
-        (40.0, "1 control cell: gpu0->gpu1 -11.1 %: all got worse, so that proves nothing: measure again"),
+        (None, "reproduced: 1 of 2 outlying cells, measured again alone, without control cells"),
+        (45.1, "measured again alone; 1 control cell: gpu0->gpu1 +0.2 %: unchanged"),
+        (40.0, "1 control cell: gpu0->gpu1 -11.1 %: all worse, so the result is inconclusive: measure again"),
     ],
 )
 def test_a_finding_says_whether_a_second_measurement_confirms_it(make_record, after, said):

@@ -51,21 +51,21 @@ def test_references_by_class_row_and_column_are_adopted_and_hold(make_record, tm
 )
 def test_runs_with_outliers_are_refused(make_record, tmp_path, capsys, slow, said):
     paths, file = six_runs(make_record, tmp_path, slow), tmp_path / "p2p.yaml"
-    assert adopted(paths, file, "--write") == 1
+    assert adopted(paths, file, "--write") == 3
     assert said in capsys.readouterr().out and not file.exists()
     assert adopted(paths, file, "--write", "--with-outliers", "--as-is", "known to be so") == 0
 
 
 def test_without_their_cells_too_few_or_incomplete_runs_are_refused(make_record, tmp_path, capsys):
     paths, file = six_runs(make_record, tmp_path), tmp_path / "p2p.yaml"
-    assert adopted(paths[:5], file, "--write") == 1 and "too few runs: 5" in capsys.readouterr().out
+    assert adopted(paths[:5], file, "--write") == 3 and "too few runs: 5" in capsys.readouterr().out
     broken = apart(nodes_of(make_record, count=64, per_node=8, words={(1, 2): "timeout"}), tmp_path / "run0")
-    assert adopted(paths, file, "--write") == 1 and "ended with ERROR" in capsys.readouterr().out
+    assert adopted(paths, file, "--write") == 3 and "ended with ERROR" in capsys.readouterr().out
     broken.unlink()
     paths = six_runs(make_record, tmp_path)
     (tmp_path / "run3" / "cells.npy").unlink()
-    assert adopted(paths, file, "--write") == 1 and "cannot be read: No such file" in capsys.readouterr().out
+    assert adopted(paths, file, "--write") == 3 and "cannot be read: No such file" in capsys.readouterr().out
     other = apart(nodes_of(make_record, lambda r, c: 0.1, 64, 8), tmp_path / "other")
     shutil.copy(other.with_name("cells.npy"), tmp_path / "run3")
-    assert adopted(paths, file, "--write") == 1 and "holds other cells than its record" in capsys.readouterr().out
+    assert adopted(paths, file, "--write") == 3 and "holds other cells than its record" in capsys.readouterr().out
     assert not file.exists()

@@ -146,3 +146,10 @@ def test_a_job_that_was_preempted_says_so_and_is_no_verdict_on_what_it_did_not_r
     assert text.startswith("the job was preempted by another one (the scheduler says PREEMPTED); p2p_matrix was")
     assert "cn01" not in text
     assert endings.causes("PREEMPTED", "", "/") and not endings.causes("COMPLETED", "", "/")
+
+
+@pytest.mark.parametrize("said", ["unknown option '--nosuch': did you mean --noise?", "--samples 'x': use a number"])
+def test_a_program_that_refuses_its_options_is_the_reason_itself(tmp_path, said):
+    errors = f"p2p_matrix: {said}\nmpirun detected that one or more processes exited\n"
+    assert endings.sentences("FAILED", errors, "", tmp_path) == [f"p2p_matrix refused its options: {said}"]
+    assert "refused" not in endings.sentences("FAILED", errors, "a table\nResult: FAIL\n", tmp_path)[0]

@@ -49,6 +49,13 @@ def test_a_selection_is_never_the_first_acceptance(machine):
     assert machine.run("--", "--nocolor")[0] == 0 and FILE.is_file()
 
 
+@pytest.mark.parametrize("mode", ["quick", "nightly"])
+def test_a_selection_of_another_mode_needs_no_manifest_and_makes_none(machine, mode):
+    machine.prepare("pass")
+    code, out = machine.run("--mode", mode, "--", "-n", "one")
+    assert code == 0 and "manifest" not in out and not FILE.exists()
+
+
 def test_a_run_that_does_not_pass_freezes_nothing(machine):
     machine.prepare("pass", "fail")
     assert machine.run()[0] == 3 and not FILE.exists()

@@ -167,7 +167,7 @@ def test_what_was_measured_again_is_on_the_page_with_its_controls(judged_run, ma
     result["remeasured"] = [{"row": "gpu2", "column": "gpu3", "before": 349.0, "after": 350.0}]
     result["controls"] = [{"row": "gpu0", "column": "gpu1", "before": 396.0, "after": 397.0}]
     text = rendered(judged_run(record, reference="hgx"))
-    assert "beside them 1 control cell: gpu0-&gt;gpu1 +0.3 %: as before" in text
+    assert "1 control cell: gpu0-&gt;gpu1 +0.3 %: unchanged" in text
 
 
 @pytest.mark.parametrize(

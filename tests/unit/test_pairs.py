@@ -327,7 +327,7 @@ def test_references_that_another_file_has_are_not_adopted_beside_them(
     references.mkdir(parents=True)
     shutil.copy(published_references.FILE, references)
     monkeypatch.setattr(adopt.folders, "repository", lambda: tmp_path)
-    assert cli.main(["adopt", "--write", "--allow-lower", "--reason", "a test"]) == 1
+    assert cli.main(["adopt", "--write", "--allow-lower", "--reason", "a test"]) == 3
     other = references / "abci.yaml"
     assert f"refused: {other} has the references of abci-anode: add --file {other}" in capsys.readouterr().out
     assert not (references / "p2p.yaml").exists()

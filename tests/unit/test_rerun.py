@@ -1,6 +1,7 @@
 """The lines that measure something again can be copied into a shell, whatever names stand in them."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -118,6 +119,20 @@ def test_a_fixture_has_no_line_because_its_hash_selects_no_test():
     assert line.endswith("# test")
     (command,) = reruns.commands(SimpleNamespace(rerun="reframe"), [*failed, judged("more", Verdict.PASS)], 9)
     assert command.endswith("-n /test")
+
+
+def test_one_command_repeats_all_failed_tests_of_a_partition():
+    def judged(name, verdict, partition="s:p"):
+        test = testcases.Test(name=name, hashcode=name, partition=partition)
+        return SimpleNamespace(test=test, verdict=verdict, matrices=())
+
+    names = [f"test{number}" for number in range(5)]
+    failed = [judged(name, Verdict.DISTURBED) for name in names]
+    run, good = SimpleNamespace(rerun="reframe"), judged("good", Verdict.PASS)
+    (command,) = reruns.commands(run, [*failed, good], 2)
+    assert re.findall(r"-n /(\w+)", command) == names
+    two = reruns.commands(run, [*failed, judged("worse", Verdict.FAIL, "s:q"), good], 2)
+    assert [re.findall(r"--system=(\S+)", command) for command in two] == [["s:q"], ["s:p"]]
 
 
 def test_the_name_of_a_node_steers_no_terminal(typed):

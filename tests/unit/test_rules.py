@@ -107,7 +107,7 @@ def test_a_total_of_a_part_is_no_value_to_hold_against_anything(make_record):
 def test_what_arrived_wrong_has_its_number_and_is_compared_with_nothing(make_record):
     found = cell(make_record(off={(0, 1): "corrupt"}), WIDE)
     assert (found.verdict, found.value, found.deviation) == (Verdict.FAIL, 396.0, None)
-    assert found.reason == "gpu0->gpu1: what arrived is not what was sent"
+    assert found.reason == "gpu0->gpu1: wrong data arrived"
 
 
 @pytest.mark.parametrize(("timing", "verdict"), [("gate", Verdict.INCOMPLETE), (None, Verdict.NOT_JUDGED)])

@@ -8,7 +8,20 @@ import pytest
 from linkmatrix.commands import run_options
 from linkmatrix.errors import BadInput
 
-TESTS = [{"@class": "intranode_p2p", "size": "", "extra_opts": []}, {"@class": "rank_binding", "ranks": 0}]
+TESTS = [
+    {"@class": "intranode_p2p", "testcase": "write", "hashcode": "12", "tags": [], "size": "", "extra_opts": []},
+    {"@class": "rank_binding", "tags": ["binding"], "ranks": 0},
+    {"@class": "rank_collectives", "tags": ["acceptance"], "sizes": "", "extra_opts": []},
+    {"@class": "node_sweep", "tags": ["node-sweep"], "extra_opts": []},
+]
+
+
+def python_program(folder, code):
+    """The path of an executable program in a folder."""
+    path = folder / "reframe"
+    path.write_text(f"#!{sys.executable}\n{code}\n")
+    path.chmod(0o755)
+    return str(path)
 
 
 @pytest.fixture
@@ -16,16 +29,43 @@ def checked(tmp_path, capsys):
     """A function that checks options with a ReFrame that lists TESTS behind other lines; returns what is printed."""
 
     def check(*more, before=""):
-        program = tmp_path / "reframe.py"
-        program.write_text(f"print({before + json.dumps(TESTS, indent=2)!r})")
-        run_options.check_variables([sys.executable, str(program)], more, tmp_path, {})
+        program = python_program(tmp_path, f"print({before + json.dumps(TESTS, indent=2)!r})")
+        run_options.check_run(program, more, more, tmp_path, {})
         return "".join(capsys.readouterr())
 
     return check
 
 
 @pytest.mark.parametrize(
-    "option", ["size=1MiB", "intranode_p2p.size=1MiB", "node_session.suite=x", "rank_binding.ranks=2"]
+    ("option", "remedy"),
+    [
+        ("extra_opts=--size,1", "-S intranode_p2p.size=SIZE"),
+        ("intranode_p2p.extra_opts=--samples,3,--size=1", "-S intranode_p2p.size=SIZE"),
+        ("rank_collectives.extra_opts=--size,1", "-S rank_collectives.sizes=SIZE"),
+        ("node_sweep.extra_opts=--size,1MiB", "leave it out"),
+        ("extra_opts=--concurrency,serial", "leave it out"),
+    ],
+)
+def test_an_option_that_no_reference_describes_is_bad_input(checked, option, remedy):
+    with pytest.raises(BadInput, match=f"^--[a-z]+ is refused in extra_opts.*{remedy}$"):
+        checked("-S", option)
+
+
+@pytest.mark.parametrize("number", ["0", "65", "many"])
+def test_acceptance_takes_enough_short_samples(number):
+    run_options.check_acceptance(["-S", "node_session.short_samples=66", "-n", "x"])
+    with pytest.raises(BadInput, match=f"short_samples={number}: acceptance takes at least 66"):
+        run_options.check_acceptance([f"--setvar=node_session.short_samples={number}"])
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "size=1MiB",
+        "intranode_p2p.size=1MiB",
+        "node_session.suite=all,-nbody",
+        "rank_binding.ranks=2",
+    ],
 )
 def test_a_variable_of_a_selected_test_or_a_fixture_is_taken_without_a_word(checked, option):
     assert checked("-S", option) == checked(f"-S{option}") == checked(f"--setvar={option}") == ""
@@ -51,3 +91,51 @@ def test_a_class_that_no_selected_test_has_is_printed(checked, option, meant):
 def test_a_variable_that_no_selected_test_has_is_bad_input(checked, option, before):
     with pytest.raises(BadInput, match=r"has a variable 'siz'.*is 'size' meant"):
         checked("-S", option, before=before)
+
+
+@pytest.mark.parametrize("suite", ["/12", "intranode_p2p.write,binding", "all,-/deadbeef"])
+def test_a_known_suite_is_taken_without_a_word(checked, suite):
+    assert checked("-S", f"node_session.suite={suite}") == ""
+
+
+@pytest.mark.parametrize("word", ["nosuch", "/deadbeef"])
+def test_a_suite_with_an_unknown_word_is_bad_input(checked, word):
+    with pytest.raises(BadInput, match=rf"^-S node_session\.suite={word}: unknown words: {word}"):
+        checked("-S", f"node_session.suite={word}")
+
+
+@pytest.mark.parametrize("suite", ["binding,-binding", "intranode_p2p,-write"])
+def test_a_suite_without_tests_is_bad_input(checked, suite):
+    with pytest.raises(BadInput, match=rf"^-S node_session\.suite={suite} selects no test$"):
+        checked("-S", f"node_session.suite={suite}")
+
+
+def test_a_suite_without_its_session_is_bad_input_that_names_the_session(checked):
+    with pytest.raises(BadInput, match=r"is 'node_session\.suite' meant"):
+        checked("-S", "suite=quick")
+
+
+@pytest.mark.parametrize("option", [["-c", "nosuch"], ["-cnosuch"], ["--checkpath=nosuch"]])
+def test_a_path_of_checks_that_does_not_exist_is_bad_input(checked, option):
+    with pytest.raises(BadInput, match="nosuch does not exist"):
+        checked(*option)
+
+
+@pytest.mark.parametrize("option", [["-p", "nosuch"], ["-pnosuch"], ["--prgenv=nosuch"]])
+def test_an_unknown_environment_is_bad_input_with_the_known_environments(tmp_path, option):
+    listed = json.dumps([{"name": "builtin"}, {"name": "gnu"}, {"name": "cuda"}], indent=2)
+    program = python_program(tmp_path, f"import sys\nprint({listed!r} if 'show-config' in sys.argv[-1] else '[]')")
+    with pytest.raises(BadInput, match="^-p nosuch: .*: cuda, gnu$"):
+        run_options.check_run(program, option, option, tmp_path, {})
+    run_options.check_run(program, ["-p", "gn"], ["-p", "gn"], tmp_path, {})
+
+
+def test_an_option_that_reframe_refuses_is_bad_input(tmp_path):
+    program = python_program(tmp_path, "raise SystemExit('\\x1b[31mERROR: --repeat takes a number\\x1b[0m')")
+    with pytest.raises(BadInput, match="refuses the options: --repeat takes a number$"):
+        run_options.check_run(program, ["--repeat=x"], ["--repeat=x"], tmp_path, {})
+
+
+@pytest.mark.parametrize("option", ["--restore-session", "--restore-session=report.json", "--duration=1m"])
+def test_a_harmless_warning_of_an_option_ends_no_run(option):
+    assert run_options.without_warnings(["--tag=quick", "--warn-as-error"], [option]) == ["--tag=quick"]

@@ -3,6 +3,7 @@ import os
 
 import pytest
 
+from linkmatrix import cli
 from linkmatrix.errors import BadInput
 from linkmatrix.runs import folders, stored
 
@@ -97,6 +98,16 @@ def test_a_run_of_no_test_case_says_how_to_list_them(report):
     assert "ran no test case" in run.notes[0]
 
 
+def test_a_dry_run_is_not_the_newest_run(report, tmp_path, monkeypatch):
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path / "results"))
+    dry = report(case(), name="run-report-1.json", cmdline="reframe -R --mode=quick --dry-run -v")
+    with pytest.raises(BadInput, match="only reports of dry runs"):
+        stored.find(None)
+    measured = report(case(), name="run-report-0.json", cmdline="reframe -r")
+    assert stored.find(None).path == stored.find(measured.parent.parent).path == measured
+    assert stored.find(dry).path == dry
+
+
 def test_the_newest_report_is_the_default(report, monkeypatch, tmp_path):
     report(case(), name="run-report-10.json", time_start_unix=1795225822.5)
     new = report(name="run-report-9.json", time_start_unix=1795225823.5)
@@ -105,6 +116,18 @@ def test_the_newest_report_is_the_default(report, monkeypatch, tmp_path):
     monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path / "results"))
     assert stored.find(None).path == new
     assert stored.find(tmp_path / "results").path == new
+
+
+def test_show_names_the_report_that_it_chose(report, monkeypatch, tmp_path, capsys):
+    """A later session without tests, or with --report-file, left no report here."""
+    new = report(case(), time_start_unix=1795225822.5)
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path / "results"))
+    monkeypatch.setenv("COLUMNS", "1000")
+    cli.main(["show"])
+    said = capsys.readouterr().out
+    assert str(new) in said and "2026-11-21" in said
+    cli.main(["show", str(new)])
+    assert "2026-11-21" not in capsys.readouterr().out
 
 
 def test_session_numbers_decide_between_reports_of_one_moment(report):

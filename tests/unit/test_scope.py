@@ -65,6 +65,17 @@ def test_clean_runs_of_another_question_do_not_remove_a_flag(after, another):
     assert after([WRITE, EGRESS], *[another] * 3, *[[WRITE, {}]] * 3) == []
 
 
+def test_clean_runs_of_another_size_do_not_remove_a_flag(make_record):
+    def of_size(variant, size, **changes):
+        content = make_record(**changes)
+        content["results"][0]["size_bytes"] = size
+        return stored.Run(Path("r"), (testcases.Test(WRITE, record=content, variant=variant),))
+
+    references = References({("hgx", WRITE): CELLS, ("hgx@1MiB", WRITE): CELLS})
+    (one,) = suspects([of_size("", 1 << 29, off=EGRESS), *[of_size("@1MiB", 1 << 20)] * 3], references, "hgx", 3)
+    assert (one.label, one.clean) == ("gpu3", 0)
+
+
 def test_each_question_has_a_flag_of_its_own(after):
     (one,) = after([WRITE, EGRESS], [READ, EGRESS], *[[WRITE, {}]] * 3, [READ, {}])
     assert (one.questions, one.clean, one.since[:10]) == ((Question(READ, "NV18"),), 1, "2026-11-02")

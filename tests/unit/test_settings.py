@@ -46,7 +46,7 @@ def test_acceptance_takes_short_samples_and_quick_takes_none(tmp_path):
         timeout=60,
     )
     options = ast.literal_eval(done.stdout.splitlines()[-1])
-    assert "-S short_samples=72" in options["acceptance"]
+    assert "--setvar=node_session.short_samples=72" in options["acceptance"]
     assert not any("short_samples" in one for mode in ("quick", "smoke", "measure") for one in options[mode])
 
 
@@ -60,7 +60,8 @@ def test_acceptance_takes_short_samples_and_quick_takes_none(tmp_path):
     ],
 )
 def test_programs_without_repeated_samples_of_one_matrix_take_no_short_samples(program, options, taken):
+    session = SimpleNamespace(short_samples=72)
     check = SimpleNamespace(
-        short_samples=72, program=program, program_opts=lambda: options, shared_testcase=lambda: "x"
+        session_class=session, program=program, program_opts=lambda: options, shared_testcase=lambda: "x"
     )
     assert p2p.p2p_matrix_run.short_opts(check) == taken

@@ -42,9 +42,27 @@ def test_what_was_never_measured_makes_no_part_suspect(judged_run, phase):
     assert "no part is flagged" in " ".join(lines)
 
 
-def test_a_failed_build_is_sent_to_its_output(judged_run):
+def test_a_failed_build_is_sent_to_its_reason(judged_run):
+    """A build without a compiler has no output."""
     (line,) = told(judged_run(None, result="fail", reason="g++: not found", phase="compile"))
-    assert "build's output" in line
+    assert "build" in line and "reason" in line and "output" not in line
+
+
+@pytest.mark.parametrize("phase", ["startup", "compile", "run_wait"])
+def test_an_interrupted_run_is_repeated_and_no_build_is_to_be_fixed(judged_run, phase):
+    (line,) = told(judged_run(None, result="abort", reason="aborted due to ForceExitError", phase=phase))
+    assert "ended early" in line and "build" not in line and "program" not in line
+
+
+def test_an_unnamed_process_is_named_in_no_step(judged_run, make_record):
+    record = make_record(off={(1, column): 239.0 for column in (0, 2, 3)})
+    found = {"node": "node001", "kind": "context", "where": "gpu1", "share": None, "pids": []}
+    known = {"seconds": 4.0, "shared": True, "uses": [], "nodes": [], "untold": [], "processes": []}
+    record["results"][0]["others"] = {**known, "disturbances": [found]}
+    run, judged = judged_run(record, reference="hgx")
+    lines = [*told((run, judged)), *steps.next_step(judging.overall(judged), judged)]
+    assert judging.overall(judged) is Verdict.DISTURBED
+    assert sum("the other process" in line for line in lines) == 2 and "unnamed" not in " ".join(lines)
 
 
 def test_wrong_data_comes_before_what_is_slow(judged_run, make_record):
@@ -258,9 +276,9 @@ def test_what_a_program_printed_is_not_to_be_read_where_wrong_data_says_why_it_f
 
 def test_what_was_measured_again_and_stayed_does_not_stand_with_what_speaks_against_a_finding(judged_run):
     _, judged = judged_run(reading.load(DATA / "h200x4_sweep.record.json"))
-    found = [one.sure for one in headlines.headlines(judged) if any("stayed so" in line for line in one.sure)]
+    found = [one.sure for one in headlines.headlines(judged) if any("reproduced" in line for line in one.sure)]
     sure = next(lines for lines in found if any(line.startswith("against it") for line in lines))
-    assert sure[0].startswith("for it") and "stayed so" in sure[1] and sure[2].startswith("against it")
+    assert sure[0].startswith("for it") and "reproduced" in sure[1] and sure[2].startswith("against it")
 
 
 def test_more_samples_are_had_by_what_a_person_can_type():

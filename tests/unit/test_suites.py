@@ -59,10 +59,22 @@ def test_a_suite_selects_by_tags_classes_test_cases_and_hashes(four, suite, sele
 @pytest.mark.parametrize(
     ("suite", "unknown"), [("quik", "quik"), ("all,-nobdy", "nobdy"), ("intranode.copy,x", "intranode.copy, x")]
 )
-def test_unknown_words_are_named_with_all_that_are_known(four, suite, unknown):
+def test_unknown_words_are_named_with_the_suites_and_the_list_of_tests(four, suite, unknown):
     sentence = suites.unknown_words_error(suite)
     assert f"suite={suite}: unknown words: {unknown}." in sentence
-    assert all(word in sentence for word in ("all", "smoke", "acceptance", "intranode", "topology", "read", "write"))
+    assert all(
+        word in sentence for word in ("all", "smoke", "acceptance", "reframe -C config/settings.py -c checks -R -l")
+    )
+
+
+def test_the_closest_words_are_named_and_no_others(four):
+    sentence = suites.unknown_words_error("quik,intranode.writ")
+    assert "quick" in sentence and "intranode.write" in sentence and "topology" not in sentence
+
+
+def test_an_unknown_hash_selects_no_test_and_may_be_excluded(four):
+    assert "unknown words: /deadbeef" in suites.unknown_words_error("/deadbeef")
+    assert suites.unknown_words_error("/00000002,-/deadbeef") == ""
 
 
 def test_a_suite_contains_the_first_repetition_and_no_other(generated):

@@ -1,16 +1,17 @@
 """Trends and steps among the runs of a test case, in order of time.
 
-The tests see one number per run and link class: the median of the cells. The cells of a run share causes, so they are
-no independent evidence.
+The tests use one number per run and link class: the median of the cells. The cells of a run are not independent,
+because they have common causes.
 
-Trend: the exact two-sided test of Mann and Kendall, which assumes no distribution of the noise. Six runs attain 1/360,
-if each run is below, or above, the run before.
+Trend: the exact two-sided test of Mann and Kendall. It assumes no distribution of the noise. The smallest p-value of
+six runs is 1/360: each run is below the run before, or each run is above it.
 
-Step: the best split into an earlier and a later side, by Student's t with the noise inside both sides, times the number
-of splits (Bonferroni). The ranks of six runs attain 2/20 only, so this test assumes normal noise.
+Step: the best split into an earlier and a later side, by Student's t. The noise is the variance inside both sides. The
+p-value is multiplied by the number of splits (Bonferroni). With ranks, the smallest p-value of six runs would be 2/20.
+This test therefore assumes normal noise.
 
-A trend or step of less than half of the floor is ignored. Its reference is at most a quarter of the floor away from the
-newest runs.
+A change of less than half of the floor is ignored. The reference then differs from the newest runs by at most about a
+quarter of the floor.
 """
 
 import math
@@ -27,17 +28,17 @@ from ..record.matrix import from_result
 from ..references.tolerances import Floor, floor_of
 from .proposal import Sample
 
-#: Chances of a false refusal of a link class, together 1 %. The first is the least that six runs attain. The link
-#: classes of a test case share the second.
+#: Probabilities of a false refusal, in total 1 % for one link class. TREND_LEVEL is the smallest p-value of six runs,
+#: per link class. STEP_LEVEL is divided by the number of link classes of the test case.
 TREND_LEVEL, STEP_LEVEL = 2 / 720, 0.007
 SHARE_OF_FLOOR = 0.5  # a smaller trend or step is ignored
-LEAST_SIDE, SHARE_OF_RUNS = 2, 0.1  # the shorter side of a step; one outlier of a longer side is no step
-MOST_EXACT = 60  # runs
+LEAST_SIDE, SHARE_OF_RUNS = 2, 0.1  # smallest side of a step: runs, and share of the runs; an outlier is no step
+MOST_EXACT = 60  # runs; with more runs the normal approximation is used
 TREND, STEP = "trend", "step"
 
 
 class Drift(NamedTuple):
-    """A trend or a step. change: per run, or of the step, as a fraction. after: the number of runs before the step."""
+    """A trend or a step. change: per run (trend) or in total (step), as a fraction. after: runs before the step."""
 
     kind: str
     change: float

@@ -1,7 +1,7 @@
-"""`linkmatrix adopt`: propose, show the difference, and write on demand. A reference is never rolled along.
+"""`linkmatrix adopt`: calculates references, prints the difference, and writes it with --write.
 
-A reference that is there stays as long as the new runs agree with it within their noise. One that the runs exceed is
-raised; one that they do not reach is lowered only with --allow-lower and a reason, which stays in the file.
+An existing reference stays if the new runs agree with it within their noise. It is raised if the runs exceed it. It is
+lowered only with --allow-lower and a reason, which stays in the file.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from ..references.tolerances import Floor
 from ..runs import folders, stored, testcases
 from ..show.progress import watched
 
-REFUSED = 1
+REFUSED = 3  # exit code: runs are missing or cannot be used, and nothing is stated about the hardware
 MOST_LINES = 60  # of a difference; the rest is counted
 Key = tuple[str, str, str]  # check, table, test case
 Changes = dict[Key, tuple[Proposal, list[Change]]]
@@ -38,50 +38,60 @@ Changes = dict[Key, tuple[Proposal, list[Change]]]
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `adopt`."""
     command.add_argument(
-        "paths", nargs="*", type=path_of, metavar="RUN", help="records, reports or folders; default: all stored reports"
+        "paths",
+        nargs="*",
+        type=path_of,
+        metavar="RUN",
+        help="records, reports or folders (default: all stored reports)",
     )
-    command.add_argument("--table", metavar="NAME", help="of references; default: the one that the partition names")
-    command.add_argument("--runs", type=int, metavar="K", help="only the K newest of each test case")
-    command.add_argument("--since", metavar="DATE", help="only runs that started then or later: 2026-11-21")
-    command.add_argument("--session", action="append", metavar="ID", help="only this ReFrame session; several times")
-    command.add_argument("--system", metavar="S:P", help="only this system and partition")
-    command.add_argument("--testcase", action="append", metavar="NAME", help="only this one; several times")
+    command.add_argument("--table", metavar="NAME", help="table of references (default: the table of the partition)")
+    command.add_argument("--runs", type=int, metavar="K", help="use only the K newest runs of each test case")
+    command.add_argument(
+        "--since", metavar="DATE", help="use only runs that started on DATE or later, such as 2026-11-21"
+    )
+    command.add_argument("--session", action="append", metavar="ID", help="use only this ReFrame session (repeatable)")
+    command.add_argument("--system", metavar="S:P", help="use only runs of this system and partition")
+    command.add_argument("--testcase", action="append", metavar="NAME", help="adopt only this test case (repeatable)")
     command.add_argument(
         "--file",
         type=path_of,
         metavar="YAML",
-        help="default: that of config/references with the table, else p2p.yaml",
+        help="file of references (default: the file of config/references with the table, else p2p.yaml)",
     )
-    command.add_argument("--check", metavar="NAME", help="its entry in the file; default: the one that asked")
-    command.add_argument("--floor", metavar="LOWER,UPPER", help="least tolerances in percent, such as 2,5")
-    command.add_argument("--with-outliers", action="store_true", help="adopt though runs contain outliers")
-    command.add_argument("--with-failed", action="store_true", help="adopt from runs that failed, too")
+    command.add_argument(
+        "--check", metavar="NAME", help="check of the references in the file (default: the check of the runs)"
+    )
+    command.add_argument("--floor", metavar="LOWER,UPPER", help="smallest tolerances in percent, such as 2,5")
+    command.add_argument("--with-outliers", action="store_true", help="adopt although runs contain outliers")
+    command.add_argument("--with-failed", action="store_true", help="use failed, incomplete and disturbed runs too")
     command.add_argument(
         "--as-is",
         metavar="REASON",
         help="adopt despite a slow component, a trend or a step; the reason stays in the file",
     )
-    command.add_argument("--allow-lower", action="store_true", help="lower references that the runs do not reach")
-    command.add_argument("--reason", metavar="TEXT", help="why they may be lowered; it stays in the file")
     command.add_argument(
-        "--write", action="store_true", help="change the file; without it only the difference is shown"
+        "--allow-lower", action="store_true", help="lower references that the runs do not reach; needs --reason"
+    )
+    command.add_argument("--reason", metavar="TEXT", help="reason for lower references; stays in the file")
+    command.add_argument(
+        "--write", action="store_true", help="write the file; without --write, adopt prints only the difference"
     )
     command.set_defaults(command=run_adopt)
 
 
 def run_adopt(options: argparse.Namespace) -> int:
-    """Exit code 1 if a test case is refused; the other test cases are written. Raises BadInput."""
+    """Exit code 3 if a test case is refused; the other test cases are written. Raises BadInput."""
     if options.allow_lower != bool(options.reason and options.reason.strip()):
-        raise BadInput("--allow-lower and --reason TEXT belong together: say why references may be lowered")
+        raise BadInput("--allow-lower and --reason TEXT belong together: give the reason for lower references")
     if options.as_is is not None and not options.as_is.strip():
-        raise BadInput("--as-is '': say why a part may be slow among its like")
+        raise BadInput("--as-is '': give the reason for a slow component, a trend or a step")
     file = options.file or file_of(options.table, folders.repository() / "config" / "references")
     with changing(file) if options.write else contextlib.nullcontext():
         return adopt_into(file, options)
 
 
 def file_of(table: str | None, folder: Path) -> Path:
-    """The file that has the table already, which ReFrame then reads; else p2p.yaml."""
+    """The file that already contains the table; else p2p.yaml."""
     usual = folder / "p2p.yaml"
     if table is None or not folder.is_dir():
         return usual
@@ -92,7 +102,7 @@ def file_of(table: str | None, folder: Path) -> Path:
 
 
 def adopt_into(file: Path, options: argparse.Namespace) -> int:
-    """As `run_adopt`, while nobody else writes the file."""
+    """As `run_adopt`, with the file locked."""
     tests, again = selected(options)
     samples, refused = usable(tests, options.with_failed)
     for sentence in [*again, *refused]:
@@ -101,7 +111,7 @@ def adopt_into(file: Path, options: argparse.Namespace) -> int:
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     changes, lowering, problems = proposed_changes(options, samples, present)
     if not changes and not problems:
-        raise BadInput("no run is left to adopt from: name records or reports, or leave out some of the options")
+        raise BadInput("no run is left to adopt from: name records or reports, or remove some of the options")
     for key, (proposal, found) in {**changes, **lowering}.items():
         say(*summary(key, proposal, found))
     for table in dict.fromkeys(table for _, table, _ in changes):
@@ -117,7 +127,7 @@ def adopt_into(file: Path, options: argparse.Namespace) -> int:
         write(file, proposed, changes)
         say(f"{file}: written")
     elif proposed != text:
-        say("Nothing was written: --write does.")
+        say("Nothing was written. Add --write to write the file.")
     if problems:
         refused = f"all but {units.counted(len(changes), 'test case')}" if changes else "nothing was written"
         say(f"REFUSED: {refused}, for {units.counted(len(said), 'reason')}: see 'refused:' above")
@@ -125,7 +135,7 @@ def adopt_into(file: Path, options: argparse.Namespace) -> int:
 
 
 def told_once(sentences: Sequence[str]) -> list[str]:
-    """Sentences of which those that say the same of several subjects, "subject: what", are one with their number."""
+    """Merges sentences "subject: text" with the same text into one sentence with the number of subjects."""
     subjects: dict[str, list[str]] = {}
     for one in sentences:
         subject, _, what = one.partition(": ")
@@ -140,7 +150,7 @@ def told_once(sentences: Sequence[str]) -> list[str]:
 def proposed_changes(
     options: argparse.Namespace, samples: list[propose.Sample], present: References
 ) -> tuple[Changes, Changes, list[str]]:
-    """(the changes by test case, those that would lower references, why other test cases cannot be adopted)."""
+    """(changes by test case, changes that would lower references, reasons why other test cases are refused)."""
     floor = floor_of(options.floor) if options.floor else None
     chosen, problems = runs_by_testcase(options, samples)
     collectives = {sample.result["testcase"] for sample in samples if is_collective(sample.result)}
@@ -152,7 +162,7 @@ def proposed_changes(
         sweep = SWEEP in table or name in collectives
         sizes = {group[0].result["size_bytes"]: group for group in groups}
         if len(sizes) < len(groups) or (len(sizes) > 1 and not sweep):
-            problems.append(f"{name}: the runs measured it in several ways or sizes: choose with --since or --session")
+            problems.append(f"{name}: the runs measured several variants or sizes: choose with --since or --session")
             continue
         try:
             proposal = propose.propose_testcase(sizes, sweep, options.with_outliers, floor, bool(options.as_is))
@@ -212,15 +222,17 @@ def floor_of(text: str) -> Floor:
 
 
 def selected(options: argparse.Namespace) -> tuple[list[testcases.Test], list[str]]:
-    """The tests that the options choose, and sentences on those that are there twice. Raises BadInput."""
+    """The tests that the options select, and a sentence for each duplicate. Raises BadInput."""
     since = None
     if options.since:
         try:
             since = date.fromisoformat(options.since)
         except ValueError:
-            raise BadInput(f"--since '{options.since}' is no date: write it as 2026-11-21") from None
+            raise BadInput(f"--since '{options.since}' is not a date: write it as 2026-11-21") from None
     if options.runs is not None and options.runs < propose.FEWEST:
-        raise BadInput(f"--runs {options.runs}: too few runs, at least {propose.FEWEST} are needed to know their noise")
+        raise BadInput(
+            f"--runs {options.runs}: too few runs: at least {propose.FEWEST} are needed to estimate their noise"
+        )
     paths = options.paths or folders.reports(folders.prefix())
     if not paths:
         raise BadInput(f"there are no reports in {folders.prefix() / 'reports'}: measure first, or name records")
@@ -240,7 +252,7 @@ def selected(options: argparse.Namespace) -> tuple[list[testcases.Test], list[st
 
 
 def table_of(names: set[str], testcase: str) -> str:
-    """The one table that the partitions of the runs name. Raises BadInput."""
+    """The table of the partitions of the runs. Raises BadInput for several tables or none."""
     if len(names) != 1 or not next(iter(names)):
         said = ", ".join(sorted(filter(None, names)))
         what = f"its runs name the tables {said}" if said else "its runs name no table of references"
@@ -249,7 +261,7 @@ def table_of(names: set[str], testcase: str) -> str:
 
 
 def summary(key: tuple[str, str, str], proposal: Proposal, changes: list[Change]) -> Iterator[str]:
-    """What is proposed for a test case, in a few lines."""
+    """The lines that describe the proposal for a test case."""
     counts = {kind: sum(one.kind == kind for one in changes) for kind in ("new", "kept", "raised", "lowered")}
     said = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
     yield f"{key[1]}, {key[2]}: {proposal.runs} runs, {said}"
@@ -278,7 +290,7 @@ def summary(key: tuple[str, str, str], proposal: Proposal, changes: list[Change]
 
 
 def show_difference(old: str, new: str, file: Path) -> None:
-    """A unified difference, not more of it than a person reads."""
+    """Prints a unified difference, MOST_LINES at most."""
     found = list(
         difflib.unified_diff(old.splitlines(), new.splitlines(), str(file), f"{file} (proposed)", "", "", 1, "")
     )

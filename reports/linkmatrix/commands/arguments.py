@@ -25,21 +25,25 @@ def add_options(command: argparse.ArgumentParser) -> None:
         nargs="?",
         type=path_of,
         metavar="PATH",
-        help="a record.json, a ReFrame report (run-report-*.json) or a folder; by default the newest report",
+        help="a record.json, a ReFrame report (run-report-*.json) or a folder (default: the newest report)",
     )
     add_reference_options(command)
     command.add_argument(
         "--groups",
         type=path_of,
         metavar="FILE",
-        help="which nodes share a leaf switch: leaf1: n[1-32], or Slurm's topology.conf; default: as the record says",
+        help="nodes per leaf switch: lines such as leaf1: n[1-32], or Slurm's topology.conf (default: the record)",
     )
 
 
 def add_reference_options(command: argparse.ArgumentParser) -> None:
     """By what to judge."""
-    command.add_argument("--references", type=path_of, metavar="DIR", help="default: config/references")
-    command.add_argument("--reference", metavar="NAME", help="the table of references; default: the partition's own")
+    command.add_argument(
+        "--references", type=path_of, metavar="DIR", help="folder of references (default: config/references)"
+    )
+    command.add_argument(
+        "--reference", metavar="NAME", help="table of references (default: the table of the partition)"
+    )
 
 
 def add_against(command: argparse.ArgumentParser) -> None:
@@ -48,7 +52,7 @@ def add_against(command: argparse.ArgumentParser) -> None:
         "--against",
         action="append",
         metavar="NAME",
-        help=f"beside it the sweeps of a published system; several times: {', '.join(published.NAMES)}",
+        help=f"show the sweeps of a published system next to the run (repeatable): {', '.join(published.NAMES)}",
     )
 
 

@@ -10,19 +10,23 @@ from ..site import machine, partitions
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `detect`."""
-    command.add_argument("--system", metavar="NAME", help="default: this host's name")
-    command.add_argument("--partition", metavar="NAME", help="default: gpu, or cpu; of a cluster, all partitions")
+    command.add_argument("--system", metavar="NAME", help="name of the system (default: the host name)")
+    command.add_argument(
+        "--partition", metavar="NAME", help="name of the partition (default: gpu or cpu; for a cluster: all partitions)"
+    )
     command.add_argument(
         "--scheduler",
         choices=partitions.CHOICES,
         default="local",
-        help="local: this machine as a node, with devices.json; another: all partitions of its cluster, asked on a"
-        " login node; auto: the scheduler whose commands are here (default: local)",
+        help="local: describe this machine as a node, with devices.json; a scheduler: describe all partitions of its"
+        " cluster, from a login node; auto: use the scheduler whose commands are installed (default: local)",
     )
-    command.add_argument("--config", type=path_of, metavar="DIR", help="default: the folder config of the repository")
+    command.add_argument(
+        "--config", type=path_of, metavar="DIR", help="output folder (default: config in the repository)"
+    )
     command.add_argument("--spack", action="store_true", help="write a packages.yaml for Spack instead, into spack-env")
-    command.add_argument("--force", action="store_true", help="overwrite files that are there")
-    command.add_argument("--dry-run", action="store_true", help="show the files, write none")
+    command.add_argument("--force", action="store_true", help="overwrite existing files")
+    command.add_argument("--dry-run", action="store_true", help="print the files without writing them")
     command.set_defaults(command=run_detect)
 
 

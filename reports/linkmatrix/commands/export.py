@@ -60,12 +60,16 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--nodes",
         choices=(node_lists.GOOD, node_lists.SUSPECT),
-        help="of a list of nodes; known-good: the newest answer to each question passed, and nothing is flagged;"
-        " suspect: flagged; default: known-good, of slurm-exclude suspect",
+        help="nodes of the list: known-good (the newest run of each test case passed, and no component is flagged) or"
+        " suspect (a component is flagged); default: known-good; suspect for slurm-exclude",
     )
-    command.add_argument("--system", metavar="S:P", help="of a list of nodes: only those of this partition")
+    command.add_argument("--system", metavar="S:P", help="list only nodes of this system and partition")
     command.add_argument(
-        "--within", type=int, default=30, metavar="DAYS", help="in which a good node was measured; default: 30"
+        "--within",
+        type=int,
+        default=30,
+        metavar="DAYS",
+        help="maximum age of the measurements of a known good node (default: 30)",
     )
     command.add_argument(
         "--clean-runs", type=int, default=3, metavar="K", help="clean runs that remove a flag; default: 3"

@@ -63,25 +63,27 @@ class Choice:
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `history`."""
     command.add_argument("paths", nargs="*", type=path_of, metavar="RUN", help="default: all stored reports")
-    command.add_argument("--testcase", action="append", metavar="NAME", help="only this one; several times")
+    command.add_argument("--testcase", action="append", metavar="NAME", help="only this test case (repeatable)")
     what = command.add_mutually_exclusive_group()
     what.add_argument("--cell", metavar="A->B", help="one pair")
-    what.add_argument("--row", metavar="A", help="the median of what A sends")
-    what.add_argument("--column", metavar="B", help="the median of what B receives")
-    what.add_argument("--node", metavar="N", help="the median of what a node sends and receives")
-    what.add_argument("--part", metavar="SERIAL", help="where this part was, by serial number or UUID, and its faults")
-    what.add_argument("--place", metavar="N/SLOT", help="what was in this place, n12/3, and its faults")
+    what.add_argument("--row", metavar="A", help="median of the cells that A sends")
+    what.add_argument("--column", metavar="B", help="median of the cells that B receives")
+    what.add_argument("--node", metavar="N", help="median of the cells that a node sends and receives")
+    what.add_argument("--part", metavar="SERIAL", help="slots and faults of a part (serial number or UUID)")
+    what.add_argument("--place", metavar="N/SLOT", help="parts and faults of a slot, such as n12/3")
     command.add_argument("--class", dest="link_class", default="", metavar="NV18", help="only this link class")
-    command.add_argument("--since", metavar="DATE", help="only runs that started then or later: 2026-11-21")
+    command.add_argument("--since", metavar="DATE", help="only runs that started on DATE or later, such as 2026-11-21")
     command.add_argument("--system", metavar="S:P", help="only this system and partition")
     command.add_argument(
         "--clean-runs", type=int, default=3, metavar="K", help="clean runs that remove a flag; default: 3"
     )
     arguments.add_reference_options(command)
     command.add_argument(
-        "--fleet", action="store_true", help="each pair of each host beside the same pair elsewhere, outliers first"
+        "--fleet",
+        action="store_true",
+        help="compare each pair of each host with the same pair of the other hosts, outliers first",
     )
-    command.add_argument("--plot", type=path_of, metavar="DIR", help="a picture of each series into this folder")
+    command.add_argument("--plot", type=path_of, metavar="DIR", help="write a picture of each series into this folder")
     command.set_defaults(command=run_history)
 
 

@@ -33,8 +33,8 @@ EXAMPLE = "Example: linkmatrix init ~/links && cd ~/links && linkmatrix measure"
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `init`."""
     command.description = (
-        "Makes a folder with configuration, references and results of a site. What is there stays: run it again after"
-        f" an upgrade. {EXAMPLE}"
+        "Makes a folder outside of the clone with configuration, references and results of a site. What is there"
+        f" stays: run it again after an upgrade. {EXAMPLE}"
     )
     command.add_argument("folder", type=path_of, metavar="DIR")
     command.set_defaults(command=run_init)

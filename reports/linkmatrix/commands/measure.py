@@ -39,13 +39,13 @@ def run_measure(options: argparse.Namespace) -> int:
     program, prefix = begin.reframe(options.reframe), folders.prefix()
     # by which its report is known, whatever else writes some
     stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
-    command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r", "--session-extras"]
-    command += [f"{modes.MEASURE}{stamp}", *(options.more or modes.MOST)]
+    selection = ["--session-extras", f"{modes.MEASURE}{stamp}", *(options.more or modes.MOST)]
+    command = [program, *run_options.load_options(run_options.ALL_CHECKS), "-r", *selection]
     try:
         run_options.check_options(options.more)
         with begin.alone(prefix, None):
             variables = {**run_options.environment(), "PATH": environment.search_path()}
-            run_options.check_variables(command, options.more, folders.repository(), variables)
+            run_options.check_run(program, selection, options.more, folders.repository(), variables)
             code = supervised(command, folders.repository(), TIMEOUT, variables)
     except begin.NotStarted as why:
         say(f"not started: {why}")

@@ -27,13 +27,15 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `note`."""
     command.formatter_class = argparse.RawDescriptionHelpFormatter
     command.description = EXAMPLES
-    command.add_argument("text", nargs="?", default="", help="what was done; of a repair or swap it may be left out")
-    command.add_argument("--part", metavar="SERIAL", help="serial number, UUID or GUID of the part that it is about")
-    command.add_argument("--place", metavar="N/SLOT", help="node and slot that it is about: n12/3; n12 is the node")
+    command.add_argument("text", nargs="?", default="", help="what was done; optional for a repair or swap")
+    command.add_argument("--part", metavar="SERIAL", help="serial number, UUID or GUID of the part")
+    command.add_argument("--place", metavar="N/SLOT", help="node and slot, such as n12/3; n12 is the whole node")
     what = command.add_mutually_exclusive_group()
-    what.add_argument("--repair", action="store_true", help="of that part or place: its history begins anew")
-    what.add_argument("--swap", nargs=2, metavar="N/SLOT", help="two places whose parts were exchanged")
-    command.add_argument("--when", metavar="TIME", help="2026-11-20T10:00, UTC unless it says its zone; default: now")
+    what.add_argument("--repair", action="store_true", help="the part or slot was repaired: its history starts again")
+    what.add_argument("--swap", nargs=2, metavar="N/SLOT", help="the parts of two slots were swapped")
+    command.add_argument(
+        "--when", metavar="TIME", help="time, such as 2026-11-20T10:00; UTC without a time zone (default: now)"
+    )
     command.set_defaults(command=run_note)
 
 

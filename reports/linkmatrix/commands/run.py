@@ -20,7 +20,7 @@ from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..runs import completeness, folders, judging, junit, manifest, resume
 from ..runs.judging import Judged
-from ..runs.modes import ACCEPTANCE, MODES, NODES, SUITES, SWEEP, selects
+from ..runs.modes import ACCEPTANCE, MODES, NODES, SUITES, SWEEP, check_paths, selects
 from ..runs.retries import after_retries
 from ..runs.supervise import supervised
 from ..show import notices, steps, words
@@ -28,9 +28,10 @@ from ..site import environment, known_systems
 from ..site import nodes as site_nodes
 from . import begin, run_options
 from .retention import pruned, suspect_lines
-from .run_summary import judged_cases, verdict_on
+from .run_summary import judged_cases, prepare, verdict_on
 
 CANNOT, BAD_INPUT = 4, 2
+SYSTEM = "--system"
 NO_REPORT, UNREADABLE = "wrote no report", "left no report that can be read"
 
 
@@ -89,6 +90,8 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
     repository, prefix, program = folders.repository(), folders.prefix(), begin.reframe(options.reframe)
     try:
         run_options.check_options(options.more, keeps_junit=True)
+        if options.mode == ACCEPTANCE:
+            run_options.check_acceptance(options.more)
         check_system(options, repository)
         with begin.alone(prefix, options.system) as name:
             return locked_run(options, program, repository, prefix, name, begins)
@@ -99,7 +102,12 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
 
 def check_system(options: argparse.Namespace, repository: Path) -> None:
     """Raises BadInput for a system that config/systems lacks, if that is the only configuration of the run."""
-    name, systems = options.system or os.environ.get("RFM_SYSTEM", ""), repository / "config" / "systems"
+    name = [
+        os.environ.get("RFM_SYSTEM", ""),
+        options.system or "",
+        *run_options.values_of(options.more, SYSTEM, SYSTEM),
+    ]
+    name, systems = next(filter(None, reversed(name)), ""), repository / "config" / "systems"
     others = [word for word in options.more if word.startswith(("-C", "--config"))]
     if not name or others or os.environ.get("RFM_CONFIG_FILES") or not systems.is_dir():
         return
@@ -139,10 +147,12 @@ def locked_run(
     manifest.load(repository, options.mode)  # one that cannot be read is said before anything is measured
     before = gone_before(options, last, prefix, repository)
     known = set(folders.reports(prefix))
-    command = reframe_command(options, program, for_junit, before)
+    selection = selection_options(options, before)
+    checks = run_options.ALL_CHECKS if selects(options.more) else check_paths(options.mode, repository)
+    command = [program, *run_options.load_options(checks), "-r", f"--report-junit={for_junit}", *selection]
     variables = {**run_options.environment(), "PATH": environment.search_path()}
     variables |= {NODES: options.nodes} if options.nodes else {}
-    run_options.check_variables(command, options.more, repository, variables)
+    run_options.check_run(program, selection, options.more, repository, variables)
     # records lie in folders that have the run's stamp, and no other run's
     variables |= {"RFM_TIMESTAMP_DIRS": stamp}
     say(f"$ {shlex.join(command)}", flush=True)
@@ -155,7 +165,7 @@ def locked_run(
         restore(last, noted)
         raise
     trace = began(prefix, options, stamp)
-    code = supervised(command, repository, options.timeout * 3600, variables)
+    code = supervised(command, repository, options.timeout * 3600, variables, lambda: prepare(repository))
     seconds = time.monotonic() - started
     report, any_unreadable = report_of(prefix, known, stamp)
     if full := begin.full_disk(prefix):
@@ -225,13 +235,12 @@ def gone_before(options: argparse.Namespace, last: Path, prefix: Path, repositor
     return replace(before, whole=before.whole and not is_part(options))
 
 
-def reframe_command(options: argparse.Namespace, program: str, for_junit: Path, before: resume.Before) -> list[str]:
-    """The command line of ReFrame; for_junit: where its JUnit file goes."""
-    command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r"]
-    command += run_options.without_warnings(MODES[options.mode], options.more)
-    command += [f"--system={options.system}"] if options.system else []
-    command += [f"--max-retries={options.retries}"] if options.retries else []
-    return [*command, f"--report-junit={for_junit}", *before.options(SUITES.get(options.mode, "")), *options.more]
+def selection_options(options: argparse.Namespace, before: resume.Before) -> list[str]:
+    """The options of ReFrame that select tests, and say how to measure them."""
+    selection = run_options.without_warnings(MODES[options.mode], options.more)
+    selection += [f"--system={options.system}"] if options.system else []
+    selection += [f"--max-retries={options.retries}"] if options.retries else []
+    return [*selection, *before.options(SUITES.get(options.mode, "")), *options.more]
 
 
 def report_of(prefix: Path, known: set[Path], stamp: str) -> tuple[Path | None, bool]:

@@ -9,9 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import BadInput, clean, say
-from ..runs.modes import NO_WARNING, SESSIONS, refused
+from ..references import for_program
+from ..reframe_ext.sessions.suite_words import selects_test, unknown_words_error, words_of
+from ..runs.modes import NO_WARNING, SESSIONS, refused, selects
 from .begin import NotStarted
 
+#: The paths of all check files, for ReFrame's option -c.
+ALL_CHECKS = ("checks",)
 #: Options that move or change a file which linkmatrix reads after the run.
 FILES = ("--report-file", "--compress-report")
 #: Options that separate tests which share a job.
@@ -29,8 +33,19 @@ IGNORED = (
 )
 #: Classes of fixtures: ReFrame does not list fixtures.
 FIXTURES = (*SESSIONS, "build_linkmatrix")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+SUITE = "suite"  # the variable of a session
+EXTRA_OPTS = "extra_opts"  # the variable of a test for further options of its program
+ANYWHERE = ("--skip-system-check", "--skip-prgenv-check")
+SHORT_SAMPLES = "short_samples"  # the variable of a session
+LEAST_SHORT_SAMPLES = 66  # of each cell, in acceptance
 MIN_PREFIX = len("--ci")  # minimum characters of an abbreviated option
 LIST_SECONDS = 300  # time limit of a list of tests
+
+
+def load_options(paths: Iterable[str]) -> list[str]:
+    """The options with which ReFrame loads the configuration and the check files of these paths."""
+    return ["-C", "config/settings.py", *(word for path in paths for word in ("-c", path)), "-R"]
 
 
 def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
@@ -47,6 +62,16 @@ def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
         for option, remedy in SEPARATING.items():
             if option.startswith(name):
                 raise NotStarted(f"{option} is refused, because the tests share a job: {remedy}")
+
+
+def check_acceptance(more: Sequence[str]) -> None:
+    """Raises BadInput if acceptance would take too few short samples to find intermittent links."""
+    for scope, variable, value in assigned(more):
+        if variable == SHORT_SAMPLES and not (value.isdecimal() and int(value) >= LEAST_SHORT_SAMPLES):
+            raise BadInput(
+                f"-S {scope}.{variable}={value}: acceptance takes at least {LEAST_SHORT_SAMPLES} short samples of each"
+                " cell, so that intermittent links show; leave it out"
+            )
 
 
 def environment() -> dict[str, str]:
@@ -81,29 +106,42 @@ def values_of(more: Sequence[str], short: str, long: str) -> Iterator[str]:
 def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
     """The options of a mode, without --warn-as-error if `more` causes harmless warnings.
 
-    ReFrame warns about each test and fixture that lacks a variable without a class, and about the end of --duration.
+    ReFrame warns about each test and fixture that lacks a variable without a class, about the end of --duration, and
+    with --restore-session about the search path that each run sets.
     The comparison with the manifest then finds tests that ReFrame left out with another warning.
     """
-    warns = any(not scope for scope, _, _ in assigned(more)) or any(word.startswith("--dur") for word in more)
+    warns = any(not scope for scope, _, _ in assigned(more)) or any(
+        word.startswith(("--dur", "--rest")) for word in more
+    )
     return [option for option in options if option != NO_WARNING or not warns]
 
 
-def check_variables(command: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-    """Raises BadInput if no selected test has a variable of `more`, or if the variable does not accept the value.
+def check_run(
+    program: str, selection: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]
+) -> None:
+    """Raises BadInput if ReFrame refuses an option of `more`, or would ignore a variable, a suite or a path.
 
-    ReFrame would ignore the variable with a warning, or print a traceback. ReFrame prints nothing for a class that no
-    selected test has. This function prints a note, because another selection may have the class. command: of the run.
-    ReFrame lists its tests without a run.
+    program: ReFrame, which lists tests without a run. selection: the options of the run that select tests, with `more`.
+    ReFrame prints nothing for a class that no selected test has. This function prints a note, because another selection
+    may have the class.
     """
-    if not assigned(more):
+    if not selects(more):
         return
-    tests = list_tests(
-        [word for word in command if word != "-r" and not word.startswith("--report-junit=")], folder, environ
-    )
+    for path in values_of(more, "-c", "--checkpath"):
+        if not (folder / path).exists():
+            raise BadInput(f"-c {path}: {folder / path} does not exist")
+    check_suites(program, more, folder, environ)
+    tests = json_list(program, [*selection, "--describe"], folder, environ)
     if tests is None:
         return  # the run itself prints why
+    if not tests:
+        check_environments(program, selection, folder, environ)
     classes = {str(test.get("@class")) for test in tests}
     for scope, name, value in assigned(more):
+        for test in tests if name == EXTRA_OPTS else ():
+            check, sizes = str(test.get("@class")), next((one for one in ("size", "sizes") if one in test), "")
+            if scope in ("", check) and (why := for_program.refused(value.split(","), check, sizes)):
+                raise BadInput(why)
         known = {name for test in tests if scope in ("", test.get("@class")) for name in test}
         if name in known or scope in FIXTURES:
             continue
@@ -111,8 +149,42 @@ def check_variables(command: Sequence[str], more: Sequence[str], folder: Path, e
             said = f"no selected test has the class '{scope}'{suggestion(scope, [*classes, *FIXTURES])}"
             say(f"note: -S {scope}.{name}={value}: {said}")
             continue
-        said = f"no selected test has a variable '{name}' that takes this value{suggestion(name, known)}"
+        meant = f" (is '{SESSIONS[0]}.{name}' meant?)" if name == SUITE else suggestion(name, known)
+        said = f"no selected test has a variable '{name}' that takes this value{meant}"
         raise BadInput(f"-S {name}={value}: {said}")
+
+
+def check_environments(program: str, selection: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+    """Raises BadInput for a pattern of -p that matches no environment of the system."""
+    found = json_list(program, [*selection, "--show-config=environments"], folder, environ) or []
+    names = sorted({str(one["name"]) for one in found} - {"builtin"})
+    for pattern in values_of(selection, "-p", "--prgenv"):
+        if names and not any(re.search(pattern, name) for name in names):
+            raise BadInput(
+                f"-p {pattern}: there is no such environment{suggestion(pattern, names)}: {', '.join(names)}"
+            )
+
+
+def check_suites(program: str, more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+    """Raises BadInput for a suite with unknown words or without tests. A suite may name tests that are not selected."""
+    suites = [(scope, value) for scope, variable, value in assigned(more) if scope in SESSIONS and variable == SUITE]
+    if not suites:
+        return
+    paths = [f"--checkpath={path}" for path in values_of(more, "-c", "--checkpath")]
+    tests = [
+        words_of(
+            str(test.get("@class")),
+            str(test.get("testcase") or ""),
+            test.get("tags", ()),
+            str(test.get("hashcode")),
+        )
+        for test in json_list(program, [*ANYWHERE, *paths, "--describe"], folder, environ) or []
+    ]
+    for scope, value in suites if tests else ():
+        if why := unknown_words_error(value, set().union(*tests)):
+            raise BadInput(f"-S {scope}.{why}")
+        if value and not any(selects_test(value, words) for words in tests):
+            raise BadInput(f"-S {scope}.suite={value} selects no test")
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -121,9 +193,14 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f" (is '{similar[0]}' meant?)" if similar else ""
 
 
-def list_tests(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> list[dict[str, object]] | None:
-    """The selected tests with their variables; None if ReFrame prints no list. Raises BadInput for ReFrame's errors."""
-    command = [*command, "--describe"]
+def json_list(
+    program: str, options: Sequence[str], folder: Path, environ: Mapping[str, str]
+) -> list[dict[str, object]] | None:
+    """The list that ReFrame prints for --describe (selected tests with their variables) or --show-config.
+
+    None if ReFrame prints no list. Raises BadInput for ReFrame's errors.
+    """
+    command = [program, *load_options(ALL_CHECKS), *options]
     try:
         done = subprocess.run(
             command, cwd=folder, env=environ, text=True, capture_output=True, timeout=LIST_SECONDS, check=False
@@ -131,19 +208,20 @@ def list_tests(command: Sequence[str], folder: Path, environ: Mapping[str, str])
     except (OSError, subprocess.TimeoutExpired):
         return None
     if done.returncode != 0:
-        raise BadInput(f"ReFrame lists no test: {error_line(done.stdout + done.stderr)}")
+        raise BadInput(f"ReFrame refuses the options: {error_line(done.stdout + done.stderr)}")
     found = re.search(r"^\[(?=\s*[\]{])", done.stdout, re.MULTILINE)  # site files print lines too
     if found is None:
         return None
     try:
-        tests: list[dict[str, object]] = json.JSONDecoder().raw_decode(done.stdout, found.start())[0]
+        content: list[dict[str, object]] = json.JSONDecoder().raw_decode(done.stdout, found.start())[0]
     except json.JSONDecodeError:
         return None
-    return tests
+    return content
 
 
 def error_line(text: str) -> str:
     """The first line of ReFrame's output that begins with `ERROR:`, or else the last line."""
+    text = COLOUR.sub("", text)
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("Log file(s)")]
     marked = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return clean([*marked, *lines[-1:], "ReFrame printed nothing"][0])

@@ -1,20 +1,33 @@
 """What `linkmatrix run` prints of a run that has ended: its verdict, and why it is not PASS."""
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 
-from ..errors import clean, say
+from ..errors import BadInput, clean, say
 from ..files import read_json
 from ..judge.verdicts import Verdict
-from ..record import units
+from ..record import reading, units
 from ..references.tables import References
-from ..runs import completeness, judging, stored
+from ..runs import completeness, judging, stored, verdict_file
 from ..runs.judging import Judged
 from ..runs.modes import PAIR
 from ..runs.retries import after_retries
 from ..show import headlines, notices, steps, sweep, words
 from ..show.reruns import MOST_CHARACTERS, MOST_REASONS, rerun_lines, unmeasured_lines
 from ..site import nodes as site_nodes
+
+
+def prepare(repository: Path) -> None:
+    """Loads what the verdict on a run needs: schemas, references and the index of runs.
+
+    This takes half a second. ReFrame needs longer until the first program measures.
+    """
+    with suppress(BadInput, ImportError, OSError):  # the verdict reports each of them
+        reading.accepts(reading.SCHEMA)
+        verdict_file.validator()
+        references(repository)
+        from ..runs import index  # noqa: F401  # its database may be missing
 
 
 def verdict_on(
@@ -88,5 +101,10 @@ def judged_cases(report: Path, repository: Path) -> list[Judged]:
 
 def judged_tests(run: stored.Run, repository: Path) -> list[Judged]:
     """Those of a run, held against the references of the repository. Raises BadInput."""
+    return judging.judge_all(run, references(repository), None)
+
+
+def references(repository: Path) -> References:
+    """The references of the repository, or else those of the package. Raises BadInput."""
     folder = repository / "config" / "references"
-    return judging.judge_all(run, References.load(folder if folder.is_dir() else None), None)
+    return References.load(folder if folder.is_dir() else None)

@@ -1,8 +1,9 @@
 """`linkmatrix show`: a record or the last run in the terminal."""
 
 import argparse
+from dataclasses import replace
 
-from ..runs import judging
+from ..runs import judging, stored
 from ..show.terminal import show
 from . import arguments
 
@@ -17,5 +18,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run_show(options: argparse.Namespace) -> int:
     """Prints the run and returns the exit code of its verdict. Raises BadInput."""
     run, judged = arguments.judged_run(options)
+    if options.path is None:
+        run = replace(run, notes=(*run.notes, newest(run)))
     show(run, judged, others=arguments.published_beside(options, judged))
     return judging.exit_code(judged)
+
+
+def newest(run: stored.Run) -> str:
+    """A sentence that names the shown report. A later session may have written no report, or a report elsewhere."""
+    started = f"of the session that started {run.started}" if run.started else "of a session without a start time"
+    return f"this is the newest report, {run.path}, {started}. A session without tests has no report"

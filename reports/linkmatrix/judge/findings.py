@@ -1,7 +1,7 @@
-"""Findings that need no reference: what a person should know of a run in addition to its verdicts.
+"""Findings that need no reference. A finding changes no verdict and no exit code.
 
-Terminal, page and verdict.json take them from here. They change no verdict and no exit code. `locate` finds a cell that
-is slower than others of its link class. The verdict of a cell names the processes that disturbed the cell.
+The terminal, the page and verdict.json contain these findings. Two other findings are in other modules. `locate` finds
+cells that are slower than their link class. The sentence of a DISTURBED cell names the other processes.
 """
 
 from collections import Counter, defaultdict
@@ -20,22 +20,21 @@ from .cell_sentences import quantity
 from .evaluate import Evaluation, MatrixVerdict
 from .odd import odd_devices
 
-TYPICAL = 0.90  # of typical: published figures of one product differ by up to 8 % between hosts
-HALF = 0.50  # of the limit: a link that lost half of its lanes, or a generation, cannot reach more
-LARGE = 64 << 20  # bytes from which the overhead of a transfer is below 3 %
-LATENCY_SIZE = 2 << 20  # bytes of the buffer of a load latency
-STAGED = "_peer_off"  # ends the name of a test case whose copies go by way of host memory
-LEAST_NODES = 4  # of fewer nodes nobody can say which is off
-MOST_FLAGGED = 1 / 3  # of the nodes: more share a cause that is no node's
+TYPICAL = 0.90  # of the typical value: published figures of one product differ by up to 8 % between hosts
+HALF = 0.50  # of the limit: a link that lost half of its lanes, or one PCIe generation, cannot reach more
+LARGE = 64 << 20  # bytes; the overhead of larger transfers is below 3 %
+LATENCY_SIZE = 2 << 20  # bytes of the buffer for load latencies
+STAGED = "_peer_off"  # suffix of test cases whose copies go through host memory
+LEAST_NODES = 4  # with fewer nodes, the slow node cannot be identified
+MOST_FLAGGED = 1 / 3  # of the nodes: if more nodes are slow, they have a common cause
 MOST_NAMED = 3
 
 
 class Finding(NamedTuple):
-    """Something that a person should know.
+    """A finding about a component.
 
-    component: by name. kind: "below typical", "below half of the limit", "slower than staged", "unlike device" or
-    "unlike node". evidence: a sentence with figures. confidence: what the evidence rests on. testcase: "" for none.
-    next_step: a sentence. weight: the deviation as a fraction.
+    component: its name. kind: a key of NEXT. evidence: a sentence with figures. confidence: the basis of the evidence,
+    such as "2 cells, one run". next_step: a sentence. testcase: "" for none. weight: the deviation as a fraction.
     """
 
     component: str
@@ -48,9 +47,10 @@ class Finding(NamedTuple):
 
 
 class Share(NamedTuple):
-    """What the cells of a link class reach of the link's limit and of the typical value, as (worst, best) fractions.
+    """The values of a link class as fractions (worst, best) of the link's limit and of the typical value.
 
-    minimum: the typical value is the least that an operator accepts. value, source: of the typical value, as texts.
+    minimum: whether the typical value is the minimum that an operator accepts. value, source: texts about the typical
+    value.
     """
 
     of_limit: tuple[float, float] | None
@@ -60,14 +60,14 @@ class Share(NamedTuple):
     source: str = ""
 
     def __str__(self) -> str:
-        """ "48 to 98 % of typical, 42 to 86 % of the limit"; "" where neither is known."""
-        typical = "the least that an operator accepts" if self.minimum else "typical"
+        """ "48 to 98 % of typical, 42 to 86 % of the limit"; "" if neither is known."""
+        typical = "the minimum that an operator accepts" if self.minimum else "typical"
         known = ((self.of_typical, typical), (self.of_limit, "the limit"))
         return ", ".join(f"{percents(shares)} of {what}" for shares, what in known if shares is not None)
 
 
 def percents(shares: tuple[float, float]) -> str:
-    """ "98 %", or "48 to 98 %" where worst and best differ."""
+    """ "98 %", or "48 to 98 %" if worst and best differ."""
     low, high = (f"{100 * share:.0f}" for share in shares)
     return f"{low} %" if low == high else f"{low} to {high} %"
 
@@ -83,7 +83,7 @@ NEXT = {
 
 
 def findings(record: Mapping[str, Any], evaluation: Evaluation) -> Iterator[Finding]:
-    """The findings of one checked record, in its order; at first those of the machine."""
+    """The findings of one checked record: first those about devices, then those of each result in order."""
     for label, sentence in odd_devices(record):
         yield found(label, "unlike device", sentence, "read from the driver")
     pairs = list(zip(record["results"], evaluation.matrices, strict=True))
@@ -103,7 +103,7 @@ def found(
 def shares(
     record: Mapping[str, Any], result: Result, matrix: MatrixVerdict, values: TypicalValues | None = None
 ) -> dict[str, Share]:
-    """{link class: what its cells reach}; without those of which nothing is known. values: by default the shipped."""
+    """{link class: its share}, for classes with a known limit or typical value. values: default: config/references."""
     if matrix.problem or matrix.whole is None or matrix.matrix.variant or not is_large(result):
         return {}
     known, unit = typical_values() if values is None else values, matrix.matrix.unit
@@ -123,7 +123,7 @@ def shares(
 
 
 def is_large(result: Result) -> bool:
-    """Whether the transfers are so large that their fixed cost does not count, or a latency is of the usual buffer."""
+    """Whether a result is compared: large transfers, and load latencies with the usual buffer."""
     size = result["size_bytes"] or 0
     return size == LATENCY_SIZE if result["unit"] == "us" else size >= LARGE
 
@@ -131,8 +131,8 @@ def is_large(result: Result) -> bool:
 def of_shares(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Iterator[Finding]:
     """Link classes whose best cell is below typical, or below half of the limit where no typical value is known.
 
-    A class that is slow as a whole has no slow cell among its like. References say more: their cells are left out. So
-    are those of a disturbed node.
+    This finds classes that are slow as a whole, in which no cell is slower than the others. Cells with references and
+    cells of a disturbed node are left out.
     """
     if matrix.held or (matrix.others is not None and matrix.others.entries):
         return
@@ -141,7 +141,7 @@ def of_shares(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) 
         on = f"{name} links" if name not in ("HOST", "LOCAL") else "host links" if name == "HOST" else "device memory"
         cells = counted(matrix.matrix.classes[name].count, "cell")
         if best is not None and best < (1.0 if share.minimum else TYPICAL):
-            what = "the least that an operator accepts" if share.minimum else "typical"
+            what = "the minimum that an operator accepts" if share.minimum else "typical"
             text = f"{name}: the best cell reaches {100 * best:.0f} % of {what} ({share.value}: {share.source})"
             yield found(on, "below typical", text, f"{cells}, one run", where, 1 - best)
         elif best is None and share.of_limit and share.of_limit[1] < HALF and is_single_pair(result):
@@ -150,13 +150,13 @@ def of_shares(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) 
 
 
 def is_single_pair(result: Result) -> bool:
-    """Whether a cell is one pair that copies in one direction with a copy engine: others share a link on purpose."""
+    """Whether each cell is a copy of one pair in one direction with a copy engine. Other test cases share links."""
     ends = ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_to_device_memcpy_read_ce")
     return result["testcase"] in (*ends, "device_to_device_memcpy_write_ce") and result["transport"] == "direct"
 
 
 def of_staged(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[Finding]:
-    """Pairs whose direct copies are slower than those by way of host memory, beyond the intervals of both."""
+    """Pairs whose direct copies are slower than copies through host memory, beyond the intervals of both."""
     by_key = {(result["testcase"], result["size_bytes"], matrix.matrix.variant): matrix for result, matrix in pairs}
     floor = FLOORS[Carrier.STAGED].lower
     for (testcase, size, variant), staged in by_key.items():
@@ -179,12 +179,12 @@ def of_staged(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[Finding
         values = (
             quantity(float(of.whole.observed[row, column]), of.matrix.unit) for of in (direct, staged) if of.whole
         )
-        text = "direct copies {} are slower than copies by way of host memory, {}"
+        text = "direct copies {} are slower than copies through host memory, {}"
         worst_name = f"{direct.matrix.rows[row]}->{direct.matrix.columns[column]}"
         text = text.format(*values) + f" ({worst_name}; {counted(len(slow), 'pair')})"
         component = ", ".join(first(names, MOST_NAMED))
         yield found(
-            component, "slower than staged", text, "the intervals are apart", direct.matrix.testcase, float(worst)
+            component, "slower than staged", text, "the intervals do not overlap", direct.matrix.testcase, float(worst)
         )
 
 
@@ -195,9 +195,9 @@ Key = tuple[str, str, int | None, str, str]  # back end, test case, size, varian
 def of_nodes(measured: Iterable[Measured]) -> Iterator[Finding]:
     """Nodes whose link classes are worse than those of the other nodes of a sweep.
 
-    A link class is compared by its median, without disturbed cells, with the median over all nodes. The limit is the
-    larger of the carrier's floor and k(m)·σ of all m figures, so that one healthy sweep in 100 has a finding. If more
-    than a third of the nodes are beyond it, none is named.
+    The median of each link class on a node, without disturbed cells, is compared with the median over all nodes. The
+    limit is the larger of the carrier's floor and k(m)·σ of all m medians. One of 100 healthy sweeps then has a
+    finding. If more than a third of the nodes are beyond the limit, no node is named.
     """
     figures: dict[Key, dict[str, float]] = defaultdict(dict)
     units: dict[Key, tuple[str, float]] = {}
@@ -235,6 +235,6 @@ def of_nodes(measured: Iterable[Measured]) -> Iterator[Finding]:
 
 
 def worse_than_median(of: Mapping[str, float], unit: str) -> dict[str, float]:
-    """{node: by which fraction its figure is worse than the median of all}."""
+    """{node: the fraction by which its value is worse than the median over all nodes}."""
     middle, sign = float(np.median(list(of.values()))), 1 if unit == "us" else -1
     return {node: sign * (value / middle - 1) for node, value in of.items()}

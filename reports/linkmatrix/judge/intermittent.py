@@ -1,16 +1,18 @@
-"""Intermittent cells: cells of which single samples are slow while the median is not.
+"""Intermittent cells: cells with some slow samples and a healthy median.
 
 The short samples of a cell are compared with each other only. A sample is slow if it is more than 25 % worse than the
-cell's usual speed. The usual speed is the 90th percentile of the samples, so that a cell may be slow half of the time.
-A cell whose fast samples differ much needs a larger deviation.
+cell's usual speed. The usual speed is the 90th percentile of the samples, so the rule also finds a cell that is slow
+half of the time. If the fast samples of a cell differ more, the limit is larger than 25 %.
 
-A pass is slow if any of its samples is slow: a burst of slow samples counts once. A cell is intermittent if at least
-two of its passes are slow, and if healthy cells have so many slow passes in at most one of 1,000 matrices. The chance
-is that of a beta-binomial distribution: binomial, with a rate that is known from the passes of the other cells of the
-matrix and from a prior (`PRIORS`). Cells that are intermittent are left out of the rate, and the search is repeated
-until nothing is found.
+A pass of a cell is slow if any of the cell's samples in the pass is slow. A burst of slow samples therefore counts
+once. A cell is intermittent if two conditions are met. At least two of its passes are slow. In at most one of 1,000
+healthy matrices, any cell has so many slow passes.
 
-A cell without short samples has its ordinary samples as passes of one sample each: the cell is WARN at most.
+The number of slow passes of a healthy cell has a beta-binomial distribution. Its rate comes from the other cells of the
+matrix and from a prior (`PRIORS`). The search leaves intermittent cells out of the rate. It is repeated until it finds
+no other cell.
+
+If a cell has no short samples, each ordinary sample is a pass. Such a cell is WARN at most.
 """
 
 from __future__ import annotations
@@ -26,25 +28,25 @@ import numpy as np
 from ..record import grids
 from ..record.reading import Result
 
-SLOW = 0.25  # a sample is slow if worse than the cell's usual speed by more, as a fraction
+SLOW = 0.25  # a sample is slow if it is worse than the cell's usual speed by more than this fraction
 USUAL, FAST = 0.9, 0.75  # quantiles of the samples, from slow to fast: the usual speed, and the end of fast samples
-NOISE = 5.0  # a slow sample is so many σ of the fast samples below the median of a healthy cell
-LEAST_PASSES = 2  # that are slow: one burst is no fault of a link
-FALSE_ALARMS = 0.001  # of a healthy matrix
-PASSES, PER_PASS = 12, 6  # of each cell, in acceptance
-QUICK_SAMPLES = 7  # of each cell, without short samples
+NOISE = 5.0  # σ of the fast samples: a slow sample of a healthy cell is further below the median than this
+LEAST_PASSES = 2  # slow passes of an intermittent cell: a single burst can have another cause than the link
+FALSE_ALARMS = 0.001  # probability of a false alarm per healthy matrix
+PASSES, PER_PASS = 12, 6  # passes, and samples per pass, of each cell in acceptance
+QUICK_SAMPLES = 7  # ordinary samples of each cell
 EXAMPLE = 0.1  # share of slow samples for which the detection power is printed
 SIGMAS_OF_USUAL, SIGMAS_OF_FAST = 1.2816, 0.6745  # normal quantiles of USUAL and FAST
 
 
 class Prior(NamedTuple):
-    """What is known of healthy cells before a run: the share of slow samples, and how many samples this is worth."""
+    """The prior of healthy cells. rate: the share of slow samples. samples: the weight of the prior, in samples."""
 
     rate: float
     samples: float
 
 
-#: (back end, timing, memory) → prior. Others have OTHERS: the scheduler of the operating system delays their samples.
+#: (back end, timing, memory) → prior. All other cells have OTHERS, because the operating system delays their samples.
 PRIORS = {("cuda", "gate", "device"): Prior(2e-5, 10_000)}
 OTHERS = Prior(0.1, 30)
 
@@ -53,9 +55,9 @@ OTHERS = Prior(0.1, 30)
 class SlowSamples:
     """The slow samples of each cell of a matrix; arrays are rows × columns.
 
-    samples, slow: number of samples, and of slow ones. passes, slow_passes: the same of passes. worst: the largest
-    deviation of a sample from the cell's usual speed, as a fraction. usual: that speed, in the matrix's unit.
-    found: True for intermittent cells. short: whether these are short samples.
+    samples, slow: the number of samples and of slow samples. passes, slow_passes: the number of passes and of slow
+    passes. worst: the largest deviation of a sample from the cell's usual speed, as a fraction. usual: the usual speed,
+    in the matrix's unit. found: True for intermittent cells. short: whether the samples are short samples.
     """
 
     samples: np.ndarray
@@ -68,14 +70,14 @@ class SlowSamples:
     short: bool
 
     def sentence(self, row: int, column: int) -> str:
-        """ "7 of 72 samples, in 6 of 12 passes, are 50.1 % slower than usual"."""
+        """ "7 of 72 short samples, in 6 of 12 passes, are up to 50 % worse than its usual speed"."""
         counted = f"{self.slow[row, column]} of {self.samples[row, column]}{' short' if self.short else ''} samples"
         passes = f", in {self.slow_passes[row, column]} of {self.passes[row, column]} passes," if self.short else ""
         return f"{counted}{passes} are up to {100 * self.worst[row, column]:.0f} % worse than its usual speed"
 
 
 def slow_samples(record: Mapping[str, Any], result: Result) -> SlowSamples | None:
-    """The slow samples of a result; None where the record lists no samples."""
+    """The slow samples of a result; None if the record lists no samples."""
     short = of_short_samples(result)
     samples = of_ordinary_samples(result) if short is None else short
     if samples is None:
@@ -85,13 +87,13 @@ def slow_samples(record: Mapping[str, Any], result: Result) -> SlowSamples | Non
 
 
 def of_short_samples(result: Result) -> np.ndarray | None:
-    """The short samples, passes × rows × columns × samples, NaN for none; None where the record has none."""
+    """The short samples, passes × rows × columns × samples, padded with NaN; None if the record has none."""
     passes = (result.get("short_samples") or {}).get("passes")
     return stacked([one["values"] for one in passes]) if passes else None
 
 
 def of_ordinary_samples(result: Result) -> np.ndarray | None:
-    """The other samples likewise, each as a pass of its own; None where the record does not list them."""
+    """The ordinary samples in the same shape, one pass per sample; None if the record does not list them."""
     if result.get("sampled") is None:
         return None
     return np.moveaxis(stacked([result["sampled"]])[0], -1, 0)[..., None]
@@ -111,7 +113,7 @@ def stacked(passes: list[Any]) -> np.ndarray:
 def count(samples: np.ndarray, is_latency: bool, prior: Prior, short: bool = True) -> SlowSamples:
     """Counts the slow samples of each cell and finds the intermittent cells.
 
-    samples: passes × rows × columns × samples, NaN for none.
+    samples: passes × rows × columns × samples, padded with NaN.
     """
     deviations, usual = off_usual(samples, is_latency)
     known = np.isfinite(samples)
@@ -130,7 +132,7 @@ def count(samples: np.ndarray, is_latency: bool, prior: Prior, short: bool = Tru
 
 
 def off_usual(samples: np.ndarray, is_latency: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(by which fraction each sample is worse than the cell's usual speed, this speed); NaN for none."""
+    """(fraction by which each sample is worse than its cell's usual speed, the usual speeds); NaN if missing."""
     usual = quantile(samples, USUAL, is_latency)
     with np.errstate(invalid="ignore"):
         off = samples / usual[..., None] - 1
@@ -138,9 +140,9 @@ def off_usual(samples: np.ndarray, is_latency: bool) -> tuple[np.ndarray, np.nda
 
 
 def threshold(samples: np.ndarray, usual: np.ndarray, is_latency: bool) -> np.ndarray:
-    """By which fraction a sample of each cell must be worse than usual to be slow; rows × columns × 1.
+    """The fraction by which a slow sample of each cell is worse than the usual speed, at least; rows × columns × 1.
 
-    σ is that of the fast samples: slow samples do not change it, up to three quarters of all.
+    σ is the standard deviation of the fast samples. If at most three quarters are slow, σ is the same.
     """
     fast = quantile(samples, FAST, is_latency)
     with np.errstate(invalid="ignore"):
@@ -149,7 +151,7 @@ def threshold(samples: np.ndarray, usual: np.ndarray, is_latency: bool) -> np.nd
 
 
 def quantile(samples: np.ndarray, share: float, is_latency: bool) -> np.ndarray:
-    """The value that this share of a cell's samples is not faster than; rows × columns, NaN without samples."""
+    """The quantile `share` of each cell's samples, ordered from slow to fast; rows × columns, NaN without samples."""
     each = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
     each = np.sort(each, axis=-1)  # NaN last
     number = np.isfinite(each).sum(axis=-1)
@@ -161,7 +163,7 @@ def quantile(samples: np.ndarray, share: float, is_latency: bool) -> np.ndarray:
 
 
 def intermittent(passes: np.ndarray, slow: np.ndarray, prior: Prior, per_pass: int) -> np.ndarray:
-    """True for intermittent cells. passes, slow: of each cell, how many passes, and how many of these are slow."""
+    """True for intermittent cells. passes, slow: the number of passes and of slow passes of each cell."""
     found = np.zeros(passes.shape, dtype=bool)
     cells = int((passes > 0).sum())
     while True:
@@ -179,7 +181,7 @@ def intermittent(passes: np.ndarray, slow: np.ndarray, prior: Prior, per_pass: i
 
 @lru_cache(maxsize=4096)
 def upper_tail(trials: int, least: int, a: float, b: float) -> float:
-    """P(X >= least) of a beta-binomial distribution, accurate where it is small."""
+    """P(X >= least) of a beta-binomial distribution, accurate also for small probabilities."""
 
     def log_beta(x: float, y: float) -> float:
         return math.lgamma(x) + math.lgamma(y) - math.lgamma(x + y)
@@ -191,7 +193,7 @@ def upper_tail(trials: int, least: int, a: float, b: float) -> float:
 
 
 def detection_power(results: Iterable[Result]) -> list[str]:
-    """What samples show of intermittent cells: a sentence for results with short samples, and one for the others."""
+    """The detection power for intermittent cells: one text for results with short samples and for the other results."""
     short, ordinary = [], []
     for result in results:
         passes = (result.get("short_samples") or {}).get("passes")
@@ -212,11 +214,11 @@ def detection_power(results: Iterable[Result]) -> list[str]:
 
 
 def power(share: float, passes: int = PASSES, per_pass: int = PER_PASS, least: int = LEAST_PASSES) -> float:
-    """The chance that at least `least` passes have a slow sample, of a cell that is slow in a share of its samples."""
+    """The probability that `least` passes or more are slow, for a cell that is slow in a share of its samples."""
     chance = 1 - (1 - share) ** per_pass
     return math.fsum(math.comb(passes, k) * chance**k * (1 - chance) ** (passes - k) for k in range(least, passes + 1))
 
 
 def unseen(share: float, samples: int = QUICK_SAMPLES) -> float:
-    """The chance that no sample is slow, of a cell that is slow in a share of its samples."""
+    """The probability that no sample is slow, for a cell that is slow in a share of its samples."""
     return math.pow(1 - share, samples)

@@ -1,6 +1,6 @@
-"""The rules of judging, once: each is a mask over cells and a sentence for one of them. The first that applies decides.
+"""The rules that give each cell its verdict. A rule has a mask over cells and a sentence. The first true mask decides.
 
-The masks are of whole blocks of cells; a sentence is made when it is asked for.
+Masks are computed for whole blocks of cells. A sentence is composed on demand.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from .intermittent import SlowSamples
 from .verdicts import CellVerdict, Verdict
 from .warning_masks import at_limit, off_like
 
-COMPARES_NOTHING = "its program compared no data"  # the program cannot: its cells are NOT JUDGED, not INCOMPLETE
-IMPLAUSIBLE = 1.02  # of what the path can carry: above, bytes were counted that never moved
+COMPARES_NOTHING = "its program compared no data"  # a program that cannot compare: cells are NOT JUDGED
+IMPLAUSIBLE = 1.02  # of the limit of the path: a larger value counts bytes that were not transferred
 STRAGGLES = {
     "GB/s": 0.02,
     "us": 0.10,
@@ -53,9 +53,9 @@ DISTURBED = (
 
 @dataclass(frozen=True)
 class Expected:
-    """What the cells of a matrix are held against: references of cells and of classes, out of the table `name`.
+    """The references of the cells and classes of a matrix, from the table `name`.
 
-    classes: those by which cells are compared, None for those that were found.
+    classes: the adopted link class of each pair; None: each pair is compared by the class that the run found.
     """
 
     of_cell: Mapping[Pair, Reference]
@@ -64,12 +64,12 @@ class Expected:
     classes: MatrixClasses | None = None
 
     def of(self, pair: Pair, link_class: str) -> Reference | None:
-        """The reference of a cell: its own, else that of its class. link_class: that was found."""
+        """The reference of a cell, else of its class. link_class: the class that the run found."""
         compared = self.classes.of(pair, link_class) if self.classes else link_class
         return self.of_cell.get(pair) or self.of_class.get(compared)
 
     def path(self, pair: Pair, link_class: str) -> str:
-        """ "PIX -> SYS": the class by which a cell is compared, and the one that was found."""
+        """ "PIX -> SYS": the adopted class and the class that the run found."""
         return f"{self.classes.of(pair, link_class) if self.classes else link_class} -> {link_class}"
 
     def class_codes(self, matrix: Matrix, block: Block) -> tuple[np.ndarray, Sequence[str]]:
@@ -81,17 +81,17 @@ class Expected:
 
 
 class Rule(NamedTuple):
-    """verdict: None where a cell does not apply. looked_up: was the reference compared?"""
+    """verdict: None if the cell does not apply. looked_up: whether the rule compares the value with the reference."""
 
     verdict: Verdict | None
     sentence: Callable[[Cell], str]
     looked_up: bool = False
 
 
-#: In their order; a cell's rule is an index of this.
+#: In order of precedence. `Judged.rules` contains indices of this table.
 RULES: dict[str, Rule] = {
     "not applicable": Rule(None, lambda cell: ""),
-    "corrupt": Rule(Verdict.FAIL, lambda cell: f"{name(cell.pair)}: what arrived is not what was sent"),
+    "corrupt": Rule(Verdict.FAIL, lambda cell: f"{name(cell.pair)}: wrong data arrived"),
     "no memory": Rule(Verdict.DISTURBED, lambda cell: f"{name(cell.pair)} was not measured: {cell.others}"),
     "partial": Rule(Verdict.INCOMPLETE, in_part),
     "not measured": Rule(Verdict.INCOMPLETE, lambda cell: f"{name(cell.pair)} was not measured: {cell.status}"),
@@ -121,11 +121,11 @@ VERDICTS = np.array([-1 if rule.verdict is None else rule.verdict for rule in RU
 class Judged:
     """The verdicts on a block; all arrays are rows × columns.
 
-    rules: indices of RULES. codes: verdicts, -1 where a cell does not apply. value, low, high: of the references in the
-    matrix's unit, NaN without. worse: than its reference, or without one than the baseline of its class, as a fraction,
-    NaN where there is no value. disturbed: True for cells that are no evidence about the machine: they are worse than
-    expected or lack a value, and another process used a node or the memory of an endpoint. behind: see `off_like`.
-    slow: the slow samples, None where the record lists no samples.
+    rules: indices of RULES. codes: verdicts, -1 if a cell does not apply. value, low, high: value and limits of the
+    references in the matrix's unit, NaN without. worse: the fraction by which a cell is worse than its reference, or
+    without a reference than the baseline of its class, NaN without a value. disturbed: True for cells that are no
+    evidence about the machine. They are worse than expected or lack a value, and another process used a node or the
+    memory of an endpoint. behind: see `off_like`. slow: the slow samples, None if the record lists no samples.
     """
 
     block: Block
@@ -158,7 +158,7 @@ class Judged:
         return np.isin(self.rules, UNREFERENCED)
 
     def badness(self) -> np.ndarray:
-        """`worse` for an order of the worst: what was never tried is a consequence of what went wrong."""
+        """`worse`, to sort cells by. A cell that was not tried comes last, because another failure is its cause."""
         return np.where(self.block.is_status("not-run"), -np.inf, np.nan_to_num(self.worse))
 
     def cell(self, r: int, c: int) -> CellVerdict:
@@ -198,7 +198,7 @@ class Judged:
         return CellVerdict(rule.verdict, said, value if measured else None, reference, deviation)
 
     def baseline(self, r: int, c: int) -> str:
-        """What a cell without a reference is compared with: "the median", or "the best cell (54.31 GB/s)"."""
+        """The baseline of a cell without a reference: "the median" or "the best cell (54.31 GB/s)"."""
         matrix = self.block.matrix
         group = matrix.class_names[self.block.classes[r, c]]
         if group not in matrix.classes:
@@ -207,7 +207,7 @@ class Judged:
         return "the median" if word == "median" else f"the {word} ({quantity(value, matrix.unit)})"
 
     def others_sentence(self, r: int, c: int) -> str:
-        """The process that disturbed a cell; "" where no process explains the cell's verdict."""
+        """The process that disturbed a cell; "" if no process explains the cell's verdict."""
         if self.others is None or self.rules[r, c] not in OTHERS:
             return ""
         pair = self.block.matrix.rows[self.block.first + r], self.block.matrix.columns[c]
@@ -215,7 +215,7 @@ class Judged:
         return sentence(*pair)
 
     def samples(self, r: int, c: int) -> int:
-        """How many samples a cell has; 0 where the record does not contain it."""
+        """The number of samples of a cell; 0 if the record does not contain it."""
         return int(np.nan_to_num(self.numbers("samples")[r, c]))
 
     def numbers(self, name: str) -> np.ndarray:
@@ -227,7 +227,7 @@ class Judged:
 
 
 def off_class(matrix: Matrix, block: Block) -> np.ndarray:
-    """By which fraction each cell is worse than the baseline of its link class; negative is better, NaN without."""
+    """The fraction by which each cell is worse than the baseline of its link class; negative: better; NaN: unknown."""
     known, unit = matrix.classes, matrix.unit
     baselines = np.array([known[one].baseline(unit)[0] if one in known else np.nan for one in matrix.class_names])
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -243,7 +243,7 @@ def judge(
     others: Disturbances | None = None,
     slow: SlowSamples | None = None,
 ) -> Judged:
-    """The verdicts on a block. unverified: why nobody knows whether what arrived is what was sent, "" if they do.
+    """The verdicts on a block. unverified: the reason why the data is not verified; "" if it is verified.
 
     others: the disturbances during the measurement. slow: the slow samples of the block's cells.
     """
@@ -264,14 +264,14 @@ def judge(
     for r, c, reference in places(matrix, block, expected.of_cell):
         if applies[r, c]:
             put((r, c), reference)
-            # a pair with another reference than its class was adopted as it is
+            # a pair with another reference than its class may have another class
             fell[r, c] &= reference == expected.of_class.get(groups[codes[r, c]])
 
     low, high, limit = (block.numbers(name) for name in ("low", "high", "limit"))
     ok = block.is_status("ok")
     of_class = off_class(matrix, block)
-    claims = matrix.title != HANDOVER  # else the words that arrived are the whole claim
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # the least double is a number too
+    claims = matrix.title != HANDOVER  # a handover has no reference: only its words are verified
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # the smallest double is a value too
         off = found / value - 1
         too_much = found > limit * IMPLAUSIBLE if matrix.unit == "GB/s" else np.zeros(shape, dtype=bool)
         worse = np.where(np.isfinite(off) & ~too_much & ~wrong_unit, off if matrix.unit == "us" else -off, of_class)
@@ -286,7 +286,7 @@ def judge(
         held = others.without_memory(matrix, block) & ~ok if others else nobody
         unsteady = slow.found if slow is not None else nobody
         fails = unsteady if slow is not None and slow.short else nobody
-        skipped = bool(unverified) and unverified != COMPARES_NOTHING  # data that the program could have compared
+        skipped = bool(unverified) and unverified != COMPARES_NOTHING  # the program could have compared the data
         masks = {
             "not applicable": ~applies,
             "corrupt": block.is_status("corrupt"),
@@ -326,7 +326,7 @@ def judge(
 
 
 def places(matrix: Matrix, block: Block, of_cell: Mapping[Pair, Reference]) -> list[tuple[int, int, Reference]]:
-    """(row of the block, column, reference) of the references of cells that are in it."""
+    """(row of the block, column, reference) of each cell of the block that has a reference."""
     if not of_cell:
         return []
     count = block.values.shape[0]

@@ -6,13 +6,30 @@ link class of several medians either.
 
 import functools
 import os
+from collections.abc import Iterable
 
 from ..errors import BadInput
 from .tables import References
 
 #: Options of the program behind which references of one size are not those of what it measures.
-OTHERS = {"--references", "--size", "--sweep", "--random-sizes", "--blocks", "--concurrency"}
+SIZE = "--size"
+OTHERS = {"--references", SIZE, "--sweep", "--random-sizes", "--blocks", "--concurrency"}
+#: Options of the program with which a check's references do not describe what the program measures.
+UNDESCRIBED = OTHERS - {"--references"}
 LEAST = 1e-9  # of a value, by src/measure/references.cpp
+
+
+def refused(extra_opts: Iterable[str], check: str, size_variable: str) -> str:
+    """A sentence about an option that the references do not describe; "" for none.
+
+    check: a class of tests. size_variable: its variable for the size, "" if it has none.
+    """
+    found = sorted(UNDESCRIBED & {word.partition("=")[0] for word in extra_opts})
+    if not found:
+        return ""
+    settable = found[0] == SIZE and size_variable
+    remedy = f"set the size by -S {check}.{size_variable}=SIZE" if settable else "leave it out"
+    return f"{found[0]} is refused in extra_opts, because the references describe another measurement: {remedy}"
 
 
 @functools.cache

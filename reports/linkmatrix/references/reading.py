@@ -4,6 +4,7 @@ import math
 import reprlib
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,8 +75,12 @@ def read_file(file: Path) -> Content:
     return read_text(text, file)
 
 
+@lru_cache(maxsize=8)
 def read_text(text: str, file: Path) -> Content:
-    """The content of the text of a file. Raises BadInput, which names file and key."""
+    """The content of the text of a file. Raises BadInput, which names file and key.
+
+    A process needs the same files several times: the content is kept, and is not to be changed.
+    """
     try:
         refuse_tags_and_deep_nesting(text)
         content = yaml.load(text, Loader=StrictLoader)

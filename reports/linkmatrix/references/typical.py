@@ -1,6 +1,6 @@
-"""Typical values: what a GPU model, a PCIe link, an adapter or a collective usually reaches, each with its source.
+"""Typical values of GPU models, PCIe links, adapters and collectives, each with its source.
 
-`config/references/typical.yaml` describes its own fields. Typical values are no references: no verdict depends on them.
+`config/references/typical.yaml` describes its fields. No verdict depends on a typical value.
 """
 
 import re
@@ -35,7 +35,7 @@ Key = tuple[str, str, str]  # product, test case, link
 
 
 class Typical(NamedTuple):
-    """A typical value in the unit of a record; minimum: an operator accepts no less, and nobody published more."""
+    """A typical value in the unit of a record. minimum: whether it is the minimum that an operator accepts."""
 
     value: float
     unit: str
@@ -56,7 +56,7 @@ class TypicalValues(NamedTuple):
     values: Mapping[Key, Typical]
 
     def of(self, record: Mapping[str, Any], result: Result, link_class: str) -> Typical | None:
-        """The typical value of the cells of a link class of a result; None where there is none."""
+        """The typical value of the cells of a link class of a result; None if unknown."""
         link = link_of(record, result, link_class)
         names = {device["name"] for device in record["devices"]}
         product = self.products.get(next(iter(names)), ANY) if len(names) == 1 else ANY
@@ -65,7 +65,7 @@ class TypicalValues(NamedTuple):
 
 
 def link_of(record: Mapping[str, Any], result: Result, link_class: str) -> str:
-    """The link of a link class as typical.yaml names it, "" where the record does not contain it."""
+    """The name of a link class in typical.yaml; "" if the record does not contain the link."""
     if is_collective(result):
         extent, large = extent_of(record), (result["size_bytes"] or 0) >= LEAST_COLLECTIVE
         return f"{extent.ranks} GPUs" if extent.nodes == 1 and large and result["memory"] == "device" else ""
@@ -83,7 +83,7 @@ def link_of(record: Mapping[str, Any], result: Result, link_class: str) -> str:
 
 @cache
 def typical_values(file: Path = FILE) -> TypicalValues:
-    """The content of a file of typical values; none where there is no file. Raises BadInput naming file and key."""
+    """The content of a file of typical values; empty without a file. Raises BadInput with the file and the key."""
     if not file.exists():
         return TypicalValues({}, {})
     text = read_whole(file, MOST_BYTES).decode()
@@ -110,7 +110,11 @@ def typical_values(file: Path = FILE) -> TypicalValues:
     for number, entry in enumerate(content["values"], 1):
         key, value = entry_of(entry, f"values, entry {number}", file, {*products.values(), ANY}, sources)
         known = found.get(key)
-        require(known is None or known.minimum != value.minimum, file, f"entry {number} comes twice")
+        require(
+            known is None or known.minimum != value.minimum,
+            file,
+            f"values, entry {number}: its product, test case and link appear twice",
+        )
         if known is None or known.minimum:
             found[key] = value
     return TypicalValues(products, found)

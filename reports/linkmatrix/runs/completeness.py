@@ -8,6 +8,7 @@ from ..judge.verdicts import Verdict
 from ..record import units
 from . import manifest, resume, stored
 from .bound import short
+from .modes import ACCEPTANCE
 
 LESS = "less than "
 
@@ -41,7 +42,10 @@ class Ran:
 
 
 def held_against(ran: Ran, verdict: Verdict) -> list[str]:
-    """Lines on what is missing, which begin with LESS, and on what no manifest knows; the first one is made here."""
+    """Lines on what is missing, which begin with LESS, and on what no manifest knows; the first one is made here.
+
+    Without a manifest, only acceptance refuses a selection of tests.
+    """
     known = manifest.load(ran.repository, ran.mode)
     measured, skipped = ran.measured
     lines = [
@@ -54,13 +58,14 @@ def held_against(ran: Ran, verdict: Verdict) -> list[str]:
         new = [name for name in measured[partition] if name not in known[partition].cases]
         if new:
             lines.append(f"{manifest.named(new)}: not in {known[partition].file}: --manifest REASON takes them in")
-    if without and (lines or not ran.before.whole):
+    partial = bool(lines) or not ran.before.whole
+    if without and partial and ran.mode == ACCEPTANCE:
         count = sum(len(measured[partition]) for partition in without)
         lines.append(
             f"{LESS}the manifest: {units.counted(count, 'test case')} of a selection, and no manifest says what"
             f" {ran.mode} of {', '.join(without)} measures: run it whole once"
         )
-    elif without and verdict <= Verdict.WARN:
+    elif without and not partial and verdict <= Verdict.WARN:
         lines += frozen(ran, "the first that passed")
     return lines
 

@@ -12,6 +12,7 @@ from .bound import SKEW
 
 REPORT = re.compile(r"run-report-.*\.json")
 BEGAN = re.compile(rb'"time_start_unix": ([0-9.]+)')
+DRY_RUN = re.compile(rb'"cmdline": "[^"]* --dry')
 #: ReFrame writes it in place: of a disk that was full its beginning is left.
 CUT = "make room on its disk if that is full, remove the file, and measure again"
 HEAD_BYTES = 1 << 16  # of a report, where ReFrame writes about its session
@@ -41,13 +42,15 @@ def repository() -> Path:
 
 
 def newest_report(folder: Path) -> Path:
-    """The newest run-report-*.json in `folder`. Raises BadInput where there is none."""
+    """The newest run-report-*.json in `folder` that is of no dry run. Raises BadInput where there is none."""
     found = reports_in(folder)
-    if not found:
-        raise BadInput(
-            f"there is no run-report-*.json in {folder}: measure first (linkmatrix measure), or name a record or report"
+    newest = next((path for path in reversed(found) if not DRY_RUN.search(head(path))), None)
+    if newest is None:
+        there = (
+            "there are only reports of dry runs, which measure nothing," if found else "there is no run-report-*.json"
         )
-    return found[-1]
+        raise BadInput(f"{there} in {folder}: measure first (linkmatrix measure), or name a record or report")
+    return newest
 
 
 def reports(prefix: Path) -> list[Path]:
@@ -91,13 +94,20 @@ def age(path: Path) -> tuple[float, list[int]]:
     return began if began <= time.time() + SKEW else 0.0, [int(number) for number in re.findall(r"\d+", path.name)]
 
 
-def session_time(path: Path) -> float:
-    """When the session of a report began, in seconds since 1970; 0 where it does not say."""
+def head(path: Path) -> bytes:
+    """The beginning of a report; empty if it cannot be read."""
     try:
         regular(path)
         with path.open("rb") as file:
-            found = BEGAN.search(file.read(HEAD_BYTES))
-        if found:
+            return file.read(HEAD_BYTES)
+    except (OSError, BadInput):
+        return b""
+
+
+def session_time(path: Path) -> float:
+    """When the session of a report began, in seconds since 1970; 0 where it does not say."""
+    try:
+        if found := BEGAN.search(head(path)):
             return float(found[1])
         return float(read_json(path)["session_info"]["time_start_unix"])
     except (OSError, BadInput, KeyError, TypeError, ValueError):

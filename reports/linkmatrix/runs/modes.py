@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..record.units import counted
@@ -25,7 +26,12 @@ SESSIONS = ("node_session", "nodes_session")
 
 def suite_options(suite: str) -> list[str]:
     """The options of ReFrame that make each session measure a suite; "": each test measures in a job of its own."""
-    return [f"--setvar={name}.suite={suite}" for name in SESSIONS]
+    return session_options("suite", suite)
+
+
+def session_options(variable: str, value: object) -> list[str]:
+    """The options of ReFrame that set a variable of each session."""
+    return [f"--setvar={name}.{variable}={value}" for name in SESSIONS]
 
 
 #: Mode → options of ReFrame. The judge finds what is missing; acceptance alone requires a reference for each value.
@@ -40,6 +46,12 @@ MODES = {
     PAIR: [f"--name={TOGETHER}", NO_WARNING],
 }
 
+#: Mode → files of checks/ that have no test of the mode. ReFrame spends 5 ms on each test of a file, selected or not.
+WITHOUT_TESTS = {
+    "quick": ("adapter_matrix.py", "collectives.py", "pairs.py", "peers.py", "scaling.py", "sweep.py"),
+}
+DECORATOR = "simple_test"  # ReFrame's decorator of a test; a file without it has no test
+
 #: By which `linkmatrix measure` knows its session, and its options of ReFrame without others.
 MEASURE, MOST = "measure=", ("--mode=measure",)
 
@@ -53,6 +65,15 @@ HARMLESS = {
     "--job-option": True,
     "--session-extras": True,
 }
+
+
+def check_paths(mode: str, repository: Path) -> list[str]:
+    """The paths with all tests of a mode, for ReFrame's option -c: files of checks/, or the folder."""
+    folder, without = repository / "checks", WITHOUT_TESTS.get(mode, ())
+    files = [file for file in sorted(folder.glob("*.py")) if file.name not in without]
+    if not without or not files or any(file.is_dir() and file.name[0] not in "._" for file in folder.glob("*")):
+        return [folder.name]
+    return [f"{folder.name}/{file.name}" for file in files if DECORATOR in file.read_text(errors="replace")]
 
 
 def refused(words: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from ..judge.disturbances import MEMORY
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record.reading import Result
-from ..references.keys import told_apart
+from ..references.keys import size_of, told_apart
 
 ANOTHER = "another process"  # in place of a name that could not be read
 CLEAN = (Verdict.PASS, Verdict.WARN)
@@ -25,7 +25,8 @@ NO_ANSWER = (Verdict.DISTURBED, Verdict.INCOMPLETE)
 class Question(NamedTuple):
     """A test case with a link class and a path.
 
-    path: what else distinguishes results of one test case, such as "device memory, staged"; often "".
+    path: what else distinguishes results of one test case, such as "device memory, staged", or the size that a user
+    set; often "".
     """
 
     testcase: str
@@ -45,8 +46,10 @@ class Answers(NamedTuple):
 
 
 def path_of(record: Mapping[str, Any], result: Result, variant: str) -> str:
-    """The path of a result, as `Question` has it; variant: of the test."""
-    return told_apart(record, result, variant).removeprefix(", ")
+    """The path of a result, as `Question` has it; variant: of the test, with its size if a user set the size."""
+    size = size_of(variant)
+    words = told_apart(record, result, variant) + ("" if size is None else f", {size} bytes")
+    return words.removeprefix(", ")
 
 
 def of_result(record: Mapping[str, Any], result: Result, variant: str, classes: Iterable[str]) -> set[Question]:

@@ -4,7 +4,7 @@ import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,16 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def supervised(command: list[str], folder: Path, timeout: float, environment: Mapping[str, str]) -> int:
+def supervised(
+    command: list[str],
+    folder: Path,
+    timeout: float,
+    environment: Mapping[str, str],
+    prepare: Callable[[], object] = lambda: None,
+) -> int:
     """Runs a command in a process group of its own, which does not outlive `timeout`.
+
+    prepare: called once while the command starts.
 
     The group gets SIGTERM for SIGTERM and SIGINT. ReFrame ends its jobs upon both, and SIGINT under --warn-as-error
     also makes it print a traceback.
@@ -37,6 +45,7 @@ def supervised(command: list[str], folder: Path, timeout: float, environment: Ma
 
     before = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
+        prepare()
         return child.wait(timeout)
     except subprocess.TimeoutExpired:
         say(f"the time limit of {timeout / 3600:g} hours is over: the run is ended")

@@ -22,9 +22,10 @@ from ..record.matrix import has_status
 from ..record.reading import Result
 from ..record.simulated import simulated_fault
 from ..runs.judging import Judged, overall
+from ..suite import REFUSED_OPTIONS
 from . import again, sweep, words
 from .findings import INSIDE, cells_by, diagnosed, without_value
-from .other_processes import disturbed_cells, processes
+from .other_processes import disturbed_cells, in_step, processes
 from .steps import Headline
 
 MOST = 4  # that a page or a screen begins with
@@ -141,9 +142,10 @@ def of_test(one: Judged) -> Iterator[Headline]:
     topic = "not run" if one.test.unmeasured else OF_PHASE.get(one.test.phase, "program")
     if one.test.result in ("skip", "fail_deps") and not one.test.unmeasured:  # no program ran, and ReFrame says why
         topic = "skipped" if words.has_nothing_to_do(one) else "noted"
+    topic = "aborted" if one.test.result == "abort" else topic
     topic = "noted" if one.verdict is Verdict.DISTURBED else topic  # the program ended because of another process
     for line in one.reasons:
-        yield Headline(one.verdict, topic, line, where=(one.test.name,))
+        yield Headline(one.verdict, "options" if REFUSED_OPTIONS in line else topic, line, where=(one.test.name,))
     yield from of_facts(one, None, one.test.name)
     if one.test.record is not None and one.evaluation is not None:
         yield from (of_finding(one.verdict, found) for found in findings.findings(one.test.record, one.evaluation))
@@ -170,7 +172,7 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[He
     wrong = cells_by(matrix, "corrupt") if has_status(result, "corrupt") else []
     if wrong:
         cells = ", ".join(units.first(list(map(name, wrong)), MOST_NAMED))
-        yield Headline(verdict, "wrong data", f"what arrived is not what was sent: {cells}", cells, where)
+        yield Headline(verdict, "wrong data", f"wrong data arrived: {cells}", cells, where)
     for pair in cells_by(matrix, "impossible")[:1]:
         yield Headline(verdict, "impossible", matrix.cells[pair].reason, name(pair), where)
     found, disturbed = diagnosed(one, result, matrix), matrix.disturbed_sentences()
@@ -200,7 +202,7 @@ def of_disturbances(one: Judged, result: Result, matrix: MatrixVerdict) -> Itera
     verdict = Verdict.DISTURBED if marked else min(verdict, Verdict.NOT_JUDGED)
     for (who, *_), sentence in named:
         sure = tuple(cell.reason.removesuffix(f": {sentence}") for cell in marked[:1])
-        yield Headline(verdict, "disturbed", sentence, who, where, sure)
+        yield Headline(verdict, "disturbed", sentence, in_step(who), where, sure)
     if marked and not named:
         yield Headline(verdict, "disturbed", marked[0].reason, words.ANOTHER, where)
 

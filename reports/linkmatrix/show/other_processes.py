@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..judge.disturbances import MEMORY, each_named, entries_of
+from ..judge.disturbances import MEMORY, UNNAMED, each_named, entries_of
 from ..judge.evaluate import MatrixVerdict
 from ..judge.tally import KEPT
 from ..judge.verdicts import CellVerdict, Verdict
 from ..record.reading import Result
 from ..runs.judging import Judged
+from . import words
 
 
 def processes(record: Mapping[str, Any], result: Result) -> Iterator[tuple[list[str], str]]:
@@ -18,6 +19,11 @@ def processes(record: Mapping[str, Any], result: Result) -> Iterator[tuple[list[
         for raw, entry in zip(others.get("disturbances") or (), entries_of(others), strict=True):
             if holder is result or raw["kind"] == MEMORY:
                 yield each_named(others, raw), entry.sentence
+
+
+def in_step(process: str) -> str:
+    """The words for a process in a step: "the other process" if it has no name."""
+    return words.ANOTHER if process == UNNAMED else process
 
 
 def disturbed_cells(matrix: MatrixVerdict) -> list[CellVerdict]:
@@ -31,5 +37,7 @@ def disturbing(judged: Iterable[Judged]) -> list[str]:
     for one in judged:
         for result, matrix in one.matrices:
             if matrix.counts[Verdict.DISTURBED]:
-                found |= dict.fromkeys(who for names, _ in processes(one.test.record or {}, result) for who in names)
+                found |= dict.fromkeys(
+                    in_step(who) for names, _ in processes(one.test.record or {}, result) for who in names
+                )
     return list(found)

@@ -1,7 +1,7 @@
 """What of a run was not measured, and why; and the command that measures a failed test case again."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..errors import clean
@@ -43,28 +43,32 @@ def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
             if name in failed and name not in told and case.get("hashcode"):
                 told.add(name)
                 place = f"{case.get('system')}:{case.get('partition')}"
-                again = command_of(place, str(case["hashcode"]), str(case.get("node") or ""))
+                again = command_of(place, [str(case["hashcode"])], str(case.get("node") or ""))
                 yield f"  again: {again}  # {clean(name)}"
 
 
-def command_of(partition: str, hashcode: str, node: str) -> str:
-    """The command that measures a test case of ReFrame again, on its node where it was for a certain one."""
-    chosen = [f"--system={partition}", "-n", f"/{hashcode}"]
+def command_of(partition: str, hashcodes: Iterable[str], node: str) -> str:
+    """The command that repeats tests of ReFrame. node: of tests of one node, else ""."""
+    chosen = [f"--system={partition}", *(word for code in hashcodes for word in ("-n", f"/{code}"))]
     again = shlex.join(["reframe", "-C", "config/settings.py", "-c", "checks", "-R", "-r", *chosen])
     return (f"{NODES}={shlex.quote(clean(node))} " if node else "") + clean(again)
 
 
 def commands(run: Run, judged: list[Judged], most: int) -> list[str]:
-    """The commands that measure a run again: its test cases that are DISTURBED, INCOMPLETE or FAIL, the worst first, or
-    all of it; for records the commands that made them. For a run without pairs: the command that chooses what fits.
+    """The commands that repeat a run: its test cases that are DISTURBED, INCOMPLETE or FAIL, the worst first, or all.
+
+    The test cases of a partition are one command. For records: the commands that made them. For a run without pairs:
+    the command that chooses what fits.
     """
     if all(words.has_no_pair(one) for one in judged):
         return [FITTING]
     tests = [one for one in judged if one.verdict >= Verdict.DISTURBED and one.test.hashcode]
     tests.sort(key=lambda one: -one.verdict)
-    failed = [command_of(one.test.partition, one.test.hashcode, one.test.node) for one in tests if not one.test.fixture]
+    failed: dict[tuple[str, str], dict[str, None]] = {}  # {(partition, node): hashes}
+    for test in (one.test for one in tests if not one.test.fixture):
+        failed.setdefault((test.partition, test.node), {})[test.hashcode] = None
     if failed and len(tests) < len(judged):
-        return list(dict.fromkeys(failed))[:most]
+        return [command_of(partition, codes, node) for (partition, node), codes in failed.items()][:most]
     return all_commands(run, judged)[:most]
 
 

@@ -11,6 +11,7 @@ from ..locate.ladder import LADDER, Rung
 from ..locate.sentences import listed
 from ..record.reading import Result
 from ..runs.judging import Judged
+from ..suite import REFUSED_OPTIONS
 from . import words
 from .notices import records_of, simulated_line
 from .other_processes import disturbing
@@ -30,14 +31,13 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Do not trust {who} yet: it was faster than its path can be. Check that the link is the one in the record"
         " (nvidia-smi topo -m), and measure again.",
     ),
-    "build": (
-        "Read the end of the build's output, fix what it names, and run again. Nothing was measured, so no part is"
-        " flagged.",
-    ),
+    "build": ("Fix the reason of the failed build, and run again. Nothing was measured, so no part is flagged.",),
     "not run": (
         "Fix what kept the job from running (scheduler, environment or node), and run again. Nothing was measured, so"
         " no part is flagged.",
     ),
+    "aborted": ("Repeat the run: it ended early, because of a signal or a limit of ReFrame. No part is flagged.",),
+    "options": ("Correct the options of the program, such as extra_opts, and run again.",),
     "program": (
         "Read what the program printed last, in the folder of its test, and run it again. A run that does not end well"
         " is no PASS, whatever it measured before.",
@@ -48,13 +48,13 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     **{kind: LADDER[kind, Rung.AGAIN] for kind in ("device", "link", "adapter", "node", "host", "fabric")},
     "settings": (
-        "Replace no part: all of {who} are slow alike. Compare driver, BIOS, clocks and power limits with those of the"
-        " runs that the references come from (linkmatrix history names the changes).",
+        "Replace no part: all of {who} are equally slow. Compare driver, BIOS, clocks and power limits with those of"
+        " the runs that the references come from (linkmatrix history names the changes).",
     ),
     **{kind: LADDER[kind, Rung.AGAIN] for kind in ("rank", "path")},
-    "once": ("Measure {who} again, alone: it was slow once, and one measurement flags nothing.",),
+    "once": ("Measure {who} again, alone. A component that was slow once is not flagged.",),
     **{kind: (step,) for kind, step in NEXT.items()},
-    "cell": ("Measure {who} again, alone, before a part is replaced: no single part explains it.",),
+    "cell": ("Measure {who} again, alone, before a part is replaced. No single part explains the slow cells.",),
     "disturbed": (
         "Ask the owner of {who} to stop it, or let the run wait: -S wait_idle=SECONDS of ReFrame, --wait-idle SECONDS"
         " of each program. List a daemon of the node in ignored_processes of the partition.",
@@ -63,7 +63,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Adopt references for these test cases: linkmatrix adopt --table NAME --write. Or name another table:"
         " 'reference' in the partition's extras.",
     ),
-    "missing": ("Find out why {who} has no value, and measure it again. A PASS needs every cell.",),
+    "missing": ("Find out why {who} has no value, then measure again. A PASS needs every cell.",),
     "skipped": (
         "Check the reason of each skipped test: a skipped test is no PASS. If the reason is wrong, compare the"
         " partition in config/systems with linkmatrix detect --dry-run. If the reason is right, leave the test out:"
@@ -73,15 +73,15 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Measure with more endpoints, or choose test cases that need one endpoint, such as copies inside a device."
         " linkmatrix measure chooses what fits this machine.",
     ),
-    "counters": ("Look at the device and its links (dmesg, nvidia-smi -q) before it is used: errors were counted.",),
-    "odd": ("Give the odd node the same configuration as the others, then compare again.",),
+    "counters": ("Check the device and its links before use (dmesg, nvidia-smi -q): their error counters rose.",),
+    "odd": ("Give the different node the same configuration as the others, then compare again.",),
     "throttled": (
-        "Look at temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE), then measure again: devices were"
+        "Check temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE), then measure again: devices were"
         " throttled.",
     ),
     "samples": (
-        "Measure again with more samples: -S extra_opts=--samples,31 of ReFrame, behind the -- of linkmatrix measure or"
-        " run; --samples 31 of the program.",
+        "Measure again with more samples: linkmatrix measure -- -S extra_opts=--samples,31 (also linkmatrix run), or"
+        " --samples 31 of the program.",
     ),
     "noted": (),
 }
@@ -150,7 +150,8 @@ def steps(verdict: Verdict, judged: list[Judged], found: Sequence[Headline]) -> 
         return [SIMULATED]
     wanting = words.only_references_missing(judged) and not simulated
     lines = [FIRST] if wanting and any(one.topic in SLOW for one in found) else []
-    said = {"skipped"} if wanting else {"program"} if failed_by_data(judged, found) else set()
+    said = {"program"} if failed_by_data(judged, found) else set()
+    said |= {"skipped"} if wanting or any(one.topic == "build" for one in found) else set()
     topics = list(dict.fromkeys(one.topic for one in found if TOPICS[one.topic] and one.topic not in said))
     if not topics and not wanting and not judged:
         return [CHOOSE]
@@ -197,6 +198,8 @@ def measured_here(one: Judged) -> Sequence[tuple[Result, MatrixVerdict]]:
 def next_step(verdict: Verdict, judged: Sequence[Judged]) -> list[str]:
     """ "Next step: …", the same words in every output; nothing for PASS and for a simulated fault."""
     step = "" if simulated_line(records_of(judged)) else words.next_step(verdict, disturbing(judged))
+    if verdict is Verdict.INCOMPLETE and any(REFUSED_OPTIONS in line for one in judged for line in one.reasons):
+        step = TOPICS["options"][0]
     return [f"Next step: {step}"] if step else []
 
 
@@ -216,7 +219,7 @@ def meaning(verdict: Verdict, judged: list[Judged]) -> str:
     if nothing_measured(verdict, judged):
         return "Nothing was measured, so there is nothing to judge."
     if verdict <= Verdict.WARN and not matrices:
-        rest = ": look at the lines marked WARN." if verdict else ", and the checks passed."
+        rest = ": read the lines marked WARN." if verdict else ", and the checks passed."
         return f"Nothing was to be measured{rest}"
     if verdict is Verdict.PASS:
         held = any(matrix.held for matrix in matrices)
@@ -231,10 +234,10 @@ def meaning(verdict: Verdict, judged: list[Judged]) -> str:
 
 
 OF_VERDICT = {
-    Verdict.WARN: "All cells are inside their references. Look at the lines marked WARN.",
-    Verdict.NOT_JUDGED: "What was measured is verified, and no reference describes it.",
+    Verdict.WARN: "All cells are inside their references. Read the lines marked WARN.",
+    Verdict.NOT_JUDGED: "The measured data is verified. No reference describes the measurement.",
     Verdict.DISTURBED: "Another process used the node, and cells are outside. No part is flagged.",
-    Verdict.INCOMPLETE: "The listed parts are missing, so the run has no result.",
+    Verdict.INCOMPLETE: "The run has no result, because the listed items are missing.",
     Verdict.FAIL: "Each failure is listed with its reason.",
 }
 

@@ -22,7 +22,7 @@ ASCII_GLYPHS = dict(zip(ORDER, "+!*~?x", strict=True))  # none of them looks lik
 STRIKING = (Verdict.DISTURBED, Verdict.FAIL)  # verdicts of cells whose style is stronger than the shade of a deviation
 MEANINGS = {
     Verdict.PASS: "measured, data verified, inside the reference",
-    Verdict.WARN: "inside the reference, but the interval of the median crosses the limit, or slower than its like",
+    Verdict.WARN: "inside the reference, but the interval crosses the limit, samples are slow, or its class is faster",
     Verdict.NOT_JUDGED: "measured and verified, but no reference describes the measurement",
     Verdict.DISTURBED: "another process used the node, and a cell is outside",
     Verdict.INCOMPLETE: "the run began, and a cell, table, reference, test or rank is missing",

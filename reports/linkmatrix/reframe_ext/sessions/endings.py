@@ -4,7 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
-from ...suite import PROGRAMS
+from ...suite import PROGRAMS, REFUSED_OPTIONS
 
 MOST_LINES = 4  # of standard error that are quoted
 LEAST_FREE = 64 * 1024  # bytes of a file system that has room for a line
@@ -42,6 +42,9 @@ NOT_HERE = re.compile(
     r"^p2p_matrix: (?:--testcase \S+ cannot run here: )?(?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE
 )
 
+# how a program reports wrong options, before it begins
+USAGE = re.compile(rf"^(?:{'|'.join(PROGRAMS)}): ((?:unknown option |--).*)", re.MULTILINE)
+
 # what a program says that was told to measure nothing beside others (--refuse-busy)
 OTHERS = re.compile(rf"^(?:{'|'.join(PROGRAMS)}): (others use what is to be measured: .*)", re.MULTILINE)
 
@@ -50,6 +53,12 @@ def not_here(errors: str) -> str:
     """Why the test case is not possible here, "" where nothing says so."""
     found = NOT_HERE.search(errors)
     return f"not possible here: {found[1]}" if found else ""
+
+
+def usage_error(errors: str, text: str, program: str = "p2p_matrix") -> str:
+    """Why a program refused its options, "" if it began. errors: standard error; text: standard output."""
+    found = None if "Result: " in text else USAGE.search(errors)
+    return f"{program} {REFUSED_OPTIONS}: {found[1]}" if found else ""
 
 
 def refused_for_others(errors: str) -> str:
@@ -111,6 +120,8 @@ def sentences(state: str, errors: str, text: str, folder: Path | str, program: s
     last = text.rstrip().rpartition("\n")[2]
     if last == "Result: PASS":
         return []
+    if refused := usage_error(errors, text, program):
+        return [refused]
     ended, reasons = ended_because(state, errors), causes(state, errors, folder)
     said = said_by(errors, last)
     # the program's word for any end that comes from outside; or it was killed before it could say so

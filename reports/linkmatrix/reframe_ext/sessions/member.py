@@ -8,7 +8,7 @@ from typing import Any
 import reframe as rfm
 import reframe.utility.sanity as sn
 import reframe.utility.typecheck as typ
-from reframe.core.builtins import run_after, run_before, variable
+from reframe.core.builtins import required, run_after, run_before, variable
 from reframe.core.exceptions import JobError, ReframeError
 
 from . import parts, processes, suites
@@ -34,6 +34,10 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
     #: Whether the job of this test began, even if the test then measured nothing.
     job_began = variable(typ.Bool, value=False, loggable=True)
 
+    #: The class has no value: ReFrame has a deprecated alias of this variable. For the alias of a value, ReFrame walks
+    #: the stack twice per test, which takes a third of the time to load the tests.
+    env_vars = required
+
     sourcesdir = None
     #: whether a session may measure the test; else the test has a job of its own
     in_session = True
@@ -45,6 +49,17 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
     trouble = ""
     #: the subfolder of a shared process's folder with files for this test only, as named in `processes`
     subfolder = ""
+
+    @property
+    def session_class(self) -> Any:
+        """The class of the session that the test may read. Its variables are those of the command line."""
+        return type(self).fixture_space["session"].cls
+
+    @run_after("init")
+    def set_env_vars(self) -> None:
+        """Sets the value that ReFrame's own tests have, unless a check or ``-S env_vars=`` has set one."""
+        if not hasattr(self, "env_vars"):
+            self.env_vars = {}
 
     @run_after("init")
     def register(self) -> None:

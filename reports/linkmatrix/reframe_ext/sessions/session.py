@@ -28,7 +28,7 @@ SESSIONS: dict[tuple[type, str, str], Session] = {}
 
 def find_session(test: Any, partition: Any, environment: Any) -> Session | None:
     """The session that a test reads; None if the test measures in a job of its own."""
-    cls = type(test).fixture_space["session"].cls
+    cls = test.session_class
     first = runtime().current_run == 0 and suites.test_key(test) in suites.TESTS
     if not first or not suites.selects(cls.suite, test):
         return None
@@ -48,6 +48,11 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
     #: ``-S node_session.suite=gpu_topology,device_local_copy``. A word after ``-`` excludes tests: ``all,-nbody``.
     #: Empty: each test measures in a job of its own.
     suite = variable(str, value="", loggable=True)
+
+    #: The number of short samples per cell, spread over the time of each matrix, to find intermittent links:
+    #: ``-S node_session.short_samples=72``, as in acceptance. It holds for all tests of the session, also in jobs of
+    #: their own. Test cases of several sizes or of few matchings take none.
+    short_samples = variable(int, value=0)
 
     #: Why the job did not run to its end. Each test of the session reports this reason.
     trouble = variable(str, value="", loggable=True)

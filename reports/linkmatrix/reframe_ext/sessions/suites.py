@@ -6,8 +6,8 @@ from typing import Any
 
 from reframe.core.runtime import valid_sysenv_comb
 
-#: The names of suites: `all`, and the tags of the modes.
-SUITES = ("all", "smoke", "quick", "visibility", "acceptance", "full", "nbody", "peers")
+from . import suite_words
+
 TESTS: dict[tuple[str, str], Any] = {}  # {(class, parameters): test}: all tests that a session may measure
 
 
@@ -30,41 +30,19 @@ def register(test: Any) -> None:
         TESTS[test_key(test)] = test
 
 
-def suite_words(test: Any) -> set[str]:
-    """The words by which a suite selects a test.
-
-    Words are the class, the test case, ``CLASS.TESTCASE``, the tags, ``/HASH`` and ``all``.
-    """
-    name, testcase = type(test).__name__, getattr(test, "testcase", "")
-    both = (testcase, f"{name}.{testcase}") if testcase else ()
-    return {name, *both, *test.tags, f"/{test.hashcode}", "all"}
-
-
-def split(suite: str) -> tuple[set[str], set[str]]:
-    """(words that include tests, words that exclude tests) of a suite."""
-    words = [word.strip() for word in suite.split(",") if word.strip()]
-    return {word for word in words if word[0] != "-"}, {word[1:] for word in words if word[0] == "-"}
+def words_of_test(test: Any) -> set[str]:
+    """The words by which a suite selects a test."""
+    return suite_words.words_of(type(test).__name__, getattr(test, "testcase", ""), test.tags, test.hashcode)
 
 
 def selects(suite: str, test: Any) -> bool:
     """Whether a suite contains a test."""
-    wanted, left_out = split(suite)
-    words = suite_words(test)
-    return bool(wanted & words) and not left_out & words
+    return suite_words.selects_test(suite, words_of_test(test))
 
 
 def unknown_words_error(suite: str) -> str:
-    """A sentence with the unknown words of a suite and all known words; "" if there are no unknown words."""
-    known = {word for test in TESTS.values() for word in suite_words(test)}.union(SUITES)
-    unknown = sorted(word for word in set.union(*split(suite)) - known if not word.startswith("/"))
-    if not unknown:
-        return ""
-    testcases = sorted({test.testcase for test in TESTS.values() if getattr(test, "testcase", "")})
-    classes = sorted({type(test).__name__ for test in TESTS.values()})
-    return (
-        f"suite={suite}: unknown words: {', '.join(unknown)}. Suites: {', '.join(SUITES)}. Classes of tests:"
-        f" {', '.join(classes)}. Test cases: {', '.join(testcases)}"
-    )
+    """A sentence with the unknown words of a suite; "" if there are no unknown words."""
+    return suite_words.unknown_words_error(suite, {word for test in TESTS.values() for word in words_of_test(test)})
 
 
 def select_tests(suite: str, cls: type, partition: Any, environment: Any) -> list[Any]:
@@ -78,8 +56,4 @@ def select_tests(suite: str, cls: type, partition: Any, environment: Any) -> lis
             for environ in environs
         )
 
-    return [
-        test
-        for test in TESTS.values()
-        if type(test).fixture_space["session"].cls is cls and selects(suite, test) and can_run(test)
-    ]
+    return [test for test in TESTS.values() if test.session_class is cls and selects(suite, test) and can_run(test)]
