@@ -144,12 +144,21 @@ void print_fit(std::ostream& out, const MatrixResult& result) {
   out << '\n';
 }
 
+/// " (11 % of one transfer per sample)": how much of the data was compared; empty if the result does not have it.
+std::string compared_text(const Coverage& coverage) {
+  if (coverage.compared_transfers == 0) return "";
+  const double percent = 100 * coverage.compared_share / static_cast<double>(coverage.compared_transfers);
+  const std::string part = percent < 99.95 ? number(percent, percent < 9.95 ? 1 : 0) + " % of " : "";
+  return " (" + part + "one transfer per sample)";
+}
+
 void print_verified(std::ostream& out, const MatrixResult& result) {
   if (!result.verify) {
     out << "verified: not asked for\n";
     return;
   }
-  out << "verified: " << result.cells_verified << " of " << result.cells_expected() << " cells\n";
+  out << "verified: " << result.cells_verified << " of " << result.cells_expected() << " cells"
+      << compared_text(result.coverage) << '\n';
 }
 
 template <class T>

@@ -68,7 +68,10 @@ std::vector<Sampled> Context::sample(const Round& round, const What& what) {
   for (std::size_t k = 0; k < round.size(); ++k)
     if (answers[k].coverage.samples > 0) count(round[k], answers[k].coverage);
   for (std::size_t k = 0; k < round.size(); ++k)
-    if (answers[k].status == CellStatus::corrupt) condemn(round[k], answers[k]);
+    if (answers[k].status == CellStatus::corrupt)
+      condemn(round[k], answers[k]);
+    else
+      keep_proven_error(round[k], answers[k]);
   if (deadline_.passed()) {  // values that are there stay: this may be a second look
     for (std::size_t k = 0; k < round.size() && what.counts; ++k)
       if (answers[k].status != CellStatus::corrupt && !store_.value(round[k])) keep(round[k], answers[k]);
@@ -107,6 +110,16 @@ void Context::condemn(const Place& place, const Sampled& sampled) {
   if (!store_.value(place)) return keep(place, sampled);
   store_.mark(place, CellStatus::corrupt);
   note(name(place) + ": " + sampled.why);
+}
+
+/// After a proven error the cell has no value, and its later samplings are the same error.
+void Context::keep_proven_error(const Place& place, Sampled& sampled) {
+  if (sampled.is_proven) sampled.samples.clear();
+  if (sampled.is_proven && proven_errors_.emplace(place, sampled).second) {
+    store_.fail(place, CellStatus::error);
+    note(name(place) + ": " + sampled.why);
+  }
+  if (has_proven_error(place)) sampled = proven_errors_.at(place);
 }
 
 void Context::keep(const Place& place, const Sampled& sampled) {

@@ -36,12 +36,14 @@ class Context {
     bool warm = false;  ///< as SampleRule::warm
     int transfers = 0;  ///< as SampleRule::transfers
   };
-  /// One answer for each cell. Corrupt cells are marked whatever the answer was wanted for. Throws TimedOut when the
-  /// run's deadline has passed; then what is not ok is marked.
+  /// One answer for each cell. Corrupt cells and proven errors are marked whatever the answer was wanted for. Throws
+  /// TimedOut when the run's deadline has passed; then what is not ok is marked.
   std::vector<Sampled> sample(const Round& round, const What& what);
 
   /// A cell's samples become its value; what failed is marked.
   void keep(const Place& place, const Sampled& sampled);
+  /// Whether a sampling proved that the cell can have no value.
+  bool has_proven_error(const Place& place) const { return proven_errors_.contains(place); }
 
   double median_of(const Sampled& sampled) const;
   /// Rounds in which no two of the cells share anything.
@@ -61,6 +63,7 @@ class Context {
   void count(const Place& place, const Visibility& seen);
   void count(const Place& place, const Coverage& coverage);
   void condemn(const Place& place, const Sampled& sampled);
+  void keep_proven_error(const Place& place, Sampled& sampled);
   void look_for_oddities(const Place& place, const Sampled& sampled);
   void look_for_uneven_ways(const Place& place, const Sampled& sampled);
 
@@ -74,6 +77,7 @@ class Context {
   Clock::time_point start_ = Clock::now();
   std::map<Place, Coverage> compared_;  ///< of each cell, in all its samplings
   std::set<Place> corrupt_;             ///< cells of which wrong data arrived, also where no value did
+  std::map<Place, Sampled> proven_errors_;
   /// Cells whose copies did not start at once, whose load ended early, one way of which ended before the other.
   std::vector<std::string> apart_, early_, uneven_;
   std::map<std::string, std::vector<std::string>> partial_;  ///< cells without some of their copies, by who took part

@@ -12,7 +12,8 @@ constexpr std::size_t most_notes = 20;
 
 bool has_failed(Context& context, const Place& place) {
   const CellStatus status = context.store().status(place);
-  return (status == CellStatus::timeout || status == CellStatus::error) && context.sampler().is_there(place);
+  return (status == CellStatus::timeout || status == CellStatus::error) && !context.has_proven_error(place) &&
+         context.sampler().is_there(place);
 }
 
 /// What is sampled for the cells that failed: in isolation disjoint ones, as many at once as the calibration allows; of

@@ -26,6 +26,7 @@ struct Sample {
 struct Sampled {
   CellStatus status = CellStatus::ok;  ///< ok, corrupt, partial, timeout or error; corrupt and partial have samples
   std::string why;                     ///< one sentence where it is not ok
+  bool is_proven = false;              ///< of an error: the cell has no value, whatever its other measurements give
   std::vector<Sample> samples;
   std::size_t copies = 1;  ///< that are measured
   double bytes = 0;        ///< of one transfer of all of them together; 0 for a latency

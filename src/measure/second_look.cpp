@@ -114,6 +114,7 @@ std::vector<Sampled> sample_alone(Context& context, const Place& place, int atte
     Sampled answer =
         context.sample({place}, {.stop = context.stop(), .counts = true, .round = context.work().rounds.count()})
             .front();
+    if (context.has_proven_error(place)) return {};
     if (answer.status == CellStatus::corrupt && answer.samples.empty()) return {};
     if (answer.status == CellStatus::corrupt) return {answer};
     if (answer.status == CellStatus::partial) return {};  // something else than was measured before

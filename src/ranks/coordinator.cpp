@@ -25,6 +25,7 @@ Sampled sampled(CellAnswer answer) {
   cell.status = status_of(report);
   cell.why =
       report.wrong_bytes > 0 ? std::to_string(report.wrong_bytes) + " wrong bytes arrived" : text_of(report.text);
+  cell.is_proven = cell.status == CellStatus::error && report.status == ReportStatus::clocks;
   cell.samples = std::move(answer.samples);
   cell.copies = static_cast<std::size_t>(report.copies);
   cell.bytes = report.bytes;

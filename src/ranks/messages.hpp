@@ -96,7 +96,8 @@ struct Order : MessageCase {
   std::span<const RankPair> all_pairs() const { return std::span(pair).first(static_cast<std::size_t>(pairs)); }
 };
 
-enum class ReportStatus : int { ok, timeout, error, refused };
+/// clocks: the clocks of the cell's ranks disagree.
+enum class ReportStatus : int { ok, timeout, error, refused, clocks };
 
 /// What a rank answers when it is done. What was measured is the leader's: as many samples follow in a message of their
 /// own (MessageKind::samples).

@@ -170,7 +170,7 @@ void RankWorker::sample_cell(const Order& order, const Step& step, Deadline dead
   } while (!order.stop.done(values, seconds_since(began)) && !enough.passed());
   const std::string disagreement = clocks.disagreement(order.all_pairs());
   if (disagreement.empty()) return;
-  report.status = ReportStatus::error;
+  report.status = ReportStatus::clocks;
   put(report.text, disagreement);
 }
 

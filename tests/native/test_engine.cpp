@@ -172,6 +172,37 @@ TEST(Engine, ACellThatFailsWheneverItIsLookedAtAgainHasNoValue) {
   EXPECT_TRUE(has_note(result, "dev1->dev2 failed when it was measured again: xid 79"));
 }
 
+/// A slow cell, one sampling of which is a proven error.
+MatrixResult with_proven_error(int sampling, const MeasureOptions& options) {
+  ScriptedSampler sampler([](const Place& place, std::size_t) { return place == Place{1, 2} ? 5 : 10; });
+  int seen = 0;
+  sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
+    if (!(place == Place{1, 2}) || seen++ != sampling) return;
+    answer.status = CellStatus::error;
+    answer.why = "clocks disagree";
+    answer.is_proven = true;
+  };
+  const MatrixResult result = measured(sampler, 4, options).results.front();
+  EXPECT_GT(seen, sampling);
+  return result;
+}
+
+TEST(Engine, NoRetryAndNoRemeasurementReplacesAProvenError) {
+  for (const Concurrency concurrency : {Concurrency::serial, Concurrency::rounds, Concurrency::automatic})
+    for (const int short_samples : {0, 12})
+      for (int sampling = 0; sampling < 4; ++sampling) {  // of the calibration, of the matrix, or alone
+        SCOPED_TRACE(std::to_string(static_cast<int>(concurrency)) + ", sampling " + std::to_string(sampling));
+        const MatrixResult result =
+            with_proven_error(sampling, {.short_samples = short_samples, .concurrency = concurrency});
+        EXPECT_EQ(result.status(1, 2), CellStatus::error);
+        EXPECT_FALSE(result.values(1, 2));
+        EXPECT_TRUE(result.sampled.empty() || result.sampled(1, 2).empty());
+        EXPECT_EQ(result.cells(CellStatus::ok), 11u);
+        EXPECT_TRUE(has_note(result, "dev1->dev2: clocks disagree"));
+        EXPECT_FALSE(has_note(result, "failed at first"));
+      }
+}
+
 TEST(Engine, AValueThatIsThereIsNotReplacedWhenTheDeadlineEndsASecondLook) {
   ScriptedSampler sampler([](const Place& place, std::size_t) { return place == Place{1, 2} ? 5 : 10; });
   sampler.script = [&](const Place&, const SampleRule& rule, Sampled& answer) {

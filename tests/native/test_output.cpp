@@ -55,6 +55,14 @@ TEST(Table, HasItsHeadAndWordsInPlaceOfMissingNumbers) {
   EXPECT_NE(text.find("verified: 1 of 2 cells\n"), std::string::npos);
 }
 
+TEST(Table, StatesHowMuchOfTheDataWasCompared) {
+  MatrixResult result = sample();
+  result.coverage = {.transfers = 20, .compared_transfers = 10, .compared_share = 1.1, .samples = 10};
+  EXPECT_NE(printed(result).find("verified: 1 of 2 cells (11 % of one transfer per sample)\n"), std::string::npos);
+  result.coverage.compared_share = 10;
+  EXPECT_NE(printed(result).find("verified: 1 of 2 cells (one transfer per sample)\n"), std::string::npos);
+}
+
 TEST(Table, TellsSmallValuesApart) {
   MatrixResult result = sample();
   result.values(0, 1) = 0.0124;

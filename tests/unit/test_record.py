@@ -65,6 +65,22 @@ def test_how_many_samples_were_wrong_is_read_and_shown(tmp_path):
     assert "3 of 66 samples" in words.verification(result)
 
 
+@pytest.mark.parametrize(
+    ("shares", "stated"),
+    [
+        ([0.114], "11 % of one transfer per sample"),
+        ([0.016], "1.6 % of one transfer per sample"),
+        ([0.34, 1], "34 % or more of one transfer per sample"),
+        ([1, 1], "one transfer per sample"),
+    ],
+)
+def test_how_much_data_was_compared_is_shown(shares, stated):
+    result = reading.load(DATA / "h200x4_write_ce.record.json")["results"][0]
+    assert words.verification(result) == "data verified", "a record without its share"
+    results = [{**result, "coverage": {"compared_share": share}} for share in shares]
+    assert words.verification(*results) == f"data verified ({stated})"
+
+
 def test_a_cell_without_a_wrong_sample_is_none_of_the_wrong_ones(tmp_path):
     assert "wrong_samples" in refusal(tmp_path, with_coverage(0))
 

@@ -188,4 +188,12 @@ def test_an_intermittent_cell_is_named_beside_a_finding_and_is_the_verdict_of_no
 
 def test_a_run_in_which_all_is_well_begins_with_that(judged_run, make_record):
     lines = screen(judged_run(make_record(), reference="hgx"))
-    assert "PASS" in lines[0] and lines[1].startswith("Everything was measured and verified")
+    assert "PASS" in lines[0] and lines[1].startswith("Everything was measured and verified, ")
+
+
+def test_a_run_in_which_all_is_well_states_how_much_data_was_compared(judged_run, make_record):
+    record = make_record()
+    compared = {"samples": 84, "wrong_samples": 0, "transfers": 252, "compared_transfers": 84, "wrong": []}
+    record["results"][0]["coverage"] = {**compared, "compared_share": 0.11}
+    lines = screen(judged_run(record, reference="hgx"))
+    assert lines[1].startswith("Everything was measured and verified (11 % of one transfer per sample)")

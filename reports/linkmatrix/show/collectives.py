@@ -76,9 +76,9 @@ class Collective:
     def how(self) -> str:
         """Samples and verification."""
         samples = words.sampled(*(result for result, _ in self.sizes))
-        verified = dict.fromkeys(words.verification(result) for result, _ in self.sizes)
+        verified = words.verification(*(result for result, _ in self.sizes))
         seconds = sum(result["seconds"] for result, _ in self.sizes)
-        return ", ".join([samples, " or ".join(verified), *([f"{seconds:.1f} s"] if seconds else [])])
+        return ", ".join([samples, verified, *([f"{seconds:.1f} s"] if seconds else [])])
 
     def lines(self) -> Iterator[tuple[str, list[Cell]]]:
         """(size, the figures of each way), in the order of `ways` and `columns`."""

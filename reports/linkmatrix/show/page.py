@@ -202,7 +202,7 @@ def overview(judged: list[Judged], of_nodes: bool = True) -> list[dict[str, Any]
 def collective_rows(place: str, one: Collective) -> list[dict[str, Any]]:
     """The rows of a collective, one each way: over all sizes a median says nothing."""
     result = one.sizes[0][0]
-    verified = ", ".join(dict.fromkeys(words.verification(of_size).removeprefix("data ") for of_size, _ in one.sizes))
+    verified = words.verification(*(of_size for of_size, _ in one.sizes)).removeprefix("data ")
     common = {**marks(one.verdict), "name": one.name, "anchor": place, "unit": words.UNITS[one.unit]}
     common |= {"quantity": f"{result['quantity']}, {one.sizes_said()}", "median": "–", "verified": verified}
     common["lacks"] = any(lacks_more(matrix) for _, matrix in one.sizes)

@@ -215,6 +215,8 @@ def meaning(verdict: Verdict, judged: list[Judged]) -> str:
     """What the verdict means for what this run measured."""
     some = words.left_out(judged) or any(words.has_nothing_to_do(one) for one in judged)
     good = "What was measured is verified" if some else "Everything was measured and verified"
+    if compared := words.compared_share(result for one in judged for result, _ in one.matrices):
+        good += f" ({compared})"
     matrices = [matrix for one in judged for _, matrix in one.matrices]
     if nothing_measured(verdict, judged):
         return "Nothing was measured, so there is nothing to judge."

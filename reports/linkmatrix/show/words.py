@@ -122,8 +122,25 @@ def sampled(*results: Result) -> str:
     return f"{counted(low, 'sample') if low == high else f'{low} to {high} samples'} per cell"
 
 
-def verification(result: Result) -> str:
-    """Whether the data that arrived was compared, and right."""
+def verification(*results: Result) -> str:
+    """Whether the data of one or several results was compared and right, and how much of it was compared."""
+    states = list(dict.fromkeys(map(data_state, results)))
+    compared = f" ({compared_share(results)})" if "data verified" in states and compared_share(results) else ""
+    return " or ".join(states) + compared
+
+
+def compared_share(results: Iterable[Result]) -> str:
+    """ "11 % or more of one transfer per sample": the data that was compared; "" if no record contains its share."""
+    shares = {result["coverage"]["compared_share"] for result in results if "coverage" in result}
+    if not shares:
+        return ""
+    percent, more = 100 * min(shares), " or more" if len(shares) > 1 else ""
+    part = f"{percent:.{0 if percent >= 9.95 else 1}f} %{more} of " if percent < 99.95 else ""
+    return f"{part}one transfer per sample"
+
+
+def data_state(result: Result) -> str:
+    """Whether the data of a result was compared, and right."""
     if has_status(result, "corrupt"):
         cells = result.get("coverage", {}).get("wrong", [])
         wrong, compared = (sum(cell[key] for cell in cells) for key in ("wrong_samples", "samples"))
