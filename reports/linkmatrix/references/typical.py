@@ -69,7 +69,7 @@ class TypicalValues(NamedTuple):
 
 
 def links_of(record: Mapping[str, Any], result: Result, link_class: str) -> tuple[str, ...]:
-    """The names of a link class in typical.yaml, the most specific first; () if the record does not contain the link."""
+    """The names of a link class in typical.yaml, the most specific first; () if the record does not contain it."""
     if is_collective(result):
         extent, large = extent_of(record), (result["size_bytes"] or 0) >= LEAST_COLLECTIVE
         if extent.nodes != 1 or not large or result["memory"] != "device":
