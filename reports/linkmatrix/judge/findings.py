@@ -198,8 +198,8 @@ def of_nodes(measured: Iterable[Measured]) -> Iterator[Finding]:
     """Nodes whose link classes are worse than those of the other nodes of a sweep.
 
     The median of each link class on a node, without disturbed cells, is compared with the median over all nodes. The
-    limit is the larger of the carrier's floor and k(m)·σ of all m medians. One of 100 healthy sweeps then has a
-    finding. If more than a third of the nodes are beyond the limit, no node is named.
+    limit is the larger of the carrier's floor and k(m)·σ of all m medians. With normal noise, one of 100 healthy sweeps
+    then has a finding. If more than a third of the nodes are beyond the limit, no node is named.
     """
     figures: dict[Key, dict[str, float]] = defaultdict(dict)
     units: dict[Key, tuple[str, float]] = {}
