@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from linkmatrix.adopt.cells import cell_references
-from linkmatrix.judge.rules import Expected
+from linkmatrix.judge.expected import Expected
 from linkmatrix.locate.deviations import beside_its_like
 from linkmatrix.locate.families import members, named_family
 from linkmatrix.locate.hypotheses import Finding, search

@@ -44,13 +44,39 @@ def test_a_step_is_refused_with_the_runs_between_which_it_is(run, store, after):
     assert "from 396 to 376 GB/s" in line
 
 
-def test_the_hosts_of_a_step_are_named_if_the_runs_have_several(run, store):
-    def change(content, number):
-        scaled(STEP)(content, number)
-        content["host"]["name"] = "node001" if number < 3 else "node002"
+def on_hosts(factors, hosts):
+    """A change of stored records: the cells of run `number` times its factor, measured on its host."""
 
-    code, out, _ = run(store(change=change), "--table", "hgx")
-    assert code == 3 and "run 3 (2026-11-12 01:50 on node001) and run 4 (2026-11-13 01:50 on node002)" in out
+    def change(content, number):
+        scaled(factors)(content, number)
+        content["host"]["name"] = hosts[number]
+
+    return change
+
+
+TWO_HOSTS = ["node001"] * 3 + ["node002"] * 3
+
+
+def test_hosts_that_differ_by_more_than_the_floor_are_refused_with_their_values(run, store):
+    code, out, _ = run(store(change=on_hosts(STEP, TWO_HOSTS)), "--table", "hgx")
+    assert code == 3 and "NV18 differs between hosts by -5.0 %" in out and " has a step" not in out
+    assert "396 GB/s on node001" in out and "376 GB/s on node002" in out
+
+
+def test_a_change_of_the_host_is_no_step(run, store):
+    factors = [1.0, 1.001, 0.999, 0.985, 0.986, 0.984]
+    assert run(store(change=on_hosts(factors, TWO_HOSTS)), "--table", "hgx")[0] == 0
+    code, out, _ = run(store(6, "one", change=scaled(factors)), "--table", "hgx")
+    assert code == 3 and "NV18 has a step of -1.6 %" in out
+
+
+def test_a_step_on_one_of_two_hosts_is_refused_with_the_host(run, store):
+    factors = [1.0, 1.02] * 3 + [0.95, 1.02] * 3
+    code, out, _ = run(
+        store(12, change=on_hosts(factors, ["node001", "node002"] * 6)), "--table", "hgx", "--with-outliers"
+    )
+    (line,) = [line for line in out.splitlines() if line.startswith("refused: ")]
+    assert code == 3 and "NV18 on node001 has a step of -5.0 % between run 3 (2026-11-14 01:50) and run 4" in line
 
 
 def test_a_step_is_named_before_the_outliers_that_it_makes(run, store):

@@ -57,6 +57,40 @@ def test_a_class_that_is_slow_as_a_whole_is_below_typical():
     assert found_in(scaled(load("h100x2/idle"), WRITE, 0.92)) == []
 
 
+def all_reduce(gpu, notes, value):
+    """A record of an all-reduce of 4 GiB over 8 GPUs of one node."""
+    record = copy.deepcopy(load("h200x2_all_reduce"))
+    result = record["results"][-1]
+    for name in ("values", "low", "high"):
+        result[name] = [[value for _ in row] for row in result[name]]
+    devices = [record["devices"][0] | {"label": f"gpu{n}", "uuid": f"GPU-{n}", "name": gpu} for n in range(8)]
+    return record | {"devices": devices, "results": [result | {"notes": notes}]}
+
+
+RING, NVLS = "NCCL ran RING, SIMPLE, channels 0..23", "NCCL ran NVLS, SIMPLE, channels 0..15"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "notes", "value", "is_slow"),
+    [
+        ("NVIDIA H200", [RING], 367.61, False),
+        ("NVIDIA B200", [RING], 682.2, False),
+        ("NVIDIA H200", [RING], 300.0, True),
+        ("NVIDIA H200", [NVLS], 477.45, False),
+        ("NVIDIA H200", [NVLS], 367.61, True),
+        ("NVIDIA H200", [NVLS, RING], 367.61, False),
+        ("NVIDIA H200", [], 367.61, False),
+        ("NVIDIA H100 80GB HBM3", [RING], 360.0, False),
+        ("NVIDIA A100-SXM4-80GB", [RING], 180.0, True),
+        ("NVIDIA A100-SXM4-80GB", [], 180.0, True),
+    ],
+)
+def test_a_collective_is_compared_with_typical_values_of_the_algorithm_that_ran(gpu, notes, value, is_slow):
+    found = found_in(all_reduce(gpu, notes, value))
+    assert {one.kind for one in found} == ({"below typical"} if is_slow else set())
+    assert all("PCIe" not in one.next_step and "NCCL" in one.next_step for one in found)
+
+
 def test_a_class_without_typical_value_is_compared_with_half_of_its_limit():
     record = load("h100x2/idle")
     for device in record["devices"]:

@@ -58,7 +58,6 @@ def test_a_pair_that_falls_to_another_class_is_compared_with_its_own(make_record
         ("NV18", "NV8", Verdict.FAIL),
         ("NV8", "NV18", Verdict.PASS),
         ("SYS", "PIX", Verdict.PASS),
-        ("PIX", "unknown", Verdict.PASS),
     ],
 )
 def test_a_class_that_is_worse_than_the_adopted_one_fails_whatever_the_value(make_record, adopted, found, verdict):
@@ -97,19 +96,53 @@ def test_a_pair_without_an_adopted_class_chooses_no_reference(make_record):
     assert all(found[pair].reference is None for pair in unknown - {("gpu4", "gpu5")})
 
 
+@pytest.mark.parametrize("found", ["", "unknown"])
+def test_an_unknown_class_in_place_of_the_adopted_one_is_incomplete(make_record, found):
+    content = fallen(make_record(value=400.0), (0, 1), link_class=found, value=400.0)
+    matrix = judged(content, references({"NV18": "gpu[0-3]->gpu[0-3]"}))
+    cell = matrix.cells["gpu0", "gpu1"]
+    assert matrix.verdict is cell.verdict is Verdict.INCOMPLETE and "path unknown: adopted NV18" in cell.reason
+    slow = judged(fallen(content, (0, 1), link_class=found), references({"NV18": "gpu[0-3]->gpu[0-3]"}))
+    assert slow.cells["gpu0", "gpu1"].verdict is Verdict.FAIL, "a slow pair is a fault, whatever its path"
+
+
+def test_without_adopted_classes_a_class_may_be_unknown(make_record):
+    content = fallen(make_record(value=400.0), (0, 1), link_class="", value=400.0)
+    table = OF_CLASS | {"cell[unknown]": FAST}
+    assert judged(content, References({("hgx", TESTCASE): table})).verdict is Verdict.PASS
+    assert judged(content, references({"unknown": "gpu0->gpu1"}, table)).verdict is Verdict.PASS
+
+
 def test_two_words_for_an_unknown_class_are_no_other_class(make_record):
     content = fallen(make_record(value=400.0), (0, 1), (0, 2), link_class="", value=400.0)
     content = fallen(content, (0, 1), link_class="unknown", value=400.0)
-    assert judged(content, references({"NV18": "gpu[0-3]->gpu[0-3]"})).verdict is Verdict.PASS
     table = OF_CLASS | {"cell[unknown]": SLOW}
     found = judged(content, references({"SYS": "gpu4->gpu5"}, table)).cells
     assert {pair for pair, cell in found.items() if cell.reference == SLOW} >= {("gpu0", "gpu1"), ("gpu0", "gpu2")}
 
 
-def test_a_pair_of_its_own_row_needs_no_class(make_record):
-    known = references({"NV18": "gpu[0-3]->gpu[0-3]"}, OF_CLASS | {"gpu0->gpu1": SLOW})
+def test_a_pair_with_its_own_row_is_compared_with_its_adopted_class_too(make_record):
+    slow = Reference(392.0, -0.02, 0.05, "GB/s")
+    known = references({"NV18": "gpu[0-3]->gpu[0-3]"}, OF_CLASS | {"gpu0->gpu1": slow})
+    good = fallen(make_record(value=400.0), (0, 1), link_class="NV18", value=392.0)
+    assert judged(good, known).verdict is Verdict.PASS
+    cell = judged(fallen(good, (0, 1), value=392.0), known).cells["gpu0", "gpu1"]
+    assert cell.verdict is Verdict.FAIL and "path changed: NV18 -> SYS" in cell.reason and cell.reference == slow
+
+
+def test_a_pair_with_its_own_row_and_without_an_adopted_class_needs_none(make_record):
+    known = references({"NV18": "gpu[1-3]->gpu[0-3]"}, OF_CLASS | {"gpu0->gpu1": SLOW})
+    found = judged(fallen(make_record(value=400.0), (0, 1)), known)
+    assert found.cells["gpu0", "gpu1"].verdict is Verdict.PASS
+
+
+def test_a_single_pair_counts_before_groups_of_pairs(make_record):
+    known = references({"NV18": "gpu[0-3]->gpu[0-3]", "SYS": "gpu0->gpu1"})
     found = judged(fallen(make_record(value=400.0), (0, 1)), known)
     assert found.verdict is Verdict.PASS and found.cells["gpu0", "gpu1"].reference == SLOW
+    classes = known.pair_classes("hgx")
+    assert classes.of("gpu0->gpu1") == "SYS" and classes.pairs["SYS"] == [("gpu0", "gpu1")]
+    assert ("gpu0", "gpu1") not in classes.pairs["NV18"] and len(classes.pairs["NV18"]) == 11
 
 
 def test_a_class_without_pairs_is_of_the_cells_that_are_found_in_it(make_record):

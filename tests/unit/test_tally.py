@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from linkmatrix.judge import closely, tally
-from linkmatrix.judge.rules import Expected, judge
+from linkmatrix.judge.expected import Expected
+from linkmatrix.judge.rules import judge
 from linkmatrix.judge.tally import Tally
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record.matrix import Block, from_result

@@ -62,6 +62,9 @@ def test_a_record_tells_product_and_link():
     assert found.of(record, host, "HOST").value == 55.43
     assert found.of(record, peer, "NV18").value == 396.72
     assert found.of(record, peer, "PIX") is None
+    for device in record["devices"]:
+        device["name"] = "NVIDIA GB200"
+    assert found.of(record, host, "HOST").value == 201, "not the typical value of PCIe"
     record["devices"][0]["name"] = "another GPU"  # of several products nobody can say
     assert found.of(record, peer, "NV18") is None
 
@@ -69,8 +72,9 @@ def test_a_record_tells_product_and_link():
 def test_a_rate_in_bits_is_converted_and_a_minimum_yields_to_a_measurement():
     found = typical_values().values
     assert found["any", "ib_write_bw", "HDR"].value == pytest.approx(24.25)
+    assert found["any", "host_to_device_memcpy_ce", "PCIe 3 x16"].value == pytest.approx(12.1507)
     assert not found["A100 SXM", "all_reduce_perf", "8 GPUs"].minimum
-    assert found["B300", "all_reduce_perf", "8 GPUs"].minimum
+    assert found["B300", "all_reduce_perf", "8 GPUs NVLS"].minimum
 
 
 def test_a_share_below_one_is_worse_for_a_bandwidth_and_for_a_latency():
@@ -90,7 +94,7 @@ def test_typical_values_are_no_references():
         (lambda c: c["values"][0].pop("quote"), "must have the fields"),
         (lambda c: c["values"][0].update(value=-1), "positive number"),
         (lambda c: c["values"][0].update(value=True), "positive number"),
-        (lambda c: c["values"][0].update(unit="MB/s"), "the unit"),
+        (lambda c: c["values"][0].update(unit="TB/s"), "the unit"),
         (lambda c: c["values"][0].update(kind="guess"), "the kind"),
         (lambda c: c["values"][0].update(source="nowhere"), "source 'nowhere'"),
         (lambda c: c["values"][0].update(product="X1"), "product 'X1'"),

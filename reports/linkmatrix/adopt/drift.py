@@ -10,6 +10,9 @@ Step: the best split into an earlier and a later side, by Student's t. The noise
 p-value is multiplied by the number of splits (Bonferroni). With ranks, the smallest p-value of six runs would be 2/20.
 This test therefore assumes normal noise.
 
+The runs of each host are a series of their own, because healthy hosts differ. A change of the host is no step.
+Hosts that differ by more than the floor, one after the other, are reported as such.
+
 A change of less than half of the floor is ignored. The reference then differs from the newest runs by at most about a
 quarter of the floor.
 """
@@ -49,14 +52,33 @@ class Drift(NamedTuple):
 class Series:
     """The level of one link class in each run, in order of time.
 
-    runs: date and time of each run, and its host if the hosts differ. least: the smallest change that counts.
+    runs: date and time of each run. hosts: the host of each run. least: the smallest change that counts.
     """
 
     group: str
     levels: np.ndarray
     unit: str
     runs: Sequence[str]
+    hosts: Sequence[str]
     least: float
+
+    def by_host(self) -> list["Series"]:
+        """The runs of each host; the series itself if all runs are of one host."""
+        names = sorted(set(self.hosts))
+        if len(names) == 1:
+            return [self]
+        parts = [(name, [at for at, host in enumerate(self.hosts) if host == name]) for name in names]
+        return [
+            Series(
+                f"{self.group} on {name}",
+                self.levels[chosen],
+                self.unit,
+                [self.runs[at] for at in chosen],
+                [name] * len(chosen),
+                self.least,
+            )
+            for name, chosen in parts
+        ]
 
 
 class Evidence(NamedTuple):
@@ -168,7 +190,6 @@ def series_of(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> Ite
     The sizes of a run share causes. The level of several sizes is the median of their percentages.
     """
     levels: dict[str, dict[tuple[str, str, str], list[float]]] = {}
-    hosts = {sample.record["host"]["name"] for samples in sizes.values() for sample in samples}
     units: dict[str, tuple[float, str]] = {}
     least: dict[str, float] = {}
     for samples in sizes.values():
@@ -180,8 +201,7 @@ def series_of(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> Ite
             if middle <= 0:
                 continue
             for sample, of_run in zip(samples, medians, strict=True):
-                host = f" on {sample.record['host']['name']}" if len(hosts) > 1 else ""
-                run = sample.record["started"], sample.source, host
+                run = sample.record["started"], sample.source, sample.record["host"]["name"]
                 levels.setdefault(group, {}).setdefault(run, []).append(of_run[group] / middle)
             several = len(sizes) > 1
             units[group] = (100.0, "% of the median of each size") if several else (middle, first.result["unit"])
@@ -190,14 +210,34 @@ def series_of(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> Ite
         scale, unit = units[group]
         runs = sorted(of_runs)
         values = scale * np.array([np.median(of_runs[run]) for run in runs])
-        told = [started[:16].replace("T", " ") + host for started, _, host in runs]
-        yield Series(group, values, unit, told, least[group])
+        told = [started[:16].replace("T", " ") for started, _, _ in runs]
+        yield Series(group, values, unit, told, [host for _, _, host in runs], least[group])
 
 
 def sentences(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> list[str]:
     """One sentence per link class with a trend or a step. sizes: {size: its runs}."""
-    every = list(series_of(sizes, floor))
-    return [sentence(one, found) for one in every if (found := find(one.levels, one.least, len(every)))]
+    return series_sentences(list(series_of(sizes, floor)))
+
+
+def series_sentences(every: Sequence[Series]) -> list[str]:
+    """The sentences on the series of a test case, one series per link class."""
+    parts = [part for one in every for part in one.by_host()]
+    told = [sentence(one, found) for one in parts if (found := find(one.levels, one.least, len(parts)))]
+    return told or [text for one in every if (text := host_sentence(one, len(every)))]
+
+
+def host_sentence(series: Series, classes: int) -> str:
+    """ "NV18 differs between hosts by -5.0 %: …" if a step of more than the floor is a change of the hosts; else ""."""
+    found = find(series.levels, series.least / SHARE_OF_FLOOR, classes)
+    if found is None or found.kind != STEP:
+        return ""
+    sides = slice(found.after), slice(found.after, None)
+    hosts = [sorted(set(series.hosts[side])) for side in sides]
+    if set(hosts[0]) & set(hosts[1]):
+        return ""
+    values = [f"{np.median(series.levels[side]):.3g} {series.unit}" for side in sides]
+    told = [f"{value} on {', '.join(names)}" for value, names in zip(values, hosts, strict=True)]
+    return f"{series.group} differs between hosts by {100 * found.change:+.1f} %: {', '.join(told)}"
 
 
 def sentence(series: Series, found: Drift) -> str:

@@ -19,21 +19,26 @@ def fit_to_table(proposal: Proposal, present: Table, classes: PairClasses) -> Pr
     """The proposal for a table with the rows `present` and the adopted classes `classes`.
 
     `groups` of the result contains new groups only. A pair with its own row keeps the row. A pair that was adopted in
-    another class gets its own row.
+    another class gets its own row, and moves to the found class.
     """
     if not proposal.pairs:
         new = {name: groups for name, groups in proposal.groups.items() if name not in classes.groups}
         return replace(proposal, groups=new)
     table, shares = dict(proposal.table), dict.fromkeys(proposal.spreads, 0)
+    moved: dict[str, list[Group]] = {}
     for pair, (group, own) in proposal.pairs.items():
-        if pair in table or pair in present or classes.of(pair) not in (None, group):
+        differs = classes.of(pair) not in (None, group)
+        if differs:
+            moved.setdefault(group, []).append(Group.read(pair))
+        if pair in table or pair in present or differs:
             table[pair] = own
         else:
             shares[group] += 1
     kept = {group for group, count in shares.items() if count or f"cell[{group}]" in present}
     table = {name: one for name, one in table.items() if not name.startswith("cell[") or name[5:-1] in kept}
     new = {group: new_groups(proposal, group, classes) for group in kept if f"cell[{group}]" in table}
-    return replace(proposal, table=table, groups={group: groups for group, groups in new.items() if groups})
+    groups = {group: groups for group, groups in new.items() if groups}
+    return replace(proposal, table=table, groups=groups, moved=moved)
 
 
 def new_groups(proposal: Proposal, group: str, classes: PairClasses) -> Sequence[Group]:

@@ -53,7 +53,7 @@ class Proposal:
     sentence per outlier. slow: one sentence per trend or step, and per component that is slow in all runs together.
 
     pairs: of a small matrix, {pair: (its link class, what a reference of its own would be)}. groups: the pairs of each
-    link class, of a matrix of many endpoints.
+    link class, of a matrix of many endpoints. moved: {class: pairs} of the pairs that were adopted in another class.
     """
 
     testcase: str
@@ -67,6 +67,7 @@ class Proposal:
     slow: tuple[str, ...] = field(default=())
     pairs: Pairs = field(default_factory=dict)
     groups: Mapping[str, Sequence[Group]] = field(default_factory=dict)
+    moved: Mapping[str, Sequence[Group]] = field(default_factory=dict)
 
 
 def refuse_outliers(name: str, told: Sequence[str], with_outliers: bool) -> None:

@@ -54,14 +54,17 @@ def differences(present: Table, proposal: Proposal) -> Iterator[Change]:
 def table_changes(present: Table, proposal: Proposal, classes: PairClasses) -> list[Change]:
     """The changes of the rows `present` by a fitted proposal. classes: the adopted and the proposed classes.
 
-    If the reference of a class changes and a pair keeps the old reference, the pair gets its own row.
+    If the reference of a class changes, or a pair moves to another class, a pair that keeps the old reference gets its
+    own row.
     """
     found = list(differences(with_pair_rows(present, proposal, classes), proposal))
-    moved = {one.variable for one in found if one.kind in ("raised", "lowered")}
+    changed = {one.variable for one in found if one.kind in ("raised", "lowered")}
+    moved = {str(pair) for pairs in proposal.moved.values() for pair in pairs}
     for place, one in enumerate(found):
         group, _ = proposal.pairs.get(one.variable, ("", None))
         of_class = f"cell[{adopted_class(one.variable, group, classes)}]"
-        if one.kind == "kept" and one.present and one.variable not in present and of_class in moved:
+        other = of_class in changed or one.variable in moved
+        if one.kind == "kept" and one.present and one.variable not in present and other:
             found[place] = Change(one.variable, None, one.present, "new")
     return found
 
@@ -84,12 +87,12 @@ def updated_text(
     changed = False
     for (check, table, testcase), (proposal, found) in changes.items():
         kept = all(one.kind == "kept" for one in found)
-        if kept and not proposal.groups:
+        if kept and not (proposal.groups or proposal.moved):
             continue
         changed = True
         entry = content.setdefault(check, CommentedMap())
         cases = entry.setdefault(table, CommentedMap())
-        if proposal.groups and add_classes(content, cases, proposal):
+        if (proposal.groups or proposal.moved) and add_classes(content, cases, proposal):
             inserted.add((check, table))
         if kept:
             continue
@@ -126,15 +129,25 @@ def shared(content: CommentedMap, references: CommentedMap) -> bool:
 
 
 def add_classes(content: CommentedMap, cases: CommentedMap, proposal: Proposal) -> bool:
-    """Adds the proposed classes of pairs to a table, above its test cases. Returns whether `$classes` is new."""
+    """Adds the proposed classes of pairs to a table, above its test cases. Returns whether `$classes` is new.
+
+    A pair that moves to another class is removed where it is listed by itself.
+    """
     if inserted := CLASSES not in cases:
         cases.insert(0, CLASSES, CommentedMap())
     elif shared(content, cases[CLASSES]):
         cases[CLASSES] = copy.deepcopy(cases[CLASSES])
         cases[CLASSES].yaml_set_anchor("", always_dump=False)
     known = cases[CLASSES]
-    for name, text in PairClasses(proposal.groups).texts().items():
-        known[name] = f"{known[name]}, {text}" if name in known else text
+    moved = {pair for pairs in proposal.moved.values() for pair in pairs}
+    for name, groups in PairClasses.read(known).groups.items():
+        if moved.intersection(groups):
+            known[name] = ", ".join(str(one) for one in groups if one not in moved)
+    for new in (proposal.groups, proposal.moved):
+        for name, groups in new.items():
+            known[name] = ", ".join(filter(None, (known.get(name), *map(str, groups))))
+    for name in [name for name, text in known.items() if not text]:
+        del known[name]
     return inserted
 
 
@@ -212,7 +225,8 @@ def write(file: Path, text: str, changes: dict[tuple[str, str, str], tuple[Propo
         known = read.for_check(check)
         classes = known.pair_classes(table)
         written = with_pair_rows(known.table(table, testcase), proposal, classes)
-        if any(not set(groups) <= set(classes.groups.get(name, ())) for name, groups in proposal.groups.items()):
+        new = (*proposal.groups.items(), *proposal.moved.items())
+        if any(not set(groups) <= set(classes.groups.get(name, ())) for name, groups in new):
             raise BadInput(f"{file}: {table}, {CLASSES} would not read back: nothing is written")
         for one in found:
             wanted = one.present if one.kind == "kept" else one.proposed

@@ -15,7 +15,7 @@ class Cell(NamedTuple):
     low, high: the interval of the median. limit: of the path, in GB/s. worse: than the baseline of its link class, as a
     fraction. baseline: "the median" or "the best cell (54.31 GB/s)". behind: see `warning_masks.off_like`. table: name
     of the reference table. others: a sentence about the process that disturbed the cell. slow: a sentence about its
-    slow samples, "" unless it is intermittent. path: the adopted and the found link class.
+    slow samples, "" unless it is intermittent. link_class, adopted_class: that was found, and by which it is compared.
     """
 
     pair: Pair
@@ -34,7 +34,8 @@ class Cell(NamedTuple):
     baseline: str = "the median"
     samples: int = 0
     slow: str = ""
-    path: str = ""
+    link_class: str = ""
+    adopted_class: str = ""
 
 
 def no_reference(cell: Cell) -> str:
@@ -63,7 +64,13 @@ def impossible(cell: Cell) -> str:
 
 def path_changed(cell: Cell) -> str:
     """The adopted and the found link class of a cell whose link class is worse than the adopted one."""
-    return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path changed: {cell.path}"
+    path = f"{cell.adopted_class} -> {cell.link_class}"
+    return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path changed: {path}"
+
+
+def path_unknown(cell: Cell) -> str:
+    """The adopted link class of a cell whose link class is unknown."""
+    return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path unknown: adopted {cell.adopted_class}"
 
 
 def off_reference(cell: Cell) -> str:

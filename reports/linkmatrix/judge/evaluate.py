@@ -21,10 +21,11 @@ from ..references.tables import References
 from . import hot
 from .closely import endpoints
 from .disturbances import Disturbances, disturbances
+from .expected import Expected
 from .intermittent import SlowSamples, slow_samples
 from .judged_cells import JudgedCells, lost_cells, not_compared
 from .lost import ending
-from .rules import OTHERS, Expected, Judged, judge
+from .rules import OTHERS, Judged, judge
 from .tally import KEPT, Tally, usual_limits
 from .verdicts import EXIT_CODES, WORDS, CellVerdict, Verdict, worst
 

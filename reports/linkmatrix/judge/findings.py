@@ -81,6 +81,7 @@ NEXT = {
     "below half of the limit": "Check width and generation of the {who}: nvidia-smi -q, lspci -vv (LnkSta).",
     "below typical": "Compare the {who} with a faster node: driver, BIOS, PCIe width and generation, clocks, IOMMU.",
 }
+NEXT_OF_COLLECTIVE = "Compare {who} with a faster node: NCCL version and variables, topology file, algorithm that ran."
 
 
 def findings(record: Mapping[str, Any], evaluation: Evaluation) -> Iterator[Finding]:
@@ -94,10 +95,10 @@ def findings(record: Mapping[str, Any], evaluation: Evaluation) -> Iterator[Find
 
 
 def found(
-    component: str, kind: str, evidence: str, confidence: str, testcase: str = "", weight: float = 0.0
+    component: str, kind: str, evidence: str, confidence: str, testcase: str = "", weight: float = 0.0, step: str = ""
 ) -> Finding:
-    """A finding with the next step of its kind."""
-    next_step = NEXT[kind].replace("{who}", component)
+    """A finding with the next step of its kind, or with another one."""
+    next_step = (step or NEXT[kind]).replace("{who}", component)
     return Finding(component, kind, evidence, confidence, next_step, testcase, weight)
 
 
@@ -140,11 +141,12 @@ def of_shares(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) 
     for name, share in shares(record, result, matrix).items():
         where, best = result["testcase"], share.of_typical[1] if share.of_typical else None
         on = f"{name} links" if name not in ("HOST", "LOCAL") else "host links" if name == "HOST" else "device memory"
+        on, step = (f"{where} {name}", NEXT_OF_COLLECTIVE) if is_collective(result) else (on, "")
         cells = counted(matrix.matrix.classes[name].count, "cell")
         if best is not None and best < (1.0 if share.minimum else TYPICAL):
             what = "the minimum that an operator accepts" if share.minimum else "typical"
             text = f"{name}: the best cell reaches {100 * best:.0f} % of {what} ({share.value}: {share.source})"
-            yield found(on, "below typical", text, f"{cells}, one run", where, 1 - best)
+            yield found(on, "below typical", text, f"{cells}, one run", where, 1 - best, step)
         elif best is None and share.of_limit and share.of_limit[1] < HALF and is_single_pair(result):
             text = f"{name}: the best cell reaches {100 * share.of_limit[1]:.0f} % of the link's limit"
             yield found(on, "below half of the limit", text, f"{cells}, one run", where, 1 - share.of_limit[1])
@@ -197,8 +199,8 @@ def of_nodes(measured: Iterable[Measured]) -> Iterator[Finding]:
     """Nodes whose link classes are worse than those of the other nodes of a sweep.
 
     The median of each link class on a node, without disturbed cells, is compared with the median over all nodes. The
-    limit is the larger of the carrier's floor and k(m)·σ of all m medians. One of 100 healthy sweeps then has a
-    finding. If more than a third of the nodes are beyond the limit, no node is named.
+    limit is the larger of the carrier's floor and k(m)·σ of all m medians. With normal noise, one of 100 healthy sweeps
+    then has a finding. If more than a third of the nodes are beyond the limit, no node is named.
     """
     figures: dict[Key, dict[str, float]] = defaultdict(dict)
     units: dict[Key, tuple[str, float]] = {}

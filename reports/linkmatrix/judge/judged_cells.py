@@ -5,7 +5,8 @@ from typing import Any
 
 from ..record.matrix import CellView, Matrix, Pair, has_status
 from .cell_sentences import name
-from .rules import COMPARES_NOTHING, Expected, Judged
+from .expected import Expected
+from .rules import COMPARES_NOTHING, Judged
 from .verdicts import CellVerdict, Verdict
 
 

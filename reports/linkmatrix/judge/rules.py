@@ -5,17 +5,14 @@ Masks are computed for whole blocks of cells. A sentence is composed on demand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from ..record.matrix import HANDOVER, Block, Matrix, Pair
-from ..references.link_order import worse_cells
-from ..references.pair_classes import MatrixClasses
-from ..references.tables import Reference
+from ..record.matrix import HANDOVER, Block, Matrix
 from .cell_sentences import (
     Cell,
     better,
@@ -31,10 +28,12 @@ from .cell_sentences import (
     off_reference,
     other_unit,
     path_changed,
+    path_unknown,
     quantity,
     straggling,
 )
 from .disturbances import Disturbances
+from .expected import Expected, comparison
 from .intermittent import SlowSamples
 from .verdicts import CellVerdict, Verdict
 from .warning_masks import at_limit, off_like
@@ -49,35 +48,6 @@ STRAGGLES = {
 DISTURBED = (
     0.10  # a cell without reference on a disturbed node is DISTURBED if worse than the baseline of its class by more
 )
-
-
-@dataclass(frozen=True)
-class Expected:
-    """The references of the cells and classes of a matrix, from the table `name`.
-
-    classes: the adopted link class of each pair; None: each pair is compared by the class that the run found.
-    """
-
-    of_cell: Mapping[Pair, Reference]
-    of_class: Mapping[str, Reference]
-    name: str | None
-    classes: MatrixClasses | None = None
-
-    def of(self, pair: Pair, link_class: str) -> Reference | None:
-        """The reference of a cell, else of its class. link_class: the class that the run found."""
-        compared = self.classes.of(pair, link_class) if self.classes else link_class
-        return self.of_cell.get(pair) or self.of_class.get(compared)
-
-    def path(self, pair: Pair, link_class: str) -> str:
-        """ "PIX -> SYS": the adopted class and the class that the run found."""
-        return f"{self.classes.of(pair, link_class) if self.classes else link_class} -> {link_class}"
-
-    def class_codes(self, matrix: Matrix, block: Block) -> tuple[np.ndarray, Sequence[str]]:
-        """(codes of a block, rows × columns; their classes): the class by which each cell is compared."""
-        if self.classes is None:
-            return block.classes, matrix.class_names
-        rows = matrix.rows[block.first : block.first + len(block.classes)]
-        return self.classes.codes(rows, matrix.columns, block.classes, matrix.class_names)
 
 
 class Rule(NamedTuple):
@@ -100,6 +70,7 @@ RULES: dict[str, Rule] = {
     "path changed": Rule(Verdict.FAIL, path_changed),
     "off reference": Rule(Verdict.FAIL, off_reference, True),
     "intermittent": Rule(Verdict.FAIL, intermittent),
+    "path unknown": Rule(Verdict.INCOMPLETE, path_unknown),
     "no reference": Rule(Verdict.INCOMPLETE, no_reference),
     "not compared": Rule(Verdict.INCOMPLETE, lambda cell: f"{name(cell.pair)}: {cell.unverified}", True),
     "disturbed": Rule(Verdict.DISTURBED, disturbed, True),
@@ -189,7 +160,8 @@ class Judged:
                 self.baseline(r, c),
                 self.samples(r, c),
                 self.slow.sentence(r, c) if self.slow is not None and self.slow.found[r, c] else "",
-                self.expected.path(pair, link_class) if self.rules[r, c] == ORDER["path changed"] else "",
+                link_class,
+                self.expected.adopted_class(pair, link_class),
             )
         )
         measured = words[codes[r, c]] in ("ok", "corrupt") and not np.isnan(value)
@@ -247,62 +219,45 @@ def judge(
 
     others: the disturbances during the measurement. slow: the slow samples of the block's cells.
     """
-    shape = block.values.shape
-    value, low_limit, high_limit = (np.full(shape, np.nan) for _ in range(3))
-    wrong_unit = np.zeros(shape, dtype=bool)
-    applies, found = block.applies, block.values
-
-    def put(cells: object, reference: Reference) -> None:
-        value[cells], low_limit[cells], high_limit[cells] = reference.value, reference.low_limit, reference.high_limit
-        wrong_unit[cells] = reference.unit != matrix.unit
-
-    codes, groups = expected.class_codes(matrix, block)
-    for code, group in enumerate(groups):
-        if group in expected.of_class:
-            put(applies & (codes == code), expected.of_class[group])
-    fell = applies & worse_cells(block.classes, matrix.class_names, codes, groups)
-    for r, c, reference in places(matrix, block, expected.of_cell):
-        if applies[r, c]:
-            put((r, c), reference)
-            # a pair with another reference than its class may have another class
-            fell[r, c] &= reference == expected.of_class.get(groups[codes[r, c]])
-
+    found = block.values
+    value, low_limit, high_limit, wrong_unit, worse_path, lost_path = comparison(matrix, block, expected)
     low, high, limit = (block.numbers(name) for name in ("low", "high", "limit"))
     ok = block.is_status("ok")
     of_class = off_class(matrix, block)
     claims = matrix.title != HANDOVER  # a handover has no reference: only its words are verified
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # the smallest double is a value too
         off = found / value - 1
-        too_much = found > limit * IMPLAUSIBLE if matrix.unit == "GB/s" else np.zeros(shape, dtype=bool)
+        too_much = found > limit * IMPLAUSIBLE if matrix.unit == "GB/s" else np.zeros(found.shape, dtype=bool)
         worse = np.where(np.isfinite(off) & ~too_much & ~wrong_unit, off if matrix.unit == "us" else -off, of_class)
         under, over = found < low_limit, found > high_limit
         bad, good = (over, under) if matrix.unit == "us" else (under, over)
         lacks = np.isnan(value) & claims
         behind = np.nan_to_num(off_like(matrix, block, expected.of_class, value))
-        least_behind = np.full(shape, STRAGGLES[matrix.unit])
+        least_behind = np.full(found.shape, STRAGGLES[matrix.unit])
         tolerance = np.abs((high_limit if matrix.unit == "us" else low_limit) / value - 1)
-        nobody = np.zeros(shape, dtype=bool)
+        nobody = np.zeros(found.shape, dtype=bool)
         used = others.cells(matrix, block) if others else nobody
         held = others.without_memory(matrix, block) & ~ok if others else nobody
         unsteady = slow.found if slow is not None else nobody
         fails = unsteady if slow is not None and slow.short else nobody
         skipped = bool(unverified) and unverified != COMPARES_NOTHING  # the program could have compared the data
         masks = {
-            "not applicable": ~applies,
+            "not applicable": ~block.applies,
             "corrupt": block.is_status("corrupt"),
             "no memory": held,
             "partial": block.is_status("partial"),
             "not measured": ~ok,
             "impossible": too_much,
             "other unit": wrong_unit,
-            "path changed": fell,
+            "path changed": worse_path,
             "off reference": bad & ~used,
             "intermittent": fails & ~used,
+            "path unknown": lost_path,
             "no reference": lacks & (bool(expected.name) or skipped),
-            "not compared": np.full(shape, skipped),
+            "not compared": np.full(found.shape, skipped),
             "disturbed": used & (bad | fails | (lacks & (np.nan_to_num(of_class) > DISTURBED))),
             "no table": lacks,
-            "never compared": np.full(shape, bool(unverified)),
+            "never compared": np.full(found.shape, bool(unverified)),
             "better": good,
             "may be intermittent": unsteady & ~used,
             "noisy": at_limit(matrix.unit, worse, (low, high), value, (low_limit, high_limit)),
@@ -318,19 +273,8 @@ def judge(
         *(np.where(wrong_unit, np.nan, grid) for grid in (value, low_limit, high_limit)),
         np.where(ok, worse, np.nan),
         np.isfinite(value),
-        (used & ok & (np.nan_to_num(worse) > 0)) | (held & applies),
+        (used & ok & (np.nan_to_num(worse) > 0)) | (held & block.applies),
         behind,
         others,
         slow,
     )
-
-
-def places(matrix: Matrix, block: Block, of_cell: Mapping[Pair, Reference]) -> list[tuple[int, int, Reference]]:
-    """(row of the block, column, reference) of each cell of the block that has a reference."""
-    if not of_cell:
-        return []
-    count = block.values.shape[0]
-    rows = {label: at for at, label in enumerate(matrix.rows[block.first : block.first + count])}
-    columns = {label: at for at, label in enumerate(matrix.columns)}
-    there = ((pair, one) for pair, one in of_cell.items() if pair[0] in rows and pair[1] in columns)
-    return [(rows[pair[0]], columns[pair[1]], one) for pair, one in there]

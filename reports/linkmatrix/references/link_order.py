@@ -1,9 +1,12 @@
 """The order of link classes, from good to bad, by the words of nvidia-smi: NV18, NV8, PIX, PXB, PHB, NODE, SYS, NET."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+
+from ..record.matrix import UNKNOWN
+from .pair_classes import NO_CLASS
 
 PCI = ("PIX", "PXB", "PHB", "NODE", "SYS", "NET")  # after all direct links
 DIRECT = re.compile(r"(NV|ICN)(\d+)")  # direct links of one kind, and their number
@@ -19,10 +22,21 @@ def is_worse(found: str, adopted: str) -> bool:
     return bool(before) or (adopted in PCI and PCI.index(found) > PCI.index(adopted))
 
 
-def worse_cells(found: np.ndarray, names: Sequence[str], adopted: np.ndarray, known: Sequence[str]) -> np.ndarray:
-    """True for the cells whose found class is worse than the adopted one.
+def is_lost(found: str, adopted: str) -> bool:
+    """Whether the class of a pair is unknown, and the adopted one is known."""
+    return found == UNKNOWN and adopted not in (UNKNOWN, NO_CLASS)
+
+
+def cells_where(
+    compare: Callable[[str, str], bool],
+    found: np.ndarray,
+    names: Sequence[str],
+    adopted: np.ndarray,
+    known: Sequence[str],
+) -> np.ndarray:
+    """True for the cells where `compare` is true of the found and the adopted class.
 
     found, adopted: rows × columns, indices of `names` and of `known`.
     """
-    table = np.array([[is_worse(one, other) for other in known] for one in names], dtype=bool)
+    table = np.array([[compare(one, other) for other in known] for one in names], dtype=bool)
     return table.reshape(len(names), len(known))[found, adopted]

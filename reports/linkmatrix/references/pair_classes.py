@@ -7,8 +7,9 @@ endpoints is the syntax of Slurm's node lists::
       PIX: gpu[0-1]->gpu[0-1], gpu[2-3]->gpu[2-3]
       SYS: gpu[0-3]->gpu[0-3]
 
-The first class that contains a pair counts, so SYS contains the remaining pairs here. An endpoint is no pair with
-itself. `node*:rank[0-7]->rank[0-7]` contains the pairs inside each node. The ranks of each node are counted from 0.
+The first class that contains a pair counts, so SYS contains the remaining pairs here. A group of one pair, such as
+`gpu0->gpu3`, counts before all other groups. An endpoint is no pair with itself. `node*:rank[0-7]->rank[0-7]` contains
+the pairs inside each node. The ranks of each node are counted from 0.
 """
 
 import re
@@ -113,13 +114,21 @@ class Group(NamedTuple):
             raise ValueError(f"'{text}' is no pair of endpoints: write gpu[0-7]->gpu[0-7]")
         return cls(Names.read(source), Names.read(destination), each_node)
 
+    @property
+    def is_pair(self) -> bool:
+        """Whether the group is one pair, which counts before other groups."""
+        return not self.each_node and self.sources.count == self.destinations.count == 1
+
     def __str__(self) -> str:
         return f"{EACH_NODE if self.each_node else ''}{self.sources}->{self.destinations}"
 
 
 @dataclass(frozen=True)
 class PairClasses:
-    """The adopted classes of a table: {link class: groups of pairs}. The first class that contains a pair counts."""
+    """The adopted classes of a table: {link class: groups of pairs}. The first class that contains a pair counts.
+
+    Groups of one pair count before all other groups.
+    """
 
     groups: Mapping[str, tuple[Group, ...]]
 
@@ -147,7 +156,13 @@ class PairClasses:
     def of(self, name: str) -> str | None:
         """The class of a pair such as "gpu0->gpu3"; None if no class contains the pair."""
         source, _, destination = name.partition("->")
-        return next((one for one, groups in self.groups.items() if contains(groups, source, destination)), None)
+        return next((one for one, group in self.ordered if contains([group], source, destination)), None)
+
+    @cached_property
+    def ordered(self) -> list[tuple[str, Group]]:
+        """(class, group) of each group. The first group that contains a pair counts."""
+        every = [(name, one) for name, groups in self.groups.items() for one in groups]
+        return sorted(every, key=lambda item: not item[1].is_pair)
 
     @cached_property
     def pairs(self) -> dict[str, list[Pair]]:
@@ -221,8 +236,7 @@ class MatrixClasses:
                     for side in (one.sources, one.destinations)
                 ),
             )
-            for name, groups in self.classes.groups.items()
-            for one in groups
+            for name, one in self.classes.ordered
         ]
 
     def codes(

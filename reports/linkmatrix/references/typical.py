@@ -24,11 +24,14 @@ FILE = suite.REFERENCES / TYPICAL
 MOST_BYTES = 1024 * 1024
 ANY = "any"  # product of a link that does not depend on the GPU
 MEASURED, MINIMUM = "measured", "minimum"
-TO_UNIT = {"GB/s": ("GB/s", 1.0), "us": ("us", 1.0), "Gb/s": ("GB/s", 1 / 8)}  # unit of the file → unit of a record
+#: Unit of the file → unit of a record.
+TO_UNIT = {"GB/s": ("GB/s", 1.0), "MB/s": ("GB/s", 1e-3), "us": ("us", 1.0), "Gb/s": ("GB/s", 1 / 8)}
 FIELDS = {"product", "testcase", "link", "value", "unit", "kind", "source", "quote"}
 SOURCE_FIELDS = {"title", "place", "date"}
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 INFINIBAND = re.compile(r"\b(HDR|NDR|XDR)\b")
+NCCL_RAN = "NCCL ran "  # begins the note of a collective: "NCCL ran RING, SIMPLE, channels 0..23"
+ALGORITHMS = {"NVLS": "NVLS", "RING": "Ring"}
 LEAST_COLLECTIVE = 1 << 30  # bytes from which the bus bandwidth of a collective is compared
 
 Key = tuple[str, str, str]  # product, test case, link
@@ -57,18 +60,34 @@ class TypicalValues(NamedTuple):
 
     def of(self, record: Mapping[str, Any], result: Result, link_class: str) -> Typical | None:
         """The typical value of the cells of a link class of a result; None if unknown."""
-        link = link_of(record, result, link_class)
+        links = links_of(record, result, link_class)
         names = {device["name"] for device in record["devices"]}
         product = self.products.get(next(iter(names)), ANY) if len(names) == 1 else ANY
-        found = (self.values.get((one, result["testcase"], link)) for one in (product, ANY))
+        keys = ((one, result["testcase"], link) for one in (product, ANY) for link in links)
+        found = (self.values.get(key) for key in keys)
         return next((one for one in found if one is not None and one.unit == result["unit"]), None)
 
 
-def link_of(record: Mapping[str, Any], result: Result, link_class: str) -> str:
-    """The name of a link class in typical.yaml; "" if the record does not contain the link."""
+def links_of(record: Mapping[str, Any], result: Result, link_class: str) -> tuple[str, ...]:
+    """The names of a link class in typical.yaml, the most specific first; () if the record does not contain it."""
     if is_collective(result):
         extent, large = extent_of(record), (result["size_bytes"] or 0) >= LEAST_COLLECTIVE
-        return f"{extent.ranks} GPUs" if extent.nodes == 1 and large and result["memory"] == "device" else ""
+        if extent.nodes != 1 or not large or result["memory"] != "device":
+            return ()
+        usual, algorithm = f"{extent.ranks} GPUs", algorithm_of(result)
+        return (f"{usual} {algorithm}", usual) if algorithm else (usual,)
+    link = link_of(record, result, link_class)
+    return (link_class, link) if link_class == "HOST" else (link,)
+
+
+def algorithm_of(result: Result) -> str:
+    """ "NVLS" or "Ring" if NCCL ran this algorithm only; "" if the record does not contain it."""
+    found = {note.removeprefix(NCCL_RAN).partition(",")[0] for note in result["notes"] if note.startswith(NCCL_RAN)}
+    return ALGORITHMS.get(found.pop(), "") if len(found) == 1 else ""
+
+
+def link_of(record: Mapping[str, Any], result: Result, link_class: str) -> str:
+    """The name of a link class of pairs in typical.yaml; "" if the record does not contain the link."""
     if link_class == "HOST":
         states = [device.get("state", {}) for device in record["devices"]]
         links = {(state.get("pcie_generation_most"), state.get("pcie_width_most")) for state in states}

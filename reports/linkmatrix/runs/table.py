@@ -13,7 +13,7 @@ import numpy as np
 import pandas
 
 from ..judge.evaluate import MatrixVerdict
-from ..judge.rules import places
+from ..judge.expected import places
 from ..judge.verdicts import WORDS, Verdict
 from ..record.matrix import Matrix, from_result
 from ..references.tables import Reference
