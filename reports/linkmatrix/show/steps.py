@@ -48,9 +48,9 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     **{kind: LADDER[kind, Rung.AGAIN] for kind in ("device", "link", "adapter", "node", "host", "fabric")},
     "settings": (
-        "Replace no part: the cause of slow {who} slows others too. Measure again. If the result is the same, compare"
-        " driver, BIOS, clocks and power limits with those of the runs that the references come from (linkmatrix history"
-        " names the changes).",
+        "Replace no part: others are slow for the same reason as {who}. Measure again. If the result is the same,"
+        " compare driver, BIOS, clocks and power limits with those of the runs that the references come from"
+        " (linkmatrix history names the changes).",
     ),
     **{kind: LADDER[kind, Rung.AGAIN] for kind in ("rank", "path")},
     "once": ("Measure {who} again, alone. A component that was slow once is not flagged.",),
