@@ -41,7 +41,7 @@ start() {
 }
 # until N: N matrices are done; they are in the output before they are in a checkpoint.
 until_done() {
-  for _ in $(seq 300); do
+  for _ in $(seq 1200); do
     [ "$(grep -c '^verified' "$work/out")" -ge "$1" ] && return
     sleep 0.05
   done
@@ -214,7 +214,7 @@ if [ "$(id -u)" -eq 0 ] && mkdir -p "$work/small" && mount -t tmpfs -o size=64k 
   # shellcheck disable=SC2086
   "$program" $long --record "$record" >"$small/out" 2>"$work/err" &
   pid=$!
-  for _ in $(seq 300); do
+  for _ in $(seq 1200); do
     grep -q '^verified' "$small/out" && break
     sleep 0.05
   done
