@@ -138,3 +138,14 @@ def test_healthy_recordings_of_two_devices_have_no_finding():
         matrices = evaluate(record, NO_REFERENCES, None).matrices
         for result, matrix in zip(record["results"], matrices, strict=True):
             assert diagnose(record, result, matrix).findings == ()
+
+
+def test_a_value_that_no_path_can_carry_is_no_baseline_for_a_healthy_device():
+    record = reading.load(DATA / "h200x2_idle.record.json")
+    testcase = "device_to_device_memcpy_write_ce"
+    result, _ = judged(record, testcase)
+    for name in ("values", "low", "high"):
+        result[name][0][1] *= 1.5  # 593 GB/s of a path that carries 450
+    result, matrix = judged(record, testcase)
+    assert matrix.verdict is Verdict.FAIL and "more than its path can carry" in matrix.cells["gpu0", "gpu1"].reason
+    assert findings(record, testcase) == []

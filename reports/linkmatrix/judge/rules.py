@@ -120,8 +120,8 @@ class Judged:
 
     @property
     def observed(self) -> np.ndarray:
-        """The values of the undisturbed cells; NaN for the others."""
-        return np.where(self.disturbed, np.nan, self.block.measured)
+        """The values of the undisturbed cells; NaN for the others, and for values that their path cannot carry."""
+        return np.where(self.disturbed | (self.rules == ORDER["impossible"]), np.nan, self.block.measured)
 
     @property
     def unjudged(self) -> np.ndarray:
