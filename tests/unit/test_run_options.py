@@ -51,6 +51,12 @@ def test_an_option_that_no_reference_describes_is_bad_input(checked, option, rem
         checked("-S", option)
 
 
+@pytest.mark.parametrize("options", ["--short-samples,0", "--samples,9,--short-samples=0"])
+def test_acceptance_takes_no_number_of_short_samples_in_extra_opts(options):
+    with pytest.raises(BadInput, match="--short-samples is refused in extra_opts"):
+        run_options.check_acceptance(["-S", f"intranode_p2p.extra_opts={options}"])
+
+
 @pytest.mark.parametrize("number", ["0", "65", "many"])
 def test_acceptance_takes_enough_short_samples(number):
     run_options.check_acceptance(["-S", "node_session.short_samples=66", "-n", "x"])

@@ -67,6 +67,8 @@ def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
 def check_acceptance(more: Sequence[str]) -> None:
     """Raises BadInput if acceptance would take too few short samples to find intermittent links."""
     for scope, variable, value in assigned(more):
+        if variable == EXTRA_OPTS and any(word.partition("=")[0] == "--short-samples" for word in value.split(",")):
+            raise BadInput("--short-samples is refused in extra_opts of acceptance, which sets it: leave it out")
         if variable == SHORT_SAMPLES and not (value.isdecimal() and int(value) >= LEAST_SHORT_SAMPLES):
             raise BadInput(
                 f"-S {scope}.{variable}={value}: acceptance takes at least {LEAST_SHORT_SAMPLES} short samples of each"
