@@ -404,3 +404,30 @@ def test_there_are_records_of_the_first_schema_of_every_back_end():
 def test_the_first_schema_never_changes():
     file = Path(reading.__file__).with_name("record-1.schema.json")
     assert hashlib.sha256(file.read_bytes()).hexdigest() == FIRST_SCHEMA
+
+
+def coverage(**other):
+    """What a result says of the comparison of its data."""
+    return {"samples": 14, "wrong_samples": 0, "transfers": 99, "compared_transfers": 14, "compared_share": 1} | {
+        "wrong": [],
+        **other,
+    }
+
+
+WRONG = {"row": "gpu0", "column": "gpu1", "samples": 7, "wrong_samples": 3}
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"wrong_samples": 3, "wrong": [WRONG]}, "wrong data arrived in gpu0->gpu1, and its status is 'ok'"),
+        ({"wrong_samples": 3, "wrong": [WRONG | {"row": "gpu9"}]}, "gpu9->gpu1 is no cell"),
+        ({"wrong_samples": 3}, "contradict each other"),
+        ({"compared_transfers": 100}, "contradict each other"),
+    ],
+)
+def test_wrong_samples_of_a_cell_that_is_ok_are_refused(tmp_path, make_record, other, said):
+    content = make_record(count=3)
+    content["results"][0]["coverage"] = coverage()
+    reading.check(content)
+    assert said in refusal(tmp_path, changed(content, *R, "coverage", to=coverage(**other)))

@@ -177,6 +177,22 @@ def check_short_samples(result: Mapping[str, Any]) -> None:
         raise BadInput(f"{name}: 'fewest' is {said['fewest']}, and a cell has {fewest}")
 
 
+def check_coverage(result: Mapping[str, Any]) -> None:
+    """Raises BadInput for wrong samples of a cell that is ok, or of none, and for more compared than transferred."""
+    said, name = result.get("coverage"), f"{result['testcase']}.coverage"
+    if said is None:
+        return
+    wrong = sum(one["wrong_samples"] for one in said["wrong"])
+    if not wrong == said["wrong_samples"] <= said["samples"] or said["compared_transfers"] > said["transfers"]:
+        raise BadInput(f"{name}: its numbers contradict each other")
+    codes, words = grids.codes(result["status"])
+    for one in said["wrong"]:
+        if one["row"] not in result["rows"] or one["column"] not in result["columns"]:
+            raise BadInput(f"{name}: {one['row']}->{one['column']} is no cell")
+        if words[codes[result["rows"].index(one["row"]), result["columns"].index(one["column"])]] == "ok":
+            raise BadInput(f"{name}: wrong data arrived in {one['row']}->{one['column']}, and its status is 'ok'")
+
+
 def check_ending(result: Mapping[str, Any], statuses: Mapping[str, int]) -> None:
     """What a result says of itself is what its cells say, {status: how many}. Raises BadInput."""
     name = result["testcase"]

@@ -21,6 +21,7 @@ from .apart import Apart, attach
 from .checking import (
     WITH_VALUE,
     check_cells,
+    check_coverage,
     check_ending,
     check_matchings,
     check_once,
@@ -274,6 +275,7 @@ def check_measured(result: dict[str, Any]) -> None:
     check_cells(result, block)
     check_times(result)
     check_short_samples(result)
+    check_coverage(result)
     codes, words = block.status
     check_ending(result, dict(zip(words, np.bincount(codes.ravel(), minlength=len(words)).tolist(), strict=True)))
 
