@@ -156,3 +156,16 @@ def test_the_name_of_a_node_steers_no_terminal(typed):
 )
 def test_a_session_that_measure_began_is_repeated_by_measure_and_another_as_it_was(line, again):
     assert modes.rerun(line) == again
+
+
+def test_the_command_of_acceptance_takes_its_short_samples_again(make_record):
+    record = make_record()
+    record["results"][0]["short_samples"] = {"asked": 72, "fewest": 72}
+    test = testcases.Test(name="a", hashcode="abc", partition="s:p", record=record)
+    good = testcases.Test(name="good", hashcode="good", partition="s:p")
+    judged = [SimpleNamespace(test=one, verdict=of, matrices=()) for one, of in ((test, Verdict.FAIL), (good, 0))]
+    (command,) = reruns.commands(SimpleNamespace(rerun="reframe"), judged, 2)
+    assert "-n /abc" in command and command.endswith("--setvar=nodes_session.short_samples=72")
+    case = {"name": "a", "system": "s", "partition": "p", "hashcode": "abc"}
+    (line,) = rerun_lines(judged, {"runs": [{"testcases": [case]}]})
+    assert "--setvar=node_session.short_samples=72" in line

@@ -8,7 +8,7 @@ from ..errors import clean
 from ..judge.verdicts import Verdict
 from ..record import units
 from ..runs.judging import Judged
-from ..runs.modes import NODES, of_program
+from ..runs.modes import NODES, of_program, session_options
 from ..runs.stored import Run
 from . import words
 
@@ -35,7 +35,7 @@ def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
 
     A fixture has none: ReFrame runs no test for its hash.
     """
-    failed = {one.test.name for one in judged if one.verdict >= Verdict.DISTURBED and not one.test.fixture}
+    failed = {one.test.name: one for one in judged if one.verdict >= Verdict.DISTURBED and not one.test.fixture}
     told = set()
     for attempt in content["runs"]:
         for case in attempt["testcases"]:
@@ -43,13 +43,22 @@ def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
             if name in failed and name not in told and case.get("hashcode"):
                 told.add(name)
                 place = f"{case.get('system')}:{case.get('partition')}"
-                again = command_of(place, [str(case["hashcode"])], str(case.get("node") or ""))
+                short = short_samples([failed[name]])
+                again = command_of(place, [str(case["hashcode"])], str(case.get("node") or ""), short)
                 yield f"  again: {again}  # {clean(name)}"
 
 
-def command_of(partition: str, hashcodes: Iterable[str], node: str) -> str:
-    """The command that repeats tests of ReFrame. node: of tests of one node, else ""."""
+def short_samples(judged: Iterable[Judged]) -> int:
+    """The short samples that tests were asked for: a rerun without them cannot find an intermittent cell again."""
+    records = [one.test.record for one in judged if one.test.record is not None]
+    asked = [(result.get("short_samples") or {}).get("asked", 0) for record in records for result in record["results"]]
+    return max(asked, default=0)
+
+
+def command_of(partition: str, hashcodes: Iterable[str], node: str, short: int = 0) -> str:
+    """The command that repeats tests of ReFrame. node: of tests of one node, else "". short: their short samples."""
     chosen = [f"--system={partition}", *(word for code in hashcodes for word in ("-n", f"/{code}"))]
+    chosen += session_options("short_samples", short) if short else []
     again = shlex.join(["reframe", "-C", "config/settings.py", "-c", "checks", "-R", "-r", *chosen])
     return (f"{NODES}={shlex.quote(clean(node))} " if node else "") + clean(again)
 
@@ -68,7 +77,8 @@ def commands(run: Run, judged: list[Judged], most: int) -> list[str]:
     for test in (one.test for one in tests if not one.test.fixture):
         failed.setdefault((test.partition, test.node), {})[test.hashcode] = None
     if failed and len(tests) < len(judged):
-        return [command_of(partition, codes, node) for (partition, node), codes in failed.items()][:most]
+        short = short_samples(tests)
+        return [command_of(partition, codes, node, short) for (partition, node), codes in failed.items()][:most]
     return all_commands(run, judged)[:most]
 
 
