@@ -232,3 +232,24 @@ def test_a_program_that_looks_for_no_other_process_fails_and_flags_no_component(
     assert any("nvbandwidth looked for no other process" in reason for reason in one.reasons)
     test = testcases.Test(TESTCASE, record=record | {"backend": "cuda"}, reference="hgx", result="fail")
     assert of_run([judge(test, REFERENCES, None)])[0], "the program of linkmatrix flags the device"
+
+
+def test_only_runs_with_short_samples_clear_an_intermittent_cell(after):
+    def samples(slow):
+        def listed(row, column, at):
+            return (
+                [] if row == column else [396.0] * 5 + [200.0 if slow and (row, column) == (0, 1) and at < 4 else 396.0]
+            )
+
+        values = [[[listed(row, column, at) for column in range(4)] for row in range(4)] for at in range(12)]
+        passes = [{"began": at + 0.1, "ended": at + 0.2, "values": one} for at, one in enumerate(values)]
+        return {"asked": 72, "fewest": 72, "bytes": 1 << 26, "transfers": 1, "passes": passes}
+
+    def change(number, content):
+        content["backend"] = "cuda"
+        content["results"][0]["timing"] = "gate"
+        if number == 0 or number > 3:
+            content["results"][0]["short_samples"] = samples(number == 0)
+
+    assert {one.label: one.clean for one in after(*[GOOD] * 4, change=change)} == {"gpu0": 0, "gpu1": 0}
+    assert after(*[GOOD] * 7, change=change) == []

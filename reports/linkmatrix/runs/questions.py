@@ -52,6 +52,11 @@ def path_of(record: Mapping[str, Any], result: Result, variant: str) -> str:
     return words.removeprefix(", ")
 
 
+def of_short_samples(question: Question) -> Question:
+    """The question whether cells are intermittent: only a result with short samples answers it."""
+    return question._replace(path=", ".join(filter(None, (question.path, "short samples"))))
+
+
 def of_result(record: Mapping[str, Any], result: Result, variant: str, classes: Iterable[str]) -> set[Question]:
     """The questions of a result with these link classes."""
     path = path_of(record, result, variant)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..judge import rules
+from ..judge import intermittent, rules
 from ..judge.disturbances import looked_for_no_other
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
@@ -45,6 +45,7 @@ from .suspicion import Clean, Device, Flagged, Found, Suspect, dated, left_by
 
 MOST_CELLS = 10_000  # whose ends are named
 COMPUTES_WRONG, SOAK = "computes wrong", Question("soak")  # topic of a fact, and the question that it answers
+INTERMITTENT = " is intermittent: "  # in the sentence of `judge.cell_sentences.intermittent`
 PARTS = ("nic", "nics", "switch", "socket", "node")  # findings about these flag the endpoints of that part
 OF_A_NODE = ("node", "node_egress", "node_ingress")  # findings that are about one node
 
@@ -125,6 +126,9 @@ def answered_in(
             for label, names in classes.items():
                 of_labels.setdefault(label, set()).update(Question(testcase, name, path) for name in names)
     good, bad = found
+    if intermittent.of_short_samples(result) is not None:
+        for asked in (*good.values(), *bad.values()):
+            asked |= set(map(questions.of_short_samples, asked))
     verdict = one.of_matrix(matrix)
     if one.test.doubts or verdict in questions.NO_ANSWER:
         return {}, bad
@@ -163,7 +167,9 @@ def flagged_in(
         path = questions.path_of(record, result, one.test.variant)
         for label, classes, sentence in flagged_by(one, record, adapters, result, matrix):
             for name in sorted(classes):
-                yield label, Question(result["testcase"], name, path), f"{result['testcase']}: {sentence}"
+                asked = Question(result["testcase"], name, path)
+                asked = questions.of_short_samples(asked) if INTERMITTENT in sentence else asked
+                yield label, asked, f"{result['testcase']}: {sentence}"
 
 
 def questions_of(one: Judged, record: Mapping[str, Any], place: int | None) -> list[Question]:
