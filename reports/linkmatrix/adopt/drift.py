@@ -258,5 +258,5 @@ def refuse_drift(name: str, found: Sequence[str], as_is: bool) -> None:
     """Raises BadInput for a trend or a step, unless `as_is` allows it. found: one sentence per link class."""
     if found and not as_is:
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-        remedy = "Choose runs of one level with --since DATE, or set --as-is REASON"
+        remedy = "Choose six or more runs of one level with --since DATE or --runs K, or set --as-is REASON"
         raise BadInput(f"{name}: {found[0]}{more}. {remedy}")

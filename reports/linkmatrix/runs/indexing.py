@@ -29,7 +29,7 @@ from .suspicion import Clean, Device, Flagged, dated
 from .verdict_file import COMPACT, FILE
 
 #: Of the tables below. An index of another version is made anew.
-VERSION = 8
+VERSION = 9
 #: reports: those of the prefix, with by what they were judged, and why one cannot be read. tests: a row for each node
 #: of a test; run: the run of the program that measured it, which several tests may share; cases: `answers.Case` of
 #: each test case; disturbed: its DISTURBED cells; components: of the node, as `parts.components_of` has them.
