@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from linkmatrix import cli
 from linkmatrix.judge import intermittent
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.facts import facts
@@ -11,7 +12,7 @@ from linkmatrix.judge.test_verdict import CheckFacts, judge_test
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, suspects
-from linkmatrix.show import steps
+from linkmatrix.show import headlines, steps
 from tests.tools.stores import disturbed
 
 CASE = "device_to_device_memcpy_write_ce"
@@ -282,3 +283,21 @@ def test_the_power_of_host_links_is_less_than_that_of_devices(make_record):
     (sentence,) = intermittent.detection_power((one, one["results"][0]) for one in (device, host))
     power = intermittent.power(intermittent.PRIORS["cuda", "gate", "host"], 2, PASSES, PER_PASS)
     assert 0.3 < power < 0.9 and f"{100 * power:.1f} %" in sentence and "host_to_device_memcpy_ce" in sentence
+
+
+def test_no_other_finding_hides_an_intermittent_cell(judged_run, make_record):
+    slow_row = {(2, column): 340.0 for column in (0, 1, 3)}
+    content = with_short_samples(make_record(count=4, off=slow_row), SLOW)
+    _, found = judged_run(content, reference="hgx")
+    topics = {one.topic: one for one in headlines.headlines(found)}
+    assert topics["device"].who == "gpu2" and topics["intermittent"].who == "gpu0->gpu1"
+    told = steps.steps(Verdict.FAIL, found, list(topics.values()))
+    assert [line for line in told if "gpu0->gpu1" in line and "--short-samples 72" in line]
+
+
+def test_the_diagnosis_names_a_failed_cell_and_does_not_advise_itself(make_record, write_record, tmp_path, capsys):
+    path = write_record(with_short_samples(make_record(), SLOW), tmp_path / "record.json")
+    assert cli.main(["diagnose", str(path)]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "1 cell failed, and no single component explains it gpu0->gpu1 is intermittent: 3 of 72" in said
+    assert "Next step: Measure gpu0->gpu1 again" in said and "linkmatrix diagnose" not in said

@@ -18,8 +18,11 @@ from ..record.reading import Result
 from ..runs import judging
 from ..runs.judging import Judged
 from ..show import again, notices, steps, words
+from ..show.headlines import headlines
 from ..show.screen import Screen
 from . import arguments
+
+MOST_CELLS = 3  # failed cells of a matrix whose reasons are printed
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -53,7 +56,10 @@ def run_diagnose(options: argparse.Namespace) -> int:
                 else:
                     screen.lines(line)
     verdict = worst(verdicts)
-    screen.lines(*steps.next_step(verdict, judged), words.WORDS[verdict])
+    # the step of FAIL names this command
+    next_steps = steps.steps(verdict, judged, headlines(judged)) if verdict is Verdict.FAIL else []
+    screen.lines(*([f"Next step: {next_steps[0]}"] if next_steps else steps.next_step(verdict, judged)))
+    screen.lines(words.WORDS[verdict])
     return judging.exit_code(judged, verdict)
 
 
@@ -86,7 +92,10 @@ def lines(one: Judged, result: Result, matrix: MatrixVerdict, run: Sequence[Judg
     if not found.sentences:
         bad = matrix.counts[Verdict.FAIL]
         if bad:
-            yield f"  {units.counted(bad, 'cell')} failed, and no single component explains them"
+            them = "them" if bad > 1 else "it"
+            yield f"  {units.counted(bad, 'cell')} failed, and no single component explains {them}"
+            failed = [cell for _, cell in matrix.marked(MOST_CELLS)[0] if cell.verdict is Verdict.FAIL]
+            yield from (f"  {cell.reason}" for cell in failed)
         elif verdict is Verdict.PASS:
             yield "  nothing is at fault"
     yield from (f"  {effect}" for effect in found.effects)

@@ -57,7 +57,7 @@ OF_KIND = {
 }
 COUNTS = re.compile(r"\b\d+ of \d+ cells? ")  # in sentences about samples, which differ in nothing else
 #: Rules by which a cell fails whatever else is found, and the topic of each.
-BY_THEMSELVES = {"impossible": "impossible", "path changed": "cell", "intermittent": "cell"}
+BY_THEMSELVES = {"impossible": "impossible", "path changed": "changed", "intermittent": "intermittent"}
 #: The phase in which ReFrame failed a test → the topic; of what was measured the cells say more.
 OF_PHASE = {
     "setup": "not run",
@@ -169,9 +169,11 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[He
     if wrong:
         cells = ", ".join(units.first(list(map(name, wrong)), MOST_NAMED))
         yield Headline(verdict, "wrong data", f"wrong data arrived: {cells}", cells, where)
+    slow = matrix.whole.slow if matrix.whole is not None else None
     for rule, topic in BY_THEMSELVES.items():
+        of_all = rule == "intermittent" and slow is not None and slow.has_common_cause
         for pair in cells_by(matrix, rule)[:1]:
-            yield Headline(verdict, topic, matrix.cells[pair].reason, name(pair), where)
+            yield Headline(verdict, "settings" if of_all else topic, matrix.cells[pair].reason, name(pair), where)
     found, disturbed = diagnosed(one, result, matrix), matrix.disturbed_sentences()
     inside = INSIDE if found.from_inside else ""
     for at, sentence in enumerate(found.sentences):

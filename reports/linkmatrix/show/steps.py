@@ -55,6 +55,14 @@ TOPICS: dict[str, tuple[str, ...]] = {
     **{kind: LADDER[kind, Rung.AGAIN] for kind in ("rank", "path")},
     "once": ("Measure {who} again, alone. A component that was slow once is not flagged.",),
     **{kind: (step,) for kind, step in NEXT.items()},
+    "changed": (
+        "Compare the path of {who} with that of the adopted runs: nvidia-smi topo -m, nvidia-smi nvlink -s, lspci -tv."
+        " The system reports the link class, so noise does not explain the change.",
+    ),
+    "intermittent": (
+        "Measure {who} again with short samples, alone, before a part is replaced: --short-samples 72 of p2p_matrix."
+        " Without short samples, the measurement can miss the fault.",
+    ),
     "cell": ("Measure {who} again, alone, before a part is replaced. No single part explains the slow cells.",),
     "disturbed": (
         "Ask the owner of {who} to stop it, or let the run wait: -S wait_idle=SECONDS of ReFrame, --wait-idle SECONDS"
