@@ -301,3 +301,14 @@ def test_the_diagnosis_names_a_failed_cell_and_does_not_advise_itself(make_recor
     said = " ".join(capsys.readouterr().out.split())
     assert "1 cell failed, and no single component explains it gpu0->gpu1 is intermittent: 3 of 72" in said
     assert "Next step: Measure gpu0->gpu1 again" in said and "linkmatrix diagnose" not in said
+
+
+@pytest.mark.parametrize(
+    ("options", "lacks"),
+    [(["--short-samples", "72"], True), (["--short-samples=72"], True), (["--short-samples", "0"], False)],
+)
+def test_short_samples_that_a_command_asks_for_and_a_record_lacks_are_missing(make_record, options, lacks):
+    content = make_record()
+    content["command"] += options
+    found = [one.verdict for one in facts(content, None) if "short samples" in one.sentence]
+    assert found == ([Verdict.INCOMPLETE] if lacks else [])

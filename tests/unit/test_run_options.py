@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from linkmatrix.commands import run_options
+from linkmatrix.commands.begin import NotStarted
 from linkmatrix.errors import BadInput
 
 TESTS = [
@@ -55,6 +56,12 @@ def test_an_option_that_no_reference_describes_is_bad_input(checked, option, rem
 def test_acceptance_takes_no_number_of_short_samples_in_extra_opts(options):
     with pytest.raises(BadInput, match="--short-samples is refused in extra_opts"):
         run_options.check_acceptance(["-S", f"intranode_p2p.extra_opts={options}"])
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "-l", "--list=T"])
+def test_an_option_that_measures_nothing_names_the_command_that_takes_it(option):
+    with pytest.raises(NotStarted, match=f"{option} measures nothing: reframe .* {option}$"):
+        run_options.check_options(["-n", "x", option])
 
 
 @pytest.mark.parametrize("number", ["0", "65", "many"])

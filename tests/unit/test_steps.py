@@ -10,7 +10,7 @@ import pytest
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import sentences
 from linkmatrix.record import reading
-from linkmatrix.runs import judging
+from linkmatrix.runs import judging, modes
 from linkmatrix.show import headlines, page, steps, terminal
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -286,3 +286,19 @@ def test_more_samples_are_had_by_what_a_person_can_type():
     """`linkmatrix measure --samples 31`, as the step was read, is no option of it."""
     (said,) = steps.TOPICS["samples"]
     assert "-S extra_opts=--samples,31" in said and "--samples 31 of the program" in said
+
+
+def test_a_command_is_repeated_without_its_drill_and_into_another_record(make_record):
+    content = make_record()
+    content["command"] = ["p2p_matrix", "--simulate-fault", "corrupt=7:gpu1", "--record", "a.json", "--samples", "7"]
+    assert modes.of_program(content) == "p2p_matrix --record a.again.json --samples 7"
+    content["command"] = ["p2p_matrix", "--record=a", "--simulate-fault=slow:gpu1"]
+    assert modes.of_program(content) == "p2p_matrix --record=a.again"
+
+
+def test_what_is_slow_comes_before_adoption_in_every_step(judged_run, make_record):
+    run, judged = judged_run(make_record(count=4, off={(2, column): 340.0 for column in (0, 1, 3)}), reference=None)
+    found = headlines.headlines(judged)
+    assert "device" in {one.topic for one in found}
+    (step,) = steps.next_step(judging.overall(judged), judged, found)
+    assert "before you adopt" in step

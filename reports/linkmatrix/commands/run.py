@@ -23,7 +23,7 @@ from ..runs.judging import Judged
 from ..runs.modes import ACCEPTANCE, MODES, NODES, SUITES, SWEEP, check_paths, selects
 from ..runs.retries import after_retries
 from ..runs.supervise import supervised
-from ..show import notices, steps, words
+from ..show import headlines, notices, steps, words
 from ..site import environment, known_systems
 from ..site import nodes as site_nodes
 from . import begin, run_options
@@ -197,7 +197,8 @@ def locked_run(
         lines.append("acceptance requires a reference for each value, so this is exit code 3")
     if note := junit.noticed(for_junit, notices.lines(judged)):
         say(note)
-    say(*lines, *suspect_lines(prefix, options.clean_runs, repository), *steps.next_step(verdict, judged))
+    found = headlines.headlines(judged) if verdict is Verdict.NOT_JUDGED else []
+    say(*lines, *suspect_lines(prefix, options.clean_runs, repository), *steps.next_step(verdict, judged, found))
     where = options.system or "this machine"
     say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {report}")
     pruned(prefix, options.keep, options.keep_days, options.clean_runs, repository)

@@ -18,6 +18,8 @@ from .begin import NotStarted
 ALL_CHECKS = ("checks",)
 #: Options that move or change a file which linkmatrix reads after the run.
 FILES = ("--report-file", "--compress-report")
+#: Options with which ReFrame measures nothing.
+LISTS = re.compile(r"--dry-run|-l|-L|(--list|--list-detailed|--list-tags)(=.*)?|--describe")
 #: Options that separate tests which share a job.
 SEPARATING = {
     "--ci-generate": "run 'linkmatrix run --mode=quick' in one CI job, which also writes a JUnit file",
@@ -53,6 +55,8 @@ def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
     if why := refused(more):
         raise BadInput(why)
     for word in more:
+        if LISTS.fullmatch(word):
+            raise NotStarted(f"{word} measures nothing: reframe -C config/settings.py -c checks -R {word}")
         name = word.partition("=")[0]
         if len(name) < MIN_PREFIX:
             continue

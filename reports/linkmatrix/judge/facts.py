@@ -1,10 +1,11 @@
 """What a record says of its own run beside the cells, and what that means for a verdict."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..record import grids, units
 from ..record.checking import is_of_matchings
+from ..record.matrix import HANDOVER
 from ..record.reading import Result
 from ..record.upgrade import LEAST_SAMPLES
 from ..references.keys import size_of
@@ -53,7 +54,7 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
         if is_of_matchings(result):
             yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in few.unjudged(result))
             yield from (Fact(Verdict.WARN, sentence, place) for sentence in uplinks.faults(result))
-        yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in too_few_short_samples(result))
+        yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in too_few_short_samples(record, result))
         if "cells" in result:
             continue
         if record["backend"] != "imported":  # another program prints one number, of samples that it keeps to itself
@@ -92,14 +93,26 @@ def of_samples(result: Result, place: int) -> Iterator[Fact]:
             return
 
 
-def too_few_short_samples(result: Result) -> Iterator[str]:
-    """Whether cells lack short samples that were asked for. A matrix that is too large for them has none."""
+def too_few_short_samples(record: Mapping[str, Any], result: Result) -> Iterator[str]:
+    """Whether cells lack short samples that were asked for.
+
+    A visibility test, a soak and a matrix that is too large for them have none.
+    """
     said = result.get("short_samples")
+    takes_none = result["quantity"] == HANDOVER or "soak" in record
+    if said is None and asks_for_short_samples(record["command"]) and not takes_none:
+        yield "it has none of the short samples that its command asks for: an intermittent link may be unseen"
     if said and said["fewest"] < said["asked"] and max(len(result["rows"]), len(result["columns"])) <= MOST_SAMPLED:
         yield (
             f"a cell has {said['fewest']} of the {said['asked']} short samples that were asked for: an intermittent"
             " link may be unseen; measure without other work, or with a longer --max-time"
         )
+
+
+def asks_for_short_samples(command: Sequence[str]) -> bool:
+    """Whether a command has --short-samples with a number above 0."""
+    words = " ".join(command).replace("--short-samples=", "--short-samples ").split()
+    return any(before == "--short-samples" and word != "0" for before, word in zip(words, words[1:], strict=False))
 
 
 def counted(result: Result) -> tuple[int, int, int, int]:

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,9 +120,21 @@ def selects(more: Sequence[str]) -> bool:
     return False
 
 
+def repeated(words: Sequence[str]) -> Iterator[str]:
+    """The words of a command, for its repetition: without a simulated fault, and into another record."""
+    before = ""
+    for word in words:
+        if word == "--simulate-fault" or before == "--simulate-fault" or word.startswith("--simulate-fault="):
+            before = word
+            continue
+        is_record = before == "--record" or word.startswith("--record=")
+        yield re.sub(r"(\.json)?$", r".again\1", word, count=1) if is_record else word
+        before = word
+
+
 def of_program(record: Mapping[str, Any]) -> str:
     """The command line that made a record; of ranks it has not the words of what started them, which is said."""
-    command = shlex.join(record["command"])
+    command = shlex.join(repeated(record["command"]))
     if record["backend"] != "mpi":
         return command
     nodes = len({device["node"] for device in record["devices"]})

@@ -88,7 +88,7 @@ def answer(run: Run, judged: list[Judged], verdict: Verdict) -> dict[str, Any]:
         "found_title": found_title(found),
         "more_found": max(0, len(found) - headlines.MOST),
         "assessment": " ".join(steps.answer(verdict, judged)),
-        "next_step": " ".join(steps.next_step(verdict, judged)),
+        "next_step": " ".join(steps.next_step(verdict, judged, found)),
         "steps": steps.steps(verdict, judged, found),
         "again": list(dict.fromkeys([*headlines.commands(found), *again])),
         "tally": words.tally(judged) + ".",

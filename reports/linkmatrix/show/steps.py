@@ -121,7 +121,8 @@ SLOW = (
     "wrong data",
     "computes wrong",
 )
-BEFORE_ASSESSMENT = (*SLOW, *NEXT)  # topics that a run without references begins with
+#: topics that a run without references begins with
+BEFORE_ASSESSMENT = (*SLOW, *NEXT, "settings", "changed", "intermittent", "disturbed")
 
 
 @dataclass(frozen=True)
@@ -205,9 +206,11 @@ def measured_here(one: Judged) -> Sequence[tuple[Result, MatrixVerdict]]:
     return () if one.test.record is None or one.test.record["backend"] == "imported" else one.matrices
 
 
-def next_step(verdict: Verdict, judged: Sequence[Judged]) -> list[str]:
+def next_step(verdict: Verdict, judged: Sequence[Judged], found: Sequence[Headline] = ()) -> list[str]:
     """ "Next step: …", the same words in every output; nothing for PASS and for a simulated fault."""
     step = "" if simulated_line(records_of(judged)) else words.next_step(verdict, disturbing(judged))
+    if verdict is Verdict.NOT_JUDGED and any(one.topic in SLOW and not one.simulated for one in found):
+        step = FIRST
     if verdict is Verdict.INCOMPLETE and any(REFUSED_OPTIONS in line for one in judged for line in one.reasons):
         step = TOPICS["options"][0]
     return [f"Next step: {step}"] if step else []

@@ -97,7 +97,7 @@ def show_answer(screen: Screen, run: Run, judged: list[Judged]) -> None:
         screen.print(f"and {len(found) - headlines.MOST} more, below", indent=2)
     if not lacking:
         screen.print(said)
-    for line in steps.next_step(verdict, judged):
+    for line in steps.next_step(verdict, judged, found):
         screen.print(line, "bold")
     for number, line in enumerate(steps.steps(verdict, judged, found), 1):
         screen.print(f"{number}. {line}", indent=2, hang=3)
