@@ -312,3 +312,12 @@ def test_short_samples_that_a_command_asks_for_and_a_record_lacks_are_missing(ma
     content["command"] += options
     found = [one.verdict for one in facts(content, None) if "short samples" in one.sentence]
     assert found == ([Verdict.INCOMPLETE] if lacks else [])
+
+
+def test_cells_too_noisy_to_show_a_loss_of_half_are_counted(make_record):
+    content = with_short_samples(make_record())
+    (result,) = content["results"]
+    assert "too noisy" not in " ".join(intermittent.detection_power([(content, result)]))
+    for number, one in enumerate(result["short_samples"]["passes"]):
+        one["values"][0][1] = [30.0 * number + at for at in range(1, 7)]
+    assert "of 1 cell are too noisy" in " ".join(intermittent.detection_power([(content, result)]))

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..record import grids
+from ..record.matrix import HANDOVER
 from ..record.reading import Result
 from ..record.units import counted
 
@@ -240,9 +241,10 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
     results: (record, result) of each matrix of a run.
     """
     powers: dict[str, list[tuple[float, str]]] = {"FAIL": [], "WARN": []}
+    noisy = 0
     for record, result in results:
         passes = (result.get("short_samples") or {}).get("passes")
-        if not passes and result.get("sampled") is None:
+        if result["quantity"] == HANDOVER or (not passes and result.get("sampled") is None):
             continue
         counts, prior = grids.numbers(result["samples"]), prior_of(record, result)
         cells = int((counts > 0).sum())
@@ -251,6 +253,7 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
         if passes:
             samples = int(result["short_samples"]["fewest"])
             found = power(prior, cells, len(passes), samples // len(passes))
+            noisy += too_noisy(result)
         else:
             samples = int(counts[counts > 0].min())
             found = power_of_ordinary(prior, cells, samples)
@@ -261,7 +264,15 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
     return [
         f"Detection power of {name}: {fault} is {verdict} in {100 * found:.1f} % of runs."
         for verdict, found, name in worst
-    ]
+    ] + ([f"The short samples of {counted(noisy, 'cell')} are too noisy to show a loss of 50 %."] if noisy else [])
+
+
+def too_noisy(result: Result) -> int:
+    """The number of cells of which a short sample at half of the usual speed is not slow."""
+    samples, is_latency = of_short_samples(result), result["unit"] == "us"
+    assert samples is not None
+    half = 1.0 if is_latency else 0.5
+    return int((threshold(samples, off_usual(samples, is_latency)[1], is_latency) >= half).sum())
 
 
 @lru_cache(maxsize=4096)
