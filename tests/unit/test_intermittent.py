@@ -321,3 +321,22 @@ def test_cells_too_noisy_to_show_a_loss_of_half_are_counted(make_record):
     for number, one in enumerate(result["short_samples"]["passes"]):
         one["values"][0][1] = [30.0 * number + at for at in range(1, 7)]
     assert "of 1 cell are too noisy" in " ".join(intermittent.detection_power([(content, result)]))
+
+
+@pytest.mark.parametrize(
+    ("backend", "memory", "link_class", "verdict"),
+    [
+        ("cuda", "device", "NV18", Verdict.FAIL),
+        ("host", "host", "NODE", Verdict.WARN),
+        ("mpi", "host", "NODE", Verdict.WARN),
+        ("mpi", "host", "NET", Verdict.FAIL),
+    ],
+)
+def test_copies_by_processors_inside_a_node_are_warn_at_most(make_record, backend, memory, link_class, verdict):
+    content = with_short_samples(make_record(count=4), {(number, 3): 198.0 for number in range(PASSES)})
+    (result,) = content["results"]
+    content["backend"], result["memory"] = backend, memory
+    result["link_class"] = [[name and link_class for name in row] for row in result["link_class"]]
+    slow = intermittent.slow_samples(content, result)
+    assert slow.found[0, 1] and slow.found.sum() == 1
+    assert bool(slow.fails[0, 1]) is (verdict is Verdict.FAIL)

@@ -103,8 +103,9 @@ def intermittent(cell: Cell) -> str:
 
 
 def may_be_intermittent(cell: Cell) -> str:
-    """The same of a cell without short samples, which is too little for more than WARN."""
-    return f"{name(cell.pair)} may be intermittent: {cell.slow}; measure it with --short-samples 72"
+    """The same of a cell without short samples, or of copies by processors: too little for more than WARN."""
+    remedy = "again while nothing else runs" if "short samples" in cell.slow else "with --short-samples 72"
+    return f"{name(cell.pair)} may be intermittent: {cell.slow}; measure it {remedy}"
 
 
 def better(cell: Cell) -> str:

@@ -11,14 +11,15 @@ other cells of the matrix may lower the chance and never raises it. Cells that a
 rate, and the search is repeated until nothing is found.
 
 A cell without short samples has its ordinary samples as passes of one sample each; consecutive slow samples are one
-pass. The cell is WARN at most.
+pass. The cell is WARN at most. So is a cell of which processors copy the data inside a node, because the scheduler of
+the operating system delays these copies.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -52,6 +53,7 @@ class Prior(NamedTuple):
 
 #: (back end, timing, memory) → prior, measured on 2 × H100: see "intermittent cells" in docs/verdicts.md.
 PRIORS = {("cuda", "gate", "device"): Prior(2e-5, 10_000), ("cuda", "gate", "host"): Prior(0.02, 36)}
+BETWEEN_NODES = "NET"
 OTHERS = Prior(0.1, 18)  # the scheduler of the operating system delays these samples
 
 
@@ -66,7 +68,8 @@ class SlowSamples:
 
     samples, slow: number of samples, and of slow ones. passes, slow_passes: the same of passes. worst: the largest
     deviation of a sample from the cell's usual speed, as a fraction. usual: that speed, in the matrix's unit.
-    found: True for intermittent cells. short: whether these are short samples. common: a clause if most cells are
+    found: True for intermittent cells. fails: of these, those that are FAIL, not WARN. short: whether these are
+    short samples. common: a clause if most cells are
     intermittent, else "". has_common_cause: whether so many are that no device or pair is at fault.
     """
 
@@ -77,6 +80,7 @@ class SlowSamples:
     worst: np.ndarray
     usual: np.ndarray
     found: np.ndarray
+    fails: np.ndarray
     short: bool
     common: str
     has_common_cause: bool
@@ -95,7 +99,16 @@ def slow_samples(record: Mapping[str, Any], result: Result) -> SlowSamples | Non
     samples = of_ordinary_samples(result) if short is None else short
     if samples is None:
         return None
-    return count(samples, result["unit"] == "us", prior_of(record, result), short is not None)
+    found = count(samples, result["unit"] == "us", prior_of(record, result), short is not None)
+    return replace(found, fails=found.fails & ~by_processors(record, result))
+
+
+def by_processors(record: Mapping[str, Any], result: Result) -> np.ndarray:
+    """True for cells of which processors copy the data inside a node; rows × columns."""
+    classes = np.array(result["link_class"], dtype=str)
+    if record["backend"] == "mpi" and result["memory"] == "host":
+        return classes != BETWEEN_NODES
+    return np.full(classes.shape, record["backend"] == "host")
 
 
 def of_short_samples(result: Result) -> np.ndarray | None:
@@ -141,6 +154,7 @@ def count(samples: np.ndarray, is_latency: bool, prior: Prior, short: bool = Tru
         np.where(slow, deviations, 0).max(axis=(0, -1)),
         usual,
         found,
+        found & short,
         short,
         *common_cause(found, passes.any(axis=0), slow_passes),
     )
@@ -258,7 +272,8 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
             samples = int(counts[counts > 0].min())
             found = power_of_ordinary(prior, cells, samples)
         size = f"{counted(cells, 'cell')}, {samples} {'short ' if passes else ''}samples each"
-        powers["FAIL" if passes else "WARN"].append((found, f"{result['testcase']}, the worst test case ({size})"))
+        verdict = "FAIL" if passes and not by_processors(record, result).all() else "WARN"
+        powers[verdict].append((found, f"{result['testcase']}, the worst test case ({size})"))
     fault = f"a cell that loses 50 % in {100 * EXAMPLE:.0f} % of its samples"
     worst = [(verdict, *min(each)) for verdict, each in powers.items() if each]
     return [

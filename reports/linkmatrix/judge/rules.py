@@ -239,7 +239,7 @@ def judge(
         used = others.cells(matrix, block) if others else nobody
         held = others.without_memory(matrix, block) & ~ok if others else nobody
         unsteady = slow.found if slow is not None else nobody
-        fails = unsteady if slow is not None and slow.short else nobody
+        fails = slow.fails if slow is not None else nobody
         skipped = bool(unverified) and unverified != COMPARES_NOTHING  # the program could have compared the data
         masks = {
             "not applicable": ~block.applies,
