@@ -70,7 +70,7 @@ def own_share(done, of):
     return {use["label"]: use["own"] / use["counted"] for use in uses}
 
 
-@pytest.mark.flaky(reruns=4)  # hosts share the cores, and on a busy machine these limit every pair more than the adapters
+@pytest.mark.flaky(reruns=4)  # hosts share cores, and on a busy machine these limit pairs more than adapters do
 def test_a_host_that_another_process_sends_from_is_disturbed_and_not_at_fault(network, program):
     ignored = f"*:{getpass.getuser()}"  # the hosts share their cores, and the subject is the adapters
     hosts = network(4, rate="2gbit")
