@@ -23,7 +23,7 @@ from ..runs.judging import Judged
 from ..runs.modes import ACCEPTANCE, MODES, NODES, SUITES, SWEEP, check_paths, selects
 from ..runs.retries import after_retries
 from ..runs.supervise import supervised
-from ..show import headlines, notices, steps, words
+from ..show import notices, steps, words
 from ..site import environment, known_systems
 from ..site import nodes as site_nodes
 from . import begin, run_options
@@ -190,14 +190,13 @@ def locked_run(
     if note := junit.mended(for_junit, read_json(report)):
         say(note)
     ran = completeness.Ran(options.mode, options.system, report, before, repository)
-    verdict, judged, lines = verdict_on(ran, options, code)
+    verdict, judged, lines, found = verdict_on(ran, options, code)
     verdict, lines = max([verdict, *(Verdict.INCOMPLETE for _ in void)]), [*lines, *void]
     acceptance = options.mode == ACCEPTANCE
     if acceptance and verdict is Verdict.NOT_JUDGED:
         lines.append("acceptance requires a reference for each value, so this is exit code 3")
     if note := junit.noticed(for_junit, notices.lines(judged)):
         say(note)
-    found = headlines.headlines(judged) if verdict is Verdict.NOT_JUDGED else []
     say(*lines, *suspect_lines(prefix, options.clean_runs, repository), *steps.next_step(verdict, judged, found))
     where = options.system or "this machine"
     say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {report}")

@@ -32,27 +32,29 @@ def prepare(repository: Path) -> None:
 
 def verdict_on(
     ran: completeness.Ran, options: argparse.Namespace, code: int
-) -> tuple[Verdict, list[Judged], list[str]]:
+) -> tuple[Verdict, list[Judged], list[str], list[steps.Headline]]:
     """The verdict on a run's report and ReFrame's exit code, compared with what its mode has to measure.
 
-    Returns the tests too, and lines that explain it.
+    Returns the tests too, lines that explain it, and the headlines of a run without references.
 
     With --manifest that is frozen first. Raises BadInput.
     """
     if options.manifest:
         say(*completeness.frozen(ran, options.manifest))
-    verdict, judged, lines = judged_report(ran.report, code, ran.repository)
+    verdict, judged, lines, found = judged_report(ran.report, code, ran.repository)
     if options.mode != PAIR and options.nodes in ("", site_nodes.ALL):
         lines += completeness.held_against(ran, verdict)
     elif options.nodes:
         lines += completeness.unasked(ran.report, options.nodes.split(","))
     if any(line.startswith(completeness.LESS) for line in lines):
         verdict = max(verdict, Verdict.INCOMPLETE)
-    return verdict, judged, lines
+    return verdict, judged, lines, found
 
 
-def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, list[Judged], list[str]]:
-    """The verdict on a report and ReFrame's exit code, its tests, and lines on what was counted. Raises BadInput."""
+def judged_report(
+    report: Path, code: int, repository: Path
+) -> tuple[Verdict, list[Judged], list[str], list[steps.Headline]]:
+    """As `verdict_on`, without the comparison with the mode. Raises BadInput."""
     run = stored.find(report)
     judged = judged_tests(run, repository)
     content = read_json(report)
@@ -74,8 +76,8 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
     if unsaid and judging.overall(judged) in (Verdict.NOT_JUDGED, Verdict.INCOMPLETE):
         found = headlines.headlines(judged)
         said = [*headlines.shown(found), " ".join(steps.answer(verdict, judged))]
-        return verdict, final, [*lines, *said, *steps.steps(verdict, judged, found)]
-    return verdict, final, lines + list(rerun_lines(judged, content))
+        return verdict, final, [*lines, *said, *steps.steps(verdict, judged, found)], found
+    return verdict, final, lines + list(rerun_lines(judged, content)), []
 
 
 def reason_lines(judged: list[Judged]) -> list[str]:
