@@ -235,11 +235,11 @@ def judge(
         behind = np.nan_to_num(off_like(matrix, block, expected.of_class, value))
         least_behind = np.full(found.shape, STRAGGLES[matrix.unit])
         tolerance = np.abs((high_limit if matrix.unit == "us" else low_limit) / value - 1)
-        nobody = np.zeros(found.shape, dtype=bool)
-        used = others.cells(matrix, block) if others else nobody
-        held = others.without_memory(matrix, block) & ~ok if others else nobody
-        unsteady = slow.found if slow is not None else nobody
-        fails = slow.fails if slow is not None else nobody
+        no_cell = np.zeros(found.shape, dtype=bool)
+        used = others.cells(matrix, block) if others else no_cell
+        held = others.without_memory(matrix, block) & ~ok if others else no_cell
+        unsteady = slow.found if slow is not None else no_cell
+        fails = slow.fails if slow is not None else no_cell
         skipped = bool(unverified) and unverified != COMPARES_NOTHING  # the program could have compared the data
         masks = {
             "not applicable": ~block.applies,
