@@ -71,7 +71,7 @@ class Measurement {
     return at_once;
   }
 
-  /// Cells that run at once; `measured`: the share of the rounds that is measured with them.
+  /// Measures cells that run concurrently. `measured`: the share of the rounds that is complete after them.
   void measure_part(const Round& part, std::size_t round, double measured) {
     const auto [there, gone] = present(part);
     for (const Place& place : gone) context_.store().mark(place, context_.sampler().lost_as(place));

@@ -79,7 +79,7 @@ def tools():
         if not shutil.which(tool):
             stop(f"no {tool} on PATH")
     if not (Path(sys.executable).parent / "reframe").exists():
-        stop(f"no ReFrame beside {sys.executable}")
+        stop(f"ReFrame is not installed in the folder of {sys.executable}")
 
 
 def ignoring_others(config):

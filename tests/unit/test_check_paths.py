@@ -19,7 +19,7 @@ def listed(folder, mode, paths):
     """The tests of a mode on any system, and the lines with which ReFrame reports a file that it cannot read."""
     reframe = Path(sys.executable).parent / "reframe"
     if not reframe.exists():
-        pytest.skip(f"no ReFrame beside {sys.executable}")
+        pytest.skip(f"ReFrame is not installed in the folder of {sys.executable}")
     chosen = [word for path in paths for word in ("-c", path)]
     tags = [option for option in MODES[mode] if option.startswith("--tag=")]
     command = [reframe, "--nocolor", "-C", "config/settings.py", *chosen, "-R", "-l", "--skip-system-check", *tags]

@@ -33,7 +33,7 @@ def reframe(folder, *options):
     environment["PYTHONPATH"] = str(REPOSITORY / "reports")
     command = [Path(sys.executable).parent / "reframe", "--nocolor", "-C", "config/settings.py", "-c", "checks", "-R"]
     if not command[0].exists():
-        pytest.skip(f"no ReFrame beside {sys.executable}")
+        pytest.skip(f"ReFrame is not installed in the folder of {sys.executable}")
     done = subprocess.run(
         [*command, *options], cwd=folder, env=environment, text=True, capture_output=True, timeout=120
     )

@@ -44,7 +44,7 @@ def transient(result: Result, one: Mapping[str, Any]) -> bool:
 def usual_value(result: Result, one: Mapping[str, Any]) -> float | None:
     """The median of the cells of the same link class that were not remeasured; None without any.
 
-    Where the cells are in a file beside the record: the median of the controls.
+    If the cells are in a separate file, it is the median of the controls.
     """
     if "values" not in result:
         found = [each["before"] for each in result.get("controls") or []]
