@@ -35,14 +35,27 @@ def variables(tmp_path):
 
 
 @pytest.fixture
-def run(variables):
-    """A function that runs the selected tests with further options and variables: (exit code, output)."""
+def site(tmp_path, config):
+    """The checks in a folder whose partitions ignore other processes: beside other tests nothing here is DISTURBED."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    (folder / "config").symlink_to(config)
+    (folder / "checks").symlink_to(REPOSITORY / "checks")
+    return folder
 
-    def started(*more, mode="quick", **further):
+
+@pytest.fixture
+def run(variables, site):
+    """A function that runs the selected tests with further options and variables: (exit code, output).
+
+    where: the folder from which, that of `site` by default.
+    """
+
+    def started(*more, mode="quick", where=site, **further):
         done = subprocess.run(
             command(*more, mode=mode),
             env=variables | further,
-            cwd=REPOSITORY,
+            cwd=where,
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -84,7 +97,7 @@ def test_a_variable_that_only_some_tests_have_reaches_them(run, tmp_path, mode, 
 
 
 def test_a_busy_machine_that_is_refused_is_no_fail(run):
-    code, out = run("-S", "refuse_busy=yes")
+    code, out = run("-S", "refuse_busy=yes", where=REPOSITORY)
     assert code == 3 and "INCOMPLETE  quick of this machine" in out and "\nFAIL  " not in out, out
 
 
