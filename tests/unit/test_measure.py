@@ -124,6 +124,13 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_variable_for_another(
 
 
 @pytest.mark.parametrize("command", ["measure", "run"])
+def test_without_reframe_nothing_begins_and_its_installation_is_named(machine, capsys, command):
+    assert cli.main([command, "--reframe", "no-such-reframe"]) == 4
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "no-such-reframe" in line and "pip install ReFrame-HPC" in line
+
+
+@pytest.mark.parametrize("command", ["measure", "run"])
 def test_a_second_run_says_whose_the_first_is_and_starts_nothing(machine, capsys, command):
     with lock.held(machine.folder / "locks" / "any.lock"):
         assert cli.main([command, "--reframe", str(machine.reframe)]) == 4

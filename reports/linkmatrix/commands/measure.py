@@ -12,20 +12,22 @@ from pathlib import Path
 
 from ..errors import BadInput, say
 from ..files import MOST_BYTES, read_whole
-from ..runs import folders, judging, modes, reframe_output
+from ..record import units
+from ..runs import folders, judging, modes, reframe_output, stored
+from ..runs.retries import after_retries
 from ..show import summary
 from ..site import environment
 from . import begin, run_options, run_summary
 
 PASS, FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(5)  # exit codes
+MOST_NOTES = 2
 TIMEOUT = 24 * 3600.0  # seconds
 LIST = "reframe -C config/settings.py -c checks -R -l"
-EXAMPLE = "Example: linkmatrix measure -- -n device_to_device_memcpy_write_ce"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `measure`."""
-    command.description = f"All but simulations and other programs, unless told otherwise. {EXAMPLE}"
+    command.description = "All but simulations and other programs, unless told otherwise."
     command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
     command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
     run_options.add_verbose(command)
@@ -37,12 +39,13 @@ def run_measure(options: argparse.Namespace) -> int:
 
     Raises BadInput.
     """
-    program, prefix = begin.reframe(options.reframe), folders.prefix()
+    prefix = folders.prefix()
     # by which its report is known, whatever else writes some
     stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     selection = ["--session-extras", f"{modes.MEASURE}{stamp}", *(options.more or modes.MOST)]
-    command = [program, *run_options.load_options(run_options.ALL_CHECKS), "-r", *selection]
     try:
+        program = begin.reframe(options.reframe)
+        command = [program, *run_options.load_options(run_options.ALL_CHECKS), "-r", *selection]
         run_options.check_options(options.more)
         with begin.alone(prefix, None):
             variables = {**run_options.environment(), "PATH": environment.search_path()}
@@ -54,6 +57,9 @@ def run_measure(options: argparse.Namespace) -> int:
     report = next((path for path in folders.reports(prefix)[::-1] if has(path, stamp)), None)
     if full := begin.full_disk(prefix):
         say(f"INCOMPLETE  {full}" + (f"; this run's report is {report}" if report else ""))
+        return CANNOT
+    if report is None and code < 0:
+        say("interrupted before a check ended: there is nothing to show")
         return CANNOT
     if report is None:
         output.unreported()
@@ -76,13 +82,16 @@ def has(report: Path, stamp: str) -> bool:
 def shown(report: Path, of_reframe: int, repository: Path) -> int:
     """Writes the page of a run, prints its summary, and returns the exit code."""
     try:
-        judged = run_summary.judged_cases(report, repository)
+        run = stored.find(report)
+        judged = after_retries(run_summary.judged_tests(run, repository))[0]
     except BadInput as error:
         say(error)
         return CANNOT
     code, page = judging.exit_code(judged), report.with_suffix("") / "report.html"
     called("report", report)
-    rest = [f"Matrices: linkmatrix show. Page: {page if page.is_file() else 'not written'}", how_to_call()]
+    show = "linkmatrix show" if folders.is_measurement(report) else f"linkmatrix show {report}"
+    rest = [f"Matrices: {show}", f"Page: {page if page.is_file() else 'not written'}", how_to_call()]
+    rest += [f"note: {note}" for note in units.first(run.notes, MOST_NOTES)]
     if code == PASS and of_reframe != 0:
         code = INCOMPLETE
         why = f"ReFrame ended with {of_reframe} though no test case failed: see {reframe_output.log()}"

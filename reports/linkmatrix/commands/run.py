@@ -87,8 +87,9 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
     options.nodes = sweep_nodes(options)
     if options.manifest is not None and (not options.manifest.strip() or options.resume or is_part(options)):
         raise BadInput("--manifest REASON takes a reason and a whole run: leave out --resume, and what selects tests")
-    repository, prefix, program = folders.repository(), folders.prefix(), begin.reframe(options.reframe)
+    repository, prefix = folders.repository(), folders.prefix()
     try:
+        program = begin.reframe(options.reframe)
         run_options.check_options(options.more, keeps_junit=True)
         if options.mode == ACCEPTANCE:
             run_options.check_acceptance(options.more)
