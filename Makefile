@@ -21,7 +21,7 @@ build: setup ## build the programs, with CUDA, NCCL and MPI where this machine h
 	@preset=$$(scripts/preset) && nccl=$$(scripts/preset nccl) && mkdir -p .build && \
 	  flock .build/$$preset.lock sh -c "scripts/configure $$preset $$nccl && cd src && cmake --build --preset $$preset"
 
-run: setup ## measure this machine, show the matrices and write the report; ARGS goes to reframe
+run: setup ## measure this machine, print a summary and write the report; ARGS goes to reframe
 	@linkmatrix measure -- $(ARGS)
 
 test: $(VENV)/.ready-test ## run the tests, with LINKMATRIX_SLOW=1 the slow ones too; ARGS goes to pytest

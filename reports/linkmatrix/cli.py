@@ -34,30 +34,68 @@ NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)  # what no file can have for a name
 
 
 class Command(NamedTuple):
-    """A module of `commands`, whose `add_options` says what the command takes and runs, and what it is for."""
+    """A module of `commands`, whose `add_options` declares options.
+
+    example: a command line, empty if `add_options` has examples.
+    """
 
     module: str
     purpose: str
+    example: str
 
 
 COMMANDS = {
-    "show": Command("show", "print matrices and verdicts"),
-    "report": Command("report", "write an HTML page and heat maps"),
-    "diagnose": Command("diagnose", "find the faulty component, with the evidence"),
-    "run": Command("run", "measure, judge and report, one run at a time"),
-    "measure": Command("measure", "measure, show and report what fits this machine, as make run does"),
-    "contract": Command("contract", "freeze the limits of a contract, measure them, and prove the verdict"),
-    "adopt": Command("adopt", "calculate references from stored runs, and print the changes"),
-    "history": Command("history", "print values over time, and their changes"),
-    "next": Command("next", "print when each node was measured, and the next measurements for a budget"),
-    "note": Command("note", "record a repair or swap of a part or slot"),
-    "compare": Command("compare", "compare a run with another run or a published system"),
-    "import": Command("import_", "convert outputs of nvbandwidth, OSU, nccl-tests and others to records"),
-    "export": Command("export", "export csv, parquet, prometheus, or node lists for schedulers"),
-    "compact": Command("compact", "convert records of many endpoints to a form that is read faster"),
-    "init": Command("init", "create a folder for the configuration, references and results of a site"),
-    "detect": Command("detect", "write a system file for this machine or its cluster"),
-    "schedule": Command("schedule", "print a crontab line, systemd timer or scrontab entry"),
+    "show": Command("show", "print matrices and verdicts", "linkmatrix show .linkmatrix/reports/run-report-0.json"),
+    "report": Command("report", "write an HTML page and heat maps", "linkmatrix report --out page"),
+    "diagnose": Command(
+        "diagnose",
+        "find the faulty component, with the evidence",
+        "linkmatrix diagnose --testcase device_to_device_memcpy_write_ce",
+    ),
+    "run": Command("run", "measure, judge and report, one run at a time", "linkmatrix run --mode=quick"),
+    "measure": Command(
+        "measure",
+        "measure, show and report what fits this machine, as make run does",
+        "linkmatrix measure -- -n device_to_device_memcpy_write_ce",
+    ),
+    "contract": Command("contract", "freeze the limits of a contract, measure them, and prove the verdict", ""),
+    "adopt": Command(
+        "adopt", "calculate references from stored runs, and print the changes", "linkmatrix adopt --table hgx --write"
+    ),
+    "history": Command("history", "print values over time, and their changes", "linkmatrix history --since 2026-11-21"),
+    "next": Command(
+        "next",
+        "print when each node was measured, and the next measurements for a budget",
+        "linkmatrix next --budget 20-node-hours",
+    ),
+    "note": Command("note", "record a repair or swap of a part or slot", ""),
+    "compare": Command(
+        "compare", "compare a run with another run or a published system", "linkmatrix compare --against abci:anode"
+    ),
+    "import": Command(
+        "import_",
+        "convert outputs of nvbandwidth, OSU, nccl-tests and others to records",
+        "linkmatrix import nvbandwidth.txt",
+    ),
+    "export": Command(
+        "export",
+        "export csv, parquet, prometheus, or node lists for schedulers",
+        "linkmatrix export --format csv --out values.csv",
+    ),
+    "compact": Command(
+        "compact", "convert records of many endpoints to a form that is read faster", "linkmatrix compact"
+    ),
+    "init": Command(
+        "init",
+        "create a folder for the configuration, references and results of a site",
+        "linkmatrix init ~/links && cd ~/links && linkmatrix measure",
+    ),
+    "detect": Command("detect", "write a system file for this machine or its cluster", "linkmatrix detect --dry-run"),
+    "schedule": Command(
+        "schedule",
+        "print a crontab line, systemd timer or scrontab entry",
+        "linkmatrix schedule --cron --mode quick --at 02:30",
+    ),
 }
 #: What a module is called where packages are installed from, if not the same.
 PACKAGES = {"ruamel": "ruamel.yaml", "yaml": "PyYAML"}
@@ -152,6 +190,8 @@ def ended(arguments: list[str]) -> int:
     name = next((word for word in arguments if word != DEBUG), "")
     try:
         refuse_without_room()
+        if not name:
+            return print_commands()
         options = parser(name).parse_args(without_debug(arguments))
         return options.command(options)
     except BadInput as error:
@@ -173,6 +213,12 @@ def ended(arguments: list[str]) -> int:
         return complain("it needs more memory than there is, or than it may have: see ulimit -v, and free -m", CANNOT)
     except Exception as error:
         return unforeseen(error, arguments)
+
+
+def print_commands() -> int:
+    """Prints the commands. A call without a command is no PASS, so the exit code is that of wrong usage."""
+    parser("").print_help()
+    return BAD_INPUT
 
 
 def refuse_without_room() -> None:
@@ -265,6 +311,8 @@ def parser(name: str) -> argparse.ArgumentParser:
         options.add_argument(DEBUG, action="store_true", help=DEBUG_HELP)
         if word == name:
             importlib.import_module(f".commands.{command.module}", __package__).add_options(options)
+            if command.example:
+                options.description = " ".join([options.description or "", f"Example: {command.example}"]).lstrip()
             if any(action.metavar == "OPTION" for action in options._actions):
                 top.remedy = f"; ReFrame's options stand behind --: linkmatrix {name} … -- -n NAME"
     return top

@@ -328,3 +328,15 @@ def test_the_report_that_flags_a_device_stays_until_the_flag_is_removed(machine,
 def test_bad_input_starts_nothing(machine, capsys, arguments):
     assert cli.main(["run", "--reframe", str(machine.reframe), *arguments]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_run_prints_its_kinds_and_errors_of_reframe_but_not_its_other_output(machine):
+    machine.prepare("pass", *["fail"] * 9)
+    said = 'echo "FAILURE INFO for case"; echo "ERROR: of its own"; exec'
+    machine.reframe.write_text(machine.reframe.read_text().replace("exec", said))
+    code, out = machine.run("--mode", "quick")
+    assert code == 3 and "bandwidth, devices" in out and len(out.splitlines()) <= 25
+    assert "FAILURE INFO" not in out and "$ " not in out and out.count("ERROR: of its own") == 1
+    assert out.count("again: reframe") == 3
+    code, out = machine.run("--mode", "quick", "-v")
+    assert code == 3 and out.startswith("$ ")

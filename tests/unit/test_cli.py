@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -232,11 +233,19 @@ def test_the_list_of_commands_imports_nothing_but_python():
     assert imported <= {*sys.stdlib_module_names, "linkmatrix"}
 
 
-def test_every_command_has_a_module_that_takes_its_options():
-    for name in cli.COMMANDS:
+def test_every_command_has_a_module_that_takes_its_options_and_an_example(capsys):
+    for name, command in cli.COMMANDS.items():
         with pytest.raises(SystemExit) as ended:
             cli.main([name, "--help"])
-        assert ended.value.code == 0
+        assert ended.value.code == 0 and "xample" in capsys.readouterr().out
+        words = shlex.split(command.example.partition("&&")[0])[1:]
+        assert not words or (words[0] == name and cli.parser(name).parse_args(words).command)
+
+
+def test_without_a_command_all_commands_are_printed_and_it_is_wrong_usage(capsys):
+    assert cli.main([]) == 2
+    out = capsys.readouterr().out
+    assert all(command.purpose.split()[0] in out and f"    {name} " in out for name, command in cli.COMMANDS.items())
 
 
 @pytest.fixture

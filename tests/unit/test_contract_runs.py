@@ -8,9 +8,9 @@ import stores
 from contracts import TESTCASE, Sold
 
 from linkmatrix import files, lock
-from linkmatrix.commands import run
 from linkmatrix.contract import collecting, sessions
 from linkmatrix.contract.terms import WORD
+from linkmatrix.runs import reframe_output
 
 
 @pytest.fixture
@@ -184,8 +184,8 @@ def test_what_a_killed_run_leaves_while_the_next_one_measures_is_judged(sold, ma
         (machine.folder / "reports" / "run-report-late.json").write_text(json.dumps(failed))
         return supervised(*arguments)
 
-    supervised = run.supervised
-    monkeypatch.setattr(run, "supervised", measure)
+    supervised = reframe_output.supervised
+    monkeypatch.setattr(reframe_output, "supervised", measure)
     code, out = sold.run()
     assert code == 1 and "run 1 of" in out and "run 2 of" not in out and "was FAIL: " in out, out
     assert sold.verify()[0] == 1

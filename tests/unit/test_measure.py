@@ -3,6 +3,7 @@
 ReFrame is played by a script here, as in test_acceptance.py.
 """
 
+import io
 import json
 import os
 import pwd
@@ -14,6 +15,12 @@ from pathlib import Path
 import pytest
 
 from linkmatrix import cli, lock
+from linkmatrix.record import reading
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging
+from linkmatrix.runs.stored import Run
+from linkmatrix.runs.testcases import Test
+from linkmatrix.show import kinds, summary
 from linkmatrix.site import environment
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -33,8 +40,8 @@ def measure(machine, tmp_path):
         "PYTHONPATH": str(REPOSITORY / "reports"),
     }
 
-    def run(*options):
-        command = [sys.executable, "-m", "linkmatrix", "measure", "--", *options]
+    def run(*options, verbose=False):
+        command = [sys.executable, "-m", "linkmatrix", "measure", *(["-v"] if verbose else []), "--", *options]
         done = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=120, check=False)
         return done.returncode, " ".join((done.stdout + done.stderr).split())
 
@@ -117,6 +124,13 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_variable_for_another(
 
 
 @pytest.mark.parametrize("command", ["measure", "run"])
+def test_without_reframe_nothing_begins_and_its_installation_is_named(machine, capsys, command):
+    assert cli.main([command, "--reframe", "no-such-reframe"]) == 4
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "no-such-reframe" in line and "pip install ReFrame-HPC" in line
+
+
+@pytest.mark.parametrize("command", ["measure", "run"])
 def test_a_second_run_says_whose_the_first_is_and_starts_nothing(machine, capsys, command):
     with lock.held(machine.folder / "locks" / "any.lock"):
         assert cli.main([command, "--reframe", str(machine.reframe)]) == 4
@@ -164,12 +178,65 @@ def test_what_needed_a_build_that_failed_says_so_once_for_all(machine, measure):
     (machine.folder / "code").write_text("1")
     code, out = measure()
     assert code == 4 and "6 test cases: 6 INCOMPLETE" in out
-    told = "intranode_p2p %testcase=1 and 4 other test cases INCOMPLETE: not run, because build_linkmatrix failed"
-    assert out.count(f"? INCOMPLETE {told}") == 1
+    told = "intranode_p2p %testcase=1: not run, because build_linkmatrix failed (also in 4 other test cases)"
+    assert out.count(told) == 1 and "build_linkmatrix ~here: no cmake is on PATH" in out
     assert "ended it with" not in out
 
 
-def test_what_is_to_be_called_again_is_measure_and_not_what_it_called(machine, measure):
+def test_what_is_to_be_called_again_is_measure_and_not_what_it_called(machine, measure, capsys):
     machine.prepare("pass", off={(0, 1): 300.0})
-    assert "again: linkmatrix measure " in measure()[1]
-    assert "again: linkmatrix measure -- -n ab " in measure("-n", "ab")[1]
+    for options, again in (([], "measure"), (["-n", "ab"], "measure -- -n ab")):
+        assert measure(*options)[0] == 1
+        cli.main(["show"])
+        assert f"again: linkmatrix {again}\n" in capsys.readouterr().out
+
+
+def test_the_answer_has_at_most_25_lines_however_much_was_measured(tmp_path):
+    for name, most in (("h200x4_full", 10), ("h200x2_collectives", 1), ("h200x4_sweep", 2), ("slurm3_nodes", 1)):
+        record = reading.load(REPOSITORY / "tests" / "data" / f"{name}.record.json")
+        run = Run(tmp_path, tuple(Test(name=f"{name} {number}", record=record) for number in range(3)))
+        judged = judging.judge_all(run, References.load(None), None)
+        out = io.StringIO()
+        summary.show(judged, ["Matrices: …", "To call them yourself: …"], out, 80)
+        lines = out.getvalue().splitlines()
+        assert len(lines) <= summary.MOST_LINES, out.getvalue()
+        assert 1 <= sum(" GB/s  " in line or " µs  " in line for line in lines) <= most
+        assert "NOT JUDGED" in out.getvalue() and out.getvalue().count("Next step: ") == 1
+
+
+def test_findings_leave_room_for_verdict_and_next_step(tmp_path, make_record):
+    tests = []
+    for number in range(6):  # nodes, each with slow links and a lost endpoint
+        off = {(number % 4, c): 100.0 + number for c in range(4)} | {(0, 3): "timeout"}
+        tests.append(Test(name=f"case {number}", record=make_record(off=off, host=f"node{number}")))
+    judged = judging.judge_all(Run(tmp_path, tuple(tests)), References.load(None), None)
+    for width in (80, 120):
+        out = io.StringIO()
+        summary.show(judged, ["Matrices: …", "To call them yourself: …"], out, width)
+        lines = out.getvalue().splitlines()
+        assert len(lines) <= summary.MOST_LINES, out.getvalue()
+        assert any("6 test cases: " in line for line in lines) and any(
+            "more: linkmatrix show" in line for line in lines
+        )
+
+
+def test_a_kind_has_its_number_range_spread_and_shares(tmp_path):
+    record = reading.load(REPOSITORY / "tests" / "data" / "h200x4_full.record.json")
+    judged = judging.judge_all(Run(tmp_path, (Test(name="full", record=record),)), References.load(None), None)
+    of = {kind.name: kind for kind in kinds.kinds(judged)}
+    assert of["bandwidth, within a device"].columns()[1:] == ("1", "2093.04 to 2095.42 GB/s", "-", "100 %", "0.1 %")
+    assert len(of["latency, devices"].testcases) == 12
+    assert sum(len(kind.testcases) for kind in of.values()) == len(record["results"])
+
+
+def test_the_output_of_reframe_is_shown_by_verbose_alone_and_its_errors_always(machine, measure):
+    machine.prepare("pass")
+    machine.reframe.write_text(
+        machine.reframe.read_text().replace(
+            "exec", 'case "$*" in *--describe*) ;; *) echo "FAILURE INFO"; echo "ERROR: of its own";; esac; exec'
+        )
+    )
+    code, out = measure()
+    assert code == 0 and "FAILURE INFO" not in out and "ERROR: of its own" in out
+    code, out = measure(verbose=True)
+    assert code == 0 and "FAILURE INFO" in out and out.count("ERROR: of its own") == 1

@@ -101,11 +101,22 @@ def test_a_run_of_no_test_case_says_how_to_list_them(report):
 def test_a_dry_run_is_not_the_newest_run(report, tmp_path, monkeypatch):
     monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path / "results"))
     dry = report(case(), name="run-report-1.json", cmdline="reframe -R --mode=quick --dry-run -v")
-    with pytest.raises(BadInput, match="only reports of dry runs"):
+    with pytest.raises(BadInput, match="only reports of dry runs and interrupted runs"):
         stored.find(None)
     measured = report(case(), name="run-report-0.json", cmdline="reframe -r")
     assert stored.find(None).path == stored.find(measured.parent.parent).path == measured
     assert stored.find(dry).path == dry
+
+
+def test_an_interrupted_run_is_not_the_newest_run(report, tmp_path, monkeypatch):
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path / "results"))
+    counts = {"num_cases": 3, "num_failures": 0, "num_aborted": 2}
+    interrupted = report(case(), name="run-report-2.json", time_start_unix=1795225824.5, **counts)
+    with pytest.raises(BadInput, match="interrupted runs"):
+        stored.find(None)
+    failed = report(case(), name="run-report-1.json", time_start_unix=1795225823.5, **counts | {"num_failures": 1})
+    assert stored.find(None).path == failed, "a failure before the signal is shown"
+    assert stored.find(interrupted).path == interrupted
 
 
 def test_the_newest_report_is_the_default(report, monkeypatch, tmp_path):

@@ -12,11 +12,12 @@ from ..runs import folders
 from ..site import environment
 
 LEAST_FREE = 256 * 1024 * 1024  # bytes; a report that is cut off is worse than none
+PACKAGE = "ReFrame-HPC"  # on PyPI
 FULL = 1024 * 1024  # bytes; with less left, no report, log or build can be relied on
 
 
 def reframe(name: str = "reframe") -> str:
-    """The absolute path of ReFrame, for a run of the repository around. Raises BadInput."""
+    """The absolute path of ReFrame, for a run of the repository around. Raises BadInput or NotStarted."""
     repository = folders.repository()
     if not (repository / "config" / "settings.py").is_file():
         raise BadInput(
@@ -24,7 +25,7 @@ def reframe(name: str = "reframe") -> str:
         )
     program = environment.program(name)
     if program is None:
-        raise BadInput(f"there is no program '{name}': load its module, or name it with --reframe")
+        raise NotStarted(f"no program '{name}' is on PATH: pip install {PACKAGE}, or name another with --reframe")
     return program
 
 

@@ -27,14 +27,13 @@ stands in its place.
 """
 #: of config: what is a site's own from the beginning, and stays as the site has it
 COPIED = ("references", "topology")
-EXAMPLE = "Example: linkmatrix init ~/links && cd ~/links && linkmatrix measure"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `init`."""
     command.description = (
         "Makes a folder outside of the clone with configuration, references and results of a site. What is there"
-        f" stays: run it again after an upgrade. {EXAMPLE}"
+        " stays: run it again after an upgrade."
     )
     command.add_argument("folder", type=path_of, metavar="DIR")
     command.set_defaults(command=run_init)

@@ -1,4 +1,4 @@
-"""`linkmatrix measure`, which `make run` is: the checks that fit this machine, the matrices, and the report.
+"""`linkmatrix measure`, which `make run` is: the checks that fit this machine, a summary, and the report.
 
 It asks for no references and compares with no earlier run; `linkmatrix run` does.
 """
@@ -12,22 +12,25 @@ from pathlib import Path
 
 from ..errors import BadInput, say
 from ..files import MOST_BYTES, read_whole
-from ..runs import folders, modes
-from ..runs.supervise import supervised
+from ..record import units
+from ..runs import folders, judging, modes, reframe_output, stored
+from ..runs.retries import after_retries
+from ..show import summary
 from ..site import environment
-from . import begin, run_options
+from . import begin, run_options, run_summary
 
 PASS, FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(5)  # exit codes
+MOST_NOTES = 2
 TIMEOUT = 24 * 3600.0  # seconds
 LIST = "reframe -C config/settings.py -c checks -R -l"
-EXAMPLE = "Example: linkmatrix measure -- -n device_to_device_memcpy_write_ce"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `measure`."""
-    command.description = f"All but simulations and other programs, unless told otherwise. {EXAMPLE}"
+    command.description = "All but simulations and other programs, unless told otherwise."
     command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
     command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
+    run_options.add_verbose(command)
     command.set_defaults(command=run_measure)
 
 
@@ -36,17 +39,18 @@ def run_measure(options: argparse.Namespace) -> int:
 
     Raises BadInput.
     """
-    program, prefix = begin.reframe(options.reframe), folders.prefix()
+    prefix = folders.prefix()
     # by which its report is known, whatever else writes some
     stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     selection = ["--session-extras", f"{modes.MEASURE}{stamp}", *(options.more or modes.MOST)]
-    command = [program, *run_options.load_options(run_options.ALL_CHECKS), "-r", *selection]
     try:
+        program = begin.reframe(options.reframe)
+        command = [program, *run_options.load_options(run_options.ALL_CHECKS), "-r", *selection]
         run_options.check_options(options.more)
         with begin.alone(prefix, None):
             variables = {**run_options.environment(), "PATH": environment.search_path()}
             run_options.check_run(program, selection, options.more, folders.repository(), variables)
-            code = supervised(command, folders.repository(), TIMEOUT, variables)
+            code, output = reframe_output.run(command, folders.repository(), TIMEOUT, variables, options.verbose)
     except begin.NotStarted as why:
         say(f"not started: {why}")
         return CANNOT
@@ -54,12 +58,17 @@ def run_measure(options: argparse.Namespace) -> int:
     if full := begin.full_disk(prefix):
         say(f"INCOMPLETE  {full}" + (f"; this run's report is {report}" if report else ""))
         return CANNOT
+    if report is None and code < 0:
+        say("interrupted before a check ended: there is nothing to show")
+        return CANNOT
+    if report is None:
+        output.unreported()
     if report is None and code == BAD_INPUT:
         return BAD_INPUT  # an option that ReFrame refuses, and has said so
     if report is None:
         say(f"no check ran, so there is nothing to show: '{LIST}' lists them")
         return CANNOT
-    return shown(report, code)
+    return shown(report, code, folders.repository())
 
 
 def has(report: Path, stamp: str) -> bool:
@@ -70,25 +79,34 @@ def has(report: Path, stamp: str) -> bool:
         return False
 
 
-def shown(report: Path, of_reframe: int) -> int:
-    """Shows a run, writes its page, says how to go on, and returns the exit code."""
-    sys.stdout.flush()
-    code = called("show", report)
-    code = CANNOT if called("report", report) > INCOMPLETE else code
-    say(f"The run itself: {report}", how_to_call())
+def shown(report: Path, of_reframe: int, repository: Path) -> int:
+    """Writes the page of a run, prints its summary, and returns the exit code."""
+    try:
+        run = stored.find(report)
+        judged = after_retries(run_summary.judged_tests(run, repository))[0]
+    except BadInput as error:
+        say(error)
+        return CANNOT
+    code, page = judging.exit_code(judged), report.with_suffix("") / "report.html"
+    called("report", report)
+    show = "linkmatrix show" if folders.is_measurement(report) else f"linkmatrix show {report}"
+    rest = [f"Matrices: {show}", f"Page: {page if page.is_file() else 'not written'}", how_to_call()]
+    rest += [f"note: {note}" for note in units.first(run.notes, MOST_NOTES)]
     if code == PASS and of_reframe != 0:
-        say(
-            f"INCOMPLETE, exit code 3: ReFrame ended with {of_reframe} though no test case failed: see its output above"
-        )
-        return INCOMPLETE
-    if code == INCOMPLETE:
-        say("Exit code 3 is no statement about the machine: see above for what is missing and what to do next.")
-    return code if code in (PASS, FAIL, INCOMPLETE) else CANNOT
+        code = INCOMPLETE
+        why = f"ReFrame ended with {of_reframe} though no test case failed: see {reframe_output.log()}"
+        rest.append(f"INCOMPLETE, exit code 3: {why}")
+    elif code == INCOMPLETE:
+        rest.append("Exit code 3 is no statement about the machine.")
+    summary.show(judged, rest)
+    sys.stdout.flush()
+    return code if page.is_file() and code in (PASS, FAIL, INCOMPLETE) else CANNOT
 
 
-def called(command: str, report: Path) -> int:
-    """The exit code of another command of this program, as a user calls it."""
-    return subprocess.run([sys.executable, "-m", "linkmatrix", command, str(report)], check=False).returncode
+def called(command: str, report: Path) -> None:
+    """Calls another command of this program. Its errors are shown, and its output is not."""
+    words = [sys.executable, "-m", "linkmatrix", command, str(report)]
+    subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
 
 
 def how_to_call() -> str:

@@ -18,11 +18,10 @@ from .. import lock, suite
 from ..errors import BadInput, say
 from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
-from ..runs import completeness, folders, judging, junit, manifest, resume
+from ..runs import completeness, folders, judging, junit, manifest, reframe_output, resume
 from ..runs.judging import Judged
 from ..runs.modes import ACCEPTANCE, MODES, NODES, SUITES, SWEEP, check_paths, selects
 from ..runs.retries import after_retries
-from ..runs.supervise import supervised
 from ..show import notices, steps, words
 from ..site import environment, known_systems
 from ..site import nodes as site_nodes
@@ -68,6 +67,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--keep-days", type=int, metavar="DAYS", help="and remove those that are older")
     command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
     command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
+    run_options.add_verbose(command)
     command.set_defaults(command=run_acceptance)
 
 
@@ -87,8 +87,9 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
     options.nodes = sweep_nodes(options)
     if options.manifest is not None and (not options.manifest.strip() or options.resume or is_part(options)):
         raise BadInput("--manifest REASON takes a reason and a whole run: leave out --resume, and what selects tests")
-    repository, prefix, program = folders.repository(), folders.prefix(), begin.reframe(options.reframe)
+    repository, prefix = folders.repository(), folders.prefix()
     try:
+        program = begin.reframe(options.reframe)
         run_options.check_options(options.more, keeps_junit=True)
         if options.mode == ACCEPTANCE:
             run_options.check_acceptance(options.more)
@@ -155,7 +156,8 @@ def locked_run(
     run_options.check_run(program, selection, options.more, repository, variables)
     # records lie in folders that have the run's stamp, and no other run's
     variables |= {"RFM_TIMESTAMP_DIRS": stamp}
-    say(f"$ {shlex.join(command)}", flush=True)
+    if options.verbose:
+        say(f"$ {shlex.join(command)}", flush=True)
     noted = last.read_bytes() if last.is_file() else None
     resume.note(last, options.mode, stamp, before, None)
     started = time.monotonic()
@@ -165,9 +167,13 @@ def locked_run(
         restore(last, noted)
         raise
     trace = began(prefix, options, stamp)
-    code = supervised(command, repository, options.timeout * 3600, variables, lambda: prepare(repository))
+    code, output = reframe_output.run(
+        command, repository, options.timeout * 3600, variables, options.verbose, lambda: prepare(repository)
+    )
     seconds = time.monotonic() - started
     report, any_unreadable = report_of(prefix, known, stamp)
+    if report is None:
+        output.unreported()
     if full := begin.full_disk(prefix):
         say(f"INCOMPLETE  {full}" + (f"; this run's report is {report}" if report else ""))
         return CANNOT

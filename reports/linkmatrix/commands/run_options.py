@@ -1,5 +1,6 @@
 """Checks of ReFrame's options after `--` and of its environment variables, before a run begins."""
 
+import argparse
 import difflib
 import json
 import os
@@ -43,6 +44,11 @@ SHORT_SAMPLES = "short_samples"  # the variable of a session
 LEAST_SHORT_SAMPLES = 66  # of each cell, in acceptance
 MIN_PREFIX = len("--ci")  # minimum characters of an abbreviated option
 LIST_SECONDS = 300  # time limit of a list of tests
+
+
+def add_verbose(command: argparse.ArgumentParser) -> None:
+    """The option that shows ReFrame's output."""
+    command.add_argument("-v", "--verbose", action="store_true", help="print ReFrame's output, which its log has")
 
 
 def load_options(paths: Iterable[str]) -> list[str]:

@@ -9,13 +9,16 @@ from ..files import read_json
 from ..judge.verdicts import Verdict
 from ..record import reading, units
 from ..references.tables import References
-from ..runs import completeness, judging, stored, verdict_file
+from ..runs import completeness, judging, reframe_output, stored, verdict_file
 from ..runs.judging import Judged
 from ..runs.modes import PAIR
 from ..runs.retries import after_retries
-from ..show import headlines, notices, steps, sweep, words
+from ..show import headlines, kinds, notices, steps, sweep, words
 from ..show.reruns import MOST_CHARACTERS, MOST_REASONS, rerun_lines, unmeasured_lines
+from ..show.screen import Screen
 from ..site import nodes as site_nodes
+
+MOST_RERUNS = 3  # commands that measure a test case again
 
 
 def prepare(repository: Path) -> None:
@@ -62,7 +65,7 @@ def judged_report(
     final, passed_later = after_retries(judged)
     verdict = judging.overall(final)
     lines = [words.tally(final), *sweep.lines(final)] if judged else ["0 test cases: that is never a pass"]
-    lines = [*notices.lines(judged), *lines]
+    lines = [*notices.lines(judged), *kinds.lines(kinds.kinds(final), Screen().glyphs), *lines]
     lines += [*unmeasured_lines(final), *reason_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
     if len(attempts) > 1 and not any(one.test.rerun for one in judged):
         again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
@@ -71,13 +74,13 @@ def judged_report(
         lines += [f"  passed when it was repeated: {clean(one)}" for one in passed_later]
     if code != 0 and all(one.test.result in ("", "pass") for one in judged) and verdict < Verdict.INCOMPLETE:
         verdict = Verdict.INCOMPLETE
-        lines.append(f"ReFrame ended with {code} though no test case failed: see its output above")
+        lines.append(f"ReFrame ended with {code} though no test case failed: see {reframe_output.log()}")
     unsaid = words.only_references_missing(judged) or all(words.has_nothing_to_do(one) for one in judged)
     if unsaid and judging.overall(judged) in (Verdict.NOT_JUDGED, Verdict.INCOMPLETE):
         found = headlines.headlines(judged)
         said = [*headlines.shown(found), " ".join(steps.answer(verdict, judged))]
         return verdict, final, [*lines, *said, *steps.steps(verdict, judged, found)], found
-    return verdict, final, lines + list(rerun_lines(judged, content)), []
+    return verdict, final, [*lines, *units.first(list(rerun_lines(judged, content)), MOST_RERUNS)], []
 
 
 def reason_lines(judged: list[Judged]) -> list[str]:

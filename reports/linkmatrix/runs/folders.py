@@ -13,6 +13,8 @@ from .bound import SKEW
 REPORT = re.compile(r"run-report-.*\.json")
 BEGAN = re.compile(rb'"time_start_unix": ([0-9.]+)')
 DRY_RUN = re.compile(rb'"cmdline": "[^"]* --dry')
+#: ReFrame counts these tests if a signal ends it, as Ctrl-C does.
+ABORTED, FAILED = re.compile(rb'"num_aborted": [1-9]'), re.compile(rb'"num_failures": [1-9]')
 #: ReFrame writes it in place: of a disk that was full its beginning is left.
 CUT = "make room on its disk if that is full, remove the file, and measure again"
 HEAD_BYTES = 1 << 16  # of a report, where ReFrame writes about its session
@@ -42,15 +44,27 @@ def repository() -> Path:
 
 
 def newest_report(folder: Path) -> Path:
-    """The newest run-report-*.json in `folder` that is of no dry run. Raises BadInput where there is none."""
+    """The newest run-report-*.json in `folder`. Raises BadInput where there is none.
+
+    Dry runs do not count. Nor do runs that a signal ended before a test failed: the run before has more to show.
+    """
     found = reports_in(folder)
-    newest = next((path for path in reversed(found) if not DRY_RUN.search(head(path))), None)
+    newest = next((path for path in reversed(found) if is_measurement(path)), None)
     if newest is None:
         there = (
-            "there are only reports of dry runs, which measure nothing," if found else "there is no run-report-*.json"
+            "there are only reports of dry runs and interrupted runs, which have no result,"
+            if found
+            else "there is no run-report-*.json"
         )
         raise BadInput(f"{there} in {folder}: measure first (linkmatrix measure), or name a record or report")
     return newest
+
+
+def is_measurement(path: Path) -> bool:
+    """Whether a report is neither of a dry run nor of an interrupted run."""
+    beginning = head(path)
+    interrupted = ABORTED.search(beginning) and not FAILED.search(beginning)
+    return not DRY_RUN.search(beginning) and not interrupted
 
 
 def reports(prefix: Path) -> list[Path]:

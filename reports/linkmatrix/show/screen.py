@@ -52,17 +52,20 @@ class Screen:
         if isinstance(text, Text):
             self.console.print(trimmed(text), soft_wrap=True)
             return
-        margin, width = " " * indent, max(self.console.width, 2 * indent + 1)
-        lines = textwrap.wrap(
+        for line in self.wrapped(text, indent, hang) or [""]:
+            self.console.print(self.text(line, style), soft_wrap=True)
+
+    def wrapped(self, text: str, indent: int = 0, hang: int = 0) -> list[str]:
+        """The lines of a paragraph."""
+        margin = " " * indent
+        return textwrap.wrap(
             clean(text),
-            width,
+            max(self.console.width, 2 * indent + 1),
             initial_indent=margin,
             subsequent_indent=margin + " " * hang,
             break_on_hyphens=False,
             break_long_words=False,
         )
-        for line in lines or [""]:
-            self.console.print(self.text(line, style), soft_wrap=True)
 
     def lines(self, *lines: str) -> None:
         """Prints each, wrapped to the width; what is more than its first line begins under it."""

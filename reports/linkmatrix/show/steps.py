@@ -94,10 +94,10 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "noted": (),
 }
+GET_REFERENCES = "To get references, measure six times, then run linkmatrix adopt --table NAME --write."
 REFERENCES = (
-    "To get references, measure six times, then run linkmatrix adopt --table NAME --write. linkmatrix show --reference"
-    " NAME compares this run with them. 'reference': NAME in the partition's extras, in config/systems, compares every"
-    " run."
+    f"{GET_REFERENCES} linkmatrix show --reference NAME compares this run with them. 'reference': NAME in the"
+    " partition's extras, in config/systems, compares every run."
 )
 CHOOSE = (
     "Choose existing tests: reframe -C config/settings.py -c checks -R -l lists them, and linkmatrix measure chooses"
