@@ -202,6 +202,9 @@ import json, os, signal, sys, time
 if "--describe" in sys.argv:
     sys.exit(0)
 prefix = os.environ["LINKMATRIX_PREFIX"]
+if sys.argv[-1].startswith("--show-config"):
+    print(open(prefix + "/system.json").read())
+    sys.exit(0)
 def report():
     if os.path.exists(prefix + "/prepared.json"):
         content = json.load(open(prefix + "/prepared.json"))
@@ -273,6 +276,11 @@ def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
             report = {"session_info": {"cmdline": "reframe"}, "runs": [{"testcases": cases}] * attempts}
             (prefix / "prepared.json").write_text(json.dumps(report))
             return json.dumps(report)
+
+        def choose(self, system, *partitions):
+            """The system that ReFrame selects on this machine."""
+            said = {"name": system, "partitions": [{"name": name} for name in partitions]}
+            (prefix / "system.json").write_text(json.dumps(said))
 
         def lack_a_reference(self, variable, table="", **changes):
             """As ReFrame ends where a case measured well and has no reference for one of its variables."""
