@@ -46,6 +46,7 @@ COMMANDS = {
     "diagnose": Command("diagnose", "find the faulty component, with the evidence"),
     "run": Command("run", "measure, judge and report, one run at a time"),
     "measure": Command("measure", "measure, show and report what fits this machine, as make run does"),
+    "baseline": Command("baseline", "measure several times, adopt references, and compare a run with them"),
     "contract": Command("contract", "freeze the limits of a contract, measure them, and prove the verdict"),
     "adopt": Command("adopt", "calculate references from stored runs, and print the changes"),
     "history": Command("history", "print values over time, and their changes"),

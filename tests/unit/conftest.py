@@ -196,7 +196,8 @@ trap '' INT
 exec {python} {played} "$@"
 """
 
-#: Plays ReFrame: writes the report that a test prepared, and ends as told; where it is to wait, when it is told to end.
+#: Plays ReFrame: writes the report that a test prepared for this or for every run, and ends as told; where it is to
+#: wait, when it is told to end.
 PLAYED = """
 import json, os, signal, sys, time
 if "--describe" in sys.argv:
@@ -206,8 +207,11 @@ if sys.argv[-1].startswith("--show-config"):
     print(open(prefix + "/system.json").read())
     sys.exit(0)
 def report():
-    if os.path.exists(prefix + "/prepared.json"):
-        content = json.load(open(prefix + "/prepared.json"))
+    prepared = prefix + f"/prepared-{len(open(prefix + '/command.txt').readlines()) - 1}.json"
+    if not os.path.exists(prepared):
+        prepared = prefix + "/prepared.json"
+    if os.path.exists(prepared):
+        content = json.load(open(prepared))
         content["session_info"]["cmdline"] = " ".join(sys.argv)
         if os.path.exists(prefix + "/by_hand"):
             content["session_info"]["cmdline"] = "reframe -r"
