@@ -41,7 +41,7 @@ class Site:
     def reference(self):
         return system_files.load_module(self.file).system["partitions"][0]["extras"].get("reference")
 
-    def prepare(self, number, losses, table="", off=()):
+    def prepare(self, number, losses, table="", off=(), variant=""):
         """The report of the run `number`. losses: {test case: largest loss of a run, as a fraction}."""
         cases = []
         for index, (name, loss) in enumerate(losses.items()):
@@ -61,6 +61,7 @@ class Site:
                     "outputdir": str(place),
                     "stagedir": str(place),
                     "reference_name": table,
+                    "reference_variant": variant,
                     "system": "vm",
                     "partition": "cpu",
                     "hashcode": f"abc{index}",
@@ -96,6 +97,15 @@ def test_six_runs_are_adopted_and_the_seventh_is_compared_with_them(site):
     assert len(site.runs()) == 7 and all("--tag=quick" in line for line in site.runs())
     assert list(References.load(site.folder / "config" / "references").testcases("vm")) == [TESTCASE]
     assert site.reference == "vm"
+
+
+def test_a_table_of_another_size_is_found_too(site):
+    site.describe()
+    for number in range(7):
+        site.prepare(number, {TESTCASE: STEADY}, variant="@1MiB")
+    _, out = site.baseline()  # the verdict on the last run: tests/integration/test_baseline.py
+    assert len(site.runs()) == 7 and site.reference == "vm" and "left out: " not in out
+    assert References.load(site.folder / "config" / "references").names() == ["vm@1MiB"]
 
 
 def test_what_is_too_noisy_is_left_out_by_name(site):

@@ -11,8 +11,9 @@ from types import ModuleType
 
 from ..adopt.propose import FEWEST
 from ..errors import BadInput, say
+from ..references.keys import check_of, with_variant
 from ..references.tables import References
-from ..runs import folders, judging, stored
+from ..runs import folders, stored
 from ..runs.modes import MODES, PAIR, SWEEP
 from ..site import configured, machine
 from . import adopt, begin, run, use_references
@@ -112,18 +113,15 @@ def described(program: str, repository: Path, system: str | None) -> str:
 
 
 def by_references(report: Path, repository: Path, table: str) -> tuple[list[str], list[str]]:
-    """(tests with cells that have no reference in the table, other tests with cells) of a run. Raises BadInput."""
+    """(tests with a test case that has no references in the table, other measured tests) of a run. Raises BadInput."""
     references = References.load(repository / "config" / "references")
-    if table not in {name.partition("@")[0] for name in references.names()}:
-        return [], []
-    measured = [one for one in judging.judge_all(stored.find(report), references, table) if one.matrices]
-    lacking = {
-        one.test.name
-        for one in measured
-        if any(matrix.held < sum(matrix.counts.values()) for _, matrix in one.matrices)
-    }
-    names = sorted({one.test.name for one in measured})
-    return [name for name in names if name in lacking], [name for name in names if name not in lacking]
+    lacking: dict[str, bool] = {}
+    for test in stored.find(report).tests:
+        for result in test.record["results"] if test.record else ():
+            known = references.for_check(check_of(test.record, result))
+            has = known.table(with_variant(table, test.variant), result["testcase"])
+            lacking[test.name] = lacking.get(test.name, False) or not has
+    return [name for name in lacking if lacking[name]], [name for name in lacking if not lacking[name]]
 
 
 def excluded(names: list[str]) -> list[str]:
