@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from linkmatrix.site import nccl
+from linkmatrix.site import nccl, open_mpi
 
 # the GPUs that shipped references are of: (model, how many) and their table in ../references
 KNOWN = {("NVIDIA H200", 8): "hgx-h200", ("NVIDIA H200", 4): "hgx-h200-half"}
@@ -61,17 +61,6 @@ def extras(found, matrix):
     return {**({"reference": table} if table else {}), **({"peer_access": False} if apart else {})}
 
 
-def mpi_variables():
-    """Open MPI, of 4 and 5: more ranks than cores are all right here, and so is root, where ReFrame runs as root."""
-    variables = [
-        ["OMPI_MCA_rmaps_base_oversubscribe", "1"],
-        ["PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"],
-    ]
-    if os.geteuid() == 0:
-        variables += [["OMPI_ALLOW_RUN_AS_ROOT", "1"], ["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"]]
-    return variables
-
-
 # at the same time: each wakes the GPUs, where nothing else keeps them awake, and the last one lets them sleep again
 with ThreadPoolExecutor() as pool:
     reached, found = pool.submit(pairs), gpus()
@@ -93,7 +82,7 @@ system = {
             "max_jobs": 1,
             "environs": ["default"],
             "features": [*(["gpu", "cuda"] if found else []), *libraries],
-            "env_vars": mpi_variables() if mpi else [],
+            "env_vars": open_mpi.variables(oversubscribe=True) if mpi else [],
             # both given, so that ReFrame leaves nothing about this machine in ../topology
             "processor": {"num_cpus": len(os.sched_getaffinity(0))},
             "devices": devices(found),

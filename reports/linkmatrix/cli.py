@@ -58,6 +58,9 @@ COMMANDS = {
         "measure, show and report what fits this machine, as make run does",
         "linkmatrix measure -- -n device_to_device_memcpy_write_ce",
     ),
+    "baseline": Command(
+        "baseline", "measure several times, adopt references, and compare a run with them", "linkmatrix baseline"
+    ),
     "contract": Command("contract", "freeze the limits of a contract, measure them, and prove the verdict", ""),
     "adopt": Command(
         "adopt", "calculate references from stored runs, and print the changes", "linkmatrix adopt --table hgx --write"

@@ -196,15 +196,22 @@ trap '' INT
 exec {python} {played} "$@"
 """
 
-#: Plays ReFrame: writes the report that a test prepared, and ends as told; where it is to wait, when it is told to end.
+#: Plays ReFrame: writes the report that a test prepared for this or for every run, and ends as told; where it is to
+#: wait, when it is told to end.
 PLAYED = """
 import json, os, signal, sys, time
 if "--describe" in sys.argv:
     sys.exit(0)
 prefix = os.environ["LINKMATRIX_PREFIX"]
+if sys.argv[-1].startswith("--show-config"):
+    print(open(prefix + "/system.json").read())
+    sys.exit(0)
 def report():
-    if os.path.exists(prefix + "/prepared.json"):
-        content = json.load(open(prefix + "/prepared.json"))
+    prepared = prefix + f"/prepared-{len(open(prefix + '/command.txt').readlines()) - 1}.json"
+    if not os.path.exists(prepared):
+        prepared = prefix + "/prepared.json"
+    if os.path.exists(prepared):
+        content = json.load(open(prepared))
         content["session_info"]["cmdline"] = " ".join(sys.argv)
         if os.path.exists(prefix + "/by_hand"):
             content["session_info"]["cmdline"] = "reframe -r"
@@ -273,6 +280,11 @@ def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
             report = {"session_info": {"cmdline": "reframe"}, "runs": [{"testcases": cases}] * attempts}
             (prefix / "prepared.json").write_text(json.dumps(report))
             return json.dumps(report)
+
+        def choose(self, system, *partitions):
+            """The system that ReFrame selects on this machine."""
+            said = {"name": system, "partitions": [{"name": name} for name in partitions]}
+            (prefix / "system.json").write_text(json.dumps(said))
 
         def lack_a_reference(self, variable, table="", **changes):
             """As ReFrame ends where a case measured well and has no reference for one of its variables."""

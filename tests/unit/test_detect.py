@@ -177,6 +177,20 @@ def test_scheduler_and_launcher_are_those_on_path(fake_nvidia_smi, config, comma
     assert ("resources" in partition) == (scheduler != "local")
 
 
+@pytest.mark.parametrize("user", [0, 1000])
+@pytest.mark.parametrize(("cores", "gpus"), [(1, 0), (2, 0), (2, 3), (4, 3)])
+def test_open_mpi_may_start_ranks_of_root_and_more_ranks_than_cores(monkeypatch, config, user, cores, gpus):
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    found = machine.Machine("vm", cores, 1, machine.gpus_in(QUERY)[:gpus], "NV18", "local", "mpirun", True)
+    machine.write(machine.files(found, config, None, None), False, print)
+    partition = systems(config)[0]["partitions"][0]
+    names = {name for name, _ in partition.get("env_vars", [])}
+    few_cores = cores < max(2, gpus)
+    assert ("OMPI_ALLOW_RUN_AS_ROOT" in names) == (user == 0)
+    assert ("OMPI_MCA_rmaps_base_oversubscribe" in names) == few_cores
+    assert partition["extras"].get("shared_cores", False) == few_cores
+
+
 def test_a_file_that_is_there_is_never_overwritten(fake_nvidia_smi, config, capsys):
     fake_nvidia_smi()
     mine = config / "topology" / "here-gpu" / "devices.json"

@@ -28,6 +28,7 @@ from ..references.tables import References, files_of
 from ..references.tolerances import Floor
 from ..runs import folders, stored, testcases
 from ..show.progress import watched
+from . import use_references
 
 REFUSED = 3  # exit code: runs are missing or cannot be used, and nothing is stated about the hardware
 MOST_LINES = 60  # of a difference; the rest is counted
@@ -76,11 +77,18 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--write", action="store_true", help="write the file; without --write, adopt prints only the difference"
     )
+    command.add_argument(
+        "--use",
+        metavar="NAME",
+        help="write only the name of an adopted table into the system file of this machine, or of --system",
+    )
     command.set_defaults(command=run_adopt)
 
 
 def run_adopt(options: argparse.Namespace) -> int:
     """Exit code 3 if a test case is refused; the other test cases are written. Raises BadInput."""
+    if options.use is not None:
+        return use_references.run_use(options)
     if options.allow_lower != bool(options.reason and options.reason.strip()):
         raise BadInput("--allow-lower and --reason TEXT belong together: give the reason for lower references")
     if options.as_is is not None and not options.as_is.strip():

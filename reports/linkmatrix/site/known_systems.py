@@ -52,7 +52,7 @@ def literal_name(node: ast.expr) -> str:
     return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
 
 
-def dict_entry(node: ast.expr, key: str) -> ast.expr | None:
+def dict_entry(node: ast.expr | None, key: str) -> ast.expr | None:
     """The value of a literal key in a dictionary; None for none."""
     if not isinstance(node, ast.Dict):
         return None

@@ -20,7 +20,7 @@ import jinja2
 
 from ..errors import BadInput
 from ..files import write_whole
-from . import adapters, nccl, spack
+from . import adapters, nccl, open_mpi, spack
 
 TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without persistence mode
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")  # what ReFrame takes for a system, partition or environment
@@ -36,6 +36,7 @@ GPU_OPTIONS = {
 }
 # how a job says that it does not begin again when its node is lost; Grid Engine's does not, by default
 ONCE = {"slurm": "--no-requeue", "pbs": "-r n"}
+FEWEST_RANKS = 2  # of a matrix between ranks; with GPUs one rank per GPU
 TEMPLATES = Path(__file__).with_name("templates")
 ROOT = Path("/")  # of the kernel's files
 
@@ -191,6 +192,8 @@ def system_file(found: Machine, system: str, partition: str) -> str:
     mpi = ["mpi"] if found.mpi or found.scheduler != "local" else []
     library = ["nccl"] if found.nccl else []
     promised = adapters.promise(list(found.ports))
+    with_ranks = (found.scheduler, found.launcher) == ("local", "mpirun")
+    few_cores = with_ranks and found.cores < max(FEWEST_RANKS, len(found.gpus))
     return template("system.jinja").render(
         found=found,
         system=system,
@@ -201,6 +204,8 @@ def system_file(found: Machine, system: str, partition: str) -> str:
         once=ONCE.get(found.scheduler),
         features=[*(["gpu"] if found.gpus else []), *cuda, *mpi, *library, *(["rdma"] if promised else [])],
         environment=cuda + mpi + library,
+        variables=open_mpi.variables(few_cores) if with_ranks else [],
+        few_cores=few_cores,
         extras=environment_extras(found),
         adapters=[as_code(group) for group in promised],
         adapter_remarks=adapters.remarks(list(found.ports)),

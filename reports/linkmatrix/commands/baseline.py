@@ -1,0 +1,130 @@
+"""`linkmatrix baseline`: references of this machine, and the first run that is compared with them.
+
+It calls the commands in the order in which a person would: detect, run six times, adopt, adopt --use, run.
+"""
+
+import argparse
+import re
+import shlex
+from pathlib import Path
+from types import ModuleType
+
+from ..adopt.propose import FEWEST
+from ..errors import BadInput, say
+from ..references.keys import check_of, with_variant
+from ..references.tables import References
+from ..runs import folders, stored
+from ..runs.modes import MODES, PAIR, SWEEP
+from ..site import configured, machine
+from . import adopt, begin, run, use_references
+
+FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(1, 5)  # exit codes
+ENDING = (FAIL, BAD_INPUT, CANNOT)  # exit codes of a run after which no further run helps
+MOST_RUNS = 100
+GENERIC = "this-machine"  # the system of machines without a system file
+EXAMPLE = "Example: linkmatrix baseline"
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The options of `baseline`."""
+    command.description = (
+        "Writes a system file if this machine has none, measures several times, adopts references, names them in the"
+        f" system file, and measures once more. {EXAMPLE}"
+    )
+    modes = sorted(set(MODES) - {SWEEP, PAIR})
+    command.add_argument("--mode", choices=modes, default="quick", help="mode of linkmatrix run; default: quick")
+    command.add_argument("--runs", type=int, default=FEWEST, metavar="N", help=f"default: {FEWEST}, the fewest")
+    command.add_argument(
+        "--table", metavar="NAME", help="table of references (default: the name of the system or partition)"
+    )
+    command.add_argument("--system", metavar="S:P", help="default: the system that ReFrame finds")
+    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
+    command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
+    command.set_defaults(command=run_baseline)
+
+
+def run_baseline(options: argparse.Namespace) -> int:
+    """Exit code: that of the last run; 3 if no test case has references, or a person must name the table.
+
+    A run that is FAIL, refused or not started ends it with its exit code. Raises BadInput.
+    """
+    if not FEWEST <= options.runs <= MOST_RUNS:
+        raise BadInput(f"--runs {options.runs}: {FEWEST} to {MOST_RUNS} runs are needed to estimate their noise")
+    if options.table is not None and not re.fullmatch(r"[A-Za-z0-9][\w.-]*", options.table):
+        raise BadInput(f"--table '{options.table}' is no name: use letters, digits, '.', '-' and '_'")
+    repository, prefix = folders.repository(), folders.prefix()
+    place = described(begin.reframe(options.reframe), repository, options.system)
+    # a system with several partitions has several tables
+    table = options.table or (place.replace(":", "-") if options.system else place.partition(":")[0])
+    selection = [f"--mode={options.mode}", *([f"--system={options.system}"] if options.system else [])]
+    words = [*selection, f"--reframe={options.reframe}"]
+    known = set(folders.reports(prefix))
+    for number in range(1, options.runs + 1):
+        say(f"baseline: run {number} of {options.runs}")
+        code = called(run, [*words, "--", *options.more])
+        if code in ENDING:
+            say(f"baseline: run {number} ended with {code}, so no references were adopted: see the run above")
+            return code
+    reports = [path for path in folders.reports(prefix) if path not in known]
+    say("baseline: references of these runs")
+    try:
+        called(adopt, [*map(str, reports), f"--table={table}", f"--system={place}", "--write"])
+    except BadInput as error:  # no run is usable: the options were not the user's
+        say(f"baseline: no references were adopted: {error}")
+        return INCOMPLETE
+    without, with_references = by_references(reports[-1], repository, table)
+    if not with_references:
+        say("baseline: no test case has references: see 'refused:' above, and measure on an idle machine")
+        return INCOMPLETE
+    more = [*options.more, *excluded(without)]
+    command = shlex.join(["linkmatrix", "run", *selection, *(["--", *more] if more else [])])
+    say(*(f"left out: {name}" for name in without))
+    if code := use_references.use_table(repository, place, table):
+        say(f"Then compare a run with the references: {command}")
+        return code
+    say(f"baseline: the run that is compared with the references: {command}")
+    return called(run, [*words, "--", *more])
+
+
+def called(command: ModuleType, words: list[str]) -> int:
+    """The exit code of another command with these options. Raises BadInput."""
+    parser = argparse.ArgumentParser()
+    command.add_options(parser)
+    options = parser.parse_args(words)
+    return int(options.command(options))
+
+
+def described(program: str, repository: Path, system: str | None) -> str:
+    """The "system:partition" that is measured, after `detect` if this machine has no system file. Raises BadInput."""
+    place = configured.chosen(program, repository, system)
+    if system or place.partition(":")[0] != GENERIC:
+        return place
+    found = machine.machine()
+    if found.scheduler != "local":
+        raise BadInput(
+            f"this machine has the commands of {found.scheduler}: run linkmatrix detect --scheduler auto, complete the"
+            " file, then run linkmatrix baseline --system SYSTEM:PARTITION"
+        )
+    machine.write(machine.files(found, repository / "config", None, None), False, say)
+    place = configured.chosen(program, repository)
+    if place.partition(":")[0] == GENERIC:
+        raise BadInput(f"no system file has the host name {found.host}: choose the system with --system")
+    return place
+
+
+def by_references(report: Path, repository: Path, table: str) -> tuple[list[str], list[str]]:
+    """(tests with a test case that has no references in the table, other measured tests) of a run. Raises BadInput."""
+    references = References.load(repository / "config" / "references")
+    lacking: dict[str, bool] = {}
+    for test in stored.find(report).tests:
+        for result in test.record["results"] if test.record else ():
+            known = references.for_check(check_of(test.record, result))
+            has = known.table(with_variant(table, test.variant), result["testcase"])
+            lacking[test.name] = lacking.get(test.name, False) or not has
+    return [name for name in lacking if lacking[name]], [name for name in lacking if not lacking[name]]
+
+
+def excluded(names: list[str]) -> list[str]:
+    """The options of ReFrame that leave out these tests. ReFrame compares names without spaces."""
+    words = [re.escape(name.replace(" ", "")).replace("@", ".") for name in names]
+    return ["-x", f"^({'|'.join(words)})$"] if words else []

@@ -1,0 +1,39 @@
+"""`linkmatrix adopt --use NAME`: compares every further run of a partition with the adopted table NAME."""
+
+import argparse
+from pathlib import Path
+
+from .. import suite
+from ..errors import BadInput, say
+from ..references.tables import References
+from ..runs import folders
+from ..site import configured, reference_name
+from . import begin
+
+BY_HAND = 3  # exit code: a person must edit the system file
+
+
+def run_use(options: argparse.Namespace) -> int:
+    """Names an adopted table in a system file. Exit code 3 if the name must be written by hand. Raises BadInput."""
+    others = [name for name, value in vars(options).items() if value and name not in ("use", "system", "command")]
+    if others:
+        raise BadInput("--use takes no other option than --system: adopt first, then run linkmatrix adopt --use NAME")
+    repository = folders.repository()
+    names = References.load(repository / "config" / "references").names()
+    known = sorted({name.partition("@")[0] for name in names})
+    if options.use not in known:
+        raise BadInput(f"--use {options.use}: there is no such table: name one of {', '.join(known)}")
+    place = configured.chosen(begin.reframe(), repository, options.system)
+    return use_table(repository, place, options.use)
+
+
+def use_table(repository: Path, place: str, table: str) -> int:
+    """Names the table in the system file of `place`, "system:partition". As `run_use`."""
+    system, _, partition = place.partition(":")
+    systems = [suite.FOLDER / "config" / "systems", repository / "config" / "systems"]
+    file = reference_name.file_of(system, systems)
+    if by_hand := reference_name.name_table(file, partition, table):
+        say(f"The system file was not changed. {by_hand}")
+        return BY_HAND
+    say(f"{file}: partition {partition} names the table {table}")
+    return 0

@@ -1,0 +1,85 @@
+"""The name of the table of references in a system file: extras['reference'] of a partition.
+
+System files are Python, so only the comment line that `linkmatrix detect` wrote for the name is changed.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..errors import BadInput
+from ..files import changing, write_whole
+from .known_systems import dict_entry, literal_name, read_names
+
+#: The line of `linkmatrix detect` for the name.
+COMMENT = re.compile(r'(\s*)# "reference": "[^"\n]*",?\s*')
+GENERIC = "generic"  # the file of machines without a system file
+
+
+def file_of(system: str, folders: Iterable[Path]) -> Path:
+    """The file of a system. A file replaces a file of the same name in an earlier folder. Raises BadInput."""
+    files = {file.name: file for folder in folders for file in sorted(folder.glob("*.py"))}
+    found = next((file for file in files.values() if read_names(file)[0] == system), None)
+    if found is None:
+        raise BadInput(f"no file in config/systems has the system '{system}' as a literal name")
+    return found
+
+
+def name_table(file: Path, partition: str, table: str) -> str:
+    """Names the table in the partition of a system file.
+
+    Returns "" if the file now names the table, or else a sentence with the line to change by hand. Raises BadInput.
+    """
+    if file.stem == GENERIC:
+        return f"no system file describes this machine: run linkmatrix detect, then linkmatrix adopt --use {table}"
+    with changing(file):
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise BadInput(f"{file} is not UTF-8: save it as UTF-8") from None
+        entry = partition_entry(text, partition)
+        extras = dict_entry(entry, "extras")
+        proposed = with_table(text, extras, table)
+        if literal(dict_entry(partition_entry(proposed, partition), "extras"), "reference") == table:
+            write_whole(file, proposed.encode())
+            return ""
+    by_hand = f'"reference": {json.dumps(table)},'
+    if present := dict_entry(extras, "reference"):
+        return f"{file}, line {present.lineno}: replace this entry by {by_hand}"
+    if extras:
+        return f"{file}, line {extras.lineno}: add {by_hand} to the extras of partition '{partition}'"
+    line = f", line {entry.lineno}" if entry else ""
+    return f"{file}{line}: add {by_hand} to the extras of partition '{partition}'"
+
+
+def with_table(text: str, extras: ast.expr | None, table: str) -> str:
+    """The text with the name in the place of the comment line of these extras; the same text without such a line."""
+    lines = text.splitlines(keepends=True)
+    inside = range(extras.lineno - 1, extras.end_lineno or extras.lineno) if extras else ()
+    found = [(number, match) for number in inside if (match := COMMENT.fullmatch(lines[number]))]
+    if len(found) == 1 and not dict_entry(extras, "reference"):
+        number, match = found[0]
+        lines[number] = f'{match[1]}"reference": {json.dumps(table)},\n'
+    return "".join(lines)
+
+
+def partition_entry(text: str, name: str) -> ast.expr | None:
+    """The dictionary of a partition in the text of a system file; None if the text has no such literal."""
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+    for statement in module.body:
+        if isinstance(statement, ast.Assign) and any(ast.unparse(one) == "system" for one in statement.targets):
+            partitions = dict_entry(statement.value, "partitions")
+            entries = partitions.elts if isinstance(partitions, ast.List) else []
+            return next((one for one in entries if literal_name(one) == name), None)
+    return None
+
+
+def literal(node: ast.expr | None, key: str) -> object:
+    """The literal value of a key in a dictionary; None for none."""
+    value = dict_entry(node, key)
+    return value.value if isinstance(value, ast.Constant) else None

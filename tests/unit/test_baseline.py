@@ -1,0 +1,207 @@
+"""`linkmatrix baseline`: from a machine without references to a run that is compared with them. ReFrame is played."""
+
+import dataclasses
+import json
+import random
+
+import pytest
+
+from linkmatrix import cli
+from linkmatrix.references.tables import References
+from linkmatrix.site import machine as found_machine
+from linkmatrix.site import system_files
+from linkmatrix.site.machine import Machine
+
+NODE = Machine("vm", 2, 1, (), None, "local", "mpirun", True)
+TESTCASE = "device_to_device_memcpy_write_ce"
+READ = "device_to_device_memcpy_read_ce"
+STEADY, NOISY = 0.001, 0.7
+PAIRS = [(row, column) for row in range(4) for column in range(4) if row != column]
+
+
+class Site:
+    """A repository without references, whose ReFrame is played."""
+
+    def __init__(self, machine, folder, make_record, write_record, capsys):
+        self.machine, self.folder, self.capsys = machine, folder, capsys
+        self.make_record, self.write_record = make_record, write_record
+        (folder / "config" / "references" / "p2p.yaml").unlink()
+        (folder / "config" / "systems").mkdir()
+
+    @property
+    def file(self):
+        return self.folder / "config" / "systems" / "vm.py"
+
+    def describe(self):
+        """The system file that `detect` writes."""
+        self.file.write_text(found_machine.system_file(NODE, "vm", "cpu"))
+        self.machine.choose("vm", "cpu")
+
+    @property
+    def reference(self):
+        return system_files.load_module(self.file).system["partitions"][0]["extras"].get("reference")
+
+    def prepare(self, number, losses, table="", off=(), variant=""):
+        """The report of the run `number`. losses: {test case: largest loss of a run, as a fraction}."""
+        cases = []
+        for index, (name, loss) in enumerate(losses.items()):
+            chance = random.Random(f"{name} {number}")
+            level = 396 * (1 - loss * chance.random())
+            values = {pair: round(level * (1 + chance.gauss(0, 0.0002)), 3) for pair in PAIRS}
+            content = self.make_record(count=4, off=values | dict(off))
+            content["started"] = f"2026-11-{10 + number}T01:50:22Z"
+            content["results"][0]["testcase"] = name
+            place = self.machine.folder / "output" / f"{number}-{index}"
+            self.write_record(content, place / "record.json")
+            cases.append(
+                {
+                    "name": f"intranode_p2p_{index}",
+                    "display_name": f"intranode_p2p %testcase={name}",
+                    "result": "pass",
+                    "outputdir": str(place),
+                    "stagedir": str(place),
+                    "reference_name": table,
+                    "reference_variant": variant,
+                    "system": "vm",
+                    "partition": "cpu",
+                    "hashcode": f"abc{index}",
+                    "fail_reason": None,
+                }
+            )
+        report = {"session_info": {"cmdline": "reframe"}, "runs": [{"testcases": cases}]}
+        (self.machine.folder / f"prepared-{number}.json").write_text(json.dumps(report))
+
+    def baseline(self, *options):
+        code = cli.main(["baseline", "--reframe", str(self.machine.reframe), *options])
+        out = self.capsys.readouterr()
+        return code, out.out + out.err
+
+    def runs(self):
+        """The command lines of ReFrame's runs."""
+        file = self.machine.folder / "command.txt"
+        return file.read_text().splitlines() if file.exists() else []
+
+
+@pytest.fixture
+def site(machine, tmp_path, make_record, write_record, capsys):
+    return Site(machine, tmp_path / "repository", make_record, write_record, capsys)
+
+
+def test_six_runs_are_adopted_and_the_seventh_is_compared_with_them(site):
+    site.describe()
+    for number in range(6):
+        site.prepare(number, {TESTCASE: STEADY})
+    site.prepare(6, {TESTCASE: STEADY}, table="vm")
+    code, out = site.baseline()
+    assert code == 0 and "1 PASS" in out and out.splitlines()[-1].startswith("PASS  quick of this machine")
+    assert len(site.runs()) == 7 and all("--tag=quick" in line for line in site.runs())
+    assert list(References.load(site.folder / "config" / "references").testcases("vm")) == [TESTCASE]
+    assert site.reference == "vm"
+
+
+def test_a_table_of_another_size_is_found_too(site):
+    site.describe()
+    for number in range(7):
+        site.prepare(number, {TESTCASE: STEADY}, variant="@1MiB")
+    _, out = site.baseline()  # the verdict on the last run: tests/integration/test_baseline.py
+    assert len(site.runs()) == 7 and site.reference == "vm" and "left out: " not in out
+    assert References.load(site.folder / "config" / "references").names() == ["vm@1MiB"]
+
+
+def test_what_is_too_noisy_is_left_out_by_name(site):
+    site.describe()
+    for number in range(6):
+        site.prepare(number, {TESTCASE: STEADY, READ: NOISY})
+    site.prepare(6, {TESTCASE: STEADY}, table="vm")
+    code, out = site.baseline()
+    assert code == 0 and out.splitlines()[-1].startswith("PASS")
+    assert f"left out: intranode_p2p %testcase={READ}" in out.splitlines()
+    *six, last = site.runs()
+    assert f"-x ^(intranode_p2p%testcase={READ})$" in last and not any("-x " in line for line in six)
+    (command,) = [line for line in out.splitlines() if "linkmatrix run" in line and READ in line]
+    assert "--mode=quick" in command and TESTCASE not in command
+
+
+def test_a_machine_without_a_system_file_is_described_first(site, monkeypatch):
+    site.machine.choose("this-machine", "default")
+    write = found_machine.write
+
+    def described(*arguments):
+        write(*arguments)
+        site.machine.choose("vm", "cpu")
+
+    monkeypatch.setattr(found_machine, "machine", lambda: NODE)
+    monkeypatch.setattr(found_machine, "write", described)
+    for number in range(6):
+        site.prepare(number, {TESTCASE: STEADY})
+    site.prepare(6, {TESTCASE: STEADY}, table="vm")
+    code, out = site.baseline()
+    assert code == 0 and f"written: {site.file}" in out and site.reference == "vm"
+
+
+def test_a_machine_of_a_cluster_is_not_described_as_a_node(site, monkeypatch):
+    site.machine.choose("this-machine", "default")
+    monkeypatch.setattr(found_machine, "machine", lambda: dataclasses.replace(NODE, scheduler="slurm"))
+    code, out = site.baseline()
+    assert code == 2 and "linkmatrix detect --scheduler auto" in out and not site.file.exists() and not site.runs()
+
+
+def test_a_failure_of_the_hardware_ends_it_and_adopts_nothing(site):
+    site.describe()
+    site.prepare(0, {TESTCASE: STEADY})
+    site.prepare(1, {TESTCASE: STEADY}, off={(0, 1): "corrupt"})
+    code, out = site.baseline()
+    assert code == 1 and len(site.runs()) == 2 and site.reference is None, out
+    assert not (site.folder / "config" / "references" / "p2p.yaml").exists()
+
+
+def test_runs_of_which_none_qualifies_name_no_table(site):
+    site.describe()
+    for number in range(6):
+        site.prepare(number, {TESTCASE: NOISY})
+    code, out = site.baseline()
+    assert code == 3 and len(site.runs()) == 6 and site.reference is None and "refused: " in out
+
+
+def test_a_system_file_without_the_line_is_left_and_the_entry_is_printed(site):
+    site.describe()
+    site.file.write_text(site.file.read_text().replace('# "reference"', "#"))
+    for number in range(6):
+        site.prepare(number, {TESTCASE: STEADY})
+    code, out = site.baseline("--table", "mine")
+    assert code == 3 and len(site.runs()) == 6 and f"{site.file}, line" in out and '"reference": "mine",' in out
+    assert out.splitlines()[-1].endswith("linkmatrix run --mode=quick")
+
+
+def test_a_run_that_does_not_begin_ends_it(site):
+    site.describe()
+    code, out = site.baseline()  # ReFrame writes no report
+    assert code == 4 and len(site.runs()) == 1
+
+
+def test_mode_number_of_runs_and_options_of_reframe_are_passed_on(site):
+    site.describe()
+    for number in range(7):
+        site.prepare(number, {TESTCASE: STEADY})
+    site.prepare(7, {TESTCASE: STEADY}, table="vm")
+    code, _ = site.baseline("--mode", "nightly", "--runs", "7", "--", "-J", "qos=low")
+    assert code == 0 and len(site.runs()) == 8
+    assert all("--tag=full" in line and "-J qos=low" in line for line in site.runs())
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--runs", "5"], "--runs 5"),
+        (["--runs", "101"], "--runs 101"),
+        (["--table", "a b"], "--table 'a b'"),
+        (["--table", ""], "--table ''"),
+        (["--reframe", "nosuch"], "nosuch"),
+        (["--", "--skip-sanity-check"], "--skip-sanity-check"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_measures_nothing(site, options, named):
+    site.describe()
+    code, out = site.baseline(*options)
+    lines = [line for line in out.splitlines() if not line.startswith("baseline: run 1 ")]
+    assert code == 2 and len(lines) == 1 and named in lines[0] and not site.runs()
