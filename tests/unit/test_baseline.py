@@ -72,9 +72,11 @@ class Site:
         (self.machine.folder / f"prepared-{number}.json").write_text(json.dumps(report))
 
     def baseline(self, *options):
+        """(exit code, output); progress on standard error is left out, other lines of it precede the output."""
         code = cli.main(["baseline", "--reframe", str(self.machine.reframe), *options])
         out = self.capsys.readouterr()
-        return code, out.out + out.err
+        errors = [line for line in out.err.splitlines(True) if line != "starting ReFrame …\n"]
+        return code, "".join(errors) + out.out
 
     def runs(self):
         """The command lines of ReFrame's runs."""
@@ -196,7 +198,6 @@ def test_mode_number_of_runs_and_options_of_reframe_are_passed_on(site):
         (["--runs", "101"], "--runs 101"),
         (["--table", "a b"], "--table 'a b'"),
         (["--table", ""], "--table ''"),
-        (["--reframe", "nosuch"], "nosuch"),
         (["--", "--skip-sanity-check"], "--skip-sanity-check"),
     ],
 )
@@ -205,3 +206,9 @@ def test_bad_input_is_one_sentence_and_measures_nothing(site, options, named):
     code, out = site.baseline(*options)
     lines = [line for line in out.splitlines() if not line.startswith("baseline: run 1 ")]
     assert code == 2 and len(lines) == 1 and named in lines[0] and not site.runs()
+
+
+def test_a_missing_reframe_is_4_and_named_with_the_command_that_installs_it(site):
+    site.describe()
+    code, out = site.baseline("--reframe", "nosuch")
+    assert code == 4 and "nosuch" in out and "pip install" in out and not site.runs()

@@ -159,7 +159,7 @@ def test_where_nothing_was_measured_yet_it_is_said_how_to_in_a_site_s_folder_too
 
 def test_usage_errors_are_exit_code_2(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    for arguments in ([], ["explode"], ["show", "--colour"]):
+    for arguments in (["explode"], ["show", "--colour"]):
         with pytest.raises(SystemExit) as ended:
             cli.main(arguments)
         assert ended.value.code == 2
