@@ -60,7 +60,8 @@ class Sold:
         """Measures under it."""
         arguments = ["contract", "run", str(self.contract), "--out", str(out or self.bundle)]
         code = cli.main([*arguments, "--reframe", str(self.machine.reframe)])
-        return code, "".join(self.capsys.readouterr())
+        said = self.capsys.readouterr()
+        return code, said.err + said.out
 
     def verify(self, *arguments: Any) -> tuple[int, str]:
         """Judges the bundle again."""

@@ -118,7 +118,7 @@ def test_a_report_that_never_came_is_told_of(sold, machine):
 def test_a_run_that_was_refused_before_it_began_is_none(sold, machine, capsys):
     sold.freeze()
     arguments = ["contract", "run", str(sold.contract), "--out", str(sold.bundle)]
-    assert cli.main([*arguments, "--reframe", "no-such-program"]) == 2
+    assert cli.main([*arguments, "--reframe", "no-such-program"]) == 4
     prepared = (machine.folder / "prepared.json").read_text()
     (machine.folder / "prepared.json").unlink()
     (machine.folder / "code").write_text("2")
