@@ -1,6 +1,6 @@
 # linkmatrix in one word each; `make help` lists them. All of it works as an ordinary user.
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test lint docs mutants lock audit bench clean
+.PHONY: help setup build run test test-all lint docs mutants lock audit bench clean
 
 VENV := .venv
 ARGS ?=
@@ -13,7 +13,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 15
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: $(VENV)/.ready ## install linkmatrix and the tools that this machine lacks, into .venv
 
@@ -24,8 +24,11 @@ build: setup ## build the programs, with CUDA, NCCL and MPI where this machine h
 run: setup ## measure this machine, print a summary and write the report; ARGS goes to reframe
 	@linkmatrix measure -- $(ARGS)
 
-test: $(VENV)/.ready-test ## run the tests, with LINKMATRIX_SLOW=1 the slow ones too; ARGS goes to pytest
-	@.ci/test $(ARGS)
+test: $(VENV)/.ready-test ## run the native tests, the unit tests and one real run of ReFrame; ARGS goes to pytest
+	@.ci/test first $(ARGS)
+
+test-all: test ## run all tests: sanitizers, schedulers, and with LINKMATRIX_SLOW=1 those that take minutes
+	@.ci/test rest $(ARGS)
 
 lint: $(VENV)/.ready-test ## check style and format
 	ruff check . && ruff format --check .

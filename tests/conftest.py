@@ -16,7 +16,7 @@ sys.modules[spec.name] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sys.modules[spec.name])
 
 #: why a test that is marked so is not run, where the variable is not set
-SLOW = "it is slow: LINKMATRIX_SLOW=1 make test runs it too"
+SLOW = "it is slow: LINKMATRIX_SLOW=1 make test-all runs it too"
 
 
 def pytest_collection_modifyitems(items):

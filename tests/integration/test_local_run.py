@@ -63,6 +63,7 @@ def only(run):
     return check
 
 
+@pytest.mark.smoke
 def test_every_pair_is_measured_and_the_record_is_kept(fault):
     run = fault()
     assert run.code == 0, run.output

@@ -115,6 +115,7 @@ def test_a_port_that_is_in_use_is_passed_over(pair):
     assert (server, client, errors) == (0, 0, "") and text.endswith("Result: PASS\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("fault", "sentence"),
     [
@@ -138,12 +139,14 @@ def test_a_client_that_is_killed_is_no_pass(pair):
     assert code == 1 and "step ib_write_bw mlx5_1 alone code=137" in text
 
 
+@pytest.mark.thorough
 def test_a_rank_that_is_alone_gives_up_and_says_what_is_missing(pair):
     code, text, errors = pair(*BANDWIDTH, ranks=(1,))
     assert code == 4 and "the server has not answered in 8 s: does it run, and do both nodes see " in errors
     assert text == "Result: FAIL\n"
 
 
+@pytest.mark.thorough
 def test_nothing_is_left_where_a_rank_is_killed(pair, tmp_path):
     server, client = pair.start(*BANDWIDTH, faults="mlx5_0=hang")
     end = time.monotonic() + 20

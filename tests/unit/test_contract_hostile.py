@@ -65,6 +65,7 @@ def spoil(name, place, text):
     return change
 
 
+@pytest.mark.thorough
 def test_no_text_of_a_bundle_steers_a_terminal_or_is_markup_of_its_page(sold, tmp_path):
     sold.freeze()
     assert sold.run()[0] == 0

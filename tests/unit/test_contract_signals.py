@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from contracts import Sold
 
+pytestmark = pytest.mark.thorough
+
 ROUNDS = int(os.environ.get("LINKMATRIX_ROUNDS", "4"))
 ENDS = {0, 3, 4}  # PASS, or INCOMPLETE of a report that was cut off, or what linkmatrix ends with that could not
 BOUND = 120.0  # seconds, of a busy machine

@@ -25,6 +25,7 @@ DATA = Path(__file__).parents[1] / "data"
 TESTCASE = "device_to_device_memcpy_write_ce"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("devices", [8, 64])
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("depth", [0.10, 0.05])

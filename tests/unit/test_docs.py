@@ -30,6 +30,7 @@ def site(tmp_path_factory):
     return {page.stem: unescape(page.read_text(encoding="utf-8")) for page in (folder / "site").glob("*.html")}
 
 
+@pytest.mark.thorough
 def test_every_page_is_there_and_complete(site):
     assert {page.stem for page in (REPOSITORY / "docs").glob("*.md")} <= site.keys()
     left = [name for name, text in site.items() if re.search(r"<!-- (?:from|file:|generated:)", text)]

@@ -67,6 +67,7 @@ def test_what_is_left_out_of_a_list_is_counted_and_a_run_without_figures_says_so
 OF = ("diagnose", "history", "history of a part", "history of a fleet", "compare with itself")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("width", [50, 80])
 @pytest.mark.parametrize("name", OF)
 def test_no_line_is_wider_than_the_terminal(printed, commands, name, width):
@@ -74,6 +75,7 @@ def test_no_line_is_wider_than_the_terminal(printed, commands, name, width):
         assert len(line) <= width or len(line.split()) == 1 or line.lstrip().startswith("next: "), line
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", OF)
 def test_no_word_is_lost_and_what_is_folded_begins_behind_its_first_line(printed, commands, name):
     wide, narrow = (printed(width, *commands[name]) for width in (1000, 50))

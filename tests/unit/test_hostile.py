@@ -158,6 +158,7 @@ def folder_of(content):
         yield folder
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @given(content=records())
 @EXAMPLES
@@ -173,6 +174,7 @@ def test_no_record_whatever_ends_the_page_in_a_traceback(content):
         holds(["report", str(folder / "record.json"), "--out", "{}/page"], folder)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", COMMANDS[:7], ids=" ".join)
 @given(report=reports(), content=records())
 @EXAMPLES
@@ -225,6 +227,7 @@ WORDS = st.sampled_from(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", sorted(set(cli.COMMANDS) - {"run", "measure", "detect", "report"}))
 @given(words=st.lists(WORDS, max_size=4))
 @EXAMPLES

@@ -139,6 +139,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_no_text_of_a_record_steers_a_terminal_or_begins_a_line(command, stored):
     stored(OF_RECORDS)

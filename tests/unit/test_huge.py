@@ -14,7 +14,7 @@ from linkmatrix.record import matrix as matrices
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import stored, suspects
 
-pytestmark = pytest.mark.usefixtures("nothing_is_held")
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("nothing_is_held")]
 
 
 @pytest.mark.parametrize("seed", range(6))

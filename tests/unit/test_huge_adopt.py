@@ -9,7 +9,7 @@ from apart_records import TESTCASE, apart, nodes_of, sentences
 from linkmatrix import cli
 from linkmatrix.references.tables import References
 
-pytestmark = pytest.mark.usefixtures("nothing_is_held")
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("nothing_is_held")]
 
 
 def six_runs(make_record, folder, slow=lambda run, r, c: 0.0):

@@ -12,7 +12,7 @@ from linkmatrix.errors import BadInput
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 
-pytestmark = pytest.mark.usefixtures("nothing_is_held")
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("nothing_is_held")]
 
 
 def break_missing(path):

@@ -118,6 +118,7 @@ def test_any_matrix_is_judged_alike(make_record, cells, table, verified, width, 
     same_verdicts(result, References({("hgx", TESTCASE): table}), "hgx")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", RECORDS)
 def test_the_compact_form_is_the_record(tmp_path, name):
     content = reading.load(DATA / name)
@@ -146,6 +147,7 @@ def test_a_damaged_archive_is_one_sentence_wherever_it_is_cut_or_changed(tmp_pat
     assert said > 100
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("member", "content"),
     [

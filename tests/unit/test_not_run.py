@@ -66,14 +66,14 @@ def test_without_a_test_that_passed_nothing_is(tmp_path, content):
     assert code == 1 and len(lines) == 1
 
 
-#: plays `python -m pytest`: one test of each part, of which that of the unit tests is skipped
+#: plays `python -m pytest`: a test that passes, and of the unit tests another that is skipped
 PYTEST = """#!/bin/sh
 for word; do case $word in --junitxml=*) file=${word#*=};; esac; done
 case $file in
-  */unit.xml) inner='<skipped message="no dot here">t.py:3: no dot here</skipped>';;
-  *) inner=;;
+  */unit.xml) more='<testcase name="b"><skipped message="no dot here">t.py:3: no dot here</skipped></testcase>';;
+  *) more=;;
 esac
-echo "<testsuites><testsuite><testcase name='a'>$inner</testcase></testsuite></testsuites>" > "$file"
+echo "<testsuites><testsuite><testcase name='a'/>$more</testsuite></testsuites>" > "$file"
 exit ${FAILS:-0}
 """
 
@@ -91,8 +91,8 @@ def make_test(tmp_path):
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "CXX": "g++"}
     environment.pop("LINKMATRIX_NO_SKIP", None)
 
-    def run(*arguments, **variables):
-        command = [tmp_path / ".ci" / "test", *arguments]
+    def run(*arguments, part="first", **variables):
+        command = [tmp_path / ".ci" / "test", part, *arguments]
         done = subprocess.run(
             command, cwd=tmp_path, env={**environment, **variables}, text=True, capture_output=True, timeout=60
         )
@@ -101,13 +101,16 @@ def make_test(tmp_path):
     return run
 
 
-def test_the_last_lines_say_what_was_not_run_and_why(make_test):
-    code, lines = make_test()
+@pytest.mark.parametrize(
+    ("part", "counts"), [("first", "1 test passed, 1 not run"), ("rest", "2 tests passed, 1 not run")]
+)
+def test_the_last_lines_say_what_was_not_run_and_why(make_test, part, counts):
+    code, lines = make_test(part=part)
     assert code == 0
     assert lines[-4:] == [
         "NOT RUN: 1 test, because no dot here",
         "NOT RUN: native tests, because GoogleTest is not installed (Debian: apt install libgtest-dev)",
-        "1 test passed, 1 not run",
+        counts,
         "No test failed.",
     ]
 

@@ -17,6 +17,8 @@ from linkmatrix.runs import judging, testcases
 from linkmatrix.runs.stored import Run
 from linkmatrix.show import page
 
+pytestmark = pytest.mark.thorough
+
 LIMIT = 120  # seconds for a start of the browser
 DATA = Path(__file__).resolve().parents[1] / "data"
 NARROW = 320  # pixels that WCAG 2.1, success criterion 1.4.10, wants a page to fit

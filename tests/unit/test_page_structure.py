@@ -55,6 +55,7 @@ def text(request, tmp_path_factory):
     return (folder / "out" / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_headings_are_in_order(text):
     headings = Page(text).headings
     assert headings[0] == 1 and headings.count(1) == 1

@@ -123,6 +123,7 @@ def test_a_few_ranks_are_never_held_against_references_of_all(make_record):
     assert evaluate(few, references, "here").verdict is Verdict.PASS
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("osu", ["osu_bw_dd", "osu_mbw_mr_hh_4_pairs", "osu_multi_lat_hh_8_pairs", "osu_latency_hh"])
 def test_pairs_stand_beside_as_many_of_a_published_system_size_by_size(make_record, write_record, capsys, osu):
     path = write_record(sweep(make_record, osu, times=2.0))
@@ -134,6 +135,7 @@ def test_pairs_stand_beside_as_many_of_a_published_system_size_by_size(make_reco
     assert len(table) == len(sizes) and table[-1].split()[:2] == ["4", "MiB"]
 
 
+@pytest.mark.thorough
 def test_host_memory_and_ways_between_gpus_of_one_run_stand_beside_their_like(
     make_record, write_record, capsys, tmp_path
 ):
@@ -263,6 +265,7 @@ def test_a_size_without_a_value_says_why_in_the_table(judged):
     assert 1 not in dict(size_chart.series_of(table)["1 pair, host"])
 
 
+@pytest.mark.thorough
 def test_the_page_has_one_chart_of_all_sweeps_with_published_ones(make_record, write_record, tmp_path, capsys):
     path = write_record(sweep(make_record, "osu_mbw_mr_hh_4_pairs"))
     out = tmp_path / "page"
@@ -290,6 +293,7 @@ def test_published_tables_are_of_the_quantity_that_they_stand_beside():
     assert series[0] == (1, 1.48) and len(series) == 23  # an empty message has no place on the axis
 
 
+@pytest.mark.thorough
 def test_a_table_has_published_columns_behind_its_own(make_record, write_record, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "150")
     content = sweep(make_record, "osu_multi_lat_hh_4_pairs", times=2.0)

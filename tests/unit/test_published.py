@@ -88,6 +88,7 @@ def test_a_run_beside_itself_is_the_same(linkmatrix):
     assert set(re.findall(r"× ([\d.]+)", out)) == {"1"}
 
 
+@pytest.mark.thorough
 def test_each_number_of_blocks_stands_beside_its_like(linkmatrix, tmp_path):
     path = DATA / "h200x2_blocks.record.json"
     code, out, _ = linkmatrix("compare", path, "--against", path)

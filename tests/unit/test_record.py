@@ -369,6 +369,7 @@ OF_FIRST = sorted(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", OF_FIRST, ids=lambda path: path.parent.name + "/" + path.name)
 def test_records_of_the_first_schema_are_read_in_the_form_of_today(path, tmp_path, capsys):
     raw, content = json.loads(path.read_bytes()), reading.load(path)

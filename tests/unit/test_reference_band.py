@@ -83,6 +83,7 @@ def drawn(tmp_path, name, table, judged, picture):
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "picture", "testcase", "link_class"),
     [("h200x4_sweep", "sizes", COPY, "NV18"), ("slurm2_sweep", "messages", RANKS, "NET")],
