@@ -72,11 +72,9 @@ class Site:
         (self.machine.folder / f"prepared-{number}.json").write_text(json.dumps(report))
 
     def baseline(self, *options):
-        """(exit code, output); progress on standard error is left out, other lines of it precede the output."""
         code = cli.main(["baseline", "--reframe", str(self.machine.reframe), *options])
         out = self.capsys.readouterr()
-        errors = [line for line in out.err.splitlines(True) if line != "starting ReFrame …\n"]
-        return code, "".join(errors) + out.out
+        return code, out.err + out.out
 
     def runs(self):
         """The command lines of ReFrame's runs."""

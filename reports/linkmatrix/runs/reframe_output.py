@@ -15,7 +15,7 @@ from ..errors import in_ascii, say
 from . import folders
 from .supervise import supervised
 
-SHOWN = re.compile(r"(ERROR|WARNING|linkmatrix): ")
+SHOWN = re.compile(r"(ERROR|WARNING|linkmatrix|waiting): ")
 #: ReFrame warns about each fixture that lacks a variable of -S, which is harmless.
 HARMLESS = re.compile(r"WARNING: test '[^']*': the following variables were not set|WARNING: Ignoring check search")
 STARTED = re.compile(r"\[ RUN +\] (\S+)")
@@ -42,8 +42,10 @@ class ReframeOutput:
         self.ticker = threading.Thread(target=self.tick, daemon=True)
 
     def __enter__(self) -> "ReframeOutput":
+        self.phase = "starting ReFrame"
+        if self.to.isatty():  # elsewhere it would precede the sentence on bad input
+            self.show_progress()
         self.ticker.start()
-        self.enter("starting ReFrame")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -60,11 +62,17 @@ class ReframeOutput:
             if SHOWN.match(line) and not HARMLESS.match(line) and line not in self.shown:
                 self.shown.append(line)
                 if len(self.shown) <= MOST_SHOWN:
-                    say(line, flush=True)
+                    self.show(line)
             if found := ENDED.search(line):
                 self.count = f", {found[1]} of {found[2]} tests ended"
             elif found := STARTED.search(line):
                 self.enter("compiling the programs" if found[1] == BUILD else "measuring")
+
+    def show(self, line: str) -> None:
+        """Prints a line of ReFrame; an error of linkmatrix on standard error, as everywhere."""
+        if self.to.isatty():
+            self.write(CLEAR)
+        say(line, to=sys.stderr if line.startswith("linkmatrix: ") else None, flush=True)
 
     def enter(self, phase: str) -> None:
         """Begins a phase. Tests of other files may start while the programs compile: compiling ends it."""

@@ -77,8 +77,8 @@ class BoundedWaits(PbsJobScheduler):
         if job.jobid not in self.unanswered:
             self.unanswered[job.jobid] = now
             getlogger().info(
-                f"job {job.jobid} ({job.name}): no readable answer ({error}); linkmatrix repeats the query for up to"
-                f" {limit}"
+                f"waiting: job {job.jobid} ({job.name}): no readable answer ({error}); linkmatrix repeats the"
+                f" query for up to {limit}"
             )
         if now - self.unanswered[job.jobid] >= self.SILENCE_SECONDS and not self.finished(job):
             self.give_up(job, f"the scheduler has given no readable answer for {limit}: {error}")

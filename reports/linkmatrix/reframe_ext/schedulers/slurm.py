@@ -180,7 +180,7 @@ class Slurm(SlurmJobScheduler):
         limit = self.SILENCE_SECONDS if reason == SILENT else self.UNKNOWN_SECONDS
         if job.jobid not in self.unanswered or self.unanswered[job.jobid].reason != reason:
             self.unanswered[job.jobid] = Unanswered(reason, now)
-            name, minutes = f"job {job.jobid} ({job.name})", f"{limit / 60:g} min"
+            name, minutes = f"waiting: job {job.jobid} ({job.name})", f"{limit / 60:g} min"
             getlogger().info(f"{name}: {reason} ({accounting}); linkmatrix repeats the query for up to {minutes}")
         if now - self.unanswered[job.jobid].since < limit:
             return
