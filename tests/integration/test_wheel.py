@@ -16,6 +16,12 @@ SOURCES = (
     *("reports", "checks", "config", "src", "spack-env"),
     *("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"),
 )
+#: a system of the machine where the wheel is built, which fits every host
+SYSTEM = """system = {
+    "name": "builder", "hostnames": [".*"],
+    "partitions": [{"name": "gpu", "scheduler": "local", "launcher": "local", "environs": ["builtin"]}],
+}
+"""
 #: variables by which this shell knows the clone and its environment
 OF_THE_CLONE = ("LINKMATRIX_", "RFM_", "PYTHON", "VIRTUAL_ENV")
 
@@ -50,6 +56,7 @@ def bare(tmp_path_factory):
             shutil.copytree(path, sources / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         else:
             shutil.copy(path, sources)
+    (sources / "config" / "systems" / "builder.py").write_text(SYSTEM)
     code, out = run(*pip, "--no-deps", "--wheel-dir", place / "wheels", sources)
     assert code == 0, out
     code, out = run(sys.executable, "-m", "venv", place / "venv")
@@ -78,6 +85,11 @@ def test_the_checks_of_a_wheel_are_listed_in_a_folder_of_its_own(bare, site):
     assert package.name == "_suite" and (package / "src" / "CMakeLists.txt").exists()
     assert os.access(package / "src" / "peers" / "peer.sh", os.X_OK)
     assert (site / ".linkmatrix" / "reframe.log").exists() and not (package / ".linkmatrix").exists()
+
+
+def test_a_system_of_the_machine_that_built_the_wheel_is_not_selected(bare, site):
+    code, out = bare("reframe", "-C", "config/settings.py", "--show-config=systems/0/name", folder=site)
+    assert code == 0 and '"this-machine"' in out and "builder" not in out, out
 
 
 def test_what_needs_no_run_works_from_a_wheel(bare, site):
