@@ -1,27 +1,32 @@
 """Adds checks, configuration, sources and Spack's recipe to a wheel, in linkmatrix/_suite.
 
-MANIFEST.in lists the files. Files that a site added are not in the list.
+MANIFEST.in lists the files. Files that a site added are not in the list. $LINKMATRIX_PREBUILT is the folder of compiled
+programs that `make wheel` adds; the wheel is then for one platform.
 """
 
 import hashlib
+import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.egg_info import FileList
 
 HERE = Path(__file__).resolve().parent
 SUITE = ("checks", "config", "spack-env", "src")
 SUMS = Path("config/SHA256SUMS")
+PREBUILT = os.environ.get("LINKMATRIX_PREBUILT")
 
 
 def suite_files():
     """The paths of the shipped files, relative to this folder."""
     files = FileList()
     for line in (HERE / "MANIFEST.in").read_text().splitlines():
-        if line and not line.startswith("#"):
+        if line.startswith(("include", "recursive-include")):
             files.process_template_line(line)
     return sorted({Path(name) for name in files.files if Path(name).parts[0] in SUITE})
 
@@ -39,6 +44,7 @@ def shipped_content(name, expected):
     except OSError:
         content = b""
     if hashlib.sha256(content).hexdigest() == expected:
+        print(f"note: {name} differs from {SUMS}, so the wheel contains the committed file")
         return content
     raise SystemExit(
         f"{name} is not the shipped file (see {SUMS}): restore the file, and keep the changed one in a folder of"
@@ -62,6 +68,24 @@ class BuildWithSuite(build_py):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(shipped_content(name, sums.get(str(name))))
             shutil.copymode(HERE / name, path)
+        if PREBUILT:
+            shutil.copytree(PREBUILT, package / "_suite" / "prebuilt")
 
 
-setup(cmdclass={"build_py": BuildWithSuite})
+class WithPrograms(Distribution):
+    """A package for one platform, if it contains compiled programs."""
+
+    def has_ext_modules(self):
+        return bool(PREBUILT)
+
+
+class PlatformWheel(bdist_wheel):
+    """A wheel for every Python 3, because compiled programs need no Python."""
+
+    def get_tag(self):
+        if not PREBUILT:
+            return super().get_tag()
+        return "py3", "none", json.loads((Path(PREBUILT) / "build.json").read_text())["platform"]
+
+
+setup(distclass=WithPrograms, cmdclass={"build_py": BuildWithSuite, "bdist_wheel": PlatformWheel})

@@ -64,7 +64,7 @@ class ReframeOutput:
             if found := ENDED.search(line):
                 self.count = f", {found[1]} of {found[2]} tests ended"
             elif found := STARTED.search(line):
-                self.enter("compiling the programs" if found[1] == BUILD else "measuring")
+                self.enter("preparing the programs" if found[1] == BUILD else "measuring")
 
     def enter(self, phase: str) -> None:
         """Begins a phase. Tests of other files may start while the programs compile: compiling ends it."""

@@ -1,0 +1,71 @@
+"""The programs that a platform wheel brings, built for the host back end and perhaps for CUDA, without MPI and NCCL."""
+
+import json
+import platform
+import re
+import shutil
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .. import suite
+
+FOLDER = suite.FOLDER / "prebuilt"
+NEVER = ("mpi", "nccl")  # features that prebuilt programs never have
+DRIVER = Path("/proc/driver/nvidia/version")
+#: CUDA's major version → the oldest driver that runs its programs
+OLDEST_DRIVER = {"11": 450, "12": 525, "13": 580}
+
+
+@cache
+def described() -> dict[str, Any]:
+    """The build.json of the programs: their features, CMake's options and, with CUDA, versions; {} without programs."""
+    try:
+        content: dict[str, Any] = json.loads((FOLDER / "build.json").read_text(encoding="utf-8"))
+    except OSError:
+        return {}
+    return content
+
+
+def features() -> set[str]:
+    """The features of the programs, such as {"cuda"}, as far as they run on this machine."""
+    found = set(described().get("features", ()))
+    return found - {"cuda"} if driver_is_old() else found
+
+
+def driver_is_old() -> bool:
+    """Whether this machine has an NVIDIA driver that is too old for the programs."""
+    try:
+        version = re.search(r"\s(\d+)\.\d+[\d.]*\s", DRIVER.read_text(encoding="utf-8"))
+    except OSError:
+        return False
+    oldest = OLDEST_DRIVER.get(str(described().get("cuda", "")).partition(".")[0], 0)
+    return version is not None and int(version[1]) < oldest
+
+
+def fit(needed: Iterable[str], architectures: Iterable[str], machine: str | None) -> bool:
+    """Whether there are programs with the needed features, for a processor and for GPUs such as "sm_90"."""
+    found = described()
+    if not found or machine not in (None, "", platform.machine()) or not set(needed) <= features():
+        return False
+    numbers = [int(number) for name in architectures for number in re.findall(r"\d+", name)]
+    return all(number >= found.get("oldest_gpu", 0) for number in numbers)
+
+
+def can_build(cxx: str, gpus: bool) -> bool:
+    """Whether PATH has the programs that every build needs. cxx: the C++ compiler. gpus: whether CUDA is needed."""
+    return not missing(["cmake", cxx, *(["nvcc"] if gpus else [])])
+
+
+def missing(programs: Iterable[str]) -> list[str]:
+    """The programs that PATH lacks."""
+    return [name for name in dict.fromkeys(programs) if not shutil.which(name)]
+
+
+def left_out(cxx: str, gpus: bool) -> str:
+    """A sentence about the tests that the prebuilt programs cannot run, and about the programs that a build lacks."""
+    lacking = missing(["cmake", cxx, *(["nvcc"] if gpus else []), "mpicxx", "mpirun"])
+    tests = "ranks of MPI and collectives of NCCL" if gpus else "ranks of MPI"
+    why = f"PATH lacks {', '.join(lacking)}" if lacking else "NCCL is not installed"
+    return f"not measured: {tests}, because the prebuilt programs have neither MPI nor NCCL, and {why}"
