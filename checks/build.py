@@ -176,7 +176,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     def takes_prebuilt(self):
         """Whether the prebuilt programs have all features, or all that a machine without a compiler can have."""
-        needed = self.features() & set(FEATURES)
+        needed = prebuilt.selected(self.features() & set(FEATURES))
         gpus = self.current_partition.select_devices("gpu") if "cuda" in needed else []
         machine, archs = self.current_partition.processor.platform, [gpu.arch for gpu in gpus]
         if self.cmake_opts or not prebuilt.fit(needed - set(prebuilt.NEVER), archs, machine):
@@ -188,7 +188,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         content = prebuilt.described()
         if not content:
             raise BadInput("there are no prebuilt programs: install a wheel of 'make wheel', or use another method")
-        self.lacking = sorted(self.features() & set(FEATURES) - set(content["features"]))
+        self.lacking = sorted(prebuilt.selected(self.features() & set(FEATURES)) - set(content["features"]))
         if self.lacking:
             self.left_out = prebuilt.left_out(self.current_environ.cxx, "cuda" in self.features())
         if said := self.left_out or self.current_partition.extras.get("left_out"):

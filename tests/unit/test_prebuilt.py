@@ -33,6 +33,7 @@ def wheel(tmp_path, monkeypatch):
         prebuilt.described.cache_clear()
 
     prebuilt.described.cache_clear()
+    monkeypatch.delenv(prebuilt.NEEDED, raising=False)
     yield install
     prebuilt.described.cache_clear()
 
@@ -97,6 +98,23 @@ def test_prebuilt_programs_are_used_where_they_have_all_features(wheel, features
 def test_mpi_and_nccl_are_built_where_the_tools_are(wheel, features):
     wheel()
     assert chosen(features).method == "cmake"
+
+
+@pytest.mark.parametrize(("needed", "method"), [("", "prebuilt"), ("gpu cuda", "prebuilt"), ("cuda mpi", "cmake")])
+def test_nothing_is_built_for_features_that_no_selected_test_needs(wheel, monkeypatch, needed, method):
+    wheel()
+    monkeypatch.setenv(prebuilt.NEEDED, needed)
+    run = chosen("gpu cuda mpi nccl")
+    assert run.method == method
+    if method == "prebuilt":
+        run.with_prebuilt()
+        assert run.lacking == [] and run.left_out == ""
+
+
+def test_gpus_need_cuda_whatever_is_selected(wheel, monkeypatch):
+    wheel({**WITH_CUDA, "features": []})
+    monkeypatch.setenv(prebuilt.NEEDED, "")
+    assert chosen("gpu cuda mpi").method == "cmake"
 
 
 def test_without_a_compiler_the_features_that_no_wheel_has_are_named_as_lacking(wheel, on_path):

@@ -49,7 +49,7 @@ def run_measure(options: argparse.Namespace) -> int:
         run_options.check_options(options.more)
         with begin.alone(prefix, None):
             variables = {**run_options.environment(), "PATH": environment.search_path()}
-            run_options.check_run(program, selection, options.more, folders.repository(), variables)
+            variables |= run_options.check_run(program, selection, options.more, folders.repository(), variables)
             code, output = reframe_output.run(command, folders.repository(), TIMEOUT, variables, options.verbose)
     except begin.NotStarted as why:
         say(f"not started: {why}")

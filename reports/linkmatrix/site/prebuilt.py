@@ -1,6 +1,7 @@
 """The programs that a platform wheel brings, built for the host back end and perhaps for CUDA, without MPI and NCCL."""
 
 import json
+import os
 import platform
 import re
 import shutil
@@ -13,6 +14,8 @@ from .. import suite
 
 FOLDER = suite.FOLDER / "prebuilt"
 NEVER = ("mpi", "nccl")  # features that prebuilt programs never have
+#: The environment variable with the features that the selected tests need, as `linkmatrix run` and `measure` set it.
+NEEDED = "LINKMATRIX_NEEDED"
 DRIVER = Path("/proc/driver/nvidia/version")
 #: CUDA's major version → the oldest driver that runs its programs
 OLDEST_DRIVER = {"11": 450, "12": 525, "13": 580}
@@ -42,6 +45,13 @@ def driver_is_old() -> bool:
         return False
     oldest = OLDEST_DRIVER.get(str(described().get("cuda", "")).partition(".")[0], 0)
     return version is not None and int(version[1]) < oldest
+
+
+def selected(features: Iterable[str]) -> set[str]:
+    """The features without those of NEVER that no selected test needs; all if the selection is not known."""
+    needed = os.environ.get(NEEDED)
+    unneeded = set(NEVER) - {*needed.split()} if needed is not None else set()
+    return {*features} - unneeded
 
 
 def fit(needed: Iterable[str], architectures: Iterable[str], machine: str | None) -> bool:
