@@ -65,11 +65,10 @@ def extras(found, matrix):
 with ThreadPoolExecutor() as pool:
     reached, found = pool.submit(pairs), gpus()
 cxx, nvcc = os.environ.get("CXX", "g++"), shutil.which("nvcc")
-# the programs of a platform wheel need no compiler; MPI and NCCL need a build
-builds = not prebuilt.described() or prebuilt.can_build(cxx, bool(found))
+# the programs of a platform wheel need no compiler; without a build there is neither MPI nor NCCL
+builds = prebuilt.can_build(cxx, bool(found))
 mpi = bool(builds and shutil.which("mpirun") and shutil.which("mpicxx"))
 with_nccl = nccl.place(nvcc) if found and builds else ""
-left_out = "" if mpi and (with_nccl or not found) else prebuilt.left_out(cxx, bool(found))
 libraries = [*(["mpi"] if mpi else []), *(["nccl"] if with_nccl else [])]
 
 system = {
@@ -90,12 +89,7 @@ system = {
             "processor": {"num_cpus": len(os.sched_getaffinity(0))},
             "devices": devices(found),
             # a workstation may have fewer cores than ranks
-            "extras": {
-                **extras(found, reached.result()),
-                "shared_cores": True,
-                "spans_numa": True,
-                "left_out": left_out,
-            },
+            "extras": {**extras(found, reached.result()), "shared_cores": True, "spans_numa": True},
         }
     ],
 }

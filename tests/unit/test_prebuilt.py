@@ -3,13 +3,12 @@
 import importlib
 import json
 import platform
-import re
 from types import SimpleNamespace
 
 import pytest
 
 from linkmatrix.errors import BadInput
-from linkmatrix.site import prebuilt
+from linkmatrix.site import machine, prebuilt
 from tests.unit.test_generic_system import loaded
 
 build_module = importlib.import_module("linkmatrix_checks.build")
@@ -64,7 +63,7 @@ def chosen(features, arch="sm_90", lacks="", **options):
         left_out="",
         current_partition=SimpleNamespace(
             features=features.split(),
-            extras={},
+            scheduler=SimpleNamespace(registered_name="local"),
             select_devices=lambda kind: [gpu] if "cuda" in features else [],
             processor=SimpleNamespace(platform=platform.machine()),
         ),
@@ -91,7 +90,7 @@ def test_prebuilt_programs_are_used_where_they_have_all_features(wheel, features
     run = chosen(features)
     assert run.method == "prebuilt"
     run.with_prebuilt()
-    assert run.lacking == [] and run.built.startswith("prebuilt: cmake")
+    assert run.lacking == [] and run.built.startswith("prebuilt: cmake") and "ranks of MPI" in run.left_out
 
 
 @pytest.mark.parametrize("features", ["mpi", "gpu cuda mpi", "gpu cuda nccl"])
@@ -170,20 +169,20 @@ def test_gpus_are_measured_without_a_compiler_of_kernels(wheel, on_path):
     on_path(gpus=H200 * 2)
     partition, environment = partition_of(loaded())
     assert {"gpu", "cuda"} <= {*partition["features"]} and environment == {"cuda"}
-    assert re.search("not measured: ranks of MPI .* NCCL", partition["extras"]["left_out"])
+    assert "collectives of NCCL" in prebuilt.left_out("g++", True)
 
 
 def test_ranks_are_measured_where_mpi_can_be_built(wheel, on_path):
     wheel()
     on_path(*TOOLS)
     partition, environment = partition_of(loaded())
-    assert "mpi" in partition["features"] and "mpi" in environment and partition["extras"]["left_out"] == ""
+    assert "mpi" in partition["features"] and "mpi" in environment and machine.machine().mpi
 
 
-@pytest.mark.parametrize("missing", TOOLS[:2])
+@pytest.mark.parametrize("missing", ["cmake", "g++", "mpicxx"])
 def test_ranks_are_left_out_where_nothing_can_be_built(wheel, on_path, missing):
     wheel()
     on_path(*(name for name in TOOLS if name != missing))
     partition, _ = partition_of(loaded())
-    assert "mpi" not in partition["features"] and partition["launcher"] == "local"
-    assert f"PATH lacks {missing}" in partition["extras"]["left_out"]
+    assert "mpi" not in partition["features"] and partition["launcher"] == "local" and not machine.machine().mpi
+    assert f"PATH lacks {missing}" in prebuilt.left_out("g++", True)

@@ -63,19 +63,20 @@ def fit(needed: Iterable[str], architectures: Iterable[str], machine: str | None
     return all(number >= found.get("oldest_gpu", 0) for number in numbers)
 
 
+def missing_tools(cxx: str, gpus: bool) -> list[str]:
+    """The programs that PATH lacks for a build with MPI, and with CUDA for GPUs. cxx: the C++ compiler."""
+    needed = ["cmake", cxx, *(["nvcc"] if gpus else []), "mpicxx", "mpirun"]
+    return [name for name in needed if not shutil.which(name)]
+
+
 def can_build(cxx: str, gpus: bool) -> bool:
-    """Whether PATH has the programs that every build needs. cxx: the C++ compiler. gpus: whether CUDA is needed."""
-    return not missing(["cmake", cxx, *(["nvcc"] if gpus else [])])
-
-
-def missing(programs: Iterable[str]) -> list[str]:
-    """The programs that PATH lacks."""
-    return [name for name in dict.fromkeys(programs) if not shutil.which(name)]
+    """Whether programs with MPI are built on this machine. Without a platform wheel, a build reports missing tools."""
+    return not (described() and missing_tools(cxx, gpus))
 
 
 def left_out(cxx: str, gpus: bool) -> str:
-    """A sentence about the tests that the prebuilt programs cannot run, and about the programs that a build lacks."""
-    lacking = missing(["cmake", cxx, *(["nvcc"] if gpus else []), "mpicxx", "mpirun"])
+    """A sentence about the tests that the prebuilt programs cannot run, with the programs that a build lacks."""
     tests = "ranks of MPI and collectives of NCCL" if gpus else "ranks of MPI"
-    why = f"PATH lacks {', '.join(lacking)}" if lacking else "NCCL is not installed"
-    return f"not measured: {tests}, because the prebuilt programs have neither MPI nor NCCL, and {why}"
+    lacking = ", ".join(missing_tools(cxx, gpus))
+    why = f"the prebuilt programs have neither MPI nor NCCL{f', and PATH lacks {lacking}' if lacking else ''}"
+    return f"not measured: {tests}, because {why}"
