@@ -1,6 +1,6 @@
 # linkmatrix in one word each; `make help` lists them. All of it works as an ordinary user.
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-all lint docs mutants lock audit bench clean
+.PHONY: help setup build run test test-all lint docs wheel mutants lock audit bench clean
 
 VENV := .venv
 ARGS ?=
@@ -38,6 +38,9 @@ docs: $(VENV)/.ready ## build the site into .build/docs; it opens from disk
 	@python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[docs]'
 	@# each page anew: what it takes from elsewhere may have changed where it has not
 	@python -m sphinx -q -E -a -W --keep-going docs .build/docs && echo "The site: $(CURDIR)/.build/docs/index.html"
+
+wheel: setup ## build a wheel with compiled programs into dist, with CUDA where nvcc is; ARGS goes to cmake
+	@python scripts/wheel $(ARGS)
 
 mutants: $(VENV)/.ready-test ## change what judges, a little at a time: does a test fail each time? ARGS: rooms or modules
 	@python -m pip install --quiet --disable-pip-version-check 'mutmut==3.8.*'

@@ -12,6 +12,7 @@ from pathlib import Path
 import reframe as rfm
 import reframe.utility.sanity as sn
 import reframe.utility.typecheck as typ
+from reframe.core.buildsystems import CustomBuild
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import BuildError, EnvironError
 from reframe.core.logging import getlogger
@@ -21,14 +22,14 @@ from linkmatrix.errors import BadInput
 from linkmatrix.files import write_whole
 from linkmatrix.reframe_ext.sessions.fixtures import Restorable
 from linkmatrix.reframe_ext.sessions.processes import layout_of
-from linkmatrix.site import spack_environment
+from linkmatrix.site import prebuilt, spack_environment
 from linkmatrix.suite import PROGRAMS
 
 from . import build_log, cmake_builds
 from .expect import ExpectedConfiguration
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-METHODS = ("auto", "cmake", "spack")
+METHODS = ("auto", "cmake", "prebuilt", "spack")
 FEATURES = ("cuda", "mpi", "nccl")  # each one a variant of the recipe and an option LINKMATRIX_<name> of CMake
 # programs of others that ask the same questions: from Spack, a module of the environment, or on PATH; none is needed
 PEERS = (
@@ -54,13 +55,22 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     is added to the spec, such as '%cxx=gcc@13'.
     """
 
-    #: How to build: ``spack``, ``cmake``, or ``auto``, which takes Spack where `spack` is on PATH and
-    #: ``spack-env/systems/<system>`` has a packages.yaml, and says why where it does not.
+    #: How to build: ``spack``, ``cmake``, ``prebuilt`` for the programs of a platform wheel, or ``auto``, which takes
+    #: Spack where `spack` is on PATH and ``spack-env/systems/<system>`` has a packages.yaml, and says why where it does
+    #: not. Without Spack, ``auto`` takes prebuilt programs that have all features, or if a build lacks a tool.
     method = variable(str, value="auto", loggable=True)
 
     #: How the programs were built: ``cmake`` with its options, or the concrete spec.
     #: :default: set by the build
     built = variable(str, value="", loggable=True)
+
+    #: The features that the programs lack though the partition has them. Their tests are skipped.
+    #: :default: set by the build
+    lacking = variable(typ.List[str], value=[], loggable=True)
+
+    #: Why the programs lack features, in a sentence.
+    #: :default: set by the build
+    left_out = variable(str, value="", loggable=True)
 
     #: Further options for CMake's configuration, where CMake alone builds.
     cmake_opts = variable(typ.List[str], value=[])
@@ -128,9 +138,9 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         # A build that fails ends its job quietly: `report_failure` says why, which ReFrame's exit code would not.
         self.prebuild_cmds = ["trap 'exit 0' ERR", "rm -f built"]
         try:
-            if self.method != "cmake":
+            if self.method in ("auto", "spack"):
                 self.look_for_spack()
-            (self.with_cmake if self.method == "cmake" else self.with_spack)()
+            {"cmake": self.with_cmake, "prebuilt": self.with_prebuilt, "spack": self.with_spack}[self.method]()
         except (BadInput, OSError) as error:
             raise BuildError(str(error)) from None
         # of the names that are found, `command -v` prints each path in a line
@@ -156,9 +166,37 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         reason = spack_environment.why_not(self.spack_root(), *self.place())
         if reason and self.method == "spack":
             raise BadInput(reason)
-        if reason:
+        if not reason:
+            self.method = "spack"
+        elif self.takes_prebuilt():
+            self.method = "prebuilt"
+        else:
             getlogger().info(f"building with CMake alone, because {reason}")
-        self.method = "cmake" if reason else "spack"
+            self.method = "cmake"
+
+    def takes_prebuilt(self):
+        """Whether the prebuilt programs have all features, or all that a machine without a compiler can have."""
+        needed = prebuilt.selected(self.features() & set(FEATURES))
+        gpus = self.current_partition.select_devices("gpu") if "cuda" in needed else []
+        machine, archs = self.current_partition.processor.platform, [gpu.arch for gpu in gpus]
+        if self.cmake_opts or not prebuilt.fit(needed - set(prebuilt.NEVER), archs, machine):
+            return False
+        return not needed & set(prebuilt.NEVER) or bool(self.lacks_a_tool())
+
+    def with_prebuilt(self):
+        """Copies the programs of a platform wheel. Raises BadInput without such programs."""
+        content = prebuilt.described()
+        if not content:
+            raise BadInput("there are no prebuilt programs: install a wheel of 'make wheel', or use another method")
+        self.lacking = sorted(prebuilt.selected(self.features() & set(FEATURES)) - set(content["features"]))
+        here = self.current_partition.scheduler.registered_name == "local"
+        if self.lacking or (here and "mpi" not in self.current_partition.features):
+            self.left_out = prebuilt.left_out(self.current_environ.cxx, "cuda" in self.features())
+            getlogger().info(f"linkmatrix: note: {self.left_out}")
+        self.build_system = CustomBuild()
+        programs = shlex.quote(str(prebuilt.FOLDER / "bin"))
+        self.build_system.commands = ["rm -rf prefix", "mkdir prefix", f"cp -R {programs} prefix/bin"]
+        self.built = f"prebuilt: {content['built']}"
 
     def with_spack(self):
         files = spack_environment.package_files(*self.place())

@@ -61,8 +61,7 @@ class session_test(Member, special=True):
         """
         self.tags = {*self.tags, scale_tag(getattr(self, "extent", ""), getattr(self, "nodes", 1))}
         if not hasattr(self, "valid_prog_environs"):
-            needed = {f"+{name}" for name in FEATURES} & {*" ".join(self.valid_systems).split()}
-            self.valid_prog_environs = [" ".join(sorted(needed)) or "*"]
+            self.valid_prog_environs = [" ".join(f"+{name}" for name in sorted(self.needed_features())) or "*"]
 
     def prepare(self):
         partition = self.current_partition
@@ -74,12 +73,18 @@ class session_test(Member, special=True):
             )
         if refused := modes.refused(sys.argv[1:]) or ("" if self.strict_check else modes.NOT_STRICT):
             raise ReframeError(refused)
+        build = (self.planning_session or self).build
+        self.skip_partition(self.needed_features() & {*build.lacking}, build.left_out)
         self.expected = ExpectedConfiguration.of(self.current_partition)
         queued = self.current_partition.scheduler.registered_name != "local"
         if self.on and queued and not self.current_partition.get_resource("node", host=self.on):
             raise ReframeError(
                 f"on={self.on}: {self.current_partition.fullname} has no resource 'node' that requests a node"
             )
+
+    def needed_features(self):
+        """The features of `FEATURES` that the programs of this test need."""
+        return {name for name in FEATURES if f"+{name}" in " ".join(self.valid_systems).split()}
 
     def skip(self, msg=None):
         """Skips the test as ReFrame does, and stores the reason in ReFrame's report."""

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from linkmatrix.site import nccl, open_mpi
+from linkmatrix.site import nccl, open_mpi, prebuilt
 
 # the GPUs that shipped references are of: (model, how many) and their table in ../references
 KNOWN = {("NVIDIA H200", 8): "hgx-h200", ("NVIDIA H200", 4): "hgx-h200-half"}
@@ -64,9 +64,11 @@ def extras(found, matrix):
 # at the same time: each wakes the GPUs, where nothing else keeps them awake, and the last one lets them sleep again
 with ThreadPoolExecutor() as pool:
     reached, found = pool.submit(pairs), gpus()
-mpi = bool(shutil.which("mpirun") and shutil.which("mpicxx"))
-nvcc = shutil.which("nvcc")
-with_nccl = nccl.place(nvcc) if found else ""
+cxx, nvcc = os.environ.get("CXX", "g++"), shutil.which("nvcc")
+# the programs of a platform wheel need no compiler; without a build there is neither MPI nor NCCL
+builds = prebuilt.can_build(cxx, bool(found))
+mpi = bool(builds and shutil.which("mpirun") and shutil.which("mpicxx"))
+with_nccl = nccl.place(nvcc) if found and builds else ""
 libraries = [*(["mpi"] if mpi else []), *(["nccl"] if with_nccl else [])]
 
 system = {
@@ -96,9 +98,9 @@ environments = [
     {
         "name": "default",
         "cc": os.environ.get("CC", "gcc"),
-        "cxx": os.environ.get("CXX", "g++"),
+        "cxx": cxx,
         "nvcc": nvcc or "nvcc",
-        "features": [*(["cuda"] if nvcc else []), *libraries],
+        "features": [*(["cuda"] if nvcc or "cuda" in prebuilt.features() else []), *libraries],
         "extras": {"nccl_root": with_nccl} if nccl.told(with_nccl) else {},
     }
 ]

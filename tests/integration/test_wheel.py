@@ -1,6 +1,7 @@
 """`pip install linkmatrix`: a wheel in a bare environment, away from the clone, brings all that a site needs."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,8 +15,17 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 #: what a wheel is made of
 SOURCES = (
     *("reports", "checks", "config", "src", "spack-env"),
+    "scripts",
     *("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"),
 )
+#: a system of the machine where the wheel is built, which fits every host
+SYSTEM = """system = {
+    "name": "builder", "hostnames": [".*"],
+    "partitions": [{"name": "gpu", "scheduler": "local", "launcher": "local", "environs": ["builtin"]}],
+}
+"""
+#: tools of a build
+TOOLS = re.compile(r"(.*-)?(cmake|c\+\+|g\+\+|gcc|cc|clang(\+\+)?|nvcc|mpi\w+|ld|ninja|make|ccache)(-[\d.]+)?")
 #: variables by which this shell knows the clone and its environment
 OF_THE_CLONE = ("LINKMATRIX_", "RFM_", "PYTHON", "VIRTUAL_ENV")
 
@@ -28,11 +38,11 @@ def bare(tmp_path_factory):
     path = [folder for folder in environment["PATH"].split(os.pathsep) if Path(folder) != Path(sys.executable).parent]
     environment["PATH"] = os.pathsep.join([str(place / "venv" / "bin"), *path])
 
-    def run(*command, folder=place, timeout=600):
+    def run(*command, folder=place, timeout=600, **variables):
         done = subprocess.run(
             command,
             cwd=folder,
-            env=environment,
+            env=environment | variables,
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -50,6 +60,7 @@ def bare(tmp_path_factory):
             shutil.copytree(path, sources / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         else:
             shutil.copy(path, sources)
+    (sources / "config" / "systems" / "builder.py").write_text(SYSTEM)
     code, out = run(*pip, "--no-deps", "--wheel-dir", place / "wheels", sources)
     assert code == 0, out
     code, out = run(sys.executable, "-m", "venv", place / "venv")
@@ -80,7 +91,54 @@ def test_the_checks_of_a_wheel_are_listed_in_a_folder_of_its_own(bare, site):
     assert (site / ".linkmatrix" / "reframe.log").exists() and not (package / ".linkmatrix").exists()
 
 
+def test_a_system_of_the_machine_that_built_the_wheel_is_not_selected(bare, site):
+    code, out = bare("reframe", "-C", "config/settings.py", "--show-config=systems/0/name", folder=site)
+    assert code == 0 and '"this-machine"' in out and "builder" not in out, out
+
+
 def test_what_needs_no_run_works_from_a_wheel(bare, site):
     assert bare("linkmatrix", "--version")[0] == 0
     code, out = bare("linkmatrix", "show", folder=site)
     assert code == 2 and f"no run-report-*.json in {site}/.linkmatrix/reports" in out
+
+
+@pytest.fixture(scope="module")
+def tools_hidden(tmp_path_factory):
+    """A folder with the programs of /usr/bin, but no compiler, no CMake and no MPI."""
+    folder = tmp_path_factory.mktemp("programs")
+    for path in Path("/usr/bin").iterdir():
+        if not TOOLS.fullmatch(path.name):
+            (folder / path.name).symlink_to(path)
+    return folder
+
+
+@pytest.fixture
+def platform_wheel(bare, site, tools_hidden):
+    """The path of a platform wheel without CUDA, built where no nvcc is, and installed in the place of the other."""
+    sources = bare.place / "sources"
+    without_nvcc = {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), *os.environ["PATH"].split(os.pathsep)]),
+        "CCACHE_BASEDIR": str(sources),
+    }
+    code, out = bare(sys.executable, "scripts/wheel", "-DLINKMATRIX_CUDA=OFF", folder=sources, **without_nvcc)
+    assert code == 0, out
+    (wheel,) = (sources / "dist").glob("*.whl")
+    python = bare.place / "venv" / "bin" / "python"
+    code, out = bare(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--force-reinstall", wheel)
+    assert code == 0, out
+    return wheel
+
+
+def test_a_platform_wheel_measures_without_a_compiler(bare, site, platform_wheel, tools_hidden):
+    """Other processes are ignored: this test is about what runs, and exit code 3 would be about who else ran."""
+    assert re.fullmatch(r"linkmatrix-.*-py3-none-manylinux_2_\d+_\w+\.whl", platform_wheel.name)
+    generic = site / "config" / "systems" / "generic.py"
+    text = (REPOSITORY / "config" / "systems" / "generic.py").read_text()
+    generic.write_text(text.replace('"extras": {', '"extras": {"ignored_processes": ["*:*"], '))
+    path = os.pathsep.join([str(bare.place / "venv" / "bin"), str(tools_hidden)])
+    code, out = bare("linkmatrix", "measure", folder=site, PATH=path, CUDA_VISIBLE_DEVICES="")
+    assert code == 0 and "NOT JUDGED" in out, out
+    assert "not measured: ranks of MPI" in out and "cmake" in out, out
+    assert not list((site / ".build").glob("*/CMakeCache.txt"))
+    program = re.search(r"(\S+/p2p_matrix) --help", out)[1]
+    assert bare(program, "--help", folder=site, PATH=path)[0] == 0

@@ -106,12 +106,6 @@ def test_a_clone_and_a_folder_of_other_checks_stay_as_they_are(tmp_path, capsys)
     assert "is no link: move it away" in capsys.readouterr().err
 
 
-def test_the_list_of_what_a_wheel_brings_is_that_of_a_source_archive():
-    text = (REPOSITORY / "setup.py").read_text(encoding="utf-8")
-    named = {line.split()[1] for line in (REPOSITORY / "MANIFEST.in").read_text().splitlines() if "graft" in line}
-    assert all(f'"{name}"' in text for name in named) and named == {"checks", "config", "src", "spack-env"}
-
-
 def test_the_command_that_is_told_is_one_that_a_shell_takes(tmp_path, capsys):
     folder = tmp_path / "a;id"
     assert cli.main(["init", str(folder)]) == 0

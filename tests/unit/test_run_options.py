@@ -25,6 +25,14 @@ def python_program(folder, code):
     return str(path)
 
 
+def test_the_run_is_told_the_features_that_the_selected_tests_need(tmp_path):
+    tests = [{"@class": "a", "valid_systems": ["*"]}, {"@class": "b", "valid_systems": ["+gpu +cuda", "+mpi"]}]
+    program = python_program(tmp_path, f"print({json.dumps(tests, indent=2)!r})")
+    told = run_options.check_run(program, ["-n", "a|b"], ["-n", "a|b"], tmp_path, {})
+    assert told == {"LINKMATRIX_NEEDED": "cuda gpu mpi"}
+    assert run_options.check_run(program, ["--mode=quick"], [], tmp_path, {}) == {}
+
+
 @pytest.fixture
 def checked(tmp_path, capsys):
     """A function that checks options with a ReFrame that lists TESTS behind other lines; returns what is printed."""

@@ -16,7 +16,7 @@ from ..record import units
 from ..runs import folders, judging, modes, reframe_output, stored
 from ..runs.retries import after_retries
 from ..show import summary
-from ..site import environment
+from ..site import environment, prebuilt
 from . import begin, run_options, run_summary
 
 PASS, FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(5)  # exit codes
@@ -49,7 +49,7 @@ def run_measure(options: argparse.Namespace) -> int:
         run_options.check_options(options.more)
         with begin.alone(prefix, None):
             variables = {**run_options.environment(), "PATH": environment.search_path()}
-            run_options.check_run(program, selection, options.more, folders.repository(), variables)
+            variables |= run_options.check_run(program, selection, options.more, folders.repository(), variables)
             code, output = reframe_output.run(command, folders.repository(), TIMEOUT, variables, options.verbose)
     except begin.NotStarted as why:
         say(f"not started: {why}")
@@ -113,6 +113,7 @@ def how_to_call() -> str:
     """The commands by which a shell that has nothing of this on PATH calls the programs."""
     build = Path(os.environ.get("LINKMATRIX_BUILD") or ".build")
     programs = sorted(build.glob("*/p2p_matrix"), key=lambda path: path.stat().st_mtime)
+    programs = programs or list(prebuilt.FOLDER.glob("bin/p2p_matrix"))
     tool = Path(environment.program("linkmatrix") or "linkmatrix")
     words = [tool.relative_to(Path.cwd()) if tool.is_relative_to(Path.cwd()) else tool, *programs[-1:]]
     return "To call them yourself: " + "; ".join(f"{word} --help" for word in words)

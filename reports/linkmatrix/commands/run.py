@@ -153,7 +153,7 @@ def locked_run(
     command = [program, *run_options.load_options(checks), "-r", f"--report-junit={for_junit}", *selection]
     variables = {**run_options.environment(), "PATH": environment.search_path()}
     variables |= {NODES: options.nodes} if options.nodes else {}
-    run_options.check_run(program, selection, options.more, repository, variables)
+    variables |= run_options.check_run(program, selection, options.more, repository, variables)
     # records lie in folders that have the run's stamp, and no other run's
     variables |= {"RFM_TIMESTAMP_DIRS": stamp}
     if options.verbose:

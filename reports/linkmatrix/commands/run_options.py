@@ -8,11 +8,13 @@ import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from ..errors import BadInput, clean, say
 from ..references import for_program
 from ..reframe_ext.sessions.suite_words import selects_test, unknown_words_error, words_of
 from ..runs.modes import NO_WARNING, SESSIONS, refused, selects
+from ..site import prebuilt
 from .begin import NotStarted
 
 #: The paths of all check files, for ReFrame's option -c.
@@ -130,22 +132,24 @@ def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
 
 def check_run(
     program: str, selection: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]
-) -> None:
-    """Raises BadInput if ReFrame refuses an option of `more`, or would ignore a variable, a suite or a path.
+) -> dict[str, str]:
+    """The environment variable with the features that the selected tests need; {} without options that select tests.
+
+    Raises BadInput if ReFrame refuses an option of `more`, or would ignore a variable, a suite or a path.
 
     program: ReFrame, which lists tests without a run. selection: the options of the run that select tests, with `more`.
     ReFrame prints nothing for a class that no selected test has. This function prints a note, because another selection
     may have the class.
     """
     if not selects(more):
-        return
+        return {}
     for path in values_of(more, "-c", "--checkpath"):
         if not (folder / path).exists():
             raise BadInput(f"-c {path}: {folder / path} does not exist")
     check_suites(program, more, folder, environ)
     tests = json_list(program, [*selection, "--describe"], folder, environ)
     if tests is None:
-        return  # the run itself prints why
+        return {}  # the run itself prints why
     if not tests:
         check_environments(program, selection, folder, environ)
     classes = {str(test.get("@class")) for test in tests}
@@ -164,6 +168,8 @@ def check_run(
         meant = f" (is '{SESSIONS[0]}.{name}' meant?)" if name == SUITE else suggestion(name, known)
         said = f"no selected test has a variable '{name}' that takes this value{meant}"
         raise BadInput(f"-S {name}={value}: {said}")
+    systems = {word for test in tests for one in cast(list[str], test.get("valid_systems", [])) for word in one.split()}
+    return {prebuilt.NEEDED: " ".join(sorted(word[1:] for word in systems if word[0] == "+"))}
 
 
 def check_environments(program: str, selection: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:

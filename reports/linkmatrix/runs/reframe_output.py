@@ -66,7 +66,7 @@ class ReframeOutput:
             if found := ENDED.search(line):
                 self.count = f", {found[1]} of {found[2]} tests ended"
             elif found := STARTED.search(line):
-                self.enter("compiling the programs" if found[1] == BUILD else "measuring")
+                self.enter("preparing the programs" if found[1] == BUILD else "measuring")
 
     def show(self, line: str) -> None:
         """Prints a line of ReFrame; an error of linkmatrix on standard error, as everywhere."""

@@ -20,7 +20,7 @@ import jinja2
 
 from ..errors import BadInput
 from ..files import write_whole
-from . import adapters, nccl, open_mpi, spack
+from . import adapters, nccl, open_mpi, prebuilt, spack
 
 TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without persistence mode
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")  # what ReFrame takes for a system, partition or environment
@@ -80,7 +80,8 @@ def machine() -> Machine:
     classes = link_classes_in(answer(["nvidia-smi", "topo", "-m"])) if len(gpus) > 1 else {}
     complete = set(classes) == set(combinations(range(len(gpus)), 2))
     common = set(classes.values()) if complete else set()
-    mpi = bool(shutil.which("mpirun") and shutil.which("mpicxx"))
+    builds = prebuilt.can_build("g++", bool(gpus))
+    mpi = bool(builds and shutil.which("mpirun") and shutil.which("mpicxx"))
     scheduler, launcher = next(
         ((scheduler, launcher) for command, scheduler, launcher in SCHEDULERS if shutil.which(command)),
         ("local", "mpirun" if mpi else "local"),
@@ -94,7 +95,7 @@ def machine() -> Machine:
         scheduler=scheduler,
         launcher=launcher,
         mpi=mpi,
-        nccl=nccl.place(shutil.which("nvcc")) if gpus else "",
+        nccl=nccl.place(shutil.which("nvcc")) if gpus and builds else "",
         ports=tuple(adapters.ports(ROOT)),
     )
 
