@@ -49,6 +49,15 @@ def test_all_checks_are_loaded_where_the_user_selects(machine, more):
     assert " -c checks/intranode.py " in few and " -c checks/pairs.py " not in few and " -c checks " in every
 
 
+def test_samples_and_waiting_select_nothing_and_acceptance_takes_no_fewer_samples(machine, capsys):
+    machine.prepare("pass")
+    code, out = machine.run("--samples", "31", "--wait-idle", "60")
+    assert code == 0 and "from now on" in out  # the run is whole, so its manifest is frozen
+    assert machine.commands()[0].endswith("-S extra_opts=--samples,31 -S wait_idle=60")
+    assert cli.main(["run", "--reframe", str(machine.reframe), "--samples", "3"]) == 2
+    assert "acceptance takes at least 7 samples" in capsys.readouterr().err and len(machine.commands()) == 1
+
+
 def test_a_pair_of_nodes_is_held_against_no_manifest_and_is_never_nothing(machine):
     machine.prepare("pass", "pass")
     assert machine.run("--mode", "pair")[0] == 0

@@ -186,9 +186,11 @@ def test_mode_number_of_runs_and_options_of_reframe_are_passed_on(site):
     for number in range(7):
         site.prepare(number, {TESTCASE: STEADY})
     site.prepare(7, {TESTCASE: STEADY}, table="vm")
-    code, _ = site.baseline("--mode", "nightly", "--runs", "7", "--", "-J", "qos=low")
+    more = ("--samples", "31", "--wait-idle", "5", "--", "-J", "qos=low")
+    code, _ = site.baseline("--mode", "nightly", "--runs", "7", *more)
     assert code == 0 and len(site.runs()) == 8
-    assert all("--tag=full" in line and "-J qos=low" in line for line in site.runs())
+    words = ("--tag=full", "-S extra_opts=--samples,31", "-S wait_idle=5", "-J qos=low")
+    assert all(word in line for line in site.runs() for word in words)
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,21 @@ def test_what_needed_a_build_that_failed_says_so_once_for_all(machine, measure):
     assert "ended it with" not in out
 
 
+@pytest.mark.parametrize(
+    ("before", "behind", "chosen"),
+    [
+        (["--samples", "31"], [], "--mode=measure -S extra_opts=--samples,31"),
+        (["--wait-idle", "9", "--refuse-busy"], ["-n", "ab"], "-S wait_idle=9 -S refuse_busy=yes -n ab"),
+        ([], ["-S", "wait_idle=1"], "--mode=measure -S wait_idle=1"),
+    ],
+)
+def test_only_a_selection_replaces_the_default_selection(machine, before, behind, chosen):
+    machine.prepare("pass")
+    cli.main(["measure", "--reframe", str(machine.reframe), *before, "--", *behind])
+    command = machine.commands()[0]
+    assert command.endswith(chosen) and ("--mode=measure" in command) is ("--mode=measure" in chosen)
+
+
 def test_what_is_to_be_called_again_is_measure_and_not_what_it_called(machine, measure, capsys):
     machine.prepare("pass", off={(0, 1): 300.0})
     for options, again in (([], "measure"), (["-n", "ab"], "measure -- -n ab")):

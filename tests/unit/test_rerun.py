@@ -148,6 +148,10 @@ def test_the_name_of_a_node_steers_no_terminal(typed):
     [
         ("reframe -r --session-extras measure=m-1 --mode=measure", "linkmatrix measure"),
         ("reframe -r --session-extras measure=m-1 -n 'a b'", "linkmatrix measure -- -n 'a b'"),
+        (
+            "reframe -r --session-extras measure=m-1 --mode=measure -S wait_idle=1",
+            "linkmatrix measure -- -S wait_idle=1",
+        ),
         ("reframe -r --session-extras other=1 -n a", "reframe -r --session-extras other=1 -n a"),
         ("reframe -r -n measure=1", "reframe -r -n measure=1"),
         ("measure=1 it's", "measure=1 it's"),

@@ -16,7 +16,7 @@ from ..references.tables import References
 from ..runs import folders, stored
 from ..runs.modes import MODES, PAIR, SWEEP
 from ..site import configured, machine
-from . import adopt, begin, run, use_references
+from . import adopt, begin, run, run_options, use_references
 
 FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(1, 5)  # exit codes
 ENDING = (FAIL, BAD_INPUT, CANNOT)  # exit codes of a run after which no further run helps
@@ -38,6 +38,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--table", metavar="NAME", help="table of references (default: the name of the system or partition)"
     )
     command.add_argument("--system", metavar="S:P", help="default: the system that ReFrame finds")
+    run_options.add_measuring(command)
     command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
     command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
     command.set_defaults(command=run_baseline)
@@ -57,6 +58,7 @@ def run_baseline(options: argparse.Namespace) -> int:
     # a system with several partitions has several tables
     table = options.table or (place.replace(":", "-") if options.system else place.partition(":")[0])
     selection = [f"--mode={options.mode}", *([f"--system={options.system}"] if options.system else [])]
+    selection += run_options.measuring_words(options)
     words = [*selection, f"--reframe={options.reframe}"]
     known = set(folders.reports(prefix))
     for number in range(1, options.runs + 1):

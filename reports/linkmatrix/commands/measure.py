@@ -27,7 +27,10 @@ LIST = "reframe -C config/settings.py -c checks -R -l"
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `measure`."""
-    command.description = "All but simulations and other programs, unless told otherwise."
+    command.description = (
+        "Measures all test cases but simulations and other programs. -n, -t, -T and -x behind -- select others."
+    )
+    run_options.add_measuring(command)
     command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
     command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
     run_options.add_verbose(command)
@@ -42,7 +45,8 @@ def run_measure(options: argparse.Namespace) -> int:
     prefix = folders.prefix()
     # by which its report is known, whatever else writes some
     stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
-    selection = ["--session-extras", f"{modes.MEASURE}{stamp}", *(options.more or modes.MOST)]
+    selection = ["--session-extras", f"{modes.MEASURE}{stamp}", *modes.default_selection(options.more)]
+    selection += [*run_options.measuring(options), *options.more]
     try:
         program = begin.reframe(options.reframe)
         command = [program, *run_options.load_options(run_options.ALL_CHECKS), "-r", *selection]

@@ -58,6 +58,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--manifest", metavar="REASON", help="from now on the mode is what this run measures and skips, and why"
     )
+    run_options.add_measuring(command)
     command.add_argument("--retries", type=int, default=0, metavar="N", help="of a failed test; each is shown")
     command.add_argument("--timeout", type=float, default=24.0, metavar="HOURS", help="default: 24")
     command.add_argument(
@@ -91,8 +92,9 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
     try:
         program = begin.reframe(options.reframe)
         run_options.check_options(options.more, keeps_junit=True)
+        measuring = run_options.measuring(options)
         if options.mode == ACCEPTANCE:
-            run_options.check_acceptance(options.more)
+            run_options.check_acceptance([*measuring, *options.more])
         check_system(options, repository)
         with begin.alone(prefix, options.system) as name:
             return locked_run(options, program, repository, prefix, name, begins)
@@ -243,10 +245,11 @@ def gone_before(options: argparse.Namespace, last: Path, prefix: Path, repositor
 
 def selection_options(options: argparse.Namespace, before: resume.Before) -> list[str]:
     """The options of ReFrame that select tests, and say how to measure them."""
-    selection = run_options.without_warnings(MODES[options.mode], options.more)
+    more = [*run_options.measuring(options), *options.more]
+    selection = run_options.without_warnings(MODES[options.mode], more)
     selection += [f"--system={options.system}"] if options.system else []
     selection += [f"--max-retries={options.retries}"] if options.retries else []
-    return [*selection, *before.options(SUITES.get(options.mode, "")), *options.more]
+    return [*selection, *before.options(SUITES.get(options.mode, "")), *more]
 
 
 def report_of(prefix: Path, known: set[Path], stamp: str) -> tuple[Path | None, bool]:

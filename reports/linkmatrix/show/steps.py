@@ -65,8 +65,9 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "cell": ("Measure {who} again, alone, before a part is replaced. No single part explains the slow cells.",),
     "disturbed": (
-        "Ask the owner of {who} to stop it, or let the run wait: -S wait_idle=SECONDS of ReFrame, --wait-idle SECONDS"
-        " of each program. List a daemon of the node in ignored_processes of the partition.",
+        "Ask the owner of {who} to stop it, or let the measurement wait up to 10 minutes: linkmatrix measure"
+        " --wait-idle 600",
+        "List a daemon of the node in ignored_processes of the partition.",
     ),
     "references": (
         "Adopt references for these test cases: linkmatrix adopt --table NAME --write. Or name another table:"
@@ -88,10 +89,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Check temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE), then measure again: devices were"
         " throttled.",
     ),
-    "samples": (
-        "Measure again with more samples: linkmatrix measure -- -S extra_opts=--samples,31 (also linkmatrix run), or"
-        " --samples 31 of the program.",
-    ),
+    "samples": ("Measure again with more samples: linkmatrix measure --samples 31",),
     "noted": (),
 }
 GET_REFERENCES = "To get references, measure six times, then run linkmatrix adopt --table NAME --write."

@@ -36,8 +36,7 @@ NEXT_STEPS = {
     Verdict.PASS: "",
     Verdict.WARN: "Watch it: linkmatrix history shows whether it gets worse.",
     Verdict.NOT_JUDGED: "Adopt references: linkmatrix adopt.",
-    Verdict.DISTURBED: "Measure again without {who}, or let the run wait: linkmatrix run -- -S wait_idle=SECONDS, or"
-    " --wait-idle SECONDS of a program.",
+    Verdict.DISTURBED: "Measure again without {who}, or wait for its end: linkmatrix measure --wait-idle 600",
     Verdict.INCOMPLETE: "Fix the run, then measure again.",
     Verdict.FAIL: "Locate the faulty component, then repair it: linkmatrix diagnose.",
 }
