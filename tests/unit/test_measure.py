@@ -54,7 +54,7 @@ def test_a_machine_without_references_is_not_judged_whether_reframe_asked_for_th
     (machine.folder / "code").write_text(of_reframe)
     code, out = measure()
     assert code == (3 if of_reframe == "1" else 0) and "1 test case: 1 NOT JUDGED" in out
-    assert "linkmatrix adopt --table NAME --write" in out and "before a part is replaced" not in out
+    assert "linkmatrix baseline" in out and "before a part is replaced" not in out
 
 
 def test_all_within_its_references_is_a_pass(machine, measure):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..errors import BadInput, say
 from ..files import MOST_BYTES, read_whole
+from ..invocation import VARIABLE, linkmatrix_command, program_command
 from ..record import units
 from ..runs import folders, judging, modes, reframe_output, stored
 from ..runs.retries import after_retries
@@ -110,13 +111,10 @@ def shown(report: Path, of_reframe: int, repository: Path) -> int:
 def called(command: str, report: Path) -> None:
     """Calls another command of this program. Its errors are shown, and its output is not."""
     words = [sys.executable, "-m", "linkmatrix", command, str(report)]
-    subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
+    variables = {**os.environ, VARIABLE: linkmatrix_command()}
+    subprocess.run(words, env=variables, stdout=subprocess.DEVNULL, check=False)
 
 
 def how_to_call() -> str:
     """The commands by which a shell that has nothing of this on PATH calls the programs."""
-    build = Path(os.environ.get("LINKMATRIX_BUILD") or ".build")
-    programs = sorted(build.glob("*/p2p_matrix"), key=lambda path: path.stat().st_mtime)
-    tool = Path(environment.program("linkmatrix") or "linkmatrix")
-    words = [tool.relative_to(Path.cwd()) if tool.is_relative_to(Path.cwd()) else tool, *programs[-1:]]
-    return "To call them yourself: " + "; ".join(f"{word} --help" for word in words)
+    return f"To call them yourself: {linkmatrix_command()} --help; {program_command('p2p_matrix')} --help"

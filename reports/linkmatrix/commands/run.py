@@ -20,7 +20,7 @@ from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..runs import completeness, folders, judging, junit, manifest, reframe_output, resume
 from ..runs.judging import Judged
-from ..runs.modes import ACCEPTANCE, MODES, NODES, SUITES, SWEEP, check_paths, selects
+from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, selects
 from ..runs.retries import after_retries
 from ..show import notices, steps, words
 from ..site import environment, known_systems
@@ -205,11 +205,20 @@ def locked_run(
         lines.append("acceptance requires a reference for each value, so this is exit code 3")
     if note := junit.noticed(for_junit, notices.lines(judged)):
         say(note)
-    say(*lines, *suspect_lines(prefix, options.clean_runs, repository), *steps.next_step(verdict, judged, found))
+    advice = [for_mode(line, options) for line in [*lines, *steps.next_step(verdict, judged, found)]]
+    say(*advice[: len(lines)], *suspect_lines(prefix, options.clean_runs, repository), *advice[len(lines) :])
     where = options.system or "this machine"
     say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {report}")
     pruned(prefix, options.keep, options.keep_days, options.clean_runs, repository)
     return judging.exit_code(judged, verdict, acceptance)
+
+
+def for_mode(line: str, options: argparse.Namespace) -> str:
+    """A line of advice, whose commands measure the mode and system of this run."""
+    chosen = f"--mode={options.mode}" + (f" --system={options.system}" if options.system else "")
+    if options.mode not in (SWEEP, PAIR):
+        line = line.replace("linkmatrix baseline", f"linkmatrix baseline {chosen}")
+    return line.replace(words.WAIT, words.WAIT.replace("measure", f"run {chosen}"))
 
 
 def began(prefix: Path, options: argparse.Namespace, stamp: str) -> Path:

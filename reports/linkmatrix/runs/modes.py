@@ -2,12 +2,13 @@
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..invocation import launcher
 from ..record.program_options import given
-from ..record.units import counted
 from .patrol import TOGETHER
 
 NO_WARNING = "--warn-as-error"  # ReFrame leaves out a check that it cannot read, with a warning
@@ -153,10 +154,6 @@ def repeated(words: Sequence[str]) -> Iterator[str]:
 
 
 def of_program(record: Mapping[str, Any]) -> str:
-    """The command line that made a record; of ranks it has not the words of what started them, which is said."""
-    command = shlex.join(repeated(record["command"]))
-    if record["backend"] != "mpi":
-        return command
-    nodes = len({device["node"] for device in record["devices"]})
-    ranks = counted(len(record["devices"]), "rank") + (f" on {counted(nodes, 'node')}" if nodes > 1 else "")
-    return f"{command}  # by mpirun, srun or the like: {ranks}"
+    """The command line that made a record; of ranks with the words that start as many on the same nodes."""
+    nodes = Counter(str(device["node"]) for device in record["devices"] if record["backend"] == "mpi")
+    return shlex.join([*(launcher(nodes) if nodes else []), *repeated(record["command"])])

@@ -65,13 +65,12 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "cell": ("Measure {who} again, alone, before a part is replaced. No single part explains the slow cells.",),
     "disturbed": (
-        "Ask the owner of {who} to stop it, or let the measurement wait up to 10 minutes: linkmatrix measure"
-        " --wait-idle 600",
+        f"Ask the owner of {{who}} to stop it, or wait for its end, 10 minutes at most: {words.WAIT}",
         "List a daemon of the node in ignored_processes of the partition.",
     ),
     "references": (
-        "Adopt references for these test cases: linkmatrix adopt --table NAME --write. Or name another table:"
-        " 'reference' in the partition's extras.",
+        "Adopt references for these test cases: linkmatrix baseline",
+        "Or name another table: 'reference' in the partition's extras.",
     ),
     "missing": ("Find out why {who} has no value, then measure again. A PASS needs every cell.",),
     "skipped": (
@@ -92,11 +91,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "samples": ("Measure again with more samples: linkmatrix measure --samples 31",),
     "noted": (),
 }
-GET_REFERENCES = "To get references, measure six times, then run linkmatrix adopt --table NAME --write."
-REFERENCES = (
-    f"{GET_REFERENCES} linkmatrix show --reference NAME compares this run with them. 'reference': NAME in the"
-    " partition's extras, in config/systems, compares every run."
-)
+GET_REFERENCES = words.NEXT_STEPS[Verdict.NOT_JUDGED]
 CHOOSE = (
     "Choose existing tests: reframe -C config/settings.py -c checks -R -l lists them, and linkmatrix measure chooses"
     " what fits this machine."
@@ -174,7 +169,7 @@ def steps(verdict: Verdict, judged: list[Judged], found: Sequence[Headline]) -> 
             # FIRST already has the measurement again
             is_said = rung is Rung.AGAIN and lines and lines[0] == FIRST and topic in SLOW
             lines += told[1:] if is_said else told
-    lines += [REFERENCES] if wanting else []
+    lines += [GET_REFERENCES] if wanting else []
     return list(dict.fromkeys([*([SIMULATED] if simulated else []), *lines]))
 
 
