@@ -9,7 +9,7 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -23,7 +23,7 @@ from ..runs.judging import Judged
 from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, selects
 from ..runs.retries import after_retries
 from ..show import notices, steps, words
-from ..site import environment, known_systems
+from ..site import configured, environment, known_systems
 from ..site import nodes as site_nodes
 from . import begin, run_options
 from .retention import pruned, suspect_lines
@@ -57,6 +57,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--manifest", metavar="REASON", help="from now on the mode is what this run measures and skips, and why"
+    )
+    command.add_argument(
+        "--with-left-out", action="store_true", help="measure the test cases too that the manifest leaves out"
     )
     run_options.add_measuring(command)
     command.add_argument("--retries", type=int, default=0, metavar="N", help="of a failed test; each is shown")
@@ -147,10 +150,10 @@ def locked_run(
     stamp = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     for_junit = prefix / "reports" / f"junit-{stamp}.xml"
     (prefix / "reports").mkdir(exist_ok=True)
-    manifest.load(repository, options.mode)  # one that cannot be read is said before anything is measured
+    manifests = manifest.load(repository, options.mode)  # one that cannot be read is reported before the run
     before = gone_before(options, last, prefix, repository)
     known = set(folders.reports(prefix))
-    selection = selection_options(options, before)
+    selection = selection_options(options, before, left_out(options, manifests, program, repository))
     checks = run_options.ALL_CHECKS if selects(options.more) else check_paths(options.mode, repository)
     command = [program, *run_options.load_options(checks), "-r", f"--report-junit={for_junit}", *selection]
     variables = {**run_options.environment(), "PATH": environment.search_path()}
@@ -252,13 +255,26 @@ def gone_before(options: argparse.Namespace, last: Path, prefix: Path, repositor
     return replace(before, whole=before.whole and not is_part(options))
 
 
-def selection_options(options: argparse.Namespace, before: resume.Before) -> list[str]:
-    """The options of ReFrame that select tests, and say how to measure them."""
+def left_out(
+    options: argparse.Namespace, manifests: Mapping[str, manifest.Manifest], program: str, repository: Path
+) -> list[str]:
+    """The hashes of the test cases that the manifest of the partition leaves out; none if the user selects tests."""
+    if options.with_left_out or selects(options.more) or not any(one.left_out for one in manifests.values()):
+        return []
+    try:
+        place = configured.chosen(program, repository, options.system)
+    except BadInput:  # several partitions, whose manifests may differ
+        return []
+    return [*manifests[place].left_out.values()] if place in manifests else []
+
+
+def selection_options(options: argparse.Namespace, before: resume.Before, less: Sequence[str]) -> list[str]:
+    """The options of ReFrame that select tests, and say how to measure them. less: hashes of excluded test cases."""
     more = [*run_options.measuring(options), *options.more]
     selection = run_options.without_warnings(MODES[options.mode], more)
     selection += [f"--system={options.system}"] if options.system else []
     selection += [f"--max-retries={options.retries}"] if options.retries else []
-    return [*selection, *before.options(SUITES.get(options.mode, "")), *more]
+    return [*selection, *before.options(SUITES.get(options.mode, ""), less), *more]
 
 
 def report_of(prefix: Path, known: set[Path], stamp: str) -> tuple[Path | None, bool]:

@@ -43,7 +43,7 @@ def verdict_on(
     With --manifest that is frozen first. Raises BadInput.
     """
     if options.manifest:
-        say(*completeness.frozen(ran, options.manifest))
+        say(*completeness.frozen(ran, options.manifest, {} if options.with_left_out else None))
     verdict, judged, lines, found = judged_report(ran.report, code, ran.repository)
     if options.mode != PAIR and options.nodes in ("", site_nodes.ALL):
         lines += completeness.held_against(ran, verdict)
