@@ -3,10 +3,12 @@
 ReFrame is played by a script here, as in test_acceptance.py.
 """
 
+import dataclasses
 import io
 import json
 import os
 import pwd
+import re
 import shutil
 import subprocess
 import sys
@@ -15,15 +17,18 @@ from pathlib import Path
 import pytest
 
 from linkmatrix import cli, lock
+from linkmatrix.errors import BadInput
 from linkmatrix.record import reading
+from linkmatrix.record.matrix import ClassSummary
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging
 from linkmatrix.runs.stored import Run
 from linkmatrix.runs.testcases import Test
-from linkmatrix.show import kinds, summary
+from linkmatrix.show import kinds, summary, words
 from linkmatrix.site import environment
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+DATA = REPOSITORY / "tests" / "data"
 
 
 @pytest.fixture
@@ -215,7 +220,8 @@ def test_the_answer_has_at_most_25_lines_however_much_was_measured(tmp_path):
         summary.show(judged, ["Matrices: …", "To call them yourself: …"], out, 80)
         lines = out.getvalue().splitlines()
         assert len(lines) <= summary.MOST_LINES, out.getvalue()
-        assert 1 <= sum(" GB/s  " in line or " µs  " in line for line in lines) <= most
+        rows = [line for line in lines if line[:1] in words.GLYPHS.values() and re.search(" (GB/s|µs)( |$)", line)]
+        assert 1 <= len(rows) <= most
         assert "NOT JUDGED" in out.getvalue() and out.getvalue().count("Next step: ") == 1
 
 
@@ -242,6 +248,28 @@ def test_a_kind_has_its_number_range_spread_and_shares(tmp_path):
     assert of["bandwidth, within a device"].columns()[1:] == ("1", "2093.04 to 2095.42 GB/s", "-", "100 %", "0.1 %")
     assert len(of["latency, devices"].testcases) == 12
     assert sum(len(kind.testcases) for kind in of.values()) == len(record["results"])
+
+
+@pytest.mark.parametrize("file", sorted(DATA.glob("*.record.json")), ids=lambda path: path.name.partition(".")[0])
+def test_the_kinds_fit_in_80_columns(tmp_path, file):
+    try:
+        record = reading.load(file)
+    except BadInput:
+        return
+    judged = judging.judge_all(Run(tmp_path, (Test(name="one", record=record),)), References.load(None), None)
+    found = kinds.kinds(judged)
+    narrow, wide = (kinds.lines(found, words.GLYPHS, width) for width in (80, 200))
+    assert len(narrow) == len(wide) and all(len(line) <= 80 for line in narrow), narrow
+    assert [line.partition(",")[0] for line in narrow[1:]] == [line.partition(",")[0] for line in wide[1:]]
+
+
+def test_the_widest_kind_of_a_gpu_fits_in_80_columns():
+    limits = {"of_limit": [0.98, 1.02], "of_typical": [0.98, 1.02]}
+    devices = kinds.Kind("total bidirectional, devices", "GB/s", summaries=[ClassSummary(9, 371.74, 380, 1399.22)])
+    latency = kinds.Kind("latency, devices", "us", summaries=[ClassSummary(9, 0.834, 1, 16.408)], **limits)
+    one = kinds.lines([dataclasses.replace(devices, **limits), latency], words.GLYPHS, 80)
+    assert max(map(len, one)) <= 80 and "371.7–1399 GB/s 98–102 %" in one[1] and "0.834–16.41 µs" in one[2]
+    assert kinds.lines([devices], words.GLYPHS, 80)[1].count(" - ") == 0  # a column without values is left out
 
 
 def test_the_output_of_reframe_is_shown_by_verbose_alone_and_its_errors_always(machine, measure):

@@ -19,7 +19,7 @@ def show(judged: list[Judged], rest: Sequence[str] = (), file: TextIO | None = N
     screen = Screen(file, width)
     verdict, found = judging.overall(judged), headlines.headlines(judged)
     top = [*notices.lines(judged), *filter(None, [machine(judged)])]
-    table = kinds.lines(kinds.kinds(judged), screen.glyphs)
+    table = kinds.lines(kinds.kinds(judged), screen.glyphs, screen.console.width)
     bottom = [steps.meaning(verdict, judged), *next_step(verdict, judged, found)]
     used = len(table) + 1 + len(rest) + sum(len(screen.wrapped(line)) for line in [*top, *bottom])
     for line in top:
