@@ -5,6 +5,7 @@
 VENV := .venv
 ARGS ?=
 LOCKING := --quiet --universal --python-version 3.10 --generate-hashes --no-annotate --custom-compile-command 'make lock'
+CALLER_PATH := $(PATH)
 export PATH := $(CURDIR)/$(VENV)/bin:$(CURDIR)/$(VENV)/cuda/bin:$(PATH)
 # Open MPI refuses to start as root unless told twice.
 ifeq ($(shell id -u),0)
@@ -22,7 +23,7 @@ build: setup ## build the programs, with CUDA, NCCL and MPI where this machine h
 	  flock .build/$$preset.lock sh -c "scripts/configure $$preset $$nccl && cd src && cmake --build --preset $$preset"
 
 run: setup ## measure this machine, print a summary and write the report; ARGS goes to reframe
-	@linkmatrix measure -- $(ARGS)
+	@PATH='$(CALLER_PATH)' $(VENV)/bin/linkmatrix measure -- $(ARGS)
 
 test: $(VENV)/.ready-test ## run the native tests, the unit tests and one real run of ReFrame; ARGS goes to pytest
 	@.ci/test first $(ARGS)

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from . import __version__
 from .errors import BadInput, clean, in_ascii
+from .invocation import runnable
 from .lock import Held
 
 BAD_INPUT, CANNOT = 2, 4
@@ -285,7 +286,7 @@ codecs.register_error("linkmatrix.ascii", without_signs)
 def complain(sentence: str, code: int) -> int:
     """One line on standard error, whatever characters a file name or a message has."""
     if sys.stderr is not None:
-        print(f"linkmatrix: {clean(sentence)}".encode("ascii", "backslashreplace").decode(), file=sys.stderr)
+        print(f"linkmatrix: {clean(runnable(sentence))}".encode("ascii", "backslashreplace").decode(), file=sys.stderr)
     return code
 
 

@@ -4,6 +4,8 @@ import re
 import sys
 from typing import TextIO
 
+from .invocation import runnable
+
 #: What steers a terminal, ends a line, turns the direction of writing, is half a character, or is not seen at all, so
 #: that two names look the same; joiners stay, which some scripts need.
 UNPRINTABLE = re.compile(
@@ -38,7 +40,7 @@ def say(*lines: object, to: TextIO | None = None, flush: bool = False) -> None:
     """
     stream = to or sys.stdout
     for line in lines:
-        print(clean(str(line)), file=stream)
+        print(clean(runnable(str(line))), file=stream)
     if flush:
         stream.flush()
 

@@ -43,11 +43,14 @@ def newcomer(tmp_path, unavailable):
     (hooks / "post-checkout").chmod(0o755)
     clone = place / "linkmatrix"
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("LINKMATRIX_", "RFM_"))}
+    # no virtual environment is activated
+    path = [folder for folder in os.environ["PATH"].split(os.pathsep) if not Path(folder, "linkmatrix").exists()]
     environment = {
         **inherited,
         "GIT_TEMPLATE_DIR": str(hooks.parent),
         # whoever it belongs to
         **{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"},
+        "PATH": os.pathsep.join(path),
         "INSTALLED": str(Path(sys.prefix)),
         "PYTHONPATH": str(clone / "reports"),
         "CUDA_VISIBLE_DEVICES": "",
@@ -78,13 +81,16 @@ def test_the_first_two_commands_name_the_next_step_and_how_to_call_the_programs(
     # a machine that other tests use too may be DISTURBED, which is the exit code 3: make reports it as its own 2
     assert code_of_run in (0, 2), out[-4000:]
     assert bool(code_of_run) == ("Error 3" in out) and "Error 1" not in out, out[-4000:]
-    step = "--wait-idle" if code_of_run else "linkmatrix adopt --table NAME --write"
+    step = "--wait-idle" if code_of_run else "linkmatrix baseline"
     assert step in " ".join(out.split()), out[-4000:]
     for command, said in zip(
         re.search("^To call them yourself: (.*)$", out, re.MULTILINE)[1].split("; "), ("show", "suite"), strict=True
     ):
         code, text = type_it(command, clone)
         assert code == 0 and said in text, text
+    for command in re.findall(r"^(?:Matrices|Next step): (?:.*: )?(\S*linkmatrix .*)$", out, re.MULTILINE):
+        code, text = type_it(command if command.endswith(" show") else f"{command} --help", clone)
+        assert code in (0, code_of_run and 3) and text, text
     figures = commands("reframe-figures", "docs/recipes.md", "in tests/integration/test_documents.py")
     code, text = type_it(f"PATH=$PWD/.venv/bin:$PATH\n{figures}", clone)
     assert code == 0 and "ERROR" not in text, text

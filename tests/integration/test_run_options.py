@@ -22,9 +22,9 @@ SELECTED = ["-n", "device_to_device_memcpy_write_ce$|^rank_binding"]
 SHORT = ["-S", "intranode_p2p.size=1MiB"]
 
 
-def command(*more, mode="quick"):
+def command(*more, mode="quick", before=()):
     reframe = str(Path(sys.executable).parent / "reframe")
-    run = [sys.executable, "-m", "linkmatrix", "run", "--mode", mode, "--reframe", reframe]
+    run = [sys.executable, "-m", "linkmatrix", "run", "--mode", mode, "--reframe", reframe, *before]
     return [*run, "--", "--nocolor", *SELECTED, *more]
 
 
@@ -48,12 +48,12 @@ def site(tmp_path, config):
 def run(variables, site):
     """A function that runs the selected tests with further options and variables: (exit code, output).
 
-    where: the folder from which, that of `site` by default.
+    where: the folder from which, that of `site` by default. before: options of linkmatrix.
     """
 
-    def started(*more, mode="quick", where=site, **further):
+    def started(*more, mode="quick", where=site, before=(), **further):
         done = subprocess.run(
-            command(*more, mode=mode),
+            command(*more, mode=mode, before=before),
             env=variables | further,
             cwd=where,
             text=True,
@@ -79,11 +79,16 @@ def began(folder):
     return list((folder / "results").rglob("rfm_*.out"))
 
 
+def test_samples_and_waiting_reach_the_program(run, tmp_path):
+    code, out = run(*SHORT, before=("--samples", "3", "--wait-idle", "1"))
+    assert (code, "NOT JUDGED  quick of this machine" in out) == (0, True), out
+    used = " ".join(measured(tmp_path)["command"])
+    assert "--samples 3" in used and "--wait-idle 1" in used
+
+
 @pytest.mark.parametrize(
     ("mode", "option", "words"),
     [
-        ("quick", "extra_opts=--samples,3", ["--samples", "3"]),
-        ("quick", "wait_idle=1", ["--wait-idle", "1"]),
         ("quick", "tolerated_counters=pcie_replay", []),
         ("acceptance", "on=", []),
     ],
@@ -97,7 +102,7 @@ def test_a_variable_that_only_some_tests_have_reaches_them(run, tmp_path, mode, 
 
 
 def test_a_busy_machine_that_is_refused_is_no_fail(run):
-    code, out = run("-S", "refuse_busy=yes", where=REPOSITORY)
+    code, out = run(before=["--refuse-busy"], where=REPOSITORY)
     assert code == 3 and "INCOMPLETE  quick of this machine" in out and "\nFAIL  " not in out, out
 
 

@@ -49,6 +49,15 @@ def test_all_checks_are_loaded_where_the_user_selects(machine, more):
     assert " -c checks/intranode.py " in few and " -c checks/pairs.py " not in few and " -c checks " in every
 
 
+def test_samples_and_waiting_select_nothing_and_acceptance_takes_no_fewer_samples(machine, capsys):
+    machine.prepare("pass")
+    code, out = machine.run("--samples", "31", "--wait-idle", "60")
+    assert code == 0 and "from now on" in out  # the run is whole, so its manifest is frozen
+    assert machine.commands()[0].endswith("-S extra_opts=--samples,31 -S wait_idle=60")
+    assert cli.main(["run", "--reframe", str(machine.reframe), "--samples", "3"]) == 2
+    assert "acceptance takes at least 7 samples" in capsys.readouterr().err and len(machine.commands()) == 1
+
+
 def test_a_pair_of_nodes_is_held_against_no_manifest_and_is_never_nothing(machine):
     machine.prepare("pass", "pass")
     assert machine.run("--mode", "pair")[0] == 0
@@ -133,7 +142,7 @@ def test_the_record_decides_and_not_the_word_passed(machine):
     machine.prepare("pass", off={(0, 1): 300.0})
     code, out = machine.run()
     assert code == 1 and "FAIL" in out
-    assert "again: reframe -C config/settings.py -c checks -R -r --system=node:gpu -n /abc0" in out
+    assert "again: linkmatrix measure -- --system=node:gpu -n /abc0" in out
 
 
 def test_what_was_not_measured_is_said_with_its_reason_once_for_all_that_share_it(machine):
@@ -157,15 +166,15 @@ def test_a_machine_without_references_is_not_judged_and_is_told_what_to_do(machi
     assert code == (3 if mode == "acceptance" else 0), out
     assert "1 test case: 1 NOT JUDGED" in out and f"NOT JUDGED  {mode} of this machine" in out
     assert ("acceptance requires a reference for each value" in out) is (mode == "acceptance")
-    assert "linkmatrix adopt --table NAME --write" in out
+    assert f"linkmatrix baseline --mode={mode}\n" in out
     assert out.count("Next step: Adopt references") == 1
-    assert "again: reframe" not in out, "to measure it again does not help"
+    assert "again: linkmatrix measure" not in out, "to measure it again does not help"
 
 
 def test_a_slow_cell_fails_though_reframe_stopped_at_a_missing_reference_before_it(machine):
     machine.lack_a_reference("min[NV18]", "hgx", off={(0, 1): 300.0})
     code, out = machine.run()
-    assert code == 1 and "FAIL  acceptance" in out and "again: reframe" in out
+    assert code == 1 and "FAIL  acceptance" in out and "again: linkmatrix measure" in out
     assert out.count("Next step: ") == 1 and "linkmatrix diagnose" in out
 
 
@@ -337,6 +346,6 @@ def test_a_run_prints_its_kinds_and_errors_of_reframe_but_not_its_other_output(m
     code, out = machine.run("--mode", "quick")
     assert code == 3 and "bandwidth, devices" in out and len(out.splitlines()) <= 25
     assert "FAILURE INFO" not in out and "$ " not in out and out.count("ERROR: of its own") == 1
-    assert out.count("again: reframe") == 3
+    assert out.count("again: linkmatrix measure") == 3
     code, out = machine.run("--mode", "quick", "-v")
     assert code == 3 and out.startswith("$ ")

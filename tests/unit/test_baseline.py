@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import random
+import re
 
 import pytest
 
@@ -76,6 +77,11 @@ class Site:
         out = self.capsys.readouterr()
         return code, out.err + out.out
 
+    def run(self, *options):
+        """(exit code, output) of `linkmatrix run`."""
+        code = cli.main(["run", "--reframe", str(self.machine.reframe), *options])
+        return code, self.capsys.readouterr().out
+
     def runs(self):
         """The command lines of ReFrame's runs."""
         file = self.machine.folder / "command.txt"
@@ -117,9 +123,39 @@ def test_what_is_too_noisy_is_left_out_by_name(site):
     assert code == 0 and out.splitlines()[-1].startswith("PASS")
     assert f"left out: intranode_p2p %testcase={READ}" in out.splitlines()
     *six, last = site.runs()
-    assert f"-x ^(intranode_p2p%testcase={READ})$" in last and not any("-x " in line for line in six)
-    (command,) = [line for line in out.splitlines() if "linkmatrix run" in line and READ in line]
-    assert "--mode=quick" in command and TESTCASE not in command
+    assert "--exclude=/abc1" in last and "suite=quick,-/abc1" in last and not any("/abc" in line for line in six)
+
+    site.prepare(7, {TESTCASE: STEADY}, table="vm")
+    code, out = site.run("--mode=quick")
+    assert code == 0 and out.splitlines()[-1].startswith("PASS") and READ in out
+    assert "--exclude=/abc1" in site.runs()[-1]
+    site.prepare(8, {TESTCASE: STEADY, READ: NOISY}, table="vm")
+    code, _ = site.run("--mode=quick", "--with-left-out")
+    assert code == 3 and "/abc1" not in site.runs()[-1]
+
+
+@pytest.mark.parametrize("options", [("--mode=acceptance",), ("--", "-n", "intranode_p2p")])
+def test_an_acceptance_and_a_selection_freeze_no_manifest_without_what_is_noisy(site, options):
+    site.describe()
+    for number in range(6):
+        site.prepare(number, {TESTCASE: STEADY, READ: NOISY})
+    site.prepare(6, {TESTCASE: STEADY}, table="vm")
+    code, out = site.baseline(*options)
+    manifests = list((site.folder / "config").glob("manifests/*.json"))
+    assert "--exclude=/abc1" in site.runs()[-1] and not manifests
+    assert code == (3 if options[0] == "--mode=acceptance" else 0)
+    (command,) = [line for line in out.splitlines() if "linkmatrix run" in line and "/abc1" in line]
+    assert READ not in command
+
+
+def test_each_run_is_one_line(site):
+    site.describe()
+    for number in range(6):
+        site.prepare(number, {TESTCASE: STEADY})
+    site.prepare(6, {TESTCASE: STEADY}, table="vm")
+    _, out = site.baseline()
+    runs = [line for line in out.splitlines() if re.fullmatch(r"baseline: run \d of 6: NOT JUDGED .*, \d+ s", line)]
+    assert len(runs) == 6 and "adopted: 1 test case in the table vm" in out and len(out.splitlines()) <= 20
 
 
 def test_a_machine_without_a_system_file_is_described_first(site, monkeypatch):
@@ -184,9 +220,11 @@ def test_mode_number_of_runs_and_options_of_reframe_are_passed_on(site):
     for number in range(7):
         site.prepare(number, {TESTCASE: STEADY})
     site.prepare(7, {TESTCASE: STEADY}, table="vm")
-    code, _ = site.baseline("--mode", "nightly", "--runs", "7", "--", "-J", "qos=low")
+    more = ("--samples", "31", "--wait-idle", "5", "--", "-J", "qos=low")
+    code, _ = site.baseline("--mode", "nightly", "--runs", "7", *more)
     assert code == 0 and len(site.runs()) == 8
-    assert all("--tag=full" in line and "-J qos=low" in line for line in site.runs())
+    words = ("--tag=full", "-S extra_opts=--samples,31", "-S wait_idle=5", "-J qos=low")
+    assert all(word in line for line in site.runs() for word in words)
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_matrices_of_other_sizes_or_paths_do_not_share_a_scale(make_record):
     assert keys[0] == keys[3] and len(set(keys)) == 3
 
 
-@pytest.mark.parametrize("words", ["run -n NAME", "measure --samples 31", "schedule --cron -t rdma"])
+@pytest.mark.parametrize("words", ["run -n NAME", "measure --tag quick", "schedule --cron -t rdma"])
 def test_an_option_of_reframe_before_the_dashes_is_refused_with_where_it_stands(words, capsys):
     command, *_ = words.split()
     with pytest.raises(SystemExit) as end:

@@ -9,7 +9,7 @@ import linkmatrix
 
 HOUSE = Path(linkmatrix.__file__).parent
 REPOSITORY = Path(__file__).resolve().parents[2]
-BASE = {"errors", "files", "lock", "suite"}  # known to all
+BASE = {"errors", "files", "invocation", "lock", "suite"}  # known to all
 #: Room → the rooms that it may import.
 ROOMS = {
     "record": set(),

@@ -70,6 +70,28 @@ def test_a_reference_of_the_site_that_cannot_be_read_is_named(site):
     assert code != 0 and str(site / "config" / "references" / "p2p.yaml") in out
 
 
+def test_the_differences_to_the_shipped_files_are_shown_and_nothing_is_changed(site, capsys):
+    assert cli.main(["init", str(site), "--diff"]) == 0
+    assert " 0 files with differences, 0 files not in" in capsys.readouterr().out
+    references = site / "config" / "references" / "p2p.yaml"
+    references.write_text("ours: {}\n" + references.read_text())
+    (site / "config" / "references" / "abci.yaml").unlink()
+    (site / "config" / "systems" / "ours.py").write_text(SYSTEM)
+    (site / "config" / "systems" / "abci.py").write_text(SYSTEM)
+    before = {path: path.read_bytes() for path in site.rglob("*") if path.is_file()}
+    assert cli.main(["init", str(site), "--diff"]) == 0
+    out = capsys.readouterr().out
+    assert "\n-ours: {}\n" in out and "--- config/systems/abci.py of the site" in out and "ours.py" not in out
+    assert out.splitlines()[-1].endswith(f"linkmatrix init {site}") and "2 files with differences" in out
+    assert any(line.startswith("new in ") and line.endswith("abci.yaml") for line in out.splitlines())
+    assert before == {path: path.read_bytes() for path in site.rglob("*") if path.is_file()}
+
+
+def test_a_folder_without_a_site_has_no_differences(tmp_path, capsys):
+    assert cli.main(["init", str(tmp_path / "none"), "--diff"]) == 2
+    assert "is no folder of linkmatrix init" in capsys.readouterr().err and not (tmp_path / "none").exists()
+
+
 def test_what_a_site_wrote_outlives_an_upgrade(site, tmp_path, monkeypatch, capsys):
     references = site / "config" / "references" / "p2p.yaml"
     references.write_text("intranode_p2p: {}\n")

@@ -178,4 +178,8 @@ def test_only_what_is_known_to_choose_nothing_is_harmless():
     assert not modes.selects(["--nocolor", "-J", "account=a", "--job-option=qos=b", "-v"])
     for more in (["-n", "a"], ["--tag=a"], ["-S", "a.valid_systems=b"], ["-x", "a"], ["-J", "a=b", "-E", "c"]):
         assert modes.selects(more)
+    more = modes.default_selection(["-J", "a=b", "-S", "extra_opts=--samples,31", "-p", "gnu"])
+    assert more == modes.MOST
+    for more in (["-n", "a"], ["-nab"], ["--name=a"], ["-t", "b"], ["-x", "a"], ["-T", "a"], ["--exclude-tag", "c"]):
+        assert modes.default_selection(more) == ()
     assert modes.mode_of("reframe -r --mode=acceptance") == "acceptance" and modes.mode_of("reframe 'r") == ""

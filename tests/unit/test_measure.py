@@ -3,10 +3,12 @@
 ReFrame is played by a script here, as in test_acceptance.py.
 """
 
+import dataclasses
 import io
 import json
 import os
 import pwd
+import re
 import shutil
 import subprocess
 import sys
@@ -15,15 +17,18 @@ from pathlib import Path
 import pytest
 
 from linkmatrix import cli, lock
+from linkmatrix.errors import BadInput
 from linkmatrix.record import reading
+from linkmatrix.record.matrix import ClassSummary
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging
 from linkmatrix.runs.stored import Run
 from linkmatrix.runs.testcases import Test
-from linkmatrix.show import kinds, summary
+from linkmatrix.show import kinds, summary, words
 from linkmatrix.site import environment
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+DATA = REPOSITORY / "tests" / "data"
 
 
 @pytest.fixture
@@ -54,7 +59,7 @@ def test_a_machine_without_references_is_not_judged_whether_reframe_asked_for_th
     (machine.folder / "code").write_text(of_reframe)
     code, out = measure()
     assert code == (3 if of_reframe == "1" else 0) and "1 test case: 1 NOT JUDGED" in out
-    assert "linkmatrix adopt --table NAME --write" in out and "before a part is replaced" not in out
+    assert "linkmatrix baseline" in out and "before a part is replaced" not in out
 
 
 def test_all_within_its_references_is_a_pass(machine, measure):
@@ -183,6 +188,21 @@ def test_what_needed_a_build_that_failed_says_so_once_for_all(machine, measure):
     assert "ended it with" not in out
 
 
+@pytest.mark.parametrize(
+    ("before", "behind", "chosen"),
+    [
+        (["--samples", "31"], [], "--mode=measure -S extra_opts=--samples,31"),
+        (["--wait-idle", "9", "--refuse-busy"], ["-n", "ab"], "-S wait_idle=9 -S refuse_busy=yes -n ab"),
+        ([], ["-S", "wait_idle=1"], "--mode=measure -S wait_idle=1"),
+    ],
+)
+def test_only_a_selection_replaces_the_default_selection(machine, before, behind, chosen):
+    machine.prepare("pass")
+    cli.main(["measure", "--reframe", str(machine.reframe), *before, "--", *behind])
+    command = machine.commands()[0]
+    assert command.endswith(chosen) and ("--mode=measure" in command) is ("--mode=measure" in chosen)
+
+
 def test_what_is_to_be_called_again_is_measure_and_not_what_it_called(machine, measure, capsys):
     machine.prepare("pass", off={(0, 1): 300.0})
     for options, again in (([], "measure"), (["-n", "ab"], "measure -- -n ab")):
@@ -200,7 +220,8 @@ def test_the_answer_has_at_most_25_lines_however_much_was_measured(tmp_path):
         summary.show(judged, ["Matrices: …", "To call them yourself: …"], out, 80)
         lines = out.getvalue().splitlines()
         assert len(lines) <= summary.MOST_LINES, out.getvalue()
-        assert 1 <= sum(" GB/s  " in line or " µs  " in line for line in lines) <= most
+        rows = [line for line in lines if line[:1] in words.GLYPHS.values() and re.search(" (GB/s|µs)( |$)", line)]
+        assert 1 <= len(rows) <= most
         assert "NOT JUDGED" in out.getvalue() and out.getvalue().count("Next step: ") == 1
 
 
@@ -227,6 +248,28 @@ def test_a_kind_has_its_number_range_spread_and_shares(tmp_path):
     assert of["bandwidth, within a device"].columns()[1:] == ("1", "2093.04 to 2095.42 GB/s", "-", "100 %", "0.1 %")
     assert len(of["latency, devices"].testcases) == 12
     assert sum(len(kind.testcases) for kind in of.values()) == len(record["results"])
+
+
+@pytest.mark.parametrize("file", sorted(DATA.glob("*.record.json")), ids=lambda path: path.name.partition(".")[0])
+def test_the_kinds_fit_in_80_columns(tmp_path, file):
+    try:
+        record = reading.load(file)
+    except BadInput:
+        return
+    judged = judging.judge_all(Run(tmp_path, (Test(name="one", record=record),)), References.load(None), None)
+    found = kinds.kinds(judged)
+    narrow, wide = (kinds.lines(found, words.GLYPHS, width) for width in (80, 200))
+    assert len(narrow) == len(wide) and all(len(line) <= 80 for line in narrow), narrow
+    assert [line.partition(",")[0] for line in narrow[1:]] == [line.partition(",")[0] for line in wide[1:]]
+
+
+def test_the_widest_kind_of_a_gpu_fits_in_80_columns():
+    limits = {"of_limit": [0.98, 1.02], "of_typical": [0.98, 1.02]}
+    devices = kinds.Kind("total bidirectional, devices", "GB/s", summaries=[ClassSummary(9, 371.74, 380, 1399.22)])
+    latency = kinds.Kind("latency, devices", "us", summaries=[ClassSummary(9, 0.834, 1, 16.408)], **limits)
+    one = kinds.lines([dataclasses.replace(devices, **limits), latency], words.GLYPHS, 80)
+    assert max(map(len, one)) <= 80 and "371.7–1399 GB/s 98–102 %" in one[1] and "0.834–16.41 µs" in one[2]
+    assert kinds.lines([devices], words.GLYPHS, 80)[1].count(" - ") == 0  # a column without values is left out
 
 
 def test_the_output_of_reframe_is_shown_by_verbose_alone_and_its_errors_always(machine, measure):

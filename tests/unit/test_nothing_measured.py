@@ -38,7 +38,7 @@ def said(tmp_path, reference_folder):
         again = [line.partition("again: ")[2] for line in lines if "  again: " in line]
         assert done and "<h2>What to do now</h2>" in head and all(f"<li>{line}</li>" in head for line in done)
         assert again and "<h2>Run it again</h2>" in head and all(line in head for line in again)
-        assert not any(steps.REFERENCES in line for line in done), "nothing was measured that could be adopted"
+        assert not any(steps.GET_REFERENCES in line for line in done), "nothing was measured that could be adopted"
         return done, again, lines
 
     return told

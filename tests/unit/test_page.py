@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from linkmatrix.show import html, page
+from linkmatrix.show import html, page, steps
 
 PICTURE = b"\x89PNG"
 
@@ -265,9 +265,9 @@ def test_of_many_devices_the_odd_ones_stand_there_and_the_others_are_folded(judg
     assert "<details>" not in few and "The odd ones" not in few
 
 
-def test_an_option_in_a_sentence_is_not_parted_at_the_end_of_a_line(judged_run, make_record):
-    text = rendered(judged_run(make_record()))
-    assert 'linkmatrix adopt <span class="option">--table</span> NAME' in text
+def test_an_option_in_a_sentence_is_not_parted_at_the_end_of_a_line():
+    text = html.whole_options(steps.TOPICS["samples"][0])
+    assert 'linkmatrix measure <span class="option">--samples</span> 31' in text
     assert html.whole_options("<b>--x</b> and a--b") == '&lt;b&gt;<span class="option">--x</span>&lt;/b&gt; and a--b'
     assert html.whole_options("say -S a=b") == 'say <span class="option">-S</span> a=b'
 

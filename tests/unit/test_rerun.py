@@ -42,10 +42,10 @@ PLAYED = f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))
 
 @pytest.fixture
 def typed(tmp_path):
-    """What the program `reframe`, or `p2p_matrix`, gets where a line is typed into each shell that there is."""
+    """What the program `linkmatrix`, or `p2p_matrix`, gets where a line is typed into each shell that there is."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name in ("reframe", "p2p_matrix"):
+    for name in ("linkmatrix", "p2p_matrix"):
         (programs / name).write_text(PLAYED)
         (programs / name).chmod(0o755)
 
@@ -73,8 +73,7 @@ def test_the_line_of_a_failed_test_case_says_to_reframe_what_the_report_says(tmp
     (line,) = rerun_lines([failed], {"runs": [{"testcases": [case]}]})
     head, _, command = line.partition("again: ")
     assert head.strip() == ""
-    fixed = ["-C", "config/settings.py", "-c", "checks", "-R", "-r"]
-    assert typed(command) == [*fixed, f"--system={name}:{name}", "-n", f"/{name or 'abc'}"]
+    assert typed(command) == ["measure", "--", f"--system={name}:{name}", "-n", f"/{name or 'abc'}"]
 
 
 @pytest.mark.parametrize("name", AWKWARD)
@@ -91,13 +90,23 @@ def test_the_line_of_a_record_is_the_command_that_made_it(tmp_path, typed, write
     assert typed(run.rerun) == ["--devices", name, name]
 
 
-@pytest.mark.parametrize(("name", "said"), [("slurm3_nodes", "3 ranks on 3 nodes"), ("cpu16_ranks_hog", "4 ranks")])
-def test_the_line_of_ranks_says_that_something_else_starts_them(name, said):
+@pytest.mark.parametrize(
+    ("name", "srun", "words"),
+    [
+        ("slurm3_nodes", False, "mpirun --host lmx1:1,lmx2:1,lmx3:1 "),
+        ("slurm3_nodes", True, "srun --nodelist=lmx1,lmx2,lmx3 --ntasks-per-node=1 "),
+        ("cpu16_ranks_hog", False, "mpirun -n 4 "),
+    ],
+)
+def test_ranks_are_started_again_by_the_launcher_of_the_machine(tmp_path, monkeypatch, name, srun, words):
     """A record has the words of a rank, and not those of mpirun or srun."""
-    run = stored.find(DATA / f"{name}.record.json")
-    assert run.rerun.startswith("p2p_matrix ") and run.rerun.endswith(f"  # by mpirun, srun or the like: {said}")
-    whole = stored.find(DATA / "h200x4_write_ce.record.json")
-    assert "#" not in whole.rerun
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("SLURM_CONF", "/nowhere/slurm.conf")
+    if srun:
+        (tmp_path / "srun").write_text("")
+        (tmp_path / "srun").chmod(0o755)
+    assert stored.find(DATA / f"{name}.record.json").rerun.startswith(f"{words}p2p_matrix ")
+    assert stored.find(DATA / "h200x4_write_ce.record.json").rerun.startswith(".build/all/p2p_matrix ")
 
 
 def test_a_name_of_two_lines_is_no_second_command(tmp_path, typed):
@@ -148,6 +157,10 @@ def test_the_name_of_a_node_steers_no_terminal(typed):
     [
         ("reframe -r --session-extras measure=m-1 --mode=measure", "linkmatrix measure"),
         ("reframe -r --session-extras measure=m-1 -n 'a b'", "linkmatrix measure -- -n 'a b'"),
+        (
+            "reframe -r --session-extras measure=m-1 --mode=measure -S wait_idle=1",
+            "linkmatrix measure -- -S wait_idle=1",
+        ),
         ("reframe -r --session-extras other=1 -n a", "reframe -r --session-extras other=1 -n a"),
         ("reframe -r -n measure=1", "reframe -r -n measure=1"),
         ("measure=1 it's", "measure=1 it's"),

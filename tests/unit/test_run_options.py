@@ -1,11 +1,12 @@
 """Options of ReFrame behind the `--` of `linkmatrix run`, checked before ReFrame measures."""
 
+import argparse
 import json
 import sys
 
 import pytest
 
-from linkmatrix.commands import run_options
+from linkmatrix.commands import run, run_options
 from linkmatrix.commands.begin import NotStarted
 from linkmatrix.errors import BadInput
 
@@ -64,6 +65,42 @@ def test_an_option_that_no_reference_describes_is_bad_input(checked, option, rem
 def test_acceptance_takes_no_number_of_short_samples_in_extra_opts(options):
     with pytest.raises(BadInput, match="--short-samples is refused in extra_opts"):
         run_options.check_acceptance(["-S", f"intranode_p2p.extra_opts={options}"])
+
+
+def measuring(*words):
+    command = argparse.ArgumentParser()
+    run.add_options(command)
+    return command.parse_args(words)
+
+
+def test_options_of_linkmatrix_are_those_of_the_checks():
+    options = measuring("--samples", "31", "--wait-idle", "60", "--refuse-busy", "--", "-n", "a")
+    chosen = ["-S", "extra_opts=--samples,31", "-S", "wait_idle=60", "-S", "refuse_busy=yes"]
+    assert run_options.measuring(options) == chosen
+    assert run_options.measuring(measuring(*run_options.measuring_words(options))) == chosen
+    assert run_options.measuring(measuring()) == run_options.measuring_words(measuring()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--samples", "0"], "--samples 0"),
+        (["--samples", "10001"], "--samples 10001"),
+        (["--wait-idle", "0"], "--wait-idle 0"),
+        (["--wait-idle", "nan"], "--wait-idle nan"),
+        (["--samples", "9", "--", "-S", "intranode_p2p.extra_opts=--samples,9"], "extra_opts"),
+    ],
+)
+def test_a_wrong_or_contradicting_option_is_bad_input(words, named):
+    with pytest.raises(BadInput, match=named):
+        run_options.measuring(measuring(*words))
+
+
+@pytest.mark.parametrize("options", ["--samples,6", "--samples=6", "--size,1,--samples,many"])
+def test_acceptance_takes_no_fewer_samples_than_usual(options):
+    run_options.check_acceptance(["-S", "extra_opts=--samples,7"])
+    with pytest.raises(BadInput, match="acceptance takes at least 7 samples"):
+        run_options.check_acceptance(["-S", f"extra_opts={options}"])
 
 
 @pytest.mark.parametrize("option", ["--dry-run", "-l", "--list=T"])

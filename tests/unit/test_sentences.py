@@ -140,7 +140,7 @@ def test_show_begins_with_the_finding_and_the_next_step_also_without_references(
     assert f"{INSIDE}gpu3 sends 14.1 % slow" in lines[1]
     assert lines[2].startswith("    for it: 7 of 7 cells slow")
     said = " ".join(lines[3 : lines.index("")])
-    first, last = (said.index(part) for part in (f"1. {steps.FIRST}", "linkmatrix adopt --table"))
+    first, last = (said.index(part) for part in (f"1. {steps.FIRST}", "linkmatrix baseline"))
     assert first < last < said.index("again: p2p_matrix")
     lines = screen(judged_run(dead(make_record, count=4), reference="hgx"))
     assert "INCOMPLETE" in lines[0] and "none of the 6 cells of gpu3 has a value" in " ".join(lines[1:4])

@@ -74,7 +74,7 @@ def test_the_worst_node_comes_first_with_its_cell_and_what_did_not_run_with_its_
         "  FAIL       n1: device_to_device_memcpy_write_ce: gpu0->gpu1 300.00 GB/s is 24.2 % under"
     )
     assert lines[first + 2] == f"  INCOMPLETE n3: {drained}"
-    assert "again: LINKMATRIX_NODES=n1 reframe" in out
+    assert "again: LINKMATRIX_NODES=n1 linkmatrix measure" in out
 
 
 def test_a_sweep_of_all_nodes_is_held_against_the_last_one_and_one_of_some_is_not(sweep):

@@ -6,7 +6,7 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.show import terminal
+from linkmatrix.show import screen, terminal
 from linkmatrix.show.findings import INSIDE
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -98,7 +98,14 @@ def test_without_references_the_next_step_is_how_to_get_them(judged_run, make_re
     said = " ".join(text.split())
     assert verdict is Verdict.NOT_JUDGED
     assert "Everything was measured and verified" in said
-    assert "linkmatrix adopt" in said and "'reference': NAME" in said
+    assert "linkmatrix baseline" in said
+
+
+def test_a_command_in_a_sentence_stays_on_one_line():
+    for width in range(20, 80):
+        out = io.StringIO()
+        screen.Screen(out, width).print("Wait for its end, 10 minutes at most: linkmatrix measure --wait-idle 600")
+        assert "linkmatrix measure --wait-idle 600\n" in out.getvalue() and "\xa0" not in out.getvalue()
 
 
 def test_what_is_missing_is_never_called_everything(judged_run, make_record):

@@ -4,6 +4,8 @@ It calls the commands in the order in which a person would: detect, run six time
 """
 
 import argparse
+import contextlib
+import io
 import re
 import shlex
 from pathlib import Path
@@ -11,16 +13,19 @@ from types import ModuleType
 
 from ..adopt.propose import FEWEST
 from ..errors import BadInput, say
+from ..record import units
 from ..references.keys import check_of, with_variant
 from ..references.tables import References
-from ..runs import folders, stored
-from ..runs.modes import MODES, PAIR, SWEEP
+from ..runs import completeness, folders, manifest, resume, stored
+from ..runs.modes import ACCEPTANCE, MODES, PAIR, SWEEP, selects
+from ..runs.testcases import Test
 from ..site import configured, machine
-from . import adopt, begin, run, use_references
+from . import adopt, begin, run, run_options, use_references
 
 FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(1, 5)  # exit codes
 ENDING = (FAIL, BAD_INPUT, CANNOT)  # exit codes of a run after which no further run helps
 MOST_RUNS = 100
+REASON = "linkmatrix baseline, without test cases that are too noisy for references"  # in the manifest
 GENERIC = "this-machine"  # the system of machines without a system file
 EXAMPLE = "Example: linkmatrix baseline"
 
@@ -38,6 +43,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--table", metavar="NAME", help="table of references (default: the name of the system or partition)"
     )
     command.add_argument("--system", metavar="S:P", help="default: the system that ReFrame finds")
+    run_options.add_measuring(command)
     command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
     command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
     command.set_defaults(command=run_baseline)
@@ -57,33 +63,48 @@ def run_baseline(options: argparse.Namespace) -> int:
     # a system with several partitions has several tables
     table = options.table or (place.replace(":", "-") if options.system else place.partition(":")[0])
     selection = [f"--mode={options.mode}", *([f"--system={options.system}"] if options.system else [])]
+    selection += run_options.measuring_words(options)
     words = [*selection, f"--reframe={options.reframe}"]
     known = set(folders.reports(prefix))
     for number in range(1, options.runs + 1):
-        say(f"baseline: run {number} of {options.runs}")
-        code = called(run, [*words, "--", *options.more])
+        code, said = quiet(run, [*words, "--with-left-out", "--", *options.more])
         if code in ENDING:
-            say(f"baseline: run {number} ended with {code}, so no references were adopted: see the run above")
+            say(*said, f"baseline: run {number} ended with {code}, so no references were adopted: see the run above")
             return code
+        say(f"baseline: run {number} of {options.runs}: {''.join(said[-1:]).partition(': ')[0]}", flush=True)
     reports = [path for path in folders.reports(prefix) if path not in known]
-    say("baseline: references of these runs")
     try:
-        called(adopt, [*map(str, reports), f"--table={table}", f"--system={place}", "--write"])
+        _, said = quiet(adopt, [*map(str, reports), f"--table={table}", f"--system={place}", "--write"])
     except BadInput as error:  # no run is usable: the options were not the user's
         say(f"baseline: no references were adopted: {error}")
         return INCOMPLETE
+    say(*(line for line in said if line.startswith("refused: ")))
     without, with_references = by_references(reports[-1], repository, table)
     if not with_references:
         say("baseline: no test case has references: see 'refused:' above, and measure on an idle machine")
         return INCOMPLETE
-    more = [*options.more, *excluded(without)]
+    say(f"adopted: {units.counted(len(with_references), 'test case')} in the table {table}")
+    say(*(f"left out: {test.name}" for test in without))
+    more = list(options.more)
+    if selects(more) or options.mode == ACCEPTANCE:  # what was measured is not what the mode measures from now on
+        more += [f"--exclude=/{test.hashcode}" for test in without]
+    else:
+        whole = completeness.Ran(options.mode, options.system, reports[-1], resume.Before(), repository)
+        less = {manifest.key(test.name, test.environ): test.hashcode for test in without}
+        say(*completeness.frozen(whole, REASON, less))
     command = shlex.join(["linkmatrix", "run", *selection, *(["--", *more] if more else [])])
-    say(*(f"left out: {name}" for name in without))
     if code := use_references.use_table(repository, place, table):
         say(f"Then compare a run with the references: {command}")
         return code
     say(f"baseline: the run that is compared with the references: {command}")
     return called(run, [*words, "--", *more])
+
+
+def quiet(command: ModuleType, words: list[str]) -> tuple[int, list[str]]:
+    """(exit code, lines of standard output) of another command with these options. Raises BadInput."""
+    with contextlib.redirect_stdout(io.StringIO()) as stream:
+        code = called(command, words)
+    return code, stream.getvalue().splitlines()
 
 
 def called(command: ModuleType, words: list[str]) -> int:
@@ -112,19 +133,15 @@ def described(program: str, repository: Path, system: str | None) -> str:
     return place
 
 
-def by_references(report: Path, repository: Path, table: str) -> tuple[list[str], list[str]]:
+def by_references(report: Path, repository: Path, table: str) -> tuple[list[Test], list[Test]]:
     """(tests with a test case that has no references in the table, other measured tests) of a run. Raises BadInput."""
     references = References.load(repository / "config" / "references")
-    lacking: dict[str, bool] = {}
+    without, others = [], []
     for test in stored.find(report).tests:
-        for result in test.record["results"] if test.record else ():
-            known = references.for_check(check_of(test.record, result))
-            has = known.table(with_variant(table, test.variant), result["testcase"])
-            lacking[test.name] = lacking.get(test.name, False) or not has
-    return [name for name in lacking if lacking[name]], [name for name in lacking if not lacking[name]]
-
-
-def excluded(names: list[str]) -> list[str]:
-    """The options of ReFrame that leave out these tests. ReFrame compares names without spaces."""
-    words = [re.escape(name.replace(" ", "")).replace("@", ".") for name in names]
-    return ["-x", f"^({'|'.join(words)})$"] if words else []
+        results = test.record["results"] if test.record else []
+        tables = [references.for_check(check_of(test.record, result)) for result in results]
+        names = [result["testcase"] for result in results]
+        known = [of.table(with_variant(table, test.variant), name) for of, name in zip(tables, names, strict=True)]
+        if known:
+            (others if all(known) else without).append(test)
+    return without, others

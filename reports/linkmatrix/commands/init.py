@@ -1,11 +1,13 @@
 """`linkmatrix init`: a site's own folder, which outlives upgrades of this package."""
 
 import argparse
+import difflib
 import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
-from .. import suite
+from .. import __version__, suite
 from ..errors import BadInput, clean, say
 from ..files import path_of, write_whole
 from ..record import units
@@ -36,6 +38,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
         " stays: run it again after an upgrade."
     )
     command.add_argument("folder", type=path_of, metavar="DIR")
+    command.add_argument(
+        "--diff", action="store_true", help="print how the files of DIR differ from those of this version; change none"
+    )
     command.set_defaults(command=run_init)
 
 
@@ -47,6 +52,8 @@ def run_init(options: argparse.Namespace) -> int:
         raise BadInput(f"{folder} has a config/settings.py that is not of linkmatrix init: a clone is used as it is")
     texts = {settings: SETTINGS, folder / ".gitignore": IGNORED, folder / "config" / "systems" / "README.md": SYSTEMS}
     contents = {path: text.encode() for path, text in texts.items()} | shipped(folder / "config")
+    if options.diff:
+        return show_differences(folder, contents)
     if (folder / "checks").exists() and not (folder / "checks").is_symlink():
         raise BadInput(f"{folder / 'checks'} is no link: move it away, and run it again")
     around = next((place for place in folder.parents if (place / "config" / "settings.py").exists()), None)
@@ -62,6 +69,30 @@ def run_init(options: argparse.Namespace) -> int:
     say(f"{folder}: {units.counted(len(made), 'file')} made" + (f", {kept} kept as they were" if kept else ""))
     there = shlex.quote(str(folder))
     say(f"next: cd {there} && linkmatrix measure    # or linkmatrix detect, for a system file of this machine")
+    return 0
+
+
+def show_differences(folder: Path, contents: Mapping[Path, bytes]) -> int:
+    """Prints the differences between a site and the files of this version. Raises BadInput for a folder without a site.
+
+    contents: as a new site has them. Of the systems only the site's own are compared: it uses the others as they are.
+    """
+    config = folder / "config"
+    if not (config / "settings.py").exists():
+        raise BadInput(f"{folder} is no folder of linkmatrix init: leave out --diff to create it")
+    systems = {config / "systems" / path.name: path for path in (suite.FOLDER / "config" / "systems").glob("*.py")}
+    contents = dict(contents) | {path: file.read_bytes() for path, file in systems.items() if path.exists()}
+    missing = [path for path in contents if not path.exists()]
+    changed = [path for path, content in contents.items() if path.exists() and path.read_bytes() != content]
+    for path in changed:
+        name = path.relative_to(folder)
+        texts = [content.decode(errors="replace").splitlines() for content in (path.read_bytes(), contents[path])]
+        say(*difflib.unified_diff(*texts, f"{name} of the site", f"{name} of linkmatrix {__version__}", lineterm=""))
+    say(*(f"new in linkmatrix {__version__}: {path.relative_to(folder)}" for path in missing))
+    counts = [units.counted(len(paths), "file") for paths in (contents, changed, missing)]
+    say(f"{counts[0]} compared: {counts[1]} with differences, {counts[2]} not in {folder}")
+    if missing:
+        say(f"To create the missing files: linkmatrix init {shlex.quote(str(folder))}")
     return 0
 
 

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from ..errors import BadInput, say
 from ..files import MOST_BYTES, read_whole
+from ..invocation import VARIABLE, linkmatrix_command, program_command
 from ..record import units
 from ..runs import folders, judging, modes, reframe_output, stored
 from ..runs.retries import after_retries
 from ..show import summary
-from ..site import environment, prebuilt
+from ..site import environment
 from . import begin, run_options, run_summary
 
 PASS, FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(5)  # exit codes
@@ -27,7 +28,10 @@ LIST = "reframe -C config/settings.py -c checks -R -l"
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `measure`."""
-    command.description = "All but simulations and other programs, unless told otherwise."
+    command.description = (
+        "Measures all test cases but simulations and other programs. -n, -t, -T and -x behind -- select others."
+    )
+    run_options.add_measuring(command)
     command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
     command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
     run_options.add_verbose(command)
@@ -42,7 +46,8 @@ def run_measure(options: argparse.Namespace) -> int:
     prefix = folders.prefix()
     # by which its report is known, whatever else writes some
     stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
-    selection = ["--session-extras", f"{modes.MEASURE}{stamp}", *(options.more or modes.MOST)]
+    selection = ["--session-extras", f"{modes.MEASURE}{stamp}", *modes.default_selection(options.more)]
+    selection += [*run_options.measuring(options), *options.more]
     try:
         program = begin.reframe(options.reframe)
         command = [program, *run_options.load_options(run_options.ALL_CHECKS), "-r", *selection]
@@ -106,14 +111,10 @@ def shown(report: Path, of_reframe: int, repository: Path) -> int:
 def called(command: str, report: Path) -> None:
     """Calls another command of this program. Its errors are shown, and its output is not."""
     words = [sys.executable, "-m", "linkmatrix", command, str(report)]
-    subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
+    variables = {**os.environ, VARIABLE: linkmatrix_command()}
+    subprocess.run(words, env=variables, stdout=subprocess.DEVNULL, check=False)
 
 
 def how_to_call() -> str:
     """The commands by which a shell that has nothing of this on PATH calls the programs."""
-    build = Path(os.environ.get("LINKMATRIX_BUILD") or ".build")
-    programs = sorted(build.glob("*/p2p_matrix"), key=lambda path: path.stat().st_mtime)
-    programs = programs or list(prebuilt.FOLDER.glob("bin/p2p_matrix"))
-    tool = Path(environment.program("linkmatrix") or "linkmatrix")
-    words = [tool.relative_to(Path.cwd()) if tool.is_relative_to(Path.cwd()) else tool, *programs[-1:]]
-    return "To call them yourself: " + "; ".join(f"{word} --help" for word in words)
+    return f"To call them yourself: {linkmatrix_command()} --help; {program_command('p2p_matrix')} --help"

@@ -9,7 +9,7 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,10 +20,10 @@ from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..runs import completeness, folders, judging, junit, manifest, reframe_output, resume
 from ..runs.judging import Judged
-from ..runs.modes import ACCEPTANCE, MODES, NODES, SUITES, SWEEP, check_paths, selects
+from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, selects
 from ..runs.retries import after_retries
 from ..show import notices, steps, words
-from ..site import environment, known_systems
+from ..site import configured, environment, known_systems
 from ..site import nodes as site_nodes
 from . import begin, run_options
 from .retention import pruned, suspect_lines
@@ -58,6 +58,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--manifest", metavar="REASON", help="from now on the mode is what this run measures and skips, and why"
     )
+    command.add_argument(
+        "--with-left-out", action="store_true", help="measure the test cases too that the manifest leaves out"
+    )
+    run_options.add_measuring(command)
     command.add_argument("--retries", type=int, default=0, metavar="N", help="of a failed test; each is shown")
     command.add_argument("--timeout", type=float, default=24.0, metavar="HOURS", help="default: 24")
     command.add_argument(
@@ -91,8 +95,9 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
     try:
         program = begin.reframe(options.reframe)
         run_options.check_options(options.more, keeps_junit=True)
+        measuring = run_options.measuring(options)
         if options.mode == ACCEPTANCE:
-            run_options.check_acceptance(options.more)
+            run_options.check_acceptance([*measuring, *options.more])
         check_system(options, repository)
         with begin.alone(prefix, options.system) as name:
             return locked_run(options, program, repository, prefix, name, begins)
@@ -145,10 +150,10 @@ def locked_run(
     stamp = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     for_junit = prefix / "reports" / f"junit-{stamp}.xml"
     (prefix / "reports").mkdir(exist_ok=True)
-    manifest.load(repository, options.mode)  # one that cannot be read is said before anything is measured
+    manifests = manifest.load(repository, options.mode)  # one that cannot be read is reported before the run
     before = gone_before(options, last, prefix, repository)
     known = set(folders.reports(prefix))
-    selection = selection_options(options, before)
+    selection = selection_options(options, before, left_out(options, manifests, program, repository))
     checks = run_options.ALL_CHECKS if selects(options.more) else check_paths(options.mode, repository)
     command = [program, *run_options.load_options(checks), "-r", f"--report-junit={for_junit}", *selection]
     variables = {**run_options.environment(), "PATH": environment.search_path()}
@@ -203,11 +208,20 @@ def locked_run(
         lines.append("acceptance requires a reference for each value, so this is exit code 3")
     if note := junit.noticed(for_junit, notices.lines(judged)):
         say(note)
-    say(*lines, *suspect_lines(prefix, options.clean_runs, repository), *steps.next_step(verdict, judged, found))
+    advice = [for_mode(line, options) for line in [*lines, *steps.next_step(verdict, judged, found)]]
+    say(*advice[: len(lines)], *suspect_lines(prefix, options.clean_runs, repository), *advice[len(lines) :])
     where = options.system or "this machine"
     say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {report}")
     pruned(prefix, options.keep, options.keep_days, options.clean_runs, repository)
     return judging.exit_code(judged, verdict, acceptance)
+
+
+def for_mode(line: str, options: argparse.Namespace) -> str:
+    """A line of advice, whose commands measure the mode and system of this run."""
+    chosen = f"--mode={options.mode}" + (f" --system={options.system}" if options.system else "")
+    if options.mode not in (SWEEP, PAIR):
+        line = line.replace("linkmatrix baseline", f"linkmatrix baseline {chosen}")
+    return line.replace(words.WAIT, words.WAIT.replace("measure", f"run {chosen}"))
 
 
 def began(prefix: Path, options: argparse.Namespace, stamp: str) -> Path:
@@ -241,12 +255,26 @@ def gone_before(options: argparse.Namespace, last: Path, prefix: Path, repositor
     return replace(before, whole=before.whole and not is_part(options))
 
 
-def selection_options(options: argparse.Namespace, before: resume.Before) -> list[str]:
-    """The options of ReFrame that select tests, and say how to measure them."""
-    selection = run_options.without_warnings(MODES[options.mode], options.more)
+def left_out(
+    options: argparse.Namespace, manifests: Mapping[str, manifest.Manifest], program: str, repository: Path
+) -> list[str]:
+    """The hashes of the test cases that the manifest of the partition leaves out; none if the user selects tests."""
+    if options.with_left_out or selects(options.more) or not any(one.left_out for one in manifests.values()):
+        return []
+    try:
+        place = configured.chosen(program, repository, options.system)
+    except BadInput:  # several partitions, whose manifests may differ
+        return []
+    return [*manifests[place].left_out.values()] if place in manifests else []
+
+
+def selection_options(options: argparse.Namespace, before: resume.Before, less: Sequence[str]) -> list[str]:
+    """The options of ReFrame that select tests, and say how to measure them. less: hashes of excluded test cases."""
+    more = [*run_options.measuring(options), *options.more]
+    selection = run_options.without_warnings(MODES[options.mode], more)
     selection += [f"--system={options.system}"] if options.system else []
     selection += [f"--max-retries={options.retries}"] if options.retries else []
-    return [*selection, *before.options(SUITES.get(options.mode, "")), *options.more]
+    return [*selection, *before.options(SUITES.get(options.mode, ""), less), *more]
 
 
 def report_of(prefix: Path, known: set[Path], stamp: str) -> tuple[Path | None, bool]:

@@ -6,14 +6,15 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 from ..errors import BadInput, clean, say
+from ..record.program_options import given
 from ..references import for_program
 from ..reframe_ext.sessions.suite_words import selects_test, unknown_words_error, words_of
-from ..runs.modes import NO_WARNING, SESSIONS, refused, selects
+from ..runs.modes import MIN_PREFIX, NO_WARNING, SESSIONS, refused, selects, values_of
 from ..site import prebuilt
 from .begin import NotStarted
 
@@ -44,13 +45,48 @@ EXTRA_OPTS = "extra_opts"  # the variable of a test for further options of its p
 ANYWHERE = ("--skip-system-check", "--skip-prgenv-check")
 SHORT_SAMPLES = "short_samples"  # the variable of a session
 LEAST_SHORT_SAMPLES = 66  # of each cell, in acceptance
-MIN_PREFIX = len("--ci")  # minimum characters of an abbreviated option
+USUAL_SAMPLES = 7  # of each cell, by src/measure; acceptance takes no fewer
+MOST_SAMPLES, MOST_SECONDS = 10_000, 86_400  # by src/program/option_rows.cpp
 LIST_SECONDS = 300  # time limit of a list of tests
 
 
 def add_verbose(command: argparse.ArgumentParser) -> None:
     """The option that shows ReFrame's output."""
     command.add_argument("-v", "--verbose", action="store_true", help="print ReFrame's output, which its log has")
+
+
+def add_measuring(command: argparse.ArgumentParser) -> None:
+    """How the programs measure, the same in all commands that measure."""
+    command.add_argument("--samples", type=int, metavar="N", help=f"samples per cell (default: {USUAL_SAMPLES})")
+    command.add_argument(
+        "--wait-idle", type=float, metavar="SECONDS", help="wait up to SECONDS until other processes end"
+    )
+    command.add_argument(
+        "--refuse-busy", action="store_true", help="do not measure while another process uses the devices"
+    )
+
+
+def measuring(options: argparse.Namespace) -> list[str]:
+    """The options of ReFrame for those of `add_measuring`. Raises BadInput."""
+    samples, seconds = options.samples, options.wait_idle
+    if samples is not None and not 1 <= samples <= MOST_SAMPLES:
+        raise BadInput(f"--samples {samples}: 1 to {MOST_SAMPLES}")
+    if seconds is not None and not 0.001 <= seconds <= MOST_SECONDS:
+        raise BadInput(f"--wait-idle {seconds:g}: up to {MOST_SECONDS} seconds")
+    values = {EXTRA_OPTS: samples and f"--samples,{samples}", "wait_idle": seconds and f"{seconds:g}"}
+    values["refuse_busy"] = "yes" if options.refuse_busy else None
+    chosen = {variable: value for variable, value in values.items() if value}
+    for _, variable, _ in assigned(options.more):
+        if variable in chosen:
+            raise BadInput(f"-S {variable}= contradicts an option in front of --: leave one of them out")
+    return [word for variable, value in chosen.items() for word in ("-S", f"{variable}={value}")]
+
+
+def measuring_words(options: argparse.Namespace) -> list[str]:
+    """The options of `add_measuring` that were given, as words of another linkmatrix command."""
+    words = [] if options.samples is None else [f"--samples={options.samples}"]
+    words += [] if options.wait_idle is None else [f"--wait-idle={options.wait_idle:g}"]
+    return [*words, *(["--refuse-busy"] if options.refuse_busy else [])]
 
 
 def load_options(paths: Iterable[str]) -> list[str]:
@@ -77,10 +113,17 @@ def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
 
 
 def check_acceptance(more: Sequence[str]) -> None:
-    """Raises BadInput if acceptance would take too few short samples to find intermittent links."""
+    """Raises BadInput if acceptance would take too few samples, or too few short ones to find intermittent links."""
     for scope, variable, value in assigned(more):
-        if variable == EXTRA_OPTS and any(word.partition("=")[0] == "--short-samples" for word in value.split(",")):
+        words = value.split(",") if variable == EXTRA_OPTS else []
+        if any(True for _ in given(words, "--short-samples")):
             raise BadInput("--short-samples is refused in extra_opts of acceptance, which sets it: leave it out")
+        for option in given(words, "--samples"):
+            if not option.value.isdecimal() or int(option.value) < USUAL_SAMPLES:
+                raise BadInput(
+                    f"--samples {option.value}: acceptance takes at least {USUAL_SAMPLES} samples of each cell; leave"
+                    " it out"
+                )
         if variable == SHORT_SAMPLES and not (value.isdecimal() and int(value) >= LEAST_SHORT_SAMPLES):
             raise BadInput(
                 f"-S {scope}.{variable}={value}: acceptance takes at least {LEAST_SHORT_SAMPLES} short samples of each"
@@ -104,17 +147,6 @@ def assigned(more: Sequence[str]) -> list[tuple[str, str, str]]:
         scope, _, variable = name.rpartition(".")
         found.append((scope, variable, value))
     return found
-
-
-def values_of(more: Sequence[str], short: str, long: str) -> Iterator[str]:
-    """The values of an option in the words of a command line."""
-    words = iter(more)
-    for word in words:
-        name, equals, value = word.partition("=")
-        if word == short or (len(name) >= MIN_PREFIX and long.startswith(name)):
-            yield value if equals else next(words, "")
-        elif word.startswith(short) and not word.startswith("--"):
-            yield word.removeprefix(short)
 
 
 def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:

@@ -43,7 +43,7 @@ def verdict_on(
     With --manifest that is frozen first. Raises BadInput.
     """
     if options.manifest:
-        say(*completeness.frozen(ran, options.manifest))
+        say(*completeness.frozen(ran, options.manifest, {} if options.with_left_out else None))
     verdict, judged, lines, found = judged_report(ran.report, code, ran.repository)
     if options.mode != PAIR and options.nodes in ("", site_nodes.ALL):
         lines += completeness.held_against(ran, verdict)
@@ -65,7 +65,8 @@ def judged_report(
     final, passed_later = after_retries(judged)
     verdict = judging.overall(final)
     lines = [words.tally(final), *sweep.lines(final)] if judged else ["0 test cases: that is never a pass"]
-    lines = [*notices.lines(judged), *kinds.lines(kinds.kinds(final), Screen().glyphs), *lines]
+    screen = Screen()
+    lines = [*notices.lines(judged), *kinds.lines(kinds.kinds(final), screen.glyphs, screen.console.width), *lines]
     lines += [*unmeasured_lines(final), *reason_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
     if len(attempts) > 1 and not any(one.test.rerun for one in judged):
         again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})

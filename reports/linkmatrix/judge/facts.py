@@ -1,11 +1,12 @@
 """What a record says of its own run beside the cells, and what that means for a verdict."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..record import grids, units
 from ..record.checking import is_of_matchings
 from ..record.matrix import HANDOVER
+from ..record.program_options import given
 from ..record.reading import Result
 from ..record.upgrade import LEAST_SAMPLES
 from ..references.keys import size_of
@@ -100,19 +101,15 @@ def too_few_short_samples(record: Mapping[str, Any], result: Result) -> Iterator
     """
     said = result.get("short_samples")
     takes_none = result["quantity"] == HANDOVER or "soak" in record
-    if said is None and asks_for_short_samples(record["command"]) and not takes_none:
+    words = [word for part in record["command"] for word in part.split()]
+    asks = any(option.value != "0" for option in given(words, "--short-samples"))
+    if said is None and asks and not takes_none:
         yield "it has none of the short samples that its command asks for: an intermittent link may be unseen"
     if said and said["fewest"] < said["asked"] and max(len(result["rows"]), len(result["columns"])) <= MOST_SAMPLED:
         yield (
             f"a cell has {said['fewest']} of the {said['asked']} short samples that were asked for: an intermittent"
             " link may be unseen; measure without other work, or with a longer --max-time"
         )
-
-
-def asks_for_short_samples(command: Sequence[str]) -> bool:
-    """Whether a command has --short-samples with a number above 0."""
-    words = " ".join(command).replace("--short-samples=", "--short-samples ").split()
-    return any(before == "--short-samples" and word != "0" for before, word in zip(words, words[1:], strict=False))
 
 
 def counted(result: Result) -> tuple[int, int, int, int]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..invocation import launcher
 from ..record.reading import Result
 from .confidence import of_subject
 from .families import Layout
@@ -94,9 +95,9 @@ def launched(case: Case, nodes: Sequence[str]) -> list[str]:
     for device in case.devices.values():
         if device["node"] in ranks:
             ranks[device["node"]] += 1
-    hosts = ",".join(f"{node}:{max(count, 1)}" for node, count in ranks.items())
+    words = launcher({node: max(count, 1) for node, count in ranks.items()})
     memory = ["--memory", "device"] if case.result["memory"] == "device" else []
-    return ["mpirun", "--host", hosts, "p2p_matrix", "--backend", "mpi", *memory]
+    return [*words, "p2p_matrix", "--backend", "mpi", *memory]
 
 
 def measured(case: Case) -> list[str]:

@@ -1,5 +1,6 @@
 """Whether a run measured what it should have: what its manifest says of its mode, or the nodes that were asked for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -67,6 +68,16 @@ def held_against(ran: Ran, verdict: Verdict) -> list[str]:
         )
     elif without and not partial and verdict <= Verdict.WARN:
         lines += frozen(ran, "the first that passed")
+    return lines + left_out_lines(known, measured)
+
+
+def left_out_lines(known: Mapping[str, manifest.Manifest], measured: Mapping[str, manifest.Cases]) -> list[str]:
+    """A line with the test cases that each manifest leaves out of a run."""
+    lines = []
+    for partition in sorted(set(known) & set(measured)):
+        names = [name for name in known[partition].left_out if name not in measured[partition]]
+        if names:
+            lines.append(f"left out by {known[partition].file}: {', '.join(names)}; --with-left-out measures them")
     return lines
 
 
@@ -78,14 +89,16 @@ def unasked(report: Path, nodes: list[str]) -> list[str]:
     return [f"{LESS}was asked for: no test of {few}"] if without else []
 
 
-def frozen(ran: Ran, reason: str) -> list[str]:
-    """Writes the manifests of what a run measured, and says so in lines."""
+def frozen(ran: Ran, reason: str, left_out: Mapping[str, str] | None = None) -> list[str]:
+    """Writes the manifests of what a run measured, and says so in lines. left_out: as `manifest.freeze` takes it."""
     measured, skipped = ran.measured
     lines = []
     for partition in sorted(set(measured) | set(skipped)):
-        cases, left_out = measured.get(partition, {}), {name: reason for name in skipped.get(partition, [])}
-        one = manifest.freeze(ran.repository, ran.mode, partition, cases, left_out, " ".join(reason.split()))
-        also = f", and {units.counted(len(left_out), 'one')} may be skipped" if left_out else ""
+        cases = {name: cells for name, cells in measured.get(partition, {}).items() if name not in (left_out or {})}
+        allowed = {name: reason for name in skipped.get(partition, [])}
+        why = " ".join(reason.split())
+        one = manifest.freeze(ran.repository, ran.mode, partition, cases, allowed, why, left_out)
+        also = f", and {units.counted(len(allowed), 'one')} may be skipped" if allowed else ""
         count = units.counted(len(cases), "test case")
         lines.append(f"{ran.mode} of {partition} measures {count} from now on{also}: {one.file}")
     return lines

@@ -29,7 +29,8 @@ Cases = Mapping[str, int]
 class Manifest:
     """What one mode measures on one partition.
 
-    skipped: {test case: the reason for which it may be skipped}. frozen: when, by whom and why, each time.
+    skipped: {test case: the reason for which it may be skipped}. left_out: {test case: its hash} of the test cases that
+    `linkmatrix run` does not measure. frozen: when, by whom and why, each time.
     """
 
     file: Path
@@ -37,6 +38,7 @@ class Manifest:
     cases: Cases
     skipped: Mapping[str, str] = field(default_factory=dict)
     frozen: tuple[Mapping[str, str], ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 def key(name: str, environ: str) -> str:
@@ -59,7 +61,8 @@ def load(repository: Path, mode: str) -> dict[str, Manifest]:
             if one is not None:
                 cases = {str(name): int(count) for name, count in one["cases"].items()}
                 skipped = {str(name): str(reason) for name, reason in one["skipped"].items()}
-                found[partition] = Manifest(file, partition, cases, skipped, tuple(one["frozen"]))
+                left_out = {str(name): str(code) for name, code in one.get("left_out", {}).items()}
+                found[partition] = Manifest(file, partition, cases, skipped, tuple(one["frozen"]), left_out)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             why = f"{type(error).__name__} {error}"[:200]
             raise BadInput(f"{file} is no manifest of linkmatrix: {why}: take it from version control") from None
@@ -100,9 +103,18 @@ def named(names: list[str]) -> str:
 
 
 def freeze(
-    repository: Path, mode: str, partition: str, cases: Cases, skipped: Mapping[str, str], reason: str
+    repository: Path,
+    mode: str,
+    partition: str,
+    cases: Cases,
+    skipped: Mapping[str, str],
+    reason: str,
+    left_out: Mapping[str, str] | None = None,
 ) -> Manifest:
-    """Writes what a mode measures on a partition from now on. Raises BadInput, OSError, lock.Held."""
+    """Writes what a mode measures on a partition from now on. Raises BadInput, OSError, lock.Held.
+
+    left_out: as `Manifest.left_out`; None for those of the manifest before.
+    """
     file = repository / "config" / "manifests" / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', partition)}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     with changing(file):
@@ -110,7 +122,9 @@ def freeze(
         said = json.loads(file.read_bytes()) if file.exists() else {"partition": partition, "modes": {}}
         entry = {"when": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}", "by": person(), "reason": reason}
         frozen = [*(before.frozen if before else ()), entry]
-        said["modes"][mode] = {"frozen": frozen, "cases": dict(sorted(cases.items())), "skipped": dict(skipped)}
+        less = dict(before.left_out if before and left_out is None else left_out or {})
+        one = {"frozen": frozen, "cases": dict(sorted(cases.items())), "skipped": dict(skipped)}
+        said["modes"][mode] = one | ({"left_out": less} if less else {})
         write_whole(file, (json.dumps(said, indent=1, ensure_ascii=False) + "\n").encode())
     return load(repository, mode)[partition]
 

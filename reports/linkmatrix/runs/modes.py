@@ -2,11 +2,13 @@
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..record.units import counted
+from ..invocation import launcher
+from ..record.program_options import given
 from .patrol import TOGETHER
 
 NO_WARNING = "--warn-as-error"  # ReFrame leaves out a check that it cannot read, with a warning
@@ -52,8 +54,12 @@ WITHOUT_TESTS = {
 }
 DECORATOR = "simple_test"  # ReFrame's decorator of a test; a file without it has no test
 
-#: By which `linkmatrix measure` knows its session, and its options of ReFrame without others.
+#: By which `linkmatrix measure` knows its session, and its selection of tests.
 MEASURE, MOST = "measure=", ("--mode=measure",)
+#: Options of ReFrame that replace the selection of `linkmatrix measure`.
+SELECTING = {"-n": "--name", "-t": "--tag", "-T": "--exclude-tag", "-x": "--exclude"}
+#: Minimum characters of an abbreviated option.
+MIN_PREFIX = len("--ci")
 
 #: Options of ReFrame that choose no test cases, and whether a value follows.
 HARMLESS = {
@@ -105,7 +111,25 @@ def rerun(command_line: str) -> str:
     if not at or words[at - 1] != "--session-extras":
         return command_line
     more = words[at + 1 :]
-    return "linkmatrix measure" + ("" if more == list(MOST) else f" -- {shlex.join(more)}")
+    more = more[len(MOST) :] if more[: len(MOST)] == list(MOST) else more
+    return "linkmatrix measure" + (f" -- {shlex.join(more)}" if more else "")
+
+
+def default_selection(more: Sequence[str]) -> tuple[str, ...]:
+    """The selection of `linkmatrix measure`; none if further options of ReFrame select tests."""
+    selecting = any(True for short, long in SELECTING.items() for _ in values_of(more, short, long))
+    return () if selecting else MOST
+
+
+def values_of(more: Sequence[str], short: str, long: str) -> Iterator[str]:
+    """The values of an option of ReFrame in the words of a command line."""
+    words = iter(more)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word == short or (len(name) >= MIN_PREFIX and long.startswith(name)):
+            yield value if equals else next(words, "")
+        elif word.startswith(short) and not word.startswith("--"):
+            yield word.removeprefix(short)
 
 
 def selects(more: Sequence[str]) -> bool:
@@ -122,21 +146,14 @@ def selects(more: Sequence[str]) -> bool:
 
 def repeated(words: Sequence[str]) -> Iterator[str]:
     """The words of a command, for its repetition: without a simulated fault, and into another record."""
-    before = ""
-    for word in words:
-        if word == "--simulate-fault" or before == "--simulate-fault" or word.startswith("--simulate-fault="):
-            before = word
-            continue
-        is_record = before == "--record" or word.startswith("--record=")
-        yield re.sub(r"(\.json)?$", r".again\1", word, count=1) if is_record else word
-        before = word
+    left_out = {at for option in given(words, "--simulate-fault") for at in range(option.first, option.end)}
+    records = {option.end - 1 for option in given(words, "--record")}
+    for at, word in enumerate(words):
+        if at not in left_out:
+            yield re.sub(r"(\.json)?$", r".again\1", word, count=1) if at in records else word
 
 
 def of_program(record: Mapping[str, Any]) -> str:
-    """The command line that made a record; of ranks it has not the words of what started them, which is said."""
-    command = shlex.join(repeated(record["command"]))
-    if record["backend"] != "mpi":
-        return command
-    nodes = len({device["node"] for device in record["devices"]})
-    ranks = counted(len(record["devices"]), "rank") + (f" on {counted(nodes, 'node')}" if nodes > 1 else "")
-    return f"{command}  # by mpirun, srun or the like: {ranks}"
+    """The command line that made a record; of ranks with the words that start as many on the same nodes."""
+    nodes = Counter(str(device["node"]) for device in record["devices"] if record["backend"] == "mpi")
+    return shlex.join([*(launcher(nodes) if nodes else []), *repeated(record["command"])])

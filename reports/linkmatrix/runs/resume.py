@@ -61,12 +61,13 @@ class Before:
     report: Path | None = None
     whole: bool = True
 
-    def options(self, suite: str) -> list[str]:
+    def options(self, suite: str, left_out: Iterable[str] = ()) -> list[str]:
         """The options of ReFrame that skip the passed test cases, except those that are measured again.
 
-        suite: of the mode's sessions, which then leave these test cases out; "": the mode has no sessions.
+        suite: of the mode's sessions, which then leave these test cases out; "": the mode has no sessions. left_out:
+        hashes of further test cases that are skipped.
         """
-        skipped = sorted(self.passed.keys() - self.again)
+        skipped = sorted({*(self.passed.keys() - self.again), *left_out})
         less = suite_options(",".join([suite, *(f"-/{code}" for code in skipped)])) if suite and skipped else []
         return [*(f"--exclude=/{code}" for code in skipped), *less]
 

@@ -14,6 +14,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from ..errors import clean
+from ..invocation import runnable
 
 TEMPLATES = Path(__file__).with_name("templates")
 #: of a program, in a sentence: a browser ends a line behind its first dashes
@@ -28,7 +29,7 @@ def rendered(template: str, sheet: str = "page.css", **values: Any) -> str:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else clean(str(value)),
+        finalize=lambda value: value if isinstance(value, Markup) else clean(runnable(str(value))),
     )
     environment.filters["whole_options"] = whole_options
     style = (TEMPLATES / sheet).read_text(encoding="utf-8")
@@ -40,7 +41,7 @@ def rendered(template: str, sheet: str = "page.css", **values: Any) -> str:
 
 def whole_options(text: str) -> Markup:
     """A sentence whose options stay on one line each."""
-    return Markup(OPTION.sub(r'<span class="option">\g<0></span>', str(escape(clean(text)))))
+    return Markup(OPTION.sub(r'<span class="option">\g<0></span>', str(escape(clean(runnable(text))))))
 
 
 def picture(png: bytes) -> str:

@@ -15,7 +15,8 @@ from . import words
 
 MOST_KINDS = 12
 HEADS = ("kind", "cases", "range", "of limit", "of typical", "spread")
-METRICS = {"bandwidth": "bandwidth", "bidirectional": "both directions", "latency": "latency"}
+SHORT_HEADS = ("kind", "cases", "range", "of limit", "typical", "spread")
+DIGITS = 4  # of a number in a narrow table
 
 
 @dataclass
@@ -34,17 +35,21 @@ class Kind:
     of_limit: list[float] = field(default_factory=list)
     of_typical: list[float] = field(default_factory=list)
 
-    def columns(self) -> tuple[str, ...]:
-        """The texts under HEADS."""
+    def columns(self, short: bool = False) -> tuple[str, ...]:
+        """The texts under HEADS; short: those under SHORT_HEADS."""
         limit, typical = (percents((min(of), max(of))) if of else "-" for of in (self.of_limit, self.of_typical))
-        return self.name, str(len(self.testcases)), self.range(), limit, typical, self.spread()
+        texts = self.name, str(len(self.testcases)), self.range(short), limit, typical, self.spread()
+        return tuple(text.replace(" to ", "–") for text in texts) if short else texts
 
-    def range(self) -> str:
-        """ "395.62 to 396.08 GB/s" of all cells; "not measured" without a value."""
+    def range(self, short: bool = False) -> str:
+        """ "395.62 to 396.08 GB/s" of all cells; "not measured" without a value. short: with DIGITS digits."""
         if not self.summaries:
             return "not measured"
         ends = min(one.low for one in self.summaries), max(one.high for one in self.summaries)
-        low, high = (figure(value, words.DECIMALS[self.unit]) for value in ends)
+        decimals = words.DECIMALS[self.unit]
+        low, high = (
+            figure(value, max(0, min(decimals, DIGITS - len(str(int(value))))) if short else decimals) for value in ends
+        )
         return f"{low if low == high else f'{low} to {high}'} {words.UNITS[self.unit]}"
 
     def spread(self) -> str:
@@ -87,7 +92,7 @@ def name_of(one: Judged, result: Result) -> str:
         return "simulation"
     if is_collective(result):
         return "collectives, ranks" if backend == "mpi" else "collectives, devices"
-    metric = METRICS.get(result["metric"], str(result["metric"]))
+    metric = str(result["metric"])
     if str(result["quantity"]).startswith("total"):
         metric = f"total {metric}"
     if backend == "mpi":
@@ -99,20 +104,31 @@ def name_of(one: Judged, result: Result) -> str:
     return f"{metric}, within a device" if "local" in result["testcase"] else f"{metric}, devices"
 
 
-def lines(found: Sequence[Kind], glyphs: dict[Verdict, str]) -> list[str]:
-    """The table, with the worst kinds if there are too many."""
+def lines(found: Sequence[Kind], glyphs: dict[Verdict, str], width: int) -> list[str]:
+    """The table, with the worst kinds if there are too many, and with short texts if it is wider than `width`."""
     if not found:
         return []
     kept = found
     if len(found) > MOST_KINDS:
         worst = sorted(found, key=lambda kind: -kind.verdict)[:MOST_KINDS]
         kept = [kind for kind in found if kind in worst]
-    rows = [HEADS, *(kind.columns() for kind in kept)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(HEADS))]
     marks = [" ", *(glyphs[kind.verdict] for kind in kept)]
+    texts = aligned(marks, [HEADS, *(kind.columns() for kind in kept)], "  ")
+    if max(map(len, texts)) > width:
+        rows = [SHORT_HEADS, *(kind.columns(short=True) for kind in kept)]
+        filled = [at for at in range(len(HEADS)) if any(row[at] != "-" for row in rows[1:])]
+        rows = [tuple(row[at] for at in filled) for row in rows]
+        texts = aligned(marks, rows, "  ")
+        texts = aligned(marks, rows, " ") if max(map(len, texts)) > width else texts
+    more = len(found) - len(kept)
+    return [*texts, *([f"  and {more} more kinds: linkmatrix show"] if more else [])]
+
+
+def aligned(marks: Sequence[str], rows: Sequence[tuple[str, ...]], gap: str) -> list[str]:
+    """The rows of a table, each behind its mark: the first column to the left, the others to the right."""
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     texts = []
     for mark, (name, *rest) in zip(marks, rows, strict=True):
         cells = (f"{text:>{width}}" for text, width in zip(rest, widths[1:], strict=True))
-        texts.append(f"{mark} {name:<{widths[0]}}  {'  '.join(cells)}")
-    more = len(found) - len(kept)
-    return [*texts, *([f"  and {more} more kinds: linkmatrix show"] if more else [])]
+        texts.append(f"{mark} {name:<{widths[0]}}{gap}{gap.join(cells)}")
+    return texts

@@ -12,7 +12,7 @@ from ..runs.modes import NODES, of_program, session_options
 from ..runs.stored import Run
 from . import words
 
-FITTING = "linkmatrix measure"  # what fits the machine, whatever was asked for
+FITTING = "linkmatrix measure"
 MOST_REASONS, MOST_CHARACTERS = 5, 400
 
 
@@ -59,7 +59,7 @@ def command_of(partition: str, hashcodes: Iterable[str], node: str, short: int =
     """The command that repeats tests of ReFrame. node: of tests of one node, else "". short: their short samples."""
     chosen = [f"--system={partition}", *(word for code in hashcodes for word in ("-n", f"/{code}"))]
     chosen += session_options("short_samples", short) if short else []
-    again = shlex.join(["reframe", "-C", "config/settings.py", "-c", "checks", "-R", "-r", *chosen])
+    again = f"{FITTING} -- {shlex.join(chosen)}"
     return (f"{NODES}={shlex.quote(clean(node))} " if node else "") + clean(again)
 
 

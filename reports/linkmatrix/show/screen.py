@@ -3,6 +3,7 @@
 Nothing is shown by colour alone. NO_COLOR and pipes get none, and a terminal that is not UTF-8 gets ASCII.
 """
 
+import re
 import textwrap
 from typing import TextIO
 
@@ -13,9 +14,13 @@ except ModuleNotFoundError:  # a cluster that has no more than ReFrame: the same
     from .plain import Console, Text
 
 from ..errors import clean, in_ascii
+from ..invocation import runnable
 from ..judge.verdicts import Verdict
 from . import words
 
+#: A command in a sentence, which stays on one line so that it can be copied.
+WHOLE = re.compile(r"\S*linkmatrix [a-z]+(?: --?[a-z][a-z-]*(?:[ =][\w:.,/-]+)?)*")
+NO_BREAK = "\xa0"
 HANG = 2  # columns that further lines of a sentence begin behind its first
 VERDICT_STYLES = {
     Verdict.PASS: "bold #3b8fd4",
@@ -44,7 +49,7 @@ class Screen:
 
     def text(self, text: str, style: str = "") -> Text:
         """`text` on one line without control characters, and in ASCII where the terminal knows no more."""
-        text = clean(text)
+        text = clean(runnable(text))
         return Text(in_ascii(text) if self.ascii else text, style)
 
     def print(self, text: str | Text = "", style: str = "", indent: int = 0, hang: int = 0) -> None:
@@ -58,14 +63,16 @@ class Screen:
     def wrapped(self, text: str, indent: int = 0, hang: int = 0) -> list[str]:
         """The lines of a paragraph."""
         margin = " " * indent
-        return textwrap.wrap(
-            clean(text),
+        whole = WHOLE.sub(lambda found: found[0].replace(" ", NO_BREAK), clean(runnable(text)))
+        lines = textwrap.wrap(
+            whole,
             max(self.console.width, 2 * indent + 1),
             initial_indent=margin,
             subsequent_indent=margin + " " * hang,
             break_on_hyphens=False,
             break_long_words=False,
         )
+        return [line.replace(NO_BREAK, " ") for line in lines]
 
     def lines(self, *lines: str) -> None:
         """Prints each, wrapped to the width; what is more than its first line begins under it."""

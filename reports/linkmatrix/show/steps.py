@@ -65,12 +65,12 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "cell": ("Measure {who} again, alone, before a part is replaced. No single part explains the slow cells.",),
     "disturbed": (
-        "Ask the owner of {who} to stop it, or let the run wait: -S wait_idle=SECONDS of ReFrame, --wait-idle SECONDS"
-        " of each program. List a daemon of the node in ignored_processes of the partition.",
+        f"Ask the owner of {{who}} to stop it, or wait for its end, 10 minutes at most: {words.WAIT}",
+        "List a daemon of the node in ignored_processes of the partition.",
     ),
     "references": (
-        "Adopt references for these test cases: linkmatrix adopt --table NAME --write. Or name another table:"
-        " 'reference' in the partition's extras.",
+        "Adopt references for these test cases: linkmatrix baseline",
+        "Or name another table: 'reference' in the partition's extras.",
     ),
     "missing": ("Find out why {who} has no value, then measure again. A PASS needs every cell.",),
     "skipped": (
@@ -88,17 +88,10 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Check temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE), then measure again: devices were"
         " throttled.",
     ),
-    "samples": (
-        "Measure again with more samples: linkmatrix measure -- -S extra_opts=--samples,31 (also linkmatrix run), or"
-        " --samples 31 of the program.",
-    ),
+    "samples": ("Measure again with more samples: linkmatrix measure --samples 31",),
     "noted": (),
 }
-GET_REFERENCES = "To get references, measure six times, then run linkmatrix adopt --table NAME --write."
-REFERENCES = (
-    f"{GET_REFERENCES} linkmatrix show --reference NAME compares this run with them. 'reference': NAME in the"
-    " partition's extras, in config/systems, compares every run."
-)
+GET_REFERENCES = words.NEXT_STEPS[Verdict.NOT_JUDGED]
 CHOOSE = (
     "Choose existing tests: reframe -C config/settings.py -c checks -R -l lists them, and linkmatrix measure chooses"
     " what fits this machine."
@@ -176,7 +169,7 @@ def steps(verdict: Verdict, judged: list[Judged], found: Sequence[Headline]) -> 
             # FIRST already has the measurement again
             is_said = rung is Rung.AGAIN and lines and lines[0] == FIRST and topic in SLOW
             lines += told[1:] if is_said else told
-    lines += [REFERENCES] if wanting else []
+    lines += [GET_REFERENCES] if wanting else []
     return list(dict.fromkeys([*([SIMULATED] if simulated else []), *lines]))
 
 

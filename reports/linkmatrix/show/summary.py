@@ -19,7 +19,7 @@ def show(judged: list[Judged], rest: Sequence[str] = (), file: TextIO | None = N
     screen = Screen(file, width)
     verdict, found = judging.overall(judged), headlines.headlines(judged)
     top = [*notices.lines(judged), *filter(None, [machine(judged)])]
-    table = kinds.lines(kinds.kinds(judged), screen.glyphs)
+    table = kinds.lines(kinds.kinds(judged), screen.glyphs, screen.console.width)
     bottom = [steps.meaning(verdict, judged), *next_step(verdict, judged, found)]
     used = len(table) + 1 + len(rest) + sum(len(screen.wrapped(line)) for line in [*top, *bottom])
     for line in top:
@@ -62,8 +62,6 @@ def of_findings(screen: Screen, found: Sequence[headlines.Headline], room: int) 
 def next_step(verdict: Verdict, judged: list[Judged], found: Sequence[headlines.Headline]) -> list[str]:
     """ "Next step: …", one step with its command; nothing after PASS."""
     line = steps.next_step(verdict, judged, found)
-    if line == steps.next_step(Verdict.NOT_JUDGED, judged) and words.only_references_missing(judged):
-        return [f"Next step: {steps.GET_REFERENCES}"]
     if verdict is Verdict.INCOMPLETE and (known := steps.steps(verdict, judged, found)):
         return [f"Next step: {known[0]}"]
     return line

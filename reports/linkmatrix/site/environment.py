@@ -7,8 +7,9 @@ A timer starts with next to nothing: cron with PATH=/usr/bin:/bin, systemd witho
 import os
 import pwd
 import shutil
-import sys
 from pathlib import Path
+
+from ..invocation import own_folders
 
 #: Programs that a run calls, itself or in its jobs' scripts: those of ReFrame, to build, of schedulers and of modules.
 PROGRAMS = (
@@ -23,16 +24,6 @@ VARIABLES = (
     *("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "LINKMATRIX_BUILD"),
 )
 ALWAYS = ("/usr/bin", "/bin")
-
-
-def own_folders() -> list[str]:
-    """The folders of programs of the virtual environment whose Python this is; [] outside of one.
-
-    That of a CUDA compiler from wheels is beside its own, where `make setup` puts it.
-    """
-    if sys.prefix == sys.base_prefix:
-        return []
-    return [str(folder) for folder in (Path(sys.prefix, "bin"), Path(sys.prefix, "cuda", "bin")) if folder.is_dir()]
 
 
 def search_path() -> str:

@@ -1,0 +1,103 @@
+"""The commands that outputs print are found by the shell that prints them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from linkmatrix import cli, invocation
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+BUILT = invocation.built_programs
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    """A folder with a virtual environment, as that of a process with this command line and search path."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(invocation.VARIABLE, raising=False)
+    monkeypatch.setattr(invocation, "built_programs", BUILT)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    for name in ("linkmatrix", "reframe", "mpirun"):
+        executable(tmp_path / ".venv" / "bin" / name)
+
+    def started(called, *path):
+        monkeypatch.setattr(sys, "argv", [str(called)])
+        monkeypatch.setenv("PATH", os.pathsep.join(["/nowhere", *map(str, path)]))
+
+    return started
+
+
+def executable(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+
+
+def test_the_commands_are_those_of_linkmatrix():
+    assert sorted(invocation.COMMANDS) == sorted(cli.COMMANDS)
+
+
+def test_a_clone_whose_environment_is_not_activated_is_called_by_path(shell, tmp_path):
+    for called in (".venv/bin/linkmatrix", tmp_path / ".venv" / "bin" / "linkmatrix"):
+        shell(called)
+        assert invocation.linkmatrix_command() == ".venv/bin/linkmatrix"
+    said = invocation.runnable("run 'linkmatrix show', reframe -l and mpirun -n 2; linkmatrix measures links")
+    assert said == "run '.venv/bin/linkmatrix show', .venv/bin/reframe -l and .venv/bin/mpirun -n 2;" + (
+        " linkmatrix measures links"
+    )
+
+
+def test_a_path_with_spaces_is_one_word(shell, tmp_path):
+    executable(tmp_path / "a b" / "linkmatrix")
+    shell(tmp_path / "a b" / "linkmatrix")
+    assert invocation.runnable("linkmatrix show") == "'a b/linkmatrix' show"
+
+
+def test_an_activated_environment_a_site_and_a_container_are_called_by_name(shell, tmp_path):
+    folder = tmp_path / ".venv" / "bin"
+    for called in (".venv/bin/linkmatrix", folder / "linkmatrix"):
+        shell(called, folder)
+        assert invocation.runnable("linkmatrix show; reframe -l") == "linkmatrix show; reframe -l"
+    (tmp_path / "site").mkdir()
+    os.chdir(tmp_path / "site")
+    shell(folder / "linkmatrix")
+    assert invocation.runnable("linkmatrix show") == f"{folder}/linkmatrix show"
+
+
+def test_a_module_is_called_as_a_module(shell, tmp_path):
+    shell(REPOSITORY / "reports" / "linkmatrix" / "__main__.py", Path(sys.executable).parent / "none")
+    assert invocation.runnable("linkmatrix show").endswith(" -m linkmatrix show")
+    shell(REPOSITORY / "reports" / "linkmatrix" / "__main__.py", tmp_path / ".venv" / "bin")
+    assert invocation.runnable("linkmatrix show") == "linkmatrix show"
+
+
+def test_a_program_is_the_newest_that_was_built(shell, tmp_path, monkeypatch):
+    shell(".venv/bin/linkmatrix")
+    assert invocation.runnable("p2p_matrix --soak") == "p2p_matrix --soak"  # none was built
+    for number, name in enumerate(("old", "new")):
+        executable(tmp_path / ".build" / name / "p2p_matrix")
+        os.utime(tmp_path / ".build" / name / "p2p_matrix", (number, number))
+    assert invocation.runnable("(p2p_matrix --soak)") == "(.build/new/p2p_matrix --soak)"
+    assert invocation.runnable("p2p_matrix measures; x/p2p_matrix --soak") == "p2p_matrix measures; x/p2p_matrix --soak"
+
+
+def test_make_run_calls_it_with_the_search_path_of_the_shell():
+    done = subprocess.run(
+        ["make", "-n", "-o", "setup", "run", "ARGS=-n a"],
+        cwd=REPOSITORY,
+        env={**os.environ, "PATH": "/usr/bin:/bin"},
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "PATH='/usr/bin:/bin' .venv/bin/linkmatrix measure -- -n a"
+
+
+def test_the_container_has_the_commands_on_its_search_path():
+    folder = REPOSITORY / "scripts" / "containers"
+    assert "ENV PATH=/opt/linkmatrix/.venv/bin:$PATH" in (folder / "Containerfile").read_text().splitlines()
+    definition = (folder / "linkmatrix.def").read_text()
+    assert "%environment\n    export PATH=/opt/linkmatrix/.venv/bin:$PATH" in definition
