@@ -77,6 +77,9 @@ class p2p_matrix_run(session_test, special=True):
 
     def prepare(self):
         super().prepare()
+        build = (self.planning_session or self).build
+        lacks = self.program in PROGRAMS and self.needed_features() & {*build.lacking}
+        self.skip_partition(lacks, build.left_out)
         if self.least_gpus:
             self.request_gpus(self.least_gpus)
         extras = self.current_partition.extras

@@ -73,8 +73,6 @@ class session_test(Member, special=True):
             )
         if refused := modes.refused(sys.argv[1:]) or ("" if self.strict_check else modes.NOT_STRICT):
             raise ReframeError(refused)
-        build = (self.planning_session or self).build
-        self.skip_partition(self.needed_features() & {*build.lacking}, build.left_out)
         self.expected = ExpectedConfiguration.of(self.current_partition)
         queued = self.current_partition.scheduler.registered_name != "local"
         if self.on and queued and not self.current_partition.get_resource("node", host=self.on):

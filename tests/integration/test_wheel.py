@@ -142,3 +142,8 @@ def test_a_platform_wheel_measures_without_a_compiler(bare, site, platform_wheel
     assert not list((site / ".build").glob("*/CMakeCache.txt"))
     program = re.search(r"(\S+/p2p_matrix) --help", out)[1]
     assert bare(program, "--help", folder=site, PATH=path)[0] == 0
+    # a partition that has MPI, on a machine that cannot build with MPI
+    generic.write_text(generic.read_text().replace("mpi = bool(", "mpi = True or bool("))
+    ranks = ("linkmatrix", "measure", "--", "-n", "rank_to_rank_latency_mpi$")
+    code, out = bare(*ranks, folder=site, PATH=path, CUDA_VISIBLE_DEVICES="")
+    assert code == 4 and "1 INCOMPLETE" in out and "skipped" in out and "mpicxx" in out, out
