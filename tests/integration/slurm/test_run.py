@@ -138,7 +138,7 @@ def test_the_printed_command_measures_a_failed_test_case_again_by_slurm(run, of_
     assert typed.returncode == 0 and "1 test case: 1 NOT JUDGED" in typed.stdout, typed.stdout
     newest = max((done.prefix / "reports").glob("run-report-*.json"), key=lambda path: path.stat().st_mtime)
     (case,) = (one for one in json.loads(newest.read_text())["runs"][0]["testcases"] if not one["fixture"])
-    assert case["scheduler"] == "slurm" and int(case["jobid"]) > 0
+    assert case["scheduler"] == "linkmatrix_slurm" and int(case["jobid"]) > 0
 
 
 def test_wrong_data_stays_a_failure_though_it_passes_when_it_is_repeated(run, references, tmp_path):
