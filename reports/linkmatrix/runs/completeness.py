@@ -77,7 +77,7 @@ def left_out_lines(known: Mapping[str, manifest.Manifest], measured: Mapping[str
     for partition in sorted(set(known) & set(measured)):
         names = [name for name in known[partition].left_out if name not in measured[partition]]
         if names:
-            lines.append(f"left out by {known[partition].file}: {', '.join(names)}; --with-left-out measures them")
+            lines.append(f"left out by {known[partition].file}: {manifest.named(names)}; --with-left-out measures them")
     return lines
 
 

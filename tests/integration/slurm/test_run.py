@@ -123,6 +123,24 @@ def test_what_failed_once_is_repeated_alone_and_is_no_clean_pass(run, references
     assert "3 test cases: 3 FAIL" in done.output
 
 
+def test_the_printed_command_measures_a_failed_test_case_again_by_slurm(run, of_linkmatrix, site):
+    done = run(*ONE, "-S", f"{LITTLE},--simulate-fault,corrupt:cpu1")
+    (again,) = re.findall(r"again: (\S.* -n /\w+)  #", done.output)
+    typed = subprocess.run(
+        ["bash", "-c", f"{again} -S {LITTLE} {' '.join(SIZE)}"],
+        env={**of_linkmatrix, "LINKMATRIX_PREFIX": str(done.prefix)},
+        cwd=site,
+        timeout=150,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert typed.returncode == 0 and "1 test case: 1 NOT JUDGED" in typed.stdout, typed.stdout
+    newest = max((done.prefix / "reports").glob("run-report-*.json"), key=lambda path: path.stat().st_mtime)
+    (case,) = (one for one in json.loads(newest.read_text())["runs"][0]["testcases"] if not one["fixture"])
+    assert case["scheduler"] == "linkmatrix_slurm" and int(case["jobid"]) > 0
+
+
 def test_wrong_data_stays_a_failure_though_it_passes_when_it_is_repeated(run, references, tmp_path):
     done = run(*THREE, *drill_of_the_first_job(tmp_path, "corrupt:cpu1"), *references, options=("--retries=2",))
     assert done.code == 1, done.output
