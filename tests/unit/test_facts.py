@@ -211,7 +211,7 @@ def test_what_another_program_printed_has_no_samples_to_count(judged_run, make_r
 def test_without_references_a_run_that_throttled_is_told_how_to_get_them(judged_run, make_record):
     record = make_record()
     throttled(record)
-    assert "linkmatrix adopt" in screen(judged_run(record))[0]
+    assert "linkmatrix baseline" in screen(judged_run(record))[0]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_before_the_first_test_there_is_no_progress_in_a_file(shown):
     assert shown("linkmatrix: bad input") == ("", "linkmatrix: bad input\n", "")
 
 
-def test_progress_names_compiling_and_measuring(shown):
+def test_progress_names_preparing_and_measuring(shown):
     out, _, progress = shown(
         "[ReFrame Setup]",
         "[ RUN      ] build_linkmatrix /1",
@@ -45,6 +45,6 @@ def test_progress_names_compiling_and_measuring(shown):
         "[ RUN      ] a /2",
     )
     assert out == "" and [line.split(",")[0].removesuffix(" ~") for line in progress.splitlines()] == [
-        "compiling the programs",
+        "preparing the programs",
         "measuring",
     ]
