@@ -195,6 +195,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         self.build_system.config_opts = [
             *(["-G Ninja"] if shutil.which("ninja") else []),
             "-DCMAKE_BUILD_TYPE=Release",
+            *cmake_builds.UNITY,
             *map(shlex.quote, options),
             *self.cmake_opts,
         ]
