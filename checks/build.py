@@ -62,6 +62,9 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     #: :default: set by the build
     built = variable(str, value="", loggable=True)
 
+    #: The programs that CMake builds. Modes without simulations leave out ``nbody_scaling``.
+    programs = variable(typ.List[str], value=list(PROGRAMS))
+
     #: Further options for CMake's configuration, where CMake alone builds.
     cmake_opts = variable(typ.List[str], value=[])
 
@@ -123,6 +126,9 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_before("compile")
     def choose_method(self):
+        if unknown := set(self.programs) - set(PROGRAMS):
+            known = ", ".join(PROGRAMS)
+            raise BuildError(f"build_linkmatrix.programs: unknown {', '.join(sorted(unknown))}, known are {known}")
         if self.method not in METHODS:
             raise BuildError(f"build_linkmatrix.method={self.method} is none of {', '.join(METHODS)}")
         # A build that fails ends its job quietly: `report_failure` says why, which ReFrame's exit code would not.
@@ -199,6 +205,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             *map(shlex.quote, options),
             *self.cmake_opts,
         ]
+        self.build_system.build_opts = self.programs
         folder = built or self.build_folder()
         if said := patience(folder):
             getlogger().info(said)
@@ -206,7 +213,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         self.build_system.builddir = shlex.quote(str(folder))
         self.alone_in(folder)
         self.built = " ".join(["cmake", *options, *self.cmake_opts])
-        self.postbuild_cmds = [f"cmake --install {shlex.quote(str(folder))} --prefix prefix"]
+        install = f"cmake --install {shlex.quote(str(folder))} --prefix prefix --component"
+        self.postbuild_cmds = [f"{install} {name}" for name in self.programs]
 
     def lacks_a_tool(self):
         """What a build needs and PATH has not, in a sentence; "" where modules or a node may have it."""
@@ -279,7 +287,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @sanity_function
     def programs_are_there(self):
-        programs = [os.path.join(self.stagedir, "prefix", "bin", name) for name in PROGRAMS]
+        programs = [os.path.join(self.stagedir, "prefix", "bin", name) for name in self.programs]
         missing = [program for program in programs if not os.access(program, os.X_OK)]
         return sn.assert_true(not missing, msg=f"the build left no program {' and '.join(missing)}")
 
