@@ -248,17 +248,27 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         ]
 
     def build_folder(self):
-        """A folder for this environment and processor, whatever the partition; its name ends in a hash of all that
-        makes objects unusable."""
+        """The folder for this processor. Its name ends in a hash of compilers, flags, options and the sources' path.
+
+        Systems, partitions and environments that compile alike share the folder.
+        """
         environ = self.current_environ
-        made_of = [environ.cc, environ.cxx, environ.nvcc, environ.cxxflags, environ.ldflags, environ.modules_detailed]
+        made_of = [
+            environ.cc,
+            environ.cxx,
+            environ.nvcc,
+            environ.cppflags,
+            environ.cxxflags,
+            environ.ldflags,
+            environ.modules_detailed,
+        ]
         made_of += [sorted(environ.env_vars.items()), self.build_system.config_opts, str(REPOSITORY)]
         made_of += on_path("mpicxx", environ.cxx, environ.nvcc)
         key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
         there = self.current_partition
         # what the compiler makes code for; the processor of a node may be another one than this machine's
         machine = platform.machine() if self.build_locally else there.processor.platform or there.name
-        return Path(self.build_root).absolute() / "-".join([self.current_system.name, environ.name, machine, key])
+        return Path(self.build_root).absolute() / f"programs-{machine}-{key}"
 
     @run_after("compile")
     def report_failure(self):

@@ -226,3 +226,20 @@ def test_a_build_without_one_of_its_programs_is_none(tmp_path, programs, lacks):
     (folder / lacks).unlink()
     with pytest.raises(SanityError, match=f"the build left no program {folder / lacks}"):
         sn.evaluate(check(run))
+
+
+def test_systems_and_environments_that_compile_alike_share_a_folder(tmp_path):
+    def folder(system, environment, *options):
+        flags = {"cppflags": [], "cxxflags": [], "ldflags": [], "modules_detailed": [], "env_vars": {}}
+        run = SimpleNamespace(
+            build_root=tmp_path,
+            build_locally=True,
+            build_system=SimpleNamespace(config_opts=list(options)),
+            current_system=SimpleNamespace(name=system),
+            current_partition=SimpleNamespace(name="default"),
+            current_environ=SimpleNamespace(name=environment, cc="gcc", cxx="g++", nvcc="nvcc", **flags),
+        )
+        return module.build_linkmatrix.build_folder(run)
+
+    assert folder("generic", "builtin") == folder("detected", "gnu")
+    assert folder("generic", "builtin", "-DLINKMATRIX_MPI=ON") != folder("generic", "builtin")
