@@ -72,6 +72,9 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     #: :default: set by the build
     left_out = variable(str, value="", loggable=True)
 
+    #: The programs that CMake builds. Modes without simulations leave out ``nbody_scaling``.
+    programs = variable(typ.List[str], value=list(PROGRAMS))
+
     #: Further options for CMake's configuration, where CMake alone builds.
     cmake_opts = variable(typ.List[str], value=[])
 
@@ -133,6 +136,9 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_before("compile")
     def choose_method(self):
+        if unknown := set(self.programs) - set(PROGRAMS):
+            known = ", ".join(PROGRAMS)
+            raise BuildError(f"build_linkmatrix.programs: unknown {', '.join(sorted(unknown))}, known are {known}")
         if self.method not in METHODS:
             raise BuildError(f"build_linkmatrix.method={self.method} is none of {', '.join(METHODS)}")
         # A build that fails ends its job quietly: `report_failure` says why, which ReFrame's exit code would not.
@@ -233,9 +239,11 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         self.build_system.config_opts = [
             *(["-G Ninja"] if shutil.which("ninja") else []),
             "-DCMAKE_BUILD_TYPE=Release",
+            *cmake_builds.UNITY,
             *map(shlex.quote, options),
             *self.cmake_opts,
         ]
+        self.build_system.build_opts = self.programs
         folder = built or self.build_folder()
         if said := patience(folder):
             getlogger().info(said)
@@ -243,7 +251,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         self.build_system.builddir = shlex.quote(str(folder))
         self.alone_in(folder)
         self.built = " ".join(["cmake", *options, *self.cmake_opts])
-        self.postbuild_cmds = [f"cmake --install {shlex.quote(str(folder))} --prefix prefix"]
+        install = f"cmake --install {shlex.quote(str(folder))} --prefix prefix --component"
+        self.postbuild_cmds = [f"{install} {name}" for name in self.programs]
 
     def lacks_a_tool(self):
         """What a build needs and PATH has not, in a sentence; "" where modules or a node may have it."""
@@ -277,17 +286,27 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         ]
 
     def build_folder(self):
-        """A folder for this environment and processor, whatever the partition; its name ends in a hash of all that
-        makes objects unusable."""
+        """The folder for this processor. Its name ends in a hash of compilers, flags, options and the sources' path.
+
+        Systems, partitions and environments that compile alike share the folder.
+        """
         environ = self.current_environ
-        made_of = [environ.cc, environ.cxx, environ.nvcc, environ.cxxflags, environ.ldflags, environ.modules_detailed]
+        made_of = [
+            environ.cc,
+            environ.cxx,
+            environ.nvcc,
+            environ.cppflags,
+            environ.cxxflags,
+            environ.ldflags,
+            environ.modules_detailed,
+        ]
         made_of += [sorted(environ.env_vars.items()), self.build_system.config_opts, str(REPOSITORY)]
         made_of += on_path("mpicxx", environ.cxx, environ.nvcc)
         key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
         there = self.current_partition
         # what the compiler makes code for; the processor of a node may be another one than this machine's
         machine = platform.machine() if self.build_locally else there.processor.platform or there.name
-        return Path(self.build_root).absolute() / "-".join([self.current_system.name, environ.name, machine, key])
+        return Path(self.build_root).absolute() / f"programs-{machine}-{key}"
 
     @run_after("compile")
     def report_failure(self):
@@ -316,7 +335,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @sanity_function
     def programs_are_there(self):
-        programs = [os.path.join(self.stagedir, "prefix", "bin", name) for name in PROGRAMS]
+        programs = [os.path.join(self.stagedir, "prefix", "bin", name) for name in self.programs]
         missing = [program for program in programs if not os.access(program, os.X_OK)]
         return sn.assert_true(not missing, msg=f"the build left no program {' and '.join(missing)}")
 

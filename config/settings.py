@@ -30,7 +30,7 @@ try:
     from linkmatrix.errors import BadInput
     from linkmatrix.judge.intermittent import PASSES, PER_PASS
     from linkmatrix.references.tables import References
-    from linkmatrix.runs.modes import session_options, suite_options
+    from linkmatrix.runs.modes import WITHOUT_NBODY, session_options, suite_options
     from linkmatrix.site import environment, system_files
 except ModuleNotFoundError as error:
     remedy = f"run 'make setup', or set PYTHONPATH={CONFIG.parent}/reports"
@@ -91,22 +91,23 @@ site_configuration = {
     # ReFrame's database needs polars, which a cluster's module of ReFrame may lack
     "storage": [{"enable": bool(importlib.util.find_spec("polars")), "sqlite_db_file": str(PREFIX / "results.db")}],
     "modes": [
-        {"name": "smoke", "options": ["--tag=smoke", *suite_options("smoke")]},
-        {"name": "quick", "options": ["--tag=quick", *suite_options("quick")]},
+        {"name": "smoke", "options": ["--tag=smoke", *suite_options("smoke"), WITHOUT_NBODY]},
+        {"name": "quick", "options": ["--tag=quick", *suite_options("quick"), WITHOUT_NBODY]},
         # one test per node in $LINKMATRIX_NODES
-        {"name": "sweep", "options": ["--tag=node-sweep"]},
+        {"name": "sweep", "options": ["--tag=node-sweep", WITHOUT_NBODY]},
         # each value must have a reference, and each cell short samples, so that intermittent links show
         {
             "name": "acceptance",
             "options": [
                 "--tag=acceptance",
                 *suite_options("acceptance"),
+                WITHOUT_NBODY,
                 "-S require_reference=yes",
                 *session_options("short_samples", PASSES * PER_PASS),
             ],
         },
         # all tests but simulations, which take long, and foreign programs, which measure the same links
-        {"name": "measure", "options": ["-T nbody|peers", *suite_options("all,-nbody,-peers")]},
+        {"name": "measure", "options": ["-T nbody|peers", *suite_options("all,-nbody,-peers"), WITHOUT_NBODY]},
     ],
     "logging": [
         {

@@ -25,3 +25,6 @@ file(GLOB cuda_sources CONFIGURE_DEPENDS device/cuda/*.cpp device/cuda/*.cu)
 add_library(linkmatrix_cuda STATIC ${cuda_sources})
 target_link_libraries(linkmatrix_cuda PUBLIC linkmatrix_host CUDA::cudart_static ${CMAKE_DL_LIBS})
 target_compile_options(linkmatrix_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra $<$<BOOL:${LINKMATRIX_WERROR}>:-Werror=all-warnings>>)
+# From version 3.31, CMake would join kernels in a unity build too.
+file(GLOB kernel_sources CONFIGURE_DEPENDS device/cuda/*.cu nbody/cuda/*.cu collective/nccl/*.cu)
+set_source_files_properties(${kernel_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

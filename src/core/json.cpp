@@ -53,32 +53,32 @@ std::string escaped(char c) {
 }  // namespace
 
 void JsonWriter::separate() {
-  if (!first_ && !after_key_) out_ << ',';
+  if (!first_ && !after_key_) out_ += ',';
   first_ = after_key_ = false;
 }
 
 JsonWriter& JsonWriter::open(char bracket) {
   separate();
-  out_ << bracket;
+  out_ += bracket;
   first_ = true;
   return *this;
 }
 
 JsonWriter& JsonWriter::close(char bracket) {
-  out_ << bracket;
+  out_ += bracket;
   first_ = false;
   return *this;
 }
 
 JsonWriter& JsonWriter::raw(std::string_view text) {
   separate();
-  out_ << text;
+  out_ += text;
   return *this;
 }
 
 JsonWriter& JsonWriter::key(std::string_view name) {
   value(name);
-  out_ << ':';
+  out_ += ':';
   after_key_ = true;
   return *this;
 }

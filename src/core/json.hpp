@@ -2,7 +2,6 @@
 
 #include <concepts>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,7 +65,7 @@ class JsonWriter {
     return key(name).value(item);
   }
 
-  std::string text() const { return out_.str(); }
+  std::string text() const { return out_; }
 
  private:
   JsonWriter& open(char bracket);
@@ -74,7 +73,7 @@ class JsonWriter {
   JsonWriter& raw(std::string_view text);
   void separate();
 
-  std::ostringstream out_;
+  std::string out_;
   bool first_ = true;  ///< nothing written yet inside the innermost bracket
   bool after_key_ = false;
 };

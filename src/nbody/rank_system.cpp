@@ -20,11 +20,11 @@ namespace {
 using ranks::bytes_of_object;
 using ranks::object_of;
 
-enum class Task : int { prepare, run, find };
+enum class Order : int { prepare, run, find };
 
 /// What rank 0 asks of the ranks that take part, itself among them, and what each replies: plain data.
 struct Question {
-  Task task = Task::run;
+  Order order = Order::run;
   NbodyCase wanted{};
   int steps = 1;
   Proof proof = Proof::steps;
@@ -40,9 +40,9 @@ ranks::Answerer answerer(std::shared_ptr<Simulation> simulation) {
     const Question question = object_of<Question>(bytes);
     const Deadline deadline = Deadline::in(question.seconds);
     Reply reply;
-    if (question.task == Task::prepare) simulation->prepare(question.wanted, deadline);
-    if (question.task == Task::run) reply.seconds = simulation->run(question.steps, {}, deadline);
-    if (question.task == Task::find)
+    if (question.order == Order::prepare) simulation->prepare(question.wanted, deadline);
+    if (question.order == Order::run) reply.seconds = simulation->run(question.steps, {}, deadline);
+    if (question.order == Order::find)
       find_in(*simulation, question.wanted, question.proof, question.interactions, deadline, reply.found);
     return bytes_of_object(reply);
   };
@@ -66,15 +66,15 @@ class RankSystem final : public NbodySystem {
   NbodyAnswer prepare(const NbodyCase& wanted, double seconds) override {
     prepared_ = wanted;
     Findings none;
-    return ask({.task = Task::prepare, .wanted = wanted, .seconds = seconds}, none);
+    return ask({.order = Order::prepare, .wanted = wanted, .seconds = seconds}, none);
   }
   NbodyAnswer run(int steps, double seconds) override {
     Findings none;
-    return ask({.task = Task::run, .wanted = prepared_, .steps = steps, .seconds = seconds}, none);
+    return ask({.order = Order::run, .wanted = prepared_, .steps = steps, .seconds = seconds}, none);
   }
   NbodyAnswer find(Proof what, double interactions, double seconds, Findings& found) override {
     return ask(
-        {.task = Task::find, .wanted = prepared_, .proof = what, .interactions = interactions, .seconds = seconds},
+        {.order = Order::find, .wanted = prepared_, .proof = what, .interactions = interactions, .seconds = seconds},
         found);
   }
 

@@ -9,8 +9,8 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr double least_seconds = 0.05;      // of processors: a process that has used less is not sent
-constexpr std::size_t most_processes = 16;  // of a node, those that have used most since the look before
+constexpr double least_used_seconds = 0.05;  // of processors: a process that has used less is not sent
+constexpr std::size_t most_processes = 16;   // of a node, those that have used most since the look before
 
 }  // namespace
 
@@ -58,7 +58,7 @@ void RankLook::add_node(Activity& look) {
       before = known == before_->end() || known->second > used ? 0 : known->second;
     }
     process.lately = used - before;
-    if (*process.lately >= least_seconds) busy.push_back(std::move(process));
+    if (*process.lately >= least_used_seconds) busy.push_back(std::move(process));
   }
   before_ = std::move(now);
   std::ranges::stable_sort(busy, std::ranges::greater{}, [](const OtherProcess& one) { return *one.lately; });

@@ -138,6 +138,7 @@ def options(tmp_path):
             preset_folder=lambda options: None,
             lacks_a_tool=lambda: "",
             cmake_opts=[],
+            programs=["p2p_matrix"],
         )
         run.features = made.features.__get__(run)
         run.architectures = made.architectures.__get__(run)
@@ -205,15 +206,40 @@ def test_nccl_is_looked_for_where_the_environment_says(options):
         assert not any("NCCL_ROOT" in one for one in options(partition, "cuda nccl", nccl_root="/opt/nccl"))
 
 
-@pytest.mark.parametrize("lacks", ["p2p_matrix", "collective_perf", "nbody_scaling"])
-def test_a_build_without_one_of_its_programs_is_none(tmp_path, lacks):
+@pytest.mark.parametrize(
+    ("programs", "lacks"),
+    [
+        (("p2p_matrix", "collective_perf", "nbody_scaling"), "nbody_scaling"),
+        (("p2p_matrix", "collective_perf"), "collective_perf"),
+        (("p2p_matrix", "collective_perf"), "p2p_matrix"),
+    ],
+)
+def test_a_build_without_one_of_its_programs_is_none(tmp_path, programs, lacks):
     folder = tmp_path / "prefix" / "bin"
     folder.mkdir(parents=True)
-    for name in ("p2p_matrix", "collective_perf", "nbody_scaling"):
+    for name in programs:
         (folder / name).write_text("#!/bin/sh\n")
         (folder / name).chmod(0o755)
     check = module.build_linkmatrix.programs_are_there
-    assert sn.evaluate(check(SimpleNamespace(stagedir=str(tmp_path))))
+    run = SimpleNamespace(stagedir=str(tmp_path), programs=programs)
+    assert sn.evaluate(check(run))
     (folder / lacks).unlink()
     with pytest.raises(SanityError, match=f"the build left no program {folder / lacks}"):
-        sn.evaluate(check(SimpleNamespace(stagedir=str(tmp_path))))
+        sn.evaluate(check(run))
+
+
+def test_systems_and_environments_that_compile_alike_share_a_folder(tmp_path):
+    def folder(system, environment, *options):
+        flags = {"cppflags": [], "cxxflags": [], "ldflags": [], "modules_detailed": [], "env_vars": {}}
+        run = SimpleNamespace(
+            build_root=tmp_path,
+            build_locally=True,
+            build_system=SimpleNamespace(config_opts=list(options)),
+            current_system=SimpleNamespace(name=system),
+            current_partition=SimpleNamespace(name="default"),
+            current_environ=SimpleNamespace(name=environment, cc="gcc", cxx="g++", nvcc="nvcc", **flags),
+        )
+        return module.build_linkmatrix.build_folder(run)
+
+    assert folder("generic", "builtin") == folder("detected", "gnu")
+    assert folder("generic", "builtin", "-DLINKMATRIX_MPI=ON") != folder("generic", "builtin")

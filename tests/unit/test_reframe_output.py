@@ -1,10 +1,11 @@
 """What `measure` and `run` print of ReFrame's output."""
 
 import io
+import os
 
 import pytest
 
-from linkmatrix.runs.reframe_output import ReframeOutput
+from linkmatrix.runs.reframe_output import ReframeOutput, compiled
 
 
 @pytest.fixture
@@ -48,3 +49,21 @@ def test_progress_names_preparing_and_measuring(shown):
         "preparing the programs",
         "measuring",
     ]
+
+
+def test_the_newest_build_counts_its_steps(tmp_path):
+    assert compiled(tmp_path, 0) == ""
+    for at, text in ((100, "[9/9] Linking\n"), (200, "-- Configuring done\n[1/19] Building a\n[7/19] Building b\n")):
+        folder = tmp_path / "stage" / str(at) / "generic" / "default" / "builtin" / "build_linkmatrix_1a2b3c4d"
+        folder.mkdir(parents=True)
+        (folder / "rfm_build.out").write_text(text)
+        os.utime(folder / "rfm_build.out", (at, at))
+    assert compiled(tmp_path, 150) == ", 7 of 19"
+    assert compiled(tmp_path, 250) == ""
+
+
+def test_a_build_by_make_counts_no_steps(tmp_path):
+    folder = tmp_path / "stage" / "1" / "generic" / "default" / "builtin" / "build_linkmatrix"
+    folder.mkdir(parents=True)
+    (folder / "rfm_build.out").write_text("[ 12%] Building CXX object a.o\n")
+    assert compiled(tmp_path, 0) == ""

@@ -34,7 +34,7 @@ def test_the_folder_of_references_is_absolute(tmp_path, given, folder):
     assert Path(done.stdout.strip()) == REPOSITORY / folder.format(tmp_path)
 
 
-def test_acceptance_takes_short_samples_and_quick_takes_none(tmp_path):
+def test_acceptance_alone_takes_short_samples_and_no_mode_builds_simulations(tmp_path):
     modes = "print({one['name']: one['options'] for one in site_configuration['modes']})"
     text = (REPOSITORY / "config" / "settings.py").read_text()
     path = str(REPOSITORY / "config" / "settings.py")
@@ -48,6 +48,9 @@ def test_acceptance_takes_short_samples_and_quick_takes_none(tmp_path):
     options = ast.literal_eval(done.stdout.splitlines()[-1])
     assert "--setvar=node_session.short_samples=72" in options["acceptance"]
     assert not any("short_samples" in one for mode in ("quick", "smoke", "measure") for one in options[mode])
+    for mode, all_options in options.items():
+        words = " ".join(all_options)
+        assert "build_linkmatrix.programs=p2p_matrix,collective_perf" in words, f"{mode} builds nbody_scaling"
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,10 @@ build_log = load("build_log")
 
 @pytest.fixture(autouse=True)
 def forget_the_version():
-    spack.version.cache_clear()
+    version = spack.version  # a test may replace it
+    version.cache_clear()
     yield
-    spack.version.cache_clear()
+    version.cache_clear()
 
 
 @pytest.fixture

@@ -36,6 +36,9 @@ def session_options(variable: str, value: object) -> list[str]:
     return [f"--setvar={name}.{variable}={value}" for name in SESSIONS]
 
 
+#: Builds no program of simulations, for modes that have none.
+WITHOUT_NBODY = "--setvar=build_linkmatrix.programs=p2p_matrix,collective_perf"
+
 #: Mode → options of ReFrame. The judge finds what is missing; acceptance alone requires a reference for each value.
 ACCEPTANCE = "acceptance"
 #: Mode → the suite that its sessions measure.
@@ -43,9 +46,9 @@ SUITES = {ACCEPTANCE: "acceptance", "nightly": "full", "quick": "quick"}
 MODES = {
     ACCEPTANCE: ["--mode=acceptance", NO_WARNING],
     "nightly": ["--tag=full", *suite_options("full"), NO_WARNING],
-    "quick": ["--tag=quick", *suite_options("quick"), NO_WARNING],
-    SWEEP: ["--tag=node-sweep", NO_WARNING],
-    PAIR: [f"--name={TOGETHER}", NO_WARNING],
+    "quick": ["--tag=quick", *suite_options("quick"), WITHOUT_NBODY, NO_WARNING],
+    SWEEP: ["--tag=node-sweep", WITHOUT_NBODY, NO_WARNING],
+    PAIR: [f"--name={TOGETHER}", WITHOUT_NBODY, NO_WARNING],
 }
 
 #: Mode → files of checks/ that have no test of the mode. ReFrame spends 5 ms on each test of a file, selected or not.

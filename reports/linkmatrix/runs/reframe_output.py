@@ -21,6 +21,9 @@ HARMLESS = re.compile(r"WARNING: test '[^']*': the following variables were not 
 STARTED = re.compile(r"\[ RUN +\] (\S+)")
 ENDED = re.compile(r"\[ +(?:OK|FAIL|SKIP|ABORT) +\] \( *(\d+)/(\d+)\)")
 BUILD = "build_linkmatrix"
+BUILD_OUTPUT = f"stage/*/*/*/*/{BUILD}*/rfm_build.out"
+COMPILED = re.compile(r"^\[(\d+)/(\d+)\]", re.MULTILINE)  # as ninja counts its steps
+PREPARING = "preparing the programs"
 MOST_SHOWN = 5
 MOST_KEPT = 20  # lines, for a run without a report
 TERMINAL_SECONDS, FILE_SECONDS = 1.0, 60.0  # between two lines of progress
@@ -37,6 +40,7 @@ class ReframeOutput:
         self.phase = ""
         self.count = ""
         self.began = time.monotonic()
+        self.began_at = time.time()
         self.over = threading.Event()
         self.lock = threading.Lock()
         self.ticker = threading.Thread(target=self.tick, daemon=True)
@@ -66,7 +70,7 @@ class ReframeOutput:
             if found := ENDED.search(line):
                 self.count = f", {found[1]} of {found[2]} tests ended"
             elif found := STARTED.search(line):
-                self.enter("preparing the programs" if found[1] == BUILD else "measuring")
+                self.enter(PREPARING if found[1] == BUILD else "measuring")
 
     def show(self, line: str) -> None:
         """Prints a line of ReFrame; an error of linkmatrix on standard error, as everywhere."""
@@ -84,7 +88,10 @@ class ReframeOutput:
     def show_progress(self) -> None:
         """Prints the phase, its seconds and how many tests ended."""
         seconds = time.monotonic() - self.began
-        text = f"{self.phase}{self.count if self.phase == 'measuring' else ''}, {seconds:.0f} s"
+        count = self.count if self.phase == "measuring" else ""
+        if self.phase == PREPARING:
+            count = compiled(folders.prefix(), self.began_at)
+        text = f"{self.phase}{count}, {seconds:.0f} s"
         if self.to.isatty():
             self.write(f"{CLEAR}{text}")
         else:
@@ -107,6 +114,17 @@ class ReframeOutput:
         """Prints the end of the output of a run without a report: it contains the reason."""
         said = set(self.shown[:MOST_SHOWN])
         say(*(line for line in self.last if line not in said), flush=True)
+
+
+def compiled(prefix: Path, since: float) -> str:
+    """How far ninja is in the newest build, such as ", 7 of 19"; "" if no build since `since` counts its steps."""
+    try:
+        outputs = [(file.stat().st_mtime, file) for file in prefix.glob(BUILD_OUTPUT)]
+        changed, newest = max(outputs)
+        steps = COMPILED.findall(newest.read_text(errors="replace")) if changed >= since else []
+    except (OSError, ValueError):
+        return ""
+    return ", {} of {}".format(*steps[-1]) if steps else ""
 
 
 def log() -> Path:

@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 
+#include "core/units.hpp"
 #include "device/cuda/handles.hpp"
 #include "device/host/descriptor_server.hpp"
 
@@ -28,6 +29,9 @@ struct ShareHandle {
   std::array<unsigned char, 64> data{};  ///< of the other kinds, the driver's own
 };
 static_assert(std::is_trivially_copyable_v<ShareHandle> && sizeof(cudaIpcMemHandle_t) == 64);
+
+/// The smallest allocation to share. Smaller ones share a piece of memory, and so would their handles.
+constexpr std::uint64_t least_shared_bytes = 2 * MiB;
 
 /// Memory of a device that other processes can map, or another process' mapped here. Made by plain allocations: neither
 /// managed nor multicast.

@@ -4,15 +4,15 @@
 #include <limits>
 
 #include "core/units.hpp"
+#include "device/cuda/shared_memory.hpp"
 #include "ranks/mpi_transfers.hpp"
 
 namespace linkmatrix::ranks {
 namespace {
 
 constexpr int gate_attempts = 3;
-constexpr std::uint64_t least_buffer = 2 * MiB;  // smaller ones share a piece of memory, and so would their handles
-constexpr double until_all_know = 150e-6;        // seconds from an order to open the gates until every rank has it
-constexpr double grace = 3;                      // seconds more than a rank has, until it is given up
+constexpr double until_all_know = 150e-6;  // seconds from an order to open the gates until every rank has it
+constexpr double grace = 3;                // seconds more than a rank has, until it is given up
 
 BufferName source_of(const Copy& copy) { return {copy.source, Role::source, copy.source_slot}; }
 BufferName destination_of(const Copy& copy) { return {copy.destination, Role::destination, copy.destination_slot}; }
@@ -125,7 +125,7 @@ void DeviceBackend::reserve(std::span<const Copy> copies, Deadline deadline) {
   std::map<BufferName, std::uint64_t> growing;
   for (const Copy& copy : copies)
     for (const BufferName& name : {source_of(copy), destination_of(copy)}) {
-      const std::uint64_t bytes = std::max(copy.end(), least_buffer);
+      const std::uint64_t bytes = std::max(copy.end(), cuda::least_shared_bytes);
       const auto made = made_.find(name);
       if (made == made_.end() || made->second.bytes < bytes) growing[name] = std::max(growing[name], bytes);
     }

@@ -9,6 +9,7 @@
 #include "device/cuda/chains.hpp"
 #include "device/cuda/discovery.hpp"
 #include "device/cuda/kernels.hpp"
+#include "device/cuda/shared_memory.hpp"
 #include "device/cuda/stations.hpp"
 #include "ranks/device/device_copies.hpp"
 #include "ranks/device/direct_transfers.hpp"
@@ -19,8 +20,6 @@ namespace linkmatrix::ranks {
 namespace {
 
 using namespace cuda;
-
-constexpr std::uint64_t least_buffer = 2 * MiB;  // smaller ones share a piece of memory, and so would their handles
 
 /// What a rank tells another one of its host memory.
 struct StagingOffer {
@@ -57,7 +56,7 @@ class DevicePayload final : public Payload {
 
   void reserve(std::uint64_t bytes) override {
     station_.use();
-    const std::uint64_t wanted = std::max(bytes, least_buffer) + DirectTransfers::extra_bytes;
+    const std::uint64_t wanted = std::max(bytes, least_shared_bytes) + DirectTransfers::extra_bytes;
     if (wanted <= capacity_) return;
     source_ = SharedMemory();  // gives back before it takes
     destination_ = SharedMemory();

@@ -13,9 +13,9 @@ namespace linkmatrix {
 namespace {
 
 /// The device of this rank, and what gathers the positions of all.
-class OfRank final : public Simulation {
+class RankDeviceSimulation final : public Simulation {
  public:
-  OfRank(ranks::Communicator& mpi, int ordinal, const std::string& label)
+  RankDeviceSimulation(ranks::Communicator& mpi, int ordinal, const std::string& label)
       : ranks_{mpi}, simulation_{make_device_simulation({{ordinal}, {label}, mpi.rank()}, rank_exchanges(ranks_))} {}
 
   void prepare(const NbodyCase& wanted, Deadline deadline) override { simulation_->prepare(wanted, deadline); }
@@ -42,7 +42,8 @@ ranks::DeviceSupport nbody_rank_support(std::function<ranks::Answerer(std::uniqu
     const Endpoint device = cuda::describe_devices(std::array{ordinal}).front();
     ranks::put_device(facts, number, device);
     const std::string label = "gpu" + std::to_string(number);
-    return std::make_unique<ranks::HostPayload>(mpi, false, answerer(std::make_unique<OfRank>(mpi, ordinal, label)),
+    return std::make_unique<ranks::HostPayload>(mpi, false,
+                                                answerer(std::make_unique<RankDeviceSimulation>(mpi, ordinal, label)),
                                                 std::make_unique<ranks::NvmlWatch>(device));
   };
   support.discover = ranks::device_support().discover;
