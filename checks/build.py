@@ -94,6 +94,10 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     #: :default: ``$LINKMATRIX_BUILD``, else ``.build`` in the repository
     build_root = variable(str, value=os.environ.get("LINKMATRIX_BUILD") or str(REPOSITORY / ".build"))
 
+    #: The file that says from which sources the programs were built, None if it is not to be written.
+    mark = None
+    mark_text = ""
+
     descr = "the programs of linkmatrix"
     sourcesdir = None  # nothing is copied to the stage: the sources are built where they are
     build_time_limit = "30m"
@@ -245,14 +249,27 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         ]
         self.build_system.build_opts = self.programs
         folder = built or self.build_folder()
-        if said := patience(folder):
+        if said := cmake_builds.patience(folder):
             getlogger().info(said)
         folder.parent.mkdir(parents=True, exist_ok=True)
         self.build_system.builddir = shlex.quote(str(folder))
+        if not built:
+            self.skip_if_built(folder)
         self.alone_in(folder)
         self.built = " ".join(["cmake", *options, *self.cmake_opts])
         install = f"cmake --install {shlex.quote(str(folder))} --prefix prefix --component"
         self.postbuild_cmds = [f"{install} {name}" for name in self.programs]
+
+    def skip_if_built(self, folder):
+        """Compiles nothing if the folder has the programs of these sources, however new the files are."""
+        content = cmake_builds.content_of(REPOSITORY / "src")
+        if cmake_builds.is_built(folder, content, self.programs):
+            self.build_system = CustomBuild()
+            self.build_system.commands = [":"]
+            return
+        self.mark = folder / cmake_builds.MARK
+        self.mark.unlink(missing_ok=True)  # a build that fails leaves a folder of neither
+        self.mark_text = " ".join([content, *self.programs])
 
     def lacks_a_tool(self):
         """What a build needs and PATH has not, in a sentence; "" where modules or a node may have it."""
@@ -301,7 +318,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             environ.modules_detailed,
         ]
         made_of += [sorted(environ.env_vars.items()), self.build_system.config_opts, str(REPOSITORY)]
-        made_of += on_path("mpicxx", environ.cxx, environ.nvcc)
+        made_of += cmake_builds.on_path("mpicxx", environ.cxx, environ.nvcc)
         key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
         there = self.current_partition
         # what the compiler makes code for; the processor of a node may be another one than this machine's
@@ -330,6 +347,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             self.built = spack_environment.concrete_spec(stage / "spack.lock")
         self.found_peers = {Path(path).name: path for path in (stage / "peers").read_text().splitlines()}
         file = stage / "prefix" / "share" / "linkmatrix" / "build.json"
+        if self.mark:
+            write_whole(self.mark, self.mark_text.encode())
         content = {"method": self.method, "built": self.built, "peers": self.found_peers}
         write_whole(file, f"{json.dumps(content, indent=2)}\n".encode())
 
@@ -338,16 +357,3 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         programs = [os.path.join(self.stagedir, "prefix", "bin", name) for name in self.programs]
         missing = [program for program in programs if not os.access(program, os.X_OK)]
         return sn.assert_true(not missing, msg=f"the build left no program {' and '.join(missing)}")
-
-
-def on_path(*tools):
-    """Which files the tools are that PATH gives first, and how old they are: a build is of its MPI."""
-    found = [os.path.realpath(path) for path in map(shutil.which, filter(None, tools)) if path]
-    return [(path, os.stat(path).st_mtime_ns) for path in found]
-
-
-def patience(folder):
-    """What whoever waits must know of a build that begins from nothing; "" of one that was made before."""
-    if (folder / "CMakeCache.txt").exists():
-        return ""
-    return f"building in {folder}: the first time takes some minutes, in which nothing is printed"

@@ -1,15 +1,18 @@
 """Builds with CMake that do nothing twice: in a folder of `make build`, or in one that is configured only once."""
 
+import hashlib
 import os
 import re
 import shlex
 import shutil
+from pathlib import Path
 
 from reframe.core.buildsystems import CMake
 
-PRESETS = ("host", "cuda", "mpi", "all")  # of src/CMakePresets.json, as scripts/preset chooses
+PRESETS = ("host", "cuda", "mpi", "all", "test")  # of src/CMakePresets.json; `make test` builds the last
 #: Several sources per object, as in these presets: a third of the time of the compiler.
 UNITY = ("-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=18")
+MARK = "built-from"  # file of a build folder: the content of the sources, and the programs that were built from it
 ENTRY = re.compile(r"^(?P<name>[\w-]+):\w+=(?P<value>.*)$", re.MULTILINE)
 
 
@@ -74,3 +77,34 @@ def folder_of(root, source, environ, options):
         if place == str(source) and told and cuda and same_tool(cache.get("CMAKE_CXX_COMPILER"), environ.cxx):
             return root / preset
     return None
+
+
+def on_path(*tools):
+    """Which files the tools are that PATH gives first, and how old they are: a build is of its MPI."""
+    found = [os.path.realpath(path) for path in map(shutil.which, filter(None, tools)) if path]
+    return [(path, os.stat(path).st_mtime_ns) for path in found]
+
+
+def patience(folder):
+    """What whoever waits must know of a build that begins from nothing; "" of one that was made before."""
+    if (folder / "CMakeCache.txt").exists():
+        return ""
+    return f"building in {folder}: the first time takes some minutes, in which nothing is printed"
+
+
+def content_of(source):
+    """The SHA-256 of the names and contents of all files below a folder."""
+    found = hashlib.sha256()
+    for path in sorted(path for path in Path(source).rglob("*") if path.is_file()):
+        for part in (str(path.relative_to(source)).encode(), path.read_bytes()):
+            found.update(len(part).to_bytes(8, "big") + part)
+    return found.hexdigest()
+
+
+def is_built(folder, content, programs):
+    """Whether a folder has programs of these sources. Times of files say nothing after a reinstallation."""
+    try:
+        known, *built = (folder / MARK).read_text().split()
+    except (OSError, ValueError):
+        return False
+    return known == content and set(programs) <= set(built) and all((folder / name).exists() for name in programs)

@@ -1,6 +1,7 @@
 """What a build may be used for again."""
 
 import importlib
+import os
 import subprocess
 from types import SimpleNamespace
 
@@ -9,8 +10,8 @@ import reframe.utility.sanity as sn
 from reframe.core.exceptions import SanityError
 
 module = importlib.import_module("linkmatrix_checks.build")
-on_path = module.on_path
-ConfiguredOnce = importlib.import_module("linkmatrix_checks.cmake_builds").ConfiguredOnce
+cmake_builds = importlib.import_module("linkmatrix_checks.cmake_builds")
+on_path, ConfiguredOnce = cmake_builds.on_path, cmake_builds.ConfiguredOnce
 
 # stands for CMake: it notes what it is asked for, makes the cache, and fails where FAIL is set
 CMAKE = """#!/bin/sh
@@ -58,9 +59,9 @@ def test_a_build_knows_an_mpi_by_the_file_that_a_link_leads_to(tmp_path, monkeyp
 
 def test_who_waits_for_a_first_build_is_told_that_it_takes_minutes(tmp_path):
     """Ten minutes without a word looked like a program that hangs."""
-    assert "the first time takes some minutes" in module.patience(tmp_path)
+    assert "the first time takes some minutes" in cmake_builds.patience(tmp_path)
     (tmp_path / "CMakeCache.txt").touch()
-    assert module.patience(tmp_path) == ""
+    assert cmake_builds.patience(tmp_path) == ""
 
 
 @pytest.fixture
@@ -134,6 +135,7 @@ def options(tmp_path):
             current_partition=SimpleNamespace(features=partition.split()),
             current_environ=SimpleNamespace(features=environment.split(), extras=extras),
             build_folder=lambda: tmp_path / "objects",
+            skip_if_built=lambda _: None,
             alone_in=lambda folder: None,
             preset_folder=lambda options: None,
             lacks_a_tool=lambda: "",
@@ -243,3 +245,40 @@ def test_systems_and_environments_that_compile_alike_share_a_folder(tmp_path):
 
     assert folder("generic", "builtin") == folder("detected", "gnu")
     assert folder("generic", "builtin", "-DLINKMATRIX_MPI=ON") != folder("generic", "builtin")
+
+
+@pytest.fixture
+def sources(tmp_path):
+    folder = tmp_path / "sources"
+    (folder / "core").mkdir(parents=True)
+    (folder / "core" / "json.cpp").write_text("int one;\n")
+    return folder
+
+
+def test_the_content_of_sources_depends_on_names_and_contents_and_on_no_times(sources):
+    first = cmake_builds.content_of(sources)
+    os.utime(sources / "core" / "json.cpp", (1, 1))
+    assert cmake_builds.content_of(sources) == first
+    (sources / "core" / "json.cpp").write_text("int two;\n")
+    changed = cmake_builds.content_of(sources)
+    (sources / "core" / "json.cpp").rename(sources / "core" / "text.cpp")
+    assert len({first, changed, cmake_builds.content_of(sources)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("mark", "programs", "built"),
+    [
+        ("abc p2p_matrix collective_perf", ["p2p_matrix"], True),
+        ("abc p2p_matrix collective_perf", ["p2p_matrix", "nbody_scaling"], False),
+        ("abd p2p_matrix collective_perf", ["p2p_matrix"], False),
+        ("abc p2p_matrix collective_perf", ["collective_perf"], False),  # the file is gone
+        ("", ["p2p_matrix"], False),
+        (None, ["p2p_matrix"], False),
+    ],
+)
+def test_a_build_is_skipped_only_for_programs_of_the_same_sources_that_are_there(tmp_path, mark, programs, built):
+    (tmp_path / "p2p_matrix").touch()
+    (tmp_path / "nbody_scaling").touch()
+    if mark is not None:
+        (tmp_path / cmake_builds.MARK).write_text(mark)
+    assert cmake_builds.is_built(tmp_path, "abc", programs) is built
