@@ -138,7 +138,7 @@ class of_subsets(rfm.RegressionTestPlugin):
         super().prepare()
         name, least = next(need for end, need in self.fewest.items() if self.testcase.endswith(end))
         found = getattr(self, name)
-        self.skip_partition(found < least, f"has {name}={found}, and {self.testcase} needs {least}")
+        self.skip_partition(found < least, f"has {name}={found}, and {self.testcase} needs {least}", too_small=True)
 
     def ways(self):
         if self.testcase.endswith("_halves"):

@@ -45,7 +45,7 @@ class CrossNode(rfm.RegressionTestPlugin):
         self.nodes = wanted or partition.extras.get("nodes", 0)
         option = f"-S {type(self).__name__}.nodes=N"
         self.skip_partition(self.nodes == 0, f"does not say how many nodes it has: extras['nodes'], or {option}")
-        self.skip_partition(self.nodes < 2, "has one node: there is no pair of nodes")
+        self.skip_partition(self.nodes < 2, "has one node: there is no pair of nodes", too_small=True)
         self.num_tasks_per_node = self.ranks or ranks
         if self.ranks:
             self.add_variant(f"{self.ranks}-ranks")

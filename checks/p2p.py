@@ -96,7 +96,7 @@ class p2p_matrix_run(session_test, special=True):
         """Requests all GPUs of each node. Skips the test on nodes with fewer than `least` GPUs."""
         found = self.num_gpus_per_node = self.expected.devices
         needed = f"has {units.counted(found, 'GPU')}, and the test needs {least}"
-        self.skip_partition(found is not None and found < least, needed)
+        self.skip_partition(found is not None and found < least, needed, too_small=True)
 
     def choose_backend(self):
         """Measures GPUs where the partition has them. Skips the test in an environment that cannot use them."""
@@ -108,7 +108,7 @@ class p2p_matrix_run(session_test, special=True):
         """Requests all GPUs of a node. Skips the test on nodes without a pair of GPUs that can be measured."""
         self.request_gpus(1)
         why = without_pairs(self.testcase, self.expected)
-        self.skip_partition(why, why)
+        self.skip_partition(why, why, too_small=True)
 
     def add_variant(self, word):
         """Adds a word to the variant, and to the name of the table of references."""

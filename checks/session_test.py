@@ -2,6 +2,7 @@
 
 import sys
 
+import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, run_after, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
@@ -37,6 +38,10 @@ class session_test(Member, special=True):
     #: Why the test was skipped on this partition. ReFrame's report does not contain this reason.
     #: :default: set by the run; empty: the test was not skipped
     skipped = variable(str, value="", loggable=True)
+
+    #: Whether it was skipped because the partition has fewer GPUs, ranks or nodes than the test needs.
+    #: :default: set by the run
+    too_small = variable(typ.Bool, value=False, loggable=True)
 
     #: The file with the verdict, in the test's output folder.
     #: :default: set by the sanity function; empty: the test ended before
@@ -89,8 +94,12 @@ class session_test(Member, special=True):
         self.skipped = msg or ""
         super().skip(msg)
 
-    def skip_partition(self, condition, why):
-        """Skips the test if its partition cannot run it. why: what follows the name of the partition."""
+    def skip_partition(self, condition, why, too_small=False):
+        """Skips the test if its partition cannot run it.
+
+        why: what follows the name of the partition. too_small: whether it lacks only GPUs, ranks or nodes.
+        """
+        self.too_small = self.too_small or bool(condition and too_small)
         self.skip_if(bool(condition), f"{self.current_partition.fullname} {why}")
 
     def requested_gpus(self):

@@ -225,6 +225,21 @@ def test_the_answer_has_at_most_25_lines_however_much_was_measured(tmp_path):
         assert "NOT JUDGED" in out.getvalue() and out.getvalue().count("Next step: ") == 1
 
 
+def test_many_kinds_leave_room_for_findings(tmp_path, make_record):
+    """A machine with GPUs, ranks and collectives, and a test case that was lost, printed 28 lines."""
+    records = [
+        reading.load(REPOSITORY / "tests" / "data" / f"{name}.record.json")
+        for name in ("h200x4_full", "h200x2_collectives", "cpu16_ranks_storm")
+    ]
+    tests = [Test(name=f"case {number}", record=record) for number, record in enumerate(records)]
+    tests += [Test(name=name, result="fail", reason="the program was ended by signal Killed " * 4) for name in "ab"]
+    judged = judging.judge_all(Run(tmp_path, tuple(tests)), References.load(None), None)
+    out = io.StringIO()
+    summary.show(judged, ["Matrices: …", "To call them yourself: …", "Exit code 3"], out, 80, more=1)
+    assert len(out.getvalue().splitlines()) <= summary.MOST_LINES - 1, out.getvalue()
+    assert "signal Killed" in " ".join(out.getvalue().split()) and "more kinds: " in out.getvalue()
+
+
 def test_findings_leave_room_for_verdict_and_next_step(tmp_path, make_record):
     tests = []
     for number in range(6):  # nodes, each with slow links and a lost endpoint

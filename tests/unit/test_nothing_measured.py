@@ -101,6 +101,18 @@ def test_a_run_by_linkmatrix_says_so_too(machine, words):
     assert ("node:gpu has one GPU" in out and "linkmatrix detect --dry-run" in out) if words else MEASURE in out
 
 
+def test_a_test_for_more_devices_than_the_machine_has_is_not_judged_and_never_the_whole_run(tmp_path, make_record):
+    small = testcases.Test(
+        name="without", result="skip", reason="skipped: node:gpu has 2 GPUs, and the test needs 3", too_small=True
+    )
+    measured = testcases.Test(name="p2p", record=make_record(), result="pass")
+    judged = judging.judge_all(Run(tmp_path, (small, measured)), References({}), None)
+    assert [one.verdict for one in judged] == [Verdict.NOT_JUDGED] * 2 and judging.exit_code(judged) == 0
+    assert judging.exit_code(judged, acceptance=True) == 3
+    assert any("linkmatrix baseline" in line for line in steps.steps(Verdict.NOT_JUDGED, judged, []))
+    assert judging.overall(judged[:1]) is Verdict.INCOMPLETE and judging.exit_code(judged[:1]) == 4
+
+
 def test_a_page_without_a_record_says_of_which_partition_it_is(said, tmp_path):
     judged = judging.judge_all(Run(path=tmp_path, tests=(skipped(),)), References({}), None)
     assert page.heading(judged) == "node:gpu: no record" and page.heading([]) == "no record"

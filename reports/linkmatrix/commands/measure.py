@@ -85,7 +85,7 @@ def has(report: Path, stamp: str) -> bool:
 
 
 def shown(report: Path, of_reframe: int, repository: Path) -> int:
-    """Writes the page of a run, prints its summary, and returns the exit code."""
+    """Prints the summary of a run, writes its page, and returns the exit code."""
     try:
         run = stored.find(report)
         judged = after_retries(run_summary.judged_tests(run, repository))[0]
@@ -93,9 +93,8 @@ def shown(report: Path, of_reframe: int, repository: Path) -> int:
         say(error)
         return CANNOT
     code, page = judging.exit_code(judged), report.with_suffix("") / "report.html"
-    called("report", report)
     show = "linkmatrix show" if folders.is_measurement(report) else f"linkmatrix show {report}"
-    rest = [f"Matrices: {show}", f"Page: {page if page.is_file() else 'not written'}", how_to_call()]
+    rest = [f"Matrices: {show}", how_to_call()]
     rest += [f"note: {note}" for note in units.first(run.notes, MOST_NOTES)]
     if code == PASS and of_reframe != 0:
         code = INCOMPLETE
@@ -103,8 +102,10 @@ def shown(report: Path, of_reframe: int, repository: Path) -> int:
         rest.append(f"INCOMPLETE, exit code 3: {why}")
     elif code == INCOMPLETE:
         rest.append("Exit code 3 is no statement about the machine.")
-    summary.show(judged, rest)
+    summary.show(judged, rest, more=1)
     sys.stdout.flush()
+    called("report", report)
+    say(f"Page: {page if page.is_file() else 'not written'}")
     return code if page.is_file() and code in (PASS, FAIL, INCOMPLETE) else CANNOT
 
 

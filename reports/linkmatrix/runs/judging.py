@@ -70,8 +70,11 @@ class Judged:
 
 
 def overall(judged: Iterable[Judged]) -> Verdict:
-    """The verdict of a run: that of its worst test, INCOMPLETE without any."""
-    return worst(one.verdict for one in judged)
+    """The verdict of a run: that of its worst test. INCOMPLETE without a test for which the machine is large enough."""
+    tests = list(judged)
+    if all(one.test.too_small for one in tests):
+        return Verdict.INCOMPLETE
+    return worst(one.verdict for one in tests)
 
 
 def exit_code(judged: Sequence[Judged], verdict: Verdict | None = None, acceptance: bool = False) -> int:
@@ -92,8 +95,10 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
 
     Its check stored one, unless the test ended before, or an earlier version ran it. With `reference_name`, the machine
     of another reference table, and for earlier versions, the judge decides now. A stored verdict without its record
-    stays, and is INCOMPLETE at best.
+    stays, and is INCOMPLETE at best. A test that needs more devices than its partition has is NOT JUDGED.
     """
+    if test.too_small:
+        return Judged(test, Verdict.NOT_JUDGED, reasons=(test.reason,))
     if test.current and test.stored is None:
         return Judged(test, Verdict.INCOMPLETE, reasons=(test.reason or NO_VERDICT,))
     if test.stored is not None and (test.lacks_record or not reference_name):

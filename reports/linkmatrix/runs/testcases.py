@@ -40,6 +40,7 @@ class Test:
     unmeasured: why its job did not get as far as measuring it, "" where it did. began: whether its job began.
     folders: where a record of it is to be, in ReFrame's words; none where it leaves none.
     stored: the verdict of its check; None where the test ended before that, or an earlier version ran it.
+    too_small: whether the partition has fewer devices, ranks or nodes than the test needs.
     current: whether a version that stores verdicts ran it. check: what its check found, as far as that is known.
     """
 
@@ -69,6 +70,7 @@ class Test:
     began: bool = True
     stored: StoredVerdict | None = None
     current: bool = False
+    too_small: bool = False
 
     @property
     def check(self) -> CheckFacts:
@@ -140,6 +142,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         began=not dry and began(case, unmeasured),
         stored=left.stored,
         current=DIGEST in case,
+        too_small=bool(case.get("too_small")) and case["result"] == "skip",
     )
 
 

@@ -9,7 +9,7 @@ from ..judge.verdicts import Verdict
 from ..record.collective import is_collective, is_simulation
 from ..record.matrix import ClassSummary
 from ..record.reading import Result
-from ..record.units import figure
+from ..record.units import counted, figure
 from ..runs.judging import Judged
 from . import words
 
@@ -104,13 +104,13 @@ def name_of(one: Judged, result: Result) -> str:
     return f"{metric}, within a device" if "local" in result["testcase"] else f"{metric}, devices"
 
 
-def lines(found: Sequence[Kind], glyphs: dict[Verdict, str], width: int) -> list[str]:
-    """The table, with the worst kinds if there are too many, and with short texts if it is wider than `width`."""
+def lines(found: Sequence[Kind], glyphs: dict[Verdict, str], width: int, most: int = MOST_KINDS) -> list[str]:
+    """The table, with the `most` worst kinds, and with short texts if it is wider than `width`."""
     if not found:
         return []
     kept = found
-    if len(found) > MOST_KINDS:
-        worst = sorted(found, key=lambda kind: -kind.verdict)[:MOST_KINDS]
+    if len(found) > most:
+        worst = sorted(found, key=lambda kind: -kind.verdict)[:most]
         kept = [kind for kind in found if kind in worst]
     marks = [" ", *(glyphs[kind.verdict] for kind in kept)]
     texts = aligned(marks, [HEADS, *(kind.columns() for kind in kept)], "  ")
@@ -121,7 +121,7 @@ def lines(found: Sequence[Kind], glyphs: dict[Verdict, str], width: int) -> list
         texts = aligned(marks, rows, "  ")
         texts = aligned(marks, rows, " ") if max(map(len, texts)) > width else texts
     more = len(found) - len(kept)
-    return [*texts, *([f"  and {more} more kinds: linkmatrix show"] if more else [])]
+    return [*texts, *([f"  and {counted(more, 'more kind')}: linkmatrix show"] if more else [])]
 
 
 def aligned(marks: Sequence[str], rows: Sequence[tuple[str, ...]], gap: str) -> list[str]:

@@ -11,22 +11,30 @@ from .screen import Screen
 
 MOST_LINES = 25
 MOST_LINES_EACH = 3  # of a finding
+FEWEST_KINDS = 3  # that are printed however little room there is
 FEWEST_FINDINGS = 1  # that are printed however little room there is
 
 
-def show(judged: list[Judged], rest: Sequence[str] = (), file: TextIO | None = None, width: int | None = None) -> None:
-    """Prints machine, kinds, findings, verdict, meaning and next step. rest: lines after them, not wrapped."""
+def show(
+    judged: list[Judged], rest: Sequence[str] = (), file: TextIO | None = None, width: int | None = None, more: int = 0
+) -> None:
+    """Prints machine, kinds, findings, verdict, meaning and next step.
+
+    rest: lines after them, not wrapped. more: how many lines the caller adds.
+    """
     screen = Screen(file, width)
     verdict, found = judging.overall(judged), headlines.headlines(judged)
     top = [*notices.lines(judged), *filter(None, [machine(judged)])]
-    table = kinds.lines(kinds.kinds(judged), screen.glyphs, screen.console.width)
     bottom = [steps.meaning(verdict, judged), *next_step(verdict, judged, found)]
-    used = len(table) + 1 + len(rest) + sum(len(screen.wrapped(line)) for line in [*top, *bottom])
+    used = 1 + len(rest) + more + sum(len(screen.wrapped(line)) for line in [*top, *bottom])
+    room = MOST_LINES - used - 2 - (MOST_LINES_EACH + 1 if found else 0)  # 2: the heads, and how many kinds more
+    most = max(FEWEST_KINDS, min(kinds.MOST_KINDS, room))
+    table = kinds.lines(kinds.kinds(judged), screen.glyphs, screen.console.width, most)
     for line in top:
         screen.print(line, "bold")
     for line in table:
         screen.print(screen.text(line))
-    for line in of_findings(screen, found, MOST_LINES - used):
+    for line in of_findings(screen, found, MOST_LINES - used - len(table)):
         screen.print(screen.text(line))
     screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))
     for line in bottom:
