@@ -103,7 +103,11 @@ def test_a_run_by_linkmatrix_says_so_too(machine, words):
 
 def test_a_test_for_more_devices_than_the_machine_has_is_not_judged_and_never_the_whole_run(tmp_path, make_record):
     small = testcases.Test(
-        name="without", result="skip", reason="skipped: node:gpu has 2 GPUs, and the test needs 3", too_small=True
+        name="without",
+        result="skip",
+        reason="skipped: node:gpu has 2 GPUs, and the test needs 3",
+        too_small=True,
+        began=False,
     )
     measured = testcases.Test(name="p2p", record=make_record(), result="pass")
     judged = judging.judge_all(Run(tmp_path, (small, measured)), References({}), None)
