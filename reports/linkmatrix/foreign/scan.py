@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from ..errors import BadInput
 from . import (
+    json_texts,
     nccl,
     nvbandwidth,
     nvloom,
@@ -48,6 +49,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (osu.PAGE_UNIT, osu.page_unit),
     (osu.PAGE_HEAD, osu.page_table),
     (nccl.RANK, nccl.rank),
+    (nccl.VERSION, nccl.version),
     (nccl.STARTING, nccl.starting),
     (nccl.RCCL_VERSION, nccl.rccl_version),
     (nccl.BESIDE, nccl.beside),
@@ -58,6 +60,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (perftest.DEVICE, perftest.device),
     (perftest.BANDWIDTH, perftest.rows),
     (perftest.LATENCY, perftest.rows),
+    (perftest.DURATION, perftest.rows),
     (ucx.HEAD, ucx.table),
     (transferbench.VERSION, transferbench.version),
     (transferbench.SECTION, transferbench.section),
@@ -89,13 +92,10 @@ def read_text(text: str) -> list[Run]:
     if digits := MOST_DIGITS.search(text):
         line = text.count("\n", 0, digits.start()) + 1
         raise BadInput(f"line {line} has a number of more than 300 digits, which no program prints: the text is spoilt")
-    if text.lstrip().startswith("{"):
-        runs, unread = nvbandwidth.read_json(text).runs, []
-    else:
-        reading = Reading(text)
-        runs, unread = read_lines(reading), reading.left_out
-        if runs:
-            runs[-1].problems += unread
+    reading = json_texts.read_json(text) if json_texts.is_json(text) else read_lines(Reading(text))
+    runs, unread = reading.runs, reading.left_out
+    if runs:
+        runs[-1].problems += unread
     runs = [run for run in runs if run.tables or run.topology]
     for table in (table for run in runs for table in run.tables):
         if (table.size_bytes or 0) > MOST_BYTES:
@@ -115,8 +115,8 @@ def left_out(reading: Reading, _: re.Match[str]) -> None:
     reading.at += 1
 
 
-def read_lines(reading: Reading) -> list[Run]:
-    """The runs in the lines."""
+def read_lines(reading: Reading) -> Reading:
+    """Reads all lines."""
     while reading.at < len(reading.lines):
         line, at = reading.line(), reading.at
         if not line.strip() or len(line) > MOST_HEAD or not line[:MOST_INDENT].strip():
@@ -131,4 +131,4 @@ def read_lines(reading: Reading) -> list[Run]:
         if command is not None:
             reading.command = command[1].strip()
         reading.at += 1
-    return reading.runs
+    return reading
