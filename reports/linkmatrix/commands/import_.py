@@ -13,7 +13,7 @@ from ..foreign.to_record import to_record
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import reading
 from ..record.reading import Record
-from ..record.units import parse_size
+from ..record.units import counted, parse_size
 from ..show.progress import watched
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -22,7 +22,7 @@ UTC = "%Y-%m-%dT%H:%M:%SZ"
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `import`."""
-    command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a text, or the JSON of nvbandwidth")
+    command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what a program printed, as text or JSON")
     command.add_argument("--out", type=path_of, metavar="DIR", help="default: beside FILE, a folder of its name")
     command.add_argument("--measured", metavar="TIME", help="when: 2026-11-21T01:50:22Z; default: not known")
     command.add_argument(
@@ -105,13 +105,21 @@ def folder_of(out: Path | None, file: Path, files: int) -> Path:
     return out / file.stem if files > 1 else out
 
 
+def state_of(one: Record) -> str:
+    """What an import has that measured nothing: findings of its program, else how devices are connected."""
+    if "findings" in one["imported"]:
+        return counted(len(one["imported"]["findings"]), "finding")
+    links = any(word not in ("", "X") for row in one["topology"]["link_class"] for word in row)
+    return "topology" if links else f"links of {counted(len(one['devices']), 'device')}"
+
+
 def summary(one: Record) -> str:
     """ "nvbandwidth, lines 267 to 530: 30 test cases"."""
     said = one["imported"]
     names = dict.fromkeys(result["testcase"] for result in one["results"])
     sizes = len({result["size_bytes"] for result in one["results"]})
     what = [f"{len(names)} test case{'' if len(names) == 1 else 's'}" if names else ""]
-    what += [f"{sizes} sizes" if sizes > 2 else "", "" if names else "topology"]
+    what += [f"{sizes} sizes" if sizes > 2 else "", "" if names else state_of(one)]
     place = f"lines {said['lines'][0]} to {said['lines'][1]}"
     column = f", {said['column']}" if said["column"] else ""
     return f"{said['program']}{column}, {place}: {', '.join(filter(None, what))}"

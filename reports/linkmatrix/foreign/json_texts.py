@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import BadInput
-from . import nccl_json, nvbandwidth, perftest_json
+from . import dcgm, nccl_json, nvbandwidth, perftest_json
 from .table import Reading
 
 #: Names at the top of a JSON → its program, and a reader of the content.
@@ -14,6 +14,7 @@ FORMATS: list[tuple[frozenset[str], str, Callable[[dict[str, Any]], Reading]]] =
     (frozenset({"nvbandwidth"}), "nvbandwidth", nvbandwidth.read_json),
     (frozenset({"nccl_version", "results"}), "nccl-tests", nccl_json.read_json),
     (frozenset({"test_info", "results"}), "perftest", perftest_json.read_json),
+    *((frozenset({head}), "dcgmi diag", dcgm.read_json) for head in dcgm.HEADS),
 ]
 
 
@@ -44,7 +45,7 @@ def read_json(text: str) -> Reading:
         raise BadInput("it begins as a JSON and is no whole one: give the program's whole output")
     found = [reader for names, _, reader in FORMATS if isinstance(content, dict) and names <= content.keys()]
     if not found:
-        known = ", ".join(program for _, program, _ in FORMATS)
+        known = ", ".join(dict.fromkeys(program for _, program, _ in FORMATS))
         raise BadInput(f"it is not the JSON of a known program: the JSON of {known} is read")
     try:
         return found[0](content)

@@ -8,6 +8,7 @@ from . import (
     json_texts,
     nccl,
     nvbandwidth,
+    nvlink,
     nvloom,
     osu,
     p2p_sample,
@@ -73,6 +74,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (transferbench_rings.HEAD, transferbench_rings.rings),
     (transferbench_nics.FRAME, lambda *found: left_out(*found)),
     (topo.HEAD, topo.topo),
+    (nvlink.GPU, nvlink.gpu),
     (re.compile(r"^\s*(?:D\\D|GPU|CPU)?\s+0(?:\s+[1-9]\d*)*\s*$"), lambda *found: left_out(*found)),
     (re.compile(r"^\s*(?:HOST0:)?DEV0\s+(?:HOST1:DEV0|DEV1)\b"), lambda *found: left_out(*found)),
 ]
@@ -96,7 +98,7 @@ def read_text(text: str) -> list[Run]:
     runs, unread = reading.runs, reading.left_out
     if runs:
         runs[-1].problems += unread
-    runs = [run for run in runs if run.tables or run.topology]
+    runs = [run for run in runs if run.is_result]
     for table in (table for run in runs for table in run.tables):
         if (table.size_bytes or 0) > MOST_BYTES:
             raise BadInput(f"line {table.line}: no copy has more than {MOST_BYTES} bytes: the text is spoilt")

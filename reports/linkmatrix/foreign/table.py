@@ -87,9 +87,10 @@ class Topology:
 class Run:
     """One run of one program, as far as the text tells. first, last: lines, from that of its first table.
 
-    devices: {index: model}. ranks: {rank of a collective: its host and the number of its device there}.
-    known: a topology that stands before it in the same text. problems: what of it is not to be found.
-    settings: what the program says of itself before a table, for its reader only
+    devices: {index: model}. ranks: {rank of a collective: its host and the number of its device there}. states, models:
+    of devices, by label. known: a topology that stands before it in the same text. problems: what of it is not to be
+    found. notes: what else must be known of it. settings: what the program says of itself before a table, for its
+    reader only. reported: whether the program judges by itself; findings: as `imported.findings` of a record has them.
     """
 
     program: str
@@ -100,11 +101,21 @@ class Run:
     settings: dict[str, str] = field(default_factory=dict)
     devices: dict[int, str] = field(default_factory=dict)
     ranks: dict[int, tuple[str, int]] = field(default_factory=dict)
+    states: dict[str, dict[str, str]] = field(default_factory=dict)
+    models: dict[str, str] = field(default_factory=dict)
+    findings: list[dict[str, str]] = field(default_factory=list)
+    reported: bool = False
     command: str | None = None
     seconds: float = 0.0
     first: int = 0
     last: int = 0
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_result(self) -> bool:
+        """Whether the run has something to show: a table, a topology, states of devices, or a report of its own."""
+        return bool(self.tables or self.topology or self.states or self.reported)
 
     @property
     def matrices(self) -> int:
