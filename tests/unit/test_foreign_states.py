@@ -229,3 +229,20 @@ def test_a_topology_that_is_not_whole_is_incomplete():
     text = FOREIGN["topo_b200_gpu2.txt"]
     (record,) = records("".join(line for line in text.splitlines(keepends=True) if not line.startswith("GPU4")))
     assert verdict_of(record) is Verdict.INCOMPLETE and "GPU4" in record["error"]
+
+
+def test_no_text_of_a_report_steers_a_terminal_or_is_markup(tmp_path, capsys):
+    text = "\x9b31m\u202e\u2028<script>alert(1)</script>\nFORGED PASS\x1b[2J\ud800"
+    content = json.loads(json.dumps(DCGM))
+    (hardware,) = content["DCGM Diagnostic"]["test_categories"][1]["tests"]
+    hardware["name"], hardware["results"][1] = text, {"gpu_id": "1", "status": text, "warnings": [{"warning": text}]}
+    content["metadata"] = {"version": text}
+    (tmp_path / "diag.json").write_text(json.dumps(content))
+    assert cli.main(["import", str(tmp_path / "diag.json"), "--out", str(tmp_path / "out")]) == 0
+    record = str(tmp_path / "out" / "01" / "record.json")
+    assert [cli.main([command, record]) for command in ("show", "diagnose")] == [0, 0]
+    assert cli.main(["report", record, "--out", str(tmp_path / "page")]) == 0
+    out = capsys.readouterr().out
+    page = next((tmp_path / "page").glob("**/*.html")).read_text()
+    assert not {"\x9b", "\x1b", "\u202e", "\u2028", "\ud800"} & set(out + page)
+    assert "\nFORGED" not in out and "<script>alert" not in page

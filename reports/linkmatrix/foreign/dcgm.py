@@ -26,7 +26,7 @@ def read_json(content: Mapping[str, Any]) -> Reading:
     left_out: dict[str, None] = {}
     passed = 0
     for test, result in results(block):
-        status = str(result.get("status", "")).strip().lower()
+        status = clean(result.get("status", "")).lower()
         gpus = gpus_of(result)
         for label in gpus:
             run.states.setdefault(label, {})

@@ -22,7 +22,7 @@ SUM = re.compile(rf"^SUM ({NAME}) ({NUMBER})\s*$")
 VERSION = re.compile(r"^nvbandwidth Version: v?([\d.]+)\s*$")
 DEVICE = re.compile(r"^Device (\d+): (.+?)(?: \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\))?\s*$")
 LISTED = re.compile(r"^(\d+): (.+?)(?: \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\))?(?:: \(.*\))?$")
-SOFTWARE = re.compile(r"^(CUDA Runtime|CUDA Driver|Driver) Version: ([\w.]+)\s*$")
+SOFTWARE = re.compile(r"^(CUDA Runtime|CUDA Driver|Driver) Version(?: \(API\))?: ([\w.]+)(?: \(\d+\))?\s*$")
 SIDES = {"Read1": "one_direction", "Write1": "one_direction", "Read2": "other_direction", "Write2": "other_direction"}
 TITLES = {"one_direction": "one direction", "other_direction": "other direction"}
 
@@ -197,13 +197,14 @@ def read_json(content: Mapping[str, Any]) -> Reading:
     reading = Reading("")
     facts = reading.facts(PROGRAM)
     facts.software = {
-        ours: str(top[theirs])
+        ours: re.sub(r" \(\d+\)$", "", str(top[theirs]))
         for theirs, ours in (
             ("version", PROGRAM),
             ("CUDA Runtime Version", "CUDA Runtime"),
+            ("CUDA Driver Version", "CUDA Driver"),
             ("Driver Version", "driver"),
         )
-        if theirs in top
+        if isinstance(top.get(theirs), str | int)
     }
     listed = top.get("GPU Device list")
     for entry in listed if isinstance(listed, list) else []:

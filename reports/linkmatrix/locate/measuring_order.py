@@ -18,6 +18,7 @@ LEAST_PART = 1 / 8  # of all cells that each of two phases has
 LEAST_LOSS = 0.02  # of a slow phase, as a fraction
 MOST_SLOW_MISFITS, MOST_FAST_MISFITS = 0.1, 0.05  # share of the cells of a phase that look like those of the other
 LEAST_OF_ROW = 2  # cells of a row in each of two phases: a faulty device has one cell in the row of another device
+ADVICE = "no device is at fault: check clocks, power state and other load of the node, then measure again"
 NEIGHBOURS = 3  # boundaries beside the best one that are tried
 
 
@@ -69,9 +70,7 @@ def two_phases(
     rest[tuple(places[slow].T)] = np.nan
     which = f"the {'first' if first else 'last'} {slow.sum()} of {len(values)} cells"
     text = f"a drift in the order of measuring: {which} are {100 * abs(loss):.1f} % slower than the others"
-    return Drift(
-        rest, f"{text}; suspect clocks, power state or another load during the run, and no device; measure again"
-    )
+    return Drift(rest, f"{text}; {ADVICE}")
 
 
 def boundary(values: np.ndarray) -> tuple[int, float] | None:
@@ -146,5 +145,5 @@ def ramp(deviation: np.ndarray, values: np.ndarray, places: np.ndarray) -> Drift
         rest = np.array(deviation)
         rest[tuple(places.T)] = values - (line - line.max())
         text = f"a drift in the order of measuring: values get {word} by {100 * lost:.1f} % from the first cell on"
-        return Drift(rest, f"{text}; suspect clocks, temperature or another load, and no device; measure again")
+        return Drift(rest, f"{text}; {ADVICE}")
     return None
