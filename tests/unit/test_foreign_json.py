@@ -168,3 +168,20 @@ def test_a_latency_outside_of_its_ends_and_a_test_of_atomics_are_refused():
     ):
         with pytest.raises(BadInput, match="contradict|not read"):
             read_text(json.dumps({"test_info": {"test": test}, "results": numbers}))
+
+
+@pytest.mark.parametrize(
+    "around", ["$ dcgmi diag -r 3 -j\n{}", "```json\n{}\n```\n", "Successfully ran.\n  {}\n[root@n1 ~]# exit\n"]
+)
+def test_the_json_of_a_known_program_is_found_among_lines_of_a_terminal(around):
+    for name in ("dcgm_diag_v4_layout.json", "perftest_layout.json", "nvbandwidth_v0.8_layout.json"):
+        text = FOREIGN[name].strip()
+        assert [one.program for one in read_text(around.replace("{}", text))] == [
+            one.program for one in read_text(text)
+        ]
+
+
+@pytest.mark.parametrize("text", ['done\n{"a": {"results": []}}\n', "done\n{\n", "{" * 100_000, "x\n" + "{\n" * 10_000])
+def test_brackets_among_lines_are_no_json(text):
+    with pytest.raises(BadInput):
+        read_text(text)

@@ -175,6 +175,21 @@ def test_gpus_whose_links_are_all_down_have_none_that_is_active_and_without_nvli
         read_text(f"{head.format(0)} Device does not have or support Nvlink\n")
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (" (UUID: GPU-00000000-0000-0000-0000-000000000002)", ""),
+        (
+            "\t Link 4: CRC Errors: 14",
+            "\t Link 4: Effective BER: 15e-255\n\t Link 4: Tx packets: 7\n\t Link 4: CRC Errors: 14",
+        ),
+    ],
+)
+def test_other_lines_of_links_and_another_head_change_nothing(old, new):
+    (record,) = records(FOREIGN["nvlink_h100_layout.txt"].replace(old, new))
+    assert found_in(record) == [("unlike device", "gpu2"), ("link errors", "gpu2")]
+
+
 def test_links_of_two_nodes_in_one_text_are_two_records():
     text = FOREIGN["nvlink_h100_layout.txt"]
     assert len(records(text + text)) == 2

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,12 +17,28 @@ FORMATS: list[tuple[frozenset[str], str, Callable[[dict[str, Any]], Reading]]] =
     (frozenset({"test_info", "results"}), "perftest", perftest_json.read_json),
     *((frozenset({head}), "dcgmi diag", dcgm.read_json) for head in dcgm.HEADS),
 ]
+LINE = re.compile(r"^[ \t]*\{", re.MULTILINE)  # a line on which a JSON may begin
+DECODER = json.JSONDecoder()
 
 
 def is_json(text: str) -> bool:
     """Whether a text is a JSON, or was to be one: a line of a program may begin with a bracket too."""
     begin = text.lstrip()[:1]
     return begin == "{" or (begin == "[" and parsed(text) is not None)
+
+
+def embedded(text: str) -> str:
+    """The JSON of a known program among lines of a terminal, such as the command before it; "" without one."""
+    end = 0
+    while line := LINE.search(text, end):
+        begin = line.end() - 1
+        try:
+            content, end = DECODER.raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            return ""
+        if any(names <= content.keys() for names, _, _ in FORMATS):
+            return text[begin:end]
+    return ""
 
 
 def parsed(text: str) -> Any:

@@ -14,9 +14,10 @@ from collections import Counter
 from .table import Reading
 from .topo import PROGRAM, label
 
-GPU = re.compile(r"^\s*(?P<gpu>[GP]PU \d{1,5}): (?P<model>.+?) \(UUID: [\w-]+\)(?P<rest>.*)$")
+GPU = re.compile(r"^\s*(?P<gpu>[GP]PU \d{1,5}): (?P<model>.+?)(?: \(UUID: [\w-]+\)(?P<rest>.*))?\s*$")
 SPEED = re.compile(r"^\s*Link (\d+): (?:(?P<speed>\d+(?:\.\d+)?) GB/s|(?P<off><inactive>|N/A))\s*$")
 COUNTER = re.compile(r"^\s*Link (\d+): (?P<name>[A-Za-z][\w /()-]*?):? (?P<count>\d{1,20})\s*$")
+LINK = re.compile(r"^\s*Link \d+: ")  # another line of a link, such as a bit error rate
 INACTIVE = re.compile(r"all links are inactive", re.IGNORECASE)
 MOST_NAMED = 4  # counters of a GPU
 
@@ -36,10 +37,10 @@ def gpu(reading: Reading, match: re.Match[str]) -> None:
             if "error" in counter["name"].lower():
                 errors = True
                 counters[f"link {counter[1]} {counter['name']}"] += int(counter["count"])
-        elif text.strip():
+        elif text.strip() and not LINK.match(text):
             break
         reading.at += 1
-    if INACTIVE.search(match["rest"]):
+    if INACTIVE.search(match["rest"] or ""):
         speeds = [""]
     state = state_of(speeds) | ({"nvlink_errors": told(counters)} if errors else {})
     if not state:

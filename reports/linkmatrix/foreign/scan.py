@@ -95,6 +95,8 @@ def read_text(text: str) -> list[Run]:
         line = text.count("\n", 0, digits.start()) + 1
         raise BadInput(f"line {line} has a number of more than 300 digits, which no program prints: the text is spoilt")
     reading = json_texts.read_json(text) if json_texts.is_json(text) else read_lines(Reading(text))
+    if not reading.runs and (inside := json_texts.embedded(text)):
+        reading = json_texts.read_json(inside)
     runs, unread = reading.runs, reading.left_out
     if runs:
         runs[-1].problems += unread
