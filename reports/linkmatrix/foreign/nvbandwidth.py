@@ -15,7 +15,7 @@ from .table import Part, Reading, Table
 
 PROGRAM = "nvbandwidth"
 NAME = r"(?:multinode_)?[a-z0-9_]+"
-RUNNING = re.compile(rf"^\s*Running ({NAME})\.\s*$")
+RUNNING = re.compile(rf"^Running ({NAME})\.\s*$")
 HEAD = re.compile(r"^(?:memcpy|memory latency|Device to Device Latency|multicast)\b.*\((GB/s|ns)\)\s*$")
 NUMBER = r"\d+\.\d\d"
 SUM = re.compile(rf"^SUM ({NAME}) ({NUMBER})\s*$")
