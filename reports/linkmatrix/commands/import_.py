@@ -111,7 +111,10 @@ def summary(one: Record) -> str:
     names = dict.fromkeys(result["testcase"] for result in one["results"])
     sizes = len({result["size_bytes"] for result in one["results"]})
     what = [f"{len(names)} test case{'' if len(names) == 1 else 's'}" if names else ""]
-    what += [f"{sizes} sizes" if sizes > 2 else "", "" if names else "topology"]
+    what += [
+        f"{sizes} sizes" if sizes > 2 else "",
+        "" if names else "topology" if one["topology"]["labels"] else "no table",
+    ]
     place = f"lines {said['lines'][0]} to {said['lines'][1]}"
     column = f", {said['column']}" if said["column"] else ""
     return f"{said['program']}{column}, {place}: {', '.join(filter(None, what))}"

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..record import units
+from .endings import COPIES
 from .table import Part, Reading, Table
 
 PROGRAM, RCCL = "nccl_tests", "rccl_tests"
@@ -25,6 +26,8 @@ ROW = re.compile(
     rf"\s+(?P<time>{VALUE})\s+(?P<alg>{VALUE})\s+(?P<bus>\d+\.\d\d)\s+(?P<wrong>{WRONG})"
     rf"(?:\s+(?P<time2>{VALUE})\s+(?P<alg2>{VALUE})\s+(?P<bus2>\d+\.\d\d)\s+(?P<wrong2>{WRONG}))?\s*$"
 )
+COPIED = "copied"  # of Run.settings: a rank was listed twice
+MOVED = 0.05  # GB/s of algorithm bandwidth, of which two ranks have a bus bandwidth that is not printed as 0.00
 LEAST = 0.01  # GB/s: half of it, the least share that a bus bandwidth is of the other one, is printed as 0.00 or 0.01
 MOST_OF_ALGBW = 2  # busbw is algbw × 2(n − 1)/n for all-reduce, and less for all others
 SLACK, ROUNDING = 0.02, 0.011  # of times and bandwidths that are printed with few digits; GB/s
@@ -67,6 +70,9 @@ def beside(reading: Reading, match: re.Match[str]) -> None:
 def rank(reading: Reading, match: re.Match[str]) -> None:
     """`#  Rank  0 Group  0 Pid … on host device  0 [0x1b] NVIDIA H100`."""
     facts, number = reading.facts(program_of(reading)), int(match["rank"])
+    if number in facts.ranks and COPIED not in facts.settings:
+        facts.settings[COPIED] = "yes"
+        reading.left(f"line {reading.at + 1}: rank {number} is listed twice: {COPIES}")
     facts.devices[number] = match["model"]
     facts.ranks[number] = match["host"], int(match["device"])
     reading.at += 1
@@ -92,9 +98,10 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
     said = COMMAND.search(reading.command or "")
     name = facts.software.get("test") or (said[1] if said else "nccl_unknown_test")
     testcase = name.lower() + algorithm_of(reading.command or "")
-    sizes, small = 0, list[str]()
+    sizes, small, alone = 0, list[str](), False
     for row in rows(reading):
         sizes += 1
+        alone = alone or (moves_nothing(row) and len(facts.ranks) < 2)
         if ways > 1 and not row["time2"]:
             reading.left(f"line {reading.at}: a row of {name} without one of the ways of its head: it is left out")
         elif not consistent(row, name):
@@ -102,7 +109,9 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
         elif too_small(row):
             small.append(units.size(int(row["size"])))
         else:
-            reading.add(facts.program, size_table(testcase, row, reading.at))
+            reading.add(facts.program, size_table(testcase, row, reading.at, alone))
+    if alone:
+        reading.left(f"line {head}: {name} ran on one rank, which moves nothing by definition: start 2 ranks or more")
     if small:
         note_small(reading, small)
     if sizes:
@@ -172,7 +181,7 @@ def bounds(reading: Reading, match: re.Match[str]) -> None:
     if (match["wrong"], match["said"]) == ("0", "OK") or run is None or run.program not in PROGRAMS:
         return
     fault = f"line {reading.at}: '{match[0]}': the data of these sizes was wrong"
-    run.problems.append(fault)
+    run.wrong.append(fault)
     run.tables = [replace(table, verified=False) for table in run.tables]
 
 
@@ -214,8 +223,19 @@ def too_small(row: re.Match[str]) -> bool:
     )
 
 
-def size_table(testcase: str, row: re.Match[str], line: int) -> Table:
-    """One size."""
+def is_wrong(words: str) -> bool:
+    """Whether so many elements are wrong, or the largest relative error is so large, which old versions print."""
+    return words != "N/A" and float(words) > 1e-2
+
+
+def moves_nothing(row: re.Match[str]) -> bool:
+    """Whether the bus bandwidth is 0 beside an algorithm bandwidth: the factor between the two is 0 for one rank."""
+    ways = [key for key in ("", "2") if row["time" + key]]
+    return all(float(row["bus" + key]) == 0 and float(row["alg" + key]) >= MOVED for key in ways)
+
+
+def size_table(testcase: str, row: re.Match[str], line: int, alone: bool) -> Table:
+    """One size. alone: of one rank, which has no bus bandwidth."""
     ways = {"out-of-place": "", "in-place": "2"} if row["time2"] else {"out-of-place": ""}
     wrong = {way: row["wrong" + key] for way, key in ways.items()}
     cells: dict[tuple[str, str], float | str] = {}
@@ -223,12 +243,14 @@ def size_table(testcase: str, row: re.Match[str], line: int) -> Table:
     for way, key in ways.items():
         pair = ("all", way)
         bus = float(row["bus" + key])
-        bad = wrong[way] != "N/A" and float(wrong[way]) > 1e-2  # old versions print the largest relative error
-        cells[pair] = "error" if bad or bus <= 0 else bus
+        nothing = "not-run" if alone else "error"
+        cells[pair] = "error" if is_wrong(wrong[way]) else nothing if bus <= 0 else bus
         time[pair], algorithm[pair] = float(row["time" + key]), float(row["alg" + key])
+    bad_ways = [way for way in ways if is_wrong(wrong[way])]
     checked = all(value != "N/A" for value in wrong.values())
     faults = tuple(
-        f"line {line}: {way} of {row['size']} bytes has {wrong[way]} wrong elements or moved nothing"
+        f"line {line}: {way} of {row['size']} bytes "
+        + (f"has {wrong[way]} wrong elements" if way in bad_ways else "moved nothing")
         for way in ways
         if cells["all", way] == "error"
     )
@@ -244,7 +266,7 @@ def size_table(testcase: str, row: re.Match[str], line: int) -> Table:
         line=line,
         engine="nccl",
         transport="nccl",
-        verified=(not faults) if checked else None,
+        verified=(not bad_ways) if checked or bad_ways else None,
         parts={
             "algorithm_bandwidth": Part("algorithm bandwidth", "GB/s", algorithm),
             "time": Part("time", "us", time),

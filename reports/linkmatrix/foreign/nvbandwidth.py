@@ -7,9 +7,11 @@ read test cases, "GPU(row) -> GPU(column)", hold the copy from column to row, an
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 from ..errors import BadInput
+from .endings import COPIES
 from .grid import MARKS, Grid, drop_shifted, numbers, read_grid, turned
 from .table import Part, Reading, Table
 
@@ -23,6 +25,10 @@ VERSION = re.compile(r"^nvbandwidth Version: v?([\d.]+)\s*$")
 DEVICE = re.compile(r"^Device (\d+): (.+?)(?: \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\))?\s*$")
 LISTED = re.compile(r"^(\d+): (.+?)(?: \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\))?(?:: \(.*\))?$")
 SOFTWARE = re.compile(r"^(CUDA Runtime|CUDA Driver|Driver) Version: ([\w.]+)\s*$")
+SAMPLE = re.compile(r"^\t\s*\S")  # --verbose, before the table
+WRONG = re.compile(r"^\s*Invalid value when checking the pattern at\b")
+PAIR = re.compile(r"\bDevice ?(\d{1,5})\s*->\s*Device ?(\d{1,5})\b")
+WRONG_LINES = 12  # of a report on wrong data
 SIDES = {"Read1": "one_direction", "Write1": "one_direction", "Read2": "other_direction", "Write2": "other_direction"}
 TITLES = {"one_direction": "one direction", "other_direction": "other direction"}
 
@@ -52,7 +58,7 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
     reading.at += 1
     tables: dict[str, tuple[int, str, Grid]] = {}
     while True:
-        while reading.at < len(reading.lines) and not reading.line().strip():
+        while reading.at < len(reading.lines) and (not reading.line().strip() or SAMPLE.match(reading.line())):
             reading.at += 1
         head = HEAD.match(reading.line())
         if head is None:
@@ -68,8 +74,26 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
         reading.add(PROGRAM, table_of(name, tables))
     elif tables:
         reading.left(f"line {reading.at + 1}: {name} has tables that do not belong together, or none for the total")
+    elif WRONG.match(reading.line()):
+        add_wrong(reading, name)
+    elif match[0] == reading.line():
+        reading.left(f"line {reading.at + 1}: '{match[0]}' comes twice: {COPIES}")
     elif not reading.line().startswith("Waived"):
         reading.left(f"line {reading.at + 1}: {name} ran and printed no table")
+
+
+def add_wrong(reading: Reading, name: str) -> None:
+    """`Invalid value when checking the pattern at 0x70a640000000`: the program compared what arrived, and ends."""
+    line, run = reading.at + 1, reading.run(PROGRAM, reading.at + 1)
+    found = next(filter(None, map(PAIR.search, reading.lines[reading.at : reading.at + WRONG_LINES])), None)
+    pair = f"from gpu{found[1]} to gpu{found[2]}" if found else "the program does not print of which pair"
+    columns = [str(number) for number in range(len(run.devices))]
+    if columns:
+        table = table_of(name, {"Total": (line, "GB/s", Grid(columns))})
+        cells = {(f"gpu{found[1]}", f"gpu{found[2]}"): "error"} if found else {}
+        reading.add(PROGRAM, replace(table, cells=cells, verified=False))
+    reading.runs[-1].wrong.append(f"line {line}: {name}: wrong data arrived, {pair}")
+    reading.at += 1
 
 
 def rows_of(reading: Reading, line: int, name: str) -> Grid:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..record.matrix import Pair
+from .endings import COPIES
 from .table import Part, Reading, Table
 
 PROGRAM = "osu"
@@ -65,10 +66,16 @@ def osu(reading: Reading, match: re.Match[str]) -> None:
         reading.facts(PROGRAM).software["OSU micro-benchmarks"] = said
     while reading.line().startswith("#"):  # "# Datatype: MPI_CHAR.", since 7.0
         reading.at += 1
-    found = 0
+    found: set[int] = set()
+    copies = ""
     for row, rate in rows(reading, head):
+        if int(row[1]) in found:
+            copies = copies or f"line {reading.at + 1}: a size comes twice: {COPIES}"
+            continue
         reading.add(PROGRAM, table_of(row, rate, test, head, reading.at + 1))
-        found += 1
+        found.add(int(row[1]))
+    if copies:
+        reading.left(copies)
     if found and reading.at < len(reading.lines) and ROW_LIKE.match(reading.line()):
         fault = f"line {reading.at + 1}: '{reading.line()[:60]}' is no whole line of a size: it is not believed"
         last = reading.runs[-1].tables[-1]
@@ -158,7 +165,9 @@ def size_table(
         memory="host" if buffers == "hh" else "device",
         transport="mpi",
         verified=verified,
-        faults=(f"line {line}: the data of {size} bytes was wrong",) if verified is False else (),
+        faults=(f"line {line}: the data of {size} bytes from {rows[0]} to {columns[0]} was wrong",)
+        if verified is False
+        else (),
     )
 
 

@@ -17,6 +17,7 @@ from . import (
     transferbench_rings,
     ucx,
 )
+from .endings import note_ending
 from .table import Reading, Run
 from .unwrap import Lines, in_the_way, unwrapped
 
@@ -121,7 +122,7 @@ def checked(runs: list[Run], unread: list[str]) -> list[Run]:
     """The runs that have something; the last also has what could not be read after it. Raises BadInput."""
     if runs:
         runs[-1].problems += unread
-    runs = [run for run in runs if run.tables or run.topology]
+    runs = [run for run in runs if run.tables or run.topology or run.wrong]
     for table in (table for run in runs for table in run.tables):
         if (table.size_bytes or 0) > MOST_BYTES:
             raise BadInput(f"line {table.line}: no copy has more than {MOST_BYTES} bytes: the text is spoilt")
@@ -154,5 +155,7 @@ def read_lines(reading: Reading) -> list[Run]:
         command = COMMAND.match(line)
         if command is not None:
             reading.command = command[1].strip()
+        else:
+            note_ending(reading)
         reading.at += 1
     return reading.runs

@@ -89,6 +89,7 @@ class Run:
 
     devices: {index: model}. ranks: {rank of a collective: its host and the number of its device there}.
     known: a topology that stands before it in the same text. problems: what of it is not to be found.
+    wrong: data that arrived changed.
     settings: what the program says of itself before a table, for its reader only
     """
 
@@ -105,6 +106,7 @@ class Run:
     first: int = 0
     last: int = 0
     problems: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
 
     @property
     def matrices(self) -> int:
@@ -115,7 +117,7 @@ class Run:
     @property
     def faults(self) -> list[str]:
         """All sentences on what was not believed."""
-        found = self.problems + [fault for table in self.tables for fault in table.faults]
+        found = self.wrong + self.problems + [fault for table in self.tables for fault in table.faults]
         return (found + list(self.topology.faults if self.topology else ()))[:MOST_NOTES]
 
 

@@ -63,7 +63,7 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
         "expected": list(dict.fromkeys(table.testcase for table in run.tables)),
         "lost": [],
         "results": [result(table, topology, size) for table in run.tables],
-        "result": "ERROR" if faults or not all(map(complete, run.tables)) else "PASS",
+        "result": "FAIL" if is_wrong(run) else "ERROR" if faults or not all(map(complete, run.tables)) else "PASS",
         "error": "; ".join(faults)[:4000] or None,
         "notes": [LATER[1]] if measured else list(LATER),
     }
@@ -136,6 +136,11 @@ def topology_block(labels: tuple[str, ...], topology: Topology | None) -> dict[s
         "peer_access": pairs(topology and topology.peer_access, None),
         "min_path": pairs(topology and topology.hops, None),
     }
+
+
+def is_wrong(run: Run) -> bool:
+    """Whether data arrived changed."""
+    return bool(run.wrong) or any(table.verified is False for table in run.tables)
 
 
 def complete(table: Table) -> bool:

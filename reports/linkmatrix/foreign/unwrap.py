@@ -81,7 +81,7 @@ class Lines:
             return run
         ends = [self.number(run.first), self.number(run.last)]
         run.first, run.last = min(ends), max(ends)
-        run.problems = list(map(self.original, run.problems))
+        run.problems, run.wrong = list(map(self.original, run.problems)), list(map(self.original, run.wrong))
         run.tables = [
             replace(one, line=self.number(one.line), faults=tuple(map(self.original, one.faults))) for one in run.tables
         ]
