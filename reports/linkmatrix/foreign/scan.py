@@ -92,8 +92,10 @@ WHOLE = ": give the program's whole output"
 
 #: A line that started one of the programs: its options say what some tables do not.
 COMMAND = re.compile(
-    r"^\s*(?:.*[#$>] +)?((?:[A-Z_]+=\S+ +)*(?:(?:\S*/)?(?:mpirun|srun)\b.*[ \t/]|(?:\S*/)?)"
-    r"(?:nvbandwidth|nvloom_cli|p2pBandwidthLatencyTest|\w+_perf|ib_\w+|osu_\w+|ucx_perftest(?: +[\w.]+)?)(?: -.*)?"
+    r"^\s*(?:.*[#$>] +)?((?:[A-Z_]+=\S+ +)*"
+    r"(?:(?:\S*/)?(?:mpirun|mpiexec|srun|prun|aprun|jsrun|ibrun|flux|apptainer|singularity)\b.*[ \t/]|(?:\S*/)?)"
+    r"(?:[a-z]{2,40}bandwidth|nvloom_cli|p2pBandwidthLatencyTest|\w+_perf|ib_\w+|ucx_perftest(?: +[\w.]+)?"
+    r"|osu_\w+(?: +[DHM]{1,2} +[DHM]{1,2})?)(?: -.*)?"
     r"|(?:[A-Z_]+=\S+ +)*(?:\S*/)?TransferBench +(?:a2a|p2p|nicp2p|nicrings)(?: +\w+)*)\s*$"
 )
 

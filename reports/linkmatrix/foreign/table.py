@@ -40,7 +40,7 @@ class Table:
     direction: str = "write"
     engine: str | None = "ce"
     kernel: str | None = None
-    memory: str = "device"
+    memory: str | None = "device"
     transport: str = "direct"
     peer_access: str | None = None
     local_copy: bool = False
@@ -135,6 +135,7 @@ class Reading:
         self.command: str | None = None
         self.unit = ""
         self.heading = ""
+        self.fork = ""  # a program other than nvbandwidth that prints as nvbandwidth does
         self.known: Topology | None = None
         self._facts: Run = Run("")
         self._open = False
