@@ -7,13 +7,16 @@ read test cases, "GPU(row) -> GPU(column)", hold the copy from column to row, an
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..errors import BadInput
+from ..record.matrix import Pair
+from . import launch
 from .endings import COPIES
 from .grid import LACKS, MARKS, Grid, drop_shifted, numbers, read_grid, turned
-from .table import Part, Reading, Table
+from .table import Part, Reading, Run, Table
 
 PROGRAM, UNKNOWN = "nvbandwidth", "unknown_program"
 PAIRS_SINCE = 0, 9  # the version with the option --pair
@@ -25,6 +28,13 @@ SUM = re.compile(rf"^SUM ({NAME}) ({NUMBER})\s*$")
 VERSION = re.compile(r"^([a-z]{2,40}bandwidth) Version: v?([\d.]+)\s*$")  # of nvbandwidth and of its forks
 OTHER_DEVICE = re.compile(r" (?!GPU|CPU)[A-Z]{2,8}\((?:row|column)\)")
 DEVICE = re.compile(r"^Device (\d+): (.+?)(?: \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\))?\s*$")
+BUS = r"\([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\)"
+PROCESS = re.compile(
+    rf"^Process +(?P<rank>\d{{1,5}}) \((?P<host>[A-Za-z0-9][\w.-]{{0,127}})\): device (?P<device>\d{{1,3}}):"
+    rf" (?P<model>[^\s;][^;]{{0,127}}?)(?: {BUS})?\s*$"
+)
+HOST_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,127}")
+MULTINODE = "multinode_"
 LISTED = re.compile(r"^(\d+): (.+?)(?: \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\))?(?:: \(.*\))?$")
 SOFTWARE = re.compile(r"^(CUDA Runtime|CUDA Driver|Driver) Version: ([\w.]+)\s*$")
 SAMPLE = re.compile(r"^\t\s*\S")  # --verbose, before the table
@@ -52,8 +62,22 @@ def software(reading: Reading, match: re.Match[str]) -> None:
 
 def device(reading: Reading, match: re.Match[str]) -> None:
     """`Device 0: NVIDIA H800`."""
-    reading.facts(program_of(reading)).devices[int(match[1])] = match[2]
+    facts, above = reading.facts(program_of(reading)), reading.lines[max(0, reading.at - 1)].strip()
+    facts.devices[int(match[1])] = match[2]
+    if match[1] == "0" and HOST_NAME.fullmatch(above):
+        facts.node = above  # the host prints its name above its devices, since 0.5
     reading.at += 1
+
+
+def process(reading: Reading, match: re.Match[str]) -> None:
+    """`Process 6 (worker-1): device 2: NVIDIA GB200 (00000018:01:00)`, of a build for several nodes."""
+    add_process(reading.facts(program_of(reading)), match)
+    reading.at += 1
+
+
+def add_process(facts: Run, match: re.Match[str]) -> None:
+    """The endpoint of a process: its host, the number of its device there, and the model."""
+    facts.processes[int(match["rank"])] = match["host"], int(match["device"]), match["model"]
 
 
 def test_case(reading: Reading, match: re.Match[str]) -> None:
@@ -77,7 +101,7 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
         tables[side] = (line, head[1], rows_of(reading, line, name))
         check_sum(reading, tables[side][2])
     if "Total" in tables and len({len(grid.columns) for _, _, grid in tables.values()}) == 1:
-        reading.add(program_of(reading), table_of(name, tables, without_number(reading)))
+        add_on_nodes(reading, name, table_of(name, tables, without_number(reading)))
     elif tables:
         reading.left(f"line {reading.at + 1}: {name} has tables that do not belong together, or none for the total")
     elif WRONG.match(reading.line()):
@@ -86,6 +110,44 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
         reading.left(f"line {reading.at + 1}: '{match[0]}' comes twice: {COPIES}")
     elif not reading.line().startswith("Waived"):
         reading.left(f"line {reading.at + 1}: {name} ran and printed no table")
+
+
+def add_on_nodes(reading: Reading, name: str, table: Table) -> None:
+    """Adds a table whose endpoints have their nodes, as the list of processes before it contains them.
+
+    A test case that is not of several nodes ran on the devices of the first process's node, and is a run of its own.
+    """
+    program = program_of(reading)
+    run = reading._facts if reading._facts.program == program else Run("")
+    devices, node, ranks = run.devices, run.node, {}
+    if run.processes and name.startswith(MULTINODE):
+        ranks = {rank: (host, device) for rank, (host, device, _) in run.processes.items()}
+        devices, node = {rank: model for rank, (_, _, model) in run.processes.items()}, ""
+    elif run.processes:
+        node = next(iter(run.processes.values()))[0]
+        devices = {device: model for host, device, model in run.processes.values() if host == node}
+    if run.tables and run.ranks != ranks:
+        reading.end_run()
+    reading.add(program, on_nodes(table, launch.labels_of_ranks(ranks) if launch.extent_of_ranks(ranks).ranks else ()))
+    added = reading.runs[-1]  # another run, where a test case comes again: of the same processes
+    added.processes, added.software, added.ranks = run.processes, run.software, ranks
+    added.devices, added.node = devices, node
+
+
+def on_nodes(table: Table, labels: Sequence[str]) -> Table:
+    """The table with the labels of processes, "worker-1:gpu2", in place of their numbers."""
+    places = {f"gpu{rank}": label for rank, label in enumerate(labels)}
+
+    def moved(cells: Mapping[Pair, Any]) -> dict[Pair, Any]:
+        return {(places.get(row, row), places.get(column, column)): value for (row, column), value in cells.items()}
+
+    return replace(
+        table,
+        rows=tuple(places.get(label, label) for label in table.rows),
+        columns=tuple(places.get(label, label) for label in table.columns),
+        cells=moved(table.cells),
+        parts={key: replace(part, cells=moved(part.cells)) for key, part in table.parts.items()},
+    )
 
 
 def add_wrong(reading: Reading, name: str) -> None:
@@ -166,7 +228,7 @@ def table_of(name: str, tables: dict[str, tuple[int, str, Grid]], no_path: str =
     line, unit, grid = tables["Total"]
     scale = {"GB/s": 1.0, "ns": 0.001}[unit]
     count = len(grid.columns)
-    plain = name.removeprefix("multinode_")
+    plain = name.removeprefix(MULTINODE)
     three = len(tables) > 1
     rows = [f"gpu{index}" for index in range(count)] if is_square(name) else one_row(plain)
     turn = column_is_source(plain, three)
@@ -189,7 +251,7 @@ def table_of(name: str, tables: dict[str, tuple[int, str, Grid]], no_path: str =
         faults.append(LEFT_OUT)
     axes = (tuple(columns), tuple(rows)) if turn else (tuple(rows), tuple(columns))
     return Table(
-        testcase=name + suffix(plain, three),
+        testcase=(plain if "memcpy" in plain and is_square(plain) else name) + suffix(plain, three),
         **kind(plain, three, unit),
         size_bytes=None,
         rows=axes[0],
@@ -274,13 +336,14 @@ def read_json(text: str) -> Reading:
     }
     listed = top.get("GPU Device list")
     for entry in listed if isinstance(listed, list) else []:
-        match = LISTED.match(str(entry))
-        if match:
+        if match := PROCESS.match(str(entry)):
+            add_process(facts, match)
+        elif match := LISTED.match(str(entry)):
             facts.devices[int(match[1])] = match[2]
     for place, case in enumerate(cases):
         table = case_of(case, f"testcases[{place}]", no_number(str(top.get("version", "")).removeprefix("v")))
         if table is not None:
-            reading.add(PROGRAM, table)
+            add_on_nodes(reading, case["name"], table)
     if top.get("error") and reading.runs:
         reading.left(f"nvbandwidth says that it failed: {' '.join(str(top['error']).split())[:120]}")
     return reading

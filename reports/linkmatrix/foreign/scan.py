@@ -38,6 +38,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (nvbandwidth.VERSION, nvbandwidth.version),
     (nvbandwidth.RUNNING, nvbandwidth.test_case),
     (nvbandwidth.DEVICE, nvbandwidth.device),
+    (nvbandwidth.PROCESS, nvbandwidth.process),
     (nvbandwidth.SOFTWARE, nvbandwidth.software),
     (nvloom.VERSION, nvloom.version),
     (nvloom.SOFTWARE, nvloom.said),

@@ -89,7 +89,8 @@ class Run:
 
     devices: {index: model}. ranks: {rank of a collective: its host and the number of its device there}.
     known: a topology that stands before it in the same text. problems: what of it is not to be found.
-    wrong: data that arrived changed.
+    wrong: data that arrived changed. node: the host, where the text names one.
+    processes: {rank: host, device, model}; some test cases run in the first process only.
     settings: what the program says of itself before a table, for its reader only
     """
 
@@ -101,6 +102,8 @@ class Run:
     settings: dict[str, str] = field(default_factory=dict)
     devices: dict[int, str] = field(default_factory=dict)
     ranks: dict[int, tuple[str, int]] = field(default_factory=dict)
+    processes: dict[int, tuple[str, int, str]] = field(default_factory=dict)
+    node: str = ""
     command: str | None = None
     seconds: float = 0.0
     first: int = 0

@@ -109,7 +109,7 @@ def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[
     """An entry of `devices`, with the NICs that are nearest to it."""
     of_device = {nic: word for (name, nic), word in (topology.nic_class if topology else {}).items() if name == label}
     nearest = min((NEAR.index(word) for word in of_device.values() if word in NEAR), default=None)
-    host = run.ranks[index][0] if index in run.ranks else label.rpartition(".")[0]
+    host = run.ranks[index][0] if index in run.ranks else label.rpartition(".")[0] or run.node
     known = {
         "index": index,
         "label": label,
