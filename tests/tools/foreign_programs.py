@@ -25,6 +25,7 @@ PROGRAMS = (
     Program("nvbandwidth", "0.8", "", "text", "nvbandwidth", "foreign/nvbandwidth_v0.8_layout.txt"),
     Program("nvbandwidth", "0.8", "-j", "JSON", "nvbandwidth", "foreign/nvbandwidth_v0.8_layout.json"),
     Program("nvbandwidth", "0.10", "", "text", "nvbandwidth", "foreign/nvbandwidth_v0.10_b300.txt"),
+    Program("nvbandwidth", "0.10", "--pair", "text", "nvbandwidth", "foreign/nvbandwidth_v0.10_pair.txt"),
     Program(
         "p2pBandwidthLatencyTest",
         "CUDA samples",
@@ -42,6 +43,7 @@ PROGRAMS = (
         "documents/000_ppu.txt",
     ),
     Program("OSU micro-benchmarks", "7.4", "-c, -m", "text", "osu", "foreign/osu_bw_validated.txt"),
+    Program("OSU micro-benchmarks", "7.5", "D D, H H", "text", "osu", "foreign/osu_bw_v7.5_dd.txt"),
     Program("nccl-tests", "2.13", "-b, -e, -f, -g, -t", "text", "nccl_tests", "foreign/nccl_tests_v2.13_layout.txt"),
     Program("nccl-tests", "2.20", "-S, -C, -I", "text", "nccl_tests", "foreign/nccl_tests_v2.20_S_layout.txt"),
     Program("nccl-tests", "2.19, 2.20", "-J", "JSON", "nccl_tests", "foreign/nccl_tests_v2.19_J_layout.json"),

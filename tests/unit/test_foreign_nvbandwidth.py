@@ -121,7 +121,7 @@ def test_a_row_that_shifted_or_was_cut_is_not_believed_and_the_others_are(old, n
 
 
 def test_a_pair_without_a_path_is_no_number_and_nothing_is_missing():
-    (one,) = records(SMALL.replace("176.12\n", "N/A\n").replace("1056.66", "880.54"))
+    (one,) = records("$ nvbandwidth\n" + SMALL.replace("176.12\n", "N/A\n").replace("1056.66", "880.54"))
     assert one["results"][0]["status"][1] == ["ok", "not-applicable", "no-peer-access"]
     assert one["result"] == "PASS"
 

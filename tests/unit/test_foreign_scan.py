@@ -29,7 +29,7 @@ def test_a_text_without_a_table_is_refused(text):
 
 def test_a_text_of_which_nothing_can_be_believed_is_refused_with_the_reason():
     why = r" that can be believed \(line 2: the table of these columns has no head line that is known: it is left out\)"
-    with pytest.raises(BadInput, match=f"^{NOTHING} topo -m{why}: give the program's whole output$"):
+    with pytest.raises(BadInput, match=f"^{NOTHING} topo -m{why}$"):
         read_text(COLUMNS)
 
 

@@ -10,6 +10,7 @@ from ..errors import BadInput, say
 from ..files import folder_for, path_of, read_whole, write_whole
 from ..foreign.scan import read_text
 from ..foreign.to_record import to_record
+from ..foreign.unwrap import decoded
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import reading
 from ..record.reading import Record
@@ -72,8 +73,7 @@ def refuse_one_place_for_two(options: argparse.Namespace) -> None:
 def records_of(file: Path, measured: str | None, size: int | None) -> list[Record]:
     """The checked records of a file's runs. Raises BadInput naming the file."""
     content = read_whole(file, MOST_BYTES)
-    # whatever is no UTF-8 stands in prose or in a cell that is then not believed
-    text = content.decode("utf-8", "replace").replace("\x00", " ")
+    text = decoded(content)
     now = datetime.now(timezone.utc).strftime(UTC)
     try:
         records = [to_record(run, clean_name(file), content, now, measured, size) for run in read_text(text)]

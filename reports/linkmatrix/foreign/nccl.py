@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..record import units
-from .nccl_sizes import Size, Way, consistent, size_table, too_small
+from .endings import COPIES
+from .nccl_sizes import Size, Way, consistent, moves_nothing, size_table, too_small
 from .table import Reading, Run
 
 PROGRAM, RCCL = "nccl_tests", "rccl_tests"
@@ -56,6 +57,7 @@ ROWS = {
     for stamp in (False, True)
 }
 ROW = row_pattern(rf"(?:\s+{VALUE}\s+{VALUE}\s+\d+\.\d\d\s+{WRONG}(?:{MORE})?){{1,2}}", f"(?:{STAMP})?")  # any of them
+COPIED = "copied"  # of Run.settings: a rank was listed twice
 UNITS = {"B", "elements", "us", "GB/s", "%"}
 UNIT = re.compile(r"\(([^()]*)\)")
 #: NCCL's log, which NCCL_DEBUG has on the same output, between the lines of sizes
@@ -98,6 +100,9 @@ def beside(reading: Reading, match: re.Match[str]) -> None:
 def rank(reading: Reading, match: re.Match[str]) -> None:
     """`#  Rank  0 Group  0 Pid … on host device  0 [0x1b] NVIDIA H100`."""
     facts, number = reading.facts(program_of(reading)), int(match["rank"])
+    if number in facts.ranks and COPIED not in facts.settings:
+        facts.settings[COPIED] = "yes"
+        reading.left(f"line {reading.at + 1}: rank {number} is listed twice: {COPIES}")
     facts.devices[number] = match["model"]
     facts.ranks[number] = match["host"], int(match["device"])
     reading.at += 1
@@ -137,7 +142,7 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
     name = facts.software.get("test") or (said[1] if said else "nccl_unknown_test")
     pattern = ROWS[PER_ITERATION[0] in columns, "timestamp" in columns]
     found = (size_of(row, reading.at, match["time"] == "cputime") for row in rows(reading, pattern))
-    if add_sizes(reading, facts.program, name, found, columns.count(match["time"])):
+    if add_sizes(reading, facts, f"line {head}", name, found, columns.count(match["time"])):
         # a later table is another command's
         reading.command = None
         reading.end_run()
@@ -153,12 +158,16 @@ def size_of(row: re.Match[str], line: int, cpu: bool) -> Size:
     return Size(int(row["size"]), ways, f"line {line}", line, cpu)
 
 
-def add_sizes(reading: Reading, program: str, name: str, found: Iterable[Size], ways: int) -> int:
-    """The believable ones of the sizes of a test become tables; how many sizes there were. ways: those of the head."""
-    testcase = name.lower() + algorithm_of(reading.command or "")
-    small, sizes = list[str](), 0
+def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterable[Size], ways: int) -> int:
+    """The believable ones of the sizes of a test become tables; how many sizes there were.
+
+    facts: of the run. where: of the table in its text. ways: those of its head.
+    """
+    testcase, program = name.lower() + algorithm_of(reading.command or ""), facts.program
+    small, sizes, alone = list[str](), 0, False
     for one in found:
         sizes += 1
+        alone = alone or (moves_nothing(one) and len(facts.ranks) < 2)
         if len(one.ways) < ways:
             reading.left(f"{one.where}: a row of {name} without one of the ways of its head: it is left out")
         elif not consistent(one, name):
@@ -166,7 +175,9 @@ def add_sizes(reading: Reading, program: str, name: str, found: Iterable[Size], 
         elif too_small(one):
             small.append(units.size(one.size))
         else:
-            reading.add(program, size_table(testcase, one))
+            reading.add(program, size_table(testcase, one, alone))
+    if alone:
+        reading.left(f"{where}: {name} ran on one rank, which moves nothing by definition: start 2 ranks or more")
     if small:
         note_small(reading, small)
     return sizes
@@ -237,7 +248,7 @@ def bounds(reading: Reading, match: re.Match[str]) -> None:
 
 def add_wrong(run: Run, where: str) -> None:
     """Notes that the data of a run was wrong in some of its sizes."""
-    run.problems.append(f"{where}: the data of these sizes was wrong")
+    run.wrong.append(f"{where}: the data of these sizes was wrong")
     run.tables = [replace(table, verified=False) for table in run.tables]
 
 

@@ -28,7 +28,7 @@ def read_json(content: Mapping[str, Any]) -> Reading:
     name = name_of(reading.command, entries)
     sizes = (size_of(entry, place) for place, entry in enumerate(entries[:MOST_SIZES], start=1))
     whole = (one for one in sizes if not isinstance(one, str) or reading.left(one))
-    nccl.add_sizes(reading, nccl.PROGRAM, name, whole, 1)
+    nccl.add_sizes(reading, facts, "results", name, whole, 1)
     wrong = content.get("out_of_bounds")
     count = wrong.get("count") if isinstance(wrong, dict) else 0
     if reading.runs and count not in (0, None):

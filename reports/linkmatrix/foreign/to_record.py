@@ -64,7 +64,7 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
         "expected": list(dict.fromkeys(table.testcase for table in run.tables)),
         "lost": [],
         "results": [result(table, topology, size) for table in run.tables],
-        "result": "ERROR" if faults or not all(map(complete, run.tables)) else "PASS",
+        "result": "FAIL" if is_wrong(run) else "ERROR" if faults or not all(map(complete, run.tables)) else "PASS",
         "error": "; ".join(faults)[:4000] or None,
         "notes": [*([] if measured else [LATER[0]]), *([LATER[1]] if run.tables else []), *run.notes],
     }
@@ -114,7 +114,7 @@ def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[
     nearest = min((NEAR.index(word) for word in of_device.values() if word in NEAR), default=None)
     near = NEAR[nearest] if nearest is not None else ""
     state = run.states.get(label, {}) | ({"nic_class": near} if near else {})
-    host = run.ranks[index][0] if index in run.ranks else label.rpartition(".")[0]
+    host = run.ranks[index][0] if index in run.ranks else label.rpartition(".")[0] or run.node
     known = {
         "index": index,
         "label": label,
@@ -142,6 +142,11 @@ def topology_block(labels: tuple[str, ...], topology: Topology | None) -> dict[s
         "peer_access": pairs(topology and topology.peer_access, None),
         "min_path": pairs(topology and topology.hops, None),
     }
+
+
+def is_wrong(run: Run) -> bool:
+    """Whether data arrived changed."""
+    return bool(run.wrong) or any(table.verified is False for table in run.tables)
 
 
 def complete(table: Table) -> bool:
