@@ -261,3 +261,15 @@ def test_no_text_of_a_report_steers_a_terminal_or_is_markup(tmp_path, capsys):
     page = next((tmp_path / "page").glob("**/*.html")).read_text()
     assert not {"\x9b", "\x1b", "\u202e", "\u2028", "\ud800"} & set(out + page)
     assert "\nFORGED" not in out and "<script>alert" not in page
+
+
+@pytest.mark.parametrize("between", ["", "n02:\n", "\n\nn02 $ nvidia-smi topo -m\n"])
+def test_topologies_of_two_nodes_in_one_text_are_two_records(between):
+    bad = matrix(off={(5, other): "SYS" for other in range(8) if other != 5})
+    found = [found_in(record) for record in records(bad + between + matrix())]
+    assert found == [[("off NVLink", "gpu5")], []]
+
+
+def test_a_topology_and_the_state_of_its_links_are_one_record():
+    (record,) = records(matrix(4) + "\n" + FOREIGN["nvlink_h100_layout.txt"])
+    assert record["topology"]["link_class"][0][1] == "NV18" and record["devices"][2]["state"]["nvlinks_active"] == "17"

@@ -217,7 +217,9 @@ class Reading:
 
     def add_topology(self, program: str, topology: Topology) -> None:
         """How the devices of this run are connected; link classes hold for the runs that follow in the text too."""
-        if self._open and self._facts.tables:
+        before = self._facts.topology if self._open else None
+        again = bool(before and before.link_class and topology.link_class)  # of another node, or another day
+        if self._open and (self._facts.tables or again):
             self.end_run()
         run = self.run(program, topology.line)
         run.topology = run.topology.joined(topology) if run.topology else topology

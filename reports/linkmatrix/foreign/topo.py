@@ -30,7 +30,7 @@ def topo(reading: Reading, match: re.Match[str]) -> None:
     rows: dict[str, list[str]] = {}
     numa: dict[str, int] = {}
     faults: list[str] = []
-    while (row := ROW.match(reading.line() + " ")) is not None:
+    while (row := ROW.match(reading.line() + " ")) is not None and not HEAD.match(reading.line()):
         name = row[1] or row[2]
         classes, rest = cells_of(reading.line()[row.end(1 if row[1] else 2) :], len(columns))
         cut = reading.may_be_cut() and not rest
