@@ -26,6 +26,8 @@ PROGRAMS = (
     Program("nvbandwidth", "0.8", "-j", "JSON", "nvbandwidth", "foreign/nvbandwidth_v0.8_layout.json"),
     Program("nvbandwidth", "0.10", "", "text", "nvbandwidth", "foreign/nvbandwidth_v0.10_b300.txt"),
     Program("nvbandwidth", "0.10", "--pair", "text", "nvbandwidth", "foreign/nvbandwidth_v0.10_pair.txt"),
+    Program("sailbandwidth", "1.2", "", "text", "sailbandwidth", "foreign/sailbandwidth_v1.2_layout.txt"),
+    Program("sailbandwidth", "1.2", "-j", "JSON", "sailbandwidth", "foreign/sailbandwidth_v1.2_layout.json"),
     Program(
         "p2pBandwidthLatencyTest",
         "CUDA samples",

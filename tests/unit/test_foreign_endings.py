@@ -1,8 +1,11 @@
 """What stands outside of the tables: wrong data, the end of a program before its time, concurrent copies, one rank."""
 
+import json
+
 import pytest
 from foreign_texts import FOREIGN, SMALL, records
 
+from linkmatrix.errors import BadInput
 from linkmatrix.foreign.endings import ENDINGS, MOST_CHARACTERS, MOST_ENDINGS, ending
 from linkmatrix.foreign.scan import read_text
 from linkmatrix.judge.test_verdict import CheckFacts, judge_test
@@ -64,6 +67,31 @@ def test_wrong_data_without_any_table_is_a_record_too(text):
     (record,) = records(text)
     assert verdict_of(record) is Verdict.FAIL and record["results"] == []
     assert "device_to_device_memcpy_write_sm: wrong data arrived" in record["error"]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_failed_data_check_in_a_json_is_a_fail_and_the_good_tables_stay(first):
+    content = json.loads(FOREIGN["nvbandwidth_v0.8_layout.json"])
+    cases = content["nvbandwidth"]["testcases"]
+    wrong = {"name": "device_to_device_memcpy_read_sm", "status": "Error"}
+    wrong["error"] = " Invalid value when checking the pattern at 0x7f  Current offset : 3"
+    content["nvbandwidth"]["testcases"] = [wrong, *cases] if first else [*cases, wrong]
+    (record,) = records(json.dumps(content))
+    assert verdict_of(record) is Verdict.FAIL and len(record["results"]) == len(cases)
+    assert "device_to_device_memcpy_read_sm: wrong data arrived" in record["error"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"testcases": []}, "holds no table"),
+        ({"testcases": [], "error": "CUDA_ERROR_NO_DEVICE"}, "CUDA_ERROR_NO_DEVICE"),
+        ({"testcases": [{"name": "device_local_copy", "status": "Error", "error": "it broke"}]}, "it broke"),
+    ],
+)
+def test_a_json_without_any_table_is_refused_with_the_reason(changes, said):
+    with pytest.raises(BadInput, match=said):
+        records(json.dumps({"nvbandwidth": changes}))
 
 
 def test_wrong_data_of_a_pair_that_is_printed_names_the_pair():

@@ -151,6 +151,13 @@ def test_a_fork_is_not_the_program_that_it_came_from(text, program):
     assert records(text)[-1]["imported"]["program"] == program
 
 
+def test_the_json_of_a_fork_is_its_text():
+    (text,), (same,) = (records(FOREIGN[f"sailbandwidth_v1.2_layout.{kind}"]) for kind in ("txt", "json"))
+    assert text["imported"]["program"] == same["imported"]["program"] == "sailbandwidth"
+    assert text["results"][0]["values"] == same["results"][0]["values"] == [[None, 151.25], [152.5, None]]
+    assert text["devices"][1]["name"] == same["devices"][1]["name"] == "PPU ZW810"
+
+
 def test_versions_and_devices_of_a_fork_are_kept():
     (record,) = records(FORK + SMALL)
     assert record["software"] == {"sailbandwidth": "1.2", "driver": "2.1.0"}

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import BadInput
-from . import dcgm, nccl_json, nvbandwidth, perftest_json
+from . import dcgm, nccl_json, nvbandwidth_json, perftest_json
 from .table import Reading
 
 #: Names at the top of a JSON → its program, and a reader of the content.
 FORMATS: list[tuple[frozenset[str], str, Callable[[dict[str, Any]], Reading]]] = [
-    (frozenset({"nvbandwidth"}), "nvbandwidth", nvbandwidth.read_json),
+    *((frozenset({name}), name, nvbandwidth_json.read_json) for name in nvbandwidth_json.PROGRAMS),
     (frozenset({"nccl_version", "results"}), "nccl-tests", nccl_json.read_json),
     (frozenset({"test_info", "results"}), "perftest", perftest_json.read_json),
     *((frozenset({head}), "dcgmi diag", dcgm.read_json) for head in dcgm.HEADS),

@@ -115,7 +115,10 @@ def read_text(text: str) -> list[Run]:
         raise BadInput(f"line {line} has a number of more than 300 digits, which no program prints: the text is spoilt")
     if json_texts.is_json(text):
         reading = json_texts.read_json(text)
-        return checked(reading.runs, reading.left_out)
+        runs = checked(reading.runs, reading.left_out)
+        if not runs:
+            raise BadInput(nothing_read(Lines(), reading.left_out))
+        return runs
     lines = unwrapped(text, is_head)
     reading = Reading("\n".join(lines.lines) + ("\n" if text[-1:] in ("\r", "\n") else ""))
     try:
