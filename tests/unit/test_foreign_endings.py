@@ -201,6 +201,42 @@ def test_copies_that_ran_concurrently_are_incomplete_with_the_cause(text):
     assert len(records(text)) == 1
 
 
+def in_turn(text):
+    """Each line twice, as two copies print at the same pace."""
+    return "".join(line * 2 for line in text.splitlines(keepends=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        in_turn(RANK + ALONE),
+        in_turn(RANK + TOGETHER),
+        in_turn(TOGETHER),
+        RANK + HEAD + RANK + HEAD + TOGETHER[len(HEAD) :] * 2,
+        in_turn(SMALL),
+        in_turn("nvbandwidth Version: v0.8\n" + SMALL),
+        in_turn(OSU),
+    ],
+)
+def test_copies_whose_lines_are_mixed_are_incomplete_or_refused_with_the_cause(text):
+    try:
+        found = records(text)
+    except BadInput as error:
+        assert COPIES in str(error)
+        return
+    assert COPIES in found[0]["error"] and verdict_of(found[0]) is Verdict.INCOMPLETE
+
+
+def test_cycles_of_nccl_tests_are_no_copies():
+    found = records(HEAD + TOGETHER[len(HEAD) :] * 3)
+    assert [len(one["results"]) for one in found] == [2, 2, 2] and all(one["error"] is None for one in found)
+
+
+def test_a_test_case_that_was_waived_is_the_reason_for_a_text_without_a_table():
+    with pytest.raises(BadInput, match="device_to_device_memcpy_read_ce was waived"):
+        records("nvbandwidth Version: v0.8\n\nRunning device_to_device_memcpy_read_ce.\nWaived: \n")
+
+
 @pytest.mark.parametrize("ranks", ["", RANK, "$ ./build/all_reduce_perf -b 1M -e 2M -f 2 -g 1\n"])
 def test_one_rank_moves_nothing_and_the_message_says_so(ranks):
     (record,) = records(ranks + ALONE)

@@ -50,6 +50,8 @@ WRAPPERS = {
     "CRLF of a terminal": lambda text: text.replace("\n", "\r\r\n"),
     "srun in kubectl": prefixed("[pod/launcher-x/main] 3: "),
     "quoted indentation": lambda text: prefixed("> ")(textwrap.indent(text, "    ")),
+    "HTML": lambda text: f"<pre><code class='x'>{text}</code></pre>\n",
+    "a cell of a spreadsheet": lambda text: f'"bandwidth"\t"{text}"\n',
     "mpirun after a time": prefixed("2026-11-26 10:00:00 [1,0]<stdout>:"),
 }
 
@@ -178,7 +180,7 @@ def test_a_matrix_as_a_markdown_table_is_read(text):
     assert run.faults == []
 
 
-@pytest.mark.parametrize("prefix", ["[n1 stdout] ~ ", "LOG/0 ", "10:00:01.5 INFO job - "])
+@pytest.mark.parametrize("prefix", ["[n1 stdout] ~ ", "LOG/0 ", "10:00:01.5 INFO job - ", "   17\t"])
 def test_an_unknown_prefix_that_most_lines_have_is_removed(prefix):
     assert tables_of(prefixed(prefix)(SMALL)) == tables_of(SMALL)
 

@@ -100,12 +100,18 @@ def beside(reading: Reading, match: re.Match[str]) -> None:
 def rank(reading: Reading, match: re.Match[str]) -> None:
     """`#  Rank  0 Group  0 Pid … on host device  0 [0x1b] NVIDIA H100`."""
     facts, number = reading.facts(program_of(reading)), int(match["rank"])
-    if number in facts.ranks and COPIED not in facts.settings:
-        facts.settings[COPIED] = "yes"
-        reading.left(f"line {reading.at + 1}: rank {number} is listed twice: {COPIES}")
+    if number in facts.ranks:
+        note_copies(reading, facts, f"rank {number} is listed twice")
     facts.devices[number] = match["model"]
     facts.ranks[number] = match["host"], int(match["device"])
     reading.at += 1
+
+
+def note_copies(reading: Reading, facts: Run, why: str) -> None:
+    """Names the cause once where lines of several copies are mixed."""
+    if COPIED not in facts.settings:
+        facts.settings[COPIED] = "yes"
+        reading.left(f"line {reading.at + 1}: {why}: {COPIES}")
 
 
 def version(reading: Reading, match: re.Match[str]) -> None:
@@ -133,6 +139,8 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
     head, columns = reading.at + 1, match[0].split()
     reading.at += 1
     passed(reading, LOG)
+    copied = HEAD.match(reading.line())
+    passed(reading, LOG, HEAD)
     if not has_known_units(reading, head):
         passed(reading, ROW, LOG)
         reading.command = None
@@ -140,6 +148,8 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
     facts = reading._facts if reading._facts.program in PROGRAMS else reading.facts(PROGRAM)
     said = COMMAND.search(reading.command or "")
     name = facts.software.get("test") or (said[1] if said else "nccl_unknown_test")
+    if copied:
+        note_copies(reading, facts, "the head of a table comes twice")
     pattern = ROWS[PER_ITERATION[0] in columns, "timestamp" in columns]
     found = (size_of(row, reading.at, match["time"] == "cputime") for row in rows(reading, pattern))
     if add_sizes(reading, facts, f"line {head}", name, found, columns.count(match["time"])):
@@ -165,8 +175,15 @@ def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterab
     """
     testcase, program = name.lower() + algorithm_of(reading.command or ""), facts.program
     small, sizes, alone = list[str](), 0, False
+    seen: list[int] = []
     for one in found:
         sizes += 1
+        if seen[:1] == [one.size] and len(set(seen)) > 1:
+            seen.clear()  # the next cycle of -N
+        if one.size in seen:
+            note_copies(reading, facts, "a size comes twice")
+            continue
+        seen.append(one.size)
         alone = alone or (moves_nothing(one) and len(facts.ranks) < 2)
         if len(one.ways) < ways:
             reading.left(f"{one.where}: a row of {name} without one of the ways of its head: it is left out")
@@ -211,6 +228,8 @@ def rows(reading: Reading, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         between = line.startswith("#") or not line.strip()
         if between and begun:
             return
+        if HEAD.match(line):
+            note_copies(reading, reading._facts, "the head of a table comes twice")
         if between or LOG.match(line):
             reading.at += 1
             continue

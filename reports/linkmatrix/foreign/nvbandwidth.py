@@ -107,7 +107,9 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
         add_wrong(reading, name)
     elif match[0] == reading.line():
         reading.left(f"line {reading.at + 1}: '{match[0]}' comes twice: {COPIES}")
-    elif not reading.line().startswith("Waived"):
+    elif reading.line().startswith("Waived"):
+        reading.waived = f"line {reading.at + 1}: {name} was waived: the program has nothing to measure on this machine"
+    else:
         reading.left(f"line {reading.at + 1}: {name} ran and printed no table")
 
 
@@ -186,6 +188,10 @@ def no_number(release: str) -> str:
 
 def rows_of(reading: Reading, line: int, name: str) -> Grid:
     """The rows under a head line. Raises BadInput where there are no columns."""
+    if HEAD.match(reading.line()):
+        reading.left(f"line {line + 1}: the head of a table comes twice: {COPIES}")
+    while HEAD.match(reading.line()):
+        reading.at += 1
     columns = reading.line().split()
     if not columns or columns != [str(number) for number in range(len(columns))]:
         raise BadInput(f"line {line + 1}: '{reading.line()[:60]}' are not the columns 0, 1, 2 … of nvbandwidth")

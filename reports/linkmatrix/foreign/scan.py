@@ -128,7 +128,7 @@ def read_text(text: str) -> list[Run]:
     if not runs and (inside := json_texts.embedded("\n".join(lines.lines))):
         return read_text(inside)
     if not runs:
-        raise BadInput(nothing_read(lines, reading.left_out))
+        raise BadInput(nothing_read(lines, [*reading.left_out, *filter(None, [reading.waived])]))
     return list(map(lines.renumbered, runs))
 
 

@@ -149,6 +149,7 @@ class Reading:
         self.command: str | None = None
         self.unit = ""
         self.heading = ""
+        self.waived = ""  # that a program measured nothing, and why that is no fault
         self.fork = ""  # a program other than nvbandwidth that prints as nvbandwidth does
         self.known: Topology | None = None
         self._facts: Run = Run("")

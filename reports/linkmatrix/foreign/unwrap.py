@@ -31,6 +31,8 @@ PREFIXES = tuple(
             # syslog
             r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?P<process>[\w.-]{1,80} [\w./-]{1,80}(?:\[\d+\])?):(?:[ ]|$)",
             r"(?:>[ ]?)+",  # a quotation
+            r"(?:<[a-z]{1,20}(?:\s[^<>]{0,80})?>)+",  # HTML
+            r"(?:\"[^\"]{0,80}\"[\t,;])*\"",  # cells of a spreadsheet
         ),
     )
 )
@@ -218,7 +220,8 @@ def common_prefix(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]
     before = "" if any(map(is_head, lines)) else unknown_prefix(lines, is_head)[1]
     if not before:
         return []
-    pattern = re.compile(re.sub(r"\d+", r"\\d+", re.escape(before.rstrip())) + r"(?:[ ]|$)")
+    words = (re.sub(r"\d+", r"\\d+", re.escape(word)) for word in before.split())
+    pattern = re.compile(r"\s*" + r"\s+".join(words) + (r"(?:\s|$)" if before[-1].isspace() else ""))
     filled = [line for line in lines if line.strip()]
     return [pattern] if 2 * sum(bool(pattern.match(line)) for line in filled) > len(filled) else []
 
