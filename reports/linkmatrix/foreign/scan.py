@@ -89,7 +89,11 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (re.compile(r"^\s*(?:HOST0:)?DEV0\s+(?:HOST1:DEV0|DEV1)\b"), left_out),
 ]
 
-HEADS = [head for head, reader in FORMATS if reader not in (left_out, nccl.stray)]
+HEADS = [head.pattern for head, reader in FORMATS if reader not in (left_out, nccl.stray)]
+#: Any head, as one pattern for speed. The names of groups come several times in it, and a group of PAGE_HEADING again.
+ANY_HEAD = re.compile(
+    "|".join(f"(?:{re.sub(r'[(][?]P<[a-z0-9]+>', '(?:', one)})" for one in HEADS if one != osu.PAGE_HEADING.pattern)
+)
 PROGRAMS = (
     "nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, rccl-tests, perftest, ucx_perftest, TransferBench, nvloom"
     " or nvidia-smi topo -m"
@@ -151,7 +155,7 @@ def nothing_read(lines: Lines, unread: list[str]) -> str:
 
 def is_head(line: str) -> bool:
     """Whether a line begins a program's output or a table of it, whatever is in the lines around it."""
-    return any(head.match(line) for head in HEADS)
+    return bool(ANY_HEAD.match(line) or osu.PAGE_HEADING.match(line))
 
 
 def read_lines(reading: Reading) -> Reading:
