@@ -10,10 +10,11 @@ import io
 import os
 import posixpath
 import re
+import runpy
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from described import checks, variables
+from described import checks, table, variables
 from fields import record
 
 from linkmatrix import cli
@@ -113,7 +114,14 @@ def commands() -> str:
     return "\n".join(parts)
 
 
-GENERATED = {"commands": commands, "checks": checks, "variables": variables, "record": record}
+def imports() -> str:
+    """A table of the programs whose output is read, out of the list that the tests read."""
+    rows = runpy.run_path(str(REPOSITORY / "tests" / "tools" / "foreign_programs.py"))["PROGRAMS"]
+    head = ("program", "versions", "options", "output", "recorded as")
+    return table(head, [(one.title, one.versions, one.options, one.output, f"`{one.name}`") for one in rows])
+
+
+GENERATED = {"commands": commands, "checks": checks, "variables": variables, "record": record, "imports": imports}
 
 
 def page(text: str, name: str) -> str:

@@ -117,7 +117,7 @@ def test_data_that_was_wrong_is_no_value_and_is_said(said, value, verified):
         "# OSU MPI Latency Test v7.0\n# Size       Avg Latency(us)        Validation\n"
         f"2                       0.91              {said}\n"
     )
-    wrong = ("line 3: the data of 2 bytes was wrong",)
+    wrong = ("line 3: the data of 2 bytes was wrong, from rank0 to rank1",)
     assert run.tables == [of_ranks(2, value, 3, verified=verified, faults=() if verified else wrong)]
 
 

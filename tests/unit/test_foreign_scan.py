@@ -1,6 +1,7 @@
 """Foreign texts: what a whole text may hold, which lines begin something, and topologies of GPUs and NICs."""
 
 import pytest
+from foreign_texts import DOCUMENTS, FOREIGN
 
 from linkmatrix.errors import BadInput
 from linkmatrix.foreign import scan
@@ -29,7 +30,7 @@ def test_a_text_without_a_table_is_refused(text):
 
 def test_a_text_of_which_nothing_can_be_believed_is_refused_with_the_reason():
     why = r" that can be believed \(line 2: the table of these columns has no head line that is known: it is left out\)"
-    with pytest.raises(BadInput, match=f"^{NOTHING} topo -m{why}: give the program's whole output$"):
+    with pytest.raises(BadInput, match=f"^{NOTHING} topo -m{why}$"):
         read_text(COLUMNS)
 
 
@@ -157,3 +158,10 @@ def test_a_line_that_starts_none_is_no_command(line):
 def test_lines_of_nothing_but_beginnings_of_commands_come_to_an_end(what):
     line = (what * scan.MOST_HEAD)[: scan.MOST_HEAD - 1] + "\n"
     assert len(read_text(line * 50 + TABLE)) == 1  # such a line of slashes took ten seconds
+
+
+def test_a_head_is_what_a_reader_begins_with():
+    patterns = [head for head, reader in scan.FORMATS if reader not in (scan.left_out, scan.nccl.stray)]
+    lines = {line for text in (*FOREIGN.values(), *DOCUMENTS.values()) for line in text.splitlines()}
+    assert not {line for line in lines if scan.is_head(line) != any(one.match(line) for one in patterns)}
+    assert 50 < sum(map(scan.is_head, lines)) < len(lines) / 2

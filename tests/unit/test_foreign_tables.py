@@ -29,7 +29,10 @@ TABLES = {
     "device_to_device_memcpy_read_ce": ({"direction": "read"}, "turned"),
     "device_to_device_memcpy_write_ce": ({"direction": "write"}, "as printed"),
     "device_to_device_memcpy_write_sm": ({"direction": "write", "engine": "sm"}, "as printed"),
-    "multinode_device_to_device_memcpy_read_ce": ({"direction": "read"}, "turned"),
+    "multinode_device_to_device_memcpy_read_ce": (
+        {"direction": "read", "testcase": "device_to_device_memcpy_read_ce"},
+        "turned",
+    ),
     "device_to_device_bidirectional_memcpy_write_sm": (
         {"metric": "bidirectional", "quantity": "sum of both directions", "engine": "sm"},
         "as printed",

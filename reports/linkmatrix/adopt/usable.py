@@ -7,6 +7,7 @@ from ..judge.facts import facts
 from ..judge.test_verdict import reasons_of
 from ..judge.verdicts import Reason, Verdict
 from ..record.simulated import simulated_fault
+from ..references.keys import is_known
 from ..runs.questions import disturbed_nodes
 from ..runs.testcases import Test
 from .proposal import Sample
@@ -57,6 +58,8 @@ def of_result(test: Test, record: Mapping[str, Any], place: int) -> Iterator[str
     for fact in facts(record, test.check.tolerated_counters):
         if fact.verdict > Verdict.NOT_JUDGED and fact.result in (None, place):
             yield fact.sentence
+    if not is_known(result["testcase"]):
+        yield "does not say what was measured, so that nothing is comparable with it"
     # an empty message has no data to compare
     if not result["complete"] or (result["verified"] is not True and result["size_bytes"] != 0):
         yield "is incomplete, or its data was not verified"

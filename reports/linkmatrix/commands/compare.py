@@ -24,6 +24,7 @@ from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import units
 from ..record.units import figure
 from ..references import published
+from ..references.keys import is_known
 from ..runs import scaling, stored
 from ..runs.figures import NO_CLASS, PAIR, Figures, of_published, of_run
 from ..runs.testcases import Test
@@ -160,6 +161,9 @@ def compare(here: list[Figures], there: list[Figures], wanted: set[str], other_n
             series.setdefault((*one.name, one.unit, one.where, one.variant, one.alias, one.way), []).append(one)
     for several in series.values():
         first = several[0]
+        if not is_known(first.testcase):
+            found.left_out.append(f"{title(first)}: the text does not say what was measured: not comparable")
+            continue
         named = [two for two in there if two.same_as(first) and two.unit == first.unit and two.medians]
         same = [two for two in named if first.as_large_as(two)]
         if any(two.variant == first.variant for two in same):

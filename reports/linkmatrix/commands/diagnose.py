@@ -46,6 +46,8 @@ def run_diagnose(options: argparse.Namespace) -> int:
         if one.beyond_cells is not None:
             verdicts.append(one.verdict)
             screen.lines(of_the_test(one))
+        if one.is_of_state:
+            screen.lines(*(f"  {found.text}" for found in headlines([one])))
         for result, matrix in one.matrices:
             if options.testcase and result["testcase"] not in options.testcase:
                 continue
@@ -57,8 +59,9 @@ def run_diagnose(options: argparse.Namespace) -> int:
                     screen.lines(line)
     verdict = worst(verdicts)
     # the step of FAIL names this command
-    next_steps = steps.steps(verdict, judged, headlines(judged)) if verdict is Verdict.FAIL else []
-    screen.lines(*([f"Next step: {next_steps[0]}"] if next_steps else steps.next_step(verdict, judged)))
+    found = headlines(judged) if verdict is Verdict.FAIL or all(one.is_of_state for one in judged) else []
+    next_steps = steps.steps(verdict, judged, found) if verdict is Verdict.FAIL else []
+    screen.lines(*([f"Next step: {next_steps[0]}"] if next_steps else steps.next_step(verdict, judged, found)))
     screen.lines(words.WORDS[verdict])
     return judging.exit_code(judged, verdict)
 

@@ -10,10 +10,11 @@ from ..errors import BadInput, say
 from ..files import folder_for, path_of, read_whole, write_whole
 from ..foreign.scan import read_text
 from ..foreign.to_record import to_record
+from ..foreign.unwrap import decoded
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import reading
 from ..record.reading import Record
-from ..record.units import parse_size
+from ..record.units import counted, parse_size
 from ..show.progress import watched
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -22,7 +23,7 @@ UTC = "%Y-%m-%dT%H:%M:%SZ"
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `import`."""
-    command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a text, or the JSON of nvbandwidth")
+    command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what a program printed, as text or JSON")
     command.add_argument("--out", type=path_of, metavar="DIR", help="default: beside FILE, a folder of its name")
     command.add_argument("--measured", metavar="TIME", help="when: 2026-11-21T01:50:22Z; default: not known")
     command.add_argument(
@@ -72,8 +73,7 @@ def refuse_one_place_for_two(options: argparse.Namespace) -> None:
 def records_of(file: Path, measured: str | None, size: int | None) -> list[Record]:
     """The checked records of a file's runs. Raises BadInput naming the file."""
     content = read_whole(file, MOST_BYTES)
-    # whatever is no UTF-8 stands in prose or in a cell that is then not believed
-    text = content.decode("utf-8", "replace").replace("\x00", " ")
+    text = decoded(content)
     now = datetime.now(timezone.utc).strftime(UTC)
     try:
         records = [to_record(run, clean_name(file), content, now, measured, size) for run in read_text(text)]
@@ -105,13 +105,21 @@ def folder_of(out: Path | None, file: Path, files: int) -> Path:
     return out / file.stem if files > 1 else out
 
 
+def state_of(one: Record) -> str:
+    """What an import has that measured nothing: findings of its program, else how devices are connected."""
+    if "findings" in one["imported"]:
+        return counted(len(one["imported"]["findings"]), "finding")
+    links = any(word not in ("", "X") for row in one["topology"]["link_class"] for word in row)
+    return "topology" if links else f"links of {counted(len(one['devices']), 'device')}"
+
+
 def summary(one: Record) -> str:
     """ "nvbandwidth, lines 267 to 530: 30 test cases"."""
     said = one["imported"]
     names = dict.fromkeys(result["testcase"] for result in one["results"])
     sizes = len({result["size_bytes"] for result in one["results"]})
     what = [f"{len(names)} test case{'' if len(names) == 1 else 's'}" if names else ""]
-    what += [f"{sizes} sizes" if sizes > 2 else "", "" if names else "topology"]
+    what += [f"{sizes} sizes" if sizes > 2 else "", "" if names else state_of(one)]
     place = f"lines {said['lines'][0]} to {said['lines'][1]}"
     column = f", {said['column']}" if said["column"] else ""
     return f"{said['program']}{column}, {place}: {', '.join(filter(None, what))}"

@@ -8,6 +8,7 @@ from ..record.matrix import Pair
 from .table import Reading
 
 MOST = 1e9  # the schema's maximum
+LACKS = "the text lacks the row of"
 MARKS = ("N/A", "x", "X", "-")
 
 
@@ -88,7 +89,7 @@ def keep_in_order(grid: Grid, seen: list[str], wanted: list[str]) -> None:
         grid.rows.clear()
     missing = [label for label in wanted if label not in seen]
     if missing:
-        grid.faults.append(f"the text lacks the row of {', '.join(missing)}")
+        grid.faults.append(f"{LACKS} {', '.join(missing)}")
 
 
 def drop_shifted(grid: Grid, marks: tuple[str, ...]) -> None:

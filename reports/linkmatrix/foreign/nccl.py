@@ -6,29 +6,59 @@ NCCL_ALGO, where the command sets it, is the end of the test case's name: anothe
 
 rccl-tests prints the same table under a head of its own: its version, and after the ranks those of RCCL, HIP and ROCm.
 RCCL is called as NCCL is, so that the engine of both is `nccl`; the record's program and software tell them apart.
+
+Options add columns: -C prints the CPU time in place of the time, -I four times of single iterations after each way, and
+-S the time of day. `nccl_json` reads the file of -J.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..record import units
-from .table import Part, Reading, Table
+from .endings import COPIES
+from .nccl_sizes import Size, Way, consistent, moves_nothing, size_table, too_small
+from .table import Reading, Run
 
 PROGRAM, RCCL = "nccl_tests", "rccl_tests"
 PROGRAMS = (PROGRAM, RCCL)
-HEAD = re.compile(r"^#\s+size\s+count\s+type(?:\s+redop)?(?:\s+root)?\s+time\s+algbw\s+busbw\s+(?:#wrong|error)\b.*")
+HEAD = re.compile(
+    r"^#\s+size\s+count\s+type(?:\s+redop)?(?:\s+root)?\s+(?P<time>(?:cpu)?time)\s+algbw\s+busbw\s+(?:#wrong|error)\b.*"
+)
 VALUE = r"\d+(?:\.\d+)?"
 WRONG = r"(?:\d+(?:\.\d+)?(?:e[+-]\d+)?|N/A)"
-ROW = re.compile(
-    rf"^\s*(?P<size>\d+)\s+\d+\s+\w+(?:\s+(?:sum|prod|min|max|avg|mulsum|none|all))?(?:\s+-?\d+)?"
-    rf"\s+(?P<time>{VALUE})\s+(?P<alg>{VALUE})\s+(?P<bus>\d+\.\d\d)\s+(?P<wrong>{WRONG})"
-    rf"(?:\s+(?P<time2>{VALUE})\s+(?P<alg2>{VALUE})\s+(?P<bus2>\d+\.\d\d)\s+(?P<wrong2>{WRONG}))?\s*$"
-)
-LEAST = 0.01  # GB/s: half of it, the least share that a bus bandwidth is of the other one, is printed as 0.00 or 0.01
-MOST_OF_ALGBW = 2  # busbw is algbw × 2(n − 1)/n for all-reduce, and less for all others
-SLACK, ROUNDING = 0.02, 0.011  # of times and bandwidths that are printed with few digits; GB/s
-UNITS = {"B", "elements", "us", "GB/s"}
+PER_ITERATION = ("i_min", "i_max", "i_p99", "i_cv%")  # columns of -I, after each way
+STAMP = r"\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"  # of -S
+WAYS = {"out-of-place": "", "in-place": "2"}  # way → end of its groups in a row
+
+
+def row_pattern(ways: str, stamp: str) -> re.Pattern[str]:
+    """The line of a size. ways, stamp: patterns of its columns after those that describe the operation."""
+    return re.compile(
+        rf"^\s*(?P<size>\d+)\s+\d+\s+\w+(?:\s+(?:sum|prod|min|max|avg|mulsum|none|all))?(?:\s+-?\d+)?"
+        rf"{ways}{stamp}\s*$"
+    )
+
+
+def way_pattern(end: str, more: str) -> str:
+    """The columns of a way, with groups whose names have this end."""
+    names = (("time", VALUE), ("alg", VALUE), ("bus", r"\d+\.\d\d"), ("wrong", WRONG))
+    return "".join(rf"\s+(?P<{name}{end}>{pattern})" for name, pattern in names) + more
+
+
+MORE = rf"(?:\s+{VALUE}){{{len(PER_ITERATION)}}}"
+#: (with the columns of -I, with that of -S) → the line of a size
+ROWS = {
+    (more, stamp): row_pattern(
+        f"{way_pattern('', more * MORE)}(?:{way_pattern('2', more * MORE)})?",
+        stamp * STAMP,
+    )
+    for more in (False, True)
+    for stamp in (False, True)
+}
+ROW = row_pattern(rf"(?:\s+{VALUE}\s+{VALUE}\s+\d+\.\d\d\s+{WRONG}(?:{MORE})?){{1,2}}", f"(?:{STAMP})?")  # any of them
+COPIED = "copied"  # of Run.settings: a rank was listed twice
+UNITS = {"B", "elements", "us", "GB/s", "%"}
 UNIT = re.compile(r"\(([^()]*)\)")
 #: NCCL's log, which NCCL_DEBUG has on the same output, between the lines of sizes
 LOG = re.compile(r"^\S+:\d+:\d+ \[\d*\] NCCL ")
@@ -38,6 +68,9 @@ ALGORITHM = re.compile(r"NCCL_ALGO=([\w^,:;]+)")
 RANK = re.compile(
     r"^#\s+Rank\s+(?P<rank>\d+)\s.*\son\s+(?P<host>[A-Za-z0-9][\w.-]*)\s+device\s+(?P<device>\d+)"
     r"\s+\[[0-9a-fx:.]+\]\s+(?P<model>.+?)\s*$"
+)
+VERSION = re.compile(
+    r"^# nccl-tests version (?P<version>[\w.]+)(?: \(\w+\))? nccl-headers=\d+ nccl-library=(?P<nccl>\d+)\s*$"
 )
 STARTING = re.compile(r"^# Collective test starting: (\w+_perf)")
 RCCL_VERSION = re.compile(r"^rccl-tests: Version ?(?P<said>\S*)\s*$")
@@ -67,23 +100,47 @@ def beside(reading: Reading, match: re.Match[str]) -> None:
 def rank(reading: Reading, match: re.Match[str]) -> None:
     """`#  Rank  0 Group  0 Pid … on host device  0 [0x1b] NVIDIA H100`."""
     facts, number = reading.facts(program_of(reading)), int(match["rank"])
+    if number in facts.ranks:
+        note_copies(reading, facts, f"rank {number} is listed twice")
     facts.devices[number] = match["model"]
     facts.ranks[number] = match["host"], int(match["device"])
     reading.at += 1
 
 
-def starting(reading: Reading, match: re.Match[str]) -> None:
-    """`# Collective test starting: all_reduce_perf`, of newer versions."""
+def note_copies(reading: Reading, facts: Run, why: str) -> None:
+    """Names the cause once where lines of several copies are mixed."""
+    if COPIED not in facts.settings:
+        facts.settings[COPIED] = "yes"
+        reading.left(f"line {reading.at + 1}: {why}: {COPIES}")
+
+
+def version(reading: Reading, match: re.Match[str]) -> None:
+    """`# nccl-tests version 2.20.0 (b4d5bee) nccl-headers=23102 nccl-library=23102`: a run begins."""
     reading.end_run()
+    reading.facts(PROGRAM).software |= {"nccl-tests": match["version"], "NCCL": nccl_version(int(match["nccl"]))}
+    reading.at += 1
+
+
+def nccl_version(code: int) -> str:
+    """ "2.31.2" of 23102, as NCCL counts since 2.9."""
+    return f"{code // 10_000}.{code // 100 % 100}.{code % 100}"
+
+
+def starting(reading: Reading, match: re.Match[str]) -> None:
+    """`# Collective test starting: all_reduce_perf`, of newer versions, some of which print their version before."""
+    if reading.facts(PROGRAM).software.keys() != {"nccl-tests", "NCCL"}:
+        reading.end_run()
     reading.facts(PROGRAM).software["test"] = match[1]
     reading.at += 1
 
 
 def nccl(reading: Reading, match: re.Match[str]) -> None:
     """The line of columns, that of their units, and a line for each size."""
-    head, ways = reading.at + 1, match[0].split().count("time")
+    head, columns = reading.at + 1, match[0].split()
     reading.at += 1
     passed(reading, LOG)
+    copied = HEAD.match(reading.line())
+    passed(reading, LOG, HEAD)
     if not has_known_units(reading, head):
         passed(reading, ROW, LOG)
         reading.command = None
@@ -91,24 +148,56 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
     facts = reading._facts if reading._facts.program in PROGRAMS else reading.facts(PROGRAM)
     said = COMMAND.search(reading.command or "")
     name = facts.software.get("test") or (said[1] if said else "nccl_unknown_test")
-    testcase = name.lower() + algorithm_of(reading.command or "")
-    sizes, small = 0, list[str]()
-    for row in rows(reading):
-        sizes += 1
-        if ways > 1 and not row["time2"]:
-            reading.left(f"line {reading.at}: a row of {name} without one of the ways of its head: it is left out")
-        elif not consistent(row, name):
-            reading.left(f"line {reading.at}: a row of {name} that its own numbers contradict: it is left out")
-        elif too_small(row):
-            small.append(units.size(int(row["size"])))
-        else:
-            reading.add(facts.program, size_table(testcase, row, reading.at))
-    if small:
-        note_small(reading, small)
-    if sizes:
+    if copied:
+        note_copies(reading, facts, "the head of a table comes twice")
+    pattern = ROWS[PER_ITERATION[0] in columns, "timestamp" in columns]
+    found = (size_of(row, reading.at, match["time"] == "cputime") for row in rows(reading, pattern))
+    if add_sizes(reading, facts, f"line {head}", name, found, columns.count(match["time"])):
         # a later table is another command's
         reading.command = None
         reading.end_run()
+
+
+def size_of(row: re.Match[str], line: int, cpu: bool) -> Size:
+    """The numbers of a line."""
+    ways = {
+        way: Way(*(float(row[name + end]) for name in ("time", "alg", "bus")), row["wrong" + end])
+        for way, end in WAYS.items()
+        if row["time" + end]
+    }
+    return Size(int(row["size"]), ways, f"line {line}", line, cpu)
+
+
+def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterable[Size], ways: int) -> int:
+    """The believable ones of the sizes of a test become tables; how many sizes there were.
+
+    facts: of the run. where: of the table in its text. ways: those of its head.
+    """
+    testcase, program = name.lower() + algorithm_of(reading.command or ""), facts.program
+    small, sizes, alone = list[str](), 0, False
+    seen: list[int] = []
+    for one in found:
+        sizes += 1
+        if seen[:1] == [one.size] and len(set(seen)) > 1:
+            seen.clear()  # the next cycle of -N
+        if one.size in seen:
+            note_copies(reading, facts, "a size comes twice")
+            continue
+        seen.append(one.size)
+        alone = alone or (moves_nothing(one) and len(facts.ranks) < 2)
+        if len(one.ways) < ways:
+            reading.left(f"{one.where}: a row of {name} without one of the ways of its head: it is left out")
+        elif not consistent(one, name):
+            reading.left(f"{one.where}: a row of {name} that its own numbers contradict: it is left out")
+        elif too_small(one):
+            small.append(units.size(one.size))
+        else:
+            reading.add(program, size_table(testcase, one, alone))
+    if alone:
+        reading.left(f"{where}: {name} ran on one rank, which moves nothing by definition: start 2 ranks or more")
+    if small:
+        note_small(reading, small)
+    return sizes
 
 
 def passed(reading: Reading, *patterns: re.Pattern[str]) -> None:
@@ -131,7 +220,7 @@ def has_known_units(reading: Reading, head: int) -> bool:
     return False
 
 
-def rows(reading: Reading) -> Iterator[re.Match[str]]:
+def rows(reading: Reading, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
     """The lines of sizes, up to one that is none: a comment or an empty one, or what is a fault of the last table."""
     begun = False
     while reading.at < len(reading.lines):
@@ -139,10 +228,12 @@ def rows(reading: Reading) -> Iterator[re.Match[str]]:
         between = line.startswith("#") or not line.strip()
         if between and begun:
             return
+        if HEAD.match(line):
+            note_copies(reading, reading._facts, "the head of a table comes twice")
         if between or LOG.match(line):
             reading.at += 1
             continue
-        row = ROW.match(line)
+        row = pattern.match(line)
         if row is None or reading.may_be_cut():
             add_fault(reading, line)
             return
@@ -171,22 +262,13 @@ def bounds(reading: Reading, match: re.Match[str]) -> None:
     run = reading.runs[-1] if reading.runs else None
     if (match["wrong"], match["said"]) == ("0", "OK") or run is None or run.program not in PROGRAMS:
         return
-    fault = f"line {reading.at}: '{match[0]}': the data of these sizes was wrong"
-    run.problems.append(fault)
+    add_wrong(run, f"line {reading.at}: '{match[0]}'")
+
+
+def add_wrong(run: Run, where: str) -> None:
+    """Notes that the data of a run was wrong in some of its sizes."""
+    run.wrong.append(f"{where}: the data of these sizes was wrong")
     run.tables = [replace(table, verified=False) for table in run.tables]
-
-
-def consistent(row: re.Match[str], name: str) -> bool:
-    """Are size, time and both bandwidths of one and the same measurement?"""
-    for key in ("", "2") if row["time2"] else ("",):
-        time, algorithm, bus = (float(row[column + key]) for column in ("time", "alg", "bus"))
-        if bus > MOST_OF_ALGBW * algorithm * (1 + SLACK) + 2 * ROUNDING:
-            return False
-        # a hypercube's algorithm bandwidth is of a share of the size
-        moved = int(row["size"]) / time / 1e3 if time > 0 and "hypercube" not in name else algorithm
-        if abs(algorithm - moved) > SLACK * moved + ROUNDING:
-            return False
-    return True
 
 
 def algorithm_of(command: str) -> str:
@@ -203,51 +285,3 @@ def add_fault(reading: Reading, line: str) -> None:
     last = reading.runs[-1].tables[-1]
     fault = f"line {reading.at + 1}: '{line.strip()[:60]}' is no whole line of a size: it is not believed"
     reading.runs[-1].tables[-1] = replace(last, faults=(*last.faults, fault))
-
-
-def too_small(row: re.Match[str]) -> bool:
-    """Is a bandwidth printed as 0.00 because there were so few bytes, and not because nothing moved?"""
-    ways = [key for key in ("", "2") if row["time" + key]]
-    zero = [key for key in ways if float(row["bus" + key]) == 0]
-    return bool(zero) and all(
-        float(row["time" + key]) > 0 and int(row["size"]) / float(row["time" + key]) / 1e3 < LEAST for key in zero
-    )
-
-
-def size_table(testcase: str, row: re.Match[str], line: int) -> Table:
-    """One size."""
-    ways = {"out-of-place": "", "in-place": "2"} if row["time2"] else {"out-of-place": ""}
-    wrong = {way: row["wrong" + key] for way, key in ways.items()}
-    cells: dict[tuple[str, str], float | str] = {}
-    time, algorithm = {}, {}
-    for way, key in ways.items():
-        pair = ("all", way)
-        bus = float(row["bus" + key])
-        bad = wrong[way] != "N/A" and float(wrong[way]) > 1e-2  # old versions print the largest relative error
-        cells[pair] = "error" if bad or bus <= 0 else bus
-        time[pair], algorithm[pair] = float(row["time" + key]), float(row["alg" + key])
-    checked = all(value != "N/A" for value in wrong.values())
-    faults = tuple(
-        f"line {line}: {way} of {row['size']} bytes has {wrong[way]} wrong elements or moved nothing"
-        for way in ways
-        if cells["all", way] == "error"
-    )
-    return Table(
-        testcase=testcase,
-        quantity="bus bandwidth",
-        metric="bandwidth",
-        unit="GB/s",
-        size_bytes=int(row["size"]),
-        rows=("all",),
-        columns=tuple(ways),
-        cells=cells,
-        line=line,
-        engine="nccl",
-        transport="nccl",
-        verified=(not faults) if checked else None,
-        parts={
-            "algorithm_bandwidth": Part("algorithm bandwidth", "GB/s", algorithm),
-            "time": Part("time", "us", time),
-        },
-        faults=faults,
-    )

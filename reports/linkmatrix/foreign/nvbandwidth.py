@@ -5,24 +5,42 @@ read test cases, "GPU(row) -> GPU(column)", hold the copy from column to row, an
 "GPU(row) <- GPU(column)", the copy from row to column. So the test case says it, the arrow is not read.
 """
 
-import json
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import BadInput
-from .grid import MARKS, Grid, drop_shifted, numbers, read_grid, turned
-from .table import Part, Reading, Table
+from ..record.matrix import Pair
+from . import launch
+from .endings import COPIES
+from .grid import LACKS, Grid, numbers, read_grid, turned
+from .table import Part, Reading, Run, Table
 
-PROGRAM = "nvbandwidth"
+PROGRAM, UNKNOWN = "nvbandwidth", "unknown_program"
+PAIRS_SINCE = 0, 9  # the version with the option --pair
 NAME = r"(?:multinode_)?[a-z0-9_]+"
-RUNNING = re.compile(rf"^\s*Running ({NAME})\.\s*$")
+RUNNING = re.compile(rf"^Running ({NAME})\.\s*$")
 HEAD = re.compile(r"^(?:memcpy|memory latency|Device to Device Latency|multicast)\b.*\((GB/s|ns)\)\s*$")
 NUMBER = r"\d+\.\d\d"
 SUM = re.compile(rf"^SUM ({NAME}) ({NUMBER})\s*$")
-VERSION = re.compile(r"^nvbandwidth Version: v?([\d.]+)\s*$")
+VERSION = re.compile(r"^([a-z]{2,40}bandwidth) Version: v?([\d.]+)\s*$")  # of nvbandwidth and of its forks
+OTHER_DEVICE = re.compile(r" (?!GPU|CPU)[A-Z]{2,8}\((?:row|column)\)")
 DEVICE = re.compile(r"^Device (\d+): (.+?)(?: \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\))?\s*$")
+BUS = r"\([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\)"
+PROCESS = re.compile(
+    rf"^Process +(?P<rank>\d{{1,5}}) \((?P<host>[A-Za-z0-9][\w.-]{{0,127}})\): device (?P<device>\d{{1,3}}):"
+    rf" (?P<model>[^\s;][^;]{{0,127}}?)(?: {BUS})?\s*$"
+)
+HOST_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,127}")
+MULTINODE = "multinode_"
 LISTED = re.compile(r"^(\d+): (.+?)(?: \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\))?(?:: \(.*\))?$")
-SOFTWARE = re.compile(r"^(CUDA Runtime|CUDA Driver|Driver) Version: ([\w.]+)\s*$")
+SOFTWARE = re.compile(r"^(CUDA Runtime|CUDA Driver|Driver) Version(?: \(API\))?: ([\w.]+)(?: \(\d+\))?\s*$")
+SAMPLE = re.compile(r"^\t\s*\S")  # --verbose, before the table
+WRONG = re.compile(r"^\s*Invalid value when checking the pattern at\b")
+PAIR = re.compile(r"\bDevice ?(\d{1,5})\s*->\s*Device ?(\d{1,5})\b")
+WRONG_LINES = 12  # of a report on wrong data
+LEFT_OUT = "pairs without a number were not measured: --pair left them out, or they have no peer access"
 SIDES = {"Read1": "one_direction", "Write1": "one_direction", "Read2": "other_direction", "Write2": "other_direction"}
 TITLES = {"one_direction": "one direction", "other_direction": "other direction"}
 
@@ -30,20 +48,35 @@ TITLES = {"one_direction": "one direction", "other_direction": "other direction"
 def version(reading: Reading, match: re.Match[str]) -> None:
     """`nvbandwidth Version: v0.2`: a run begins."""
     reading.end_run()
-    reading.facts(PROGRAM).software[PROGRAM] = match[1]
+    reading.fork = "" if match[1] == PROGRAM else match[1]
+    reading.facts(match[1]).software[match[1]] = match[2]
     reading.at += 1
 
 
 def software(reading: Reading, match: re.Match[str]) -> None:
     """The versions that it prints before its tables."""
-    reading.facts(PROGRAM).software[{"Driver": "driver"}.get(match[1], match[1])] = match[2]
+    reading.facts(program_of(reading)).software[{"Driver": "driver"}.get(match[1], match[1])] = match[2]
     reading.at += 1
 
 
 def device(reading: Reading, match: re.Match[str]) -> None:
     """`Device 0: NVIDIA H800`."""
-    reading.facts(PROGRAM).devices[int(match[1])] = match[2]
+    facts, above = reading.facts(program_of(reading)), reading.lines[max(0, reading.at - 1)].strip()
+    facts.devices[int(match[1])] = match[2]
+    if match[1] == "0" and HOST_NAME.fullmatch(above):
+        facts.node = above  # the host prints its name above its devices, since 0.5
     reading.at += 1
+
+
+def process(reading: Reading, match: re.Match[str]) -> None:
+    """`Process 6 (worker-1): device 2: NVIDIA GB200 (00000018:01:00)`, of a build for several nodes."""
+    add_process(reading.facts(program_of(reading)), match)
+    reading.at += 1
+
+
+def add_process(facts: Run, match: re.Match[str]) -> None:
+    """The endpoint of a process: its host, the number of its device there, and the model."""
+    facts.processes[int(match["rank"])] = match["host"], int(match["device"]), match["model"]
 
 
 def test_case(reading: Reading, match: re.Match[str]) -> None:
@@ -52,7 +85,7 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
     reading.at += 1
     tables: dict[str, tuple[int, str, Grid]] = {}
     while True:
-        while reading.at < len(reading.lines) and not reading.line().strip():
+        while reading.at < len(reading.lines) and (not reading.line().strip() or SAMPLE.match(reading.line())):
             reading.at += 1
         head = HEAD.match(reading.line())
         if head is None:
@@ -60,20 +93,105 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
         line = reading.at + 1
         side = next((word for word in (*SIDES, "Total") if f" {word} " in reading.line()), "Total")
         reading.at += 1
+        if not reading.fork and OTHER_DEVICE.search(head[0]):
+            reading.fork = UNKNOWN
         if side in tables:
             raise BadInput(f"line {line}: {name} has the table '{side}' twice")
         tables[side] = (line, head[1], rows_of(reading, line, name))
         check_sum(reading, tables[side][2])
     if "Total" in tables and len({len(grid.columns) for _, _, grid in tables.values()}) == 1:
-        reading.add(PROGRAM, table_of(name, tables))
+        add_on_nodes(reading, name, table_of(name, tables, without_number(reading)))
     elif tables:
         reading.left(f"line {reading.at + 1}: {name} has tables that do not belong together, or none for the total")
-    elif not reading.line().startswith("Waived"):
+    elif WRONG.match(reading.line()):
+        add_wrong(reading, name)
+    elif match[0] == reading.line():
+        reading.left(f"line {reading.at + 1}: '{match[0]}' comes twice: {COPIES}")
+    elif reading.line().startswith("Waived"):
+        reading.waived = f"line {reading.at + 1}: {name} was waived: the program has nothing to measure on this machine"
+    else:
         reading.left(f"line {reading.at + 1}: {name} ran and printed no table")
+
+
+def add_on_nodes(reading: Reading, name: str, table: Table) -> None:
+    """Adds a table whose endpoints have their nodes, as the list of processes before it contains them.
+
+    A test case that is not of several nodes ran on the devices of the first process's node, and is a run of its own.
+    """
+    program = program_of(reading)
+    run = reading._facts if reading._facts.program == program else Run("")
+    devices, node, ranks = run.devices, run.node, {}
+    if run.processes and name.startswith(MULTINODE):
+        ranks = {rank: (host, device) for rank, (host, device, _) in run.processes.items()}
+        devices, node = {rank: model for rank, (_, _, model) in run.processes.items()}, ""
+    elif run.processes:
+        node = next(iter(run.processes.values()))[0]
+        devices = {device: model for host, device, model in run.processes.values() if host == node}
+    if run.tables and run.ranks != ranks:
+        reading.end_run()
+    reading.add(program, on_nodes(table, launch.labels_of_ranks(ranks) if launch.extent_of_ranks(ranks).ranks else ()))
+    added = reading.runs[-1]  # another run, where a test case comes again: of the same processes
+    added.processes, added.software, added.ranks = run.processes, run.software, ranks
+    added.devices, added.node = devices, node
+
+
+def on_nodes(table: Table, labels: Sequence[str]) -> Table:
+    """The table with the labels of processes, "worker-1:gpu2", in place of their numbers."""
+    places = {f"gpu{rank}": label for rank, label in enumerate(labels)}
+
+    def moved(cells: Mapping[Pair, Any]) -> dict[Pair, Any]:
+        return {(places.get(row, row), places.get(column, column)): value for (row, column), value in cells.items()}
+
+    return replace(
+        table,
+        rows=tuple(places.get(label, label) for label in table.rows),
+        columns=tuple(places.get(label, label) for label in table.columns),
+        cells=moved(table.cells),
+        parts={key: replace(part, cells=moved(part.cells)) for key, part in table.parts.items()},
+    )
+
+
+def add_wrong(reading: Reading, name: str) -> None:
+    """`Invalid value when checking the pattern at 0x70a640000000`: the program compared what arrived, and ends."""
+    line, program = reading.at + 1, program_of(reading)
+    run = reading.run(program, line)
+    found = next(filter(None, map(PAIR.search, reading.lines[reading.at : reading.at + WRONG_LINES])), None)
+    pair = f"from gpu{found[1]} to gpu{found[2]}" if found else "the program does not print of which pair"
+    columns = [str(number) for number in range(len(run.devices))]
+    if columns:
+        table = table_of(name, {"Total": (line, "GB/s", Grid(columns))})
+        cells = {(f"gpu{found[1]}", f"gpu{found[2]}"): "error"} if found else {}
+        reading.add(program, replace(table, cells=cells, verified=False))
+    reading.runs[-1].wrong.append(f"line {line}: {name}: wrong data arrived, {pair}")
+    reading.at += 1
+
+
+def program_of(reading: Reading) -> str:
+    """The program whose output this is: nvbandwidth, or the fork that a version or a command line names."""
+    started = re.search(r"([a-z]{2,40}bandwidth)(?: -|$)", reading.command or "")
+    return reading.fork or (started[1] if started else PROGRAM)
+
+
+def without_number(reading: Reading) -> str:
+    """What N/A means in a cell, by the command line or the version: `--pair` leaves pairs out since 0.9."""
+    command, release = reading.command or "", reading._facts.software.get(program_of(reading), "")
+    if "bandwidth" in command:
+        return "not-run" if re.search(r" --?pairs?\b", command) else "no-peer-access"
+    return no_number(release)
+
+
+def no_number(release: str) -> str:
+    """What N/A means in a cell of a version, "" for an unknown one."""
+    known = re.fullmatch(r"(\d{1,4})\.(\d{1,4})[\d.]*", release)
+    return "no-peer-access" if known and (int(known[1]), int(known[2])) < PAIRS_SINCE else "not-run"
 
 
 def rows_of(reading: Reading, line: int, name: str) -> Grid:
     """The rows under a head line. Raises BadInput where there are no columns."""
+    if HEAD.match(reading.line()):
+        reading.left(f"line {line + 1}: the head of a table comes twice: {COPIES}")
+    while HEAD.match(reading.line()):
+        reading.at += 1
     columns = reading.line().split()
     if not columns or columns != [str(number) for number in range(len(columns))]:
         raise BadInput(f"line {line + 1}: '{reading.line()[:60]}' are not the columns 0, 1, 2 … of nvbandwidth")
@@ -94,6 +212,9 @@ def check_sum(reading: Reading, grid: Grid) -> None:
     said = SUM.match(reading.line())
     if said is None:
         return
+    fits = not other_sum(replace(grid, faults=[]), float(said[2]))
+    if fits and all(fault.startswith(LACKS) for fault in grid.faults):
+        grid.faults.clear()  # rows without a number are not printed
     if not reading.may_be_cut() and (why := other_sum(grid, float(said[2]))):
         raise BadInput(f"line {reading.at + 1}: the numbers above {why}")
     reading.at += 1
@@ -107,12 +228,12 @@ def other_sum(grid: Grid, said: float) -> str:
     return f"have the sum {sum(found):.2f}, not {said:.2f}: a row or a digit was lost"
 
 
-def table_of(name: str, tables: dict[str, tuple[int, str, Grid]]) -> Table:
-    """A test case out of its tables, {"Total" or a direction: (line, unit, rows)}."""
+def table_of(name: str, tables: dict[str, tuple[int, str, Grid]], no_path: str = "not-run") -> Table:
+    """A test case out of its tables, {"Total" or a direction: (line, unit, rows)}. no_path: what N/A means."""
     line, unit, grid = tables["Total"]
     scale = {"GB/s": 1.0, "ns": 0.001}[unit]
     count = len(grid.columns)
-    plain = name.removeprefix("multinode_")
+    plain = name.removeprefix(MULTINODE)
     three = len(tables) > 1
     rows = [f"gpu{index}" for index in range(count)] if is_square(name) else one_row(plain)
     turn = column_is_source(plain, three)
@@ -120,8 +241,8 @@ def table_of(name: str, tables: dict[str, tuple[int, str, Grid]]) -> Table:
 
     def cells(part: Grid) -> dict[tuple[str, str], float | str]:
         named = {(rows[int(row)], f"gpu{column}"): word for (row, column), word in part.words().items()}
-        found = numbers(named, scale)
-        return turned(found) if turn else found
+        read = numbers(named, scale, no_path=no_path)
+        return turned(read) if turn else read
 
     faults = list(grid.faults)
     parts = {}
@@ -130,17 +251,20 @@ def table_of(name: str, tables: dict[str, tuple[int, str, Grid]]) -> Table:
             measured = {pair: value for pair, value in cells(part).items() if not isinstance(value, str)}
             parts[SIDES[other]] = Part(TITLES[SIDES[other]], "GB/s", measured)
             faults += part.faults
+    found = cells(grid)
+    if not faults and ("not-run" in found.values() or (is_square(name) and len(grid.rows) < count)):
+        faults.append(LEFT_OUT)
     axes = (tuple(columns), tuple(rows)) if turn else (tuple(rows), tuple(columns))
     return Table(
-        testcase=name + suffix(plain, three),
+        testcase=(plain if "memcpy" in plain and is_square(plain) else name) + suffix(plain, three),
         **kind(plain, three, unit),
         size_bytes=None,
         rows=axes[0],
         columns=axes[1],
-        cells=cells(grid),
+        cells=found,
         line=line,
         direction="read" if "_read_" in plain or plain.startswith("host_to") or "latency" in plain else "write",
-        engine="sm" if "_sm" in plain else "ce",
+        engine=engine_of(plain),
         memory="host" if "host" in plain else "device",
         peer_access=None if "host" in plain or "local" in plain else "on",
         samples=3,
@@ -148,6 +272,12 @@ def table_of(name: str, tables: dict[str, tuple[int, str, Grid]]) -> Table:
         notes=("nvbandwidth prints the median of its samples, 3 if not told otherwise",),
         faults=tuple(f"{name}: {fault}" for fault in faults),
     )
+
+
+def engine_of(name: str) -> str | None:
+    """What copies, by the end of a test case's name; None for an unknown one."""
+    found = re.search(r"_(ce|sm|tma)(?:_|$)", name)
+    return found[1] if found else "ce" if name == "device_local_copy" else None
 
 
 def one_row(name: str) -> list[str]:
@@ -186,82 +316,3 @@ def kind(name: str, total: bool, unit: str) -> dict[str, str]:
         return {"metric": "bidirectional", "quantity": said, "unit": "GB/s"}
     total_of_all = name.startswith(("all_to_one", "one_to_all"))
     return {"metric": "bandwidth", "quantity": "total bandwidth" if total_of_all else "bandwidth", "unit": "GB/s"}
-
-
-def read_json(text: str) -> Reading:
-    """The run in a text of `nvbandwidth --json`. Raises BadInput for another JSON."""
-    try:
-        content = json.loads(text, parse_constant=lambda name: name)
-        top = content["nvbandwidth"]
-        cases = top["testcases"]
-        if not isinstance(cases, list):
-            raise TypeError("testcases is no list")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BadInput(f"it is no JSON of nvbandwidth: {' '.join(str(error).split())[:120]}") from None
-    reading = Reading("")
-    facts = reading.facts(PROGRAM)
-    facts.software = {
-        ours: str(top[theirs])
-        for theirs, ours in (
-            ("version", PROGRAM),
-            ("CUDA Runtime Version", "CUDA Runtime"),
-            ("Driver Version", "driver"),
-        )
-        if theirs in top
-    }
-    listed = top.get("GPU Device list")
-    for entry in listed if isinstance(listed, list) else []:
-        match = LISTED.match(str(entry))
-        if match:
-            facts.devices[int(match[1])] = match[2]
-    for place, case in enumerate(cases):
-        table = case_of(case, f"testcases[{place}]")
-        if table is not None:
-            reading.add(PROGRAM, table)
-    if top.get("error") and reading.runs:
-        reading.left(f"nvbandwidth says that it failed: {' '.join(str(top['error']).split())[:120]}")
-    return reading
-
-
-def case_of(case: Any, where: str) -> Table | None:
-    """An entry of `testcases`; None for one that is waived, or only announced. Raises BadInput for a damaged one."""
-    name = case.get("name") if isinstance(case, dict) else None
-    if not isinstance(name, str) or not re.fullmatch(NAME, name):
-        raise BadInput(f"{where} has no name of a test case")
-    status, matrix = case.get("status"), case.get("bandwidth_matrix")
-    if status in ("Waived", "Running", "Not Found") and matrix is None:
-        return None
-    if status != "Passed":
-        raise BadInput(f"{where}: {case['name']} ended with '{str(status)[:40]}': there is nothing to believe in it")
-    unit = re.search(r"\((GB/s|ns)\)", str(case.get("bandwidth_description")))
-    if unit is None or not isinstance(matrix, list) or not matrix:
-        raise BadInput(f"{where}: {case['name']} has no matrix, or its description no unit that is known")
-    columns = len(matrix[0]) if isinstance(matrix[0], list) else 0
-    both_ways = case["name"].removeprefix("multinode_").startswith("device_to_device_bidirectional")
-    # one direction, the other, and their total stand below each other
-    sides = ["Read1", "Read2", "Total"] if both_ways and columns > 0 and len(matrix) == 3 * columns else ["Total"]
-    size = len(matrix) // len(sides)
-    if not columns or size != (columns if is_square(case["name"]) else 1):
-        raise BadInput(f"{where}: {case['name']} has {len(matrix)} rows of {columns} columns")
-    tables = {}
-    for number, side in enumerate(sides):
-        grid = Grid([str(column) for column in range(columns)])
-        for row, words in enumerate(matrix[number * size : (number + 1) * size]):
-            good = isinstance(words, list) and len(words) == columns
-            if not good or not all(re.fullmatch(r"N/A|\d+(\.\d+)?(e[+-]?\d+)?", str(word)) for word in words):
-                raise BadInput(f"{where}: row {row} of {case['name']} is not {columns} numbers")
-            grid.rows[str(row)] = [str(word) for word in words]
-        if is_square(case["name"]):
-            drop_shifted(grid, MARKS)
-        tables[side] = (place_of(where), unit[1], grid)
-    total = tables["Total"][2]
-    if not total.faults and all(word == "N/A" for word in total.words().values()):
-        raise BadInput(f"{where}: {case['name']} has no number")
-    if isinstance(case.get("sum"), int | float) and (why := other_sum(total, case["sum"])):
-        raise BadInput(f"{where}: the numbers of {case['name']} {why}")
-    return table_of(case["name"], tables)
-
-
-def place_of(where: str) -> int:
-    """A JSON has no lines: the number of the test case, counted from 1."""
-    return int(re.sub(r"\D", "", where) or 0) + 1

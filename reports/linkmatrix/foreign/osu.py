@@ -11,15 +11,18 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..record.matrix import Pair
+from .endings import COPIES
 from .table import Part, Reading, Table
 
 PROGRAM = "osu"
 MOST = 1e9
 TITLE = re.compile(
-    r"^# OSU MPI(?:-\w+)?(?: (Bi-Directional|Multi|Multiple))? (Latency|Bandwidth)(?: / Message Rate)? Test"
+    r"^# OSU MPI(?P<device>-\w+)?(?: (Bi-Directional|Multi|Multiple))? (Latency|Bandwidth)(?: / Message Rate)? Test"
     r"(?: v([\d.]+))?\s*$"
 )
 BUFFERS = re.compile(r"^# Send Buffer on \w+ \(([DHM])\) and Receive Buffer on \w+ \(([DHM])\)")
+OPTIONS = re.compile(r"\bosu_(?P<test>\w+)\b(?:\s.*)?\s(?P<send>D|H|M[DH]?)\s+(?P<receive>D|H|M[DH]?)(?=\s|$)")
+UNKNOWN, LINES_ABOVE, MOST_LINE = "unknown_buffers", 12, 2_000
 PAIRS = re.compile(r"^# \[ pairs: (\d+) \]")
 COLUMNS = re.compile(r"^# Size\s{2,}(.+?)\s*$")
 ROW = re.compile(r"^(\d+)\s+(\d+\.\d+)((?:\s+(?:\d+\.\d+|Pass|Fail|\d+))*)\s*$")
@@ -44,7 +47,7 @@ METRICS = {"latency": "latency", "multi_lat": "latency", "bibw": "bidirectional"
 
 
 class Head(NamedTuple):
-    """What stands above the lines of a test. buffers: "hh", "dd" …; columns: their heads."""
+    """What stands above the lines of a test. buffers: "hh", "dd" …, UNKNOWN; columns: their heads."""
 
     buffers: str
     pairs: int
@@ -53,31 +56,48 @@ class Head(NamedTuple):
 
 def osu(reading: Reading, match: re.Match[str]) -> None:
     """The title of a test, its lines of comment, and a line for each size."""
-    test, said = TESTS.get((match[1], match[2])), match[3]
+    test, said = TESTS.get((match[2], match[3])), match[4]
     reading.at += 1
     if test is None:
         return
     reading.end_run()
-    head = head_of(reading, test)
+    # without an accelerator there is host memory only; with one, versions before 7.5 print the buffers
+    head = head_of(reading, test, buffers_of_command(reading, test) or (UNKNOWN if match["device"] else "hh"))
     if head is None:
         return
     if said:
         reading.facts(PROGRAM).software["OSU micro-benchmarks"] = said
     while reading.line().startswith("#"):  # "# Datatype: MPI_CHAR.", since 7.0
         reading.at += 1
-    found = 0
-    for row, rate in rows(reading, head):
-        reading.add(PROGRAM, table_of(row, rate, test, head, reading.at + 1))
-        found += 1
+    found = [table_of(row, rate, test, head, reading.at + 1) for row, rate in rows(reading, head)]
+    once = {table.size_bytes: table for table in reversed(found)}
+    copied = len(found) - len(once) > 1
+    for table in found:
+        if not copied or table is once[table.size_bytes]:
+            reading.add(PROGRAM, table)
+    if copied:
+        reading.left(f"line {found[0].line}: sizes come twice: {COPIES}")
     if found and reading.at < len(reading.lines) and ROW_LIKE.match(reading.line()):
         fault = f"line {reading.at + 1}: '{reading.line()[:60]}' is no whole line of a size: it is not believed"
         last = reading.runs[-1].tables[-1]
         reading.runs[-1].tables[-1] = replace(last, faults=(*last.faults, fault))
+    reading.command = None  # a later table is another command's
 
 
-def head_of(reading: Reading, test: str) -> Head | None:
-    """The comments below a title, up to the heads of columns; None where these are of another unit, which is said."""
-    buffers, pairs = "hh", 1
+def buffers_of_command(reading: Reading, test: str) -> str:
+    """ "dd" of `osu_bw -d cuda D D`, in the command line or in a line above the title; "" where none says it."""
+    lines = [*reading.lines[max(0, reading.at - 1 - LINES_ABOVE) : reading.at - 1], reading.command or ""]
+    found = [match for line in lines if len(line) < MOST_LINE and (match := OPTIONS.search(line))]
+    ours = [match for match in found if match["test"] == test]
+    return (ours[-1]["send"][-1] + ours[-1]["receive"][-1]).lower() if ours else ""
+
+
+def head_of(reading: Reading, test: str, buffers: str) -> Head | None:
+    """The comments below a title, up to the heads of columns; None where these are of another unit, which is said.
+
+    buffers: where no comment contains them.
+    """
+    pairs = 1
     while reading.line().startswith("#"):
         line = reading.line()
         found, count, head = BUFFERS.match(line), PAIRS.match(line), COLUMNS.match(line)
@@ -155,10 +175,12 @@ def size_table(
         cells={pair: cell},
         line=line,
         engine="mpi",
-        memory="host" if buffers == "hh" else "device",
+        memory={"hh": "host", UNKNOWN: None}.get(buffers, "device"),
         transport="mpi",
         verified=verified,
-        faults=(f"line {line}: the data of {size} bytes was wrong",) if verified is False else (),
+        faults=(f"line {line}: the data of {size} bytes was wrong, from {rows[0]} to {columns[0]}",)
+        if verified is False
+        else (),
     )
 
 

@@ -90,11 +90,11 @@ def cuda_table(reading: Reading, match: re.Match[str]) -> None:
         return
     labels, words, faults = found
     cells = numbers(words)
-    notes = ["the program does not say whether copy engines copied or kernels (--sm_copy): taken for copy engines"]
+    engine, notes = sample_engine(reading.command)
     if not latency:
         cells = {pair: halved(pair, value) for pair, value in cells.items()}
         notes.append("the diagonal is half of what was printed: the program counts a byte read and written as two")
-    name = name_of(metric, direction, "ce", None, peer)
+    name = name_of(metric, direction, engine, None, peer)
     reading.add(
         CUDA,
         Table(
@@ -108,6 +108,7 @@ def cuda_table(reading: Reading, match: re.Match[str]) -> None:
             cells=turned(cells) if direction == "read" else cells,
             line=line,
             direction=direction,
+            engine=engine,
             transport="direct" if peer else "staged",
             peer_access="on" if peer else "off",
             local_copy=True,
@@ -117,6 +118,13 @@ def cuda_table(reading: Reading, match: re.Match[str]) -> None:
     )
     if latency:
         cuda_enqueue(reading, name, direction)
+
+
+def sample_engine(command: str | None) -> tuple[str, list[str]]:
+    """(engine, notes): the command line contains it, or it is the default of the program."""
+    if command is not None and "p2pBandwidthLatencyTest" in command:
+        return "sm" if "--sm_copy" in command.split() else "ce", []
+    return "ce", ["the program does not say whether copy engines copied or kernels (--sm_copy): taken for copy engines"]
 
 
 def halved(pair: tuple[str, str], value: float | str) -> float | str:

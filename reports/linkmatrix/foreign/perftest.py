@@ -15,7 +15,8 @@ LATENCY = re.compile(r"^ #bytes\s+#iterations\s+t_min\[usec\]\s+t_max\[usec\]\s+
 WORDS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send"}
 TO_GB = {"Gb/sec": 1 / 8, "MB/sec": 0x100000 / 1e9, "MiB/sec": 0x100000 / 1e9}
 NUMBER = re.compile(r"\d+\.\d+")
-COLUMN = re.compile(r"(?:BW |[\d.]+% )?\S+")  # "BW peak[Gb/sec]" and "99% percentile[usec]" are one each
+DURATION = re.compile(r"^ #bytes\s+#iterations\s+t_avg\[usec\]\s+tps average")  # of a latency, with -D
+COLUMN = re.compile(r"(?:BW |MsgRate (?=P)|tps |[\d.]+% )?\S+")  # "BW peak[Gb/sec]" is one
 ROUNDING = 0.01  # of the printed bandwidths, in their unit
 CUDA = re.compile(r"--use_cuda(?:=|\s)")
 
@@ -39,7 +40,7 @@ def device(reading: Reading, match: re.Match[str]) -> None:
 
 def rows(reading: Reading, match: re.Match[str]) -> None:
     """The line of columns, and a line for each size."""
-    latency = match.re is LATENCY
+    latency, average = match.re in (LATENCY, DURATION), match.re is DURATION
     if reading._facts.program != PROGRAM or (not latency and match[2] not in TO_GB):
         reading.at += 1
         return
@@ -52,53 +53,56 @@ def rows(reading: Reading, match: re.Match[str]) -> None:
         words = reading.line().split()
         if len(words) < 2 or not words[0].isdecimal():
             break
-        if reading.may_be_cut() or not believable(words, columns, latency):
+        if reading.may_be_cut() or not believable(words, columns, latency, average):
             reading.left(f"line {reading.at + 1}: a row of {test} that its own numbers contradict: it is left out")
             reading.at += 1
             continue
-        used = words[2:6] if latency else words[2:4]
         scale = 1.0 if latency else TO_GB[match[2]]
-        value = float(f"{float(used[2] if latency else used[1]) * scale:.9g}")
-        pair = (nic, "peer")
-        parts = {} if latency else {"peak": Part("peak", "GB/s", {pair: float(f"{float(used[0]) * scale:.9g}")})}
-        both = test.endswith("_both_ways")
-        reading.add(
-            PROGRAM,
-            Table(
-                testcase=test,
-                quantity="typical latency" if latency else "sum of both directions" if both else "bandwidth",
-                metric="latency" if latency else "bidirectional" if both else "bandwidth",
-                unit="us" if latency else "GB/s",
-                size_bytes=int(words[0]),
-                rows=(nic,),
-                columns=("peer",),
-                cells={pair: value if 0 < value <= 1e9 else "error"},
-                line=reading.at + 1,
-                direction="read" if "_read_" in test else "write",
-                engine="rdma",
-                memory=memory,
-                transport="rdma",
-                parts=parts,
-            ),
-        )
+        value, peak = (float(words[2 if average else 4 if latency else 3]), 0.0 if latency else float(words[2]))
+        size, line = int(words[0]), reading.at + 1
+        table = table_of(test, nic, size, value * scale, peak * scale, line, memory, latency, average)
+        reading.add(PROGRAM, table)
         reading.at += 1
     reading.command = None
     reading.end_run()
 
 
-def believable(words: list[str], columns: int, latency: bool) -> bool:
+def table_of(
+    test: str, nic: str, size: int, value: float, peak: float, line: int, memory: str, latency: bool, average: bool
+) -> Table:
+    """A size of a test. value, peak: in us or GB/s; a peak of 0 was not measured. average: of all latencies."""
+    both, pair = test.endswith("_both_ways"), (nic, "peer")
+    bandwidth = "sum of both directions" if both else "bandwidth"
+    return Table(
+        testcase=test,
+        quantity=("average latency" if average else "typical latency") if latency else bandwidth,
+        metric="latency" if latency else "bidirectional" if both else "bandwidth",
+        unit="us" if latency else "GB/s",
+        size_bytes=size,
+        rows=(nic,),
+        columns=("peer",),
+        cells={pair: float(f"{value:.9g}") if 0 < value <= 1e9 else "error"},
+        line=line,
+        direction="read" if "_read_" in test else "write",
+        engine="rdma",
+        memory=memory,
+        transport="rdma",
+        parts={"peak": Part("peak", "GB/s", {pair: float(f"{peak:.9g}")})} if peak else {},
+    )
+
+
+def believable(words: list[str], columns: int, latency: bool, average: bool) -> bool:
     """Has a row a number for each column, and do they fit: no average above the peak, no typical one beyond the ends?
 
     A row in which one was lost or came twice has its numbers under the wrong heads.
     """
-    if (
-        len(words) != columns
-        or not words[1].isdecimal()
-        or not all(map(NUMBER.fullmatch, words[2 : 6 if latency else 4]))
-    ):
+    used = words[2:6] if latency else words[2:4]
+    if len(words) != columns or not words[1].isdecimal() or not all(map(NUMBER.fullmatch, used)):
         return False
+    if average:  # a latency is the time of one of so many per second; a test of half a round trip has half of them
+        return any(abs(float(words[2]) * float(words[3]) / 1e6 - share) <= 0.05 for share in (0.5, 1.0))
     if latency:
-        least, most, typical, average = map(float, words[2:6])
-        return least <= typical <= most and least <= average <= most
-    peak, average = map(float, words[2:4])
-    return not peak or average <= peak + ROUNDING  # with -D there is no peak, and it is printed as 0
+        least, most, typical, mean = map(float, used)
+        return least <= typical <= most and least <= mean <= most
+    peak, mean = map(float, used)
+    return not peak or mean <= peak + ROUNDING  # with -D there is no peak, and it is printed as 0

@@ -5,8 +5,10 @@ from collections.abc import Callable
 
 from ..errors import BadInput
 from . import (
+    json_texts,
     nccl,
     nvbandwidth,
+    nvlink,
     nvloom,
     osu,
     p2p_sample,
@@ -17,18 +19,28 @@ from . import (
     transferbench_rings,
     ucx,
 )
+from .endings import note_ending
 from .table import Reading, Run
+from .unwrap import Lines, in_the_way, unwrapped
 
 MOST_CHARACTERS = 64 * 1024 * 1024
 MOST_DIGITS = re.compile(r"\d{301}")  # what has more is no number of Python's, which no reader would survive
 MOST_BYTES = 1 << 53  # the schema's
 MOST_HEAD, MOST_INDENT = 20_000, 200  # characters of a line that begins something, and blanks before it
 
+
+def left_out(reading: Reading, _: re.Match[str]) -> None:
+    """The columns of a table whose head line was not understood."""
+    reading.left(f"line {reading.at + 1}: the table of these columns has no head line that is known: it is left out")
+    reading.at += 1
+
+
 #: What a line begins with → what reads from there. A reader moves the reading position by one line at least.
 FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] = [
     (nvbandwidth.VERSION, nvbandwidth.version),
     (nvbandwidth.RUNNING, nvbandwidth.test_case),
     (nvbandwidth.DEVICE, nvbandwidth.device),
+    (nvbandwidth.PROCESS, nvbandwidth.process),
     (nvbandwidth.SOFTWARE, nvbandwidth.software),
     (nvloom.VERSION, nvloom.version),
     (nvloom.SOFTWARE, nvloom.said),
@@ -48,6 +60,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (osu.PAGE_UNIT, osu.page_unit),
     (osu.PAGE_HEAD, osu.page_table),
     (nccl.RANK, nccl.rank),
+    (nccl.VERSION, nccl.version),
     (nccl.STARTING, nccl.starting),
     (nccl.RCCL_VERSION, nccl.rccl_version),
     (nccl.BESIDE, nccl.beside),
@@ -58,6 +71,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (perftest.DEVICE, perftest.device),
     (perftest.BANDWIDTH, perftest.rows),
     (perftest.LATENCY, perftest.rows),
+    (perftest.DURATION, perftest.rows),
     (ucx.HEAD, ucx.table),
     (transferbench.VERSION, transferbench.version),
     (transferbench.SECTION, transferbench.section),
@@ -66,18 +80,32 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (transferbench.SUMMARY, transferbench.all_to_all),
     (transferbench.PAIRS, transferbench.peer_to_peer),
     (transferbench_nics.HEAD, transferbench_nics.table),
-    (transferbench.COLUMNS, lambda *found: left_out(*found)),
+    (transferbench.COLUMNS, left_out),
     (transferbench_rings.HEAD, transferbench_rings.rings),
-    (transferbench_nics.FRAME, lambda *found: left_out(*found)),
+    (transferbench_nics.FRAME, left_out),
     (topo.HEAD, topo.topo),
-    (re.compile(r"^\s*(?:D\\D|GPU|CPU)?\s+0(?:\s+[1-9]\d*)*\s*$"), lambda *found: left_out(*found)),
-    (re.compile(r"^\s*(?:HOST0:)?DEV0\s+(?:HOST1:DEV0|DEV1)\b"), lambda *found: left_out(*found)),
+    (nvlink.GPU, nvlink.gpu),
+    (re.compile(r"^\s*(?:D\\D|GPU|CPU)?\s+0(?:\s+[1-9]\d*)*\s*$"), left_out),
+    (re.compile(r"^\s*(?:HOST0:)?DEV0\s+(?:HOST1:DEV0|DEV1)\b"), left_out),
 ]
+
+HEADS = [head.pattern for head, reader in FORMATS if reader not in (left_out, nccl.stray)]
+#: Any head, as one pattern for speed. The names of groups come several times in it, and a group of PAGE_HEADING again.
+ANY_HEAD = re.compile(
+    "|".join(f"(?:{re.sub(r'[(][?]P<[a-z0-9]+>', '(?:', one)})" for one in HEADS if one != osu.PAGE_HEADING.pattern)
+)
+PROGRAMS = (
+    "nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, rccl-tests, perftest, ucx_perftest, TransferBench, nvloom"
+    " or nvidia-smi topo -m"
+)
+WHOLE = ": give the program's whole output"
 
 #: A line that started one of the programs: its options say what some tables do not.
 COMMAND = re.compile(
-    r"^\s*(?:.*[#$>] +)?((?:[A-Z_]+=\S+ +)*(?:(?:\S*/)?(?:mpirun|srun)\b.*[ \t/]|(?:\S*/)?)"
-    r"(?:nvbandwidth|nvloom_cli|p2pBandwidthLatencyTest|\w+_perf|ib_\w+|osu_\w+|ucx_perftest(?: +[\w.]+)?)(?: -.*)?"
+    r"^\s*(?:.*[#$>] +)?((?:[A-Z_]+=\S+ +)*"
+    r"(?:(?:\S*/)?(?:mpirun|mpiexec|srun|prun|aprun|jsrun|ibrun|flux|apptainer|singularity)\b.*[ \t/]|(?:\S*/)?)"
+    r"(?:[a-z]{2,40}bandwidth|nvloom_cli|p2pBandwidthLatencyTest|\w+_perf|ib_\w+|ucx_perftest(?: +[\w.]+)?"
+    r"|osu_\w+(?: +[DHM]{1,2} +[DHM]{1,2})?)(?: -.*)?"
     r"|(?:[A-Z_]+=\S+ +)*(?:\S*/)?TransferBench +(?:a2a|p2p|nicp2p|nicrings)(?: +\w+)*)\s*$"
 )
 
@@ -89,34 +117,49 @@ def read_text(text: str) -> list[Run]:
     if digits := MOST_DIGITS.search(text):
         line = text.count("\n", 0, digits.start()) + 1
         raise BadInput(f"line {line} has a number of more than 300 digits, which no program prints: the text is spoilt")
-    if text.lstrip().startswith("{"):
-        runs, unread = nvbandwidth.read_json(text).runs, []
-    else:
-        reading = Reading(text)
-        runs, unread = read_lines(reading), reading.left_out
-        if runs:
-            runs[-1].problems += unread
-    runs = [run for run in runs if run.tables or run.topology]
+    if json_texts.is_json(text):
+        reading = json_texts.read_json(text)
+        runs = checked(reading.runs, reading.left_out)
+        if not runs:
+            raise BadInput(nothing_read(Lines(), reading.left_out))
+        return runs
+    lines = unwrapped(text, is_head)
+    reading = Reading("\n".join(lines.lines) + ("\n" if text[-1:] in ("\r", "\n") else ""))
+    try:
+        runs = checked(read_lines(reading).runs, reading.left_out)
+    except BadInput as error:
+        raise BadInput(lines.original(str(error))) from None
+    if not runs and (inside := json_texts.embedded("\n".join(lines.lines))):
+        return read_text(inside)
+    if not runs:
+        raise BadInput(nothing_read(lines, [*reading.left_out, *filter(None, [reading.waived])]))
+    return list(map(lines.renumbered, runs))
+
+
+def checked(runs: list[Run], unread: list[str]) -> list[Run]:
+    """The runs that have something; the last also has what could not be read after it. Raises BadInput."""
+    if runs:
+        runs[-1].problems += unread
+    runs = [run for run in runs if run.is_result]
     for table in (table for run in runs for table in run.tables):
         if (table.size_bytes or 0) > MOST_BYTES:
             raise BadInput(f"line {table.line}: no copy has more than {MOST_BYTES} bytes: the text is spoilt")
-    if not runs:
-        why = f" that can be believed ({unread[0]})" if unread else ""
-        raise BadInput(
-            "it holds no table of nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, rccl-tests, perftest,"
-            f" ucx_perftest, TransferBench, nvloom or nvidia-smi topo -m{why}: give the program's whole output"
-        )
     return runs
 
 
-def left_out(reading: Reading, _: re.Match[str]) -> None:
-    """The columns of a table whose head line was not understood."""
-    reading.left(f"line {reading.at + 1}: the table of these columns has no head line that is known: it is left out")
-    reading.at += 1
+def nothing_read(lines: Lines, unread: list[str]) -> str:
+    """Why a text has no run."""
+    why = in_the_way(lines, is_head) or (lines.original(unread[0]) if unread else "")
+    return f"it holds no table of {PROGRAMS}" + (f" that can be believed ({why})" if why else WHOLE)
 
 
-def read_lines(reading: Reading) -> list[Run]:
-    """The runs in the lines."""
+def is_head(line: str) -> bool:
+    """Whether a line begins a program's output or a table of it, whatever is in the lines around it."""
+    return bool(ANY_HEAD.match(line) or osu.PAGE_HEADING.match(line))
+
+
+def read_lines(reading: Reading) -> Reading:
+    """Reads all lines."""
     while reading.at < len(reading.lines):
         line, at = reading.line(), reading.at
         if not line.strip() or len(line) > MOST_HEAD or not line[:MOST_INDENT].strip():
@@ -130,5 +173,7 @@ def read_lines(reading: Reading) -> list[Run]:
         command = COMMAND.match(line)
         if command is not None:
             reading.command = command[1].strip()
+        else:
+            note_ending(reading)
         reading.at += 1
-    return reading.runs
+    return reading

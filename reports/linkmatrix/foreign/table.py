@@ -40,7 +40,7 @@ class Table:
     direction: str = "write"
     engine: str | None = "ce"
     kernel: str | None = None
-    memory: str = "device"
+    memory: str | None = "device"
     transport: str = "direct"
     peer_access: str | None = None
     local_copy: bool = False
@@ -87,9 +87,12 @@ class Topology:
 class Run:
     """One run of one program, as far as the text tells. first, last: lines, from that of its first table.
 
-    devices: {index: model}. ranks: {rank of a collective: its host and the number of its device there}.
-    known: a topology that stands before it in the same text. problems: what of it is not to be found.
-    settings: what the program says of itself before a table, for its reader only
+    devices: {index: model}. ranks: {rank of a collective: its host and the number of its device there}. states, models:
+    of devices, by label. known: a topology that stands before it in the same text. problems: what of it is not to be
+    found. wrong: data that arrived changed. notes: what else must be known of it. node: the host, where the text names
+    one. processes: {rank: host, device, model}; some test cases run in the first process only. settings: what the
+    program says of itself before a table, for its reader only. reported: whether the program judges by itself;
+    findings: as `imported.findings` of a record has them.
     """
 
     program: str
@@ -100,11 +103,24 @@ class Run:
     settings: dict[str, str] = field(default_factory=dict)
     devices: dict[int, str] = field(default_factory=dict)
     ranks: dict[int, tuple[str, int]] = field(default_factory=dict)
+    states: dict[str, dict[str, str]] = field(default_factory=dict)
+    models: dict[str, str] = field(default_factory=dict)
+    findings: list[dict[str, str]] = field(default_factory=list)
+    reported: bool = False
+    processes: dict[int, tuple[str, int, str]] = field(default_factory=dict)
+    node: str = ""
     command: str | None = None
     seconds: float = 0.0
     first: int = 0
     last: int = 0
     problems: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_result(self) -> bool:
+        """Whether the run has something to show: a table, a topology, states of devices, or a report of its own."""
+        return bool(self.tables or self.topology or self.states or self.reported or self.wrong)
 
     @property
     def matrices(self) -> int:
@@ -115,7 +131,7 @@ class Run:
     @property
     def faults(self) -> list[str]:
         """All sentences on what was not believed."""
-        found = self.problems + [fault for table in self.tables for fault in table.faults]
+        found = self.wrong + self.problems + [fault for table in self.tables for fault in table.faults]
         return (found + list(self.topology.faults if self.topology else ()))[:MOST_NOTES]
 
 
@@ -133,6 +149,8 @@ class Reading:
         self.command: str | None = None
         self.unit = ""
         self.heading = ""
+        self.waived = ""  # that a program measured nothing, and why that is no fault
+        self.fork = ""  # a program other than nvbandwidth that prints as nvbandwidth does
         self.known: Topology | None = None
         self._facts: Run = Run("")
         self._open = False
@@ -200,7 +218,9 @@ class Reading:
 
     def add_topology(self, program: str, topology: Topology) -> None:
         """How the devices of this run are connected; link classes hold for the runs that follow in the text too."""
-        if self._open and self._facts.tables:
+        before = self._facts.topology if self._open else None
+        again = bool(before and before.link_class and topology.link_class)  # of another node, or another day
+        if self._open and (self._facts.tables or again):
             self.end_run()
         run = self.run(program, topology.line)
         run.topology = run.topology.joined(topology) if run.topology else topology

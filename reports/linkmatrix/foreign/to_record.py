@@ -58,14 +58,15 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
             "lines": [run.first, max(run.first, run.last)],
             "column": run.software.get("column"),
             **(extent(run)._asdict() if run.program in nccl.PROGRAMS else {}),
+            **({"findings": run.findings} if run.reported else {}),
         },
         "asked_by": None,
         "expected": list(dict.fromkeys(table.testcase for table in run.tables)),
         "lost": [],
         "results": [result(table, topology, size) for table in run.tables],
-        "result": "ERROR" if faults or not all(map(complete, run.tables)) else "PASS",
+        "result": "FAIL" if is_wrong(run) else "ERROR" if faults or not all(map(complete, run.tables)) else "PASS",
         "error": "; ".join(faults)[:4000] or None,
-        "notes": [LATER[1]] if measured else list(LATER),
+        "notes": [*([] if measured else [LATER[0]]), *([LATER[1]] if run.tables else []), *run.notes],
     }
 
 
@@ -98,6 +99,8 @@ def device_labels(run: Run) -> tuple[str, ...]:
         return launch.labels_of_ranks(run.ranks)
     if run.topology:
         return run.topology.labels
+    if run.states:
+        return tuple(run.states)
     for table in run.tables:
         if square(table):
             return table.rows
@@ -109,16 +112,19 @@ def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[
     """An entry of `devices`, with the NICs that are nearest to it."""
     of_device = {nic: word for (name, nic), word in (topology.nic_class if topology else {}).items() if name == label}
     nearest = min((NEAR.index(word) for word in of_device.values() if word in NEAR), default=None)
-    host = run.ranks[index][0] if index in run.ranks else label.rpartition(".")[0]
+    near = NEAR[nearest] if nearest is not None else ""
+    state = run.states.get(label, {}) | ({"nic_class": near} if near else {})
+    host = run.ranks[index][0] if index in run.ranks else label.rpartition(".")[0] or run.node
     known = {
         "index": index,
         "label": label,
-        "name": run.devices.get(index, "unknown"),
+        "name": run.models.get(label) or run.devices.get(index, "unknown"),
         "uuid": None,
         "pci": None,
         "node": host or "unknown",
         "numa": topology.numa.get(label) if topology else None,
-        "nics": [nic for nic, word in of_device.items() if nearest is not None and word == NEAR[nearest]],
+        "nics": [nic for nic, word in of_device.items() if word == near],
+        **({"state": state} if state else {}),
     }
     return with_place(known)
 
@@ -136,6 +142,11 @@ def topology_block(labels: tuple[str, ...], topology: Topology | None) -> dict[s
         "peer_access": pairs(topology and topology.peer_access, None),
         "min_path": pairs(topology and topology.hops, None),
     }
+
+
+def is_wrong(run: Run) -> bool:
+    """Whether data arrived changed."""
+    return bool(run.wrong) or any(table.verified is False for table in run.tables)
 
 
 def complete(table: Table) -> bool:

@@ -5,38 +5,44 @@ import re
 from .table import Reading, Topology
 
 PROGRAM = "nvidia_smi"
-ENDPOINT = r"(?:GPU|PPU|NIC)\d+|mlx5_\w+|bnxt_re\w+"
-HEAD = re.compile(rf"^\s*(?:(?:{ENDPOINT})\s+)+(?:(?:{ENDPOINT})\s*$|CPU Affinity\b.*)")
-ROW = re.compile(rf"^\s*({ENDPOINT})\s")
-CLASS = re.compile(r"X|NV\d+|ICN\d+|PIX|PXB|PHB|NODE|SYS")
+NUMBERED = r"(?:GPU|PPU|NIC)\d+"
+ENDPOINT = rf"{NUMBERED}|mlx5_\w+|bnxt_re\w+"
+AFTER = r"CPU Affinity.*"
+#: The line of columns; with blanks lost, those of numbered endpoints.
+HEAD = re.compile(
+    rf"^\s*(?:(?:(?:{ENDPOINT})\s+)+(?:(?:{ENDPOINT})\s*$|{AFTER})|(?:{NUMBERED}\s*)+(?:{NUMBERED}\s*$|{AFTER}))"
+)
+CLASS = r"(?:X|(?:NV|ICN)\d+|PIX|PXB|PHB|NODE|SYS)"
+ROW = re.compile(rf"^\s*(?:({ENDPOINT})\s|({NUMBERED})(?={CLASS}))")
+CLASSES = re.compile(rf"\s*({CLASS})")
+FIRST = re.compile(r"(\d+)(?:[,-][\d,-]+)?")  # NUMA nodes of a GPU: "0", or "0,3-9" of Grace, whose GPUs have nodes too
 BONDED = re.compile(r"(?:NV|ICN)(\d+)")
 LEGEND = re.compile(r"^\s*(NIC\d+): (\w+)\s*$")
-NEAR = ("PIX", "PXB", "PHB", "NODE", "SYS")
 LEGEND_LINES = 40
 
 
 def topo(reading: Reading, match: re.Match[str]) -> None:
     """The line of columns and a row for each GPU and NIC; its affinity, where it is printed, is the NUMA node's."""
     line = reading.at + 1
-    columns = re.findall(ENDPOINT, match[0])
+    columns = re.findall(ENDPOINT if re.search(r"\s", match[0].strip()) else NUMBERED, match[0])
     affinity = "NUMA Affinity" in match[0]
     reading.at += 1
     rows: dict[str, list[str]] = {}
     numa: dict[str, int] = {}
     faults: list[str] = []
-    while (row := ROW.match(reading.line() + " ")) is not None:
-        words = reading.line().split()[1:]
-        classes = words[: len(columns)]
-        name, cut = row[1], reading.may_be_cut() and len(words) == len(columns)
+    while (row := ROW.match(reading.line() + " ")) is not None and not HEAD.match(reading.line()):
+        name = row[1] or row[2]
+        classes, rest = cells_of(reading.line()[row.end(1 if row[1] else 2) :], len(columns))
+        cut = reading.may_be_cut() and not rest
         own = classes.index("X") if classes.count("X") == 1 else -1
-        whole = len(classes) == len(columns) and all(map(CLASS.fullmatch, classes)) and not cut
+        whole = len(classes) == len(columns) and not cut
         if not whole or name in rows or name not in columns or own != columns.index(name):
             faults.append(f"line {reading.at + 1}: row {name} does not fit {len(columns)} columns: it is not believed")
         else:
             rows[name] = classes
-            rest = words[len(columns) :]
-            if affinity and len(rest) >= 2 and rest[1].isdecimal() and not reading.may_be_cut():
-                numa[label(name)] = int(rest[1])
+            node = FIRST.fullmatch(rest[1]) if affinity and len(rest) >= 2 else None
+            if node and node[1].isascii() and not reading.may_be_cut():
+                numa[label(name)] = int(node[1])
         reading.at += 1
     devices = [name for name in columns if name.startswith(("GPU", "PPU"))]
     lost = [name for name in columns if name not in rows]
@@ -61,6 +67,28 @@ def topo(reading: Reading, match: re.Match[str]) -> None:
             faults=tuple(faults),
         ),
     )
+
+
+def cells_of(text: str, count: int) -> tuple[list[str], list[str]]:
+    """(the classes of a row, the words after them); no classes where the text has not so many of them.
+
+    A number of links may stand next to the first processor, as in "NV180-71". It is then that of the row's other links.
+    """
+    classes: list[str] = []
+    at = 0
+    while len(classes) < count and (found := CLASSES.match(text, at)):
+        classes.append(found[1])
+        at = found.end()
+    end = text[at:]
+    if len(classes) < count or not re.match(r"\s|\d|$|[,-]\d", end):
+        return [], end.split()
+    if end[:1] in (",", "-"):
+        links = {name for name in classes[:-1] if BONDED.fullmatch(name)}
+        name = next(iter(links), "")
+        if len(links) != 1 or not classes[-1].startswith(name) or classes[-1] == name:
+            return [], end.split()
+        end, classes[-1] = classes[-1][len(name) :] + end, name
+    return classes, end.split()
 
 
 def label(name: str) -> str:

@@ -17,6 +17,7 @@ from ..references import noise
 from ..references.tolerances import FLOORS, Carrier, floor_alone
 from ..references.typical import TypicalValues, typical_values
 from .cell_sentences import quantity
+from .connections import odd_connections
 from .evaluate import Evaluation, MatrixVerdict
 from .odd import odd_devices
 
@@ -28,6 +29,7 @@ STAGED = "_peer_off"  # suffix of test cases whose copies go through host memory
 LEAST_NODES = 4  # with fewer nodes, the slow node cannot be identified
 MOST_FLAGGED = 1 / 3  # of the nodes: if more nodes are slow, they have a common cause
 MOST_NAMED = 3
+READ = "read from the driver"  # what a finding about the state of a device rests on
 
 
 class Finding(NamedTuple):
@@ -74,9 +76,16 @@ def percents(shares: tuple[float, float]) -> str:
 
 #: Kind of a finding → its next step, the most urgent kind first.
 NEXT = {
+    "off NVLink": "Check the fabric manager and the links of {who}: nvidia-smi nvlink -s. If its links stay down, check"
+    " its board.",
+    "unlike links": "Check the links of {who}: nvidia-smi nvlink -s and -e. Reset it, then check its board.",
+    "link errors": "Read the error counters of {who} again after a run (nvidia-smi nvlink -e). If they rise, check its"
+    " links.",
     "unlike device": "Measure {who} again, alone. If its links still differ from those of the others, look at its ends:"
     " nvidia-smi nvlink -s, lspci -vv (LnkSta).",
     "unlike node": "Measure {who} again, alone. Then compare its configuration with that of another node.",
+    "far adapter": "Check the slot of the network adapter next to {who}, and the PCIe switch between them: lspci -tv.",
+    "another program": "Read the whole report of the other program, and dmesg of the node of {who}.",
     "slower than staged": "Check ACS and IOMMU: they route peer copies through the root complex (lspci -vvv, ACSCtl).",
     "below half of the limit": "Check width and generation of the {who}: nvidia-smi -q, lspci -vv (LnkSta).",
     "below typical": "Compare the {who} with a faster node: driver, BIOS, PCIe width and generation, clocks, IOMMU.",
@@ -87,7 +96,12 @@ NEXT_OF_COLLECTIVE = "Compare {who} with a faster node: NCCL version and variabl
 def findings(record: Mapping[str, Any], evaluation: Evaluation) -> Iterator[Finding]:
     """The findings of one checked record: first those about devices, then those of each result in order."""
     for label, sentence in odd_devices(record):
-        yield found(label, "unlike device", sentence, "read from the driver")
+        yield found(label, "unlike device", sentence, READ)
+    for odd in odd_connections(record):
+        yield found(odd.component, odd.kind, odd.sentence, READ)
+    for other in (record.get("imported") or {}).get("findings", ()):
+        text, program = f"{other['component']}: {other['sentence']}", other["program"]
+        yield found(other["component"], "another program", text, f"reported by {program}")
     pairs = list(zip(record["results"], evaluation.matrices, strict=True))
     for result, matrix in pairs:
         yield from of_shares(record, result, matrix)

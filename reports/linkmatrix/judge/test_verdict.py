@@ -21,6 +21,8 @@ BY_SIGNAL = "ended by signal"  # how the error of a program begins that a signal
 MOST_NAMED = 4  # test cases per sentence
 TOPOLOGY = "--topology"  # the option with which a program measures no matrix
 
+STATE_ALONE = "the import contains no measurement: only findings that need no reference can judge it"
+
 
 @dataclass(frozen=True)
 class CheckFacts:
@@ -98,6 +100,11 @@ def is_topology_alone(record: Mapping[str, Any]) -> bool:
     return not record["results"] and TOPOLOGY in record["command"] and record["result"] == "PASS"
 
 
+def is_import_without_matrix(record: Mapping[str, Any]) -> bool:
+    """Whether another program reported connections or states of devices, and measured nothing."""
+    return bool(record.get("imported")) and not record["results"] and record["result"] == "PASS"
+
+
 def ending_of(result: str, error: str) -> str:
     """How a program ended that did not pass, as a sentence.
 
@@ -115,7 +122,9 @@ def reasons_of(record: Mapping[str, Any], testcase: str) -> Iterator[Reason]:
     """
     ended = ending(record)
     missing = Verdict.DISTURBED if ended is Verdict.DISTURBED else Verdict.INCOMPLETE
-    if not record["results"]:
+    if is_import_without_matrix(record):
+        yield Reason(Verdict.NOT_JUDGED, STATE_ALONE)
+    elif not record["results"]:
         yield Reason(missing, "the record contains no matrix: nothing was measured")
     if record["result"] != "PASS":
         yield Reason(ended, ending_of(record["result"], record["error"] or ""))

@@ -19,7 +19,7 @@ from ..record.checking import is_of_matchings
 from ..record.collective import is_collective
 from ..record.matrix import HANDOVER, Matrix
 from ..record.reading import Result
-from . import bottleneck, confidence, matchings, node_wide, ordering, own_cells, sharing
+from . import bottleneck, confidence, matchings, measuring_order, node_wide, ordering, own_cells, sharing
 from .bottleneck import Bottleneck
 from .deviations import beside_its_like, from_inside, from_references, looked_at
 from .effects import effects
@@ -89,12 +89,13 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     if found.shared:
         told.append(bottleneck.sentence(found.shared, names, result["unit"], "leaf" in names.parts))
     told += [node_wide.drift_sentence(drift)] if drift else []
+    told += [found.drift] if found.drift else []
     told += beside_findings(found, result, matrix)
     every = (*found.findings, *gone)
     sure = tuple(
         (*confidence.lines(one, names, seen), *next_line(one, names, layout, content, result)) for one in every
     )
-    told_effects = tuple(effects(seen.deviation, names, result["unit"]))
+    told_effects = () if found.drift else tuple(effects(seen.deviation, names, result["unit"]))
     who = tuple(subject_name(one.kind, one.subject, names) for one in every)
     verdicts = tuple(lost.verdict(one, own_cells.verdict_of(one, matrix, layout)) for one in every)
     return Diagnosis(every, tuple(told), told_effects, not matrix.held, sure, who, verdicts)
@@ -116,7 +117,8 @@ def of_matchings(content: Mapping[str, Any], result: Result, matrix: MatrixVerdi
 class Searched:
     """What a search found. left: slow cells that no finding explains; seen: what each cell deviates by.
 
-    shared: what lies between groups of nodes; at_once: what uplinks carry while all send at once
+    shared: what lies between groups of nodes; at_once: what uplinks carry while all send at once. drift: a sentence on
+    the order of measuring, "" for none
     """
 
     findings: list[Finding]
@@ -124,6 +126,7 @@ class Searched:
     seen: Seen
     shared: Bottleneck | None
     at_once: Sharing | None
+    drift: str = ""
 
 
 def searched(
@@ -133,6 +136,8 @@ def searched(
     inside, whole = not matrix.held, matrix.whole
     assert whole is not None
     seen = from_inside(content, result, whole.observed, layout, names) if inside else from_references(matrix, layout)
+    in_order = measuring_order.drift(content, result, seen.deviation)
+    seen = replace(seen, deviation=in_order.rest) if in_order else seen
     before, by_itself = (looked_at(seen.deviation, result, matrix.matrix, look) for look in ("before", "after"))
     seen = replace(seen, before=before, impossible=whole.rules == ORDER["impossible"])
     again = by_itself
@@ -152,7 +157,7 @@ def searched(
     shared, findings, left = without_shared(findings, left, seen, again, inside)
     if at_once:
         findings = sharing.beside_uplinks(findings, layout)
-    return Searched(findings, left, seen, shared, at_once)
+    return Searched(findings, left, seen, shared, at_once, in_order.sentence if in_order else "")
 
 
 def beside_findings(found: Searched, result: Result, matrix: MatrixVerdict) -> Iterator[str]:

@@ -59,7 +59,7 @@ def slow_digits(result: Mapping[str, Any]) -> tuple[dict[int, int | None], float
 
     Nothing where none is slow, where both halves of a digit are, or where the step between slow and fast is not clear.
     """
-    digits, least = by_digit(result), GAPS[result["memory"]]
+    digits, least = by_digit(result), GAPS[result["memory"] or "host"]
     sides: dict[int, int | None] = {}
     slow, fast = [], []
     for digit, both in digits.items():

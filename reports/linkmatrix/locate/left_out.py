@@ -51,7 +51,7 @@ def holding_back(result: Mapping[str, Any]) -> tuple[list[Member], float]:
     A slow rank is cured by leaving itself out; a slow link by leaving out one of its ends. Nothing where all are alike,
     or where the step is not clear.
     """
-    found, least = members(result), GAPS[result["memory"]]
+    found, least = members(result), GAPS[result["memory"] or "host"]
     for count in (1, 2):
         cured, others = found[:count], found[count:]
         if not others or len(others) + count < FEWEST or (count == 1 and len(others) < 2):

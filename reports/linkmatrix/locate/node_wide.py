@@ -75,12 +75,16 @@ def drift(deviation: np.ndarray, result: Result) -> float:
     times, at = np.unique(began[known], return_inverse=True)
     if len(times) < LEAST_TIMES:
         return 0.0
-    each = np.array([np.median(deviation[known][at == number]) for number in range(len(times))])
+    return trend(np.array([np.median(deviation[known][at == number]) for number in range(len(times))]))
+
+
+def trend(each: np.ndarray) -> float:
+    """By which fraction values fall from the first to the last, in each half of them; 0 if they do not."""
     ranks = np.argsort(np.argsort(each))
-    if np.corrcoef(np.arange(len(times)), ranks)[0, 1] > -LEAST_CORRELATION:
+    if np.corrcoef(np.arange(len(each)), ranks)[0, 1] > -LEAST_CORRELATION:
         return 0.0
     whole, *halves = (np.polyfit(np.arange(len(part)), part, 1)[0] for part in (each, *np.array_split(each, 2)))
-    return float(-np.expm1(whole * (len(times) - 1))) if max(halves) <= LEAST_RATE * whole else 0.0
+    return float(-np.expm1(whole * (len(each) - 1))) if max(halves) <= LEAST_RATE * whole else 0.0
 
 
 def drift_sentence(lost: float) -> str:

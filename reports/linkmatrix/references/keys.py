@@ -119,6 +119,11 @@ def told_apart(record: Mapping[str, Any], result: Mapping[str, Any], variant: st
     return asked_for(result) + (f", device memory, {way}" if way else "") + by
 
 
+def is_known(testcase: str) -> bool:
+    """Whether the name of a test case contains all that decides what was measured: engine, buffers, collective."""
+    return "_unknown_" not in testcase
+
+
 def with_variant(table: str, variant: str) -> str:
     """The table of a machine for what was measured; a name that says it already stays."""
     return table if "@" in table else table + variant

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from ..errors import BadInput
 from ..judge.evaluate import Evaluation, MatrixVerdict, evaluate
 from ..judge.facts import Fact
-from ..judge.test_verdict import TestVerdict, judge_test
+from ..judge.test_verdict import TestVerdict, is_import_without_matrix, judge_test
 from ..judge.verdicts import EXIT_CODES, Verdict, worst
 from ..record.matrix import has_status
 from ..record.reading import Result
@@ -58,6 +58,11 @@ class Judged:
             return self.verdict
         place = next((at for at, (_, one) in enumerate(self.matrices) if one is matrix), None)
         return worst([matrix.verdict, *(fact.verdict for fact in self.facts if fact.result in (None, place))])
+
+    @property
+    def is_of_state(self) -> bool:
+        """Whether another program reported connections or states of devices, and measured nothing."""
+        return self.test.record is not None and is_import_without_matrix(self.test.record)
 
     @property
     def beyond_cells(self) -> Verdict | None:

@@ -193,6 +193,13 @@ def program_run(record: Mapping[str, Any]) -> tuple[Any, ...]:
     return record["started"], record["seconds"], record["host"]["name"], tuple(record["command"]), of_file
 
 
+def name_of(path: Path, cases: list[str]) -> str:
+    """What a test is called of which only the record is known."""
+    if len(cases) == 1:
+        return cases[0]
+    return f"{path.name} with {len(cases)} test cases" if cases else f"{path.name} without a test case"
+
+
 def of_records(paths: Iterable[Path]) -> Run:
     """Records without a report, each with the verdict about it beside it. Raises BadInput where one cannot be used."""
     paths = list(paths)
@@ -202,7 +209,7 @@ def of_records(paths: Iterable[Path]) -> Run:
         cases = [result["testcase"] for result in content["results"]]
         tests.append(
             Test(
-                name=cases[0] if len(cases) == 1 else f"{path.name} with {len(cases)} test cases",
+                name=name_of(path, cases),
                 variant=keys.variant_of(content),
                 path=path,
                 record=content,

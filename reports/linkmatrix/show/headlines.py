@@ -140,7 +140,7 @@ def of_test(one: Judged) -> Iterator[Headline]:
         topic = "skipped" if words.has_nothing_to_do(one) else "noted"
     topic = "aborted" if one.test.result == "abort" else topic
     topic = "noted" if one.verdict is Verdict.DISTURBED else topic  # the program ended because of another process
-    for line in one.reasons:
+    for line in () if one.is_of_state else one.reasons:
         yield Headline(one.verdict, "options" if REFUSED_OPTIONS in line else topic, line, where=(one.test.name,))
     yield from of_facts(one, None, one.test.name)
     if one.test.record is not None and one.evaluation is not None:

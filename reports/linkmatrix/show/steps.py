@@ -202,6 +202,8 @@ def measured_here(one: Judged) -> Sequence[tuple[Result, MatrixVerdict]]:
 def next_step(verdict: Verdict, judged: Sequence[Judged], found: Sequence[Headline] = ()) -> list[str]:
     """ "Next step: …", the same words in every output; nothing for PASS and for a simulated fault."""
     step = "" if simulated_line(records_of(judged)) else words.next_step(verdict, disturbing(judged))
+    if verdict is Verdict.NOT_JUDGED and judged and all(one.is_of_state for one in judged):
+        step = next((text.replace("{who}", one.who) for one in found for text in TOPICS[one.topic]), "")
     if verdict is Verdict.NOT_JUDGED and any(one.topic in SLOW and not one.simulated for one in found):
         step = FIRST
     if verdict is Verdict.INCOMPLETE and any(REFUSED_OPTIONS in line for one in judged for line in one.reasons):
@@ -222,6 +224,8 @@ def meaning(verdict: Verdict, judged: list[Judged]) -> str:
     if compared := words.compared_share(result for one in judged for result, _ in one.matrices):
         good += f" ({compared})"
     matrices = [matrix for one in judged for _, matrix in one.matrices]
+    if judged and all(one.is_of_state for one in judged):
+        return "Nothing was measured. Connections and states were compared with each other."
     if nothing_measured(verdict, judged):
         return "Nothing was measured, so there is nothing to judge."
     if verdict <= Verdict.WARN and not matrices:

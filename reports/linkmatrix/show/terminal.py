@@ -15,7 +15,7 @@ from ..record.units import counted, figure
 from ..runs import judging
 from ..runs.judging import Judged
 from ..runs.stored import Run
-from . import adapters, again, by_size, findings, headlines, notices, reruns, steps, words
+from . import adapters, again, by_size, connections, findings, headlines, notices, reruns, steps, words
 from .by_size import Sweep, groups_by_size
 from .collectives import Cell, Collective
 from .scale import deviation_step
@@ -124,6 +124,9 @@ def show_test(screen: Screen, one: Judged, others: int = 0) -> None:
             show_collective(screen, shown)
         else:
             show_matrix(screen, one, *shown)
+    if one.is_of_state:
+        for line in connections.lines(one.test.record or {}):
+            screen.print(screen.text(line))
     if one.beyond_cells is not None:
         more = f" and {counted(others, 'other test case')}" if others else ""
         screen.print(screen.badge(one.verdict) + screen.text(f"  {one.test.name}{more}"))

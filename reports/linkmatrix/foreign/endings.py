@@ -1,0 +1,53 @@
+"""How a program ended, as it and its launcher report it outside of the tables: signals, aborts and errors of CUDA."""
+
+import re
+
+from .table import Reading
+
+MOST_CHARACTERS = 400  # of a line that are searched
+COPIES = "several copies of the program ran concurrently, each on its own (is it built with MPI?)"
+ENDED = "the program ended before its time"
+MOST_ENDINGS = 3  # of one text: each rank reports the same ending again
+#: What ends a program before its time. The group `how` is quoted.
+ENDINGS = tuple(
+    map(
+        re.compile,
+        (
+            r"\bSignal: (?P<how>[A-Z][\w ]{2,40} \(\d{1,2}\))",  # Open MPI
+            r"\bexited on (?P<how>signal \d{1,2}(?: \([A-Za-z ]{1,40}\))?)",  # mpirun
+            r"\b(?P<how>KILLED BY SIGNAL: \d{1,2}(?: \([A-Za-z ]{1,40}\))?)",  # Intel MPI
+            r"\b(?P<how>BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES)",  # MPICH
+            r"\b(?P<how>MPI_ABORT was invoked|MPI_Abort\(\)? ?|application called MPI_Abort)",
+            r"\b(?P<how>exited with (?:a )?non-zero (?:status|exit code)|returned a non-zero exit code)",
+            r"\btasks? [\d,-]{1,40}: (?P<how>[A-Z][\w ()-]{2,60})\s*$",  # srun
+            r"\b(?P<how>DUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE))\b",  # Slurm
+            r"\b(?P<how>CANCELLED AT)\b",
+            r"\b(?P<how>oom[-_]kill|Out Of Memory|out of memory)\b",
+            r"(?:^|[:)] ?|\d )(?P<how>(?:Segmentation fault|Bus error|Floating point exception|Illegal instruction"
+            r"|Aborted|Killed|Terminated)(?: \(core dumped\))?)\s*(?:$|[.:\d/]|  |\(core dumped\))",  # a shell
+            r"(?P<how>[\w ]{1,40} \(core dumped\))",
+            r"(?P<how>terminate called (?:after throwing an instance of '[\w:<>, ]{1,80}'|without an active))",
+            r"\b(?P<how>CUDA_ERROR_[A-Z_]{3,60}|cudaError[A-Z]\w{2,60}|Test (?:NCCL|CUDA) failure)\b",
+            r"\b(?P<how>ASSERT in expression|Assertion .{1,80} failed)",
+            r"^\s*(?P<how>This test requires (?:exactly|at least) \w{1,10} processes)",  # OSU with one rank
+        ),
+    )
+)
+
+
+def ending(line: str) -> str:
+    """What a line reports of the end of a program, "" for nothing."""
+    found = (pattern.search(line, 0, MOST_CHARACTERS) for pattern in ENDINGS)
+    return next((match["how"].strip() for match in found if match), "")
+
+
+def note_ending(reading: Reading) -> None:
+    """Makes the run incomplete in or after which the line at the reading position reports an end."""
+    how = ending(reading.line())
+    if not how:
+        return
+    sentence = f"line {reading.at + 1}: '{how}': {ENDED}"
+    # the error stream is often written before the tables, so the ending may be that of the next run
+    problems = reading.runs[-1].problems if reading.runs else reading.left_out
+    if sum(one.endswith(ENDED) for one in problems) < MOST_ENDINGS:
+        problems.append(sentence)

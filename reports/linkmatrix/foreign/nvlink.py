@@ -1,0 +1,70 @@
+"""`nvidia-smi nvlink -s` and `-e`: the state of each GPU's NVLinks, and the errors that they have counted.
+
+    GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-...)
+         Link 0: 26.562 GB/s
+         Link 1: <inactive>
+         Link 0: Replay Errors: 0
+
+A GPU without NVLink, and one whose links are all inactive, has a sentence behind its name.
+"""
+
+import re
+from collections import Counter
+
+from .table import Reading
+from .topo import PROGRAM, label
+
+GPU = re.compile(r"^\s*(?P<gpu>[GP]PU \d{1,5}): (?P<model>.+?)(?: \(UUID: [\w-]+\)(?P<rest>.*))?\s*$")
+SPEED = re.compile(r"^\s*Link (\d+): (?:(?P<speed>\d+(?:\.\d+)?) GB/s|(?P<off><inactive>|N/A))\s*$")
+COUNTER = re.compile(r"^\s*Link (\d+): (?P<name>[A-Za-z][\w /()-]*?):? (?P<count>\d{1,20})\s*$")
+LINK = re.compile(r"^\s*Link \d+: ")  # another line of a link, such as a bit error rate
+INACTIVE = re.compile(r"all links are inactive", re.IGNORECASE)
+MOST_NAMED = 4  # counters of a GPU
+
+
+def gpu(reading: Reading, match: re.Match[str]) -> None:
+    """A GPU, and the lines of its links; nothing where it has none."""
+    line, name = reading.at + 1, label(match["gpu"].replace(" ", ""))
+    reading.at += 1
+    speeds: list[str] = []
+    counters: Counter[str] = Counter()
+    errors = False
+    while reading.at < len(reading.lines):
+        text = reading.line()
+        if speed := SPEED.match(text):
+            speeds.append(speed["speed"] or "")
+        elif counter := COUNTER.match(text):
+            if "error" in counter["name"].lower():
+                errors = True
+                counters[f"link {counter[1]} {counter['name']}"] += int(counter["count"])
+        elif text.strip() and not LINK.match(text):
+            break
+        reading.at += 1
+    if INACTIVE.search(match["rest"] or ""):
+        speeds = [""]
+    state = state_of(speeds) | ({"nvlink_errors": told(counters)} if errors else {})
+    if not state:
+        return
+    run = reading.run(PROGRAM, line)
+    if state.keys() & run.states.get(name, {}).keys():
+        reading.end_run()  # the same again, of another node or time
+        run = reading.run(PROGRAM, line)
+    run.states.setdefault(name, {}).update(state)
+    run.models[name] = match["model"]
+    run.last = reading.at
+
+
+def state_of(speeds: list[str]) -> dict[str, str]:
+    """The number of links, of active ones, and the speed of the slowest active one."""
+    if not speeds:
+        return {}
+    active = [speed for speed in speeds if speed and float(speed) > 0]
+    found = {"nvlinks": str(len(speeds)), "nvlinks_active": str(len(active))}
+    return found | ({"nvlink_speed_least": min(active, key=float)} if active else {})
+
+
+def told(counters: Counter[str]) -> str:
+    """The counters that are not 0, the highest first; "none"."""
+    some = [f"{name} {count}" for name, count in counters.most_common() if count]
+    more = f" and {len(some) - MOST_NAMED} more" if len(some) > MOST_NAMED else ""
+    return (", ".join(some[:MOST_NAMED]) + more) or "none"

@@ -1,0 +1,235 @@
+"""Removes what launchers, terminals, mails and Markdown add around the output of a program.
+
+Only a prefix in front of a known head line of a program is removed. So a line that merely resembles a prefix stays.
+A launcher's prefix names a process. The lines of each process are put next to each other, in their order.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from .table import Run
+
+IsHead = Callable[[str], bool]
+
+ESCAPE = re.compile(r"(?:\x1b|\^\[)(?:\[[0-9;:<=>?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B])|\x1b[=>78]")
+MOST_PREFIX, MOST_NESTED, MOST_LINE, MOST_SEARCHED = 200, 3, 2_000, 2_000
+STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
+#: Prefixes of lines. The group `process`, where there is one, names the process that printed the line.
+PREFIXES = tuple(
+    map(
+        re.compile,
+        (
+            r"(?P<process>[^\[<]{0,40}\[[\w.@-]{0,80}\d+,\d+\](?:\[[\w.:-]+\])?<std(?:out|err|diag)>):[ ]?",  # Open MPI
+            r"[ ]*(?P<process>\d{1,6}):(?:[ ]|$)",  # srun --label
+            r"(?P<process>\[\d{1,6}\])(?:[ ]|$)",  # MPICH and Intel MPI -prepend-rank
+            r"(?P<process>\[(?:default|rank) ?\d{1,6}\]):?(?:[ ]|$)",  # torchrun
+            r"(?P<process>\[pod/[\w./-]{1,180}\])(?:[ ]|$)",  # kubectl logs --prefix
+            r"(?P<process>\([\w .:<>-]{1,80}(?:pid|ip)=[^()]{1,80}\))(?:[ ]|$)",  # ray
+            r"(?P<process>[A-Za-z0-9][\w.-]{0,100})[ ]{0,40}\|(?:[ ]|$)",  # docker compose
+            rf"\[?{STAMP}\]?(?:[ ]|$)",
+            # syslog
+            r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?P<process>[\w.-]{1,80} [\w./-]{1,80}(?:\[\d+\])?):(?:[ ]|$)",
+            r"(?:>[ ]?)+",  # a quotation
+            r"(?:<[a-z]{1,20}(?:\s[^<>]{0,80})?>)+",  # HTML
+            r"(?:\"[^\"]{0,80}\"[\t,;])*\"",  # cells of a spreadsheet
+        ),
+    )
+)
+HOST = re.compile(r"(?P<process>[A-Za-z][\w.-]{0,100}):(?:[ ]|$)")  # pdsh: also "Device: 0", so most lines need it
+INDENT = re.compile(r"[ \t]*")
+TABLE_ROW = re.compile(r"\s*\|(.*)\|\s*")
+TABLE_RULE = re.compile(r"\s*\|[\s|:]*-[\s|:-]*\|\s*")
+WORD = re.compile(r"(?<=\W)(?=[#\w\[])")
+EMPHASIS = re.compile(r"[*`]+")
+LINE_NUMBER = re.compile(r"\b(lines?) (\d+)\b")
+
+
+def decoded(content: bytes) -> str:
+    """The text of a file: UTF-8, or UTF-16 as Windows writes it. Bytes that are no text become U+FFFD."""
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        text = content.decode("utf-16", "replace")
+    else:
+        sample = content[:4096]
+        zeros = sample[0::2].count(0), sample[1::2].count(0)
+        wide = max(zeros) > len(sample) // 5 and min(zeros) <= max(zeros) // 10
+        text = content.decode(("utf-16-be" if zeros[0] > zeros[1] else "utf-16-le") if wide else "utf-8-sig", "replace")
+    return text.replace("\x00", " ")
+
+
+@dataclass
+class Lines:
+    """Lines of a text, and for each of them its number in the text, counted from 1."""
+
+    lines: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+
+    def add(self, line: str, number: int) -> None:
+        """Appends a line."""
+        self.lines.append(line)
+        self.numbers.append(number)
+
+    def original(self, sentence: str) -> str:
+        """The sentence with the numbers of lines in the original text."""
+        return LINE_NUMBER.sub(lambda found: f"{found[1]} {self.number(int(found[2]))}", sentence)
+
+    def number(self, line: int) -> int:
+        """The number in the original text of a line, counted from 1."""
+        return self.numbers[line - 1] if 0 < line <= len(self.numbers) else line
+
+    def renumbered(self, run: Run) -> Run:
+        """The run with the numbers of lines in the original text."""
+        if self.numbers == list(range(1, len(self.numbers) + 1)):
+            return run
+        ends = [self.number(run.first), self.number(run.last)]
+        run.first, run.last = min(ends), max(ends)
+        run.problems, run.wrong = list(map(self.original, run.problems)), list(map(self.original, run.wrong))
+        run.tables = [
+            replace(one, line=self.number(one.line), faults=tuple(map(self.original, one.faults))) for one in run.tables
+        ]
+        if run.topology:
+            faults = tuple(map(self.original, run.topology.faults))
+            run.topology = replace(run.topology, line=self.number(run.topology.line), faults=faults)
+        return run
+
+
+def unwrapped(text: str, is_head: IsHead) -> Lines:
+    """The lines of a text without their wrapping. is_head: whether a program's output begins with a line."""
+    lines = [ESCAPE.sub("", line) for line in re.sub(r"\r+\n", "\n", text).splitlines()]
+    patterns = prefixes_before_heads(lines, is_head) or common_prefix(lines, is_head)
+    found = Lines(lines, list(range(1, len(lines) + 1)))
+    if patterns:
+        found = by_process(lines, patterns, is_head)
+        if text[-1] not in "\r\n" and found.numbers[-1] != len(lines):
+            moved = found.numbers.index(len(lines))  # the last line may be cut off, and nobody sees it elsewhere
+            del found.lines[moved], found.numbers[moved]
+    return without_bars(dedented(found, is_head), is_head)
+
+
+def prefixes_before_heads(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]]:
+    """The prefixes, outermost first, that are in front of the head lines of programs; [] for none."""
+    found: dict[tuple[re.Pattern[str], ...], None] = {}
+    filled = [line for line in lines if line.strip()]
+    for line in filled:
+        if len(line) < MOST_LINE and not is_head(line):
+            found |= dict.fromkeys(nested(line, is_head, MOST_NESTED))
+    several = list(dict.fromkeys(one for patterns in sorted(found, key=len, reverse=True) for one in patterns))
+    return [one for one in several if one is not HOST or 2 * sum(map(bool, map(HOST.match, filled))) > len(filled)]
+
+
+def nested(line: str, is_head: IsHead, most: int) -> Iterator[tuple[re.Pattern[str], ...]]:
+    """The first sequence of prefixes in front of a head in a line, outermost first."""
+    for pattern in (*PREFIXES, HOST):
+        prefix = pattern.match(line, 0, MOST_PREFIX)
+        if prefix is None or not prefix[0]:
+            continue
+        rest = line[prefix.end() :]
+        if is_head(rest) or is_head(rest.strip()):
+            yield (pattern,)
+            return
+        if most > 1 and (inner := next(nested(rest, is_head, most - 1), None)):
+            yield (pattern, *inner)
+            return
+
+
+def by_process(lines: Sequence[str], patterns: Sequence[re.Pattern[str]], is_head: IsHead) -> Lines:
+    """The lines without prefixes, those of each process together.
+
+    A line without a prefix in which a program begins is a border: lines are not moved across it.
+    """
+    found = Lines()
+    processes: dict[str, Lines] = {}
+
+    def flush() -> None:
+        for one in processes.values():
+            found.lines += one.lines
+            found.numbers += one.numbers
+        processes.clear()
+
+    for number, line in enumerate(lines, start=1):
+        process, rest = peeled(line, patterns)
+        if rest == line and is_head(line):
+            flush()
+        processes.setdefault(process, Lines()).add(rest, number)
+    flush()
+    return found
+
+
+def peeled(line: str, patterns: Sequence[re.Pattern[str]]) -> tuple[str, str]:
+    """(process, rest of the line) of a line; the process is "" where no prefix names one."""
+    process = ""
+    for pattern in patterns:
+        prefix = pattern.match(line, 0, MOST_PREFIX)
+        if prefix is not None:
+            process += prefix.groupdict().get("process") or ""
+            line = line[prefix.end() :]
+    return process, line
+
+
+def dedented(found: Lines, is_head: IsHead) -> Lines:
+    """The same without the indentation of blocks that begin with an indented head line."""
+    depth, lines = 0, []
+    for line in found.lines:
+        blanks = INDENT.match(line, 0, MOST_PREFIX).end()  # type: ignore[union-attr]
+        if blanks < depth and line.strip():
+            depth = 0
+        if not depth and 0 < blanks < len(line) and not is_head(line):
+            # perftest's lines begin with a blank
+            depth = next((cut for cut in (blanks, blanks - 1) if cut and is_head(line[cut:])), 0)
+        lines.append(line[depth:])
+    return Lines(lines, found.numbers)
+
+
+def without_bars(found: Lines, is_head: IsHead) -> Lines:
+    """The same with the rows of Markdown tables as plain rows, unless a reader knows the table's first line."""
+    result, in_table, is_plain = Lines(), False, False
+    for place, (line, number) in enumerate(zip(found.lines, found.numbers, strict=True)):
+        row = TABLE_ROW.fullmatch(line)
+        if row is not None and not in_table:
+            below = found.lines[place + 1] if place + 1 < len(found.lines) else ""
+            is_plain = bool(TABLE_RULE.fullmatch(below)) and not is_head(line)
+            if is_plain:
+                drop_blank_end(result)  # Markdown needs a blank line before a table, and programs print none there
+        in_table = line.lstrip().startswith("|")
+        if row is None or not is_plain:
+            result.add(line, number)
+        elif not TABLE_RULE.fullmatch(line):
+            result.add(EMPHASIS.sub("", row[1].replace("|", " ")), number)
+    return result
+
+
+def drop_blank_end(found: Lines) -> None:
+    """Removes the blank lines at the end."""
+    while found.lines and not found.lines[-1].strip():
+        found.lines.pop()
+        found.numbers.pop()
+
+
+def unknown_prefix(lines: Sequence[str], is_head: IsHead) -> tuple[int, str]:
+    """(place, prefix) of the first head line behind words that no wrapper is known for; (0, "") without one."""
+    for place, line in enumerate(lines[:MOST_SEARCHED]):
+        for word in WORD.finditer(line, 0, MOST_PREFIX):
+            before = line[: word.start()]
+            if before.strip() and is_head(line[word.start() :]):
+                return place, before
+    return 0, ""
+
+
+def common_prefix(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]]:
+    """The unknown prefix that most lines have, of any numbers; [] for none, or where a head line has none."""
+    before = "" if any(map(is_head, lines)) else unknown_prefix(lines, is_head)[1]
+    if not before:
+        return []
+    words = (re.sub(r"\d+", r"\\d+", re.escape(word)) for word in before.split())
+    pattern = re.compile(r"\s*" + r"\s+".join(words) + (r"(?:\s|$)" if before[-1].isspace() else ""))
+    filled = [line for line in lines if line.strip()]
+    return [pattern] if 2 * sum(bool(pattern.match(line)) for line in filled) > len(filled) else []
+
+
+def in_the_way(found: Lines, is_head: IsHead) -> str:
+    """What is in front of the first head line that has an unknown prefix, as a sentence; "" where there is none."""
+    place, before = unknown_prefix(found.lines, is_head)
+    if not before:
+        return ""
+    rest = found.lines[place][len(before) :]
+    return f"line {found.numbers[place]} has '{before[:60]}' in front of '{rest[:40]}': remove it from all lines"

@@ -1,0 +1,149 @@
+"""Drift in the order of measuring, of programs that measure one cell after the other.
+
+p2pBandwidthLatencyTest of the CUDA samples measures row by row. If the clocks of all devices rise or fall during the
+run, its first or its last cells are slow, whatever their devices are. Such cells are not compared with the others.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..record.reading import Result
+from . import node_wide
+
+ROW_BY_ROW = ("p2p_bandwidth_latency_test",)  # imported programs whose cells are measured in the order of their table
+LEAST_CELLS, MOST_CELLS = 12, 128 * 127  # of a matrix that is examined
+LEAST_PART = 1 / 8  # of all cells that each of two phases has
+LEAST_LOSS = 0.02  # of a slow phase, as a fraction
+MOST_SLOW_MISFITS, MOST_FAST_MISFITS = 0.1, 0.05  # share of the cells of a phase that look like those of the other
+LEAST_OF_ROW = 2  # cells of a row in each of two phases: a faulty device has one cell in the row of another device
+ADVICE = "no device is at fault: check clocks, power state and other load of the node, then measure again"
+NEIGHBOURS = 3  # boundaries beside the best one that are tried
+
+
+class Drift(NamedTuple):
+    """A drift: the deviations without it, and a sentence."""
+
+    rest: np.ndarray
+    sentence: str
+
+
+def drift(content: Mapping[str, Any], result: Result, deviation: np.ndarray) -> Drift | None:
+    """The drift in a matrix; None without one, and where the order is not known. deviation: slow is negative."""
+    if (content.get("imported") or {}).get("program") not in ROW_BY_ROW or deviation.shape[0] != deviation.shape[1]:
+        return None
+    apply = np.isfinite(deviation) & ~np.eye(len(deviation), dtype=bool)
+    if not LEAST_CELLS <= apply.sum() <= MOST_CELLS:
+        return None
+    # the table of reads has the reading device in its rows, the record the source
+    turned = result["direction"] == "read"
+    cells = np.argwhere(apply.T if turned else apply)
+    places = cells[:, ::-1] if turned else cells
+    values = deviation[tuple(places.T)]
+    of_columns = without_columns(values, cells[:, 1])
+    found = (two_phases(deviation, each, places, cells[:, 0], result) for each in (values, of_columns))
+    return next(filter(None, found), None) or ramp(deviation, values, places)
+
+
+def without_columns(values: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """The values without the medians of their columns: a device that receives slowly does so in each phase."""
+    rest = np.array(values)
+    for column in np.unique(columns):
+        rest[columns == column] -= np.median(values[columns == column]) - np.median(values)
+    return rest
+
+
+def two_phases(
+    deviation: np.ndarray, values: np.ndarray, places: np.ndarray, rows: np.ndarray, result: Result
+) -> Drift | None:
+    """The drift of a run whose first or last cells are slow. values, places, rows: of the cells in their order."""
+    found = boundary(values)
+    if found is None:
+        return None
+    at, loss = found
+    first = loss > 0
+    slow = np.arange(len(values)) < at if first else np.arange(len(values)) >= at
+    if is_set_of_senders(rows, slow) and not is_contradicted(deviation, places[slow], places[~slow], result):
+        return None
+    rest = np.array(deviation)
+    rest[tuple(places[slow].T)] = np.nan
+    which = f"the {'first' if first else 'last'} {slow.sum()} of {len(values)} cells"
+    text = f"a drift in the order of measuring: {which} are {100 * abs(loss):.1f} % slower than the others"
+    return Drift(rest, f"{text}; {ADVICE}")
+
+
+def boundary(values: np.ndarray) -> tuple[int, float] | None:
+    """(where the second phase begins, the loss of the first one, below 0 if it is faster); None for no phases."""
+    count = len(values)
+    sizes = np.arange(1, count)
+    sums = np.cumsum(values)
+    means = sums[:-1] / sizes, (sums[-1] - sums[:-1]) / (count - sizes)
+    spread = sizes * (count - sizes) * (means[0] - means[1]) ** 2  # between both phases
+    least = max(1, int(np.ceil(LEAST_PART * count)))
+    best = int(np.argmax(spread)) + 1
+    tried = range(max(least, best - NEIGHBOURS), min(count - least, best + NEIGHBOURS) + 1)
+    fitting = [(misfits, at, loss) for at in tried for misfits, loss in phases(values[:at], values[at:])]
+    if not fitting:
+        return None
+    _, at, loss = min(fitting)
+    return at, loss
+
+
+def phases(first: np.ndarray, last: np.ndarray) -> list[tuple[float, float]]:
+    """[(share of misfits, loss of the first phase)] if two parts of a run are phases, one slower than the other; []."""
+    difference = float(np.median(last) - np.median(first))
+    slow, fast = (first, last) if difference > 0 else (last, first)
+    middle = (np.median(slow) + np.median(fast)) / 2
+    wrong = float((slow > middle).mean()), float((fast < middle).mean())
+    loss = -np.expm1(-abs(difference))
+    spread = 1.4826 * float(np.median(np.abs(fast - np.median(fast))))
+    if loss < LEAST_LOSS or abs(difference) < 4 * spread:
+        return []
+    if wrong[0] > MOST_SLOW_MISFITS or wrong[1] > MOST_FAST_MISFITS:
+        return []
+    return [(sum(wrong), float(np.copysign(loss, difference)))]
+
+
+def is_set_of_senders(rows: np.ndarray, slow: np.ndarray) -> bool:
+    """Whether senders, or one device in both directions, could be slow instead. rows: of the cells in their order.
+
+    One slow row, with a cell of the next, is a device. Half of the rows are the devices of a socket. Two devices that
+    are slow in both directions would leave slow cells in the other phase.
+    """
+    labels = np.unique(rows)
+    of_row = np.array([slow[rows == row].mean() for row in labels])
+    whole = int((of_row == 1).sum())
+    divided = [int(slow[rows == row].sum()) for row in labels[(of_row > 0) & (of_row < 1)]]
+    fast = [int((~slow)[rows == row].sum()) for row in labels[(of_row > 0) & (of_row < 1)]]
+    if whole >= 2:
+        return not divided and 2 * whole == len(labels)
+    return whole < 1 or min([*divided, *fast], default=0) < LEAST_OF_ROW
+
+
+def is_contradicted(deviation: np.ndarray, slow: np.ndarray, fast: np.ndarray, result: Result) -> bool:
+    """Whether the same pairs are fast in the other phase: of sums of both directions a pair has two cells."""
+    if result["metric"] != "bidirectional":
+        return False
+    measured = {tuple(pair) for pair in fast.tolist()}
+    mirrored = [(column, row) for row, column in slow.tolist() if (column, row) in measured]
+    if 2 * len(mirrored) < len(slow):
+        return False
+    own = np.median([deviation[row, column] for column, row in mirrored])
+    other = np.array([deviation[pair] for pair in mirrored])
+    return bool((other > own / 2).mean() >= 1 - MOST_SLOW_MISFITS)
+
+
+def ramp(deviation: np.ndarray, values: np.ndarray, places: np.ndarray) -> Drift | None:
+    """The drift of a run whose cells get slower or faster from the first to the last."""
+    for order, word in ((values, "worse"), (values[::-1], "better")):
+        lost = node_wide.trend(order)
+        if lost < LEAST_LOSS:
+            continue
+        slope, start = np.polyfit(np.arange(len(values)), values, 1)
+        line = slope * np.arange(len(values)) + start
+        rest = np.array(deviation)
+        rest[tuple(places.T)] = values - (line - line.max())
+        text = f"a drift in the order of measuring: values get {word} by {100 * lost:.1f} % from the first cell on"
+        return Drift(rest, f"{text}; {ADVICE}")
+    return None
