@@ -86,7 +86,7 @@ def test_a_program_is_the_newest_that_was_built(shell, tmp_path, monkeypatch):
 
 def test_make_run_calls_it_with_the_search_path_of_the_shell():
     done = subprocess.run(
-        ["make", "-n", "-o", "setup", "run", "ARGS=-n a"],
+        ["make", "--no-print-directory", "-n", "-o", "setup", "run", "ARGS=-n a"],
         cwd=REPOSITORY,
         env={**os.environ, "PATH": "/usr/bin:/bin"},
         text=True,
