@@ -1,6 +1,6 @@
 # linkmatrix in one word each; `make help` lists them. All of it works as an ordinary user.
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-all lint docs wheel mutants lock audit bench clean
+.PHONY: help setup build run test test-all test-rest lint docs wheel mutants lock audit bench clean
 
 VENV := .venv
 ARGS ?=
@@ -28,7 +28,9 @@ run: setup ## measure this machine, print a summary and write the report; ARGS g
 test: $(VENV)/.ready-test ## run the native tests, the unit tests and one real run of ReFrame; ARGS goes to pytest
 	@.ci/test first $(ARGS)
 
-test-all: test ## run all tests: sanitizers, schedulers, and with LINKMATRIX_SLOW=1 those that take minutes
+test-all: test test-rest ## run all tests: sanitizers, schedulers, and with LINKMATRIX_SLOW=1 those that take minutes
+
+test-rest: $(VENV)/.ready-test
 	@.ci/test rest $(ARGS)
 
 lint: $(VENV)/.ready-test ## check style and format
