@@ -17,6 +17,8 @@ REFERENCES = FOLDER / "config" / "references"
 PROGRAMS = ("p2p_matrix", "collective_perf", "nbody_scaling")
 #: In the reason of a test whose program did not begin, because an option was wrong.
 REFUSED_OPTIONS = "refused its options"
+#: In the reason of a test whose program did not begin, because of --refuse-busy.
+BUSY = "others use what is to be measured"
 #: ReFrame starts scripts by the shell's words, and replaces variables in the name of its log file
 UNUSABLE = re.compile(r"""[\s'"\\$]""")
 

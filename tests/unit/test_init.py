@@ -101,6 +101,10 @@ def test_what_a_site_wrote_outlives_an_upgrade(site, tmp_path, monkeypatch, caps
     (upgraded / "config" / "references").mkdir(parents=True)
     (upgraded / "config" / "references" / "abci.yaml").write_text("new: {}\n")
     (upgraded / "config" / "references" / "p2p.yaml").write_text("new: {}\n")
+    listed = "".join(f"0  config/references/{name}.yaml\n" for name in ("abci", "p2p"))
+    (upgraded / "config" / "SHA256SUMS").write_text(listed)
+    (upgraded / "config" / "topology" / "vm-cpu").mkdir(parents=True)  # of the machine that a clone is on
+    (upgraded / "config" / "topology" / "vm-cpu" / "devices.json").write_text("[]")
     (upgraded / "checks").mkdir()
     monkeypatch.setattr(suite, "FOLDER", upgraded)
     assert cli.main(["init", str(site)]) == 0
@@ -109,6 +113,7 @@ def test_what_a_site_wrote_outlives_an_upgrade(site, tmp_path, monkeypatch, caps
     assert (site / "config" / "systems" / "ours.py").read_text() == SYSTEM
     assert (site / "config" / "references" / "abci.yaml").read_text() == "new: {}\n"
     assert (site / "checks").resolve() == upgraded / "checks"
+    assert not (site / "config" / "topology" / "vm-cpu").exists()
 
 
 @pytest.mark.parametrize("name", ["my site", "a$b"])

@@ -260,7 +260,7 @@ def test_a_kind_has_its_number_range_spread_and_shares(tmp_path):
     record = reading.load(REPOSITORY / "tests" / "data" / "h200x4_full.record.json")
     judged = judging.judge_all(Run(tmp_path, (Test(name="full", record=record),)), References.load(None), None)
     of = {kind.name: kind for kind in kinds.kinds(judged)}
-    assert of["bandwidth, within a device"].columns()[1:] == ("1", "2093.04 to 2095.42 GB/s", "-", "100 %", "0.1 %")
+    assert of["bandwidth, within a device"].columns()[1:] == ("1", "2093–2095 GB/s", "-", "100 %", "0.1 %")
     assert len(of["latency, devices"].testcases) == 12
     assert sum(len(kind.testcases) for kind in of.values()) == len(record["results"])
 

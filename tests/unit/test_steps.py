@@ -11,6 +11,8 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import sentences
 from linkmatrix.record import reading
 from linkmatrix.runs import judging, modes
+from linkmatrix.runs.judging import Judged
+from linkmatrix.runs.testcases import Test
 from linkmatrix.show import headlines, page, steps, terminal
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -301,3 +303,12 @@ def test_what_is_slow_comes_before_adoption_in_every_step(judged_run, make_recor
     assert "device" in {one.topic for one in found}
     (step,) = steps.next_step(judging.overall(judged), judged, found)
     assert "before you adopt" in step
+
+
+def test_a_machine_that_was_busy_and_refused_is_to_be_waited_for():
+    reason = "p2p_matrix: others use what is to be measured: pid 7 (stress of ana)"
+    test = Test(name="p2p", result="fail", phase="sanity", reason=reason)
+    judged = [Judged(test, Verdict.INCOMPLETE, reasons=(reason,))]
+    found = headlines.headlines(judged)
+    (step,) = steps.next_step(Verdict.INCOMPLETE, judged, found)
+    assert "linkmatrix measure --wait-idle 600" in step

@@ -8,6 +8,7 @@ import contextlib
 import io
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -25,16 +26,16 @@ from . import adopt, begin, run, run_options, use_references
 FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(1, 5)  # exit codes
 ENDING = (FAIL, BAD_INPUT, CANNOT)  # exit codes of a run after which no further run helps
 MOST_RUNS = 100
+IDLE = "Next step: Let each run wait until other processes end: linkmatrix baseline --wait-idle 600"
 REASON = "linkmatrix baseline, without test cases that are too noisy for references"  # in the manifest
 GENERIC = "this-machine"  # the system of machines without a system file
-EXAMPLE = "Example: linkmatrix baseline"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `baseline`."""
     command.description = (
         "Writes a system file if this machine has none, measures several times, adopts references, names them in the"
-        f" system file, and measures once more. {EXAMPLE}"
+        " system file, and measures once more."
     )
     modes = sorted(set(MODES) - {SWEEP, PAIR})
     command.add_argument("--mode", choices=modes, default="quick", help="mode of linkmatrix run; default: quick")
@@ -59,7 +60,11 @@ def run_baseline(options: argparse.Namespace) -> int:
     if options.table is not None and not re.fullmatch(r"[A-Za-z0-9][\w.-]*", options.table):
         raise BadInput(f"--table '{options.table}' is no name: use letters, digits, '.', '-' and '_'")
     repository, prefix = folders.repository(), folders.prefix()
-    place = described(begin.reframe(options.reframe), repository, options.system)
+    try:
+        place = described(begin.reframe(options.reframe), repository, options.system)
+    except begin.NotStarted as why:
+        say(f"not started: {why}")
+        return CANNOT
     # a system with several partitions has several tables
     table = options.table or (place.replace(":", "-") if options.system else place.partition(":")[0])
     selection = [f"--mode={options.mode}", *([f"--system={options.system}"] if options.system else [])]
@@ -76,12 +81,12 @@ def run_baseline(options: argparse.Namespace) -> int:
     try:
         _, said = quiet(adopt, [*map(str, reports), f"--table={table}", f"--system={place}", "--write"])
     except BadInput as error:  # no run is usable: the options were not the user's
-        say(f"baseline: no references were adopted: {error}")
+        say(f"baseline: no references were adopted: {error}", IDLE)
         return INCOMPLETE
     say(*(line for line in said if line.startswith("refused: ")))
     without, with_references = by_references(reports[-1], repository, table)
     if not with_references:
-        say("baseline: no test case has references: see 'refused:' above, and measure on an idle machine")
+        say("baseline: no test case has references", IDLE)
         return INCOMPLETE
     say(f"adopted: {units.counted(len(with_references), 'test case')} in the table {table}")
     say(*(f"left out: {test.name}" for test in without))
@@ -121,11 +126,12 @@ def described(program: str, repository: Path, system: str | None) -> str:
     if system or place.partition(":")[0] != GENERIC:
         return place
     found = machine.machine()
-    if found.scheduler != "local":
-        raise BadInput(
-            f"this machine has the commands of {found.scheduler}: run linkmatrix detect --scheduler auto, complete the"
-            " file, then run linkmatrix baseline --system SYSTEM:PARTITION"
+    if found.scheduler != "local":  # linkmatrix measure does not use the scheduler either
+        say(
+            f"baseline: measures this machine without {found.scheduler}. To describe its cluster: linkmatrix detect"
+            " --scheduler auto"
         )
+        found = replace(found, scheduler="local", launcher="mpirun" if found.mpi else "local")
     machine.write(machine.files(found, repository / "config", None, None), False, say)
     place = configured.chosen(program, repository)
     if place.partition(":")[0] == GENERIC:

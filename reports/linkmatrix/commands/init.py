@@ -109,8 +109,8 @@ def for_site(folder: Path) -> Path:
 
 
 def shipped(config: Path) -> dict[Path, bytes]:
-    """{path in a site's folder config: content} of all that a site starts with."""
+    """{path in a site's folder config: content} of all that a site starts with: only files that linkmatrix ships."""
     home = suite.FOLDER / "config"
-    files = [path for name in COPIED for path in sorted((home / name).rglob("*")) if path.is_file()]
-    # ReFrame writes these, of the machine that a clone is on
-    return {config / path.relative_to(home): path.read_bytes() for path in files if path.name != "processor.json"}
+    listed = [Path(line.split()[1]) for line in (home / "SHA256SUMS").read_text(encoding="utf-8").splitlines()]
+    names = [path.relative_to("config") for path in listed if path.parts[1] in COPIED]
+    return {config / name: (home / name).read_bytes() for name in names}

@@ -81,7 +81,8 @@ def judged_report(
         found = headlines.headlines(judged)
         said = [*headlines.shown(found), " ".join(steps.answer(verdict, judged))]
         return verdict, final, [*lines, *said, *steps.steps(verdict, judged, found)], found
-    return verdict, final, [*lines, *units.first(list(rerun_lines(judged, content)), MOST_RERUNS)], []
+    found = headlines.headlines(judged) if verdict is Verdict.INCOMPLETE else []
+    return verdict, final, [*lines, *units.first(list(rerun_lines(judged, content)), MOST_RERUNS)], found
 
 
 def reason_lines(judged: list[Judged]) -> list[str]:

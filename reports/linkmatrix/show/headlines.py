@@ -22,7 +22,7 @@ from ..record.matrix import has_status
 from ..record.reading import Result
 from ..record.simulated import simulated_fault
 from ..runs.judging import Judged, overall
-from ..suite import REFUSED_OPTIONS
+from ..suite import BUSY, REFUSED_OPTIONS
 from . import again, sweep, words
 from .findings import INSIDE, cells_by, diagnosed, without_value
 from .other_processes import disturbed_cells, in_step, processes
@@ -141,7 +141,8 @@ def of_test(one: Judged) -> Iterator[Headline]:
     topic = "aborted" if one.test.result == "abort" else topic
     topic = "noted" if one.verdict is Verdict.DISTURBED else topic  # the program ended because of another process
     for line in () if one.is_of_state else one.reasons:
-        yield Headline(one.verdict, "options" if REFUSED_OPTIONS in line else topic, line, where=(one.test.name,))
+        said = "options" if REFUSED_OPTIONS in line else "busy" if BUSY in line else topic
+        yield Headline(one.verdict, said, line, where=(one.test.name,))
     yield from of_facts(one, None, one.test.name)
     if one.test.record is not None and one.evaluation is not None:
         yield from (of_finding(one.verdict, found) for found in findings.findings(one.test.record, one.evaluation))

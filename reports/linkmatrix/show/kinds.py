@@ -14,8 +14,7 @@ from ..runs.judging import Judged
 from . import words
 
 MOST_KINDS = 12
-HEADS = ("kind", "cases", "range", "of limit", "of typical", "spread")
-SHORT_HEADS = ("kind", "cases", "range", "of limit", "typical", "spread")
+HEADS = ("kind", "cases", "range", "of limit", "typical", "spread")
 DIGITS = 4  # of a number in a narrow table
 
 
@@ -35,21 +34,19 @@ class Kind:
     of_limit: list[float] = field(default_factory=list)
     of_typical: list[float] = field(default_factory=list)
 
-    def columns(self, short: bool = False) -> tuple[str, ...]:
-        """The texts under HEADS; short: those under SHORT_HEADS."""
+    def columns(self) -> tuple[str, ...]:
+        """The texts under HEADS."""
         limit, typical = (percents((min(of), max(of))) if of else "-" for of in (self.of_limit, self.of_typical))
-        texts = self.name, str(len(self.testcases)), self.range(short), limit, typical, self.spread()
-        return tuple(text.replace(" to ", "–") for text in texts) if short else texts
+        texts = self.name, str(len(self.testcases)), self.range(), limit, typical, self.spread()
+        return tuple(text.replace(" to ", "–") for text in texts)
 
-    def range(self, short: bool = False) -> str:
-        """ "395.62 to 396.08 GB/s" of all cells; "not measured" without a value. short: with DIGITS digits."""
+    def range(self) -> str:
+        """ "395.6 to 396.1 GB/s" of all cells with DIGITS digits; "not measured" without a value."""
         if not self.summaries:
             return "not measured"
         ends = min(one.low for one in self.summaries), max(one.high for one in self.summaries)
         decimals = words.DECIMALS[self.unit]
-        low, high = (
-            figure(value, max(0, min(decimals, DIGITS - len(str(int(value))))) if short else decimals) for value in ends
-        )
+        low, high = (figure(value, max(0, min(decimals, DIGITS - len(str(int(value)))))) for value in ends)
         return f"{low if low == high else f'{low} to {high}'} {words.UNITS[self.unit]}"
 
     def spread(self) -> str:
@@ -105,7 +102,7 @@ def name_of(one: Judged, result: Result) -> str:
 
 
 def lines(found: Sequence[Kind], glyphs: dict[Verdict, str], width: int, most: int = MOST_KINDS) -> list[str]:
-    """The table, with the `most` worst kinds, and with short texts if it is wider than `width`."""
+    """The table of the `most` worst kinds, without empty columns, and with small gaps if wider than `width`."""
     if not found:
         return []
     kept = found
@@ -113,13 +110,11 @@ def lines(found: Sequence[Kind], glyphs: dict[Verdict, str], width: int, most: i
         worst = sorted(found, key=lambda kind: -kind.verdict)[:most]
         kept = [kind for kind in found if kind in worst]
     marks = [" ", *(glyphs[kind.verdict] for kind in kept)]
-    texts = aligned(marks, [HEADS, *(kind.columns() for kind in kept)], "  ")
-    if max(map(len, texts)) > width:
-        rows = [SHORT_HEADS, *(kind.columns(short=True) for kind in kept)]
-        filled = [at for at in range(len(HEADS)) if any(row[at] != "-" for row in rows[1:])]
-        rows = [tuple(row[at] for at in filled) for row in rows]
-        texts = aligned(marks, rows, "  ")
-        texts = aligned(marks, rows, " ") if max(map(len, texts)) > width else texts
+    rows = [HEADS, *(kind.columns() for kind in kept)]
+    filled = [at for at in range(len(HEADS)) if any(row[at] != "-" for row in rows[1:])]
+    rows = [tuple(row[at] for at in filled) for row in rows]
+    texts = aligned(marks, rows, "  ")
+    texts = aligned(marks, rows, " ") if max(map(len, texts)) > width else texts
     more = len(found) - len(kept)
     return [*texts, *([f"  and {counted(more, 'more kind')}: linkmatrix show"] if more else [])]
 

@@ -38,6 +38,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "aborted": ("Repeat the run: it ended early, because of a signal or a limit of ReFrame. No part is flagged.",),
     "options": ("Correct the options of the program, such as extra_opts, and run again.",),
+    "busy": (f"Wait until the other processes end: {words.WAIT}",),
     "program": (
         "Read what the program printed last, in the folder of its test, and run it again. A run that does not end well"
         " is no PASS, whatever it measured before.",
@@ -206,6 +207,8 @@ def next_step(verdict: Verdict, judged: Sequence[Judged], found: Sequence[Headli
         step = next((text.replace("{who}", one.who) for one in found for text in TOPICS[one.topic]), "")
     if verdict is Verdict.NOT_JUDGED and any(one.topic in SLOW and not one.simulated for one in found):
         step = FIRST
+    if verdict is Verdict.INCOMPLETE and (known := steps(verdict, list(judged), found)):
+        step = known[0]
     if verdict is Verdict.INCOMPLETE and any(REFUSED_OPTIONS in line for one in judged for line in one.reasons):
         step = TOPICS["options"][0]
     return [f"Next step: {step}"] if step else []

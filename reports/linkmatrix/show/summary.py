@@ -70,6 +70,4 @@ def of_findings(screen: Screen, found: Sequence[headlines.Headline], room: int) 
 def next_step(verdict: Verdict, judged: list[Judged], found: Sequence[headlines.Headline]) -> list[str]:
     """ "Next step: …", one step with its command; nothing after PASS."""
     line = steps.next_step(verdict, judged, found)
-    if verdict is Verdict.INCOMPLETE and (known := steps.steps(verdict, judged, found)):
-        return [f"Next step: {known[0]}"]
     return line
