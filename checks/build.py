@@ -1,4 +1,4 @@
-"""The build fixture: one contract, whatever way the programs are built."""
+"""The build fixture: it builds the programs with Spack or CMake, or takes those of a platform wheel."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ from .expect import ExpectedConfiguration
 REPOSITORY = Path(__file__).resolve().parent.parent
 METHODS = ("auto", "cmake", "prebuilt", "spack")
 FEATURES = ("cuda", "mpi", "nccl")  # each one a variant of the recipe and an option LINKMATRIX_<name> of CMake
-# programs of others that ask the same questions: from Spack, a module of the environment, or on PATH; none is needed
+# programs of others that measure the same: from Spack, a module of the environment, or on PATH; all are optional
 PEERS = (
     *("nvbandwidth", "p2pBandwidthLatencyTest", "all_reduce_perf", "sendrecv_perf", "ib_write_bw", "ib_write_lat"),
     *("osu_bw", "osu_bibw", "osu_latency", "osu_mbw_mr", "osu_multi_lat"),
@@ -39,11 +39,11 @@ PEERS = (
 
 
 class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
-    """Builds the programs of src/ once for each partition and environment, with Spack or with CMake alone.
+    """Builds the programs of src/ once per partition and environment, with Spack or CMake, or takes those of a wheel.
 
-    It leaves `<stagedir>/prefix/bin/<program>`; checks use nothing else. `prefix/share/linkmatrix/build.json` says how
-    they were built, and where which of PEERS was found, in prefix/bin or elsewhere. What is built follows from the
-    features that the partition and the environment have in common:
+    The checks use only `<stagedir>/prefix/bin/<program>`. `prefix/share/linkmatrix/build.json` describes the build, and
+    contains the paths of the PEERS that were found. The features that the partition and the environment have in common
+    select what is built:
 
     * ``cuda``: the back end cuda, for the architectures in ``extras['cuda_arch']`` of the environment, such as '80;90',
       else for the GPUs at hand

@@ -56,7 +56,7 @@ COMMANDS = {
     "run": Command("run", "measure, judge and report, one run at a time", "linkmatrix run --mode=quick"),
     "measure": Command(
         "measure",
-        "measure, show and report what fits this machine, as make run does",
+        "measure what fits this machine, and print a summary, as make run does",
         "linkmatrix measure -- -n device_to_device_memcpy_write_ce",
     ),
     "baseline": Command(

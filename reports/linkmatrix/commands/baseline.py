@@ -38,22 +38,24 @@ def add_options(command: argparse.ArgumentParser) -> None:
         " system file, and measures once more."
     )
     modes = sorted(set(MODES) - {SWEEP, PAIR})
-    command.add_argument("--mode", choices=modes, default="quick", help="mode of linkmatrix run; default: quick")
-    command.add_argument("--runs", type=int, default=FEWEST, metavar="N", help=f"default: {FEWEST}, the fewest")
+    command.add_argument("--mode", choices=modes, default="quick", help="mode of linkmatrix run (default: quick)")
+    command.add_argument(
+        "--runs", type=int, default=FEWEST, metavar="N", help=f"number of runs, {FEWEST} or more (default: {FEWEST})"
+    )
     command.add_argument(
         "--table", metavar="NAME", help="table of references (default: the name of the system or partition)"
     )
-    command.add_argument("--system", metavar="S:P", help="default: the system that ReFrame finds")
+    command.add_argument("--system", metavar="S:P", help="system and partition (default: those that ReFrame finds)")
     run_options.add_measuring(command)
-    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
-    command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
+    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="path of ReFrame (default: reframe)")
+    command.add_argument("more", nargs="*", metavar="OPTION", help="options for ReFrame, behind --")
     command.set_defaults(command=run_baseline)
 
 
 def run_baseline(options: argparse.Namespace) -> int:
-    """Exit code: that of the last run; 3 if no test case has references, or a person must name the table.
+    """Returns the exit code of the last run; 3 if no test case has references, or a person must name the table.
 
-    A run that is FAIL, refused or not started ends it with its exit code. Raises BadInput.
+    A run that is FAIL, refused or not started ends the command with the exit code of this run. Raises BadInput.
     """
     if not FEWEST <= options.runs <= MOST_RUNS:
         raise BadInput(f"--runs {options.runs}: {FEWEST} to {MOST_RUNS} runs are needed to estimate their noise")
@@ -74,7 +76,7 @@ def run_baseline(options: argparse.Namespace) -> int:
     for number in range(1, options.runs + 1):
         code, said = quiet(run, [*words, "--with-left-out", "--", *options.more])
         if code in ENDING:
-            say(*said, f"baseline: run {number} ended with {code}, so no references were adopted: see the run above")
+            say(*said, f"baseline: run {number} ended with exit code {code}, so no references were adopted: see above")
             return code
         say(f"baseline: run {number} of {options.runs}: {''.join(said[-1:]).partition(': ')[0]}", flush=True)
     reports = [path for path in folders.reports(prefix) if path not in known]
@@ -86,7 +88,7 @@ def run_baseline(options: argparse.Namespace) -> int:
     say(*(line for line in said if line.startswith("refused: ")))
     without, with_references = by_references(reports[-1], repository, table)
     if not with_references:
-        say("baseline: no test case has references", IDLE)
+        say("baseline: no test case has references. The lines 'refused:' above contain the reasons.", IDLE)
         return INCOMPLETE
     say(f"adopted: {units.counted(len(with_references), 'test case')} in the table {table}")
     say(*(f"left out: {test.name}" for test in without))
@@ -101,7 +103,7 @@ def run_baseline(options: argparse.Namespace) -> int:
     if code := use_references.use_table(repository, place, table):
         say(f"Then compare a run with the references: {command}")
         return code
-    say(f"baseline: the run that is compared with the references: {command}")
+    say(f"baseline: next, a run is compared with the references: {command}")
     return called(run, [*words, "--", *more])
 
 

@@ -1,4 +1,4 @@
-"""`linkmatrix init`: a site's own folder, which outlives upgrades of this package."""
+"""`linkmatrix init`: the folder of a site, which upgrades of this package do not change."""
 
 import argparse
 import difflib
@@ -12,7 +12,8 @@ from ..errors import BadInput, clean, say
 from ..files import path_of, write_whole
 from ..record import units
 
-#: What ReFrame reads in the folder; the rest comes with the package, so an upgrade of that is one of the folder.
+#: The settings that ReFrame reads in the folder. They load the rest from the package, so an upgrade of the package
+#: is an upgrade of the folder.
 SETTINGS = '''"""Configuration of this site: systems, references and topologies beside this file, all else shipped."""
 
 from pathlib import Path
@@ -27,25 +28,27 @@ SYSTEMS = """# Systems of this site
 One file each, as `linkmatrix detect --scheduler auto` writes it on a login node. One with the name of a shipped file
 stands in its place.
 """
-#: of config: what is a site's own from the beginning, and stays as the site has it
+#: folders of config that are copied into a new site, and that upgrades do not change
 COPIED = ("references", "topology")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `init`."""
     command.description = (
-        "Makes a folder outside of the clone with configuration, references and results of a site. What is there"
-        " stays: run it again after an upgrade."
+        "Creates a folder outside of the clone for the systems, references and results of a site. Existing files stay"
+        " unchanged. Run the command again after an upgrade."
     )
-    command.add_argument("folder", type=path_of, metavar="DIR")
+    command.add_argument("folder", type=path_of, metavar="DIR", help="the folder of the site")
     command.add_argument(
-        "--diff", action="store_true", help="print how the files of DIR differ from those of this version; change none"
+        "--diff",
+        action="store_true",
+        help="print how the files of DIR differ from those of this version; change nothing",
     )
     command.set_defaults(command=run_init)
 
 
 def run_init(options: argparse.Namespace) -> int:
-    """Makes what is missing, and says what to do next. Raises BadInput, OSError."""
+    """Creates the missing files and prints the next step. Raises BadInput, OSError."""
     folder = for_site(Path(os.path.abspath(options.folder)))
     settings = folder / "config" / "settings.py"
     if settings.exists() and "linkmatrix.suite" not in settings.read_text(encoding="utf-8", errors="replace"):
@@ -62,13 +65,13 @@ def run_init(options: argparse.Namespace) -> int:
     made = [path for path in contents if not path.exists()]
     for path in made:
         write_whole(path, contents[path], lasting=False)
-    # to those of this package, in the place of one to an earlier
+    # replaces a link to the checks of an earlier version
     (folder / "checks").unlink(missing_ok=True)
     os.symlink(suite.FOLDER / "checks", folder / "checks")
     kept = len(contents) - len(made)
     say(f"{folder}: {units.counted(len(made), 'file')} made" + (f", {kept} kept as they were" if kept else ""))
     there = shlex.quote(str(folder))
-    say(f"next: cd {there} && linkmatrix measure    # or linkmatrix detect, for a system file of this machine")
+    say(f"next: cd {there} && linkmatrix measure    # or linkmatrix detect, to write a system file of this machine")
     return 0
 
 
@@ -97,7 +100,7 @@ def show_differences(folder: Path, contents: Mapping[Path, bytes]) -> int:
 
 
 def for_site(folder: Path) -> Path:
-    """The folder. Raises BadInput where it can be no site's: for its path, or as a file is in the way."""
+    """The folder. Raises BadInput if its path is unusable, or if a file is in the way."""
     suite.usable(folder)
     if clean(str(folder)) != str(folder):
         raise BadInput(f"{folder} has signs in its path that no terminal shows: name another folder")
@@ -109,7 +112,7 @@ def for_site(folder: Path) -> Path:
 
 
 def shipped(config: Path) -> dict[Path, bytes]:
-    """{path in a site's folder config: content} of all that a site starts with: only files that linkmatrix ships."""
+    """{path in the folder config of a site: content} of the files of a new site, which are shipped files only."""
     home = suite.FOLDER / "config"
     listed = [Path(line.split()[1]) for line in (home / "SHA256SUMS").read_text(encoding="utf-8").splitlines()]
     names = [path.relative_to("config") for path in listed if path.parts[1] in COPIED]

@@ -1,6 +1,6 @@
-"""`linkmatrix measure`, which `make run` is: the checks that fit this machine, a summary, and the report.
+"""`linkmatrix measure`, the command of `make run`: the checks that fit this machine, a summary, and the report.
 
-It asks for no references and compares with no earlier run; `linkmatrix run` does.
+This command requires no references and does not compare with earlier runs. `linkmatrix run` does both.
 """
 
 import argparse
@@ -29,22 +29,23 @@ LIST = "reframe -C config/settings.py -c checks -R -l"
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `measure`."""
     command.description = (
-        "Measures all test cases but simulations and other programs. -n, -t, -T and -x behind -- select others."
+        "Measures the test cases that fit this machine, without simulations and without test cases of other programs."
+        " The options -n, -t, -T and -x behind -- replace this selection."
     )
     run_options.add_measuring(command)
-    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
-    command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
+    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="path of ReFrame (default: reframe)")
+    command.add_argument("more", nargs="*", metavar="OPTION", help="options for ReFrame, behind --")
     run_options.add_verbose(command)
     command.set_defaults(command=run_measure)
 
 
 def run_measure(options: argparse.Namespace) -> int:
-    """Exit code: that of the verdict, 2 for an option that is refused, 4 where nothing began or can be shown.
+    """Returns the exit code of the verdict; 2 for a refused option; 4 if nothing began or nothing can be shown.
 
     Raises BadInput.
     """
     prefix = folders.prefix()
-    # by which its report is known, whatever else writes some
+    # identifies the report of this run among the reports of concurrent runs
     stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     selection = ["--session-extras", f"{modes.MEASURE}{stamp}", *modes.default_selection(options.more)]
     selection += [*run_options.measuring(options), *options.more]
@@ -69,15 +70,15 @@ def run_measure(options: argparse.Namespace) -> int:
     if report is None:
         output.unreported()
     if report is None and code == BAD_INPUT:
-        return BAD_INPUT  # an option that ReFrame refuses, and has said so
+        return BAD_INPUT  # ReFrame refused an option, and printed the reason
     if report is None:
-        say(f"no check ran, so there is nothing to show: '{LIST}' lists them")
+        say(f"no check ran, so there is nothing to show: '{LIST}' lists the checks")
         return CANNOT
     return shown(report, code, folders.repository())
 
 
 def has(report: Path, stamp: str) -> bool:
-    """Does a report have the stamp? What cannot be read, or is no file, has none."""
+    """Whether a report contains the stamp; False for a report that cannot be read."""
     try:
         return stamp.encode() in read_whole(report, MOST_BYTES)
     except BadInput:
@@ -101,7 +102,7 @@ def shown(report: Path, of_reframe: int, repository: Path) -> int:
         why = f"ReFrame ended with {of_reframe} though no test case failed: see {reframe_output.log()}"
         rest.append(f"INCOMPLETE, exit code 3: {why}")
     elif code == INCOMPLETE:
-        rest.append("Exit code 3 is no statement about the machine.")
+        rest.append("Exit code 3: the result is incomplete or disturbed. It does not report faulty hardware.")
     summary.show(judged, rest, more=1)
     sys.stdout.flush()
     called("report", report)
@@ -117,5 +118,5 @@ def called(command: str, report: Path) -> None:
 
 
 def how_to_call() -> str:
-    """The commands by which a shell that has nothing of this on PATH calls the programs."""
+    """A line with the commands that call the programs from this shell, whatever its PATH contains."""
     return f"To call them yourself: {linkmatrix_command()} --help; {program_command('p2p_matrix')} --help"

@@ -40,45 +40,61 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--mode",
         choices=sorted(MODES),
         default="acceptance",
-        help="acceptance: what a machine must pass; nightly: all with the tag full; pair: two nodes; quick: is a node"
-        " well; sweep: every node by itself; default: acceptance",
+        help="acceptance: all acceptance tests; nightly: all tests with the tag full; pair: two nodes; quick: health of"
+        " a node; sweep: each node alone (default: acceptance)",
     )
-    command.add_argument("--system", metavar="S:P", help="default: the system that ReFrame finds")
+    command.add_argument("--system", metavar="S:P", help="system and partition (default: those that ReFrame finds)")
     command.add_argument(
-        "--nodes", metavar="LIST", help="of --mode=sweep: n[001-016],n20; default: all, as the scheduler says"
+        "--nodes", metavar="LIST", help="nodes of --mode=sweep, such as n[001-016],n20 (default: all of the scheduler)"
     )
-    command.add_argument("--resume", action="store_true", help="only what the last run of this kind did not pass")
+    command.add_argument(
+        "--resume", action="store_true", help="measure only the tests that did not pass in the last run of this mode"
+    )
     command.add_argument(
         "--resume-hours",
         type=float,
         default=24.0,
         metavar="H",
-        help="what passed before that is measured again; default: 24",
+        help="with --resume: measure again what passed more than H hours ago (default: 24)",
     )
     command.add_argument(
-        "--manifest", metavar="REASON", help="from now on the mode is what this run measures and skips, and why"
+        "--manifest",
+        metavar="REASON",
+        help="write a manifest: the mode is what this run measures and skips from now on",
     )
     command.add_argument(
-        "--with-left-out", action="store_true", help="measure the test cases too that the manifest leaves out"
+        "--with-left-out", action="store_true", help="measure also the test cases that the manifest leaves out"
     )
     run_options.add_measuring(command)
-    command.add_argument("--retries", type=int, default=0, metavar="N", help="of a failed test; each is shown")
-    command.add_argument("--timeout", type=float, default=24.0, metavar="HOURS", help="default: 24")
     command.add_argument(
-        "--clean-runs", type=int, default=3, metavar="K", help="clean runs that remove a flag; default: 3"
+        "--retries",
+        type=int,
+        default=0,
+        metavar="N",
+        help="repeat a failed test up to N times; each is shown (default: 0)",
     )
-    command.add_argument("--keep", type=int, metavar="N", help="afterwards keep the N newest reports and their pages")
-    command.add_argument("--keep-days", type=int, metavar="DAYS", help="and remove those that are older")
-    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
-    command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
+    command.add_argument(
+        "--timeout", type=float, default=24.0, metavar="HOURS", help="end the run after HOURS (default: 24)"
+    )
+    command.add_argument(
+        "--clean-runs", type=int, default=3, metavar="K", help="number of clean runs that remove a flag (default: 3)"
+    )
+    command.add_argument(
+        "--keep", type=int, metavar="N", help="after the run, remove all but the N newest reports and their pages"
+    )
+    command.add_argument(
+        "--keep-days", type=int, metavar="DAYS", help="after the run, remove reports that are older than DAYS"
+    )
+    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="path of ReFrame (default: reframe)")
+    command.add_argument("more", nargs="*", metavar="OPTION", help="options for ReFrame, behind --")
     run_options.add_verbose(command)
     command.set_defaults(command=run_acceptance)
 
 
 def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = lambda: None) -> int:
-    """Exit code: that of the verdict, 2 for an option that is refused, 4 where nothing began.
+    """Returns the exit code of the verdict; 2 for a refused option; 4 if nothing began.
 
-    begins: called when nothing can refuse the run any more, right before ReFrame starts. Raises BadInput.
+    begins: called after all checks of the options, right before ReFrame starts. Raises BadInput.
     """
     if options.retries < 0 or options.clean_runs < 1 or not 0 < options.timeout <= 1000:
         raise BadInput("--retries: 0 or more, --clean-runs: 1 or more, and --timeout: up to 1000 hours")
@@ -122,7 +138,7 @@ def check_system(options: argparse.Namespace, repository: Path) -> None:
 
 
 def sweep_nodes(options: argparse.Namespace) -> str:
-    """The nodes of a sweep as its check takes them, "" where the mode is none. Raises BadInput."""
+    """The nodes of a sweep in the form that its check reads; "" in other modes. Raises BadInput."""
     if options.mode != SWEEP and options.nodes is not None:
         raise BadInput(f"--nodes is of --mode={SWEEP}; one node in another mode: -- -S on=NODE")
     if options.mode != SWEEP:
@@ -133,7 +149,7 @@ def sweep_nodes(options: argparse.Namespace) -> str:
 
 
 def is_part(options: argparse.Namespace) -> bool:
-    """May the run measure less than its mode? That is what a manifest is about."""
+    """Whether the run may measure less than its mode. A manifest needs a whole run."""
     return selects(options.more) or options.nodes not in ("", site_nodes.ALL)
 
 
@@ -159,7 +175,7 @@ def locked_run(
     variables = {**run_options.environment(), "PATH": environment.search_path()}
     variables |= {NODES: options.nodes} if options.nodes else {}
     variables |= run_options.check_run(program, selection, options.more, repository, variables)
-    # records lie in folders that have the run's stamp, and no other run's
+    # the folders of the records contain the stamp of this run only
     variables |= {"RFM_TIMESTAMP_DIRS": stamp}
     if options.verbose:
         say(f"$ {shlex.join(command)}", flush=True)
@@ -239,12 +255,12 @@ def jobs_began(prefix: Path, stamp: str) -> bool:
 
 
 def restore(last: Path, noted: bytes | None) -> None:
-    """What --resume goes on from is what it was before; noted: None where there was nothing. Raises OSError."""
+    """Restores the state that --resume continues from. noted: its content, None for no file. Raises OSError."""
     last.unlink() if noted is None else write_whole(last, noted)
 
 
 def gone_before(options: argparse.Namespace, last: Path, prefix: Path, repository: Path) -> resume.Before:
-    """What a run goes on from: with --resume what the last of its kind passed, else nothing. Raises BadInput."""
+    """The tests that the last run of the mode passed, with --resume; no tests without it. Raises BadInput."""
     if not options.resume:
         return resume.Before(whole=not is_part(options))
 
@@ -278,7 +294,7 @@ def selection_options(options: argparse.Namespace, before: resume.Before, less: 
 
 
 def report_of(prefix: Path, known: set[Path], stamp: str) -> tuple[Path | None, bool]:
-    """(the report of the run with this stamp, whether another that is not `known` cannot be read); says which."""
+    """(report of the run with this stamp, whether another new report cannot be read). Prints the other new reports."""
     unknown = [path for path in folders.reports(prefix) if path not in known]
     own = [path for path in unknown if resume.is_of(path, stamp)]
     others = [resume.not_taken(path, stamp) for path in unknown if path not in own]

@@ -52,7 +52,9 @@ LIST_SECONDS = 300  # time limit of a list of tests
 
 def add_verbose(command: argparse.ArgumentParser) -> None:
     """The option that shows ReFrame's output."""
-    command.add_argument("-v", "--verbose", action="store_true", help="print ReFrame's output, which its log has")
+    command.add_argument(
+        "-v", "--verbose", action="store_true", help="print ReFrame's output too (its log file always contains it)"
+    )
 
 
 def add_measuring(command: argparse.ArgumentParser) -> None:

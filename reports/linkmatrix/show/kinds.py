@@ -72,7 +72,7 @@ def kinds(judged: Iterable[Judged]) -> list[Kind]:
 
 
 def compared_sizes(one: Judged) -> Iterator[tuple[Result, MatrixVerdict]]:
-    """Of each test case the largest size; of latencies the smallest. Other sizes would only widen the range."""
+    """The largest size of each test case, and the smallest of latencies. Other sizes would only widen the range."""
     chosen: dict[str, tuple[Result, MatrixVerdict]] = {}
     for result, matrix in one.matrices:
         known, size = chosen.get(result["testcase"]), result["size_bytes"] or 0

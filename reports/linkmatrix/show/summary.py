@@ -1,4 +1,4 @@
-"""The answer of a run in at most MOST_LINES lines of a terminal; `linkmatrix show` prints the matrices."""
+"""The summary of a run, in at most MOST_LINES lines of a terminal. `linkmatrix show` prints the matrices."""
 
 from collections.abc import Sequence
 from typing import TextIO
@@ -11,8 +11,8 @@ from .screen import Screen
 
 MOST_LINES = 25
 MOST_LINES_EACH = 3  # of a finding
-FEWEST_KINDS = 3  # that are printed however little room there is
-FEWEST_FINDINGS = 1  # that are printed however little room there is
+FEWEST_KINDS = 3  # printed even if there is no room
+FEWEST_FINDINGS = 1  # printed even if there is no room
 
 
 def show(
@@ -44,7 +44,7 @@ def show(
 
 
 def machine(judged: Sequence[Judged]) -> str:
-    """What was measured, where, with what and when, of all records of a run; "" without a record."""
+    """The machine, its software and the time, of all records of a run; "" without a record."""
     records = notices.records_of(judged)
     if not records:
         return ""

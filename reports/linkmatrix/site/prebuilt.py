@@ -1,4 +1,4 @@
-"""The programs that a platform wheel brings, built for the host back end and perhaps for CUDA, without MPI and NCCL."""
+"""The compiled programs of a platform wheel: host back end, CUDA if it was built with nvcc, no MPI and no NCCL."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def described() -> dict[str, Any]:
 
 
 def features() -> set[str]:
-    """The features of the programs, such as {"cuda"}, as far as they run on this machine."""
+    """The features of the programs, such as {"cuda"}, that this machine can run."""
     found = set(described().get("features", ()))
     return found - {"cuda"} if driver_is_old() else found
 
@@ -55,7 +55,7 @@ def selected(features: Iterable[str]) -> set[str]:
 
 
 def fit(needed: Iterable[str], architectures: Iterable[str], machine: str | None) -> bool:
-    """Whether there are programs with the needed features, for a processor and for GPUs such as "sm_90"."""
+    """Whether the wheel has programs with the needed features for this processor and GPUs such as "sm_90"."""
     found = described()
     if not found or machine not in (None, "", platform.machine()) or not set(needed) <= features():
         return False
@@ -70,7 +70,7 @@ def missing_tools(cxx: str, gpus: bool) -> list[str]:
 
 
 def can_build(cxx: str, gpus: bool) -> bool:
-    """Whether programs with MPI are built on this machine. Without a platform wheel, a build reports missing tools."""
+    """Whether this machine can build programs with MPI. Without a platform wheel always True."""
     return not (described() and missing_tools(cxx, gpus))
 
 
