@@ -273,3 +273,14 @@ def test_topologies_of_two_nodes_in_one_text_are_two_records(between):
 def test_a_topology_and_the_state_of_its_links_are_one_record():
     (record,) = records(matrix(4) + "\n" + FOREIGN["nvlink_h100_layout.txt"])
     assert record["topology"]["link_class"][0][1] == "NV18" and record["devices"][2]["state"]["nvlinks_active"] == "17"
+
+
+@pytest.mark.parametrize("prefix", ["NVML: ", ""])
+def test_a_gpu_whose_links_are_all_inactive_is_named_where_the_sentence_has_its_own_line(prefix):
+    (record,) = records(
+        "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n"
+        f"{prefix}Unable to retrieve NVLink information as all links are inActive\n"
+        "GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-2)\n\t Link 0: 26.562 GB/s\n\t Link 1: 26.562 GB/s\n"
+    )
+    assert len(record["devices"]) == 2
+    assert [component for _, component in found_in(record)] == ["gpu0"]
