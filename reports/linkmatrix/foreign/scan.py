@@ -62,6 +62,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (nccl.RANK, nccl.rank),
     (nccl.VERSION, nccl.version),
     (nccl.STARTING, nccl.starting),
+    (nccl.SIZES, nccl.sizes),
     (nccl.RCCL_VERSION, nccl.rccl_version),
     (nccl.BESIDE, nccl.beside),
     (nccl.HEAD, nccl.nccl),
