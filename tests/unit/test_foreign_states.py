@@ -55,6 +55,20 @@ def test_a_topology_is_a_result_and_the_gpu_off_nvlink_is_named(tmp_path, capsys
     assert "gpu2 has no NVLink" in next((tmp_path / "page").glob("**/*.html")).read_text()
 
 
+def test_the_step_after_an_import_is_about_the_import(tmp_path, capsys):
+    foreign = DATA / "foreign"
+    for name, step in (
+        ("topo_and_matrix_b200.txt", "Next step: Check the fabric manager and the links of gpu2"),
+        ("nvbandwidth_v0.10_b300.txt", "Next step: Compare the import with a run or another import"),
+    ):
+        assert cli.main(["import", str(foreign / name), "--out", str(tmp_path / name)]) == 0
+        for command in ("show", "diagnose"):
+            capsys.readouterr()
+            assert cli.main([command, str(tmp_path / name)]) == 0
+            told = " ".join(capsys.readouterr().out.split())
+            assert step in told and "baseline" not in told
+
+
 def test_a_matrix_below_a_topology_has_its_finding_too():
     topology, measured = records(FOREIGN["topo_and_matrix_b200.txt"])
     assert found_in(topology) == [("off NVLink", "gpu2")]
