@@ -100,6 +100,8 @@ PROGRAMS = (
     " or nvidia-smi topo -m"
 )
 WHOLE = ": give the program's whole output"
+DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"(?<=\s)\d+,\d+(?=\s|$)"), re.compile(r"(?<=\s)\d+\.\d+(?=\s|$)")
+FEWEST_COMMAS = 3  # numbers of a text that may be a table
 
 #: A line that started one of the programs: its options say what some tables do not.
 COMMAND = re.compile(
@@ -124,6 +126,8 @@ def read_text(text: str) -> list[Run]:
         if not runs:
             raise BadInput(nothing_read(Lines(), reading.left_out))
         return runs
+    if not text.strip():
+        raise BadInput("it is empty")
     lines = unwrapped(text, is_head)
     reading = Reading("\n".join(lines.lines) + ("\n" if text[-1:] in ("\r", "\n") else ""))
     try:
@@ -150,8 +154,16 @@ def checked(runs: list[Run], unread: list[str]) -> list[Run]:
 
 def nothing_read(lines: Lines, unread: list[str]) -> str:
     """Why a text has no run."""
-    why = in_the_way(lines, is_head) or (lines.original(unread[0]) if unread else "")
+    why = in_the_way(lines, is_head) or (lines.original(unread[0]) if unread else "") or unlike_text(lines.lines)
     return f"it holds no table of {PROGRAMS}" + (f" that can be believed ({why})" if why else WHOLE)
+
+
+def unlike_text(lines: list[str]) -> str:
+    """Why no number of the text can be read: it is binary, or its numbers have a decimal comma. "" otherwise."""
+    if any("\0" in line for line in lines):
+        return "it is binary"
+    commas, points = (sum(len(one.findall(line)) for line in lines) for one in (DECIMAL_COMMA, DECIMAL_POINT))
+    return "its numbers have a decimal comma: write a point" if commas >= max(FEWEST_COMMAS, points + 1) else ""
 
 
 def is_head(line: str) -> bool:
