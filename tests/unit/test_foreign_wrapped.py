@@ -205,7 +205,7 @@ def test_prose_that_resembles_a_prefix_changes_nothing(line):
     [
         ("", "it is empty"),
         (" \n\n", "it is empty"),
-        ("\x89PNG\n" + "\0" * 50, "it is binary"),
+        (decoded(b"\x89PNG\n" + bytes(range(256)) * 9), "it is binary"),
         ("# OSU MPI Bandwidth Test v7.5\n# Size   Bandwidth (MB/s)\n1  0,89\n2  1,80\n4  3,65\n", "a decimal comma"),
     ],
 )

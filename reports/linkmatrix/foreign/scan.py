@@ -102,6 +102,7 @@ PROGRAMS = (
 WHOLE = ": give the program's whole output"
 DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"(?<=\s)\d+,\d+(?=\s|$)"), re.compile(r"(?<=\s)\d+\.\d+(?=\s|$)")
 FEWEST_COMMAS = 3  # numbers of a text that may be a table
+MOST_REPLACED = 50  # one byte of so many is no text, as `unwrap.decoded` marks it: more are no log
 
 #: A line that started one of the programs: its options say what some tables do not.
 COMMAND = re.compile(
@@ -160,7 +161,7 @@ def nothing_read(lines: Lines, unread: list[str]) -> str:
 
 def unlike_text(lines: list[str]) -> str:
     """Why no number of the text can be read: it is binary, or its numbers have a decimal comma. "" otherwise."""
-    if any("\0" in line for line in lines):
+    if sum(line.count("\ufffd") for line in lines) > sum(map(len, lines)) // MOST_REPLACED:
         return "it is binary"
     commas, points = (sum(len(one.findall(line)) for line in lines) for one in (DECIMAL_COMMA, DECIMAL_POINT))
     return "its numbers have a decimal comma: write a point" if commas >= max(FEWEST_COMMAS, points + 1) else ""
