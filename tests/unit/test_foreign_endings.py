@@ -271,6 +271,11 @@ PERFTEST = """                    RDMA_Write BW Test
             "Xid (PCI:0000:3b:00",
         ),
         (NVBANDWIDTH, "n1 kernel: NVRM: Xid (PCI:0000:3b:00): 94, Contained: SM", "Xid (PCI:0000:3b:00): 94'"),
+        (
+            NVBANDWIDTH,
+            "Cuda failure p2p.cu:200: 'an illegal memory access was encountered'",
+            "'Cuda failure p2p.cu:200",
+        ),
         (PERFTEST, " Completion with error at client", "'Completion with error at client'"),
         (PERFTEST, " Failed status 12: wr_id 0 syndrom 0x81", "'Failed status 12: wr_id'"),
         (OSU, "Speicherzugriffsfehler (Speicherabzug geschrieben)", "'Speicherzugriffsfehler'"),

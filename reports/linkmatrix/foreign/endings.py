@@ -30,6 +30,7 @@ ENDINGS = tuple(
             r"(?P<how>[\w ]{1,40} \(core dumped\))",
             r"(?P<how>terminate called (?:after throwing an instance of '[\w:<>, ]{1,80}'|without an active))",
             r"\b(?P<how>CUDA_ERROR_[A-Z_]{3,60}|cudaError[A-Z]\w{2,60}|Test (?:NCCL|CUDA) failure)\b",
+            r"^\s*(?P<how>Cuda failure \S{1,80}:\d{1,6}: '[^']{1,80}')",  # the CUDA samples
             r"\b(?P<how>ASSERT in expression|Assertion .{1,80} failed)",
             r"^\s*(?P<how>This test requires (?:exactly|at least) \w{1,10} processes)",  # OSU with one rank
             r"^\s*(?P<how>Completion with error at (?:client|server)|Failed status \d{1,3}: wr_id)",  # perftest
