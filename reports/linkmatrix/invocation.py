@@ -79,7 +79,12 @@ def runnable(text: str) -> str:
     """The text, whose commands call their programs as the shell of this process finds them."""
 
     def replaced(found: re.Match[str]) -> str:
-        return linkmatrix_command() if found[0] == NAME else program_command(found[0])
+        if found[0] != NAME:
+            return program_command(found[0])
+        command = linkmatrix_command()
+        # a text that passed here before has the words of the command in front of the name
+        is_done = command != NAME and text.endswith(command, 0, found.end())
+        return NAME if is_done else command
 
     return COMMAND.sub(replaced, text)
 

@@ -249,3 +249,54 @@ def test_one_rank_moves_nothing_and_the_message_says_so(ranks):
 def test_two_ranks_that_moved_nothing_are_an_error():
     (record,) = records(RANK + RANK.replace("Rank  0", "Rank  1").replace("device  0", "device  1") + ALONE)
     assert "moved nothing" in record["error"] and record["results"][0]["status"] == [["error", "error"]]
+
+
+NVBANDWIDTH = FOREIGN["nvbandwidth_v0.10_b300.txt"]
+TAGGED = FOREIGN["nccl_tests_v2.18_tag_output.txt"]
+PERFTEST = """                    RDMA_Write BW Test
+ Dual-port       : OFF\t\tDevice         : mlx5_0
+---------------------------------------------------------------------------------------
+ #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]
+ 65536      5000             46740.30            46733.20\t\t   0.747731
+---------------------------------------------------------------------------------------
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        (
+            NVBANDWIDTH,
+            "[12.3] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.",
+            "Xid (PCI:0000:3b:00",
+        ),
+        (NVBANDWIDTH, "n1 kernel: NVRM: Xid (PCI:0000:3b:00): 94, Contained: SM", "Xid (PCI:0000:3b:00): 94'"),
+        (
+            NVBANDWIDTH,
+            "Cuda failure p2p.cu:200: 'an illegal memory access was encountered'",
+            "'Cuda failure p2p.cu:200",
+        ),
+        (PERFTEST, " Completion with error at client", "'Completion with error at client'"),
+        (PERFTEST, " Failed status 12: wr_id 0 syndrom 0x81", "'Failed status 12: wr_id'"),
+        (OSU, "Speicherzugriffsfehler (Speicherabzug geschrieben)", "'Speicherzugriffsfehler'"),
+        (OSU, "bash: line 1: Erreur de segmentation", "'Erreur de segmentation'"),
+    ],
+)
+def test_an_error_below_the_tables_makes_the_run_incomplete(text, line, said):
+    record = records(f"{text}\n{line}\n")[-1]
+    assert verdict_of(record) is Verdict.INCOMPLETE and said in record["error"]
+
+
+@pytest.mark.parametrize("sizes", [1, 4, 7])
+def test_a_table_of_sizes_that_is_cut_between_two_lines_is_incomplete(sizes):
+    lines = TAGGED.splitlines()
+    first = next(at for at, line in enumerate(lines) if "  1048576  " in line)
+    (record,) = records("\n".join(lines[: first + sizes]) + "\n")
+    assert verdict_of(record) is Verdict.INCOMPLETE
+    assert "the program measures up to 128 MiB: the text lacks the end of the table" in record["error"]
+
+
+@pytest.mark.parametrize("lines_left_out", [1, 4])
+def test_a_table_of_sizes_that_reached_its_largest_size_needs_no_line_below_it(lines_left_out):
+    (record,) = records("\n".join(TAGGED.splitlines()[:-lines_left_out]) + "\n")
+    assert record["error"] is None or "lacks the end" not in record["error"]

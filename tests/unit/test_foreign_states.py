@@ -55,6 +55,20 @@ def test_a_topology_is_a_result_and_the_gpu_off_nvlink_is_named(tmp_path, capsys
     assert "gpu2 has no NVLink" in next((tmp_path / "page").glob("**/*.html")).read_text()
 
 
+def test_the_step_after_an_import_is_about_the_import(tmp_path, capsys):
+    foreign = DATA / "foreign"
+    for name, step in (
+        ("topo_and_matrix_b200.txt", "Next step: Check the fabric manager and the links of gpu2"),
+        ("nvbandwidth_v0.10_b300.txt", "Next step: Compare the import with a run or another import"),
+    ):
+        assert cli.main(["import", str(foreign / name), "--out", str(tmp_path / name)]) == 0
+        for command in ("show", "diagnose"):
+            capsys.readouterr()
+            assert cli.main([command, str(tmp_path / name)]) == 0
+            told = " ".join(capsys.readouterr().out.split())
+            assert step in told and "baseline" not in told
+
+
 def test_a_matrix_below_a_topology_has_its_finding_too():
     topology, measured = records(FOREIGN["topo_and_matrix_b200.txt"])
     assert found_in(topology) == [("off NVLink", "gpu2")]
@@ -273,3 +287,14 @@ def test_topologies_of_two_nodes_in_one_text_are_two_records(between):
 def test_a_topology_and_the_state_of_its_links_are_one_record():
     (record,) = records(matrix(4) + "\n" + FOREIGN["nvlink_h100_layout.txt"])
     assert record["topology"]["link_class"][0][1] == "NV18" and record["devices"][2]["state"]["nvlinks_active"] == "17"
+
+
+@pytest.mark.parametrize("prefix", ["NVML: ", ""])
+def test_a_gpu_whose_links_are_all_inactive_is_named_where_the_sentence_has_its_own_line(prefix):
+    (record,) = records(
+        "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n"
+        f"{prefix}Unable to retrieve NVLink information as all links are inActive\n"
+        "GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-2)\n\t Link 0: 26.562 GB/s\n\t Link 1: 26.562 GB/s\n"
+    )
+    assert len(record["devices"]) == 2
+    assert [component for _, component in found_in(record)] == ["gpu0"]

@@ -198,3 +198,18 @@ def test_what_is_in_the_way_is_named_and_nobody_is_asked_for_the_whole_output(be
 )
 def test_prose_that_resembles_a_prefix_changes_nothing(line):
     assert tables_of(f"{line}\n{SMALL}{line}\n") == tables_of(SMALL)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "it is empty"),
+        (" \n\n", "it is empty"),
+        (decoded(b"\x89PNG\n" + bytes(range(256)) * 9), "it is binary"),
+        ("# OSU MPI Bandwidth Test v7.5\n# Size   Bandwidth (MB/s)\n1  0,89\n2  1,80\n4  3,65\n", "a decimal comma"),
+    ],
+)
+def test_a_text_that_cannot_be_a_log_is_refused_with_its_reason(text, why):
+    with pytest.raises(BadInput, match=why) as refused:
+        read_text(text)
+    assert "whole output" not in str(refused.value)

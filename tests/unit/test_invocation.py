@@ -69,7 +69,9 @@ def test_an_activated_environment_a_site_and_a_container_are_called_by_name(shel
 
 def test_a_module_is_called_as_a_module(shell, tmp_path):
     shell(REPOSITORY / "reports" / "linkmatrix" / "__main__.py", Path(sys.executable).parent / "none")
-    assert invocation.runnable("linkmatrix show").endswith(" -m linkmatrix show")
+    said = invocation.runnable("linkmatrix show")
+    assert said.endswith(" -m linkmatrix show") and said.count(" -m ") == 1
+    assert invocation.runnable(said) == said  # a text may pass here twice
     shell(REPOSITORY / "reports" / "linkmatrix" / "__main__.py", tmp_path / ".venv" / "bin")
     assert invocation.runnable("linkmatrix show") == "linkmatrix show"
 

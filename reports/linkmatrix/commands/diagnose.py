@@ -59,7 +59,7 @@ def run_diagnose(options: argparse.Namespace) -> int:
                     screen.lines(line)
     verdict = worst(verdicts)
     # the step of FAIL names this command
-    found = headlines(judged) if verdict is Verdict.FAIL or all(one.is_of_state for one in judged) else []
+    found = headlines(judged) if verdict is Verdict.FAIL or steps.are_imports(judged) else []
     next_steps = steps.steps(verdict, judged, found) if verdict is Verdict.FAIL else []
     screen.lines(*([f"Next step: {next_steps[0]}"] if next_steps else steps.next_step(verdict, judged, found)))
     screen.lines(words.WORDS[verdict])

@@ -8,6 +8,8 @@ MOST_CHARACTERS = 400  # of a line that are searched
 COPIES = "several copies of the program ran concurrently, each on its own (is it built with MPI?)"
 ENDED = "the program ended before its time"
 MOST_ENDINGS = 3  # of one text: each rank reports the same ending again
+XID = re.compile(r"\bNVRM: (?P<how>Xid \([\w:. ]{1,40}\): \d{1,4})\b")
+REPORTED = "the driver reported an error of this GPU"
 #: What ends a program before its time. The group `how` is quoted.
 ENDINGS = tuple(
     map(
@@ -28,8 +30,11 @@ ENDINGS = tuple(
             r"(?P<how>[\w ]{1,40} \(core dumped\))",
             r"(?P<how>terminate called (?:after throwing an instance of '[\w:<>, ]{1,80}'|without an active))",
             r"\b(?P<how>CUDA_ERROR_[A-Z_]{3,60}|cudaError[A-Z]\w{2,60}|Test (?:NCCL|CUDA) failure)\b",
+            r"^\s*(?P<how>Cuda failure \S{1,80}:\d{1,6}: '[^']{1,80}')",  # the CUDA samples
             r"\b(?P<how>ASSERT in expression|Assertion .{1,80} failed)",
             r"^\s*(?P<how>This test requires (?:exactly|at least) \w{1,10} processes)",  # OSU with one rank
+            r"^\s*(?P<how>Completion with error at (?:client|server)|Failed status \d{1,3}: wr_id)",  # perftest
+            r"(?:^|: )(?P<how>Speicherzugriffsfehler|Erreur de segmentation|Violación de segmento)\b",  # a shell
         ),
     )
 )
@@ -42,12 +47,13 @@ def ending(line: str) -> str:
 
 
 def note_ending(reading: Reading) -> None:
-    """Makes the run incomplete in or after which the line at the reading position reports an end."""
-    how = ending(reading.line())
+    """Makes the run incomplete in or after which the line at the reading position reports an end, or an Xid error."""
+    xid = XID.search(reading.line(), 0, MOST_CHARACTERS)
+    how, means = (xid["how"], REPORTED) if xid else (ending(reading.line()), ENDED)
     if not how:
         return
-    sentence = f"line {reading.at + 1}: '{how}': {ENDED}"
+    sentence = f"line {reading.at + 1}: '{how}': {means}"
     # the error stream is often written before the tables, so the ending may be that of the next run
     problems = reading.runs[-1].problems if reading.runs else reading.left_out
-    if sum(one.endswith(ENDED) for one in problems) < MOST_ENDINGS:
+    if sum(one.endswith(means) for one in problems) < MOST_ENDINGS:
         problems.append(sentence)

@@ -11,8 +11,9 @@ Options add columns: -C prints the CPU time in place of the time, -I four times 
 -S the time of day. `nccl_json` reads the file of -J.
 """
 
+import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..record import units
@@ -62,6 +63,7 @@ UNITS = {"B", "elements", "us", "GB/s", "%"}
 UNIT = re.compile(r"\(([^()]*)\)")
 #: NCCL's log, which NCCL_DEBUG has on the same output, between the lines of sizes
 LOG = re.compile(r"^\S+:\d+:\d+ \[\d*\] NCCL ")
+END = re.compile(r"^#\s*(?:Out of bounds values|Avg bus bandwidth)\b")  # below a table
 BOUNDS = re.compile(r"^# Out of bounds values : (?P<wrong>\d+) (?P<said>\w+)")
 COMMAND = re.compile(r"(\w+_perf)\b")
 ALGORITHM = re.compile(r"NCCL_ALGO=([\w^,:;]+)")
@@ -72,6 +74,7 @@ RANK = re.compile(
 VERSION = re.compile(
     r"^# nccl-tests version (?P<version>[\w.]+)(?: \(\w+\))? nccl-headers=\d+ nccl-library=(?P<nccl>\d+)\s*$"
 )
+SIZES = re.compile(r"^#\s+nThread .*\bmaxBytes (?P<most>\d{1,18}) step: (?P<step>\d{1,18})\((?P<how>factor|bytes)\)")
 STARTING = re.compile(r"^# Collective test starting: (\w+_perf)")
 RCCL_VERSION = re.compile(r"^rccl-tests: Version ?(?P<said>\S*)\s*$")
 BESIDE = re.compile(r"^(RCCL|HIP|ROCm) version +: +(\S+)\s*$")
@@ -134,6 +137,28 @@ def starting(reading: Reading, match: re.Match[str]) -> None:
     reading.at += 1
 
 
+def sizes(reading: Reading, match: re.Match[str]) -> None:
+    """`# nThread 1 nGpus 1 minBytes 8 maxBytes 134217728 step: 2(factor) …`: up to which size the program measures."""
+    facts = reading.facts(program_of(reading))
+    facts.settings |= {"most": match["most"], "step": match["step"], "how": match["how"]}
+    reading.at += 1
+
+
+def note_cut(reading: Reading, settings: Mapping[str, str], largest: int) -> None:
+    """Names a table that ends before its largest size, without the lines that the program prints below a table."""
+    rest = itertools.takewhile(lambda line: not HEAD.match(line), reading.lines[reading.at :])
+    has_fault = bool(reading.runs and reading.runs[-1].tables and reading.runs[-1].tables[-1].faults)
+    if "most" not in settings or has_fault or any(END.match(line) for line in rest):
+        return
+    step, most = int(settings["step"]), int(settings["most"])
+    following = largest * step if settings["how"] == "factor" else largest + step
+    if largest < following <= most:
+        reading.left(
+            f"line {reading.at}: the table ends at {units.size(largest)}, and the program measures up to"
+            f" {units.size(most)}: the text lacks the end of the table"
+        )
+
+
 def nccl(reading: Reading, match: re.Match[str]) -> None:
     """The line of columns, that of their units, and a line for each size."""
     head, columns = reading.at + 1, match[0].split()
@@ -151,8 +176,11 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
     if copied:
         note_copies(reading, facts, "the head of a table comes twice")
     pattern = ROWS[PER_ITERATION[0] in columns, "timestamp" in columns]
-    found = (size_of(row, reading.at, match["time"] == "cputime") for row in rows(reading, pattern))
+    settings = dict(facts.settings)
+    seen: list[int] = []
+    found = (size_of(row, reading.at, match["time"] == "cputime") for row in rows(reading, pattern, seen))
     if add_sizes(reading, facts, f"line {head}", name, found, columns.count(match["time"])):
+        note_cut(reading, settings, max(seen))
         # a later table is another command's
         reading.command = None
         reading.end_run()
@@ -220,8 +248,11 @@ def has_known_units(reading: Reading, head: int) -> bool:
     return False
 
 
-def rows(reading: Reading, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """The lines of sizes, up to one that is none: a comment or an empty one, or what is a fault of the last table."""
+def rows(reading: Reading, pattern: re.Pattern[str], seen: list[int]) -> Iterator[re.Match[str]]:
+    """The lines of sizes, up to one that is none: a comment or an empty one, or what is a fault of the last table.
+
+    seen: receives the sizes.
+    """
     begun = False
     while reading.at < len(reading.lines):
         line = reading.line()
@@ -238,6 +269,7 @@ def rows(reading: Reading, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
             add_fault(reading, line)
             return
         begun = True
+        seen.append(int(row["size"]))
         reading.at += 1
         yield row
 

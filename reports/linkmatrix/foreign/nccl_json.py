@@ -29,6 +29,8 @@ def read_json(content: Mapping[str, Any]) -> Reading:
     sizes = (size_of(entry, place) for place, entry in enumerate(entries[:MOST_SIZES], start=1))
     whole = (one for one in sizes if not isinstance(one, str) or reading.left(one))
     nccl.add_sizes(reading, facts, "results", name, whole, 1)
+    for sentence in differences(entries):
+        reading.left(sentence)
     wrong = content.get("out_of_bounds")
     count = wrong.get("count") if isinstance(wrong, dict) else 0
     if reading.runs and count not in (0, None):
@@ -85,6 +87,19 @@ def name_of(command: str | None, entries: list[Any]) -> str:
         return "nccl_unknown_test"
     (word,) = words
     return f"{PROGRAMS.get(word, word)}_perf"
+
+
+def differences(entries: list[Any]) -> list[str]:
+    """A sentence for each size whose result differed between repeats, which newer versions compare bit by bit."""
+    found = []
+    for place, entry in enumerate(entries[:MOST_SIZES], start=1):
+        for way in nccl.WAYS:
+            of_way = entry.get(way.replace("-", "_")) if isinstance(entry, dict) else None
+            bitwise = of_way.get("bitwise") if isinstance(of_way, dict) else None
+            count = bitwise.get("different_elements") if isinstance(bitwise, dict) else 0
+            if count != 0:
+                found.append(f"result {place}: {way} differs between repeats in {count!r:.20} elements")
+    return found
 
 
 def size_of(entry: Any, place: int) -> Size | str:

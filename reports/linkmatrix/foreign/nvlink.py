@@ -5,7 +5,8 @@
          Link 1: <inactive>
          Link 0: Replay Errors: 0
 
-A GPU without NVLink, and one whose links are all inactive, has a sentence behind its name.
+A GPU without NVLink has a sentence behind its name. One whose links are all inactive has its sentence there, or on a
+line of its own.
 """
 
 import re
@@ -37,6 +38,8 @@ def gpu(reading: Reading, match: re.Match[str]) -> None:
             if "error" in counter["name"].lower():
                 errors = True
                 counters[f"link {counter[1]} {counter['name']}"] += int(counter["count"])
+        elif INACTIVE.search(text) and not GPU.match(text):
+            speeds = speeds or [""]
         elif text.strip() and not LINK.match(text):
             break
         reading.at += 1

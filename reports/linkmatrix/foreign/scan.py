@@ -62,6 +62,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (nccl.RANK, nccl.rank),
     (nccl.VERSION, nccl.version),
     (nccl.STARTING, nccl.starting),
+    (nccl.SIZES, nccl.sizes),
     (nccl.RCCL_VERSION, nccl.rccl_version),
     (nccl.BESIDE, nccl.beside),
     (nccl.HEAD, nccl.nccl),
@@ -99,6 +100,9 @@ PROGRAMS = (
     " or nvidia-smi topo -m"
 )
 WHOLE = ": give the program's whole output"
+DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"(?<=\s)\d+,\d+(?=\s|$)"), re.compile(r"(?<=\s)\d+\.\d+(?=\s|$)")
+FEWEST_COMMAS = 3  # numbers of a text that may be a table
+MOST_REPLACED = 50  # one byte of so many is no text, as `unwrap.decoded` marks it: more are no log
 
 #: A line that started one of the programs: its options say what some tables do not.
 COMMAND = re.compile(
@@ -123,6 +127,8 @@ def read_text(text: str) -> list[Run]:
         if not runs:
             raise BadInput(nothing_read(Lines(), reading.left_out))
         return runs
+    if not text.strip():
+        raise BadInput("it is empty")
     lines = unwrapped(text, is_head)
     reading = Reading("\n".join(lines.lines) + ("\n" if text[-1:] in ("\r", "\n") else ""))
     try:
@@ -149,8 +155,16 @@ def checked(runs: list[Run], unread: list[str]) -> list[Run]:
 
 def nothing_read(lines: Lines, unread: list[str]) -> str:
     """Why a text has no run."""
-    why = in_the_way(lines, is_head) or (lines.original(unread[0]) if unread else "")
+    why = in_the_way(lines, is_head) or (lines.original(unread[0]) if unread else "") or unlike_text(lines.lines)
     return f"it holds no table of {PROGRAMS}" + (f" that can be believed ({why})" if why else WHOLE)
+
+
+def unlike_text(lines: list[str]) -> str:
+    """Why no number of the text can be read: it is binary, or its numbers have a decimal comma. "" otherwise."""
+    if sum(line.count("\ufffd") for line in lines) > sum(map(len, lines)) // MOST_REPLACED:
+        return "it is binary"
+    commas, points = (sum(len(one.findall(line)) for line in lines) for one in (DECIMAL_COMMA, DECIMAL_POINT))
+    return "its numbers have a decimal comma: write a point" if commas >= max(FEWEST_COMMAS, points + 1) else ""
 
 
 def is_head(line: str) -> bool:

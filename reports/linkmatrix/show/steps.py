@@ -93,6 +93,10 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "noted": (),
 }
 GET_REFERENCES = words.NEXT_STEPS[Verdict.NOT_JUDGED]
+#: An import is of another machine or time, so runs of this machine judge nothing in it.
+COMPARE_IMPORT = (
+    "Compare the import with a run or another import of the same machine: linkmatrix compare IMPORT --against OTHER"
+)
 CHOOSE = (
     "Choose existing tests: reframe -C config/settings.py -c checks -R -l lists them, and linkmatrix measure chooses"
     " what fits this machine."
@@ -170,7 +174,7 @@ def steps(verdict: Verdict, judged: list[Judged], found: Sequence[Headline]) -> 
             # FIRST already has the measurement again
             is_said = rung is Rung.AGAIN and lines and lines[0] == FIRST and topic in SLOW
             lines += told[1:] if is_said else told
-    lines += [GET_REFERENCES] if wanting else []
+    lines += [COMPARE_IMPORT if are_imports(judged) else GET_REFERENCES] if wanting else []
     return list(dict.fromkeys([*([SIMULATED] if simulated else []), *lines]))
 
 
@@ -178,6 +182,14 @@ def failed_by_data(judged: Iterable[Judged], found: Iterable[Headline]) -> bool:
     """Whether bits are wrong and each program ended well, so that its output adds nothing."""
     ended = all(one.test.record is not None and one.test.record["result"] in ("PASS", "FAIL") for one in judged)
     return ended and any(one.topic in WRONG_BITS for one in found)
+
+
+def are_imports(judged: Sequence[Judged]) -> bool:
+    """Whether `linkmatrix import` wrote all records. Records of other programs in a run have a partition."""
+    tests = [one.test for one in judged]
+    return bool(tests) and all(
+        test.record is not None and test.record["backend"] == "imported" and not test.partition for test in tests
+    )
 
 
 def nothing_measured(verdict: Verdict, judged: Iterable[Judged]) -> bool:
@@ -203,8 +215,9 @@ def measured_here(one: Judged) -> Sequence[tuple[Result, MatrixVerdict]]:
 def next_step(verdict: Verdict, judged: Sequence[Judged], found: Sequence[Headline] = ()) -> list[str]:
     """ "Next step: …", the same words in every output; nothing for PASS and for a simulated fault."""
     step = "" if simulated_line(records_of(judged)) else words.next_step(verdict, disturbing(judged))
-    if verdict is Verdict.NOT_JUDGED and judged and all(one.is_of_state for one in judged):
-        step = next((text.replace("{who}", one.who) for one in found for text in TOPICS[one.topic]), "")
+    if verdict is Verdict.NOT_JUDGED and are_imports(judged):
+        step = "" if all(one.is_of_state for one in judged) else COMPARE_IMPORT
+        step = next((text.replace("{who}", one.who) for one in found for text in TOPICS[one.topic]), step)
     if verdict is Verdict.NOT_JUDGED and any(one.topic in SLOW and not one.simulated for one in found):
         step = FIRST
     if verdict is Verdict.INCOMPLETE and (known := steps(verdict, list(judged), found)):
