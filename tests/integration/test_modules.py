@@ -107,7 +107,9 @@ def with_modules(on_system, unavailable, toolchain, monkeypatch, tmp_path):
         modulefiles.mkdir(parents=True)
         file, text = kind.module
         (modulefiles / file).write_text(text.format(bin=toolchain / "bin"))
-        for made in [*BUILDS.glob("slurm-example-toolchain-*/p2p_matrix"), toolchain / "calls"]:
+        caches = BUILDS.glob("programs-*/CMakeCache.txt")
+        linked = [cache.with_name("p2p_matrix") for cache in caches if "c++-of-toolchain" in cache.read_text()]
+        for made in [*linked, toolchain / "calls"]:
             made.unlink(missing_ok=True)
 
         login = f". {shlex.quote(str(root / kind.init))} && module use {modulefiles.parent} && env -0"

@@ -24,7 +24,6 @@ BUILD = "build_linkmatrix"
 BUILD_OUTPUT = f"stage/*/*/*/*/{BUILD}*/rfm_build.out"
 COMPILED = re.compile(r"^\[(\d+)/(\d+)\]", re.MULTILINE)  # as ninja counts its steps
 PREPARING = "preparing the programs"
-NO_TEST = "Ran 0/0 test case(s)"
 MOST_SHOWN = 5
 MOST_KEPT = 20  # lines, for a run without a report
 TERMINAL_SECONDS, FILE_SECONDS = 1.0, 60.0  # between two lines of progress
@@ -112,9 +111,7 @@ class ReframeOutput:
                     self.show_progress()
 
     def unreported(self) -> None:
-        """Prints the end of the output of a run without a report: the reason, unless no test was selected."""
-        if any(NO_TEST in line for line in self.last):
-            return
+        """Prints the end of the output of a run without a report: it contains the reason."""
         said = set(self.shown[:MOST_SHOWN])
         say(*(line for line in self.last if line not in said), flush=True)
 
