@@ -94,9 +94,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     #: :default: ``$LINKMATRIX_BUILD``, else ``.build`` in the repository
     build_root = variable(str, value=os.environ.get("LINKMATRIX_BUILD") or str(REPOSITORY / ".build"))
 
-    #: The file that says from which sources the programs were built, None if it is not to be written.
+    #: (file, content) that name the sources of the programs in the build folder; None if nothing is compiled there.
     mark = None
-    mark_text = ""
 
     descr = "the programs of linkmatrix"
     sourcesdir = None  # nothing is copied to the stage: the sources are built where they are
@@ -267,9 +266,9 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             self.build_system = CustomBuild()
             self.build_system.commands = [":"]
             return
-        self.mark = folder / cmake_builds.MARK
-        self.mark.unlink(missing_ok=True)  # a build that fails leaves a folder of neither
-        self.mark_text = " ".join([content, *self.programs])
+        file = folder / cmake_builds.MARK
+        file.unlink(missing_ok=True)  # a build that fails leaves a folder of neither
+        self.mark = file, " ".join([content, *self.programs]).encode()
 
     def lacks_a_tool(self):
         """What a build needs and PATH has not, in a sentence; "" where modules or a node may have it."""
@@ -348,7 +347,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         self.found_peers = {Path(path).name: path for path in (stage / "peers").read_text().splitlines()}
         file = stage / "prefix" / "share" / "linkmatrix" / "build.json"
         if self.mark:
-            write_whole(self.mark, self.mark_text.encode())
+            write_whole(*self.mark)
         content = {"method": self.method, "built": self.built, "peers": self.found_peers}
         write_whole(file, f"{json.dumps(content, indent=2)}\n".encode())
 

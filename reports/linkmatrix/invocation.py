@@ -30,7 +30,7 @@ COMMAND = re.compile(
 def own_folders() -> list[str]:
     """The folders of programs of the virtual environment whose Python this is; [] outside of one.
 
-    That of a CUDA compiler from wheels is beside its own, where `make setup` puts it.
+    The CUDA compiler from wheels has a folder of its own, which `make setup` creates.
     """
     if sys.prefix == sys.base_prefix:
         return []
@@ -94,8 +94,8 @@ def has_slurm() -> bool:
     srun = shutil.which("srun")
     if srun is None or os.environ.get("SLURM_CONF"):
         return srun is not None
-    beside = Path(os.path.realpath(srun)).parents[1] / "etc" / "slurm.conf"
-    return any(file.exists() for file in (*map(Path, SLURM_FILES), beside))
+    of_srun = Path(os.path.realpath(srun)).parents[1] / "etc" / "slurm.conf"
+    return any(file.exists() for file in (*map(Path, SLURM_FILES), of_srun))
 
 
 def launcher(ranks: Mapping[str, int]) -> list[str]:

@@ -8,7 +8,6 @@ import contextlib
 import io
 import re
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -133,7 +132,7 @@ def described(program: str, repository: Path, system: str | None) -> str:
             f"baseline: measures this machine without {found.scheduler}. To describe its cluster: linkmatrix detect"
             " --scheduler auto"
         )
-        found = replace(found, scheduler="local", launcher="mpirun" if found.mpi else "local")
+        found = machine.without_scheduler(found)
     machine.write(machine.files(found, repository / "config", None, None), False, say)
     place = configured.chosen(program, repository)
     if place.partition(":")[0] == GENERIC:

@@ -56,7 +56,7 @@ def too_small(one: Size) -> bool:
 
 
 def moves_nothing(one: Size) -> bool:
-    """Whether the bus bandwidth is 0 beside an algorithm bandwidth: the factor between the two is 0 for one rank."""
+    """Whether the bus bandwidth is 0 and the algorithm bandwidth is not: the factor between them is 0 for one rank."""
     return all(way.bus == 0 and way.algorithm >= MOVED for way in one.ways.values())
 
 

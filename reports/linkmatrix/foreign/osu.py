@@ -93,7 +93,7 @@ def buffers_of_command(reading: Reading, test: str) -> str:
 
 
 def head_of(reading: Reading, test: str, buffers: str) -> Head | None:
-    """The comments below a title, up to the heads of columns; None where these are of another unit, which is said.
+    """The comments below a title, up to the heads of columns; None, and a note, if those have another unit.
 
     buffers: where no comment contains them.
     """

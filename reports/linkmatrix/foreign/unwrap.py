@@ -101,7 +101,9 @@ def unwrapped(text: str, is_head: IsHead) -> Lines:
     if patterns:
         found = by_process(lines, patterns, is_head)
         if text[-1] not in "\r\n" and found.numbers[-1] != len(lines):
-            moved = found.numbers.index(len(lines))  # the last line may be cut off, and nobody sees it elsewhere
+            moved = found.numbers.index(
+                len(lines)
+            )  # the last line may be cut off: at another place, no reader would notice
             del found.lines[moved], found.numbers[moved]
     return without_bars(dedented(found, is_head), is_head)
 

@@ -11,7 +11,7 @@ import socket
 import subprocess
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ def machine() -> Machine:
     mpi = bool(builds and shutil.which("mpirun") and shutil.which("mpicxx"))
     scheduler, launcher = next(
         ((scheduler, launcher) for command, scheduler, launcher in SCHEDULERS if shutil.which(command)),
-        ("local", "mpirun" if mpi else "local"),
+        ("local", local_launcher(mpi)),
     )
     return Machine(
         host=socket.gethostname(),
@@ -98,6 +98,16 @@ def machine() -> Machine:
         nccl=nccl.place(shutil.which("nvcc")) if gpus and builds else "",
         ports=tuple(adapters.ports(ROOT)),
     )
+
+
+def local_launcher(mpi: bool) -> str:
+    """The launcher of a machine without a scheduler."""
+    return "mpirun" if mpi else "local"
+
+
+def without_scheduler(found: Machine) -> Machine:
+    """The machine as it is measured without the scheduler that it belongs to."""
+    return replace(found, scheduler="local", launcher=local_launcher(found.mpi))
 
 
 def answer(command: list[str]) -> str:
