@@ -13,7 +13,7 @@ from linkmatrix.record import reading
 from linkmatrix.runs import judging, modes
 from linkmatrix.runs.judging import Judged
 from linkmatrix.runs.testcases import Test
-from linkmatrix.show import headlines, page, steps, terminal
+from linkmatrix.show import headlines, page, steps, summary, terminal
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 REPLACED = "before a part is replaced"
@@ -310,5 +310,5 @@ def test_a_machine_that_was_busy_and_refused_is_to_be_waited_for():
     test = Test(name="p2p", result="fail", phase="sanity", reason=reason)
     judged = [Judged(test, Verdict.INCOMPLETE, reasons=(reason,))]
     found = headlines.headlines(judged)
-    (step,) = steps.next_step(Verdict.INCOMPLETE, judged, found)
+    (step,) = summary.next_step(Verdict.INCOMPLETE, judged, found)
     assert "linkmatrix measure --wait-idle 600" in step

@@ -22,7 +22,7 @@ from ..runs import completeness, folders, judging, junit, manifest, reframe_outp
 from ..runs.judging import Judged
 from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, selects
 from ..runs.retries import after_retries
-from ..show import notices, steps, words
+from ..show import notices, summary, words
 from ..site import configured, environment, known_systems
 from ..site import nodes as site_nodes
 from . import begin, run_options
@@ -224,7 +224,7 @@ def locked_run(
         lines.append("acceptance requires a reference for each value, so this is exit code 3")
     if note := junit.noticed(for_junit, notices.lines(judged)):
         say(note)
-    advice = [for_mode(line, options) for line in [*lines, *steps.next_step(verdict, judged, found)]]
+    advice = [for_mode(line, options) for line in [*lines, *summary.next_step(verdict, judged, found)]]
     say(*advice[: len(lines)], *suspect_lines(prefix, options.clean_runs, repository), *advice[len(lines) :])
     where = options.system or "this machine"
     say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {report}")

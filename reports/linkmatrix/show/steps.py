@@ -220,8 +220,6 @@ def next_step(verdict: Verdict, judged: Sequence[Judged], found: Sequence[Headli
         step = next((text.replace("{who}", one.who) for one in found for text in TOPICS[one.topic]), step)
     if verdict is Verdict.NOT_JUDGED and any(one.topic in SLOW and not one.simulated for one in found):
         step = FIRST
-    if verdict is Verdict.INCOMPLETE and (known := steps(verdict, list(judged), found)):
-        step = known[0]
     if verdict is Verdict.INCOMPLETE and any(REFUSED_OPTIONS in line for one in judged for line in one.reasons):
         step = TOPICS["options"][0]
     return [f"Next step: {step}"] if step else []

@@ -68,6 +68,7 @@ def of_findings(screen: Screen, found: Sequence[headlines.Headline], room: int) 
 
 
 def next_step(verdict: Verdict, judged: list[Judged], found: Sequence[headlines.Headline]) -> list[str]:
-    """ "Next step: …", one step with its command; nothing after PASS."""
-    line = steps.next_step(verdict, judged, found)
-    return line
+    """ "Next step: …", one step with its command; nothing after PASS. An output without the list of steps needs it."""
+    if verdict is Verdict.INCOMPLETE and (known := steps.steps(verdict, judged, found)):
+        return [f"Next step: {known[0]}"]
+    return steps.next_step(verdict, judged, found)
