@@ -194,6 +194,7 @@ def ended(arguments: list[str]) -> int:
     name = next((word for word in arguments if word != DEBUG), "")
     try:
         refuse_without_room()
+        refuse_unencodable(arguments)
         if not name:
             return print_commands()
         options = parser(name).parse_args(without_debug(arguments))
@@ -235,6 +236,17 @@ def refuse_without_room() -> None:
         if error.errno == errno.ENOMEM:
             raise MemoryError from None
         raise
+
+
+def refuse_unencodable(arguments: list[str]) -> None:
+    """Raises BadInput for an argument that cannot be passed on to another program."""
+    for argument in arguments:
+        try:
+            unusable = b"\0" in os.fsencode(argument)
+        except UnicodeEncodeError:
+            unusable = True
+        if unusable:
+            raise BadInput(f"the argument {argument!r} contains a character that no command line can carry: remove it")
 
 
 def without_debug(arguments: list[str]) -> list[str]:

@@ -227,8 +227,18 @@ WORDS = st.sampled_from(
 )
 
 
+STARTS_PROGRAMS = {"run", "measure", "baseline", "detect", "report"}  # for minutes, with most words
+
+
+@pytest.mark.parametrize("word", ["\ud800", "a\0b"])
+@pytest.mark.parametrize("command", sorted(cli.COMMANDS))
+def test_an_argument_that_no_command_line_carries_is_refused(command, word, tmp_path):
+    code, out, errors = ended([command, word])
+    assert code == 2 and not out and ascii(word)[1:-1] in errors
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("command", sorted(set(cli.COMMANDS) - {"run", "measure", "detect", "report"}))
+@pytest.mark.parametrize("command", sorted(set(cli.COMMANDS) - STARTS_PROGRAMS))
 @given(words=st.lists(WORDS, max_size=4))
 @EXAMPLES
 def test_no_command_line_whatever_ends_in_a_traceback(command, words):
