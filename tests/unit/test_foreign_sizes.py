@@ -267,6 +267,21 @@ def test_whether_rdma_read_the_memory_of_a_gpu_stands_in_its_command(option, mem
     assert only(f"$ ib_write_bw {option} -d mlx5_2\n{RDMA}").tables[0].memory == memory
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "initializing CUDA",
+        "creating CUDA Ctx",
+        "cuMemAlloc() of a 131072 bytes GPU buffer",
+        "allocated GPU buffer address at 00007f2e pointer=0x7f2e",
+        "allocated 131072 bytes of GPU buffer at 0x7f2e",
+    ],
+)
+def test_perftest_prints_that_it_uses_the_memory_of_a_gpu(line):
+    first, second = read_text(f"{line}\n{RDMA}---\n{RDMA}")
+    assert (first.tables[0].memory, second.tables[0].memory) == ("device", "host")
+
+
 def test_an_average_above_the_peak_is_not_believed_unless_there_is_no_peak():
     run = only(RDMA.replace("0.064", "0.046"))  # as much as rounding may do
     assert len(run.tables) == 2

@@ -134,6 +134,11 @@ def test_what_is_connected_otherwise_than_the_rest_is_named(text, found):
     assert found_in(record) == found and verdict_of(record) is Verdict.NOT_JUDGED
 
 
+def test_a_topology_whose_two_directions_differ_is_damaged():
+    (run,) = read_text(matrix().replace("GPU1\tNV18", "GPU1\tSYS"))
+    assert len(run.faults) == 1 and "GPU0 to GPU1 is NV18, but GPU1 to GPU0 is SYS" in run.faults[0]
+
+
 def near(classes, count=8):
     """NICs, one for each GPU, that are at these classes for their GPU and SYS for the others."""
     return [[classes[n] if n == a else "SYS" for a in range(count)] for n in range(count)]
@@ -185,6 +190,8 @@ def test_gpus_whose_links_are_all_down_have_none_that_is_active_and_without_nvli
     text += " NVML: Unable to retrieve NVLink information as all links are inActive\n"
     (record,) = records(text)
     assert found_in(record) == [("unlike device", "gpu1")]
+    down = text.replace("25 GB/s", "<inactive>")
+    assert found_in(records(down)[0]) == [("no active NVLink", "gpu0, gpu1")]
     with pytest.raises(BadInput, match="it holds no table"):
         read_text(f"{head.format(0)} Device does not have or support Nvlink\n")
 

@@ -19,6 +19,8 @@ DURATION = re.compile(r"^ #bytes\s+#iterations\s+t_avg\[usec\]\s+tps average")  
 COLUMN = re.compile(r"(?:BW |MsgRate (?=P)|tps |[\d.]+% )?\S+")  # "BW peak[Gb/sec]" is one
 ROUNDING = 0.01  # of the printed bandwidths, in their unit
 CUDA = re.compile(r"--use_cuda(?:=|\s)")
+#: perftest prints these lines if it uses the memory of a GPU (cuda_memory.c), whatever the command line was.
+CUDA_LINE = re.compile(r"^(initializing CUDA|creating CUDA Ctx|cuMemAlloc\(\) of|allocated .*GPU buffer)")
 
 
 def title(reading: Reading, match: re.Match[str]) -> None:
@@ -48,7 +50,7 @@ def rows(reading: Reading, match: re.Match[str]) -> None:
     software = reading._facts.software
     test, nic = software.get("test", ""), software.get("NIC", "nic")
     columns = len(COLUMN.findall(match.string))
-    memory = "device" if CUDA.search(reading.command or "") else "host"
+    memory = "device" if uses_gpu(reading) else "host"
     while reading.at < len(reading.lines):
         words = reading.line().split()
         if len(words) < 2 or not words[0].isdecimal():
@@ -65,6 +67,12 @@ def rows(reading: Reading, match: re.Match[str]) -> None:
         reading.at += 1
     reading.command = None
     reading.end_run()
+
+
+def uses_gpu(reading: Reading) -> bool:
+    """Whether the test at the reading position copies from or to the memory of a GPU."""
+    begin = reading.runs[-1].last if reading.runs else 0
+    return bool(CUDA.search(reading.command or "") or any(map(CUDA_LINE.match, reading.lines[begin : reading.at])))
 
 
 def table_of(

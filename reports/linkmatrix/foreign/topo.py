@@ -54,6 +54,11 @@ def topo(reading: Reading, match: re.Match[str]) -> None:
     pairs = {(row, column): word for row, words in rows.items() for column, word in zip(columns, words, strict=True)}
     between = {(label(a), label(b)): word for (a, b), word in pairs.items() if a in devices and b in devices and a != b}
     to_nics = {(label(a), names.get(b, b)): word for (a, b), word in pairs.items() if a in devices and b not in devices}
+    faults += [
+        f"line {line}: {a} to {b} is {word}, but {b} to {a} is {pairs[b, a]}: the text is damaged"
+        for (a, b), word in pairs.items()
+        if columns.index(a) < columns.index(b) and word != pairs.get((b, a), word)
+    ]
     bonded = {pair: BONDED.fullmatch(word) for pair, word in between.items()}
     reading.add_topology(
         PROGRAM,

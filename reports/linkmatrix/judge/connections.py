@@ -5,11 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..record import units
 from ..record.units import counted
 
 LEAST_GPUS = 3  # that are connected alike: with fewer, the usual connection is not known
 MOST_GPUS = 128  # of a node that are compared
 MOST_ODD = 1 / 3  # of a node's GPUs: if more are unlike the others, the node is built that way
+MOST_NAMED = 4  # GPUs in a sentence
 NIC_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")  # from the nearest on
 
 
@@ -36,6 +38,8 @@ def odd_connections(record: Mapping[str, Any]) -> Iterator[Odd]:
             yield from odd_links(links)
         yield from far_from_adapters(devices)
         yield from slow_links(devices)
+        if record["backend"] == "imported":  # a measured PCIe card without a bridge is as it should be
+            yield from inactive_links(devices)
         yield from link_errors(devices)
 
 
@@ -130,6 +134,16 @@ def slow_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[Odd]:
             yield Odd(
                 label, "unlike links", f"{label}: an NVLink runs at {speed:g} GB/s, those of others at {most:g} GB/s"
             )
+
+
+def inactive_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[Odd]:
+    """GPUs of a node that all have NVLinks, of which none is active."""
+    states = [device.get("state", {}) for device in devices]
+    links = {state.get("nvlinks", "0") for state in states}
+    if devices and "0" not in links and all(state.get("nvlinks_active") == "0" for state in states):
+        labels = units.first([device["label"] for device in devices], MOST_NAMED)
+        count = f"{counted(len(devices), 'GPU')} {'has' if len(devices) == 1 else 'have'}"
+        yield Odd(", ".join(labels), "no active NVLink", f"{count} no active NVLink")
 
 
 def link_errors(devices: Sequence[Mapping[str, Any]]) -> Iterator[Odd]:
