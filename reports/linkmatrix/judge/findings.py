@@ -78,8 +78,8 @@ def percents(shares: tuple[float, float]) -> str:
 NEXT = {
     "off NVLink": "Check the fabric manager and the links of {who}: nvidia-smi nvlink -s. If its links stay down, check"
     " its board.",
-    "no active NVLink": "Check the fabric manager: systemctl status nvidia-fabricmanager. PCIe cards without a bridge have"
-    " no active NVLink.",
+    "no active NVLink": "Check the fabric manager: systemctl status nvidia-fabricmanager. PCIe cards without a bridge"
+    " have no active NVLink.",
     "unlike links": "Check the links of {who}: nvidia-smi nvlink -s and -e. Reset it, then check its board.",
     "link errors": "Read the error counters of {who} again after a run (nvidia-smi nvlink -e). If they rise, check its"
     " links.",
