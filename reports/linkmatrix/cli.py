@@ -213,7 +213,7 @@ def ended(arguments: list[str]) -> int:
     except OSError as error:
         return complain(named_of(error), BAD_INPUT if error.errno in NO_NAMES else CANNOT)
     except KeyboardInterrupt:
-        return complain("it was interrupted: what it had not finished is not there", CANNOT)
+        return complain("interrupted: the command did not finish", CANNOT)
     except MemoryError:
         return complain("it needs more memory than there is, or than it may have: see ulimit -v, and free -m", CANNOT)
     except Exception as error:

@@ -187,6 +187,8 @@ def locked_run(
     except BaseException:
         restore(last, noted)
         raise
+    if options.wait_idle:
+        say(f"Each program waits up to {options.wait_idle:g} s until other processes end.", flush=True)
     trace = began(prefix, options, stamp)
     code, output = reframe_output.run(
         command, repository, options.timeout * 3600, variables, options.verbose, lambda: prepare(repository)

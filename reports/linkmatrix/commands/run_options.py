@@ -14,6 +14,7 @@ from ..errors import BadInput, clean, say
 from ..record.program_options import given
 from ..references import for_program
 from ..reframe_ext.sessions.suite_words import selects_test, unknown_words_error, words_of
+from ..runs import reframe_output
 from ..runs.modes import MIN_PREFIX, NO_WARNING, SESSIONS, refused, selects, values_of
 from ..site import prebuilt
 from .begin import NotStarted
@@ -39,7 +40,6 @@ IGNORED = (
 )
 #: Classes of fixtures: ReFrame does not list fixtures.
 FIXTURES = (*SESSIONS, "build_linkmatrix")
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 SUITE = "suite"  # the variable of a session
 EXTRA_OPTS = "extra_opts"  # the variable of a test for further options of its program
 ANYWHERE = ("--skip-system-check", "--skip-prgenv-check")
@@ -61,7 +61,10 @@ def add_measuring(command: argparse.ArgumentParser) -> None:
     """How the programs measure, the same in all commands that measure."""
     command.add_argument("--samples", type=int, metavar="N", help=f"samples per cell (default: {USUAL_SAMPLES})")
     command.add_argument(
-        "--wait-idle", type=float, metavar="SECONDS", help="wait up to SECONDS until other processes end"
+        "--wait-idle",
+        type=float,
+        metavar="SECONDS",
+        help="before each program, wait up to SECONDS until other processes end",
     )
     command.add_argument(
         "--refuse-busy", action="store_true", help="do not measure while another process uses the devices"
@@ -273,7 +276,7 @@ def json_list(
 
 def error_line(text: str) -> str:
     """The first line of ReFrame's output that begins with `ERROR:`, or else the last line."""
-    text = COLOUR.sub("", text)
+    text = reframe_output.without_colours(text)
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("Log file(s)")]
     marked = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return clean([*marked, *lines[-1:], "ReFrame printed nothing"][0])

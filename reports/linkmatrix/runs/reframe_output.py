@@ -28,6 +28,7 @@ MOST_SHOWN = 5
 MOST_KEPT = 20  # lines, for a run without a report
 TERMINAL_SECONDS, FILE_SECONDS = 1.0, 60.0  # between two lines of progress
 CLEAR = "\r\x1b[K"
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class ReframeOutput:
@@ -60,7 +61,7 @@ class ReframeOutput:
 
     def take(self, line: str) -> None:
         """Reads one line."""
-        line = line.rstrip("\n")
+        line = without_colours(line.rstrip("\n"))
         with self.lock:
             self.last = [*self.last, line][-MOST_KEPT:] if line.strip() else self.last
             if SHOWN.match(line) and not HARMLESS.match(line) and line not in self.shown:
@@ -114,6 +115,11 @@ class ReframeOutput:
         """Prints the end of the output of a run without a report: it contains the reason."""
         said = set(self.shown[:MOST_SHOWN])
         say(*(line for line in self.last if line not in said), flush=True)
+
+
+def without_colours(text: str) -> str:
+    """ReFrame's output without escape sequences."""
+    return COLOUR.sub("", text)
 
 
 def compiled(prefix: Path, since: float) -> str:
