@@ -70,6 +70,7 @@ builds = prebuilt.can_build(cxx, bool(found))
 mpi = bool(builds and shutil.which("mpirun") and shutil.which("mpicxx"))
 with_nccl = nccl.place(nvcc) if found and builds else ""
 libraries = [*(["mpi"] if mpi else []), *(["nccl"] if with_nccl else [])]
+archs = sorted({capability.replace(".", "") for _, capability in found})
 
 system = {
     "name": "this-machine",  # "generic" is ReFrame's own
@@ -99,8 +100,12 @@ environments = [
         "name": "default",
         "cc": os.environ.get("CC", "gcc"),
         "cxx": cxx,
-        "nvcc": nvcc or "nvcc",
+        # these names and architectures are those that `linkmatrix detect` writes, so both use the same build
+        "nvcc": "nvcc",
         "features": [*(["cuda"] if nvcc or "cuda" in prebuilt.features() else []), *libraries],
-        "extras": {"nccl_root": with_nccl} if nccl.told(with_nccl) else {},
+        "extras": {
+            **({"cuda_arch": ",".join(archs)} if archs else {}),
+            **({"nccl_root": with_nccl} if nccl.told(with_nccl) else {}),
+        },
     }
 ]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from linkmatrix.site import machine
+
 FILE = Path(__file__).parents[2] / "config" / "systems" / "generic.py"
 P2P = """ \tGPU0\tGPU1
  GPU0\tX\t{state}
@@ -94,3 +96,23 @@ exit 1
     module = loaded()
     assert module.found == [("NVIDIA L40S", "8.9")] * 2
     assert module.system["partitions"][0]["extras"]["peer_access"] is False
+
+
+def test_detect_writes_the_same_compilers_so_that_nothing_is_compiled_again(monkeypatch, generic):
+    for name in ("CC", "CXX"):
+        monkeypatch.delenv(name, raising=False)
+    written = {}
+    exec(machine.system_file(machine.machine(), "other", "cpu"), written)
+    of_build = ("cc", "cxx", "nvcc")
+    (detected,), (found,) = written["environments"], loaded().environments
+    assert [detected[name] for name in of_build] == [found[name] for name in of_build]
+    assert detected.get("extras", {}).get("cuda_arch") == found["extras"].get("cuda_arch")
+
+
+def test_programs_are_built_for_the_gpus_that_are_there(tmp_path, monkeypatch):
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\n[ $1 = topo ] || printf 'NVIDIA H200, 9.0\\nNVIDIA L40S, 8.9\\nNVIDIA H200, 9.0\\n'\n")
+    tool.chmod(0o755)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert loaded().environments[0]["extras"]["cuda_arch"] == "89,90"
