@@ -154,8 +154,25 @@ def test_each_run_is_one_line(site):
         site.prepare(number, {TESTCASE: STEADY})
     site.prepare(6, {TESTCASE: STEADY}, table="vm")
     _, out = site.baseline()
-    runs = [line for line in out.splitlines() if re.fullmatch(r"baseline: run \d of 6: NOT JUDGED .*, \d+ s", line)]
+    runs = [
+        line
+        for line in out.splitlines()
+        if re.fullmatch(r"baseline: run \d, \d of 6 usable: NOT JUDGED .*, \d+ s", line)
+    ]
     assert len(runs) == 6 and "adopted: 1 test case in the table vm" in out and len(out.splitlines()) <= 20
+
+
+def test_a_run_that_cannot_be_used_is_repeated_but_not_for_ever(site):
+    site.describe()
+    for number in range(7):
+        site.prepare(number, {TESTCASE: STEADY}, off={(0, 1): "timeout"} if number == 1 else {})
+    site.prepare(7, {TESTCASE: STEADY}, table="vm")
+    code, out = site.baseline()
+    assert code == 0 and len(site.runs()) == 8 and "run 7, 6 of 6 usable" in out
+    for number in range(8, 20):
+        site.prepare(number, {TESTCASE: STEADY}, off={(0, 1): "timeout"})
+    code, out = site.baseline()
+    assert code == 3 and len(site.runs()) == 8 + 12 and "run 12, 0 of 6 usable" in out
 
 
 @pytest.mark.parametrize("scheduler", ["local", "slurm"])

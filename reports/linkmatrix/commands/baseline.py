@@ -13,19 +13,23 @@ from types import ModuleType
 
 from ..adopt.propose import FEWEST
 from ..errors import BadInput, say
+from ..judge.verdicts import Verdict
 from ..record import units
 from ..references.keys import check_of, with_variant
 from ..references.tables import References
 from ..runs import completeness, folders, manifest, resume, stored
 from ..runs.modes import ACCEPTANCE, MODES, PAIR, SWEEP, selects
 from ..runs.testcases import Test
+from ..show import words
 from ..site import configured, machine
 from . import adopt, begin, run, run_options, use_references
 
 FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(1, 5)  # exit codes
 ENDING = (FAIL, BAD_INPUT, CANNOT)  # exit codes of a run after which no further run helps
 MOST_RUNS = 100
+MOST_REPEATED = 2  # runs per usable run: a disturbed or incomplete run is repeated
 IDLE = "Next step: Let each run wait until other processes end: linkmatrix baseline --wait-idle 600"
+UNUSABLE = (words.WORDS[Verdict.DISTURBED], words.WORDS[Verdict.INCOMPLETE])  # a run's last line begins so
 REASON = "linkmatrix baseline, without test cases that are too noisy for references"  # in the manifest
 GENERIC = "this-machine"  # the system of machines without a system file
 
@@ -39,7 +43,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     modes = sorted(set(MODES) - {SWEEP, PAIR})
     command.add_argument("--mode", choices=modes, default="quick", help="mode of linkmatrix run (default: quick)")
     command.add_argument(
-        "--runs", type=int, default=FEWEST, metavar="N", help=f"number of runs, {FEWEST} or more (default: {FEWEST})"
+        "--runs",
+        type=int,
+        default=FEWEST,
+        metavar="N",
+        help=f"number of undisturbed runs, {FEWEST} or more (default: {FEWEST}); disturbed runs are repeated, up to"
+        f" {MOST_REPEATED} times N runs",
     )
     command.add_argument(
         "--table", metavar="NAME", help="table of references (default: the name of the system or partition)"
@@ -70,14 +79,18 @@ def run_baseline(options: argparse.Namespace) -> int:
     table = options.table or (place.replace(":", "-") if options.system else place.partition(":")[0])
     selection = [f"--mode={options.mode}", *([f"--system={options.system}"] if options.system else [])]
     selection += run_options.measuring_words(options)
-    words = [*selection, f"--reframe={options.reframe}"]
+    chosen = [*selection, f"--reframe={options.reframe}"]
     known = set(folders.reports(prefix))
-    for number in range(1, options.runs + 1):
-        code, said = quiet(run, [*words, "--with-left-out", "--", *options.more])
+    number = usable = 0
+    while usable < options.runs and number < MOST_REPEATED * options.runs:
+        number += 1
+        code, said = quiet(run, [*chosen, "--with-left-out", "--", *options.more])
         if code in ENDING:
             say(*said, f"baseline: run {number} ended with exit code {code}, so no references were adopted: see above")
             return code
-        say(f"baseline: run {number} of {options.runs}: {''.join(said[-1:]).partition(': ')[0]}", flush=True)
+        usable += not said[-1].startswith(UNUSABLE)
+        count = f"{usable} of {options.runs} usable"
+        say(f"baseline: run {number}, {count}: {said[-1].partition(': ')[0]}", flush=True)
     reports = [path for path in folders.reports(prefix) if path not in known]
     try:
         _, said = quiet(adopt, [*map(str, reports), f"--table={table}", f"--system={place}", "--write"])
@@ -103,21 +116,21 @@ def run_baseline(options: argparse.Namespace) -> int:
         say(f"Then compare a run with the references: {command}")
         return code
     say(f"baseline: next, a run is compared with the references: {command}")
-    return called(run, [*words, "--", *more])
+    return called(run, [*chosen, "--", *more])
 
 
-def quiet(command: ModuleType, words: list[str]) -> tuple[int, list[str]]:
+def quiet(command: ModuleType, chosen: list[str]) -> tuple[int, list[str]]:
     """(exit code, lines of standard output) of another command with these options. Raises BadInput."""
     with contextlib.redirect_stdout(io.StringIO()) as stream:
-        code = called(command, words)
+        code = called(command, chosen)
     return code, stream.getvalue().splitlines()
 
 
-def called(command: ModuleType, words: list[str]) -> int:
+def called(command: ModuleType, chosen: list[str]) -> int:
     """The exit code of another command with these options. Raises BadInput."""
     parser = argparse.ArgumentParser()
     command.add_options(parser)
-    options = parser.parse_args(words)
+    options = parser.parse_args(chosen)
     return int(options.command(options))
 
 
