@@ -22,7 +22,7 @@ COMMANDS = (
 SLURM_FILES = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf")
 #: A command in a text: its program, in front of a command of linkmatrix or of an option.
 COMMAND = re.compile(
-    rf"(?<![\w./-])(?:{NAME}(?= (?:{'|'.join(COMMANDS)})\b)"
+    rf"(?<![\w./,=-])(?:{NAME}(?= (?:{'|'.join(COMMANDS)})\b)"
     r"|(?:reframe|mpirun|p2p_matrix|collective_perf|nbody_scaling)(?= --?\w))"
 )
 

@@ -37,6 +37,7 @@ def confidence(samples):
 
 def cells_of(result, references, table):
     """{pair: CellVerdict} of all that applies, and of what has a reference and is not there."""
+    table = table if table and references.covers(table, result["testcase"]) else None
     own = references.cells(table, result["testcase"], result["rows"]) if table else {}
     shared = references.classes(table, result["testcase"]) if table else {}
     expected, reached = {}, {}
@@ -92,7 +93,7 @@ def verdict_of(result, name, at, reference, table, middle):
     if reference is None and unverified and unverified != NEVER:
         return CellVerdict(Verdict.INCOMPLETE, f"{name} has no reference, and {unverified}", value)
     if reference is None:
-        return CellVerdict(Verdict.NOT_JUDGED, f"{name} has no reference: the partition names no table", value)
+        return CellVerdict(Verdict.NOT_JUDGED, f"{name} has no reference", value)
     if reference.unit != unit:
         reason = f"{name} is measured in {unit}, and its reference is in {reference.unit}"
         return CellVerdict(Verdict.INCOMPLETE, reason, value, reference)

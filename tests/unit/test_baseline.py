@@ -4,6 +4,7 @@ import dataclasses
 import json
 import random
 import re
+import signal
 
 import pytest
 
@@ -130,8 +131,8 @@ def test_what_is_too_noisy_is_left_out_by_name(site):
     assert code == 0 and out.splitlines()[-1].startswith("PASS") and READ in out
     assert "--exclude=/abc1" in site.runs()[-1]
     site.prepare(8, {TESTCASE: STEADY, READ: NOISY}, table="vm")
-    code, _ = site.run("--mode=quick", "--with-left-out")
-    assert code == 3 and "/abc1" not in site.runs()[-1]
+    code, out = site.run("--mode=quick", "--with-left-out")
+    assert code == 0 and out.splitlines()[-1].startswith("NOT JUDGED") and "/abc1" not in site.runs()[-1]
 
 
 @pytest.mark.parametrize("options", [("--mode=acceptance",), ("--", "-n", "intranode_p2p")])
@@ -222,6 +223,22 @@ def test_a_system_file_without_the_line_is_left_and_the_entry_is_printed(site):
     code, out = site.baseline("--table", "mine")
     assert code == 3 and len(site.runs()) == 6 and f"{site.file}, line" in out and '"reference": "mine",' in out
     assert out.splitlines()[-1].endswith("linkmatrix run --mode=quick")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_and_adopts_nothing(site, number):
+    """The played ReFrame of the second run sends the signal to its parent, as a terminal does."""
+    site.describe()
+    for run in range(6):
+        site.prepare(run, {TESTCASE: STEADY})
+    sent = site.machine.folder / "sent"
+    script = site.machine.reframe.read_text()
+    head, _, rest = script.partition("\n")
+    first, sends = f"[ -e {sent} ]", f"kill -{int(number)} $PPID; sleep 1"
+    site.machine.reframe.write_text(f"{head}\ncase \"$*\" in *' -r '*) {first} && {sends}; touch {sent};; esac\n{rest}")
+    code, out = site.baseline()
+    assert code == 4 and "interrupted" in out and len(site.runs()) <= 2, out
+    assert site.reference is None and not (site.folder / "config" / "references" / "p2p.yaml").exists()
 
 
 def test_a_run_that_does_not_begin_ends_it(site):

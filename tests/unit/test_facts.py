@@ -167,7 +167,7 @@ def test_sizes_of_a_test_case_are_one_test_case_with_the_worst_of_their_verdicts
     assert words.tally([one, one]) == "2 test cases: 2 FAIL"  # of two nodes
     record["results"].append({**smaller, "testcase": "without_a_reference"})
     _, (one,) = judged_run(record, reference="hgx")
-    assert words.tally([one]) == "2 test cases: 1 FAIL, 1 INCOMPLETE"
+    assert words.tally([one]) == "2 test cases: 1 FAIL, 1 NOT JUDGED"
 
 
 def test_a_matrix_whose_cells_are_in_a_file_has_no_samples_to_count_and_the_next_one_has(make_record):

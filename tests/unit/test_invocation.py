@@ -86,6 +86,11 @@ def test_a_program_is_the_newest_that_was_built(shell, tmp_path, monkeypatch):
     assert invocation.runnable("p2p_matrix measures; x/p2p_matrix --soak") == "p2p_matrix measures; x/p2p_matrix --soak"
 
 
+def test_a_program_among_values_is_no_command():
+    text = "--setvar=build_linkmatrix.programs=p2p_matrix,collective_perf --setvar=x=nbody_scaling -r"
+    assert invocation.runnable(text) == text
+
+
 def test_make_run_calls_it_with_the_search_path_of_the_shell():
     done = subprocess.run(
         ["make", "--no-print-directory", "-n", "-o", "setup", "run", "ARGS=-n a"],

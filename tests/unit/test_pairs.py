@@ -107,7 +107,7 @@ def test_another_way_between_gpus_is_held_against_nothing_of_the_usual_one(make_
     assert keys.variant_of({"asked_by": name}) == "@4-pairs@sweep@device@staged"
     content = sweep(make_record, "osu_multi_lat_dd_4_pairs", asked_by=name)
     table = f"abci-anode{keys.variant_of(content)}"
-    assert evaluate(content, References.load(), table).verdict is Verdict.INCOMPLETE
+    assert evaluate(content, References.load(), table).verdict is Verdict.NOT_JUDGED
 
 
 def test_a_few_ranks_are_never_held_against_references_of_all(make_record):

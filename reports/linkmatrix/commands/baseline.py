@@ -17,7 +17,7 @@ from ..judge.verdicts import Verdict
 from ..record import units
 from ..references.keys import check_of, with_variant
 from ..references.tables import References
-from ..runs import completeness, folders, manifest, resume, stored
+from ..runs import completeness, folders, manifest, resume, stored, supervise
 from ..runs.modes import ACCEPTANCE, MODES, PAIR, SWEEP, selects
 from ..runs.testcases import Test
 from ..show import words
@@ -85,6 +85,8 @@ def run_baseline(options: argparse.Namespace) -> int:
     while usable < options.runs and number < MOST_REPEATED * options.runs:
         number += 1
         code, said = quiet(run, [*chosen, "--with-left-out", "--", *options.more])
+        if supervise.FORWARDED:
+            raise KeyboardInterrupt
         if code in ENDING:
             say(*said, f"baseline: run {number} ended with exit code {code}, so no references were adopted: see above")
             return code

@@ -46,8 +46,8 @@ def no_reference(cell: Cell) -> str:
 
 
 def no_table(cell: Cell) -> str:
-    """A missing reference, because the partition names no table."""
-    return f"{name(cell.pair)} has no reference: the partition names no table"
+    """A missing reference: the partition names no table, or a table without this test case."""
+    return f"{name(cell.pair)} has no reference"
 
 
 def other_unit(cell: Cell) -> str:

@@ -270,9 +270,12 @@ def judge_matrix(
 ) -> MatrixVerdict:
     """A verdict for every cell of an entry of a record's `results`. node: {endpoint: its node}, itself without.
 
-    others: the disturbances while it was measured. slow: the slow samples of its cells.
+    others: the disturbances while it was measured. slow: the slow samples of its cells. A test case that the table does
+    not have at all is judged as without a table.
     """
     matrix = from_result(result)
+    if reference_name and not references.covers(reference_name, matrix.testcase):
+        reference_name = None
     labels = (matrix.rows, matrix.columns)
     of_cell = references.cells(reference_name, matrix.testcase, *labels) if reference_name else {}
     of_class = references.classes(reference_name, matrix.testcase) if reference_name else {}

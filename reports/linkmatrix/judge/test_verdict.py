@@ -84,7 +84,9 @@ def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: 
 def unreferenced(record: Mapping[str, Any], evaluation: Evaluation, table: str) -> Iterator[Fact]:
     """The test cases that have cells without a reference in the named table."""
     for place, (result, matrix) in enumerate(zip(record["results"], evaluation.matrices, strict=True)):
-        if matrix.unjudged and size_of(table) in (None, result["size_bytes"]):  # else a fact names the other size
+        if (
+            matrix.unjudged and matrix.expected.name and size_of(table) in (None, result["size_bytes"])
+        ):  # else a fact names the other size
             lacking = f"{matrix.unjudged} of {units.counted(sum(matrix.counts.values()), 'cell')}"
             sentence = f"{lacking} of {result['testcase']} have no reference in the table '{table}'"
             yield Fact(Verdict.INCOMPLETE, sentence, place, "references")

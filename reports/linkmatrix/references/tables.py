@@ -121,6 +121,18 @@ class References:
         check = self._check_of(name, testcase)
         return {} if check is None else self._tables[name, testcase][check]
 
+    def covers(self, name: str, testcase: str) -> bool:
+        """Whether cells of a test case must have references: not if the table has other test cases only.
+
+        A table that does not exist covers every test case, so nothing that is misspelt passes.
+        """
+        machine = name.partition("@")[0]
+        if machine not in {table.partition("@")[0] for table, _ in self._tables}:
+            return True
+        if None not in (self._size, keys.size_of(name)) and self._size != keys.size_of(name):
+            return True
+        return (name, testcase) in self._tables
+
     def _check_of(self, name: str, testcase: str) -> str | None:
         """The check whose references `table` returns; None for none."""
         if None not in (self._size, keys.size_of(name)) and self._size != keys.size_of(name):

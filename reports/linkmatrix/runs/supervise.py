@@ -12,9 +12,9 @@ from typing import Any
 from ..errors import say
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
-
 GRACE = 60  # seconds between SIGTERM and SIGKILL
+#: The signals that `supervised` passed on. A caller that runs several commands stops after the first signal.
+FORWARDED: list[int] = []
 DRAIN = 5  # seconds to read what is left: a process that the command left behind may keep its output open
 
 
@@ -63,7 +63,8 @@ def supervised(
     reader = threading.Thread(target=read_lines, args=(child, output), daemon=True)
     reader.start()
 
-    def forward(_number: int, _frame: Any) -> None:
+    def forward(number: int, _frame: Any) -> None:
+        FORWARDED.append(number)
         os.killpg(child.pid, signal.SIGTERM)
 
     before = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
