@@ -145,6 +145,15 @@ def test_the_record_decides_and_not_the_word_passed(machine):
     assert "again: linkmatrix measure -- --system=node:gpu -n /abc0" in out
 
 
+def test_a_warning_has_its_reason(machine, make_record):
+    content = make_record()
+    content["results"][0]["low"][0][1] = 350.0  # of an interval: it crosses the limit
+    machine.prepare("pass", content=content)
+    code, out = machine.run("--mode=quick")
+    assert code == 0 and out.splitlines()[-1].startswith("WARN")
+    assert re.search(r"WARN: device_to_device_memcpy_write_ce: gpu0->gpu1 .*350", out), out
+
+
 def test_what_was_not_measured_is_said_with_its_reason_once_for_all_that_share_it(machine):
     report = json.loads(machine.prepare("fail", "fail", "pass"))
     for case in report["runs"][0]["testcases"][:2]:

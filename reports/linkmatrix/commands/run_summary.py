@@ -67,6 +67,7 @@ def judged_report(
     lines = [words.tally(final), *sweep.lines(final)] if judged else ["0 test cases: that is never a pass"]
     screen = Screen()
     lines = [*notices.lines(judged), *kinds.lines(kinds.kinds(final), screen.glyphs, screen.console.width), *lines]
+    lines += warning_lines(final) if verdict is Verdict.WARN else []
     lines += [*unmeasured_lines(final), *reason_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
     if len(attempts) > 1 and not any(one.test.rerun for one in judged):
         again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
@@ -98,6 +99,16 @@ def reason_lines(judged: list[Judged]) -> list[str]:
     for (verdict, reason), names in tests.items():
         more = f" and {len(names) - 1} more" if names[1:] else ""
         lines.append(f"  {words.WORDS[verdict]}: {clean(names[0])}{more}: {clean(reason)[:MOST_CHARACTERS]}")
+    return units.first(lines, MOST_REASONS)
+
+
+def warning_lines(judged: list[Judged]) -> list[str]:
+    """The worst cell of each test case that is WARN, with its reason."""
+    lines = []
+    for one in judged:
+        for result, matrix in one.matrices if one.verdict is Verdict.WARN else ():
+            cells, _ = matrix.marked(1)
+            lines += [f"  WARN: {result['testcase']}: {clean(cell.reason)[:MOST_CHARACTERS]}" for _, cell in cells]
     return units.first(lines, MOST_REASONS)
 
 
