@@ -84,7 +84,7 @@ def test_the_first_two_commands_name_the_next_step_and_how_to_call_the_programs(
     step = "--wait-idle" if code_of_run else "linkmatrix baseline"
     assert step in " ".join(out.split()), out[-4000:]
     for command, said in zip(
-        re.search("^To call them yourself: (.*)$", out, re.MULTILINE)[1].split("; "), ("show", "suite"), strict=True
+        re.search("^Other commands: (.*)$", out, re.MULTILINE)[1].split("; "), ("show", "suite"), strict=True
     ):
         code, text = type_it(command, clone)
         assert code == 0 and said in text, text

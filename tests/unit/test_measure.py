@@ -72,7 +72,7 @@ def test_a_pipe_and_a_folder_that_look_like_reports_are_not_waited_for(machine, 
     os.mkfifo(machine.folder / "reports" / "run-report-998.json")
     (machine.folder / "reports" / "run-report-999.json").mkdir()
     code, out = measure()
-    assert code == 4 and "no check ran, so there is nothing to show" in out
+    assert code == 4 and "no test fits this machine" in out
 
 
 def test_a_slow_cell_is_a_failure(machine, measure):
@@ -89,13 +89,15 @@ def test_an_exit_code_of_reframe_that_no_test_explains_is_incomplete(machine, me
 
 def test_without_a_report_nothing_was_run(machine, measure):
     code, out = measure()
-    assert code == 4 and "no check ran" in out
+    assert code == 4 and "no test fits this machine" in out
+    code, out = measure("-n", "nothing")
+    assert code == 4 and "no test matches -n nothing" in out and len(out.splitlines()) == 1
 
 
 def test_an_option_that_reframe_refuses_is_bad_input(machine, measure):
     (machine.folder / "code").write_text("2")
     code, out = measure("--nosuch")
-    assert code == 2 and "no check ran" not in out
+    assert code == 2 and "no test" not in out
 
 
 def test_a_full_disk_starts_nothing(machine, monkeypatch, capsys):
@@ -217,7 +219,7 @@ def test_the_answer_has_at_most_25_lines_however_much_was_measured(tmp_path):
         run = Run(tmp_path, tuple(Test(name=f"{name} {number}", record=record) for number in range(3)))
         judged = judging.judge_all(run, References.load(None), None)
         out = io.StringIO()
-        summary.show(judged, ["Matrices: …", "To call them yourself: …"], out, 80)
+        summary.show(judged, ["Matrices: …", "Other commands: …"], out, 80)
         lines = out.getvalue().splitlines()
         assert len(lines) <= summary.MOST_LINES, out.getvalue()
         rows = [line for line in lines if line[:1] in words.GLYPHS.values() and re.search(" (GB/s|µs)( |$)", line)]
@@ -235,7 +237,7 @@ def test_many_kinds_leave_room_for_findings(tmp_path, make_record):
     tests += [Test(name=name, result="fail", reason="the program was ended by signal Killed " * 4) for name in "ab"]
     judged = judging.judge_all(Run(tmp_path, tuple(tests)), References.load(None), None)
     out = io.StringIO()
-    summary.show(judged, ["Matrices: …", "To call them yourself: …", "Exit code 3"], out, 80, more=1)
+    summary.show(judged, ["Matrices: …", "Other commands: …", "Exit code 3"], out, 80, more=1)
     assert len(out.getvalue().splitlines()) <= summary.MOST_LINES - 1, out.getvalue()
     assert "signal Killed" in " ".join(out.getvalue().split()) and "more kinds: " in out.getvalue()
 
@@ -248,7 +250,7 @@ def test_findings_leave_room_for_verdict_and_next_step(tmp_path, make_record):
     judged = judging.judge_all(Run(tmp_path, tuple(tests)), References.load(None), None)
     for width in (80, 120):
         out = io.StringIO()
-        summary.show(judged, ["Matrices: …", "To call them yourself: …"], out, width)
+        summary.show(judged, ["Matrices: …", "Other commands: …"], out, width)
         lines = out.getvalue().splitlines()
         assert len(lines) <= summary.MOST_LINES, out.getvalue()
         assert any("6 test cases: " in line for line in lines) and any(

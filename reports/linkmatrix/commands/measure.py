@@ -5,6 +5,7 @@ This command requires no references and does not compare with earlier runs. `lin
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 from datetime import datetime, timezone
@@ -67,13 +68,13 @@ def run_measure(options: argparse.Namespace) -> int:
     if report is None and code < 0:
         say("interrupted before a check ended: there is nothing to show")
         return CANNOT
+    if report is None and code == 0:
+        match = f"matches {shlex.join(options.more)}" if options.more else "fits this machine"
+        say(f"nothing was measured, because no test {match}. List the tests: {LIST}")
+        return CANNOT
     if report is None:
         output.unreported()
-    if report is None and code == BAD_INPUT:
-        return BAD_INPUT  # ReFrame refused an option, and printed the reason
-    if report is None:
-        say(f"no check ran, so there is nothing to show: '{LIST}' lists the checks")
-        return CANNOT
+        return BAD_INPUT if code == BAD_INPUT else CANNOT  # ReFrame printed the reason
     return shown(report, code, folders.repository())
 
 
@@ -119,4 +120,4 @@ def called(command: str, report: Path) -> None:
 
 def how_to_call() -> str:
     """A line with the commands that call the programs from this shell, whatever its PATH contains."""
-    return f"To call them yourself: {linkmatrix_command()} --help; {program_command('p2p_matrix')} --help"
+    return f"Other commands: {linkmatrix_command()} --help; {program_command('p2p_matrix')} --help"
