@@ -10,7 +10,7 @@ from linkmatrix.commands import compare
 from linkmatrix.judge.verdicts import WORDS
 from linkmatrix.record import reading
 from linkmatrix.references import link_order
-from linkmatrix.show import machine_parts
+from linkmatrix.show import kinds, machine_parts
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 #: A link class in a source of the programs.
@@ -41,9 +41,11 @@ def classes_of_records():
     return {re.sub(r"\d+", "#", name).replace("#-devices", "#-device") for name in found}
 
 
-def enumerated(definition):
-    """The words that the schema allows for a definition."""
-    return set(reading.schema_of()["$defs"][definition]["enum"])
+def enumerated(name):
+    """The words that the schema of the record allows for a definition, or for a field of a result."""
+    schema = reading.schema_of()
+    fields = schema["properties"]["results"]["items"]["properties"]
+    return set((schema["$defs"].get(name) or fields[name])["enum"]) - {None}
 
 
 def test_every_verdict_is_in_the_glossary():
@@ -64,9 +66,13 @@ def test_every_link_class_is_in_the_glossary(classes):
     assert classes - glossary() == set()
 
 
-@pytest.mark.parametrize("definition", ["status", "transport"])
-def test_every_state_of_a_cell_and_every_transport_is_in_the_glossary(definition):
-    assert enumerated(definition) - glossary() == set()
+@pytest.mark.parametrize("name", ["status", "transport", "direction", "engine", "kernel", "host_pages"])
+def test_every_word_of_a_field_is_in_the_glossary(name):
+    assert enumerated(name) - glossary() == set()
+
+
+def test_the_columns_of_the_kinds_are_in_the_glossary():
+    assert set(kinds.HEADS) - glossary() == set()
 
 
 def test_the_glossary_is_on_the_site():
