@@ -183,4 +183,4 @@ def variables() -> str:
         return ", ".join(few[: MOST_NAMED - 1]) + f" and {len(few) - MOST_NAMED + 1} more"
 
     rows = [(f"`{name}`", one.means, one.type, one.default, said(checks)) for name, one, checks in found]
-    return table(("variable", "is", "type", "default", "of"), rows)
+    return table(("variable", "meaning", "type", "default", "checks"), rows)

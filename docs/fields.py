@@ -13,7 +13,7 @@ SCHEMAS = Path(__file__).resolve().parents[1] / "reports/linkmatrix/record"
 VERSIONS = {"1": "record-1.schema.json", "2": "record.schema.json"}
 PLAIN = {"string": "text", "integer": "whole number", "boolean": "true or false"}
 OPTION = re.compile(r"(?<!`)(--[a-z-]+)")  # of a program; else it is printed with a dash
-HEAD = ("field", "is", "unit", "always", "means", "since")
+HEAD = ("field", "type", "unit", "required", "meaning", "since")
 
 Schema = Mapping[str, Any]
 
@@ -116,6 +116,6 @@ def record() -> str:
         rows = [form.row(part, name, since[part.below(name)]) for name in part.schema["properties"]]
         title = f"`{part.path}`" if part.path else "The run"
         texts += [f"({anchor(part.path)})=", f"## {title}", ""]
-        texts += [f"The same stands at {' and '.join(also)}.", ""] if also else []
+        texts += [f"The same fields are at {' and '.join(also)}.", ""] if also else []
         texts += [table(HEAD, rows), ""]
     return "\n".join(texts)
