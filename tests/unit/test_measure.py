@@ -148,7 +148,7 @@ def test_a_second_run_says_whose_the_first_is_and_starts_nothing(machine, capsys
 
 def test_without_a_home_open_mpi_gets_one(machine, measure, monkeypatch):
     monkeypatch.delenv("HOME")
-    machine.reframe.write_text('#!/bin/sh\necho "home: $HOME"\n')
+    machine.reframe.write_text('#!/bin/sh\necho "home: $HOME"\nexit 1\n')
     assert f"home: {pwd.getpwuid(os.getuid()).pw_dir}" in measure()[1]
 
 

@@ -161,6 +161,11 @@ def test_the_name_of_a_node_steers_no_terminal(typed):
             "reframe -r --session-extras measure=m-1 --mode=measure -S wait_idle=1",
             "linkmatrix measure -- -S wait_idle=1",
         ),
+        ("reframe -r --session-extras run=quick:0 --tag=quick", "linkmatrix run --mode=quick"),
+        (
+            "reframe -r --session-extras run=quick:2 --tag=quick --system=s:p --exclude=/a -n 'b c'",
+            "linkmatrix run --mode=quick --system=s:p -- -n 'b c'",
+        ),
         ("reframe -r --session-extras other=1 -n a", "reframe -r --session-extras other=1 -n a"),
         ("reframe -r -n measure=1", "reframe -r -n measure=1"),
         ("measure=1 it's", "measure=1 it's"),

@@ -20,7 +20,7 @@ from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..runs import completeness, folders, judging, junit, manifest, reframe_output, resume
 from ..runs.judging import Judged
-from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, selects
+from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, run_marker, selects
 from ..runs.retries import after_retries
 from ..show import notices, summary, words
 from ..site import configured, environment, known_systems
@@ -171,7 +171,8 @@ def locked_run(
     known = set(folders.reports(prefix))
     selection = selection_options(options, before, left_out(options, manifests, program, repository))
     checks = run_options.ALL_CHECKS if selects(options.more) else check_paths(options.mode, repository)
-    command = [program, *run_options.load_options(checks), "-r", f"--report-junit={for_junit}", *selection]
+    command = [program, *run_options.load_options(checks), "-r", f"--report-junit={for_junit}"]
+    command += [*run_marker(options.mode, options.more), *selection]
     variables = {**run_options.environment(), "PATH": environment.search_path()}
     variables |= {NODES: options.nodes} if options.nodes else {}
     variables |= run_options.check_run(program, selection, options.more, repository, variables)

@@ -59,6 +59,8 @@ DECORATOR = "simple_test"  # ReFrame's decorator of a test; a file without it ha
 
 #: By which `linkmatrix measure` knows its session, and its selection of tests.
 MEASURE, MOST = "measure=", ("--mode=measure",)
+#: By which `linkmatrix run` knows its sessions: its mode and the number of further options of ReFrame.
+RUN = "run="
 #: Options of ReFrame that replace the selection of `linkmatrix measure`.
 SELECTING = {"-n": "--name", "-t": "--tag", "-T": "--exclude-tag", "-x": "--exclude"}
 #: Minimum characters of an abbreviated option.
@@ -104,18 +106,34 @@ def mode_of(command_line: str) -> str:
     return next((mode for mode, options in MODES.items() if options[0] in words), "")
 
 
+def run_marker(mode: str, more: Sequence[str]) -> list[str]:
+    """The options of ReFrame by which `rerun` knows a session of `linkmatrix run`. more: the user's, the last ones."""
+    return ["--session-extras", f"{RUN}{mode}:{len(more)}"]
+
+
 def rerun(command_line: str) -> str:
-    """What measures a session of ReFrame again, by its command line: `linkmatrix measure` where that was it."""
+    """The command that repeats a session of ReFrame: `linkmatrix measure` or `run` where they started the session."""
     try:
         words = shlex.split(command_line)
     except ValueError:
         return command_line
-    at = next((at for at, word in enumerate(words) if word.startswith(MEASURE)), 0)
-    if not at or words[at - 1] != "--session-extras":
-        return command_line
-    more = words[at + 1 :]
-    more = more[len(MOST) :] if more[: len(MOST)] == list(MOST) else more
-    return "linkmatrix measure" + (f" -- {shlex.join(more)}" if more else "")
+    extras = {word: words[at + 2 :] for at, word in enumerate(words[1:]) if words[at] == "--session-extras"}
+    for word, more in extras.items():
+        if word.startswith(MEASURE):
+            more = more[len(MOST) :] if more[: len(MOST)] == list(MOST) else more
+            return with_options("linkmatrix measure", more)
+        if marked := re.fullmatch(rf"{RUN}([a-z]+):(\d+)", word):
+            system = [one for one in more if one.startswith("--system=")][:1]
+            count = int(marked[2])
+            return with_options(
+                shlex.join(["linkmatrix", "run", f"--mode={marked[1]}", *system]), words[len(words) - count :]
+            )
+    return command_line
+
+
+def with_options(command: str, more: Sequence[str]) -> str:
+    """A command of linkmatrix with further options of ReFrame."""
+    return command + (f" -- {shlex.join(more)}" if more else "")
 
 
 def default_selection(more: Sequence[str]) -> tuple[str, ...]:
