@@ -50,8 +50,9 @@ lock: setup ## lock what is installed, by version and SHA-256, again; ARGS goes 
 	@uv pip compile $(LOCKING) $(ARGS) --all-extras --output-file requirements.lock pyproject.toml
 	@scripts/setup --tools | uv pip compile $(LOCKING) $(ARGS) --output-file scripts/tools.lock -
 
-audit: setup ## does a locked package have a known hole? ARGS: --advisories with a folder or zip of them, where there is no network
-	@scripts/audit $(ARGS) requirements.lock scripts/tools.lock
+audit: setup ## does a locked package have a known vulnerability? pip-audit asks PyPI
+	@python -m pip install --quiet --disable-pip-version-check 'pip-audit==2.*'
+	@pip-audit --disable-pip --require-hashes --progress-spinner off $(ARGS) -r requirements.lock -r scripts/tools.lock
 
 bench: build ## time whole runs beside nvbandwidth, the CUDA sample and nccl-tests, where they are on PATH, and linkmatrix run; ARGS goes to p2p_matrix
 	@scripts/bench .build/$$(scripts/preset)/p2p_matrix $(ARGS)

@@ -10,7 +10,6 @@ import pytest
 from disturbed_lab import NOT_FOUND, QUICK, REPOSITORY, TIMED_OUT, Lab, Load, Running, judged
 from disturbed_runs import HEADING, LOADS, row
 
-from checks.intranode import CASES
 
 SOURCE = REPOSITORY / "tests" / "tools" / "other_process.cu"
 HOG = 6129  # of the recording below
@@ -33,10 +32,6 @@ def test_every_load_is_a_mode_of_the_program():
     modes = re.findall(r'^ +\{"([a-z-]+)", "', SOURCE.read_text(), re.MULTILINE)
     assert len(modes) >= 12 and {load.arguments[0] for load in LOADS} == set(modes)
     assert len({load.name for load in LOADS}) == len(LOADS)
-
-
-def test_the_test_cases_are_those_of_the_check_quick():
-    assert set(QUICK) == {name for name, case in CASES.items() if "quick" in case.tags}
 
 
 def test_a_load_is_awaited_and_ended(lab):
