@@ -1,13 +1,11 @@
 """What is installed is locked by SHA-256."""
 
 import hashlib
-import json
 import os
 import re
 import subprocess
 import sys
 import zipfile
-from datetime import date, timedelta
 from importlib import metadata
 from pathlib import Path
 

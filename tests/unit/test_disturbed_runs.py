@@ -7,9 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from disturbed_lab import NOT_FOUND, QUICK, REPOSITORY, TIMED_OUT, Lab, Load, Running, judged
+from disturbed_lab import NOT_FOUND, REPOSITORY, TIMED_OUT, Lab, Load, Running, judged
 from disturbed_runs import HEADING, LOADS, row
-
 
 SOURCE = REPOSITORY / "tests" / "tools" / "other_process.cu"
 HOG = 6129  # of the recording below

@@ -107,10 +107,6 @@ def test_a_rate_of_messages_that_the_bandwidth_contradicts_is_not_believed_and_s
     assert bool(run.faults) != believed and all("is no whole line of a size" in fault for fault in run.faults)
 
 
-def test_a_version_that_was_not_printed_is_not_known():
-    assert only(LATENCY.replace(" v5.7", "")).software == {}
-
-
 @pytest.mark.parametrize(("said", "value", "verified"), [("Pass", 0.91, True), ("Fail", "error", False)])
 def test_data_that_was_wrong_is_no_value_and_is_said(said, value, verified):
     run = only(
@@ -131,15 +127,6 @@ def test_a_line_of_a_size_that_is_not_whole_is_not_believed_and_said(line):
 def test_the_last_line_of_a_text_may_be_cut_off_in_its_number():
     assert [table.size_bytes for table in only(LATENCY.rstrip("\n")).tables] == [0]
     assert only(LATENCY + "\n# something else\n12 monkeys\n").faults == []
-
-
-def test_nothing_moved_is_an_error_and_no_latency_of_zero():
-    assert only(LATENCY.replace("0.91", "0.00")).tables[1].cells == {("rank0", "rank1"): "error"}
-
-
-def test_a_test_of_osu_that_is_not_known_gives_nothing():
-    with pytest.raises(BadInput, match="holds no table"):
-        read_text(LATENCY.replace("MPI Latency", "MPI Bi-Directional Latency"))
 
 
 PAGE = """#### 4 GPU to 4 GPU bandwidth

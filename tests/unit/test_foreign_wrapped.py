@@ -141,11 +141,6 @@ def test_a_text_of_windows_is_read(coding, tmp_path):
     assert record["result"] == "PASS" and record["results"][0]["values"][0][1] == 176.01
 
 
-@given(st.binary(max_size=300))
-def test_bytes_of_any_kind_are_decoded(content):
-    assert "\x00" not in decoded(content)
-
-
 MARKDOWN = """**memcpy** of today
 
 Running device_to_device_memcpy_write_ce.
