@@ -8,7 +8,6 @@ from linkmatrix.record import grids, units
 from linkmatrix.record.apart import Apart
 from linkmatrix.record.collective import bodies_of
 
-MOST_NAMED = 4  # labels per sentence
 ALL_PAIRS, MATCHINGS = "all pairs", "matchings"  # sets of pairs, as returned by `measured_pairs`
 
 
@@ -50,8 +49,8 @@ def axis_faults(name, axis, result, wanted):
     present = set(found)
     absent = [label for label in wanted if label not in present]
     if absent:
-        return missing(f"{name}: its {axis} lack {', '.join(units.first(absent, MOST_NAMED))}")
-    shown = [", ".join(units.first(labels, MOST_NAMED)) for labels in (wanted, found)]
+        return missing(f"{name}: its {axis} lack {', '.join(units.first(absent))}")
+    shown = [", ".join(units.first(labels)) for labels in (wanted, found)]
     return missing(f"{name}: its {axis} should be {shown[0]}, they are {shown[1]}")
 
 

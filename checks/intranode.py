@@ -9,7 +9,6 @@ from .expect import gpu_faults, rank_faults
 from .on_ranks import OnRanks
 from .testcases import OF_DEVICES, TESTCASES, has_own_size
 
-
 #: Does it work?
 SMOKE = {
     "host_to_device_memcpy_ce",

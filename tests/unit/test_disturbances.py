@@ -105,7 +105,7 @@ def test_of_many_processes_the_first_are_named(disturbed):
     processes = [{**HOG, "pid": pid, "name": f"p{pid}"} for pid in range(5)]
     record = disturbed({}, disturbance(pids=range(5)), processes=processes)
     ((said,),) = disturbances(record, record["results"][0]).nodes.values()
-    assert all(f"pid {pid} (p{pid} of bob)" in said for pid in range(3)) and "2 more" in said and "p3" not in said
+    assert all(f"pid {pid} (p{pid} of bob)" in said for pid in range(4)) and "1 more" in said and "p4" not in said
     assert process_name({"pid": 3, "name": "x", "user": None}) == "pid 3 (x)"
 
 

@@ -188,7 +188,6 @@ PAGE_HEAD = re.compile(r"^\|\s*Size \(B\)\s*\|(.+)\|\s*$")
 PAGE_UNIT = re.compile(r"^The unit is (micro-second|MB/s)\.")
 PAGE_HEADING = re.compile(r"^#+\s*(\d+) GPU to \1 GPU (latency|bandwidth)\s*$")
 PAGE_CELL = re.compile(r"\d+(\.\d\d)?")
-SERIES = re.compile(r"^(.*?)( Mem)?$")
 
 
 def page_heading(reading: Reading, match: re.Match[str]) -> None:
