@@ -120,12 +120,6 @@ def test_lines_of_several_processes_are_read_process_by_process():
     assert (first.first, second.first) == (3, 4)
 
 
-def test_lines_of_another_process_inside_a_table_are_not_part_of_it():
-    text = prefixed("0: ")(SMALL).replace("0: 1  ", "1: n2: warning\n0: 1  ")
-    (run,) = read_text(text)
-    assert run.faults == [] and len(run.tables[0].cells) == 6
-
-
 def test_a_fault_of_wrapped_text_names_the_line_of_the_file():
     text = interleaved(SMALL.replace("176.10       N/A", "176.10"), "a\nb\nc\nd\n")
     (run,) = read_text(text)
