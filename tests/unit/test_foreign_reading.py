@@ -153,7 +153,7 @@ def test_a_topology_holds_for_the_runs_that_follow_it():
 
 
 def test_a_record_says_where_it_is_from_and_what_is_not_known():
-    run = Run("osu", [matrix(line=7)], software={"column": "A", "test": "t", "NIC": "n", "v": "1"}, command="c" * 5000)
+    run = Run("osu", [matrix(line=7)], software={"test": "t", "NIC": "n", "v": "1"}, command="c" * 5000)
     run.first, run.last, run.devices = 7, 9, {1: "NVIDIA H100"}
     content = to_record.to_record(run, "x.txt", b"bytes", "2026-11-21T00:00:00Z", None, None)
     reading.check(content)
@@ -163,7 +163,7 @@ def test_a_record_says_where_it_is_from_and_what_is_not_known():
         "file": "x.txt",
         "sha256": hashlib.sha256(b"bytes").hexdigest(),
         "lines": [7, 9],
-        "column": "A",
+        "column": None,
     }
     assert (content["started"], content["notes"]) == ("2026-11-21T00:00:00Z", list(to_record.LATER))
     assert (content["software"], content["result"], content["error"]) == ({"v": "1"}, "PASS", None)
