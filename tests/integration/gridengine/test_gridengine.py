@@ -94,11 +94,6 @@ def test_an_unknown_queue_is_refused_in_the_words_of_grid_engine(login):
     assert 'job requests unknown queue "nonsense.q"' in failed_because(run)
 
 
-def test_an_unknown_parallel_environment_is_refused_in_the_words_of_grid_engine(login):
-    run = login(*HOST, replace={'"-pe mpi {num_tasks}"': '"-pe nonsense {num_tasks}"'})
-    assert 'the requested parallel environment "nonsense" does not exist' in failed_because(run)
-
-
 def test_a_job_that_wants_more_slots_than_there_are_is_given_up(login, gridengine):
     run = login(*RANKS, "-S", "rank_p2p.ranks=9", "-S", "max_pending_time=5s")
     assert "did not begin in time, max_pending_time is 5 s" in failed_because(run)

@@ -150,18 +150,6 @@ def test_what_the_mpi_cannot_do_is_skipped_with_its_reason_and_no_other_test_cas
     assert {found[name] for name in puts} == {Verdict.INCOMPLETE}
 
 
-def test_two_nodes_stay_two_where_more_are_asked_for(login):
-    run = login(*matrix("node_to_node_latency_mpi", "two"))
-    assert run.code == 0, run.output
-    assert len(result_of(only(run))[0]["rows"]) == 2
-
-
-def test_all_nodes_of_a_partition_are_asked_for_where_it_says_how_many(login):
-    run = login(*matrix("node_to_node_bandwidth_mpi", nodes=None), replace={'# "nodes": 512': '"nodes": 3'})
-    assert run.code == 0, run.output
-    assert_whole(result_of(only(run))[0], NODES)
-
-
 def test_all_nodes_are_skipped_with_the_reason_where_the_partition_does_not_say_how_many(login):
     run = login(*matrix("node_to_node_bandwidth_mpi", nodes=None))
     assert run.code == 0, run.output

@@ -81,13 +81,6 @@ def test_no_more_jobs_are_in_flight_than_the_system_says(login, slurm):
     assert max(sum(begin <= submit < end for begin, end in spans) for submit, _ in spans) <= 2
 
 
-def test_programs_can_be_built_on_a_node(login, slurm):
-    run = login(*HOST, "-S", f"intranode_p2p.extra_opts={QUICK}", "-S", "build_linkmatrix.build_locally=no")
-    assert run.code == 0, run.output
-    names = slurm("squeue", "-h", "-t", "all", "-o", "%j").splitlines()
-    assert [name for name in names if name.startswith("rfm_build_")], names
-
-
 COMMANDS = ("sbatch", "sacct", "squeue", "scancel", "scontrol", "sinfo")
 
 
