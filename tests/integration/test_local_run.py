@@ -11,6 +11,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+from reframe_runs import only
 
 import linkmatrix.record.reading
 
@@ -55,12 +56,6 @@ def fault(reframe):
         return reframe(*ONE, *SIZE, "-S", f"intranode_p2p.extra_opts={extra}", *of_reframe, **keywords)
 
     return run
-
-
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
 
 
 @pytest.mark.smoke

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
+from reframe_runs import record_of
 
-import linkmatrix.record.reading
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging, stored
@@ -31,10 +31,6 @@ def session_of(run):
     """The session's entry in ReFrame's report."""
     (found,) = (case for case in run.testcases if case["name"].startswith("node_session"))
     return found
-
-
-def record_of(check, folder="outputdir", *below):
-    return linkmatrix.record.reading.load(Path(check[folder], *below) / "record.json")
 
 
 def end_program(folder):

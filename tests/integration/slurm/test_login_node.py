@@ -6,24 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
-
-import linkmatrix.record.reading
+from reframe_runs import only, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
 HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
 RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
 QUICK = "--samples,3,--size,1MiB"
-
-
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
-
-
-def record_of(check):
-    return linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
 
 
 def test_a_partition_may_build_in_a_job_of_its_own(login):

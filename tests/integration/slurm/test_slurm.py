@@ -9,8 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-import linkmatrix.record.reading
+from reframe_runs import MPIRUN, only, published, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -19,23 +18,6 @@ HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.sui
 RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
 QUICK = "--samples,3,--size,1MiB"
 HANG = f"{QUICK},--simulate-fault,hang:cpu1,--pair-timeout,120,--timeout,120"
-
-# as a site starts ranks by mpirun: {text of config/systems/slurm_example.py: other text}
-MPIRUN = {
-    '"launcher": "srun"': '"launcher": "mpirun"',
-    '"rank_options": ["--cpu-bind=cores"]': '"rank_options": ["--map-by", "numa", "--bind-to", "core"]',
-    '"process_options": ["--cpu-bind=none"]': '"process_options": []',
-}
-
-
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
-
-
-def record_of(check):
-    return linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
 
 
 def test_who_ends_another_cluster_ends_nothing_of_this_one(cluster, tmp_path):
@@ -72,8 +54,8 @@ def test_ranks_on_three_nodes_are_a_matrix_over_the_network(login, replace):
 def test_ranks_that_share_nodes_have_both_classes(login):
     run = login(*RANKS, "-S", "rank_p2p.nodes=2", "-S", "rank_p2p.ranks=2")
     assert run.code == 0, run.output
-    published = {name.split(":")[-1] for name in only(run)["perfvalues"]}
-    assert {"min[NODE]", "max[NET]", "rank0->rank3"} <= published
+    names_of_values = published(only(run))
+    assert {"min[NODE]", "max[NET]", "rank0->rank3"} <= names_of_values
 
 
 @pytest.mark.parametrize("option", ["--gpus-per-node={num_gpus_per_node}", "--gres=gpu:{num_gpus_per_node}"])
