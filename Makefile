@@ -1,6 +1,6 @@
 # linkmatrix in one word each; `make help` lists them. All of it works as an ordinary user.
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-all test-rest lint docs wheel mutants lock audit bench clean
+.PHONY: help setup build run test test-all test-rest lint docs wheel lock audit bench clean
 
 VENV := .venv
 ARGS ?=
@@ -45,17 +45,14 @@ docs: $(VENV)/.ready ## build the site into .build/docs; it opens from disk
 wheel: setup ## build a wheel with compiled programs into dist, with CUDA where nvcc is; ARGS goes to cmake
 	@python scripts/wheel $(ARGS)
 
-mutants: $(VENV)/.ready-test ## change what judges, a little at a time: does a test fail each time? ARGS: rooms or modules
-	@python -m pip install --quiet --disable-pip-version-check 'mutmut==3.8.*'
-	@python tests/tools/mutants.py $(ARGS)
-
 lock: setup ## lock what is installed, by version and SHA-256, again; ARGS goes to uv, such as --upgrade
 	@python -m pip install --quiet --disable-pip-version-check 'uv==0.13.*'
 	@uv pip compile $(LOCKING) $(ARGS) --all-extras --output-file requirements.lock pyproject.toml
 	@scripts/setup --tools | uv pip compile $(LOCKING) $(ARGS) --output-file scripts/tools.lock -
 
-audit: setup ## does a locked package have a known hole? ARGS: --advisories with a folder or zip of them, where there is no network
-	@scripts/audit $(ARGS) requirements.lock scripts/tools.lock
+audit: setup ## does a locked package have a known vulnerability? pip-audit asks PyPI
+	@python -m pip install --quiet --disable-pip-version-check 'pip-audit==2.*'
+	@pip-audit --disable-pip --require-hashes --progress-spinner off $(ARGS) -r requirements.lock -r scripts/tools.lock
 
 bench: build ## time whole runs beside nvbandwidth, the CUDA sample and nccl-tests, where they are on PATH, and linkmatrix run; ARGS goes to p2p_matrix
 	@scripts/bench .build/$$(scripts/preset)/p2p_matrix $(ARGS)

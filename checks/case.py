@@ -6,11 +6,11 @@ from linkmatrix.judge.reasons import missing
 from linkmatrix.references.for_program import lines_of
 from linkmatrix.suite import PROGRAMS
 
-from .cells import ALL_PAIRS, cell_faults, endpoints, parts_of
+from .cells import ALL_PAIRS, cell_faults, endpoints
 from .expect import engine_faults
 from .p2p import p2p_matrix_run
 from .shares import share_faults
-from .sizes import has_own_size
+from .testcases import has_own_size, tables_of
 
 
 class measuring_run(p2p_matrix_run, special=True):
@@ -37,7 +37,7 @@ class measuring_run(p2p_matrix_run, special=True):
     def faults(self):
         self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
         reasons = self.machine_faults() + self.size_faults() + engine_faults(self.results, self.engine)
-        parts = parts_of(self.testcase, self.record["backend"] == "cuda")
+        parts = tables_of(self.testcase, self.record["backend"] == "cuda")
         for result in self.results:
             reasons += cell_faults(result, *self.axes(), parts, self.measured_pairs)
         return reasons + share_faults(self.share, self.current_partition.extras, self.testcase, self.results)

@@ -8,27 +8,13 @@ from linkmatrix.record import grids, units
 from linkmatrix.record.apart import Apart
 from linkmatrix.record.collective import bodies_of
 
-MOST_NAMED = 4  # labels per sentence
 ALL_PAIRS, MATCHINGS = "all pairs", "matchings"  # sets of pairs, as returned by `measured_pairs`
-#: Further matrices that a result must have, by a word in the name of its test case.
-PARTS = {
-    "_bidirectional_": ("one_direction",),
-    "_stress": ("isolated", "loss"),
-    "node_to_node_bandwidth_": ("message_rate",),
-}
-GPU_PARTS = {"_copy_latency_": ("enqueue",)}  # only GPUs have a queue
 
 
 def endpoints(record, testcase):
     """The labels of the endpoints of a test case: the nodes of the devices, or the devices."""
     level = "node" if testcase.startswith("node_") else "label"
     return list(dict.fromkeys(device[level] for device in record["devices"]))
-
-
-def parts_of(testcase, on_gpus=False):
-    """The names of the further matrices that the result of a test case must have."""
-    tables = {**PARTS, **(GPU_PARTS if on_gpus else {})}
-    return [part for word, parts in tables.items() if word in testcase for part in parts]
 
 
 def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
@@ -63,8 +49,8 @@ def axis_faults(name, axis, result, wanted):
     present = set(found)
     absent = [label for label in wanted if label not in present]
     if absent:
-        return missing(f"{name}: its {axis} lack {', '.join(units.first(absent, MOST_NAMED))}")
-    shown = [", ".join(units.first(labels, MOST_NAMED)) for labels in (wanted, found)]
+        return missing(f"{name}: its {axis} lack {', '.join(units.first(absent))}")
+    shown = [", ".join(units.first(labels)) for labels in (wanted, found)]
     return missing(f"{name}: its {axis} should be {shown[0]}, they are {shown[1]}")
 
 

@@ -11,20 +11,8 @@ from .cells import MATCHINGS
 from .expect import rank_faults, transport_faults
 from .session import nodes_session
 from .sizes import size_faults, sizes_of
+from .testcases import OF_RANKS
 from .variables import Figure
-
-#: The test cases of p2p_matrix between ranks.
-CASES = [
-    "node_to_node_bandwidth_mpi",
-    "node_to_node_bidirectional_mpi",
-    "node_to_node_latency_mpi",
-    "rank_to_rank_bandwidth_mpi",
-    "rank_to_rank_bidirectional_mpi",
-    "rank_to_rank_latency_mpi",
-    "rank_to_rank_put_bandwidth_mpi",
-    "rank_to_rank_put_bidirectional_mpi",
-    "rank_to_rank_put_latency_mpi",
-]
 
 
 class CrossNode(rfm.RegressionTestPlugin):
@@ -91,7 +79,7 @@ class crossnode_matrix(OfExtent, p2p_matrix_case):
     says which.
     """
 
-    testcase = parameter(CASES, loggable=True)
+    testcase = parameter(OF_RANKS, loggable=True)
 
     #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
     extent = parameter(["two", "all"], loggable=True)
@@ -139,7 +127,7 @@ class crossnode_device_matrix(crossnode_matrix):
     nothing between nodes goes through host memory. References stand in the table with ``@device`` added to its name.
     """
 
-    testcase = parameter([name for name in CASES if "_put_" not in name], loggable=True)
+    testcase = parameter([name for name in OF_RANKS if "_put_" not in name], loggable=True)
 
     descr = "messages between GPUs of different nodes"
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
@@ -202,7 +190,7 @@ class crossnode_sweep(sweep_run):
     References stand in the partition's table with ``@sweep`` added to its name.
     """
 
-    testcase = parameter([name for name in CASES if name.startswith("rank_")], loggable=True)
+    testcase = parameter([name for name in OF_RANKS if name.startswith("rank_")], loggable=True)
 
     session = fixture(nodes_session, scope="environment")
     descr = "messages of every size between two nodes"
@@ -225,7 +213,7 @@ class crossnode_matchings(crossnode_matrix):
     with ``@matchings`` added to its name.
     """
 
-    testcase = parameter([name for name in CASES if "_put_" not in name], loggable=True)
+    testcase = parameter([name for name in OF_RANKS if "_put_" not in name], loggable=True)
 
     #: All nodes that `nodes` says, or else the partition in its extras['nodes'].
     extent = parameter(["all"], loggable=True)

@@ -1,7 +1,5 @@
 """How fast are the copies inside one node: between GPUs, between host memory and GPUs, between ranks?"""
 
-from typing import NamedTuple
-
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
@@ -9,93 +7,33 @@ from .case import p2p_matrix_case
 from .cells import endpoints
 from .expect import gpu_faults, rank_faults
 from .on_ranks import OnRanks
-from .sizes import has_own_size
+from .testcases import OF_DEVICES, TESTCASES, has_own_size
 
-
-class Case(NamedTuple):
-    """A test case of p2p_matrix: the axes of its matrix, whether the back end host has it, and its tags.
-
-    Tags: smoke (does it work?), quick (is the node healthy?), visibility (is the order of writes kept?).
-    """
-
-    rows: str = "device"
-    columns: str = "device"
-    host: bool = False
-    tags: tuple = ()
-
-
-SMOKE = ("smoke", "quick")
-QUICK = ("quick",)
-LITMUS = ("visibility",)
-
-# fmt: off
-CASES = {
-    "host_to_device_memcpy_ce": Case(rows="host", tags=SMOKE),
-    "device_to_host_memcpy_ce": Case(columns="host", tags=SMOKE),
-    "host_to_device_bidirectional_memcpy_ce": Case(rows="host"),
-    "device_to_host_bidirectional_memcpy_ce": Case(columns="host"),
-    "device_to_device_memcpy_read_ce": Case(host=True, tags=QUICK),
-    "device_to_device_memcpy_write_ce": Case(host=True, tags=SMOKE),
-    "device_to_device_bidirectional_memcpy_read_ce": Case(),
-    "device_to_device_bidirectional_memcpy_write_ce": Case(host=True, tags=SMOKE),
-    "all_to_host_memcpy_ce": Case(columns="host"),
-    "all_to_host_bidirectional_memcpy_ce": Case(columns="host"),
-    "host_to_all_memcpy_ce": Case(rows="host"),
-    "host_to_all_bidirectional_memcpy_ce": Case(rows="host"),
-    "all_to_one_write_ce": Case(rows="all"),
-    "all_to_one_read_ce": Case(columns="all"),
-    "one_to_all_write_ce": Case(columns="all"),
-    "one_to_all_read_ce": Case(rows="all"),
-    "host_to_device_memcpy_sm": Case(rows="host"),
-    "device_to_host_memcpy_sm": Case(columns="host"),
-    "host_to_device_bidirectional_memcpy_sm": Case(rows="host"),
-    "device_to_host_bidirectional_memcpy_sm": Case(columns="host"),
-    "device_to_device_memcpy_read_sm": Case(),
-    "device_to_device_memcpy_write_sm": Case(host=True),
-    "device_to_device_bidirectional_memcpy_read_sm": Case(),
-    "device_to_device_bidirectional_memcpy_write_sm": Case(),
-    "all_to_host_memcpy_sm": Case(columns="host"),
-    "all_to_host_bidirectional_memcpy_sm": Case(columns="host"),
-    "host_to_all_memcpy_sm": Case(rows="host"),
-    "host_to_all_bidirectional_memcpy_sm": Case(rows="host"),
-    "all_to_one_write_sm": Case(rows="all"),
-    "all_to_one_read_sm": Case(columns="all"),
-    "one_to_all_write_sm": Case(columns="all"),
-    "one_to_all_read_sm": Case(rows="all"),
-    "host_device_latency_sm": Case(rows="host", tags=QUICK),
-    "device_to_device_latency_sm": Case(host=True, tags=SMOKE),
-    "device_local_copy": Case(rows="local", tags=QUICK),
-    "device_to_device_copy_latency_read_ce": Case(),
-    "device_to_device_copy_latency_write_ce": Case(host=True),
-    "device_to_device_copy_latency_read_sm": Case(),
-    "device_to_device_copy_latency_write_sm": Case(),
-    "device_to_device_atomic_latency_sm": Case(host=True),
-    "device_to_device_flag_latency_sm": Case(host=True),
-    "device_to_device_visibility_write_sm": Case(host=True, tags=LITMUS),
-    "device_to_device_visibility_read_sm": Case(host=True, tags=LITMUS),
-    "device_to_host_visibility_write_sm": Case(columns="host", host=True, tags=LITMUS),
-    "host_to_device_visibility_read_sm": Case(rows="host", host=True, tags=LITMUS),
-    "device_to_device_memcpy_read_sm_cached": Case(),
-    "device_to_device_memcpy_write_sm_cached": Case(),
-    "device_to_device_bidirectional_memcpy_read_sm_cached": Case(),
-    "device_to_device_bidirectional_memcpy_write_sm_cached": Case(),
-    "device_to_device_copy_latency_read_sm_cached": Case(),
-    "device_to_device_copy_latency_write_sm_cached": Case(),
-    "device_to_device_memcpy_read_sm_bulk": Case(),
-    "device_to_device_memcpy_write_sm_bulk": Case(),
-    "device_to_device_bidirectional_memcpy_read_sm_bulk": Case(),
-    "device_to_device_bidirectional_memcpy_write_sm_bulk": Case(),
-    "device_to_device_copy_latency_read_sm_bulk": Case(),
-    "device_to_device_copy_latency_write_sm_bulk": Case(),
-    "device_to_device_memcpy_write_ce_peer_off": Case(),
-    "device_to_device_bidirectional_memcpy_write_ce_peer_off": Case(),
-    "device_to_device_copy_latency_write_ce_peer_off": Case(),
-    "device_to_device_memcpy_read_ce_stress": Case(),
-    "device_to_device_memcpy_write_ce_stress": Case(host=True),
-    "device_to_device_memcpy_read_sm_stress": Case(),
-    "device_to_device_memcpy_write_sm_stress": Case(),
+#: Does it work?
+SMOKE = {
+    "host_to_device_memcpy_ce",
+    "device_to_host_memcpy_ce",
+    "device_to_device_memcpy_write_ce",
+    "device_to_device_bidirectional_memcpy_write_ce",
+    "device_to_device_latency_sm",
 }
-# fmt: on
+#: Is the node healthy?
+QUICK = SMOKE | {"device_to_device_memcpy_read_ce", "host_device_latency_sm", "device_local_copy"}
+#: Is the order of writes kept?
+VISIBILITY = {name for name in OF_DEVICES if "visibility" in name}
+#: The test cases that run between pinned threads on a partition without GPUs.
+ON_THREADS = VISIBILITY | {
+    "device_to_device_memcpy_read_ce",
+    "device_to_device_memcpy_write_ce",
+    "device_to_device_bidirectional_memcpy_write_ce",
+    "device_to_device_memcpy_write_sm",
+    "device_to_device_latency_sm",
+    "device_to_device_copy_latency_write_ce",
+    "device_to_device_atomic_latency_sm",
+    "device_to_device_flag_latency_sm",
+    "device_to_device_memcpy_write_ce_stress",
+}
+SUITES = {"smoke": SMOKE, "quick": QUICK, "visibility": VISIBILITY}
 
 
 def limited(testcase):
@@ -117,15 +55,14 @@ class intranode_p2p(p2p_matrix_case):
     them; the endpoints are then called cpu0, cpu1, …, and no number of them is promised.
     """
 
-    testcase = parameter(CASES, loggable=True)
+    testcase = parameter(OF_DEVICES, loggable=True)
 
     descr = "copies inside one node"
 
     @run_after("init")
     def choose_systems(self):
-        case = CASES[self.testcase]
-        self.valid_systems = ["*"] if case.host else ["+gpu +cuda"]
-        self.tags = {"full", "intranode", "acceptance", *case.tags}
+        self.valid_systems = ["*"] if self.testcase in ON_THREADS else ["+gpu +cuda"]
+        self.tags = {"full", "intranode", "acceptance", *(tag for tag, of in SUITES.items() if self.testcase in of)}
 
     def prepare(self):
         super().prepare()
@@ -150,7 +87,7 @@ class intranode_p2p(p2p_matrix_case):
         """The memory of the host is any that the program found."""
         devices = endpoints(self.record, self.testcase)
         labels = {"device": devices, "host": None, "local": ["local"], "all": ["all"]}
-        return labels[CASES[self.testcase].rows], labels[CASES[self.testcase].columns]
+        return labels[TESTCASES[self.testcase]["rows"]], labels[TESTCASES[self.testcase]["columns"]]
 
 
 @rfm.simple_test

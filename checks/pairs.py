@@ -5,13 +5,14 @@ from dataclasses import dataclass
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter
 
-from .crossnode import CASES, sweep_run
+from .crossnode import sweep_run
 from .expect import pairs_faults, transport_faults, version_faults
 from .session import nodes_session
+from .testcases import OF_RANKS
 
 PAIRS = (1, 4, 8)  # as the published sweeps have them
 SECONDS = 300  # of a process, of which a job has up to thirty: all would ask for five hours with the usual limit
-OF_NODES = [name for name in CASES if name.startswith("node_")]
+OF_NODES = [name for name in OF_RANKS if name.startswith("node_")]
 
 
 @dataclass(frozen=True)

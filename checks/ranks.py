@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from linkmatrix.judge.reasons import missing
+from linkmatrix.record.units import first
 
-MOST_RANKS = 4  # named per sentence
 LINE = re.compile(
     r"binding host=(\S+) rank=(\S+) local=(\S+) cores=(\S+) numa=(\S+) visible=(\S+) gpus=(\S+) nics=(\S+)"
 )
@@ -119,6 +119,6 @@ def crowded_faults(record):
             inside = [label for label, own in cores_of.items() if own <= cores]
             if len(inside) > len(cores) > 0:
                 where = f"core{'s' * (len(cores) > 1)} {ranges(cores)}"
-                named = ", ".join(inside[:MOST_RANKS]) + (", …" if len(inside) > MOST_RANKS else "")
+                named = ", ".join(first(inside))
                 reasons += missing(f"{len(inside)} ranks on {where} ({named}): bind them")
     return list(dict.fromkeys(reasons))

@@ -6,11 +6,6 @@ from linkmatrix.record.units import parse_size
 PART = 16  # bytes that each rank's part of a buffer is a multiple of, as src/collective/layout.cpp rounds it down
 
 
-def has_own_size(testcase):
-    """Whether a test case of p2p_matrix has a size of its own, which the program would not let change."""
-    return not testcase.endswith("_mpi") and ("latency" in testcase or "visibility" in testcase)
-
-
 def sizes_of(text):
     """The sizes of "4KiB,1MiB", as of --size, and of "1KiB:1GiB:4", as of --sweep. Raises BadInput."""
 

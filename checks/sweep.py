@@ -14,11 +14,10 @@ from linkmatrix.references.for_program import lines_of
 from . import nodes
 from .adapters import adapter_faults
 from .expect import gpu_faults, without_pairs
-from .intranode import CASES, limit_options
+from .intranode import ON_THREADS, SUITES, limit_options
 from .p2p import p2p_matrix_run
-from .sizes import has_own_size
+from .testcases import OF_DEVICES, has_own_size
 
-SUITES = ("smoke", "quick")
 NODES = nodes.asked_for()
 
 
@@ -56,7 +55,7 @@ class node_sweep(p2p_matrix_run, special=True):
             self.cannot_measure(why)
         self.on = nodes.known_as(self.node, partition)
         if self.suite not in SUITES:
-            self.cannot_measure(f"suite={self.suite}: there are {' and '.join(SUITES)}")
+            self.cannot_measure(f"suite={self.suite}: there are {', '.join(SUITES)}")
         super().prepare()
         self.choose_backend()
         if self.on_gpus:
@@ -70,10 +69,10 @@ class node_sweep(p2p_matrix_run, special=True):
 
     def testcases(self):
         """Those of the suite that the node can run."""
-        of_suite = {name: case for name, case in CASES.items() if self.suite in case.tags}
+        of_suite = [name for name in OF_DEVICES if name in SUITES[self.suite]]
         if self.on_gpus:
             return [name for name in of_suite if not without_pairs(name, self.expected)]
-        return [name for name, case in of_suite.items() if case.host]
+        return [name for name in of_suite if name in ON_THREADS]
 
     def program_opts(self):
         limits = self.current_partition.extras.get("limits", {})

@@ -28,7 +28,7 @@ ExitCode act(const P2pOptions& options) {
     case Action::version:
       return print_text("linkmatrix p2p_matrix " LINKMATRIX_VERSION "\n");
     case Action::list:
-      return print_text(list());
+      return print_text(options.list_as_json ? testcases_json() : list());
     case Action::limits:
       return print_text(limits_text());
     case Action::measure:

@@ -46,6 +46,7 @@ const Condition lists{acts<Action::list>, "another option says what is printed: 
 const Condition limits{acts<Action::limits>, lists.why_not};
 const Condition topology{acts<Action::topology>, lists.why_not};
 
+const Condition has_format{acts<Action::list>, "only --list has a format: leave it out"};
 const Condition runs{[](auto& o, auto&) { return o.action == Action::measure || o.action == Action::topology; },
                      "only a table of the program is printed: leave it out"};
 const Condition measures{acts<Action::measure>, "nothing is measured: leave it out"};

@@ -22,6 +22,7 @@ using Condition = OptionCondition<P2pOptions, RunScope>;
 namespace condition {
 
 extern const Condition lists, limits, topology;  ///< the action is that option's own
+extern const Condition has_format;               ///< lists the test cases
 extern const Condition runs;                     ///< measures, or prints the topology
 extern const Condition measures;
 extern const Condition chooses_memory;   ///< measures; or the topology of ranks, of which it is the memory

@@ -14,6 +14,11 @@ namespace {
 
 using Action = P2pOptions::Action;
 
+std::string_view parse_format(std::string_view text) {
+  if (text != "text" && text != "json") throw BadInput("--format '" + std::string(text) + "': use text or json");
+  return text;
+}
+
 /// "A,B,C" by `parse` of each.
 template <class Parse>
 auto parse_list(std::string_view text, const Parse& parse) {
@@ -238,6 +243,9 @@ std::vector<Group> option_table(Given& given) {
       {"What else is printed",
        {
            {{"--list", "", "list the test cases and end", action(Action::list)}, {lists}},
+           {{"--format", "FORMAT", "of --list: text or json (default: text)",
+             [&](auto v) { o.list_as_json = parse_format(v) == "json"; }},
+            {has_format}},
            {{"--limits", "", "print the table of link limits and end", action(Action::limits)}, {condition::limits}},
            {{"--version", "", "print the version and end", action(Action::version)}, {}},
            {{"--help", "", "print this and end", action(Action::help)}, {}},

@@ -23,6 +23,7 @@ struct P2pOptions : ProgramOptions {
   enum class Action { measure, topology, list, limits, help, version };
 
   Action action = Action::measure;
+  bool list_as_json = false;         ///< --format json
   std::vector<TestCase> named;       ///< --testcase
   std::optional<std::string> suite;  ///< --suite
   Axes axes;

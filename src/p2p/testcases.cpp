@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "core/command_line.hpp"
+#include "core/json.hpp"
 #include "core/units.hpp"
 
 namespace linkmatrix {
@@ -45,6 +46,36 @@ constexpr Suite suites[]{
     {"p2p-write", [](const TestCase& t) { return is_pair_ce(t, Direction::write); }},
     {"p2p-read", [](const TestCase& t) { return is_pair_ce(t, Direction::read); }},
 };
+
+/// What rows and columns of a matrix are.
+std::pair<std::string_view, std::string_view> axes_of(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::pairs:
+      return {"device", "device"};
+    case Pattern::host_to_device:
+      return {"host", "device"};
+    case Pattern::device_to_host:
+      return {"device", "host"};
+    case Pattern::local:
+      return {"local", "device"};
+    case Pattern::inbound:
+      return {"all", "device"};
+    case Pattern::outbound:
+      return {"device", "all"};
+    case Pattern::nodes:
+      break;
+  }
+  return {"node", "node"};
+}
+
+/// The further matrices of a result; "enqueue" only of GPUs.
+std::vector<std::string> tables_of(const TestCase& t) {
+  if (t.metric == Metric::bidirectional) return {"one_direction"};
+  if (t.load == Load::everyone) return {"isolated", "loss"};
+  if (t.pattern == Pattern::nodes && t.metric == Metric::bandwidth) return {"message_rate"};
+  if (has_own_size(t) && t.operation == Operation::copy) return {"enqueue"};
+  return {};
+}
 
 /// The name that stands for a number, as nvbandwidth counts its test cases; of another word, itself.
 std::string name_of(const std::string& word) {
@@ -92,6 +123,23 @@ std::vector<TestCase> suite(std::string_view name) {
   for (const Suite& s : suites)
     if (s.name == name) return select(s.has);
   throw BadInput("unknown --suite '" + std::string(name) + "': use " + suite_names());
+}
+
+std::string testcases_json() {
+  std::string out;
+  for (const TestCase& t : all_testcases()) {
+    const auto [rows, columns] = axes_of(t.pattern);
+    std::vector<std::string> names;
+    for (const Suite& s : suites)
+      if (s.has(t)) names.emplace_back(s.name);
+    JsonWriter row;
+    row.begin_object().member("name", t.name).member("description", t.description);
+    row.member("rows", rows).member("columns", columns).member("metric", word(t.metric));
+    row.member("engine", word(t.engine)).member("own_size", has_own_size(t));
+    row.member("tables", tables_of(t)).member("suites", names).end_object();
+    out += (out.empty() ? "[\n" : ",\n") + row.text();
+  }
+  return out + "\n]\n";
 }
 
 std::vector<TestCase> named_testcases(std::string_view names) {

@@ -59,6 +59,9 @@ std::vector<TestCase> suite(std::string_view name);
 /// "quick, full …" for --help.
 std::string suite_names();
 
+/// All test cases as JSON, one per line. checks/testcases.json has this text.
+std::string testcases_json();
+
 /// The rows named in "a,b,c"; a number is that of a test case of nvbandwidth, from 0. Throws BadInput for one that
 /// comes twice, and for an unknown one, naming the nearest.
 std::vector<TestCase> named_testcases(std::string_view names);

@@ -1,11 +1,9 @@
 """Collectives between ranks of this machine, through ReFrame: nothing is replaced by a fake."""
 
 import re
-from pathlib import Path
 
 import pytest
-
-import linkmatrix.record.reading
+from reframe_runs import only, published, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 
@@ -28,28 +26,17 @@ def ranks(reframe, unavailable):
     return run
 
 
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
-
-
-def names(check):
-    """The performance variables of a test case of the report."""
-    return {name.split(":")[-1] for name in check["perfvalues"]}
-
-
 def test_every_collective_of_mpi_is_a_check_of_its_own_in_one_process(ranks):
     run = ranks("-r", "-n", "rank_collectives", "-S", FEW, "-S", "rank_collectives.sizes=1KiB:64KiB:8", *SUITE)
     assert run.code == 0, run.output
     assert "9 test cases in 1 process of one job" in run.output
-    found = {check["testcase"]: names(check) for check in run.checks()}
+    found = {check["testcase"]: published(check) for check in run.checks()}
     sizes = (1024, 8192, 65536)
     assert found["all_reduce_perf"] == {f"{way}@{size}" for way in WAYS for size in sizes}
     assert found["broadcast_perf"] == {f"in-place@{size}" for size in sizes}
     assert found["alltoall_perf"] == {f"out-of-place@{size}" for size in sizes}
     for check in run.checks():
-        record = linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
+        record = record_of(check)
         assert {result["testcase"] for result in record["results"]} == {check["testcase"]}
         assert record["asked_by"] == check["display_name"]
 

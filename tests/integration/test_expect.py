@@ -3,7 +3,7 @@
 import pytest
 from reasons import said, verdicts
 
-from checks import cells, expect
+from checks import cells, expect, testcases
 from linkmatrix.judge import reasons
 
 PROMISE = expect.ExpectedConfiguration(devices=3, model="NVIDIA H200", link_class="NV18", peer_access=True, hops=1)
@@ -145,7 +145,7 @@ def test_a_cell_without_a_number_needs_none_in_a_further_matrix():
     ],
 )
 def test_further_matrices_follow_from_the_test_case(testcase, on_gpus, parts):
-    assert cells.parts_of(testcase, on_gpus) == parts
+    assert testcases.tables_of(testcase, on_gpus) == parts
 
 
 def test_endpoints_are_the_devices_or_their_nodes():

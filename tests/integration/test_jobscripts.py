@@ -29,13 +29,15 @@ class Variant(NamedTuple):
     """Another way to run the checks of a system.
 
     options: of reframe. replace: (text of the system's file, other text), as a site changes it. systems: the files of
-    config/systems that it is for; empty for all. build: whether the script of the build is kept too: on the login node
-    programs are built in one way, whatever runs them. nodes: the one of a sweep. suite: what the sessions measure.
+    config/systems that it is for; empty for all. partition: the only one; "" for all. build: whether the script of the
+    build is kept too, of a variant those lines that "all" has not. nodes: the one of a sweep. suite: what the sessions
+    measure.
     """
 
     options: tuple[str, ...] = ()
     replace: tuple[str, str] = ("", "")
     systems: tuple[str, ...] = ()
+    partition: str = ""
     build: bool = False
     nodes: str = ""
     suite: str = ""
@@ -53,11 +55,12 @@ VARIANTS = {
         ("-n", "crossnode_matrix.*extent=all", "-S", "crossnode_matrix.nodes=16"),
         systems=("slurm_example", "pbs_example", "sge_example"),
     ),
-    "4-nodes": Variant(("-n", "rank_p2p", "-S", "rank_p2p.nodes=4"), suite="rank_p2p"),
+    "4-nodes": Variant(("-n", "rank_p2p", "-S", "rank_p2p.nodes=4"), systems=("abci",), suite="rank_p2p"),
     "gres": Variant(
         ("-n", "gpu_topology|process_p2p|rank_p2p"),
         (f'"{GPUS_PER_NODE}"', f'"{GRES}"'),
         ("slurm_example",),
+        partition="gpu",
         suite="gpu_topology,process_p2p,rank_p2p",
     ),
     "options-of-one-run": Variant(
@@ -143,6 +146,20 @@ def scripts(stage):
     }
 
 
+def kept(system, name, found):
+    """What is compared of the scripts of a variant, {path: text}."""
+    variant = VARIANTS[name]
+    if not variant.build:
+        return {file: text for file, text in found.items() if not file.endswith("/build.sh")}
+    if name == "all":
+        return found
+    usual = {file: (GOLDEN / system / "all" / file).read_text().splitlines() for file in found if "/build" in file}
+    return {
+        file: "".join(line for line in text.splitlines(keepends=True) if line.rstrip("\n") not in usual.get(file, ()))
+        for file, text in found.items()
+    }
+
+
 def difference(golden, found):
     """What is not the same, as a unified diff."""
     lines = []
@@ -159,16 +176,14 @@ def test_job_scripts_are_these(reframe, system, name, tmp_path, monkeypatch):
     monkeypatch.setenv("LINKMATRIX_BUILD", str(tmp_path / ".build"))  # what `make build` left is of this clone alone
     config = changed(system, variant, tmp_path / "config")
     run = reframe(
-        f"--system={system.replace('_', '-')}",
+        f"--system={system.replace('_', '-')}{':' * bool(variant.partition)}{variant.partition}",
         *variant.options,
         *(f"--setvar={name}.suite={variant.suite}" for name in ("node_session", "nodes_session")),
         *("--dry-run", "--keep-stage-files", "--exec-policy=serial"),
         config=config,
     )
     assert run.code == 0, run.output
-    found = scripts(run.prefix / "stage")
-    if not variant.build:
-        found = {file: text for file, text in found.items() if not file.endswith("/build.sh")}
+    found = kept(system, name, scripts(run.prefix / "stage"))
     assert found, run.output
     if os.environ.get(UPDATE):
         shutil.rmtree(folder, ignore_errors=True)

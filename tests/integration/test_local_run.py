@@ -11,6 +11,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+from reframe_runs import only
 
 import linkmatrix.record.reading
 
@@ -55,12 +56,6 @@ def fault(reframe):
         return reframe(*ONE, *SIZE, "-S", f"intranode_p2p.extra_opts={extra}", *of_reframe, **keywords)
 
     return run
-
-
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
 
 
 @pytest.mark.smoke
@@ -148,13 +143,6 @@ def test_a_bad_endpoint_fails_the_sanity_and_its_pair_is_named(fault, kind):
     assert record_of(check)["results"], "its record is kept though it failed"
 
 
-def test_a_table_that_is_not_printed_whole_changes_nothing(fault):
-    """Tables are for people: values and verdict come from the record."""
-    run = fault("--max-display", "1")
-    assert "(first 1 of 2" in (Path(only(run)["outputdir"]) / "rfm_job.out").read_text()
-    assert verdict_of(only(run))["verdict"] != "INCOMPLETE", only(run)["fail_reason"]
-
-
 def test_half_of_a_matrix_is_no_pass(fault):
     run = fault("--triangle")
     assert run.code != 0
@@ -167,24 +155,10 @@ def test_unverified_data_is_no_pass(fault):
     assert "its data was not compared" in only(run)["fail_reason"]
 
 
-def test_bad_input_is_quoted_from_the_program(fault):
-    run = fault("--devices", "99")
-    assert run.code != 0
-    assert "p2p_matrix refused its options: --devices: there is no device 99" in only(run)["fail_reason"]
-
-
 def test_a_device_that_counts_errors_fails_though_every_cell_is_fine(fault):
     run = fault("--simulate-fault", "counter:cpu1")
     assert run.code != 0
     assert "cpu1: nvlink_replay rose from 0 to 5" in only(run)["fail_reason"]
-
-
-def test_every_test_case_of_the_host_back_end_is_a_check_of_its_own(reframe):
-    options = ("intranode_p2p.extra_opts=--samples,3", "intranode_p2p.size=1MiB", "node_session.suite=intranode_p2p")
-    run = reframe("-r", "-n", "intranode_p2p", *(f"--setvar={option}" for option in options))
-    assert run.code == 0, run.output
-    measured = {result["testcase"] for case in run.checks() for result in record_of(case)["results"]}
-    assert {"device_to_device_flag_latency_sm", "device_to_device_memcpy_write_ce_stress"} <= measured
 
 
 def test_a_second_session_configures_and_compiles_nothing(fault):
@@ -192,14 +166,6 @@ def test_a_second_session_configures_and_compiles_nothing(fault):
     said = logs[1].read_text()
     assert "Building CXX" not in said and "Configuring done" not in said
     assert "prefix/bin/p2p_matrix" in said  # installed, so that this session's is not overwritten by the next
-
-
-def test_ranks_are_measured_through_the_launcher(reframe, unavailable):
-    run = reframe("-r", "-n", "rank_to_rank_latency_mpi")
-    if not run.checks():
-        unavailable("no MPI here, so ReFrame has no rank check to run")
-    assert run.code == 0, run.output
-    assert {"rank0->rank1", "rank1->rank0"} <= set(values(only(run)))
 
 
 def test_checks_need_no_more_than_reframe_and_numpy(fault, tmp_path):

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-
-import linkmatrix.record.reading
+from reframe_runs import record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 
@@ -145,7 +144,7 @@ def test_modules_are_loaded_to_build_and_in_the_job(with_modules, toolchain, nam
     (check,) = run.checks()
     for script in (Path(run.build()["outputdir"]) / "rfm_build.sh", Path(check["outputdir"]) / "rfm_job.sh"):
         assert "module load toolchain/1.0" in script.read_text()
-    record = linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
+    record = record_of(check)
     assert [result["size_bytes"] for result in record["results"]] == [2 << 20]
 
 

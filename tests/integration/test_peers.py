@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from reframe_runs import only, record_of
 
-import linkmatrix.record.reading
 from linkmatrix import cli
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -62,12 +62,6 @@ def osu(reframe, unavailable):
     return run
 
 
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
-
-
 def values(check):
     return {name.rpartition(":")[2]: value[0] for name, value in check["perfvalues"].items()}
 
@@ -82,7 +76,7 @@ def test_real_ones_of_osu_run_between_two_ranks_and_stand_beside_ours(reframe, c
     found = {check["testcase"]: check for check in run.checks()}
     for testcase in ("osu_bw_hh", "osu_bibw_hh", "osu_latency_hh"):
         assert len(values(found[testcase])) == 23 and min(values(found[testcase]).values()) > 0
-        record = linkmatrix.record.reading.load(Path(found[testcase]["outputdir"]) / "record.json")
+        record = record_of(found[testcase])
         assert record["software"]["OSU micro-benchmarks"]
         assert all(result["verified"] is True for result in record["results"])
     assert cli.main(["compare", str(run.prefix / "reports"), "--against", "peers"]) == 0
@@ -97,7 +91,7 @@ def test_what_it_prints_is_a_record_and_a_value_for_each_size(osu, installed):
     assert run.code == 0, run.output
     check = only(run)
     assert len(values(check)) == 23 and "NODE@4194304" in values(check)
-    record = linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
+    record = record_of(check)
     assert record["asked_by"] == check["display_name"] and record["imported"]["program"] == "osu"
 
 

@@ -4,9 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
+from reframe_runs import record_of
 from sysfs_tree import make
-
-import linkmatrix.record.reading
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
@@ -61,7 +60,7 @@ def test_adapters_are_measured_and_judged_in_one_job(perftest):
     assert run.code == 0, run.output
     found = {}
     for check in run.checks():
-        record = linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
+        record = record_of(check)
         (result,) = record["results"]
         assert result["rows"] == ["mlx5_0", "mlx5_1"] and record["asked_by"] == check["display_name"]
         found[result["testcase"]] = (

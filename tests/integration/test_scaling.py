@@ -1,11 +1,9 @@
 """N-body on ranks of this machine, through ReFrame: nothing is replaced by a fake."""
 
 import re
-from pathlib import Path
 
 import pytest
-
-import linkmatrix.record.reading
+from reframe_runs import only, published, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 
@@ -26,22 +24,16 @@ def ranks(reframe, unavailable):
     return run
 
 
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
-
-
 def test_every_precision_and_scaling_is_a_check_of_its_own_in_one_process(ranks):
     suite = ("-S", "node_session.suite=rank_scaling")
     run = ranks("-r", "-n", "rank_scaling", "-S", FEW, "-S", "rank_scaling.bodies=600,2100", *suite)
     assert run.code == 0, run.output
     assert "4 test cases in 1 process of one job" in run.output
-    found = {check["testcase"]: {name.split(":")[-1] for name in check["perfvalues"]} for check in run.checks()}
+    found = {check["testcase"]: published(check) for check in run.checks()}
     assert found["nbody_float_strong"] == {f"{n}@{b * 16}" for n in ("1-device", "2-devices") for b in (600, 2100)}
     assert found["nbody_double_weak"] == {f"{n}@{b * 32}" for n in ("1-device", "2-devices") for b in (600, 2100)}
     for check in run.checks():
-        record = linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
+        record = record_of(check)
         assert {result["testcase"] for result in record["results"]} == {check["testcase"]}
         assert all(result["verified"] for result in record["results"])
 

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
+from reframe_runs import record_of
 
-import linkmatrix.record.reading
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging, stored
@@ -31,10 +31,6 @@ def session_of(run):
     """The session's entry in ReFrame's report."""
     (found,) = (case for case in run.testcases if case["name"].startswith("node_session"))
     return found
-
-
-def record_of(check, folder="outputdir", *below):
-    return linkmatrix.record.reading.load(Path(check[folder], *below) / "record.json")
 
 
 def end_program(folder):
@@ -113,36 +109,12 @@ def test_without_a_suite_each_test_measures_in_a_job_of_its_own(reframe):
         assert record_of(check)["asked_by"] == check["display_name"]
 
 
-def test_a_test_outside_of_the_suite_measures_in_a_job_of_its_own(reframe):
-    run = reframe(*BOTH, *SHORT, *suite(READ))
-    assert run.code == 0, run.output
-    (read,), (write,) = ([one for one in run.checks() if one["testcase"] == name] for name in (READ, WRITE))
-    assert read["jobid"] == session_of(run)["jobid"] not in (None, write["jobid"])
-    assert [result["testcase"] for result in record_of(write)["results"]] == [WRITE]
-
-
 def test_the_session_measures_its_whole_suite_though_one_test_is_selected(reframe):
     run = reframe("-r", "-n", f"intranode_p2p.*{WRITE}$", *SHORT, *suite(READ, WRITE))
     assert run.code == 0, run.output
     assert len(record_of(session_of(run), "outputdir", "process1")["results"]) == 2
     (check,) = run.checks()
     assert check["jobid"] == session_of(run)["jobid"]
-
-
-def test_a_later_suite_replaces_that_of_a_mode(reframe):
-    run = reframe("--mode=quick", *BOTH, *SHORT, *suite())
-    assert run.code == 0, run.output
-    assert session_of(run)["jobid"] is None and len(set(jobs_of(run))) == 2
-
-
-def test_a_rerun_by_its_hash_measures_alone(reframe):
-    first = reframe("--mode=quick", *BOTH, *SHORT)
-    assert first.code == 0, first.output
-    assert len(set(jobs_of(first))) == 1
-    again = reframe("-r", "-n", f"/{first.checks()[0]['hashcode']}", *SHORT)
-    (check,) = again.checks()
-    assert (again.code, check["result"]) == (0, "pass"), again.output
-    assert check["name"] == first.checks()[0]["name"] and check["jobid"] not in (None, *jobs_of(first))
 
 
 @pytest.mark.parametrize(
@@ -161,15 +133,6 @@ def test_an_unknown_word_of_a_suite_fails_with_similar_ones_and_measures_nothing
     (report,) = (run.prefix / "reports").glob("run-report-*.json")
     judged = judging.judge_all(stored.find(report), References.load(None), None)
     assert {one.verdict for one in judged} == {Verdict.INCOMPLETE}
-
-
-def test_a_repetition_measures_in_a_job_of_its_own(reframe):
-    run = reframe("-r", "-n", f"intranode_p2p.*{WRITE}$", *SHORT, *suite(WRITE), "--repeat=3")
-    assert run.code == 0, run.output
-    jobs = {int(check["display_name"].partition("repeat_no=")[2][0]): check["jobid"] for check in run.checks()}
-    assert len(set(jobs.values())) == 3 and jobs[0] == session_of(run)["jobid"]
-    (whole,) = record_of(session_of(run), "outputdir", "process1")["results"]
-    assert whole["testcase"] == WRITE
 
 
 def test_a_rerun_measures_in_a_job_of_its_own(reframe):
@@ -211,21 +174,6 @@ def test_the_session_is_measured_first_by_each_policy(reframe, option):
     run = reframe(*BOTH, *SHORT, *suite(READ, WRITE), option)
     assert run.code == 0, run.output
     assert {*jobs_of(run)} == {session_of(run)["jobid"]}
-
-
-def test_a_dry_run_writes_the_script_of_the_session(reframe):
-    run = reframe("--dry-run", *BOTH[1:], *SHORT, *suite(READ, WRITE))
-    assert run.code == 0, run.output
-    script = Path(session_of(run)["stagedir"], "rfm_job.sh").read_text()
-    assert READ in script and WRITE in script and "p2p_matrix" in script
-
-
-def test_acceptance_of_a_node_is_one_job(reframe):
-    run = reframe("--system=hgx-h200", "--mode=acceptance", "--dry-run", "--keep-stage-files")
-    assert run.code == 0, run.output
-    assert len(run.checks()) > 70
-    (script,) = run.prefix.glob("stage/**/rfm_job.sh")
-    assert script.parent.name.startswith("node_session")
 
 
 def test_distribute_is_refused_with_what_to_do(reframe):
@@ -306,12 +254,6 @@ def test_a_process_that_was_refused_before_it_measured_leaves_the_topology_to_an
     record = record_of(look)
     assert "--topology" in record["command"] and record["asked_by"] == look["display_name"]
     assert len(record["devices"]) == 1
-
-
-def test_what_is_wrong_with_the_cells_is_no_fault_of_the_topology(reframe, host_topology):
-    wrong = ("-S", "extra_opts=--samples,3,--target-ci,50,--simulate-fault,corrupt:cpu1")
-    look, measured = both(reframe(*ONE, *host_topology(), *wrong, "-S", "intranode_p2p.size=1MiB"))
-    assert (look["result"], measured["result"]) == ("pass", "fail")
 
 
 RANKS = suite("rank_binding", "rank_p2p.rank_to_rank_bandwidth_mpi")

@@ -4,8 +4,8 @@ import socket
 from pathlib import Path
 
 import pytest
+from reframe_runs import record_of
 
-import linkmatrix.record.reading
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging, stored
@@ -52,7 +52,7 @@ def test_one_test_and_one_process_measure_all_test_cases_of_a_node(sweep):
     assert run.code == 0, run.output
     assert list(by_node) == [HERE]
     check = by_node[HERE]
-    record = linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
+    record = record_of(check)
     assert {result["testcase"] for result in record["results"]} == TESTCASES
     assert record["asked_by"] == check["display_name"]
     jobs = [case["jobid"] for case in run.testcases if case["name"].startswith(("node_sweep", "node_session"))]

@@ -206,6 +206,7 @@ const std::vector<Scope> scopes{
     {"--simulate-fault shared:cpu1", "host", "", "host", "--concurrency serial", "several cells at once"},
     {"--simulate-fault counter:cpu1", "host", "--topology", "", "--list", "only a table of the program"},
     {"--list", "", "", "host", "--topology", "another option says what is printed"},
+    {"--format json", "host", "--list", "host", "", "only --list has a format"},
     {"--limits", "", "", "host", "--topology", "another option says what is printed"},
     {"--version", "", "--suite quick", "", "", ""},
     {"--help", "", "--suite quick", "", "", ""},

@@ -18,23 +18,11 @@ std::vector<std::string> all_suites() {
   return names;
 }
 
-/// Each test case in the order of --list: name, description, and the suites that have it.
-std::string all_listed() {
-  std::string text;
-  for (const TestCase& t : all_testcases()) {
-    std::vector<std::string> suites;
-    for (const std::string& name : all_suites())
-      for (const TestCase& other : suite(name))
-        if (other.name == t.name) suites.push_back(name);
-    text += std::string(t.name) + "\n  " + std::string(t.description) + "\n  " + join(suites) + "\n";
-  }
-  return text;
-}
-
 // Names are what records, references and checks know test cases by.
-TEST(Testcases, AreThoseOfTheList) {
-  std::ifstream file(LINKMATRIX_NATIVE_TESTS "/testcases.txt");
-  EXPECT_EQ(all_listed(), std::string(std::istreambuf_iterator<char>(file), {})) << "see tests/native/testcases.txt";
+TEST(Testcases, AreThoseOfTheFileThatTheChecksRead) {
+  std::ifstream file(LINKMATRIX_NATIVE_TESTS "/../../checks/testcases.json");
+  EXPECT_EQ(testcases_json(), std::string(std::istreambuf_iterator<char>(file), {}))
+      << "p2p_matrix --list --format json > checks/testcases.json";
 }
 
 TEST(Testcases, HaveDistinctNamesAndEveryRowFitsItsOwnAxes) {

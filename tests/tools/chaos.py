@@ -1,15 +1,10 @@
-"""Runs of `linkmatrix run`, each of which something happens to at a random moment; on this machine, or on a cluster.
+"""Disturbs runs of `linkmatrix run`, each at a random moment, and checks what they leave.
 
-    python tests/tools/chaos.py [--rounds 200] [--seed 1] [--lab] [--mode acceptance] [--only 'full disk' [--only …]]
+    python tests/tools/chaos.py [--rounds 200] [--seed 1] [--mode acceptance] [--only 'full disk' [--only …]]
 
-Each is a run of the quick tests, or of all of an acceptance with small sizes. What happens is the next one of
-chaos_events.HERE; with --lab, which starts the Slurm of the tests on this machine, of chaos_lab.LAB: in turn, so that
-each comes as often as any other. Afterwards chaos_rules must find
-nothing: the run has ended in time with one of its exit codes and a last word, and left no process; a PASS has all test
-cases and cells of an undisturbed run, which passes; what was in a record stays there; what is stored can be opened; and
-the next run, to which nothing happens, passes. It prints a line for each kind with its counts, and each violation with
-the seed and round that repeat it; the exit code is 1 if there was one. It needs root, for namespaces of its own: mounts
-and, without --lab, network and clock are nobody else's.
+The kinds of disturbance in `chaos_events.EVENTS` take turns. `chaos_rules` has the rules that each run must keep. The
+tool prints the number of rounds per kind, and each violation with the seed and round that repeat it. Exit code 1: there
+was a violation. It needs root, for namespaces of its own.
 """
 
 import argparse
@@ -27,8 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import chaos_rules
-from chaos_events import HERE, Event, undo
-from chaos_lab import LAB, LabPlace
+from chaos_events import EVENTS, Event, undo
 from chaos_place import SHORT, Place
 
 ROOM = 640  # MiB of the disk: a run wants 256, and keeps some
@@ -42,14 +36,13 @@ SPARE = (
 def main() -> int:
     asked = options()
     if OWN not in os.environ:
-        apart = ["--mount"] if asked.lab else ["--mount", "--net"]
         os.environ[OWN] = "1"
-        os.execvp("unshare", ["unshare", *apart, "--", sys.executable, *sys.argv])
+        os.execvp("unshare", ["unshare", "--mount", "--net", "--", sys.executable, *sys.argv])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that nothing is left
     events = events_of(asked)
     done: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
-    with own_place(LabPlace if asked.lab else Place, asked.mode) as place:
+    with own_place(asked.mode) as place:
         well = undisturbed(place)
         print(f"undisturbed: {len(well)} test cases in {place.seconds:.0f} s", file=sys.stderr, flush=True)
         until = time.monotonic() + asked.minutes * 60
@@ -76,18 +69,13 @@ def options(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, metavar="ROUND", help="the number of the first round")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e6, help="no round begins later; default: without a limit")
-    parser.add_argument("--lab", action="store_true", help="on the Slurm cluster of the tests")
     parser.add_argument("--mode", choices=sorted(SHORT), default="quick", help="of `linkmatrix run`; default: quick")
-    parser.add_argument("--only", action="append", choices=sorted(LAB), help="nothing else happens; may be repeated")
-    asked = parser.parse_args(words)
-    if not asked.lab and (elsewhere := sorted(set(asked.only or ()) - set(HERE))):
-        parser.error(f"--only: {', '.join(elsewhere)} happens in the lab alone: add --lab")
-    return asked
+    parser.add_argument("--only", action="append", choices=sorted(EVENTS), help="nothing else happens; may be repeated")
+    return parser.parse_args(words)
 
 
 def events_of(asked: argparse.Namespace) -> dict[str, Event]:
-    events = LAB if asked.lab else HERE
-    return {kind: event for kind, event in events.items() if asked.only is None or kind in asked.only}
+    return {kind: event for kind, event in EVENTS.items() if asked.only is None or kind in asked.only}
 
 
 def next_kind(events: Mapping[str, Event], number: int) -> str:
@@ -124,10 +112,10 @@ def one_round(place: Place, event: Event, well: dict[str, chaos_rules.Cells]) ->
 
 
 @contextmanager
-def own_place(kind: type[Place], mode: str) -> Iterator[Place]:
+def own_place(mode: str) -> Iterator[Place]:
     folder = Path(tempfile.mkdtemp(prefix="chaos-"))
     folder.chmod(0o755)
-    place = kind(folder, random.Random(), mode)
+    place = Place(folder, random.Random(), mode)
     place.disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM}m", "chaos", place.disk], check=True)
     try:

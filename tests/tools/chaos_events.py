@@ -96,24 +96,15 @@ def cut_link(place: Place, run: Run) -> str:
 
 
 def shaped_link(place: Place, run: Run) -> str:
+    """By a token bucket, which all kernels have."""
     shape = place.dice.choice(SHAPES)
-    carries("lo", shape)
+    words = ["root", "tbf", *shape.split(), "burst", "128k", "latency", "20ms"]
+    subprocess.run(["tc", "qdisc", "replace", "dev", "lo", *words], check=True)
     return shape
 
 
 def ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, timeout=20)
-
-
-def carries(device: str, shape: str) -> None:
-    """By a token bucket, which all kernels have."""
-    words = ["root", "tbf", *shape.split(), "burst", "128k", "latency", "20ms"]
-    subprocess.run(["tc", "qdisc", "replace", "dev", device, *words], check=True)
-
-
-def straight(device: str) -> None:
-    """Nothing shapes it any more."""
-    subprocess.run(["tc", "qdisc", "del", "dev", device, "root"], stderr=subprocess.DEVNULL, check=False)
 
 
 def undo(place: Place) -> None:
@@ -128,7 +119,7 @@ def undo(place: Place) -> None:
     place.straighten()
 
 
-HERE: dict[str, Event] = {
+EVENTS: dict[str, Event] = {
     "SIGKILL": signalled(signal.SIGKILL),
     "SIGTERM": signalled(signal.SIGTERM),
     "SIGSTOP": signalled(signal.SIGSTOP),

@@ -8,10 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -62,11 +61,6 @@ class Place:
     bound: float = 180.0
     seconds: float = 0.0  # an undisturbed run
     notes: list[str] = field(default_factory=list)
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-    system_file: ClassVar[str] = "generic.py"
-    options: ClassVar[tuple[str, ...]] = ()
-    extras: ClassVar[dict[str, object]] = {}
 
     @property
     def disk(self) -> Path:
@@ -90,9 +84,8 @@ class Place:
         shutil.copytree(REPOSITORY / "config", self.site / "config")
         for name in ("checks", "src", "reports"):
             (self.site / name).symlink_to(REPOSITORY / name)
-        with (self.site / "config" / "systems" / self.system_file).open("a") as file:
-            more = {"reference": TABLE, **self.extras}
-            file.write(f'\nfor one in system["partitions"]:\n    one["extras"] |= {more}\n')
+        with (self.site / "config" / "systems" / "generic.py").open("a") as file:
+            file.write(f'\nfor one in system["partitions"]:\n    one["extras"]["reference"] = "{TABLE}"\n')
         with (self.site / "config" / "settings.py").open("a") as file:  # a run that is given them is a part of its mode
             more = [f"-S {one}" for one in SHORT[self.mode]]
             file.write('\nfor one in site_configuration["modes"]:\n')
@@ -103,7 +96,7 @@ class Place:
         self.straighten()
 
     def straighten(self) -> None:
-        """The network is as it should be: here it is that of one namespace, and has nothing but a loopback."""
+        """Restores the network of the namespace, which is a loopback."""
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         subprocess.run(["tc", "qdisc", "del", "dev", "lo", "root"], stderr=subprocess.DEVNULL, check=False)
 
@@ -129,11 +122,11 @@ class Place:
         own |= {"CHAOS_CLOCK": self.clock, "LD_PRELOAD": self.folder / "moved_clock.so", "RFM_POLL_RATE_MAX": "10"}
         own |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         own |= {"PYTHONPATH": REPOSITORY / "reports", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-        return {**os.environ, **{name: str(value) for name, value in own.items()}, **self.environment}
+        return {**os.environ, **{name: str(value) for name, value in own.items()}}
 
     def start(self, name: str = "run", *more: str) -> Run:
         output = self.folder / f"{name}.txt"
-        command = [*OBEY_MODES, sys.executable, "-m", "linkmatrix", "run", f"--mode={self.mode}", *self.options, *more]
+        command = [*OBEY_MODES, sys.executable, "-m", "linkmatrix", "run", f"--mode={self.mode}", *more]
         before = frozenset(self.stamps())
         with output.open("wb") as file:
             process = subprocess.Popen(
@@ -150,7 +143,7 @@ class Place:
     def measure_once(self, seconds: float) -> None:
         """Builds, and measures without references, as ReFrame does by itself. Raises SystemExit."""
         command = ["reframe", "-C", "config/settings.py", "-c", "checks", "-R", "-r", f"--tag={self.mode}"]
-        command += [*self.options, *(word for one in SHORT[self.mode] for word in ("-S", one))]
+        command += [word for one in SHORT[self.mode] for word in ("-S", one)]
         output, nothing = self.folder / "once.txt", subprocess.DEVNULL
         with output.open("wb") as file:
             done = subprocess.run(

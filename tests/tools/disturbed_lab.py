@@ -173,9 +173,7 @@ class Lab:
         self.log(f"$ {' '.join(words)}\n{out.read_text()}")
         return Running(process, youngest(process.pid), ready)
 
-    def measure(
-        self, name: str, load: Load | None = None, options: Sequence[str] = (), prefix: Sequence[str] = (), ranks=True
-    ) -> dict[str, object] | None:
+    def measure(self, name: str, load: Load | None = None) -> dict[str, object] | None:
         """The check `quick` without ReFrame: one process for the devices, one for each rank.
 
         None where too little time is left. Records are in runs/NAME-N.
@@ -186,7 +184,7 @@ class Lab:
         folder = next(place for place in places if not place.exists())
         other = self.start(load)
         try:
-            ended = self.programs(folder, options, prefix, ranks)
+            ended = self.programs(folder)
         finally:
             alive = other.process is not None and other.process.poll() is None
             other.end()
@@ -200,30 +198,27 @@ class Lab:
             "seconds": round(sum(one.seconds for one in ended), 2),
         }
 
-    def programs(self, folder: Path, options: Sequence[str], prefix: Sequence[str], ranks: bool) -> list[Ended]:
+    def programs(self, folder: Path) -> list[Ended]:
         """Runs the two programs of a measurement."""
         told = ["--references", self.folder / "references.tsv"] if (self.folder / "references.tsv").exists() else []
-        chosen = [] if "--testcase" in options else ["--testcase", ",".join(QUICK)]
         common = ["--timeout", "40", "--record"]
         node, of_ranks = folder / "node", folder / "ranks"
         node.mkdir(parents=True)
         asked = ["--asked-by", f"intranode_p2p of {folder.name}"]
-        words = [*prefix, self.program, "--backend", self.backend, *chosen, *asked, *common, node / "record.json"]
-        ended = [self.run([*words, *(told if chosen else []), *options], 60)]
+        of_ranks.mkdir()
+        words = [self.program, "--backend", self.backend, "--testcase", ",".join(QUICK), *asked, *told]
+        ended = [self.run([*words, *common, node / "record.json"], 60)]
         (node / "out").write_text(ended[0].output)
-        if ranks:
-            of_ranks.mkdir()
-            bound = ["mpirun", "-n", "2", "--bind-to", "core"]
-            words = [*prefix, *bound, self.program, "--backend", "mpi", "--testcase", RANK_TESTCASE]
-            ended.append(self.run([*words, *common, of_ranks / "record.json"], 60))
-            (of_ranks / "out").write_text(ended[1].output)
+        words = ["mpirun", "-n", "2", "--bind-to", "core", self.program, "--backend", "mpi"]
+        words += ["--testcase", RANK_TESTCASE]
+        ended.append(self.run([*words, *common, of_ranks / "record.json"], 60))
+        (of_ranks / "out").write_text(ended[1].output)
         return ended
 
-    def judge(self, run: dict[str, object], place: Path | None = None) -> dict[str, object]:
-        """Adds what linkmatrix finds in the records of a measurement; place: a folder with reports of ReFrame."""
+    def judge(self, run: dict[str, object]) -> dict[str, object]:
+        """Adds what linkmatrix finds in the records of a measurement."""
         try:
-            folder, name = place or self.folder / "runs" / str(run["name"]), "" if place else TABLE
-            run |= judged(folder, self.references, int(str(run["pid"])), name)
+            run |= judged(self.folder / "runs" / str(run["name"]), self.references, int(str(run["pid"])))
         except Exception as error:  # the next run has its verdict all the same
             run |= {"verdict": "?", "error": f"{type(error).__name__}: {error}"}
             self.log(f"{run['name']}: {run['error']}")
@@ -251,18 +246,15 @@ def youngest(pid: int) -> int:
     return pid
 
 
-def judged(folder: Path, references: Path, pid: int, table: str = TABLE) -> dict[str, object]:
-    """What linkmatrix finds in a folder: verdict, cells, findings, and what its records have of other processes.
-
-    table: of references, "" for that of the partition.
-    """
+def judged(folder: Path, references: Path, pid: int) -> dict[str, object]:
+    """What linkmatrix finds in a folder: verdict, cells, findings, and what its records have of other processes."""
     from linkmatrix.judge.verdicts import WORDS, Verdict
     from linkmatrix.locate.diagnosis import diagnose
     from linkmatrix.references.tables import References
     from linkmatrix.runs import judging, stored
 
     known = References.load(references)
-    tests = judging.judge_all(stored.find_all([folder]), known, table if table in known.names() else None)
+    tests = judging.judge_all(stored.find_all([folder]), known, TABLE if TABLE in known.names() else None)
     cells, flagged, sentences, marked = Counter(), [], [], []
     for test in tests:
         sentences += test.reasons

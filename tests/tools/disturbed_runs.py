@@ -2,11 +2,10 @@
 
 python tests/tools/disturbed_runs.py .build/all/p2p_matrix other_process --out results
 
-It adopts references from six undisturbed runs, then measures: undisturbed, with one other process in each of several
-modes, in pid namespaces, with simulated faults, and through ReFrame. Right are: no FAIL and no flag without a fault,
-FAIL for each fault that no process explains, and the pid of each process that disturbed. A step that fails is reported,
-and the next one starts. OUT gets summary.json, references.yaml, log.txt and records.tar.xz. Machines without GPUs run
-the modes that use the processor, on the host back end.
+It adopts references from six undisturbed runs, then measures undisturbed, and with one other process in each of several
+modes. Right are: no FAIL and no flag, and the pid of each process that disturbed. A step that fails is reported, and
+the next one starts. OUT gets summary.json, references.yaml, log.txt and records.tar.xz. Machines without GPUs run the
+modes that use the processor, on the host back end.
 """
 
 import argparse
@@ -19,7 +18,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from disturbed_lab import NAMESPACE, QUICK, RANK_TESTCASE, REPOSITORY, TABLE, Lab, Load
+from disturbed_lab import QUICK, RANK_TESTCASE, REPOSITORY, TABLE, Lab, Load
 
 REFERENCES = 6  # runs
 MOST_FILE = 4 << 20  # bytes of a file that is kept
@@ -49,14 +48,6 @@ LOADS = (
     Load("all-cores-late", ("all-cores", "--after", "1.0"), gpus=0, late=True),
     Load("all-cores-namespace", ("all-cores",), gpus=0, namespace=True),
 )
-VISIBILITY = ("--testcase", "device_to_device_visibility_write_sm")
-FAULTS = {
-    "slow": (),
-    "corrupt": (),
-    "error": (),
-    "counter": (),
-    "drop": VISIBILITY,
-}
 COLUMNS = "{:28} {:12} {:>5} {:>5} {:>5} {:>6} {:>6}  {}"
 
 
@@ -142,75 +133,10 @@ def disturbed(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
     return runs
 
 
-def namespaces(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
-    """Measures in a pid namespace: the program must know its own processes, and the other one."""
-    probe = lab.run([*NAMESPACE, "true"], 10)
-    if probe.code:
-        print(f"no pid namespace: {probe.output.strip()}")
-        return {"unavailable": probe.output}
-    loads = [None, Load("spin", ("spin", *GPU1)), Load("context", ("context", *GPU1))]
-    loads += [Load("spin in its own", ("spin", *GPU1), namespace=True), Load("all cores", ("all-cores",), gpus=0)]
-    runs = {}
-    for load in loads:
-        if load is None or load.gpus <= lab.gpus:
-            name = f"inside, {load.name if load else 'alone'}"
-            runs[name] = lab.measure("namespace", load, prefix=NAMESPACE)
-    return table(lab, runs)
-
-
-def faults(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
-    """Measures with a simulated fault, without and with another process."""
-    load = Load("spin", ("spin", *GPU1)) if lab.gpus > 1 else Load("all-cores", ("all-cores",), gpus=0)
-    runs = {}
-    for kind, testcase in FAULTS.items():
-        words = (*testcase, "--simulate-fault", f"{kind}:{'gpu1' if lab.gpus else 'cpu1'}")
-        for other in (None, load):
-            name = f"{kind} with {other.name}" if other else kind
-            runs[name] = lab.measure(f"fault-{kind}", other, words, ranks=False)
-    return table(lab, runs)
-
-
-def through_reframe(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
-    """Runs the check `quick` through `linkmatrix run` and through `reframe -r`: the same verdict for the same fault."""
-    load = Load("spin", ("spin", *GPU1)) if lab.gpus > 1 else Load("all-cores", ("all-cores",), gpus=0)
-    fault = f"intranode_p2p.extra_opts=--simulate-fault,slow:{'gpu1' if lab.gpus else 'cpu1'}"
-    plain = [options.reframe, "-C", "config/settings.py", "-c", "checks", "-R", "-r", "--tag=quick"]
-    ours = ["run", "--mode=quick", "--reframe", options.reframe, "--"]
-    found: dict[str, object] = {}
-    cases = {"undisturbed": (None, []), load.name: (load, []), "slow": (None, ["-S", fault])}
-    print(HEADING)
-    for name, (other, more) in cases.items():
-        for way in ("linkmatrix run", "reframe"):
-            if lab.left() < 20:
-                print(f"{way}, {name}: not run, no time left")
-                continue
-            running = lab.start(other)
-            if way == "reframe":
-                done = lab.run([*plain, *more], 240, lab.site)
-            else:
-                done = lab.linkmatrix(*ours, *more, limit=240)
-            running.end()
-            shown = lab.linkmatrix("show")
-            one = {"name": f"{way}, {name}", "pid": running.pid, "seconds": round(done.seconds, 1)}
-            lab.judge(one, lab.site / ".linkmatrix")
-            one["pid_is_printed"] = bool(running.pid) and str(running.pid) in done.output + shown.output
-            one["show"] = {"code": f"{done.code}/{shown.code}"}
-            found[str(one["name"])] = one | {"end": done.output[-3000:], "shown": shown.output[-2500:]}
-            print(row(one, str(one["name"])), flush=True)
-        history = lab.linkmatrix("history")
-        flagged = lab.linkmatrix("export", "--format", "slurm-exclude")
-        found[f"state after {name}"] = {"history": history.output[-3000:], "flagged": flagged.output[-500:]}
-        print(f"flagged nodes after {name}: {flagged.output.strip()[:200] or 'none'} [{flagged.code}]", flush=True)
-    return found
-
-
 STEPS = {
     "references": adopted,
     "disturbed": disturbed,
     "undisturbed": undisturbed,
-    "namespaces": namespaces,
-    "faults": faults,
-    "reframe": through_reframe,
 }
 
 
@@ -225,12 +151,10 @@ def keep(lab: Lab, summary: dict[str, object], out: Path) -> None:
 
 def keep_records(lab: Lab, out: Path) -> None:
     """Packs records, reports and outputs of all runs."""
-    places = [lab.folder / "runs", lab.site / ".linkmatrix"]
     with tarfile.open(out / "records.tar.xz", "w:xz", preset=3) as archive:
-        for place in filter(Path.is_dir, places):
-            for path in sorted(place.rglob("*")):
-                if path.is_file() and not path.is_symlink() and path.suffix in KEPT:
-                    archive.add(path, path.relative_to(lab.folder), filter=small)
+        for path in sorted((lab.folder / "runs").rglob("*")):
+            if path.is_file() and not path.is_symlink() and path.suffix in KEPT:
+                archive.add(path, path.relative_to(lab.folder), filter=small)
 
 
 def small(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
@@ -254,7 +178,6 @@ def options_of(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--undisturbed", type=int, default=30, metavar="N", help="undisturbed runs (default: 30)")
     parser.add_argument("--steps", default=",".join(STEPS), help="which, with commas (default: all)")
     parser.add_argument("--seconds", type=float, default=1e6, help="after which no further run starts")
-    parser.add_argument("--reframe", default="reframe", help="ReFrame's program (default: reframe)")
     options = parser.parse_args(words)
     if unknown := set(options.steps.split(",")) - STEPS.keys():
         parser.error(f"--steps has no {', '.join(sorted(unknown))}: use {', '.join(STEPS)}")

@@ -1,13 +1,8 @@
-"""Synthetic matrices with faults put in: what `linkmatrix diagnose` is proven with, in tests and in the bench.
+"""Synthetic matrices with faults of known components; each endpoint has its own NIC, and the noise is normal.
 
-`python tests/tools/faults.py` prints how often faults are located, and how often healthy matrices raise an alarm, where
-each endpoint has a NIC of its own and noise is normal. What sites have, adapters that are shared or not known, sockets
-and noise that is not normal, is in tests/benchmarks/locating.py.
+tests/benchmarks/locating.py has shared and unknown adapters, sockets and other noise.
 """
 
-import sys
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -126,56 +121,3 @@ def search_inside(values: np.ndarray, layout: Layout, floor: float) -> list[Find
     """As `linkmatrix diagnose` does without references, where a test case has this floor."""
     found = locate(*noise.against_class(np.log(values), layout.classes, floor), layout)
     return [one for one in found if one.kind != "class"]
-
-
-def inside_rows(chance: np.random.Generator) -> Iterator[str]:
-    """Lines on matrices of ranks without references: a link between nodes at half its rate, and healthy ones."""
-    for devices, trials in ((4, 5000), (8, 3000), (16, 2000), (64, 1000)):
-        layout = layout_of(devices, per_node=max(1, devices // 8) if devices < 64 else PER_NODE)
-        for sigma in (0.01, 0.03, 0.05):
-            slow = alarms = 0
-            for _ in range(trials):
-                fault = Fault("link", (0, devices - 1))
-                values = matrix_with([fault], 0.5, layout, sigma, chance)
-                slow += located([fault], search_inside(values, layout, RANKS))
-                alarms += bool(search_inside(matrix_with([], 0.0, layout, sigma, chance), layout, RANKS))
-            yield (
-                f"{devices:9}  {100 * sigma:4.1f}%  inside: a link at half its rate {100 * slow / trials:6.1f}%,"
-                f" healthy: {alarms} alarms in {trials} matrices"
-            )
-
-
-def row(layout: Layout, sigma: float, depth: float, number: int, trials: int, chance: np.random.Generator) -> str:
-    """A line of the table."""
-    start, good = time.perf_counter(), 0
-    for _ in range(trials):
-        faults = draw(number, layout, chance)
-        good += located(faults, search(matrix_with(faults, depth, layout, sigma, chance), layout, sigma))
-    each = (time.perf_counter() - start) / trials
-    return (
-        f"{len(layout.row_node):9}  {100 * sigma:4.1f}%  {100 * depth:4.0f}%  {number:6}  {trials:6}"
-        f"  {100 * good / trials:6.1f}%  {each:8.3f}"
-    )
-
-
-def main() -> int:
-    """Prints the table."""
-    chance = np.random.default_rng(7)
-    for line in inside_rows(chance):
-        print(line, flush=True)
-    print("endpoints  noise  depth  faults  trials  located   seconds a matrix")
-    for devices, trials, healthy in ((8, 1000, 20000), (64, 300, 2000), (1024, 10, 30)):
-        layout = layout_of(devices)
-        for sigma in (0.002, 0.005, 0.01):
-            for depth in (0.10, 0.05):
-                for number in (1, 2, 3):
-                    print(row(layout, sigma, depth, number, trials, chance), flush=True)
-            alarms = sum(
-                bool(search(matrix_with([], 0.0, layout, sigma, chance), layout, sigma)) for _ in range(healthy)
-            )
-            print(f"{devices:9}  {100 * sigma:4.1f}%  healthy: {alarms} alarms in {healthy} matrices", flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

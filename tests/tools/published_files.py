@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from linkmatrix.foreign import nccl
+from linkmatrix.foreign import nccl, osu
 from linkmatrix.foreign.scan import read_text
 from linkmatrix.foreign.table import Run, Table, Topology
 from linkmatrix.foreign.to_record import extent
@@ -20,6 +20,14 @@ from linkmatrix.references.published import FOLDER, file_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCUMENTS = REPOSITORY / "tests" / "data" / "documents"
+HEADING = re.compile(r"#+ (\d+) GPU to \1 GPU (latency|bandwidth)")
+#: (one pair, what is measured) → OSU's test
+OSU_TESTS = {
+    (True, "latency"): "latency",
+    (True, "bandwidth"): "bw",
+    (False, "latency"): "multi_lat",
+    (False, "bandwidth"): "mbw_mr",
+}
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,7 @@ def render(name: str, documents: Path = DOCUMENTS) -> str:
     system = SYSTEMS[name]
     content = (documents / system.document).read_bytes()
     text = content.decode()
-    runs = [run for run in read_text(text) if not run.tables or system.runs(run)]
+    runs = [run for run in [*read_text(text), *of_pages(text)] if not run.tables or system.runs(run)]
     lines = [
         f"# {system.what}. Written by `python tests/tools/published_files.py`: do not edit. Rows are sources.",
         f"# {text.splitlines()[0]}",
@@ -88,6 +96,25 @@ def render(name: str, documents: Path = DOCUMENTS) -> str:
             lines += table_lines(run, tables, system.size)
     lines += series_lines(text)
     return "\n".join(lines) + "\n"
+
+
+def of_pages(text: str) -> list[Run]:
+    """Tables of OSU's figures, sizes down: a run for each column, whose name ends with "Mem" of host memory."""
+    found: list[Run] = []
+    runs: list[Run] = []
+    test, pairs = "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        words = [word.strip() for word in line.strip("|").split("|")]
+        if heading := HEADING.match(line):
+            test, pairs = OSU_TESTS[heading[1] == "1", heading[2]], int(heading[1])
+        elif words[0] == "Size (B)":
+            runs = [Run(osu.PROGRAM, software={"column": column}) for column in words[1:]]
+            found += runs
+        elif line.startswith("|") and words[0].isdigit():
+            for run, word in zip(runs, words[1:], strict=True):
+                buffers = "hh" if run.software["column"].endswith(" Mem") else "dd"
+                run.tables.append(osu.size_table(test, buffers, pairs, int(words[0]), float(word), number))
+    return found
 
 
 def sweeps(tables: list[Table]) -> Iterator[list[Table]]:

@@ -70,15 +70,6 @@ def test_what_the_kernel_does_not_tell_keeps_no_promise(record, lacks):
     assert " is unknown, expected is " in fault
 
 
-def test_a_record_of_a_program_that_knew_no_pci_links_keeps_no_promise_of_them(record):
-    for one in record["adapters"]:
-        del one["pcie"], one["interfaces"], one["physical_state"]
-    assert [fault.split(" of ")[0] for fault in judge(record, ALL)] == [
-        "node001: the PCI width",
-        "node001: the PCI speed",
-    ] * 2
-
-
 def test_an_adapter_that_is_missing_or_too_many_is_counted_and_one_without_rdma_is_none(record):
     ethernet = port("eno1", place={"node": "node001", "pci": "0000:04:00.0"})
     record["adapters"] = [record["adapters"][0], ethernet]
@@ -159,10 +150,3 @@ def test_what_detect_writes_is_python_that_the_check_can_read(tmp_path, describe
     active = [one for one in ports if one.state == "ACTIVE"]
     assert ("rdma" in partition["features"]) == bool(active)
     assert len(importlib.import_module("linkmatrix_checks.adapters").promised(partition["extras"])) == bool(active)
-
-
-def test_an_adapter_of_which_little_is_known_is_no_promise(tmp_path):
-    ports = of_site.ports(make("ec2_p5_efa", tmp_path))
-    assert len(ports) == 8 and of_site.promise(ports) == []
-    assert of_site.remarks(ports)[0] == "rdmap79s0 is in an unknown state, so it is not promised"
-    assert of_site.ports(tmp_path / "empty") == []

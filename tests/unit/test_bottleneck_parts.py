@@ -8,16 +8,11 @@ from linkmatrix.locate.bottleneck import (
     LIKE,
     Bottleneck,
     alike_nodes,
-    allowed,
     bottleneck,
-    components,
-    holds,
-    mostly_slow,
     sentence,
-    slow_pairs,
 )
 from linkmatrix.locate.families import Layout
-from linkmatrix.locate.hypotheses import AGREE, Finding
+from linkmatrix.locate.hypotheses import Finding
 
 
 class Called:
@@ -38,62 +33,8 @@ def pairs(count, *joined):
     return found
 
 
-def every(members):
-    return [(one, other) for one in members for other in members if one < other]
-
-
-def test_a_pair_is_slow_where_most_of_its_cells_are_whoever_sends():
-    row, column = np.array([0, 1, 0, 2, 1, 1]), np.array([1, 0, 2, 0, 2, 2])
-    assert (slow_pairs(row, column, np.array([1, 1, 1, 0, 0, 0], dtype=bool), 3) == pairs(3, (0, 1))).all()
-    many = np.arange(10)
-    for bad in range(11):
-        found = slow_pairs(np.zeros(10, dtype=int), np.ones(10, dtype=int), many < bad, 2)
-        assert bool(found[0, 1]) is (bad >= AGREE * 10) and found[0, 1] == found[1, 0]
-    assert (
-        slow_pairs(np.array([], dtype=int), np.array([], dtype=int), np.array([], dtype=bool), 3).tolist()
-        == [[False] * 3] * 3
-    )
-
-
-def test_nodes_that_are_joined_by_others_are_one_group():
-    joined = pairs(6, (0, 2), (2, 4), (1, 5))
-    assert components(joined, np.arange(6)).tolist() == [0, 1, 0, 2, 0, 1]
-    assert components(joined, np.array([0, 1, 4, 5])).tolist() == [0, 1, -1, -1, 2, 1], "2 is not among them"
-
-
-def test_nodes_of_which_more_than_half_of_the_pairs_are_slow_are_a_group():
-    left, right = range(3), range(3, 9)
-    slow = pairs(9, *((one, other) for one in left for other in right if (one, other) != (0, 3)))
-    measured = pairs(9, *every(range(9)))
-    assert mostly_slow(slow, measured, np.arange(9)).tolist() == [0] * 3 + [1] * 6
-    assert mostly_slow(slow, measured, np.arange(1, 9)).tolist() == [-1] + [0] * 2 + [1] * 6
-    # node 8 has just half of its pairs slow
-    half = pairs(9, *((one, other) for one in left for other in right), (8, 7))
-    assert mostly_slow(half, measured, np.arange(9)).tolist() == [0] * 3 + [1] * 6
-    unmeasured = measured & ~pairs(9, *every(left))
-    assert mostly_slow(slow, unmeasured, np.arange(9)).tolist() == [-1] * 9, "are they fine with each other?"
-    # what was not measured is not slow
-    assert mostly_slow(pairs(9, *every(range(9))), pairs(9, (0, 1)), np.arange(9)).tolist()[2:] == [1] * 7
-
-
-def test_a_group_holds_where_most_of_its_pairs_are_fine():
-    members = np.arange(5)
-    few, many = every(members)[:1], every(members)[: int((1 - AGREE) * 10) + 1]
-    assert holds(pairs(5), members) and holds(pairs(5, *few), members) is ((1 - AGREE) * 10 >= 1)
-    assert not holds(pairs(5, *many), members)
-    assert holds(pairs(8, *[(5, 6), (6, 7)]), members), "of others it is no matter"
-
-
 def finding(kind="node", subject=0, shift=-0.3, **more):
     return Finding(kind, subject, shift, cells=6, agreeing=6, evidence=50.0, **more)
-
-
-def test_a_cell_may_be_off_by_its_limit_and_by_half_of_what_is_slow_together():
-    limit = np.array([[0.05, 0.5], [np.nan, 0.02]])
-    found = allowed([finding(shift=-0.3), finding(shift=-0.1), finding(shift=-0.2)], limit)
-    half = -np.log1p(-0.2) / 2
-    assert np.allclose(found, [[np.log1p(0.05), half], [0.0, np.log1p(0.02)]])
-    assert np.allclose(allowed([finding(missing=True)], limit), np.log1p([[0.05, 0.5], [0.0, 0.02]]))
 
 
 @pytest.mark.parametrize(
@@ -171,23 +112,6 @@ def test_a_group_of_one_says_nothing_and_one_of_two_does():
     assert located(*of_two_groups((2, 2))) is not None
     three = located(*of_two_groups((1, 2, 3)))
     assert three.groups == ((1, 2), (3, 4, 5)) and not three.between[0].any(), "a node alone is no group"
-
-
-def test_what_is_explained_otherwise_is_no_bottleneck():
-    deviation, layout = of_two_groups()
-    assert located(deviation, layout, found=[finding()]) is None, "one part explains it"
-    for kind in ("leaf", "uplink", "rail", "rail_ends", "class"):
-        assert located(deviation, layout, found=[finding(), finding(kind=kind)]) is None, kind
-    assert located(np.zeros_like(deviation), layout) is None, "nothing is slow"
-    assert located(deviation, layout_of([0] * 6)) is None, "one node"
-    assert located(deviation, layout_of([-1, 0, 1, 2, 3, 4])) is None, "a node that nobody knows"
-
-
-def test_groups_that_are_not_fine_inside_are_none():
-    deviation, layout = of_two_groups((4, 4))
-    for one, other in every(range(4))[:4]:
-        deviation[one, other] = deviation[other, one] = np.log1p(-0.3)
-    assert located(deviation, layout) is None
 
 
 def test_nodes_that_are_as_slow_as_each_other_may_share_what_nobody_knows():

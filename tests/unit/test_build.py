@@ -38,32 +38,6 @@ def test_a_build_is_of_the_mpi_that_path_gives_first(tmp_path, monkeypatch):
     assert on_path("mpicxx") != first
 
 
-def test_a_build_is_not_of_an_mpi_that_was_replaced_in_its_place(tmp_path, monkeypatch):
-    path = tool(tmp_path / "one")
-    monkeypatch.setenv("PATH", str(path.parent))
-    first = on_path("mpicxx")
-    path.unlink()
-    path.parent.rmdir()
-    tool(path.parent, "#!/bin/bash\n")
-    assert on_path("mpicxx") != first
-
-
-def test_a_build_knows_an_mpi_by_the_file_that_a_link_leads_to(tmp_path, monkeypatch):
-    real = tool(tmp_path / "openmpi-5")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "mpicxx").symlink_to(real)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    ((path, _),) = on_path("mpicxx", "", "no-such-compiler")
-    assert path == str(real)
-
-
-def test_who_waits_for_a_first_build_is_told_that_it_takes_minutes(tmp_path):
-    """Ten minutes without a word looked like a program that hangs."""
-    assert "the first time takes some minutes" in cmake_builds.patience(tmp_path)
-    (tmp_path / "CMakeCache.txt").touch()
-    assert cmake_builds.patience(tmp_path) == ""
-
-
 @pytest.fixture
 def build(tmp_path, monkeypatch):
     """A function that builds with an option of CMake, and what CMake was asked for: "configure" and "build"."""

@@ -3,13 +3,10 @@
 import json
 import random
 import subprocess
-from collections import Counter
 
-import chaos
 import chaos_rules
 import pytest
-from chaos_events import HERE, undo, unreadable_folder, vanished_file
-from chaos_lab import LAB, LabPlace
+from chaos_events import undo, unreadable_folder, vanished_file
 from chaos_place import REPOSITORY, SHORT, Place, Run, cells
 
 from linkmatrix.references.tables import References
@@ -98,34 +95,6 @@ def test_what_happened_to_the_disk_is_undone(place, ended):
     count = len([path for path in place.prefix.rglob("*") if path.is_file()])
     vanished_file(place, ended())
     assert len([path for path in place.prefix.rglob("*") if path.is_file()]) == count - 1
-
-
-def test_the_controller_that_starts_again_is_no_process_of_a_run(tmp_path, monkeypatch):
-    place, started = LabPlace(tmp_path, random.Random(1)), []
-
-    def run(command, env, **_):
-        started.append(env)
-        return subprocess.CompletedProcess(command, 0)
-
-    monkeypatch.setattr(subprocess, "run", run)
-    place.environment = {"SLURM_CONF": "/here/slurm.conf"}
-    place.controller_starts()
-    (env,) = started
-    assert env["SLURM_CONF"] == "/here/slurm.conf" and not {"LINKMATRIX_PREFIX", "LD_PRELOAD"} & env.keys()
-
-
-@pytest.mark.parametrize("words", [[], ["--lab"], ["--lab", "--only", "cut link", "--only", "SIGKILL"]])
-def test_of_few_rounds_each_kind_comes_as_often_as_any_other(words):
-    events = chaos.events_of(chaos.options(words))
-    assert len(events) == {0: len(HERE), 1: len(LAB)}.get(len(words), 2)
-    came = Counter(chaos.next_kind(events, number) for number in range(40, 40 + 3 * len(events)))
-    assert came == dict.fromkeys(events, 3)
-
-
-def test_what_happens_in_the_lab_alone_is_refused_elsewhere(capsys):
-    with pytest.raises(SystemExit) as caught:
-        chaos.options(["--only", "restarted slurmctld"])
-    assert caught.value.code == 2 and "slurmctld happens in the lab alone: add --lab" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("mode", sorted(SHORT))

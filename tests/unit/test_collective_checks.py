@@ -95,18 +95,6 @@ def test_data_that_nobody_compared_or_measured_is_incomplete(of):
     assert verdicts == ["NOT_JUDGED", "NOT_JUDGED", "INCOMPLETE"]
 
 
-def test_what_was_lost_of_another_test_case_is_no_fault_of_this_one():
-    def lose(record):
-        record["results"].remove(results_of(record, "all_gather_perf")[0])
-
-    assert judged(change=lose) == []
-
-
-def test_a_gpu_that_is_missing_is_told():
-    said = judged(expected={**GPUS, "devices": 4})
-    assert any("the partition specifies 4 GPUs, " in one for one in said)
-
-
 @pytest.mark.parametrize(
     ("found", "said"),
     [

@@ -34,4 +34,4 @@ def test_what_a_shown_change_stands_beside_is_there(file, line):
 def test_lines_that_are_kept_or_taken_away_are_seen():
     text = "```diff\n--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@ head {\n kept\n-gone\n+new\n```\n"
     assert list(kept(text)) == [("x", "head {"), ("x", "kept"), ("x", "gone")]
-    assert {file for file, _ in CHANGES} > {"checks/intranode.py", "src/core/limits.cpp"}
+    assert {file for file, _ in CHANGES} > {"src/p2p/testcase_table.cpp", "src/core/limits.cpp"}

@@ -3,7 +3,6 @@
 import pytest
 
 from linkmatrix.judge.crashes import (
-    MOST_NAMED,
     are_of_programs,
     device_errors,
     died,
@@ -11,7 +10,7 @@ from linkmatrix.judge.crashes import (
     gone_of,
     of_others,
 )
-from linkmatrix.judge.disturbances import UNNAMED, polls
+from linkmatrix.judge.disturbances import UNNAMED
 from linkmatrix.record.counters import risen
 
 SEVEN = {"xid": (0, 7), "xid_31": (None, 7)}
@@ -51,12 +50,6 @@ def test_what_died_is_told_with_whose_it_was_and_how_often():
         "by such the device is not at fault"
     ]
     assert device_errors(record) == []
-
-
-def test_of_many_that_were_there_the_first_are_named():
-    record = record_of({"gpu1": SEVEN}, *(process(pid=pid, name=f"p{pid}") for pid in range(9, 4, -1)))
-    (said,) = died(record)
-    assert MOST_NAMED == 3 and "(pid 5 (p5 of bob), pid 6 (p6 of bob), pid 7 (p7 of bob))" in said
 
 
 @pytest.mark.parametrize(
@@ -117,13 +110,6 @@ def test_who_is_there_at_the_last_look_has_not_died():
     record["soak"] = {"others": others(process(pid=7))}
     (said,) = died(record)
     assert "(pid 2983 (hog of bob))" in said
-
-
-def test_who_is_gone_was_there_at_any_look_of_the_run():
-    results = [{"others": others(process(pid=7))}, {"others": None}, {"others": others(process(pid=8), shared=False)}]
-    record = record_of({}, process(pid=9), results=results)
-    assert gone_of(record) == {"gpu1": {"pid 7 (hog of bob)", "pid 9 (hog of bob)"}}
-    assert len(list(polls(record))) == 4 and list(polls({})) == []
 
 
 def test_a_process_without_a_pid_is_unnamed():

@@ -117,19 +117,6 @@ def test_a_size_that_was_not_measured_is_told(which):
     assert found == [f"{RANKS}: 3 sizes were requested, the record has 2, without {size} bytes"]
 
 
-def test_several_sizes_that_were_not_measured_are_told():
-    (found,) = of_sweep(change=lambda record: record["results"].__delitem__(slice(1, None)))
-    assert found == f"{RANKS}: 3 sizes were requested, the record has 1, without 4096, 16384 bytes"
-
-
-def test_a_size_that_lacks_a_rank_is_told():
-    def lose(record):
-        record["results"][1]["rows"] = record["results"][1]["rows"][:1]
-
-    (fault,) = of_sweep(change=lose)
-    assert fault == f"{RANKS} of 4 KiB: its rows lack lmx2:rank1"
-
-
 def test_an_empty_message_is_a_size():
     def empty(record):
         record["results"][0].update(size_bytes=0, verified=None)
@@ -225,10 +212,3 @@ def test_a_sweep_of_pairs_is_judged_by_all_of_its_sizes_tables_and_pairs():
     assert of_pairs() == []
     assert of_pairs(pairs=4) == [f"{NODES}: 4 pairs of ranks should measure concurrently, 2 did"]
     assert any("23 sizes were requested, the record has 12" in fault for fault in of_pairs(sizes="1:4MiB:2"))
-
-
-def test_a_sweep_of_pairs_that_lost_a_further_matrix_of_one_size_is_told():
-    def lose(record):
-        next(one for one in record["results"] if one["size_bytes"] == 1024)["parts"].pop("message_rate")
-
-    assert of_pairs(change=lose) == [f"{NODES} of 1 KiB: 2 cells have no 'message_rate'"]

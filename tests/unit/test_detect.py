@@ -122,26 +122,6 @@ def test_nccl_in_the_systems_folders_is_found_by_cmake_itself(fake_nvidia_smi, t
     assert machine.machine().nccl == str(tmp_path / "usr")
 
 
-@pytest.mark.parametrize("lacks", ["header", "library"])
-def test_half_of_nccl_is_none(fake_nvidia_smi, tmp_path, monkeypatch, lacks):
-    fake_nvidia_smi()
-    monkeypatch.setenv("NCCL_ROOT", str(with_nccl(tmp_path / "nccl", **{lacks: ""})))
-    assert machine.machine().nccl == ""
-
-
-def test_nccl_is_looked_for_beside_the_cuda_compiler(fake_nvidia_smi, tmp_path):
-    fake_nvidia_smi()
-    place = nccl.place(str(with_nccl(tmp_path / "cuda") / "bin" / "nvcc"))
-    assert (place, nccl.told(place), nccl.told("")) == (str(tmp_path / "cuda"), "", "")
-
-
-def test_nccl_without_gpus_is_not_promised(fake_nvidia_smi, tmp_path, monkeypatch):
-    fake_nvidia_smi()
-    monkeypatch.setenv("NCCL_ROOT", str(with_nccl(tmp_path / "nccl")))
-    monkeypatch.setattr(machine.shutil, "which", lambda name: None)
-    assert machine.machine().nccl == ""
-
-
 @pytest.mark.parametrize("query", ["No devices were found\n", "0, NVIDIA H200, GPU-1, 0000:1B:00.0, [N/A]\n"])
 def test_an_answer_that_is_not_understood_is_an_error(fake_nvidia_smi, config, capsys, query):
     fake_nvidia_smi(query=query)

@@ -43,21 +43,6 @@ def test_a_second_look_is_as_far_off_as_it_differs_from_what_counts(make_record,
         assert np.isnan(found[look]).sum() == 15, "the others were not looked at again"
 
 
-def test_where_no_cell_was_looked_at_again_nobody_knows(make_record):
-    found, _ = looks(make_record, "GB/s")
-    assert found == {"before": None, "after": None}
-
-
-def test_a_look_without_a_value_or_at_no_cell_of_this_matrix_says_nothing(make_record):
-    _, value = looks(make_record, "GB/s")
-    entries = [again("gpu0", "gpu1", None, value), again("gpu9", "gpu1", value, value), again("gpu1", "gpu9", value, 1)]
-    found, _ = looks(
-        make_record, "GB/s", *entries, again("gpu1", "gpu1", value, value), again("gpu2", "gpu0", 0, value)
-    )
-    assert np.isnan(found["before"]).all()
-    assert np.argwhere(np.isfinite(found["after"])).tolist() == [[0, 1], [2, 0]], "nor does what has no value"
-
-
 NODES = tuple(f"n{at}" for at in range(8))
 
 
@@ -105,11 +90,6 @@ def test_a_tolerance_stays_where_it_is_not_the_floor_or_the_noise_is_not_known(m
 def test_cells_over_processors_vary_by_themselves_and_keep_their_tolerances(make_record):
     (inside, net), alone = together(make_record, nodes=NODES[:4], ranks=4)
     assert inside == [alone] and net < alone
-
-
-def test_noise_inside_nodes_says_nothing_of_what_is_between_them(make_record):
-    (_, net), alone = together(make_record, inside=40, nodes=NODES[:2], ranks=8)
-    assert net == pytest.approx(downwards(LEAST), abs=1e-3) and net < alone
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from disturbed_lab import NOT_FOUND, QUICK, REPOSITORY, TIMED_OUT, Lab, Load, Running, judged
+from disturbed_lab import REPOSITORY, TIMED_OUT, Lab, Load, judged
 from disturbed_runs import HEADING, LOADS, row
-
-from checks.intranode import CASES
 
 SOURCE = REPOSITORY / "tests" / "tools" / "other_process.cu"
 HOG = 6129  # of the recording below
@@ -35,22 +33,11 @@ def test_every_load_is_a_mode_of_the_program():
     assert len({load.name for load in LOADS}) == len(LOADS)
 
 
-def test_the_test_cases_are_those_of_the_check_quick():
-    assert set(QUICK) == {name for name, case in CASES.items() if "quick" in case.tags}
-
-
 def test_a_load_is_awaited_and_ended(lab):
     running = lab.start(Load("waits", ("waits",)))
     assert running.ready and running.pid == running.process.pid and exists(running.pid)
     running.end()
     assert not exists(running.pid)
-
-
-def test_a_late_load_is_not_awaited(lab):
-    running = lab.start(Load("late", ("sleeps",), late=True))
-    assert exists(running.pid)
-    running.end()
-    Running().end()  # without a load there is nothing to end
 
 
 def test_a_command_that_hangs_ends_with_its_children(lab):
@@ -60,17 +47,6 @@ def test_a_command_that_hangs_ends_with_its_children(lab):
     while exists(int(ended.output)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not exists(int(ended.output))
-
-
-def test_a_command_that_does_not_exist_is_reported(lab):
-    assert lab.run(["no-such-program-here"]).code == NOT_FOUND
-    assert "no-such-program-here" in (lab.folder / "log.txt").read_text()
-
-
-def test_nothing_starts_after_the_deadline(lab):
-    lab.deadline = time.monotonic() + 1
-    assert lab.measure("late") is None
-    assert "not run" in row(None, "late")
 
 
 @pytest.mark.parametrize(("pid", "named"), [(HOG, "pid"), (HOG + 1, "no")])

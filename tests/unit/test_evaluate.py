@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.judge.verdicts import Verdict, worst
+from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record.matrix import from_result
 from linkmatrix.references.tables import Reference, References
 
@@ -159,24 +159,12 @@ def test_latency_fails_above_its_reference(make_record):
     assert judged(record, table(value=1.15, lower=-0.25, upper=0.1, unit="us")).verdict is Verdict.PASS
 
 
-def test_the_worst_of_nothing_is_incomplete():
-    assert worst([]) is Verdict.INCOMPLETE
-    assert worst([Verdict.PASS, Verdict.WARN]) is Verdict.WARN
-    assert worst([Verdict.INCOMPLETE, Verdict.FAIL]) is Verdict.FAIL
-
-
 def test_a_matrix_knows_its_classes_and_deviations(make_record):
     matrix = from_result(make_record(off={(0, 1): 198.0})["results"][0])
     assert matrix.classes["NV18"].count == 12
     assert (matrix.classes["NV18"].low, matrix.classes["NV18"].median) == (198.0, 396.0)
     evaluation = evaluate(make_record(off={(0, 1): 198.0}), References({}), None)
     assert evaluation.matrices[0].worse(("gpu0", "gpu1")) == pytest.approx(0.5)
-
-
-def test_a_matrix_becomes_a_frame_with_gaps(make_record):
-    frame = from_result(make_record(count=2, value=1.0, off={(1, 0): "timeout"})["results"][0]).frame()
-    assert frame.loc["gpu0", "gpu1"] == 1.0
-    assert frame.isna().sum().sum() == 3
 
 
 @pytest.mark.parametrize("count", [4, 130])

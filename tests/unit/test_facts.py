@@ -180,13 +180,6 @@ def test_a_matrix_whose_cells_are_in_a_file_has_no_samples_to_count_and_the_next
     ]
 
 
-def test_cells_without_a_sample_are_not_among_those_that_were_measured(make_record):
-    record = make_record(off={(0, 2): "timeout", (0, 3): "timeout"})
-    samples(1)(record)
-    (one,) = facts.facts(record)
-    assert one.sentence.startswith("1 of 10 cells have a single sample") and one.result == 0
-
-
 def test_two_halves_have_as_many_cells_as_pairs_of_one_device_of_each(make_record):
     record = make_record()
     result = record["results"][0]
@@ -238,13 +231,6 @@ def test_a_reference_that_says_its_size_is_for_that_size_alone(make_record, tabl
     assert one.verdict is (Verdict.FAIL if verdict is Verdict.PASS and value < 396 else verdict)
     said = [fact.sentence for fact in one.facts]
     assert said == ([] if verdict is Verdict.PASS else [SIZES.format(table, units.size(keys.size_of(table)))])
-
-
-def test_where_nobody_knows_the_size_a_reference_that_says_its_own_is_no_pass(make_record):
-    record = make_record()
-    record["results"][0]["size_bytes"] = None
-    (fact,) = facts.facts(record, False, "hgx@1MiB")
-    assert fact.verdict is Verdict.INCOMPLETE and "nobody knows with which" in fact.sentence
 
 
 def test_a_topology_passes_only_where_its_program_ended_well_and_its_record_says_nothing_else(make_record, judged_run):

@@ -134,11 +134,3 @@ def test_what_pip_prints_when_it_fails_is_one_sentence(tmp_path, printed):
     code, lines = said(done)
     assert code == 2 and len(lines) == 1
     assert OF_PIP[printed].removeprefix("installed: ") in lines[0]
-
-
-def test_pip_itself_without_an_index_to_be_reached(tmp_path):
-    environment = {**os.environ, "PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1"}
-    command = [sys.executable, REPOSITORY / "scripts" / "pip_install", "--target", tmp_path, "no-such-package"]
-    done = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=60, check=False)
-    code, lines = said(done)
-    assert code == 2 and len(lines) == 1 and "cannot be reached: Connection refused" in lines[0]

@@ -181,12 +181,6 @@ def test_the_json_of_a_known_program_is_found_among_lines_of_a_terminal(around):
         ]
 
 
-@pytest.mark.parametrize("text", ['done\n{"a": {"results": []}}\n', "done\n{\n", "{" * 100_000, "x\n" + "{\n" * 10_000])
-def test_brackets_among_lines_are_no_json(text):
-    with pytest.raises(BadInput):
-        read_text(text)
-
-
 @pytest.mark.parametrize(("count", "said"), [(0, False), (12, True), (None, True), ("many", True)])
 def test_results_of_nccl_tests_that_differ_between_repeats_are_incomplete(count, said):
     content = json.loads(json.dumps(NCCL))

@@ -24,29 +24,6 @@ def test_rows_of_nvbandwidth_are_turned_where_data_goes_from_column_to_row_whate
     assert cell(result(text, "one_to_all_read_ce"), "all", "gpu0") == 177.62
 
 
-def test_one_direction_is_not_taken_for_the_sum_of_both():
-    text = DOCUMENTS["003"]
-    names = {matrix["testcase"]: matrix["quantity"] for one in records(text) for matrix in one["results"]}
-    assert names["device_to_device_bidirectional_memcpy_read_sm"] == "sum of both directions"
-    assert "device_to_device_bidirectional_memcpy_read_ce" not in names
-    assert names["device_to_device_bidirectional_memcpy_read_ce_one_direction"].startswith("one direction")
-    assert names["host_to_device_bidirectional_memcpy_ce_one_direction"].startswith("one direction")
-
-
-def test_all_versions_of_nvbandwidth_say_the_same():
-    text = FOREIGN["nvbandwidth_v0.8_layout.txt"]
-    both = result(text, "device_to_device_bidirectional_memcpy_write_ce")
-    # Write1 at row 0, column 1 is what GPU 1 pushes to GPU 0
-    assert both["quantity"] == "sum of both directions"
-    assert (cell(both, "gpu1", "gpu0"), cell(both, "gpu0", "gpu1")) == (303.0, 703.0)
-    directions = {name: part["values"] for name, part in both["parts"].items()}
-    assert directions["one_direction"] == [[None, 301.0], [101.0, None]]
-    assert directions["other_direction"] == [[None, 402.0], [202.0, None]]
-    latency = result(text, "device_to_device_latency_sm")
-    assert (latency["unit"], cell(latency, "gpu1", "gpu0")) == ("us", 0.8125)
-    assert result(text, "device_local_copy")["rows"] == ["local"]
-
-
 def test_the_json_of_nvbandwidth_is_its_text():
     text, same = (records(FOREIGN[f"nvbandwidth_v0.8_layout.{kind}"]) for kind in ("txt", "json"))
     keys = ("testcase", "values", "status", "parts", "rows", "columns", "unit", "quantity", "direction")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from linkmatrix.errors import BadInput
 from linkmatrix.foreign.scan import read_text
 from linkmatrix.foreign.table import Table
 
@@ -107,10 +106,6 @@ def test_a_rate_of_messages_that_the_bandwidth_contradicts_is_not_believed_and_s
     assert bool(run.faults) != believed and all("is no whole line of a size" in fault for fault in run.faults)
 
 
-def test_a_version_that_was_not_printed_is_not_known():
-    assert only(LATENCY.replace(" v5.7", "")).software == {}
-
-
 @pytest.mark.parametrize(("said", "value", "verified"), [("Pass", 0.91, True), ("Fail", "error", False)])
 def test_data_that_was_wrong_is_no_value_and_is_said(said, value, verified):
     run = only(
@@ -131,57 +126,3 @@ def test_a_line_of_a_size_that_is_not_whole_is_not_believed_and_said(line):
 def test_the_last_line_of_a_text_may_be_cut_off_in_its_number():
     assert [table.size_bytes for table in only(LATENCY.rstrip("\n")).tables] == [0]
     assert only(LATENCY + "\n# something else\n12 monkeys\n").faults == []
-
-
-def test_nothing_moved_is_an_error_and_no_latency_of_zero():
-    assert only(LATENCY.replace("0.91", "0.00")).tables[1].cells == {("rank0", "rank1"): "error"}
-
-
-def test_a_test_of_osu_that_is_not_known_gives_nothing():
-    with pytest.raises(BadInput, match="holds no table"):
-        read_text(LATENCY.replace("MPI Latency", "MPI Bi-Directional Latency"))
-
-
-PAGE = """#### 4 GPU to 4 GPU bandwidth
-The unit is MB/s.
-| Size (B) | Node A | Node A Mem |
-| --- | :---: | --- |
-| 1 | 5.25 | 1000 |
-| 2 | 10.50 | 2000.50 |
-"""
-
-
-def test_a_page_has_a_run_for_each_column_in_the_memory_that_its_name_says():
-    of_all = {"quantity": "sum of all pairs", "metric": "bandwidth", "unit": "GB/s"}
-    of_all |= {"rows": ("senders",), "columns": ("receivers",)}
-    device, host = read_text(PAGE)
-    assert (device.software, host.software) == ({"column": "Node A"}, {"column": "Node A Mem"})
-    there = {**of_all, "testcase": "osu_mbw_mr_dd_4_pairs", "memory": "device"}
-    assert device.tables == [of_ranks(1, 0.00525, 5, **there), of_ranks(2, 0.0105, 6, **there)]
-    here = {**of_all, "testcase": "osu_mbw_mr_hh_4_pairs"}
-    assert host.tables == [of_ranks(1, 1.0, 5, **here), of_ranks(2, 2.0005, 6, **here)]
-
-
-@pytest.mark.parametrize(
-    ("pairs", "word", "unit", "testcase"),
-    [
-        (1, "latency", "micro-second", "osu_latency_dd"),
-        (1, "bandwidth", "MB/s", "osu_bw_dd"),
-        (4, "latency", "micro-second", "osu_multi_lat_dd_4_pairs"),
-    ],
-)
-def test_the_heading_of_a_page_says_how_many_pairs_and_what(pairs, word, unit, testcase):
-    text = PAGE.replace("4 GPU to 4 GPU bandwidth", f"{pairs} GPU to {pairs} GPU {word}").replace("MB/s", unit)
-    table = read_text(text)[0].tables[0]
-    value = 5.25 if word == "latency" else 0.00525
-    assert (table.testcase, *table.cells.values()) == (testcase, value)
-    with pytest.raises(BadInput):
-        read_text(text.replace(unit, "MB/s" if word == "latency" else "micro-second"))
-
-
-@pytest.mark.parametrize("row", ["| 4 | 1.00 |", "| 4 | 1.00 | 2.00", "| 4 | 1.0 | 2.00 |", "| 2 | 1.00 | 2.00 |"])
-def test_a_row_of_a_page_that_does_not_fit_is_not_believed_and_the_others_are(row):
-    runs = read_text(f"{PAGE}{row}\n| 8 | 42.00 | 8000 |\n")
-    for run in runs:
-        assert [table.size_bytes for table in run.tables] == [1, 2, 8]
-        assert run.faults == [f"line 7: '{row}' does not fit its 2 columns: it is not believed"]

@@ -15,13 +15,6 @@ NOTHING = (
 COLUMNS = "\n   D\\D     0      1\n"  # of the CUDA sample, whose head line is missing
 
 
-def test_a_text_may_be_as_long_as_is_said_and_no_longer(monkeypatch):
-    monkeypatch.setattr(scan, "MOST_CHARACTERS", len(TABLE))
-    assert len(read_text(TABLE)) == 1
-    with pytest.raises(BadInput, match=f"^it has more than {len(TABLE)} characters: import its parts$"):
-        read_text(TABLE + "\n")
-
-
 @pytest.mark.parametrize("text", ["no table\n", "nvbandwidth Version: v0.8\n"])
 def test_a_text_without_a_table_is_refused(text):
     with pytest.raises(BadInput, match=f"^{NOTHING} topo -m: give the program's whole output$"):
@@ -32,11 +25,6 @@ def test_a_text_of_which_nothing_can_be_believed_is_refused_with_the_reason():
     why = r" that can be believed \(line 2: the table of these columns has no head line that is known: it is left out\)"
     with pytest.raises(BadInput, match=f"^{NOTHING} topo -m{why}$"):
         read_text(COLUMNS)
-
-
-def test_json_may_begin_after_blanks():
-    with pytest.raises(BadInput, match="nvbandwidth"):
-        read_text(' \n {"nvbandwidth": 1}')
 
 
 def test_columns_without_a_head_line_are_said_by_the_run_before_or_after_them():
@@ -51,17 +39,6 @@ def test_columns_without_a_head_line_are_said_by_the_run_before_or_after_them():
 def test_lines_that_begin_nothing_are_passed_over(before):
     (run,) = read_text(before + TABLE)
     assert [table.testcase for table in run.tables] == ["device_to_device_memcpy_write_ce"]
-
-
-def test_a_head_line_that_is_too_long_or_too_far_in_begins_nothing():
-    head = "Running device_to_device_memcpy_write_ce."
-    long = TABLE.replace(head, head + " " * scan.MOST_HEAD)
-    far = TABLE.replace(head, " " * (scan.MOST_INDENT + 1) + head)
-    for text in (long, far):
-        with pytest.raises(BadInput, match=NOTHING):
-            read_text(text)
-    (run,) = read_text(TABLE.replace(head, head + " " * (scan.MOST_HEAD - len(head) - 1)))
-    assert len(run.tables) == 1
 
 
 @pytest.mark.parametrize(
@@ -134,26 +111,6 @@ def test_names_of_nics_are_read_from_the_legend_if_it_is_near():
 def test_without_gpus_or_with_one_twice_it_is_no_topology(text):
     with pytest.raises(BadInput, match=NOTHING):
         read_text(text)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "./nvbandwidth -t 1",
-        "user@n1:~$ /opt/nvbandwidth -j",
-        "NCCL_ALGO=Ring mpirun -n 2 -x A ./build/all_reduce_perf -b 8",
-        "# /usr/bin/srun -n 2 osu_bw -m 1:8",
-        "mpirun.openmpi --bind-to core\t/opt/osu/osu_latency",
-        "/opt/osu/osu_latency",
-    ],
-)
-def test_a_line_that_starts_a_program_is_known_by_itself_or_behind_a_launcher(line):
-    assert scan.COMMAND.match(line)
-
-
-@pytest.mark.parametrize("line", ["mpirun -n 2 ./hello", "mpirun -n 2 xosu_bw", "osu_bw is a program", "/" * 100])
-def test_a_line_that_starts_none_is_no_command(line):
-    assert not scan.COMMAND.match(line)
 
 
 @pytest.mark.parametrize("what", ["/", "$ /", "mpirun /", "A=b ", "osu_"])

@@ -158,12 +158,6 @@ def test_the_json_of_a_fork_is_its_text():
     assert text["devices"][1]["name"] == same["devices"][1]["name"] == "PPU ZW810"
 
 
-def test_versions_and_devices_of_a_fork_are_kept():
-    (record,) = records(FORK + SMALL)
-    assert record["software"] == {"sailbandwidth": "1.2", "driver": "2.1.0"}
-    assert {one["name"] for one in record["devices"]} == {"PPU ZW810"}
-
-
 @pytest.mark.parametrize(("options", "engine"), [(" --sm_copy", "sm"), ("", "ce"), (" --p2p_read --sm_copy", "sm")])
 def test_the_engine_of_the_cuda_sample_is_that_of_its_command(options, engine):
     head = "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)\n   D\\D     0      1\n"

@@ -54,12 +54,6 @@ def test_a_text_that_is_cut_never_gives_a_wrong_cell(name, place):
     check_spoilt(text[: int(place * len(text))], whole(name))
 
 
-def test_a_small_text_that_is_cut_anywhere_never_gives_a_wrong_cell():
-    for name in ("small", "osu_bw.txt", "topo_nics.txt"):
-        for length in range(len(TEXTS[name])):
-            check_spoilt(TEXTS[name][:length], whole(name))
-
-
 @given(
     name=st.sampled_from(sorted(name for name in TEXTS if not name.endswith(".json"))),
     place=st.floats(0, 0.999),

@@ -69,13 +69,6 @@ def test_the_step_after_an_import_is_about_the_import(tmp_path, capsys):
             assert step in told and "baseline" not in told
 
 
-def test_a_matrix_below_a_topology_has_its_finding_too():
-    topology, measured = records(FOREIGN["topo_and_matrix_b200.txt"])
-    assert found_in(topology) == [("off NVLink", "gpu2")]
-    assert ("off NVLink", "gpu2") in found_in(measured)
-    assert measured["results"][0]["link_class"][2][3] == "NODE"
-
-
 def test_the_gpus_of_a_gb200_node_are_at_their_sockets():
     (record,) = records(FOREIGN["topo_gb200.txt"])
     assert [device["numa"] for device in record["devices"]] == [0, 0, 1, 1]
@@ -209,11 +202,6 @@ def test_gpus_whose_links_are_all_down_have_none_that_is_active_and_without_nvli
 def test_other_lines_of_links_and_another_head_change_nothing(old, new):
     (record,) = records(FOREIGN["nvlink_h100_layout.txt"].replace(old, new))
     assert found_in(record) == [("unlike device", "gpu2"), ("link errors", "gpu2")]
-
-
-def test_links_of_two_nodes_in_one_text_are_two_records():
-    text = FOREIGN["nvlink_h100_layout.txt"]
-    assert len(records(text + text)) == 2
 
 
 DCGM = json.loads(FOREIGN["dcgm_diag_v4_layout.json"])

@@ -159,20 +159,6 @@ def test_a_sum_of_nvbandwidth_fits_its_numbers_as_far_as_they_are_rounded(said, 
         read_text(text)
 
 
-def test_what_nvbandwidth_says_of_itself_and_its_devices_is_kept():
-    head = "nvbandwidth Version: v0.8\nCUDA Runtime Version: 12080\nCUDA Driver Version: 12090\nDriver Version: 570.1\n"
-    devices = "Device 0: NVIDIA H100 (00000000:1b:00)\nDevice 1: NVIDIA H200\n"
-    run = only(head + devices + nvbandwidth("device_to_device_memcpy_write_ce", SQUARE))
-    assert run.software == {
-        "nvbandwidth": "0.8",
-        "CUDA Runtime": "12080",
-        "CUDA Driver": "12090",
-        "driver": "570.1",
-    }
-    assert run.devices == {0: "NVIDIA H100", 1: "NVIDIA H200"} and run.program == "nvbandwidth"
-    assert (run.first, run.last) == (8, 12)
-
-
 def json_of(*cases, **top):
     return json.dumps({"nvbandwidth": {"version": "0.8", **top, "testcases": list(cases)}})
 
@@ -180,17 +166,6 @@ def json_of(*cases, **top):
 def case(name="device_to_device_memcpy_write_ce", matrix=(("N/A", "10.00"), ("20.00", "N/A")), **more):
     described = {"name": name, "status": "Passed", "bandwidth_description": "memcpy CE bandwidth (GB/s)"}
     return described | {"bandwidth_matrix": [list(row) for row in matrix]} | more
-
-
-def test_a_json_of_nvbandwidth_has_its_versions_devices_and_tables():
-    top = {"CUDA Runtime Version": 12080, "Driver Version": "570.1"}
-    top["GPU Device list"] = ["0: NVIDIA H100 (00000000:1b:00): (node1)", "1: NVIDIA H200", "nobody"]
-    waived = [{"name": "device_local_copy", "status": word} for word in ("Waived", "Running", "Not Found")]
-    run = only(json_of(waived[0], case(), *waived[1:], **top))
-    assert run.software == {"nvbandwidth": "0.8", "CUDA Runtime": "12080", "driver": "570.1"}
-    assert run.devices == {0: "NVIDIA H100", 1: "NVIDIA H200"}
-    cells = {("gpu0", "gpu1"): 10.0, ("gpu1", "gpu0"): 20.0}
-    assert run.tables == [table("device_to_device_memcpy_write_ce", cells=cells)]  # the second test case
 
 
 @pytest.mark.parametrize(

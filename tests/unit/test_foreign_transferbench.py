@@ -1,7 +1,5 @@
 """TransferBench: recorded outputs of its presets a2a, p2p, nicp2p and nicrings, and what is said of spoiled ones."""
 
-import re
-
 import pytest
 from foreign_texts import FOREIGN, records
 
@@ -119,13 +117,6 @@ def test_copy_engines_and_a_destination_that_executes_are_other_test_cases():
     assert (
         found["host_to_device_memcpy_read_ce"].engine == "ce" and found["device_to_host_memcpy_read_cpu"].engine is None
     )
-
-
-def test_blank_lines_between_cpus_and_gpus_as_the_program_prints_them_change_nothing():
-    text = re.sub(r"\n( +CPU 01 <->.*|.*CPU 01  ->     37\.84.*)", r"\n\1\n\n", PAIRS)
-    assert text != PAIRS
-    old, new = tables(PAIRS), tables(text)
-    assert {name: table.cells for name, table in old.items()} == {name: table.cells for name, table in new.items()}
 
 
 def test_a_sum_of_both_ways_or_an_average_that_does_not_fit_is_said():

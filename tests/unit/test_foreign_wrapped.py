@@ -120,12 +120,6 @@ def test_lines_of_several_processes_are_read_process_by_process():
     assert (first.first, second.first) == (3, 4)
 
 
-def test_lines_of_another_process_inside_a_table_are_not_part_of_it():
-    text = prefixed("0: ")(SMALL).replace("0: 1  ", "1: n2: warning\n0: 1  ")
-    (run,) = read_text(text)
-    assert run.faults == [] and len(run.tables[0].cells) == 6
-
-
 def test_a_fault_of_wrapped_text_names_the_line_of_the_file():
     text = interleaved(SMALL.replace("176.10       N/A", "176.10"), "a\nb\nc\nd\n")
     (run,) = read_text(text)
@@ -139,11 +133,6 @@ def test_a_text_of_windows_is_read(coding, tmp_path):
     file.write_bytes(SMALL.replace("\n", "\r\n").encode(coding))
     (record,) = records_of(file, None, None)
     assert record["result"] == "PASS" and record["results"][0]["values"][0][1] == 176.01
-
-
-@given(st.binary(max_size=300))
-def test_bytes_of_any_kind_are_decoded(content):
-    assert "\x00" not in decoded(content)
 
 
 MARKDOWN = """**memcpy** of today

@@ -6,9 +6,8 @@ import faults
 import numpy as np
 import pytest
 
-from linkmatrix.locate import effects, hypotheses
+from linkmatrix.locate import hypotheses
 from linkmatrix.locate.families import Family, Layout, families, members, named_family
-from linkmatrix.references import noise
 
 #: two nodes of two devices; a NIC for each device, a rail for those of a number
 FOUR = faults.layout_of(4, per_node=2)
@@ -197,18 +196,6 @@ def test_what_has_the_same_cells_is_named_beside_it():
     assert one.alike == (("device", 1), ("link", (0, 1)), ("class", 0))
 
 
-def test_two_links_that_are_as_slow_are_two_findings_and_neither_is_the_other():
-    found, _ = searched([(0, 1), (1, 0), (4, 6), (6, 4)])
-    assert [(one.kind, one.subject, one.alike) for one in found] == [("link", (0, 1), ()), ("link", (4, 6), ())]
-
-
-def test_a_device_and_a_link_elsewhere_are_two_findings():
-    device = [(r, c) for r in range(8) for c in range(8) if r != c and 3 in (r, c)]
-    found, left = searched([*device, (5, 6), (6, 5)])
-    assert [(one.kind, one.subject, one.cells) for one in found] == [("device", 3, 14), ("link", (5, 6), 2)]
-    assert left == 0
-
-
 def test_twelve_findings_are_the_most_and_what_they_leave_is_counted():
     # scattered, so that no device and no link explains two of them
     cells = [(r, (r + step) % 16) for r in range(16) for step in ((1, 3) if r % 2 else (5,))]
@@ -219,23 +206,6 @@ def test_twelve_findings_are_the_most_and_what_they_leave_is_counted():
     assert len(found) == hypotheses.MOST - 1 and left == 0
 
 
-def test_what_is_not_beyond_chance_is_no_finding():
-    assert searched([(2, 5)], depth=0.1, sigma=0.01)[0] != []
-    assert searched([(2, 5)], depth=0.1, sigma=0.03) == ([], 0)
-
-
-def test_a_matrix_without_a_value_or_a_slow_one_has_no_finding():
-    layout, shape = faults.layout_of(4), (4, 4)
-    for deviation in (np.full(shape, np.nan), np.zeros(shape), np.full(shape, 0.5)):
-        assert hypotheses.search(deviation, np.full(shape, 0.01), np.full(shape, 0.05), layout) == ([], 0)
-
-
-def test_a_cell_that_does_not_apply_is_never_slow():
-    layout, shape = faults.layout_of(4), (4, 4)
-    deviation = np.where(np.eye(4, dtype=bool), -1.0, 0.0)
-    assert hypotheses.search(deviation, np.full(shape, 0.01), np.full(shape, 0.05), layout) == ([], 0)
-
-
 def test_a_cell_of_which_no_noise_is_known_proves_little():
     layout, shape = faults.layout_of(4), (4, 4)
     deviation = np.zeros(shape)
@@ -244,23 +214,6 @@ def test_a_cell_of_which_no_noise_is_known_proves_little():
     assert len(hypotheses.locate(deviation, sigma, np.full(shape, 0.05), layout)) == 1
     sigma[1, 2] = np.nan
     assert hypotheses.locate(deviation, sigma, np.full(shape, 0.05), layout) == []
-
-
-def test_median_polish_takes_level_rows_and_columns_apart_and_leaves_out_what_is_missing():
-    rows, columns = np.array([0.0, -0.2, 0.0, 0.1, 0.0]), np.array([0.0, 0.0, -0.3, 0.0, 0.05])
-    values = 1.5 + rows[:, None] + columns[None, :]
-    values[0, 0] = values[3, 4] = np.nan
-    level, of_rows, of_columns = effects.polish(values)
-    assert level == pytest.approx(1.5)
-    assert of_rows.tolist() == pytest.approx(rows.tolist()) and of_columns.tolist() == pytest.approx(columns.tolist())
-    assert np.isnan(values[0, 0])  # what was given stays as it was
-
-
-def test_a_row_without_any_value_has_no_effect():
-    values = np.array([[np.nan, np.nan, np.nan], [1.0, 2.0, 4.0]])
-    assert noise.medians(values, 1).tolist() == [0, 2]
-    assert noise.medians(values, 0).tolist() == [1, 2, 4]
-    assert noise.medians(np.full((2, 2), np.nan), 0).tolist() == [0, 0]
 
 
 def one_cell_slow(moments, count=64, depth=0.06):

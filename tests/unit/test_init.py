@@ -139,11 +139,6 @@ def test_the_command_that_is_told_is_one_that_a_shell_takes(tmp_path, capsys):
     assert f"next: cd '{folder}' && linkmatrix measure" in capsys.readouterr().out
 
 
-def test_a_name_that_steers_a_terminal_is_refused(tmp_path, capsys):
-    assert cli.main(["init", str(tmp_path / "a\x1b[31m")]) == 2
-    assert "\x1b" not in "".join(capsys.readouterr()) and list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("below", ["config", "config/systems", "deep/er"])
 def test_no_site_is_made_within_a_clone(tmp_path, capsys, below):
     (tmp_path / "config").mkdir()
@@ -151,14 +146,6 @@ def test_no_site_is_made_within_a_clone(tmp_path, capsys, below):
     assert cli.main(["init", str(tmp_path / below)]) == 2
     assert f"lies in {tmp_path}" in capsys.readouterr().err
     assert [path.name for path in tmp_path.rglob("*")] == ["config", "settings.py"]
-
-
-@pytest.mark.parametrize("below", ["", "/site"])
-def test_a_file_is_no_folder_for_a_site(tmp_path, capsys, below):
-    (tmp_path / "file").write_text("kept")
-    assert cli.main(["init", f"{tmp_path / 'file'}{below}"]) == 2
-    assert f"{tmp_path / 'file'} is no folder" in capsys.readouterr().err
-    assert (tmp_path / "file").read_text() == "kept"
 
 
 @pytest.mark.parametrize("name", ["", "/config", "/config/references"])

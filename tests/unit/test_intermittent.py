@@ -147,12 +147,6 @@ def flagged(content):
     return {label for label, _, _ in suspects.flagged_by(None, content, {}, content["results"][0], matrix)}
 
 
-def test_other_cells_never_raise_what_the_prior_assumes():
-    passes, prior = np.full((1, 240), PASSES), intermittent.PRIORS["cuda", "gate", "device"]
-    slow = np.full((1, 240), 2)
-    assert intermittent.intermittent(passes, slow, prior, PER_PASS).all()
-
-
 def test_two_intermittent_cells_do_not_hide_each_other(make_record):
     content = with_short_samples(make_record(count=2), {(p, 0): 100.0 for p in range(8)})
     for p, one in enumerate(content["results"][0]["short_samples"]["passes"]):
@@ -239,27 +233,6 @@ def test_the_detection_power_is_that_of_the_rule(prior, cells):
     assert abs(found / RUNS - expected) <= 4 * np.sqrt(max(expected * (1 - expected), 0.01) / RUNS)
 
 
-@pytest.mark.parametrize("prior", [*intermittent.PRIORS.values(), intermittent.OTHERS])
-@pytest.mark.parametrize("samples", [7, 16])
-def test_the_detection_power_of_ordinary_samples_is_that_of_the_rule(prior, samples):
-    chance, found = np.random.default_rng(6), 0
-    for _ in range(RUNS):
-        each = np.full((samples, 1, 12, 1), 396.0)
-        each[chance.random(samples) < 0.1, 0, 0] = 198.0
-        found += intermittent.count(each, False, prior, short=False).found[0, 0]
-    expected = intermittent.power_of_ordinary(prior, 12, samples)
-    assert abs(found / RUNS - expected) <= 4 * np.sqrt(max(expected * (1 - expected), 0.01) / RUNS)
-
-
-@pytest.mark.parametrize("gpus", [2, 4, 8])
-def test_two_slow_passes_of_an_otherwise_quiet_matrix_of_gpus_are_found(gpus):
-    passes = np.where(np.eye(gpus), 0, PASSES)
-    slow = np.zeros((gpus, gpus), dtype=int)
-    slow[0, 1] = 2
-    prior = intermittent.PRIORS["cuda", "gate", "device"]
-    assert intermittent.intermittent(passes, slow, prior, PER_PASS).sum() == 1
-
-
 @pytest.mark.parametrize(("gpus", "rate"), [(2, 1e-5), (8, 1e-5), (8, 1e-4), (16, 1e-4)])
 def test_healthy_matrices_of_gpus_have_few_false_alarms(gpus, rate):
     runs, cells = 2000, gpus * (gpus - 1)
@@ -275,14 +248,6 @@ def test_a_run_states_the_detection_power_of_its_worst_test_case(judged_run, mak
     (sentence,) = (one for one in steps.answer(judging.overall(found), found) if "Detection power" in one)
     assert CASE in sentence and "(12 cells, 7 samples each)" in sentence
     assert f"WARN in {100 * intermittent.power_of_ordinary(prior, 12, 7):.1f} %" in sentence
-
-
-def test_the_power_of_host_links_is_less_than_that_of_devices(make_record):
-    device, host = with_short_samples(make_record(count=2)), with_short_samples(make_record(count=2))
-    host["results"][0] |= {"memory": "host", "testcase": "host_to_device_memcpy_ce"}
-    (sentence,) = intermittent.detection_power((one, one["results"][0]) for one in (device, host))
-    power = intermittent.power(intermittent.PRIORS["cuda", "gate", "host"], 2, PASSES, PER_PASS)
-    assert 0.3 < power < 0.9 and f"{100 * power:.1f} %" in sentence and "host_to_device_memcpy_ce" in sentence
 
 
 def test_no_other_finding_hides_an_intermittent_cell(judged_run, make_record):

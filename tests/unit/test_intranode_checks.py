@@ -13,7 +13,9 @@ from linkmatrix.record import reading
 DATA = Path(__file__).resolve().parents[1] / "data"
 RECORDS = [reading.load(DATA / f"{name}.record.json") for name in ("h200x4_full", "h200x2_visibility")]
 RECORDED = {result["testcase"]: record for record in RECORDS for result in record["results"]}
-intranode, expect = (importlib.import_module(f"linkmatrix_checks.{name}") for name in ("intranode", "expect"))
+intranode, expect, testcases = (
+    importlib.import_module(f"linkmatrix_checks.{name}") for name in ("intranode", "expect", "testcases")
+)
 
 
 def faults(testcase, change=None):
@@ -31,17 +33,17 @@ def faults(testcase, change=None):
 
 
 def test_the_recorded_runs_have_every_test_case():
-    assert RECORDED.keys() >= intranode.CASES.keys()
+    assert RECORDED.keys() >= set(testcases.OF_DEVICES)
 
 
-@pytest.mark.parametrize("testcase", intranode.CASES)
+@pytest.mark.parametrize("testcase", testcases.OF_DEVICES)
 def test_a_whole_test_case_has_no_faults(testcase):
     assert faults(testcase) == []
 
 
-@pytest.mark.parametrize("testcase", intranode.CASES)
+@pytest.mark.parametrize("testcase", testcases.OF_DEVICES)
 def test_a_test_case_that_lacks_a_device_has_faults(testcase):
-    axis = "columns" if intranode.CASES[testcase].columns == "device" else "rows"
+    axis = "columns" if testcases.TESTCASES[testcase]["columns"] == "device" else "rows"
 
     def lose(result):
         result[axis] = result[axis][:-1]
@@ -51,6 +53,6 @@ def test_a_test_case_that_lacks_a_device_has_faults(testcase):
 
 
 def test_a_further_matrix_that_is_missing_is_a_fault():
-    said = [faults(testcase, lambda result: result["parts"].clear()) for testcase in intranode.CASES]
+    said = [faults(testcase, lambda result: result["parts"].clear()) for testcase in testcases.OF_DEVICES]
     named = {fault.rpartition(" ")[2] for of_case in said for fault in of_case}
     assert named == {"'one_direction'", "'isolated'", "'loss'", "'enqueue'"}

@@ -49,14 +49,6 @@ def test_only_what_passed_looks_so(written):
     assert (suite.get("errors"), suite.get("skipped"), suite.get("failures")) == ("4", "1", "1")
 
 
-def test_the_reason_is_told(written):
-    path = written(["abort"])
-    content = report(["abort"])
-    content["runs"][0]["testcases"][0]["fail_reason"] = "<because> & so on"
-    junit.mended(path, content)
-    assert Tree.parse(path).find(".//error").get("message") == "<because> & so on"
-
-
 def test_words_that_are_not_ascii_lose_nothing_of_a_file_whose_encoding_reframe_calls_utf8(tmp_path):
     path, said = tmp_path / "junit.xml", "4 µs → gpu0 ‘größer’"
     failure = f'<failure type="failure" message="sanity">{said}</failure>'

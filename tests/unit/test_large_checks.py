@@ -116,15 +116,6 @@ def test_a_large_matrix_that_is_not_whole_or_not_compared_is_incomplete(stage, c
     assert verdict(change) is Verdict.INCOMPLETE
 
 
-def test_the_file_of_the_cells_must_be_there_and_whole(stage):
-    (file,) = stage.glob("record.*.npy")
-    content = file.read_bytes()
-    file.write_bytes(content[: 40 * 40 * 16])
-    assert verdict() is Verdict.INCOMPLETE
-    file.unlink()
-    assert verdict() is Verdict.INCOMPLETE
-
-
 def test_ranks_and_nodes_are_counted_and_the_way_of_a_large_matrix_is_promised(stage):
     assert "78 ranks were started" in "; ".join(faults(nodes=39))
     assert expect.transport_faults(case().record, "mpi") == []

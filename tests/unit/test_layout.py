@@ -1,7 +1,6 @@
 """Where the endpoints of a matrix are, what their references say of its noise, and what is said beside findings."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,15 +53,6 @@ def test_endpoints_are_where_the_record_says(two_nodes):
     assert names == Names(labels, labels, ["n17", "n18"], nics, ["NV18", "NET"], parts, near)
     two_nodes["results"][0]["metric"] = "bidirectional"
     assert laid_out(two_nodes)[0].both_ways
-
-
-def test_an_endpoint_that_is_no_device_is_nowhere(two_nodes):
-    result = two_nodes["results"][0]
-    result["rows"] = ["numa0", "gpu1", "numa2", "gpu3"]
-    layout, _ = laid_out(two_nodes)
-    assert layout.row_node.tolist() == [-1, 0, -1, 1] and layout.column_node.tolist() == [0, 0, 1, 1]
-    assert layout.row_nic.tolist() == [-1, -1, -1, 1] and layout.row_rail.tolist() == [-1, 1, -1, 1]
-    assert not layout.square and not layout.of_nodes
 
 
 def test_rows_that_are_nodes_are_themselves(two_nodes):
@@ -131,14 +121,6 @@ def test_rows_and_columns_that_are_off_by_a_hundredth_are_said_the_worst_first_a
     assert said.endswith("r5 -60.0 %, r4 -50.0 %, r3 -40.0 %, r2 -30.0 % and 2 more")
 
 
-def test_two_rows_and_columns_have_effects_and_one_has_none():
-    assert effects(np.full((9, 9), np.nan)) == effects([[0.0, -0.5]]) == effects([[0.0], [-0.5]]) == []
-    assert effects([[0.0, 0.0], [-0.5, -0.5], [0.0, 0.0]]) == [
-        f"row effects by median polish (bandwidth): r1 {100 * math.expm1(-0.5):.1f} %"
-    ]
-    assert len(effects([[0.25, 0.25], [-0.25, -0.25]])) == 1
-
-
 def gone(make_record, words, count=8):
     content = make_record(count=count, off=words)
     result = content["results"][0]
@@ -158,14 +140,6 @@ def test_what_cells_without_a_value_have_in_common_is_gone(make_record, word):
     assert gone(make_record, dict.fromkeys(row, "no-peer-access")) == []
     assert gone(make_record, {**dict.fromkeys(row, "not-run"), (5, 6): word}) == []
     assert gone(make_record, {(2, 5): word}) == []
-
-
-def test_what_all_share_is_no_part_that_could_be_gone(make_record):
-    everything = {(r, c): "timeout" for r in range(4) for c in range(4) if r != c}
-    assert gone(make_record, everything, 4) == []
-    assert gone(make_record, {(0, 1): "timeout", (1, 0): "timeout"}, 2) == []  # what has no value at all
-    del everything[0, 1]
-    assert gone(make_record, everything, 4) == []
 
 
 def said(content, table=None):
@@ -206,14 +180,6 @@ def test_without_references_the_noise_that_is_usual_follows_from_what_carries_th
     assert len(said(content).findings) == 1
     content["backend"] = "host"
     assert said(content).findings == ()
-
-
-def test_a_matrix_that_cannot_be_read_says_why_and_was_held_against_nothing(make_record):
-    content = make_record()
-    (found,) = evaluate(content, References({}), None).matrices
-    broken = replace(found, problem="cells.npy is not there")
-    told = diagnosis.diagnose(content, content["results"][0], broken)
-    assert told == diagnosis.Diagnosis((), ("cells.npy is not there",), (), True)
 
 
 def test_of_a_matrix_that_is_not_held_its_worst_endpoints_are_looked_at(make_record, tmp_path, monkeypatch):

@@ -1,31 +1,7 @@
 """The benchmark of locating: what it was not asked to try, or cannot, meets no target."""
 
-import pytest
-
 from tests.benchmarks import locating
 from tests.tools.fabric import Machine
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("0 0", "0 TRIALS and 0 HEALTHY runs meet no target: give more of one of them"),
-        ("abc", "argument TRIALS: 'abc' is no number of runs: give a whole one, 0 or more"),
-        ("1.5", "argument TRIALS: '1.5' is no number of runs: give a whole one, 0 or more"),
-        ("0 -3", "argument HEALTHY: '-3' is no number of runs: give a whole one, 0 or more"),
-        ("1 2 3", "unrecognized arguments: 3"),
-    ],
-)
-def test_a_number_of_runs_that_is_none_is_refused(words, said, capsys):
-    with pytest.raises(SystemExit) as ended:
-        locating.asked(words.split())
-    assert ended.value.code == 2
-    assert capsys.readouterr().err.splitlines()[-1].endswith(f": error: {said}")
-
-
-def test_without_words_it_is_what_the_help_says():
-    assert locating.asked([]) == (200, 3000)
-    assert locating.asked(["0"]) == (0, 3000)
 
 
 def test_of_few_healthy_runs_large_machines_have_one_and_what_was_left_out_is_said(monkeypatch, capsys):

@@ -80,24 +80,11 @@ def test_a_slow_cell_is_a_failure(machine, measure):
     assert measure()[0] == 1
 
 
-def test_an_exit_code_of_reframe_that_no_test_explains_is_incomplete(machine, measure):
-    machine.prepare("pass")
-    (machine.folder / "code").write_text("1")
-    code, out = measure()
-    assert code == 3 and "ReFrame ended with 1" in out
-
-
 def test_without_a_report_nothing_was_run(machine, measure):
     code, out = measure()
     assert code == 4 and "no test fits this machine" in out
     code, out = measure("-n", "nothing")
     assert code == 4 and "no test matches -n nothing" in out and len(out.splitlines()) == 1
-
-
-def test_an_option_that_reframe_refuses_is_bad_input(machine, measure):
-    (machine.folder / "code").write_text("2")
-    code, out = measure("--nosuch")
-    assert code == 2 and "no test" not in out
 
 
 def test_a_full_disk_starts_nothing(machine, monkeypatch, capsys):

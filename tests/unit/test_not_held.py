@@ -5,10 +5,11 @@ import pytest
 from apart_records import apart
 
 from linkmatrix.judge import closely
-from linkmatrix.judge.evaluate import MOST_NAMED, evaluate
+from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import matrix as matrices
 from linkmatrix.record import reading
+from linkmatrix.record.units import MOST_NAMED
 from linkmatrix.references.tables import Reference, References
 
 TESTCASE = "device_to_device_memcpy_write_ce"

@@ -113,14 +113,6 @@ def test_without_adopted_classes_a_class_may_be_unknown(make_record):
     assert judged(content, references({"unknown": "gpu0->gpu1"}, table)).verdict is Verdict.PASS
 
 
-def test_two_words_for_an_unknown_class_are_no_other_class(make_record):
-    content = fallen(make_record(value=400.0), (0, 1), (0, 2), link_class="", value=400.0)
-    content = fallen(content, (0, 1), link_class="unknown", value=400.0)
-    table = OF_CLASS | {"cell[unknown]": SLOW}
-    found = judged(content, references({"SYS": "gpu4->gpu5"}, table)).cells
-    assert {pair for pair, cell in found.items() if cell.reference == SLOW} >= {("gpu0", "gpu1"), ("gpu0", "gpu2")}
-
-
 def test_a_pair_with_its_own_row_is_compared_with_its_adopted_class_too(make_record):
     slow = Reference(392.0, -0.02, 0.05, "GB/s")
     known = references({"NV18": "gpu[0-3]->gpu[0-3]"}, OF_CLASS | {"gpu0->gpu1": slow})
@@ -128,12 +120,6 @@ def test_a_pair_with_its_own_row_is_compared_with_its_adopted_class_too(make_rec
     assert judged(good, known).verdict is Verdict.PASS
     cell = judged(fallen(good, (0, 1), value=392.0), known).cells["gpu0", "gpu1"]
     assert cell.verdict is Verdict.FAIL and "path changed: NV18 -> SYS" in cell.reason and cell.reference == slow
-
-
-def test_a_pair_with_its_own_row_and_without_an_adopted_class_needs_none(make_record):
-    known = references({"NV18": "gpu[1-3]->gpu[0-3]"}, OF_CLASS | {"gpu0->gpu1": SLOW})
-    found = judged(fallen(make_record(value=400.0), (0, 1)), known)
-    assert found.cells["gpu0", "gpu1"].verdict is Verdict.PASS
 
 
 def test_a_single_pair_counts_before_groups_of_pairs(make_record):

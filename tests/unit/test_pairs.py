@@ -241,19 +241,6 @@ def test_all_sweeps_of_a_run_are_one_table_a_quantity(judged):
     assert len(narrow) == 2 * 23 + 2 + 3 and max(map(len, narrow)) <= 20
 
 
-def test_a_published_page_that_was_imported_is_its_own_table_again(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "240")
-    page = DATA / "documents" / "001_abci.txt"
-    assert cli.main(["import", str(page), "--out", str(tmp_path / "page")]) == 0
-    capsys.readouterr()
-    assert cli.main(["show", str(tmp_path / "page")]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    at = lines.index("bandwidth (GB/s)")
-    assert lines[at + 1].split()[:5] == ["size", "1", "pair", "1", "pair"]
-    assert set(lines[at + 3].split()) == {"ComputeNode(A)", "ComputeNode(V)"}  # columns of the same lines
-    assert "0.00547○" in lines[at + 4].split() and "0.0188○" in lines[at + 4].split()
-
-
 def test_a_size_without_a_value_says_why_in_the_table(judged):
     (result, matrix), *_ = judged[0].matrices
     for name, cell in (("status", "timeout"), ("values", None)):

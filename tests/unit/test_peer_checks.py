@@ -114,13 +114,6 @@ def test_a_test_case_that_a_program_did_not_print_is_no_pass_and_says_which_ther
     assert found.faults[0].startswith(f"nvbandwidth printed no table of {WRITE}, but of {READ}, device_to_device_")
 
 
-def test_other_gpus_than_promised_are_a_fault():
-    found, record = nvbandwidth()
-    one = of_check(peers.peer_nvbandwidth, found, record, expected=expected(8, "H200"))
-    said = " ".join(one.machine_faults())
-    assert "specifies 8 GPUs, n1 has gpu0, gpu1" in said and "gpu0 is 'NVIDIA H100 80GB HBM3'" in said
-
-
 def test_the_sample_without_peer_access_did_not_measure_what_its_head_says():
     row = "     1\t     1     1     1"
     spoilt = SAMPLE.replace(row, row.replace("1     1     1", "0     1     1", 1), 1)
@@ -187,12 +180,6 @@ def test_each_size_of_nccl_tests_has_its_ways():
     assert one.table_faults() == [] and one.values()["in-place@1073741824"] == 232.62
     one.sizes = "512:8GiB:8"
     assert "9 sizes were requested, the record has 8" in one.table_faults()[0]
-
-
-def test_wrong_elements_of_nccl_tests_are_no_pass():
-    spoilt = NCCL.replace("224.25      0", "224.25      7")
-    found, record = looked_at(spoilt, "all_reduce_perf", "all_reduce_perf -g 8")
-    assert spoilt != NCCL and "7 wrong elements" in " ".join(found.faults) and record["result"] == "ERROR"
 
 
 def osu(text=OSU, places=("n1", "n1"), link_class="NODE", each=2):

@@ -90,13 +90,6 @@ def test_where_adapters_did_not_count_all_that_ranks_moved_another_one_may_have_
     assert laid_out(nodes)[1].near["gpu0"] == ("mlx5_0",)
 
 
-def test_one_port_of_two_that_is_up_is_enough(nodes):
-    nodes["adapters"] = [port("n0", "mlx5_0", "DOWN"), port("n0", "mlx5_0", "ACTIVE"), port("n0", "mlx5_1", "INIT")]
-    layout, names = laid_out(nodes)
-    assert names.near["gpu1"] == ("mlx5_0",) and names.near["gpu2"] == ()
-    assert layout.row_nic.tolist()[:4] == [0, 0, -1, -1]
-
-
 def test_devices_that_reach_an_adapter_without_a_host_bridge_share_a_switch(nodes):
     pcis = [f"0000:{index:02x}:00.0" for index in range(4)]
     nodes["adapters"] = [
@@ -107,14 +100,6 @@ def test_devices_that_reach_an_adapter_without_a_host_bridge_share_a_switch(node
     layout, names = laid_out(nodes)
     assert layout.places("switch")[0].tolist() == [0, 0, 0, 1, -1, -1, -1, -1]
     assert names.parts["switch"] == ["the PCIe switch of mlx5_0 of n0", "the PCIe switch of mlx5_1 of n0"]
-
-
-def test_without_a_numa_node_there_is_no_socket(nodes):
-    assert "socket" in laid_out(nodes)[0].parts
-    for number in (None, -1):
-        for device in nodes["devices"]:
-            device["numa"] = number
-        assert "socket" not in laid_out(nodes)[0].parts
 
 
 def test_a_rail_is_of_adapters_with_the_same_place_and_of_devices_where_those_are_not_known(nodes):

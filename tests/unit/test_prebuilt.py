@@ -140,11 +140,6 @@ def test_programs_without_cuda_for_these_gpus_or_this_driver_are_not_used(wheel,
     assert chosen("").method == "prebuilt"
 
 
-def test_a_driver_that_is_new_enough_is_one(wheel):
-    wheel(driver="580.95.05")
-    assert chosen("gpu cuda").method == "prebuilt"
-
-
 def test_own_options_and_another_processor_need_a_build(wheel):
     wheel()
     assert chosen("", cmake_opts=["-DCMAKE_CXX_FLAGS=-O1"]).method == "cmake"
@@ -170,13 +165,6 @@ def test_gpus_are_measured_without_a_compiler_of_kernels(wheel, on_path):
     partition, environment = partition_of(loaded())
     assert {"gpu", "cuda"} <= {*partition["features"]} and environment == {"cuda"}
     assert "collectives of NCCL" in prebuilt.left_out("g++", True)
-
-
-def test_ranks_are_measured_where_mpi_can_be_built(wheel, on_path):
-    wheel()
-    on_path(*TOOLS)
-    partition, environment = partition_of(loaded())
-    assert "mpi" in partition["features"] and "mpi" in environment and machine.machine().mpi
 
 
 @pytest.mark.parametrize("missing", ["cmake", "g++", "mpicxx"])

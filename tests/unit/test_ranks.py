@@ -99,12 +99,6 @@ def test_the_program_becomes_another_one_after_it_has_said_it_in_a_file(tmp_path
     assert found.cores == {0}
 
 
-def test_where_nothing_can_be_written_the_other_program_runs_all_the_same(tmp_path):
-    words = [PROGRAM, "--into", tmp_path / "nosuch", "echo", "measured"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "measured\n" and "nosuch" in done.stderr
-
-
 def measured(**cores):
     """A record whose ranks may use these cores: n1_rank0="0-3"."""
     uses = [{"label": label.replace("_", ":"), "of": "cpu", "cores": text} for label, text in cores.items()]
@@ -126,7 +120,3 @@ def test_more_ranks_than_cores_are_told_by_the_record_and_are_no_fault_of_the_ma
     found = ranks.crowded_faults(measured(**cores))
     assert len(found) == len(said) and all(one in two.sentence for one, two in zip(said, found, strict=True))
     assert {one.verdict for one in found} <= {Verdict.INCOMPLETE}
-
-
-def test_a_record_without_ranks_has_none_that_share_cores():
-    assert ranks.crowded_faults({"results": [{}, {"others": None}]}) == []

@@ -127,13 +127,6 @@ def test_an_output_that_is_cut_anywhere_has_no_value():
         assert len(faults_of(output, ["alone"])) == 1, row
 
 
-def test_a_step_that_is_not_there_is_a_fault():
-    output, _ = recorded(printed(step("mlx5_0")))
-    assert faults_of(output, ["alone"]) == ["mlx5_1 was not measured alone"]
-    output, record = recorded(printed(names=()))
-    assert faults_of(output, ["alone"]) == ["no adapter was measured"] and record["result"] == "ERROR"
-
-
 def of_both(at_once):
     steps = [step(name, how) for how in ("alone", "at-once") for name in ("mlx5_0", "mlx5_1")]
     steps[-1] = step("mlx5_1", "at-once", value=at_once)

@@ -9,7 +9,6 @@ import yaml
 from linkmatrix import cli
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references import keys
 from linkmatrix.references.tables import References
 from linkmatrix.runs import stored
 
@@ -184,15 +183,3 @@ def test_what_of_a_machine_was_measured_is_in_the_report(tmp_path, make_record, 
         (tmp_path / "run-report-1.json").write_text(json.dumps(report))
         (test,) = stored.find(tmp_path / "run-report-1.json").tests
         assert (test.reference, test.variant) == ("cluster@all@crossed", wanted)
-
-
-def test_the_check_of_a_record_that_none_asked_for(make_record):
-    assert keys.check_of(make_record(), make_record()["results"][0]) == "intranode_p2p"
-    for count, memory, wanted in ((2, "host", "crossnode_matrix"), (2, "device", "crossnode_device_matrix")):
-        content = of_ranks(make_record, None, count=count, memory=memory)
-        assert keys.check_of(content, content["results"][0]) == wanted
-
-
-def test_a_name_that_says_what_was_measured_stays():
-    assert keys.with_variant("cluster", "@all") == "cluster@all"
-    assert keys.with_variant("cluster@two", "@all") == "cluster@two"

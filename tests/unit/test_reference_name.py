@@ -36,13 +36,6 @@ def test_the_line_of_detect_names_the_table(tmp_path):
     assert [line.strip() for line in changed] == ['# "reference": "vm",']
 
 
-def test_a_second_time_changes_nothing(tmp_path):
-    file = detected(tmp_path)
-    reference_name.name_table(file, "cpu", "mine")
-    before = file.read_text()
-    assert reference_name.name_table(file, "cpu", "mine") == "" and file.read_text() == before
-
-
 def test_another_table_is_replaced_by_a_person(tmp_path):
     file = detected(tmp_path)
     reference_name.name_table(file, "cpu", "mine")

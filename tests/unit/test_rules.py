@@ -104,12 +104,6 @@ def test_a_total_of_a_part_is_no_value_to_hold_against_anything(make_record):
         assert not found.unjudged
 
 
-def test_what_arrived_wrong_has_its_number_and_is_compared_with_nothing(make_record):
-    found = cell(make_record(off={(0, 1): "corrupt"}), WIDE)
-    assert (found.verdict, found.value, found.deviation) == (Verdict.FAIL, 396.0, None)
-    assert found.reason == "gpu0->gpu1: wrong data arrived"
-
-
 @pytest.mark.parametrize(("timing", "verdict"), [("gate", Verdict.INCOMPLETE), (None, Verdict.NOT_JUDGED)])
 def test_only_a_program_that_could_compare_data_is_incomplete_without(make_record, timing, verdict):
     """Other programs, such as perftest, compare no data: each of their runs was incomplete."""

@@ -109,13 +109,6 @@ def test_an_option_that_measures_nothing_names_the_command_that_takes_it(option)
         run_options.check_options(["-n", "x", option])
 
 
-@pytest.mark.parametrize("number", ["0", "65", "many"])
-def test_acceptance_takes_enough_short_samples(number):
-    run_options.check_acceptance(["-S", "node_session.short_samples=66", "-n", "x"])
-    with pytest.raises(BadInput, match=f"short_samples={number}: acceptance takes at least 66"):
-        run_options.check_acceptance([f"--setvar=node_session.short_samples={number}"])
-
-
 @pytest.mark.parametrize(
     "option",
     [
@@ -149,11 +142,6 @@ def test_a_class_that_no_selected_test_has_is_printed(checked, option, meant):
 def test_a_variable_that_no_selected_test_has_is_bad_input(checked, option, before):
     with pytest.raises(BadInput, match=r"has a variable 'siz'.*is 'size' meant"):
         checked("-S", option, before=before)
-
-
-@pytest.mark.parametrize("suite", ["/12", "intranode_p2p.write,binding", "all,-/deadbeef"])
-def test_a_known_suite_is_taken_without_a_word(checked, suite):
-    assert checked("-S", f"node_session.suite={suite}") == ""
 
 
 @pytest.mark.parametrize("word", ["nosuch", "/deadbeef"])

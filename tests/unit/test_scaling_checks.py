@@ -9,11 +9,7 @@ import pytest
 from reasons import said as sentences
 
 import linkmatrix.record.reading
-from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record.collective import bodies_of, is_collective, is_simulation
-from linkmatrix.references.keys import check_of
-from linkmatrix.references.tables import References
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 RECORD = linkmatrix.record.reading.load(DATA / "cpu2_nbody.record.json")
@@ -68,22 +64,8 @@ def test_a_number_of_bodies_that_was_lost_is_no_pass():
     assert said == f"{STRONG}: 1 sizes were requested, the record has 2"
 
 
-def test_a_test_case_without_a_result_is_no_pass():
-    assert judged("nbody_double_strong") == [
-        "nbody_double_strong: 2 sizes were requested, the record has 0, without 2100, 8192 bodies"
-    ]
-
-
 def test_every_number_of_devices_must_be_there():
     assert f"{STRONG} of 2100 bodies: its columns lack 4-devices" in " ".join(judged(devices=4))
-
-
-def test_what_was_not_compared_is_incomplete():
-    record = copy.deepcopy(RECORD)
-    record["results"] = results_of(record)
-    record["results"][0]["verified"] = None
-    first, _ = evaluate(record, References({}), None).matrices
-    assert first.verdict is Verdict.INCOMPLETE
 
 
 def test_the_efficiency_that_a_partition_promises_is_of_the_most_bodies():
@@ -98,30 +80,6 @@ def test_the_efficiency_that_a_partition_promises_is_of_the_most_bodies():
     ]
 
 
-def test_an_efficiency_that_nobody_knows_is_not_the_promised_one():
-    def lose(record):
-        del results_of(record)[1]["parts"]["efficiency"]
-
-    said = " ".join(judged(change=lose, extras={"scaling_efficiency": {STRONG: 90}}))
-    assert "2-devices: an unknown share of the efficiency of one device, the partition specifies 90 %" in said
-
-
-@pytest.mark.parametrize(
-    ("promised", "said"),
-    [
-        (92, "=92: give percent by test case, such as {'nbody_float_strong': 70}"),
-        ({"nbody_strong": 92}, " has 'nbody_strong', which is none of the test cases nbody_float_strong, "),
-        ({STRONG: "92"}, "='92': give percent, more than 0 and at most 100"),
-        ({STRONG: -5}, "=-5: give percent"),
-        ({STRONG: float("nan")}, "=nan: give percent"),
-        ({"nbody_double_weak": None}, " has nbody_double_weak=None: give percent"),
-    ],
-)
-def test_a_promised_efficiency_that_could_not_be_judged_is_told(promised, said):
-    (fault,) = judged(extras={"scaling_efficiency": promised})
-    assert fault.startswith("extras['scaling_efficiency'] of the partition") and said in fault
-
-
 def test_columns_are_those_of_the_program():
     assert scaling.columns_of(1) == ["1-device"]
     assert scaling.columns_of(6) == ["1-device", "2-devices", "4-devices", "6-devices"]
@@ -132,13 +90,3 @@ def test_results_of_a_simulation_are_of_all_devices_and_know_their_bodies():
     assert all(is_simulation(result) and is_collective(result) for result in RECORD["results"])
     assert [bodies_of(result) for result in results_of(RECORD)] == [2100, 8192]
     assert bodies_of({**results_of(RECORD)[0], "parts": {}}) is None
-
-
-@pytest.mark.parametrize(
-    ("backend", "nodes", "check"),
-    [("cuda", 1, "device_scaling"), ("mpi", 1, "rank_scaling"), ("mpi", 2, "node_scaling")],
-)
-def test_references_are_found_by_the_check_that_measures_the_same(backend, nodes, check):
-    devices = [{"node": f"n{number}"} for number in range(nodes)]
-    record = {"asked_by": None, "backend": backend, "devices": devices}
-    assert check_of(record, results_of(RECORD)[0]) == check

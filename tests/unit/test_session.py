@@ -156,11 +156,6 @@ def test_a_process_that_left_no_record_is_followed_by_one_that_looks(processes, 
     assert alone.topology_process() is None
 
 
-def test_the_same_test_case_is_measured_once_for_two_tests(processes, job_request):
-    (process,) = processes.plan_processes([job_request("a", check="two"), job_request("a", check="all")])
-    assert (process.testcases, process.tests) == (["a"], ["two", "all"])
-
-
 def test_a_process_has_time_for_all_of_its_test_cases_unless_its_time_is_said(processes, job_request):
     (few,) = processes.plan_processes([job_request("a")])
     (many,) = processes.plan_processes([job_request(f"t{number}") for number in range(60)])
@@ -224,26 +219,6 @@ def test_a_process_is_told_what_the_cells_of_its_test_cases_should_be(processes,
     assert said[said.index("--references") + 1] == "process1.tsv"
     processes.write_references(process, tmp_path / "process1.tsv")
     assert (tmp_path / "process1.tsv").read_text() == "".join(f"{line}\n" for line in LINES)
-
-
-def test_a_process_without_references_is_told_of_none(processes, job_request, tmp_path):
-    (process,) = processes.plan_processes([job_request("a")])
-    processes.write_references(process, tmp_path / "process1.tsv")
-    assert "--references" not in process.options("session", "process1") and not list(tmp_path.iterdir())
-
-
-def test_what_only_looks_is_told_of_no_references(processes, job_request):
-    job_requests = [job_request("a", references=LINES), job_request("", check="topology", size=None)]
-    (process,) = processes.plan_processes(job_requests)
-    assert "--references" not in process.topology_process().options("topology", "process1")
-
-
-def test_references_that_cannot_be_written_are_told_to_nobody(processes, job_request, tmp_path):
-    """They are an aid of measuring: the cells are judged by the same ones afterwards."""
-    (process,) = processes.plan_processes([job_request("a", references=LINES)])
-    (tmp_path / "no folder").touch()
-    processes.write_references(process, tmp_path / "no folder" / "process1.tsv")
-    assert "--references" not in process.options("session", "process1")
 
 
 @pytest.fixture

@@ -1,11 +1,9 @@
 """Leaf switches whose nodes share their uplinks: oversubscription is said with its ratio, and blames nobody."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from fabric import TESTCASE, Machine, record_of
-from shared_uplinks import matrix, rates
+from shared_uplinks import matrix
 
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import diagnosis, sharing
@@ -44,11 +42,6 @@ def of_network(found):
 
 def of_uplinks(found):
     return [one for one in found.sentences if one.startswith("uplink of")]
-
-
-def test_what_is_fair_fills_each_line_and_no_more():
-    # two flows share a line of 1.0, one of them an uplink of 0.2
-    assert rates([[0, 1], [0]], np.array([1.0, 0.2])) == pytest.approx([0.2, 0.8])
 
 
 @pytest.mark.parametrize("held", [True, False])
@@ -205,64 +198,10 @@ def test_a_link_that_passes_an_uplink_at_fault_and_is_no_slower_is_explained_by_
     assert sharing.beside_uplinks([*explained, *kept], layout) == [*explained, *kept], "no uplink is at fault"
 
 
-def test_where_the_record_does_not_say_what_ran_at_once_nothing_is_known_to_be_shared():
-    layout = on_leaves(0, 0, 1, 1, 2, 2)
-    deviation = np.where(layout.classes < 0, np.nan, np.where(within(layout), 0.0, -0.7))
-    at_once = {"schedule": {"pairs_at_once": 3}}
-    assert sharing.sharing(deviation, layout, at_once, None).is_oversubscribed
-    assert sharing.sharing(deviation, layout, {"schedule": {"pairs_at_once": 2}}, None) is not None
-    for result in ({"schedule": None}, {"schedule": {"pairs_at_once": 1}}):
-        assert sharing.sharing(deviation, layout, result, None) is None
-    unknown = replace(layout, row_node=np.full(6, -1), column_node=np.full(6, -1))
-    assert sharing.sharing(deviation, unknown, at_once, None) is None, "of nobody is the node known"
-    assert sharing.sharing(deviation, replace(layout, parts={}), at_once, None) is None
-
-
 def within(layout):
     """True for the cells inside a leaf switch."""
     rows, columns = layout.parts["leaf"]
     return rows[:, None] == columns[None, :]
-
-
-def test_only_cells_that_were_slow_tell_whether_they_are_so_alone():
-    layout = on_leaves(*range(6))
-    crossing = layout.classes == 0
-    deviation = np.zeros((6, 6))
-    deviation[0, 1:3] = -0.7
-    again = np.where(crossing, 0.0, np.nan)
-    assert not sharing.is_slow_alone(crossing, deviation, again), "two were slow, and are fine alone"
-    again[0, 1:3] = -0.7
-    assert sharing.is_slow_alone(crossing, deviation, again)
-    assert not sharing.is_slow_alone(crossing, np.zeros((6, 6)), again), "none was slow"
-    assert not sharing.is_slow_alone(crossing, deviation, None)
-
-
-@pytest.mark.parametrize(("limit", "allowed"), [(0.05, False), (0.3, True)])
-def test_of_an_uplink_at_fault_it_is_known_whether_each_cell_passes(limit, allowed):
-    layout = on_leaves(0, 0, 1, 1, 2, 2, 3, 3)
-    deviation = np.where(layout.classes < 0, np.nan, 0.0)
-    one = sharing.Sharing(dict.fromkeys(range(4), 0.0), {0: 0.0, 1: -0.2, 2: 0.0, 3: 0.0}, ~within(layout))
-    deviation[one.cells(1, layout)] = -0.2
-    even = np.full(deviation.shape, 0.01)
-    seen = Seen(layout, deviation, np.full(deviation.shape, limit), sigma=even)
-    [found], cells = sharing.narrow_uplinks(one, seen, deviation, None)
-    assert (found.kind, found.subject, found.cells, found.agreeing, found.allowed) == ("uplink", 1, 24, 24, allowed)
-    assert found.shift == pytest.approx(np.expm1(-0.2)) and (cells == one.cells(1, layout)).all()
-    assert found.evidence == pytest.approx((24 * 0.2) ** 2 / (2 * 24 * 0.01**2)), "as of any hypothesis"
-
-
-def test_a_switch_is_held_by_the_one_that_it_reaches_best_and_cells_inside_a_node_say_nothing_of_it():
-    layout = on_leaves(*np.repeat(range(3), 4))
-    node = np.arange(12) // 2
-    layout = replace(layout, row_node=node, column_node=node)
-    leaves, _ = layout.parts["leaf"]
-    deviation = np.where(node[:, None] == node[None, :], 1.0, 0.0)
-    for one, other, off in ((0, 1, -0.1), (0, 2, -0.3), (1, 2, -0.5)):
-        deviation[sharing.pair(leaves[:, None], leaves[None, :], one, other)] = off
-    deviation[layout.classes < 0] = np.nan
-    found = sharing.sharing(deviation, layout, {"schedule": {"pairs_at_once": 6}}, None)
-    assert found.inside == {0: 0.0, 1: 0.0, 2: 0.0}
-    assert found.best == {0: -0.1, 1: -0.1, 2: -0.3}
 
 
 def test_what_an_uplink_at_fault_explains_of_each_of_its_cells():

@@ -191,14 +191,6 @@ def test_a_job_that_was_preempted_has_ended_unless_it_is_in_the_queue_again(slur
     assert commands.calls("scancel") == [] and log == []
 
 
-def test_a_preempted_job_whose_controller_is_silent_has_ended(slurm, commands):
-    job = slurm.job("RUNNING")
-    commands("sacct", accounted("PREEMPTED"))
-    commands("squeue", **NO_ANSWER)
-    slurm.poll(job)
-    assert slurm.finished(job) and commands.calls("scancel") == []
-
-
 def test_the_nodes_of_a_job_are_asked_for_once_for_each_state_and_again_when_slurm_knows_more(slurm, commands):
     job, other = slurm.job("RUNNING"), slurm.job("COMPLETED", "13")
     commands("scontrol", "n1\nn2\n")
@@ -232,11 +224,3 @@ def test_an_answer_that_cannot_be_read_is_none(scheduler_of, commands, clock, lo
         found.poll(job)
     assert job.state == "RUNNING" and not found.finished(job)
     assert commands.calls("scancel") == [] and "squeue does not answer" in log[0]
-
-
-@pytest.mark.parametrize("more", ["", "CLUSTER: n\n", "\n  \n", "welcome\n"])
-def test_lines_beside_a_job_do_not_matter(slurm, commands, more):
-    commands("squeue", f"{more}12|RUNNING|n1|\n")
-    job = slurm.job("PENDING")
-    slurm.poll(job)
-    assert job.state == "RUNNING"

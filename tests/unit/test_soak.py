@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from linkmatrix.judge.facts import facts
-from linkmatrix.judge.soak import step_of
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 
@@ -93,11 +92,6 @@ def test_noise_one_dip_at_the_end_and_what_becomes_better_are_no_step(soaked, bi
     assert told(soaked(bins=bins)) == []
 
 
-def test_a_latency_is_worse_where_it_is_more():
-    bins = [4.0] * 30 + [5.0] * 30
-    assert step_of(bins, 1.0, "us").worse == 0.25 and step_of(bins, 1.0, "GB/s") is None
-
-
 def test_throttling_and_counters_are_told_with_their_time(soaked):
     ((verdict, sentence),) = told(
         soaked(events=[(12.0, "held back: gpu0: power cap"), (300.0, "gpu1: nvlink_replay rose by 5")])
@@ -117,8 +111,3 @@ def test_a_soak_that_heated_nothing_or_measured_a_cell_never_again_is_incomplete
     assert sentence == "1 of 2 cells of device_to_device_memcpy_write_ce were not measured again in the soak"
     record["soak"].update(matrices=[], heated=[])
     assert [verdict for verdict, _ in told(record)] == [Verdict.INCOMPLETE] * 3
-
-
-def test_a_device_that_was_not_heated_and_a_soak_of_no_pass_are_incomplete(soaked):
-    assert {verdict for verdict, _ in told(soaked(products=0))} == {Verdict.INCOMPLETE}
-    assert {verdict for verdict, _ in told(soaked(passes=0))} == {Verdict.INCOMPLETE}

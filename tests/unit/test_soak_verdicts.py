@@ -140,22 +140,6 @@ def test_the_worst_cell_of_a_soak_is_named_and_how_many_more_were_worse():
     assert second.place == 1 and "or more gpu0->gpu1 " in second.sentence, "the worst one, not the last"
 
 
-def test_latencies_of_a_soak_are_worse_where_they_are_higher():
-    record = reading.load(RECORD)
-    record["results"][0]["unit"] = "us"
-    record["soak"]["matrices"][0]["bins"] = [[[], [4.0] * 8 + [5.0] * 2], [[4.0], []]]
-    _, found = next(hot.results(record))
-    assert [list(row) for row in found["values"]] == [[None, 5.0], [4.0, None]]
-
-
-def test_what_a_soak_says_of_another_matrix_or_of_cells_in_a_file_is_left_to_its_own_sentence():
-    record = reading.load(RECORD)
-    record["soak"]["matrices"][0]["bins"] = [[[]]]
-    assert [place for place, _ in hot.results(record)] == [1]
-    record["results"][1]["cells"] = {"file": "cells.npy"}
-    assert [*hot.results(record)] == [] == [*hot.results(record | {"soak": None})]
-
-
 def ended_soak(word, others=None, result="FAIL", memory=False):
     """The verdict of a soak in which a cell has this status; the program ends such a run with FAIL."""
     cold = reading.load(RECORD)

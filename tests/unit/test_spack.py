@@ -72,12 +72,6 @@ def valid(section):
     assert set(section.get("config", ())) <= set(SCHEMA["definitions"]["section_config"]["properties"])
 
 
-def test_the_schema_of_spack_refuses_what_it_should():
-    for wrong in ({"spec": ["a"]}, {"packages": {"cmake": {"externals": [{"prefix": "/usr"}]}}}):
-        with pytest.raises(jsonschema.ValidationError):
-            valid(wrong)
-
-
 def test_the_files_of_spack_env_are_what_spack_reads():
     valid(yaml.safe_load((HOME / "spack.yaml").read_text())["spack"])
     valid(yaml.safe_load((HOME / "peers.yaml").read_text()))
@@ -131,32 +125,6 @@ def test_variants_and_cmake_options_are_the_same_in_recipe_checks_and_sources():
     assert {name for name in defined if name.startswith("LINKMATRIX")} <= options
     variants = {call.args[0].value for call in calls(tree, "variant") if ast.unparse(call.func) == "variant"}
     assert variants == {"mpi", "nccl"}  # cuda and cuda_arch are CudaPackage's
-
-
-def test_the_recipe_takes_an_nccl_for_the_same_architectures():
-    (needed,) = (
-        call
-        for call in calls(ast.parse(RECIPE.read_text()), "depends_on")
-        if ast.unparse(call).startswith("depends_on(f'nccl ")
-    )
-    assert ast.unparse(needed) == "depends_on(f'nccl +cuda cuda_arch={arch}', when=f'+nccl cuda_arch={arch}')"
-
-
-def test_a_release_is_a_tag_of_the_checkout_that_the_recipe_lies_in():
-    (level,) = re.findall(r"^CHECKOUT = .*\.parents\[(\d)\]$", RECIPE.read_text(), re.MULTILINE)
-    assert RECIPE.parents[int(level)] == REPOSITORY
-
-
-def test_every_conflict_of_the_recipe_says_the_remedy():
-    conflicts = calls(ast.parse(RECIPE.read_text()), "conflicts")
-    messages = [keyword.value.value for call in conflicts for keyword in call.keywords if keyword.arg == "msg"]
-    assert len(messages) == len(conflicts) >= 2
-    assert all("say '" in message for message in messages)
-
-
-def test_without_a_spack_the_reason_says_so(monkeypatch, tmp_path, systems):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert environment.why_not(tmp_path, systems, "mine", "gpu").startswith("no spack is on PATH: ")
 
 
 @pytest.mark.parametrize("version", ["0.23.1", "0.24.0.dev0 (a6c9b55fad)", "nonsense"])
@@ -221,12 +189,6 @@ def test_a_cuda_too_old_for_an_architecture_is_named(tmp_path):
     environment.check_externals([file], ["80", "90"])
     with pytest.raises(BadInput, match=r"cuda@12.0 does not compile for cuda_arch 90,100: name a CUDA toolkit"):
         environment.check_externals([file], ["90", "100"])
-
-
-def test_the_spec_says_every_variant():
-    assert environment.spec({"cuda": False, "mpi": True}, []) == "linkmatrix@main ~cuda +mpi"
-    said = environment.spec({"cuda": True, "mpi": False}, ["80", "90"], "%cxx=gcc@13")
-    assert said == "linkmatrix@main +cuda ~mpi cuda_arch=80,90 %cxx=gcc@13"
 
 
 def test_peers_are_those_that_the_environment_can_build():

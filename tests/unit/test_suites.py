@@ -67,16 +67,6 @@ def test_unknown_words_are_named_with_the_suites_and_the_list_of_tests(four, sui
     )
 
 
-def test_the_closest_words_are_named_and_no_others(four):
-    sentence = suites.unknown_words_error("quik,intranode.writ")
-    assert "quick" in sentence and "intranode.write" in sentence and "topology" not in sentence
-
-
-def test_an_unknown_hash_selects_no_test_and_may_be_excluded(four):
-    assert "unknown words: /deadbeef" in suites.unknown_words_error("/deadbeef")
-    assert suites.unknown_words_error("/00000002,-/deadbeef") == ""
-
-
 def test_a_suite_contains_the_first_repetition_and_no_other(generated):
     generated("intranode", testcase="write")
     first, second = (generated("intranode", testcase="write", **{".repeat_no": number}) for number in (0, 1))

@@ -127,10 +127,6 @@ def test_the_two_ends_of_a_link_are_suspect_and_the_others_are_not(after):
     assert {one.label for one in after(LINK)} == {"gpu1", "gpu2"}
 
 
-def test_a_class_that_is_slow_as_a_whole_is_no_device(after):
-    assert after({pair: 380.0 for pair in PAIRS}) == []
-
-
 def test_without_references_nobody_is_blamed(after):
     other = References({("hgx", "another_testcase"): {"gpu0->gpu1": Reference(1.0, -0.1, 0.1, "GB/s")}})
     assert after(EGRESS, references=other) == []
@@ -184,11 +180,6 @@ def test_history_names_them(tmp_path, make_record, write_record, reference_folde
     assert cli.main(["history", *paths, *options]) == 0
     assert "gpu3 of node001 is flagged since" in capsys.readouterr().out
     assert cli.main(["history", *paths, *options, "--clean-runs", "0"]) == 2
-
-
-def test_a_correct_reference_clears_what_a_wrong_one_blamed(after):
-    table = {f"gpu{a}->gpu{b}": Reference(350.0 if a == 3 else 396.0, -0.02, 0.05, "GB/s") for a, b in PAIRS}
-    assert after(EGRESS, references=References({("hgx", TESTCASE): table})) == []
 
 
 def test_a_real_run_suspects_nobody():

@@ -4,7 +4,6 @@ import pytest
 
 from linkmatrix.errors import BadInput
 from linkmatrix.site import nodes, partitions
-from linkmatrix.site import slurm as site_slurm
 
 SINFO = """cpu*|n1|idle|none
 cpu*|n2|drained|bad DIMM | in slot 3
@@ -56,9 +55,6 @@ n3                      lx-amd64        4    1    4    4  0.10    7.7G    1.0G  
    all.q                BIP   0/0/4         d
    gpu.q                BIP   0/0/4
 """
-
-
-OF_CPU = {"n1": "", "n2": "drained: bad DIMM | in slot 3", "n3": "down*: Not responding", "n4": ""}
 
 
 def answering(**said):
@@ -116,11 +112,6 @@ def test_slurm_says_which_nodes_of_a_partition_take_no_job_and_why(options, foun
         assert nodes.of("slurm", [*options, "--reservation=r1"], answer)["n5"] == ""
 
 
-@pytest.mark.parametrize(("state", "unfit"), [("idle", False), ("mixed-", False), ("idle*", True), ("draining", True)])
-def test_a_node_that_does_not_answer_takes_no_job(state, unfit):
-    assert site_slurm.unfit(state) == unfit
-
-
 @pytest.mark.parametrize("state", ["offline", "maintenance", "free,stale", "state-unknown"])
 def test_a_node_of_pbs_where_no_job_starts_is_none_that_detect_lets_a_job_have(state):
     """Else the checks between all nodes would wait for it."""
@@ -143,18 +134,6 @@ def test_grid_engine_says_it_in_letters():
     found = nodes.of("sge", ["-q all.q", "-S /bin/bash"], answer)
     assert found == {"n1": "", "n2": "au: its daemon does not answer, too much load", "n3": "d: disabled"}
     assert nodes.of("sge", [], answer)["n3"] == ""
-
-
-@pytest.mark.parametrize("options", [["-pgpu"], ["-A x -pgpu"], ["--partition gpu"]])
-def test_an_option_of_slurm_may_have_its_value_attached(options):
-    answer, _ = answering(sinfo=SINFO)
-    assert set(nodes.of("slurm", options, answer)) == {"n1", "g1"}
-
-
-@pytest.mark.parametrize("options", ["-qworkq", "-q workq@server", "-qworkq@server"])
-def test_a_queue_of_pbs_may_be_attached_and_have_a_server(options):
-    answer, _ = answering(pbsnodes=PBSNODES, qstat=QSTAT)
-    assert set(nodes.of("pbs", [options], answer)) == {"n1", "n2", "n3"}
 
 
 @pytest.mark.parametrize(
@@ -182,10 +161,6 @@ def test_grid_engine_takes_a_list_of_queues_and_hosts(options, found):
 def test_a_list_of_too_many_nodes_is_a_sentence_before_it_is_written_out(text):
     with pytest.raises(BadInput, match=r"n\[001-016"):
         nodes.expanded(text)
-
-
-def test_as_many_nodes_as_there_may_be():
-    assert len(nodes.expanded("n[0-99999]")) == nodes.MOST
 
 
 @pytest.mark.parametrize("letter", [*"uadDEsSCAPco", "X"])

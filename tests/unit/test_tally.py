@@ -76,12 +76,6 @@ def test_of_many_bad_cells_the_worst_are_kept_in_order(make_record, step):
     assert len(same.worst) == tally.KEPT
 
 
-def test_exactly_as_many_bad_cells_as_are_kept_are_all_kept(make_record):
-    places = [(r, c) for r in range(7) for c in range(7) if r != c][: tally.KEPT]
-    found = counted(make_record(count=7, off=dict.fromkeys(places, 100.0)), EVERY)
-    assert [(int(r), int(c)) for _, r, c in found.worst] == places
-
-
 def test_without_a_reference_a_cell_is_slow_beyond_what_its_class_may_differ(make_record):
     off = {(0, 1): 396.0 * 0.95, (0, 2): 396.0 * 0.97, (3, 1): 396.0 * 1.1, (2, 3): "timeout"}
     record = make_record(count=4, off=off)
@@ -138,33 +132,9 @@ def test_few_slow_cells_in_a_row_and_in_a_column_are_looked_at():
     assert {1001, 1003, 555} <= set(looked_at) and len(looked_at) == closely.LOOKED_AT
 
 
-def test_of_many_suspects_the_worst_are_looked_at_and_healthy_ones_beside_them():
-    found, node = Tally.of(4000, 4000), np.arange(4000)
-    found.slow_rows[100:200] = np.arange(1, 101)
-    looked_at = chosen(found, node)
-    assert set(range(200 - closely.SUSPECTS, 200)) <= set(looked_at)
-    assert len(looked_at) == closely.LOOKED_AT and {0, 3999} <= set(looked_at)
-
-
-def test_a_large_node_takes_no_more_than_half_of_the_places():
-    found, node = Tally.of(1000, 1000), np.where(np.arange(1000) < 500, 0, np.arange(1000))
-    found.slow_rows[499] = 3
-    looked_at = chosen(found, node)
-    assert set(range(closely.LOOKED_AT // 2)) | {499} <= set(looked_at)
-    assert len([at for at in looked_at if at >= 500]) > 100
-
-
 def test_a_small_healthy_matrix_is_looked_at_as_a_whole():
     assert chosen(Tally.of(100, 100), np.arange(100)) == list(range(100))
     assert chosen(Tally.of(8, 8), np.zeros(8, dtype=int)) == list(range(8))
     found = Tally.of(4, 4)
     found.slow_rows[1] = 3
     assert chosen(found, np.zeros(4, dtype=int)) == [0, 1, 2, 3]
-
-
-def test_a_row_of_which_less_than_half_is_slow_does_not_excuse_its_columns():
-    found, node = Tally.of(1000, 1000), np.arange(1000)
-    found.slow_rows[555], found.slow_columns[:400] = 400, 1
-    assert {555, *range(closely.SUSPECTS - 1)} <= set(chosen(found, node))
-    found.slow_rows[555], found.slow_columns[:500] = 500, 1
-    assert not set(range(closely.SUSPECTS - 1)) <= set(chosen(found, node))

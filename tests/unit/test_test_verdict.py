@@ -77,13 +77,6 @@ def test_the_way_in_which_the_program_ended_counts(make_record, result, kinds, e
     assert reason.sentence == f"the program ended with {result}: why" and reason.verdict <= expected
 
 
-def test_a_program_that_a_signal_ended_reached_no_time_limit(make_record):
-    found = verdict(make_record(result="TIMEOUT", error="ended by signal Terminated"))
-    (reason,) = found.reasons
-    assert reason.verdict is Verdict.INCOMPLETE
-    assert "ended by signal Terminated" in reason.sentence and "TIMEOUT" not in reason.sentence
-
-
 def test_memory_that_kept_a_program_from_its_only_device_is_disturbed(make_record):
     record = make_record(result="ERROR", error="gpu1: out of memory")
     record["results"], record["others"] = [], {"shared": True, "processes": [], "disturbances": [MEMORY]}
@@ -131,14 +124,6 @@ def test_without_a_record_the_reasons_decide():
     told = (Reason(Verdict.INCOMPLETE, "the job was cancelled"),)
     assert verdict(None, CheckFacts(reasons=told)).reasons == told
     assert verdict(None, CheckFacts(reasons=(Reason(Verdict.WARN, "x"),))).verdict is Verdict.INCOMPLETE
-
-
-def test_a_named_table_that_lacks_cells_is_named_with_how_many(make_record):
-    """The screen printed that everything was measured and verified, and no table."""
-    record = make_record()
-    (fact,) = judge_test(record, CheckFacts(), References({}), "mine").facts
-    assert fact.verdict is Verdict.INCOMPLETE and fact.topic == "references"
-    assert "12 of 12 cells" in fact.sentence and TESTCASE in fact.sentence and "'mine'" in fact.sentence
 
 
 def test_a_program_that_crashed_is_not_disturbed_because_memory_was_held_at_one_poll(make_record):

@@ -31,13 +31,3 @@ def test_what_carries_a_cell_decides_what_it_is_allowed(result, link_class, back
     latency = result | {"unit": "us"}
     assert tolerances.floor_of(latency, link_class, backend) == Floor(0.25, 0.20)
     assert tolerances.floor_alone(latency, link_class, backend) == 0.20
-
-
-def test_copies_with_host_memory_may_differ_more_than_links():
-    """Undisturbed, they were up to 4.3 % slower for a second; a link that lost lanes is 50 % slower."""
-    assert tolerances.FLOORS[Carrier.HOST] == Floor(0.08, 0.10) and tolerances.ALONE[Carrier.HOST] == 0.08
-
-
-def test_many_endpoints_are_ranks_and_may_differ_as_ranks_do():
-    assert tolerances.floor_of_ranks("GB/s", "NET") == 0.03 and tolerances.floor_of_ranks("GB/s", "NODE") == 0.20
-    assert tolerances.floor_of_ranks("us", "NET") == tolerances.floor_of_ranks("us", "NODE") == 0.20

@@ -8,7 +8,6 @@ import yaml
 
 from linkmatrix.errors import BadInput
 from linkmatrix.record import grids, reading
-from linkmatrix.references.tables import References
 from linkmatrix.references.typical import FILE, link_of, typical_values
 
 REPOSITORY = Path(__file__).parents[2]
@@ -81,10 +80,6 @@ def test_a_share_below_one_is_worse_for_a_bandwidth_and_for_a_latency():
     found = typical_values().values
     assert found["H100 SXM", "device_to_device_memcpy_write_ce", "NV18"].share(198.36) == pytest.approx(0.5)
     assert found["H100 SXM", "device_to_device_latency_sm", "NV18"].share(1.66) == pytest.approx(0.5)
-
-
-def test_typical_values_are_no_references():
-    assert "values" not in References.load(FILE.parent).names()
 
 
 @pytest.mark.parametrize(

@@ -41,10 +41,6 @@ def sentences(result):
     return [*uplinks.faults(result), *([uplinks.ratio(result)] if uplinks.ratio(result) else [])]
 
 
-def test_full_uplinks_have_nothing_to_say():
-    assert sentences(result_of(crossings([32] * LEAVES))) == []
-
-
 def test_oversubscription_is_said_with_its_ratio_and_is_no_fault():
     (said,) = sentences(result_of(crossings([16] * LEAVES)))
     assert (
@@ -71,11 +67,6 @@ def test_what_few_pairs_lose_too_is_the_path_and_no_congestion():
     assert said.startswith(
         "leaf4 sends and receives across its uplinks 10.0 % slow, few pairs at once too: suspect the path"
     )
-
-
-def test_cells_that_measure_both_ways_name_a_group_for_both():
-    found = [one for one in crossings([16, 16, 12, 16, 16, 16]) if one["from"] < one["to"]]
-    assert uplinks.named(result_of(found)["matchings"], True) == [("leaf2", "sends and receives", "all")]
 
 
 def test_a_group_that_met_one_other_is_not_told_from_it():

@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..record.units import first
 from .table import Reading
 
 PROGRAM = "dcgmi_diag"
 HEADS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")
 VERSIONS = {"DCGM": ("version", "DCGM Version"), "driver": ("Driver Version Detected", "Driver Version")}
 PASSED, LEFT_OUT = ("pass", "passed"), ("skip", "skipped", "not run", "notrun")
-MOST_FINDINGS, MOST_TEXT, MOST_GPUS, MOST_NAMED = 200, 300, 128, 8
+MOST_FINDINGS, MOST_TEXT, MOST_GPUS = 200, 300, 128
 
 
 def read_json(content: Mapping[str, Any]) -> Reading:
@@ -42,8 +43,7 @@ def read_json(content: Mapping[str, Any]) -> Reading:
     if not passed and not run.findings:
         run.problems.append("no test of DCGM passed or failed: it tested nothing")
     if left_out:
-        more = f" and {len(left_out) - MOST_NAMED} more" if len(left_out) > MOST_NAMED else ""
-        run.notes.append(f"DCGM did not run: {', '.join(list(left_out)[:MOST_NAMED])}{more}")
+        run.notes.append(f"DCGM did not run: {', '.join(first(list(left_out)))}")
     run.states = dict(sorted(run.states.items(), key=lambda item: int(item[0][3:])))
     return reading
 

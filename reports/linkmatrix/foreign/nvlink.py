@@ -12,6 +12,7 @@ line of its own.
 import re
 from collections import Counter
 
+from ..record.units import first
 from .table import Reading
 from .topo import PROGRAM, label
 
@@ -20,7 +21,6 @@ SPEED = re.compile(r"^\s*Link (\d+): (?:(?P<speed>\d+(?:\.\d+)?) GB/s|(?P<off><i
 COUNTER = re.compile(r"^\s*Link (\d+): (?P<name>[A-Za-z][\w /()-]*?):? (?P<count>\d{1,20})\s*$")
 LINK = re.compile(r"^\s*Link \d+: ")  # another line of a link, such as a bit error rate
 INACTIVE = re.compile(r"all links are inactive", re.IGNORECASE)
-MOST_NAMED = 4  # counters of a GPU
 
 
 def gpu(reading: Reading, match: re.Match[str]) -> None:
@@ -69,5 +69,4 @@ def state_of(speeds: list[str]) -> dict[str, str]:
 def told(counters: Counter[str]) -> str:
     """The counters that are not 0, the highest first; "none"."""
     some = [f"{name} {count}" for name, count in counters.most_common() if count]
-    more = f" and {len(some) - MOST_NAMED} more" if len(some) > MOST_NAMED else ""
-    return (", ".join(some[:MOST_NAMED]) + more) or "none"
+    return ", ".join(first(some)) or "none"

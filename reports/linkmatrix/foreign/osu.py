@@ -1,4 +1,4 @@
-"""OSU micro-benchmarks: latency, bw, bibw, multi_lat, mbw_mr; and tables of their sizes as pages print them.
+"""OSU micro-benchmarks: latency, bw, bibw, multi_lat, mbw_mr.
 
 A size is a record's result of its own, between rank0 and rank1, or between all senders and all receivers of several
 pairs. The test case says which memory was meant, `dd` from device to device, `hh` from host to host, and how many
@@ -182,65 +182,3 @@ def size_table(
         if verified is False
         else (),
     )
-
-
-PAGE_HEAD = re.compile(r"^\|\s*Size \(B\)\s*\|(.+)\|\s*$")
-PAGE_UNIT = re.compile(r"^The unit is (micro-second|MB/s)\.")
-PAGE_HEADING = re.compile(r"^#+\s*(\d+) GPU to \1 GPU (latency|bandwidth)\s*$")
-PAGE_CELL = re.compile(r"\d+(\.\d\d)?")
-SERIES = re.compile(r"^(.*?)( Mem)?$")
-
-
-def page_heading(reading: Reading, match: re.Match[str]) -> None:
-    """`#### 4 GPU to 4 GPU latency`: what the next table is of."""
-    reading.heading = f"{match[1]} {match[2]}"
-    reading.unit = ""
-    reading.at += 1
-
-
-def page_unit(reading: Reading, match: re.Match[str]) -> None:
-    """`The unit is MB/s.`"""
-    reading.unit = match[1]
-    reading.at += 1
-
-
-def page_table(reading: Reading, match: re.Match[str]) -> None:
-    """A table in Markdown: sizes down, a run for each column; "Mem" behind a machine's name is host memory."""
-    columns = [column.strip() for column in match[1].split("|")]
-    pairs, _, metric = reading.heading.partition(" ")
-    unit = {"latency": "micro-second", "bandwidth": "MB/s"}.get(metric)
-    reading.at += 1
-    if unit is None or reading.unit != unit:
-        return
-    test = {
-        (True, "latency"): "latency",
-        (True, "bandwidth"): "bw",
-        (False, "latency"): "multi_lat",
-        (False, "bandwidth"): "mbw_mr",
-    }
-    series: list[list[Table]] = [[] for _ in columns]
-    faults: list[str] = []
-    sizes: list[int] = []
-    while reading.line().startswith("|"):
-        line, text = reading.at + 1, reading.line().strip()
-        words = [word.strip() for word in text.strip("|").split("|")]
-        reading.at += 1
-        if not words or not words[0] or set(words[0]) <= set(":- "):
-            continue
-        whole = text.endswith("|") and len(words) == len(columns) + 1 and all(map(PAGE_CELL.fullmatch, words))
-        if not whole or not words[0].isdigit() or int(words[0]) in sizes:
-            faults.append(f"line {line}: '{text[:60]}' does not fit its {len(columns)} columns: it is not believed")
-            continue
-        sizes.append(int(words[0]))
-        for place, word in enumerate(words[1:]):
-            buffers = "hh" if columns[place].endswith(" Mem") else "dd"
-            name = test[pairs == "1", metric]
-            series[place].append(size_table(name, buffers, int(pairs), int(words[0]), float(word), line))
-    for column, tables in zip(columns, series, strict=True):
-        reading.end_run()
-        reading.facts(PROGRAM).software["column"] = column
-        if tables and faults:
-            tables[-1] = replace(tables[-1], faults=tuple(faults))
-        for table in tables:
-            reading.add(PROGRAM, table)
-    reading.end_run()

@@ -56,9 +56,6 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (p2p_sample.PPU_MODE, p2p_sample.ppu_mode),
     (p2p_sample.PPU_TOTAL, p2p_sample.ppu_total),
     (osu.TITLE, osu.osu),
-    (osu.PAGE_HEADING, osu.page_heading),
-    (osu.PAGE_UNIT, osu.page_unit),
-    (osu.PAGE_HEAD, osu.page_table),
     (nccl.RANK, nccl.rank),
     (nccl.VERSION, nccl.version),
     (nccl.STARTING, nccl.starting),
@@ -91,10 +88,8 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
 ]
 
 HEADS = [head.pattern for head, reader in FORMATS if reader not in (left_out, nccl.stray)]
-#: Any head, as one pattern for speed. The names of groups come several times in it, and a group of PAGE_HEADING again.
-ANY_HEAD = re.compile(
-    "|".join(f"(?:{re.sub(r'[(][?]P<[a-z0-9]+>', '(?:', one)})" for one in HEADS if one != osu.PAGE_HEADING.pattern)
-)
+#: Any head, as one pattern for speed. The names of groups come several times in it.
+ANY_HEAD = re.compile("|".join(f"(?:{re.sub(r'[(][?]P<[a-z0-9]+>', '(?:', one)})" for one in HEADS))
 PROGRAMS = (
     "nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, rccl-tests, perftest, ucx_perftest, TransferBench, nvloom"
     " or nvidia-smi topo -m"
@@ -169,7 +164,7 @@ def unlike_text(lines: list[str]) -> str:
 
 def is_head(line: str) -> bool:
     """Whether a line begins a program's output or a table of it, whatever is in the lines around it."""
-    return bool(ANY_HEAD.match(line) or osu.PAGE_HEADING.match(line))
+    return bool(ANY_HEAD.match(line))
 
 
 def read_lines(reading: Reading) -> Reading:

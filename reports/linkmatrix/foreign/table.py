@@ -147,8 +147,6 @@ class Reading:
         self.at = 0
         self.runs: list[Run] = []
         self.command: str | None = None
-        self.unit = ""
-        self.heading = ""
         self.waived = ""  # that a program measured nothing, and why that is no fault
         self.fork = ""  # a program other than nvbandwidth that prints as nvbandwidth does
         self.known: Topology | None = None

@@ -16,7 +16,6 @@ from .table import Run, Table, Topology, square
 
 Record = dict[str, Any]
 NEAR = ("PIX", "PXB", "PHB", "NODE", "SYS")  # from the nearest NIC on
-MOST_SENTENCES = 4  # in `error`
 HOST = re.compile(r"host|cpu\d+")  # cpu0: host memory of a NUMA node
 MOST_RANKS = 144  # that are listed as devices, for a topology is their square: two racks of 72 GPUs
 UNKNOWN = dict.fromkeys(("machine", "serial", "product", "kernel", "boot"))  # facts of a node
@@ -51,14 +50,14 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
         "adapters": [],
         "devices": [device(run, topology, index, name) for index, name in enumerate(labels)],
         "topology": topology_block(labels, topology),
-        "software": {name: value for name, value in run.software.items() if name not in ("test", "NIC", "column")},
+        "software": {name: value for name, value in run.software.items() if name not in ("test", "NIC")},
         "imported": {
             "program": run.program,
             "command": run.command[:4096] if run.command else None,
             "file": file,
             "sha256": hashlib.sha256(content).hexdigest(),
             "lines": [run.first, max(run.first, run.last)],
-            "column": run.software.get("column"),
+            "column": None,
             **(extent(run)._asdict() if run.program in nccl.PROGRAMS else {}),
             **({"findings": run.findings} if run.reported else {}),
         },
@@ -67,7 +66,7 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
         "lost": [],
         "results": [result(table, topology, size) for table in run.tables],
         "result": "FAIL" if is_wrong(run) else "ERROR" if faults or not all(map(complete, run.tables)) else "PASS",
-        "error": "; ".join(units.first(faults, MOST_SENTENCES))[:4000] or None,
+        "error": "; ".join(units.first(faults))[:4000] or None,
         "notes": [*([] if measured else [LATER[0]]), *([LATER[1]] if run.tables else []), *run.notes],
     }
 

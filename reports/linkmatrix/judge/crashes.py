@@ -13,10 +13,10 @@ from typing import Any
 
 from ..record import grids
 from ..record.counters import OF_EVENTS, Risen, risen
+from ..record.units import first
 from .disturbances import polls, process_name
 
 OF_PROGRAMS = {"xid_13", "xid_31", "xid_43", "xid_45"}  # graphics exception, page fault, stopped, cleared up after one
-MOST_NAMED = 3
 
 
 def device_errors(record: Mapping[str, Any]) -> list[str]:
@@ -34,7 +34,7 @@ def died(record: Mapping[str, Any]) -> list[str]:
     """What programs of others made devices count, a sentence for each device."""
     there = gone_of(record)
     return [
-        f"{label}: programs of others died on it ({', '.join(sorted(there[label])[:MOST_NAMED])}): "
+        f"{label}: programs of others died on it ({', '.join(first(sorted(there[label])))}): "
         f"{', '.join(f'{one.name} {one.after - one.before:.0f} times' for one in counted if one.name != OF_EVENTS)}; "
         "by such the device is not at fault"
         for label, counted in of_others(record).items()

@@ -18,7 +18,6 @@ from ..record.matrix import Block, Matrix
 from ..record.reading import Result
 from ..record.simulated import simulated_fault
 
-MOST_NAMED = 3  # processes per sentence
 UNNAMED = "another process, unnamed"
 MEMORY = "memory"  # kind of a disturbance, and of a lost endpoint
 
@@ -144,7 +143,7 @@ def each_named(others: Others, one: Mapping[str, Any]) -> list[str]:
 
 def named_processes(others: Others, one: Mapping[str, Any]) -> str:
     """The first processes of a disturbance, as the subject of a sentence."""
-    said = " and ".join(units.first(each_named(others, one), MOST_NAMED))
+    said = " and ".join(units.first(each_named(others, one)))
     return f"{said}," if said.endswith(UNNAMED) else said
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import BadInput
 from ..record.matrix import Matrix, Pair, from_result
 from ..record.reading import Result
+from ..record.units import MOST_NAMED
 from ..references import noise
 from ..references.tables import References
 from . import hot
@@ -30,7 +31,6 @@ from .tally import KEPT, Tally, usual_limits
 from .verdicts import EXIT_CODES, WORDS, CellVerdict, Verdict, worst
 
 WHOLE = 0.75  # share of a row's cells that are slow, where the row is
-MOST_NAMED = 4
 
 
 @dataclass(frozen=True, eq=False)

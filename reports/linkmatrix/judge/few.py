@@ -15,7 +15,6 @@ from ..record.matrix import from_result
 from ..record.units import first
 from . import uplinks
 
-MOST_NAMED = 4
 LEAST_COST = 0.05  # of all at once, as a fraction: as the program does
 SURE = 0.001  # chance that noise looks like a cost
 
@@ -78,17 +77,17 @@ def unjudged(result: Mapping[str, Any]) -> Iterator[str]:
         return
     missing = without_cells(result)
     if missing:
-        yield f"{', '.join(first(missing, MOST_NAMED))}: no cell was measured, so nothing is known of them"
+        yield f"{', '.join(first(missing))}: no cell was measured, so nothing is known of them"
     still = result["matchings"]["open"]
     if still:
-        said = ", ".join(first(still, MOST_NAMED))
+        said = ", ".join(first(still))
         yield f"{said}: slow in some cells, and whether it lasts was not settled; measure again, with more --max-time"
     bottleneck = shared(result)
     if bottleneck:
         yield bottleneck
     groups = uplinks.unknown(result)
     if groups:
-        yield f"{', '.join(first(groups, MOST_NAMED))}: not measured across, so nothing is known of their uplinks"
+        yield f"{', '.join(first(groups))}: not measured across, so nothing is known of their uplinks"
 
 
 def without_cells(result: Mapping[str, Any]) -> list[str]:

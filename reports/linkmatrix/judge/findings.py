@@ -28,7 +28,6 @@ LATENCY_SIZE = 2 << 20  # bytes of the buffer for load latencies
 STAGED = "_peer_off"  # suffix of test cases whose copies go through host memory
 LEAST_NODES = 4  # with fewer nodes, the slow node cannot be identified
 MOST_FLAGGED = 1 / 3  # of the nodes: if more nodes are slow, they have a common cause
-MOST_NAMED = 3
 READ = "read from the driver"  # what a finding about the state of a device rests on
 
 
@@ -201,7 +200,7 @@ def of_staged(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[Finding
         text = "direct copies {} are slower than copies through host memory, {}"
         worst_name = f"{direct.matrix.rows[row]}->{direct.matrix.columns[column]}"
         text = text.format(*values) + f" ({worst_name}; {counted(len(slow), 'pair')})"
-        component = ", ".join(first(names, MOST_NAMED))
+        component = ", ".join(first(names))
         yield found(
             component, "slower than staged", text, "the intervals do not overlap", direct.matrix.testcase, float(worst)
         )

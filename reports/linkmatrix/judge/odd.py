@@ -6,7 +6,6 @@ from typing import Any
 
 from ..record import units
 
-MOST_NAMED = 4
 OF_PART = ("vbios", "firmware")  # of a device's part
 OF_STATE = {"nvlinks_active": "active NVLinks", "pcie_width": "PCIe width"}  # of a device's state; its PCIe speed rests
 OF_GPUS = ("cuda", "ipc")  # back ends that open every GPU of a node
@@ -24,10 +23,10 @@ def odd_ones(name: str, found: Mapping[str, str]) -> list[str]:
         return []
     (usual, most), (_, second) = counts.most_common(2)
     if most == second:  # nobody is the odd one
-        each = units.first([f"{who} has {fact}" for who, fact in known.items()], MOST_NAMED)
+        each = units.first([f"{who} has {fact}" for who, fact in known.items()])
         return [f"{name} differs: {', '.join(each)}"]
     odd = [f"{who}: {name} is {fact}, {most} others have {usual}" for who, fact in known.items() if fact != usual]
-    return units.first(odd, MOST_NAMED)
+    return units.first(odd)
 
 
 def odd_devices(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

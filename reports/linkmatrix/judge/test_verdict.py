@@ -18,7 +18,6 @@ from .lost import ending
 from .verdicts import Reason, Verdict, worst
 
 BY_SIGNAL = "ended by signal"  # how the error of a program begins that a signal ended
-MOST_NAMED = 4  # test cases per sentence
 TOPOLOGY = "--topology"  # the option with which a program measures no matrix
 
 STATE_ALONE = "the import contains no measurement: only findings that need no reference can judge it"
@@ -133,4 +132,4 @@ def reasons_of(record: Mapping[str, Any], testcase: str) -> Iterator[Reason]:
     measured = {result["testcase"] for result in record["results"]}
     missing_ones = [one for one in ([testcase] if testcase else record["expected"]) if one not in measured]
     if measured and missing_ones:
-        yield Reason(Verdict.INCOMPLETE, f"the record lacks {', '.join(units.first(missing_ones, MOST_NAMED))}")
+        yield Reason(Verdict.INCOMPLETE, f"the record lacks {', '.join(units.first(missing_ones))}")

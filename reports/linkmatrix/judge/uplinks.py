@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..record import units
+from ..record.units import MOST_NAMED, counted
 
 LEAST = 0.03  # by how much a group must be lower than the others, as a fraction
 SIGMAS = 5  # of what groups differ
 LEAST_RATIO = 1.05  # of what endpoints send to what uplinks carry: less is noise
 FEWEST = 2  # other groups that one met
-MOST_NAMED = 4
 
 
 class End(NamedTuple):
@@ -110,7 +109,7 @@ def faults(result: Mapping[str, Any]) -> Iterator[str]:
                 " suspect the path: its cables, ports or error rates"
             )
     if len(found) > MOST_NAMED:
-        yield f"and {units.counted(len(found) - MOST_NAMED, 'group')} more"
+        yield f"and {counted(len(found) - MOST_NAMED, 'group')} more"
 
 
 def ratio(result: Mapping[str, Any]) -> str:

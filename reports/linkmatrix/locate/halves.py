@@ -6,10 +6,10 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from ..record.collective import is_collective
+from ..record.units import MOST_NAMED
 from .left_out import ALIKE, GAPS
 
 COLUMN = re.compile(r"digit(\d+)-is-([01])")  # the half of the ranks of whose number that binary digit is so
-MOST_NAMED = 4
 
 
 def columns(ranks: int) -> list[str]:

@@ -13,11 +13,11 @@ from ..judge.disturbances import MEMORY
 from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.matrix import Matrix
+from ..record.units import MOST_NAMED
 from .families import Layout, members, named_family
 from .hypotheses import Finding
 from .sentences import evidence
 
-MOST_NAMED = 4
 OF_A_PART = ("cell", "link", "node_pair", "egress", "ingress")  # ends of the kinds that have some cells of an endpoint
 
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..judge.uplinks import LEAST_RATIO
 from ..record.reading import Result
 from .families import Layout
 from .hypotheses import LEAST, Finding
 from .sentences import Seen
 
-LEAST_RATIO = 1.05  # of what nodes reach inside a switch to what they reach of others: less is noise
 FEWEST = 3  # switches: of two nobody knows whose uplinks they are
 ALIKE = 0.75  # share of the switches that are as slow as the usual one, at least
 SPREAD = 0.10  # by how much, as a logarithm, they may differ

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..judge import few
 from ..record import units
 from ..references import noise
 
@@ -110,7 +109,7 @@ def sentences(
     )
     worst = sorted(np.flatnonzero(count > 1).tolist(), key=lambda end: -count[end])
     if worst:
-        names = units.first(list(dict.fromkeys(labels[end % len(labels)] for end in worst)), few.MOST_NAMED)
+        names = units.first(list(dict.fromkeys(labels[end % len(labels)] for end in worst)))
         cells = units.counted(int((slow & ~alone).sum()), "cell")
         them = AGAIN.format(it="them" if len(names) > 1 else "it")
         yield f"{cells} slow, of {', '.join(names)}, slow with some and fine with others: {them}"
@@ -120,7 +119,7 @@ def with_everyone(names: Sequence[str], text: str, why: str) -> Iterator[str]:
     """ "n5 was slow with everyone it met: not certain, as whether it lasts was not settled; measure again …"."""
     if names:
         was, it, them = ("was", "it", "it") if len(names) == 1 else ("were", "they", "them")
-        who = ", ".join(units.first(list(names), few.MOST_NAMED))
+        who = ", ".join(units.first(list(names)))
         yield f"{who} {text.format(was=was, it=it)}: not certain, as {why}; {AGAIN.format(it=them)}"
 
 
@@ -128,7 +127,7 @@ def of_paths(pairs: Sequence[tuple[str, str]], known: Known) -> Iterator[str]:
     """Pairs that are slow while both of their endpoints are fine with others: those that were so again, by name."""
     stayed = [f"{row}->{column}" for row, column in pairs if (row, column) in known.stayed]
     if stayed:
-        names = ", ".join(units.first(stayed, few.MOST_NAMED))
+        names = ", ".join(units.first(stayed))
         yield f"{names}: slow each time, and both ends are fine with others: suspect the path between them"
     if len(pairs) > len(stayed):
         once = units.counted(len(pairs) - len(stayed), "cell")

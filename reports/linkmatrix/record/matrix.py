@@ -19,11 +19,8 @@ from .collective import ASKED, ENGINES, is_collective
 from .units import counted
 
 UNITS = ("GB/s", "us", "GFLOP/s")  # 1e9 bytes a second; microseconds; 1e9 operations a second
-PERCENT = "%"  # of a further matrix: a share of the limit, or a loss, which noise may turn below zero
 MESSAGE_RATE = "msg/s"  # of a further matrix
 HANDOVER = "handover"  # quantity of a visibility test: what counts is the words, and its time promises nothing
-ROUNDS, WORDS, FLAGS = "rounds", "words", "flags"  # of its further matrices: how many were checked, wrong, never seen
-BODIES = "bodies"  # of a further matrix of a simulation
 FEW_CELLS = 3  # of a class: up to so many are compared with the best of them, because their median may be a faulty cell
 MOST_HELD = 1 << 22  # cells that are held at once, and that can be asked for one by one
 CELLS_AT_ONCE = 1 << 19  # of a matrix that is not held
@@ -275,16 +272,6 @@ class Matrix:
             low, middle, high = (float(summary(inside)) for summary in (np.min, np.median, np.max))
             found[self.class_names[code]] = ClassSummary(len(inside), low, middle, high)
         return found
-
-    def frame(self) -> Any:
-        """The numbers as a DataFrame of pandas, rows × columns; NaN where there is none."""
-        import pandas
-
-        return pandas.DataFrame(
-            self.whole.measured,
-            index=pandas.Index(self.rows, name="source"),
-            columns=pandas.Index(self.columns, name="destination"),
-        )
 
 
 def has_status(result: Mapping[str, Any], word: str) -> bool:

@@ -8,6 +8,7 @@ from ..errors import BadInput
 DIGITS, MOST_DECIMALS = 3, 9
 SUFFIXES = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 MOST = 1 << 50
+MOST_NAMED = 4  # of a list in a sentence
 LINE_RATES = {"Gb/sec": 1.0, "Mb/s": 1e-3}  # the kernel's units, in Gb/s
 
 
@@ -27,7 +28,7 @@ def parse_size(text: str, where: str) -> int:
     return int(match[1]) * SUFFIXES[match[2]]
 
 
-def first(texts: Sequence[str], most: int) -> list[str]:
+def first(texts: Sequence[str], most: int = MOST_NAMED) -> list[str]:
     """The first `most`, and "3 more" where there are more."""
     more = len(texts) - most
     return [*texts[:most], *([f"{more} more"] if more > 0 else [])]

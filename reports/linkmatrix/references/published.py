@@ -16,7 +16,6 @@ from .. import suite
 from ..errors import BadInput
 
 FOLDER = suite.REFERENCES / "published"
-DOCUMENTS = suite.FOLDER / "tests" / "data" / "documents"
 NAMES = ("ppu", "abci:anode", "abci:vnode", "a100-roce", "h800", "a800")
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

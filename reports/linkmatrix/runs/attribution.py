@@ -5,7 +5,7 @@ DETECTED where one of the two is bad, which leaves room for faults that come and
 good. Of all combinations of those that were flagged the chances follow by Bayes' rule, which is exact: few parts are
 moved at once. What is SURE is said; what is not, is said to be unknown. The three chances are assumptions and no
 measurement: a healthy run has a false alarm with 1 % in all of its cells (references/noise.py), so that of one device
-is less. tests/benchmarks/swaps.py prints how often the answer is right.
+is less.
 """
 
 import math

@@ -121,8 +121,7 @@ def heads(one: Judged, result: Result) -> tuple[str, ...]:
     pairs = result.get("pairs") or pairs_of_nodes(one, result)
     who = units.counted(pairs, "pair") if pairs else "ranks"
     record = one.test.record or {}
-    column = (record.get("imported") or {}).get("column")  # of a page's table, which tells the machine and its memory
-    way = column.removesuffix(" Mem") if column else way_between_devices(record, result, one.test.variant)
+    way = way_between_devices(record, result, one.test.variant)
     put = " put" if "_put_" in result["testcase"] else ""
     return f"{who}{put}", result["memory"], way
 

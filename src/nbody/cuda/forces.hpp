@@ -13,8 +13,8 @@ struct NbodyShape {
   int threads, bodies, unroll;
 };
 
-/// Those that are compiled, of both precisions: tests/tools/nbody_shapes.cu times each.
-constexpr NbodyShape nbody_shapes[] = {{256, 1, 32}, {256, 2, 16}, {256, 4, 16}, {128, 2, 32}};
+/// Those that are compiled, of both precisions.
+constexpr NbodyShape nbody_shapes[] = {{256, 1, 32}, {256, 2, 16}};
 
 /// The forces of some bodies on those of a part. Places are those of `Split`; what acts begins at `from` and goes on at
 /// the first place after the last one.

@@ -3,11 +3,9 @@
 import os
 import re
 import signal
-from pathlib import Path
 
 import pytest
-
-import linkmatrix.record.reading
+from reframe_runs import failed_because, only, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.gridengine]
 
@@ -15,23 +13,6 @@ HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.sui
 RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
 QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
 HANG = ("-S", f"{QUICK[1]},--simulate-fault,hang:cpu1,--pair-timeout,120,--timeout,120")
-
-
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
-
-
-def failed_because(run):
-    """Why the one check failed."""
-    assert run.code != 0, run.output
-    assert only(run)["result"] == "fail"
-    return only(run)["fail_reason"]
-
-
-def record_of(check):
-    return linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
 
 
 def test_a_job_is_measured_on_the_host_that_grid_engine_gave_it(login):
@@ -92,11 +73,6 @@ def test_ranks_that_one_host_got_instead_of_two_are_found_out(login):
 def test_an_unknown_queue_is_refused_in_the_words_of_grid_engine(login):
     run = login(*HOST, replace={'"-q all.q"': '"-q nonsense.q"'})
     assert 'job requests unknown queue "nonsense.q"' in failed_because(run)
-
-
-def test_an_unknown_parallel_environment_is_refused_in_the_words_of_grid_engine(login):
-    run = login(*HOST, replace={'"-pe mpi {num_tasks}"': '"-pe nonsense {num_tasks}"'})
-    assert 'the requested parallel environment "nonsense" does not exist' in failed_because(run)
 
 
 def test_a_job_that_wants_more_slots_than_there_are_is_given_up(login, gridengine):

@@ -2,11 +2,10 @@
 
 import re
 import time
-from pathlib import Path
 
 import pytest
+from reframe_runs import record_of
 
-import linkmatrix.record.reading
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.show import sweep as show_sweep
 
@@ -33,7 +32,7 @@ def two_hosts(gridengine):
 def test_the_host_that_answers_is_measured_and_the_other_is_listed_and_has_no_job(sweep, two_hosts, gridengine):
     run, by_node, judged = sweep("all")
     assert {node: check["result"] for node, check in by_node.items()} == {HERE: "pass", AWAY: "skip"}, run.output
-    record = linkmatrix.record.reading.load(Path(by_node[HERE]["outputdir"]) / "record.json")
+    record = record_of(by_node[HERE])
     assert record["host"]["name"] == HERE and len(record["results"]) == 4
     assert by_node[AWAY]["jobid"] is None
     assert any(re.fullmatch(SILENT, line) for line in show_sweep.lines(judged))

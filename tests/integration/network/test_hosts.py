@@ -72,13 +72,6 @@ def lines_with(word, text):
     return [line.strip() for line in text.splitlines() if word in line]
 
 
-def test_hosts_have_names_and_a_network_of_their_own(network):
-    hosts = network(3)
-    done = hosts.measure(None, launch=["hostname"])
-    assert done.code == 0, done.output
-    assert set(done.output.split()) >= {"lmn1", "lmn2", "lmn3"}
-
-
 def machine():
     """What this machine's own network and names are."""
     own = [subprocess.check_output(["ip", *words.split()], text=True) for words in ("-br link", "-br address", "route")]
@@ -180,22 +173,6 @@ def test_a_link_that_loses_packets_is_the_worst(network, program):
     values = cells(done.result)
     assert min(values, key=values.get) == (label(2), label(0))
     assert set(cells(done.result, "status").values()) == {"ok"}
-
-
-def test_a_host_name_that_does_not_exist_is_refused(network, program):
-    hosts = network(2)
-    done = hosts.measure(program, *BANDWIDTH, hostfile=hosts.hostfile(["lmn1 slots=1", "lmn9 slots=1"]))
-    assert done.code != 0
-    assert "lmn9" in done.output
-    assert done.record is None
-
-
-def test_more_ranks_than_slots_are_refused(network, program):
-    hosts = network(2)
-    done = hosts.measure(program, *BANDWIDTH, options=("-np", "5"))
-    assert done.code != 0
-    assert re.search(r"not enough slots available[^.]*5", done.output)
-    assert done.record is None
 
 
 @pytest.mark.parametrize("differ", ["options", "builds"])

@@ -1,11 +1,9 @@
 """The checks through a real OpenPBS: submitted, waited for, judged. Every way for a job to end badly is one verdict."""
 
 import os
-from pathlib import Path
 
 import pytest
-
-import linkmatrix.record.reading
+from reframe_runs import failed_because, only, published, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.pbs]
 
@@ -16,23 +14,6 @@ HANG = ("-S", f"{QUICK[1]},--simulate-fault,hang:cpu1,--pair-timeout,120,--timeo
 BACK_ENDS = pytest.mark.parametrize(
     "replace", [{}, {'"scheduler": "pbs"': '"scheduler": "pbspro"'}], ids=["pbs", "pbspro"]
 )
-
-
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
-
-
-def failed_because(run):
-    """Why the one check failed."""
-    assert run.code != 0, run.output
-    assert only(run)["result"] == "fail"
-    return only(run)["fail_reason"]
-
-
-def record_of(check):
-    return linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
 
 
 def test_a_job_on_one_node_is_measured_there_and_gets_its_gpus(login, pbs):
@@ -57,8 +38,8 @@ def test_ranks_on_two_nodes_are_a_matrix_over_the_network(login, replace):
 def test_ranks_that_share_nodes_have_both_classes(login):
     run = login(*RANKS, "-S", "rank_p2p.nodes=2", "-S", "rank_p2p.ranks=2")
     assert run.code == 0, run.output
-    published = {name.split(":")[-1] for name in only(run)["perfvalues"]}
-    assert {"min[NODE]", "max[NET]", "rank0->rank3"} <= published
+    names_of_values = published(only(run))
+    assert {"min[NODE]", "max[NET]", "rank0->rank3"} <= names_of_values
 
 
 @BACK_ENDS
@@ -69,9 +50,9 @@ def test_the_checks_between_nodes_are_whole(login, replace):
     run = login("-r", "-n", names, *sizes, replace=replace)
     assert run.code == 0, run.output
     matrices = [check for check in run.checks() if check["name"].startswith("crossnode_matrix")]
-    published = [{name.split(":")[-1] for name in check["perfvalues"]} for check in run.checks()]
-    assert len(matrices) == 2 and len(published) == 5
-    assert sum(found == {"NET@1", "NET@64", "NET@4096"} for found in published) == 3
+    names_of_values = [published(check) for check in run.checks()]
+    assert len(matrices) == 2 and len(names_of_values) == 5
+    assert sum(found == {"NET@1", "NET@64", "NET@4096"} for found in names_of_values) == 3
     for check in matrices:
         (result,) = record_of(check)["results"]
         assert result["complete"] and result["verified"]

@@ -1,10 +1,8 @@
 """A sweep of a real OpenPBS's nodes: one job and one test a node; what is offline has no job."""
 
-from pathlib import Path
-
 import pytest
+from reframe_runs import record_of
 
-import linkmatrix.record.reading
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.show import sweep as show_sweep
 
@@ -31,7 +29,7 @@ def test_every_node_has_one_job_and_one_test_and_is_measured_itself(sweep, pbs):
     run, by_node, judged = sweep("all")
     assert {node: check["result"] for node, check in by_node.items()} == {ONE: "pass", OTHER: "pass"}, run.output
     for node, check in by_node.items():
-        record = linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
+        record = record_of(check)
         assert record["host"]["name"] == node
         assert len(record["results"]) == 4
     assert len({check["jobid"] for check in by_node.values()}) == 2

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from reframe_runs import only
 
 import linkmatrix.record.reading
 
@@ -43,12 +44,6 @@ def second_adapter(cluster):
             for table in (101, 102):
                 subprocess.run(["ip", "-n", node, "rule", "del", "lookup", str(table)], check=False, timeout=20)
             subprocess.run(["ip", "link", "del", f"lmxw{number}"], check=False, timeout=20)
-
-
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
 
 
 def matrix(login, *options):

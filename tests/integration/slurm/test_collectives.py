@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
+from reframe_runs import MPIRUN, only, published, record_of
 
-import linkmatrix.record.reading
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
@@ -25,26 +25,10 @@ SIZE_OPTIONS = ("-S", "node_collectives.sizes=1KiB,1MiB")
 SLOW = "lmx2"
 ALONE = 3  # tries until nobody else has the processors: on a machine of two cores whatever is built has them too
 
-# as a site starts ranks by mpirun: {text of config/systems/slurm_example.py: other text}
-MPIRUN = {
-    '"launcher": "srun"': '"launcher": "mpirun"',
-    '"rank_options": ["--cpu-bind=cores"]': '"rank_options": ["--map-by", "numa", "--bind-to", "core"]',
-}
-
 
 def all_reduce(extent="two"):
     """The options of reframe for an all-reduce of few bytes and samples."""
     return ("-r", "-n", f"node_collectives%testcase=all_reduce_perf%extent={extent}", *SIZE_OPTIONS)
-
-
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
-
-
-def record_of(check, folder="outputdir"):
-    return linkmatrix.record.reading.load(Path(check[folder]) / "record.json")
 
 
 def judged(run):
@@ -74,7 +58,7 @@ def test_an_all_reduce_of_two_nodes_is_judged_and_has_its_table(login, replace):
     assert run.code == 0, run.output
     check = only(run)
     assert judged(run) in (Verdict.PASS, Verdict.WARN)  # few samples are noisy
-    assert {name.split(":")[-1] for name in check["perfvalues"]} == NAMES
+    assert published(check) == NAMES
     record = record_of(check)
     assert len({device["node"] for device in record["devices"]}) == len(record["devices"]) == 2
     assert [result["size_bytes"] for result in record["results"]] == list(SIZES)

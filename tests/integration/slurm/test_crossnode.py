@@ -4,11 +4,10 @@ docs/between-nodes.md, commands: between-nodes.
 """
 
 from itertools import permutations
-from pathlib import Path
 
 import pytest
+from reframe_runs import MPIRUN, only, published, record_of
 
-import linkmatrix.record.reading
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging, stored
@@ -20,11 +19,6 @@ MATRIX = "crossnode_matrix.*{}.*extent={}"
 QUICK = ("-S", "crossnode_matrix.extra_opts=--samples,3,--target-ci,50", "-S", "crossnode_matrix.size=1MiB")
 SWEEP = ("-r", "-n", "crossnode_sweep.*rank_to_rank_bandwidth_mpi", "-S", "crossnode_sweep.sizes=1:4KiB:64")
 
-# as a site starts ranks by mpirun: {text of config/systems/slurm_example.py: other text}
-MPIRUN = {
-    '"launcher": "srun"': '"launcher": "mpirun"',
-    '"rank_options": ["--cpu-bind=cores"]': '"rank_options": ["--map-by", "numa", "--bind-to", "core"]',
-}
 LAUNCHERS = pytest.mark.parametrize("replace", [{}, MPIRUN], ids=["srun", "mpirun"])
 
 
@@ -34,15 +28,9 @@ def matrix(testcase, extent="all", nodes=3):
     return ("-r", "-n", MATRIX.format(testcase, extent), *QUICK, *wanted)
 
 
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
-
-
 def result_of(check, folder="outputdir"):
     """The record's only matrix, and its devices."""
-    record = linkmatrix.record.reading.load(Path(check[folder]) / "record.json")
+    record = record_of(check, folder)
     (result,) = record["results"]
     return result, record["devices"]
 
@@ -51,11 +39,6 @@ def cells(result, table):
     """{(row, column): entry} without the diagonal."""
     pairs = permutations(range(len(result["rows"])), 2)
     return {(result["rows"][r], result["columns"][c]): result[table][r][c] for r, c in pairs}
-
-
-def published(check):
-    """The names of the performance variables."""
-    return {name.split(":")[-1] for name in check["perfvalues"]}
 
 
 def names(kind, count=3):
@@ -97,7 +80,7 @@ def test_a_sweep_over_three_nodes_has_every_size(login, replace):
     run = login(*SWEEP, "-S", "crossnode_sweep.nodes=3", replace=replace)
     assert run.code == 0, run.output
     assert published(only(run)) == {"NET@1", "NET@64", "NET@4096"}
-    record = linkmatrix.record.reading.load(Path(only(run)["outputdir"]) / "record.json")
+    record = record_of(only(run))
     assert [result["size_bytes"] for result in record["results"]] == [1, 64, 4096]
     for result in record["results"]:
         assert_whole(result, [device["label"] for device in record["devices"]])
@@ -150,18 +133,6 @@ def test_what_the_mpi_cannot_do_is_skipped_with_its_reason_and_no_other_test_cas
     assert {found[name] for name in puts} == {Verdict.INCOMPLETE}
 
 
-def test_two_nodes_stay_two_where_more_are_asked_for(login):
-    run = login(*matrix("node_to_node_latency_mpi", "two"))
-    assert run.code == 0, run.output
-    assert len(result_of(only(run))[0]["rows"]) == 2
-
-
-def test_all_nodes_of_a_partition_are_asked_for_where_it_says_how_many(login):
-    run = login(*matrix("node_to_node_bandwidth_mpi", nodes=None), replace={'# "nodes": 512': '"nodes": 3'})
-    assert run.code == 0, run.output
-    assert_whole(result_of(only(run))[0], NODES)
-
-
 def test_all_nodes_are_skipped_with_the_reason_where_the_partition_does_not_say_how_many(login):
     run = login(*matrix("node_to_node_bandwidth_mpi", nodes=None))
     assert run.code == 0, run.output
@@ -179,7 +150,7 @@ def test_pairs_of_ranks_have_every_size_in_one_job_and_more_than_there_are_ranks
     assert len(measured) == 3 and len({check["jobid"] for check in measured}) == 1
     for check in measured:
         assert published(check) == {"NET@1", "NET@64", "NET@4096"}
-        record = linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
+        record = record_of(check)
         assert [(one["size_bytes"], one["pairs"]) for one in record["results"]] == [(1, 1), (64, 1), (4096, 1)]
         assert sorted(device["node"] for device in record["devices"]) == ["lmx1", "lmx1", "lmx2", "lmx2"]
     assert run.output.count("has 2 ranks on a node, and 4 pairs need as many: -S crossnode_pairs.ranks=4") >= 1

@@ -6,24 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
-
-import linkmatrix.record.reading
+from reframe_runs import only, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
 HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
 RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
 QUICK = "--samples,3,--size,1MiB"
-
-
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
-
-
-def record_of(check):
-    return linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
 
 
 def test_a_partition_may_build_in_a_job_of_its_own(login):
@@ -79,13 +68,6 @@ def test_no_more_jobs_are_in_flight_than_the_system_says(login, slurm):
     spans = [tuple(line.split("|")) for line in lines]
     assert len(spans) == 5
     assert max(sum(begin <= submit < end for begin, end in spans) for submit, _ in spans) <= 2
-
-
-def test_programs_can_be_built_on_a_node(login, slurm):
-    run = login(*HOST, "-S", f"intranode_p2p.extra_opts={QUICK}", "-S", "build_linkmatrix.build_locally=no")
-    assert run.code == 0, run.output
-    names = slurm("squeue", "-h", "-t", "all", "-o", "%j").splitlines()
-    assert [name for name in names if name.startswith("rfm_build_")], names
 
 
 COMMANDS = ("sbatch", "sacct", "squeue", "scancel", "scontrol", "sinfo")

@@ -1,11 +1,9 @@
 """OSU's benchmarks between two nodes of a real Slurm, by one pair of ranks and by four, where they are installed."""
 
 import shutil
-from pathlib import Path
 
 import pytest
-
-from linkmatrix.record import reading
+from reframe_runs import record_of
 
 pytestmark = [
     pytest.mark.integration,
@@ -29,6 +27,6 @@ def test_real_ones_of_osu_run_between_two_nodes_by_one_pair_of_ranks_and_by_four
     for name, check in found.items():
         assert check["result"] == "pass", run.output
         assert {figure.rpartition(":")[2] for figure in check["perfvalues"]} == {f"NET@{1 << n}" for n in range(23)}
-        record = reading.load(Path(check["outputdir"]) / "record.json")
+        record = record_of(check)
         assert record["imported"]["program"] == "osu" and record["software"]["OSU micro-benchmarks"], name
         assert all(result["verified"] is True for result in record["results"]), name

@@ -5,6 +5,7 @@ import re
 import time
 
 import pytest
+from reframe_runs import only
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
@@ -16,12 +17,6 @@ HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.sui
 QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
 LONG = ("-S", "intranode_p2p.time_limit=2h")
 RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi", "-S", "rank_p2p.ranks=1")
-
-
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
 
 
 def verdict(run):

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from reframe_runs import only
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -15,12 +16,6 @@ HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.sui
 QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
 # in its seconds sacct is asked more than the four times that ReFrame bears
 LONG = ("-S", "intranode_p2p.extra_opts=--samples,3000,--target-ci,0.001,--max-time,16,--size,1MiB")
-
-
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
 
 
 def test_accounting_that_stops_ends_no_session_and_leaves_no_job(login, slurm, daemons, meanwhile, when_running):

@@ -7,11 +7,9 @@ wrappers tell no exit code, and accept `-l place`, `-l select=…:ngpus` and opt
 
 import os
 import time
-from pathlib import Path
 
 import pytest
-
-import linkmatrix.record.reading
+from reframe_runs import failed_because, only, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -37,23 +35,10 @@ def login(request, cluster, torque_commands, on_system, monkeypatch):
     return run
 
 
-def only(run):
-    """The one check that ran."""
-    (check,) = run.checks()
-    return check
-
-
-def failed_because(run):
-    """Why the one check failed."""
-    assert run.code != 0, run.output
-    assert only(run)["result"] == "fail"
-    return only(run)["fail_reason"]
-
-
 def test_ranks_on_three_nodes_are_a_matrix_over_the_network(login):
     run = login(*RANKS, "-S", "rank_p2p.nodes=3", "-S", "rank_p2p.ranks=1")
     assert run.code == 0, run.output
-    record = linkmatrix.record.reading.load(Path(only(run)["outputdir"]) / "record.json")
+    record = record_of(only(run))
     assert sorted(device["node"] for device in record["devices"]) == ["lmx1", "lmx2", "lmx3"]
     assert record["results"][0]["complete"]
 
