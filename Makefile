@@ -1,6 +1,6 @@
 # linkmatrix in one word each; `make help` lists them. All of it works as an ordinary user.
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-all test-rest lint docs wheel lock audit bench clean
+.PHONY: help setup build run test test-all test-rest lint docs wheel mutants lock audit bench clean
 
 VENV := .venv
 ARGS ?=
@@ -44,6 +44,10 @@ docs: $(VENV)/.ready ## build the site into .build/docs; it opens from disk
 
 wheel: setup ## build a wheel with compiled programs into dist, with CUDA where nvcc is; ARGS goes to cmake
 	@python scripts/wheel $(ARGS)
+
+mutants: $(VENV)/.ready-test ## change what judges, a little at a time: does a test fail each time? ARGS: packages or modules
+	@python -m pip install --quiet --disable-pip-version-check 'mutmut==3.8.*'
+	@python tests/tools/mutants.py $(ARGS)
 
 lock: setup ## lock what is installed, by version and SHA-256, again; ARGS goes to uv, such as --upgrade
 	@python -m pip install --quiet --disable-pip-version-check 'uv==0.13.*'

@@ -28,6 +28,9 @@ from tests.tools import stores
 # no test asserts a time
 hypothesis.settings.register_profile("linkmatrix", deadline=None)
 hypothesis.settings.load_profile("linkmatrix")
+# where thousands of mutants are tried, the smallest example of a failure is of no use
+PHASES = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+hypothesis.settings.register_profile("mutants", deadline=None, database=None, max_examples=25, phases=PHASES)
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 TESTCASE = "device_to_device_memcpy_write_ce"
