@@ -141,7 +141,8 @@ def entries_of(
     for result in record["results"] if table else ():
         known = references.of(record, result)
         for name, one in known.table(table, result["testcase"]).items():
-            found.setdefault(result["testcase"], {})[name] = [one.value, one.lower, one.upper, one.unit]
+            entry = [one.value, one.lower, one.upper, one.unit, *filter(None, [one.waiver])]
+            found.setdefault(result["testcase"], {})[name] = entry
         classes = known.pair_classes(table, result["testcase"]) or classes
     return found, classes
 
