@@ -127,6 +127,13 @@ def test_a_bundle_is_judged_anywhere(lot, capsys, command, cell, code):
     assert "other attempt" not in capsys.readouterr().out
 
 
+def test_a_test_case_that_the_table_lacks_is_judged_as_before(lot, site, capsys):
+    file = site.references / "p2p.yaml"
+    file.write_text(file.read_text().replace("device_to_device", "another"))
+    assert cli.main(["show", str(lot())]) == 0
+    assert "its record gives" not in capsys.readouterr().out
+
+
 def test_a_record_without_a_report_is_a_bundle_too(site, tmp_path, write_record):
     record, path = write_record(path=tmp_path / "alone" / "one.json"), tmp_path / "lot.tar"
     assert cli.main(["export", "--format", "bundle", "--out", str(path), str(record)]) == 0
