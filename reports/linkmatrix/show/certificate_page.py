@@ -1,5 +1,6 @@
 """The page of a certificate: one page to print and to sign."""
 
+from ..judge.disturbances import ignored
 from ..judge.verdicts import WORDS, Verdict
 from ..runs.certificate import Certificate
 from . import html, notices, page, words
@@ -11,6 +12,7 @@ def render(one: Certificate) -> str:
     records = notices.records_of(judged)
     software = dict.fromkeys(f"{name} {version}" for record in records for name, version in record["software"].items())
     programs = dict.fromkeys(f"{record['program']} {record['version']}" for record in records)
+    processes = dict.fromkeys(process for record in records for process in ignored(record))
     unreported = [("", "no report", WORDS[Verdict.INCOMPLETE], sentence) for sentence in bundle.unreported]
     return html.rendered(
         "certificate.html",
@@ -28,7 +30,7 @@ def render(one: Certificate) -> str:
             ("Committed", " ".join(bundle.frozen.get(name, "") for name in ("time", "commit")).strip() or "no"),
             ("Suite", ", ".join(f"{name} {version}" for name, version in bundle.versions.items())),
             ("Software", ", ".join([*programs, *software]) or "unknown"),
-            ("Ignored processes", notices.ignored_line(records).partition(": ")[2] or "none"),
+            ("Ignored processes", ", ".join(processes) or "none"),
         ],
         nodes=one.nodes,
         attempts=[*one.attempts, *unreported],
