@@ -3,8 +3,8 @@
 So a command needs no more packages than it uses: on a cluster that has ReFrame alone, `show` and `run` work, and
 `report`, which draws, names the package that it lacks.
 
-Exit codes: 0 PASS, WARN or NOT JUDGED (3 in acceptance and contracts); 1 FAIL; 2 bad input or usage; 3 DISTURBED or
-INCOMPLETE; 4 nothing began, or the result could not be stored.
+Exit codes: 0 PASS, WARN or NOT JUDGED (3 in acceptance and with --certificate); 1 FAIL; 2 bad input or usage; 3
+DISTURBED or INCOMPLETE; 4 nothing began, or the result could not be stored.
 """
 
 import _thread
@@ -62,7 +62,6 @@ COMMANDS = {
     "baseline": Command(
         "baseline", "measure several times, adopt references, and compare a run with them", "linkmatrix baseline"
     ),
-    "contract": Command("contract", "freeze the limits of a contract, measure them, and prove the verdict", ""),
     "adopt": Command(
         "adopt", "calculate references from stored runs, and print the changes", "linkmatrix adopt --table hgx --write"
     ),
@@ -83,7 +82,7 @@ COMMANDS = {
     ),
     "export": Command(
         "export",
-        "export csv, parquet, prometheus, or node lists for schedulers",
+        "export csv, parquet, prometheus, a bundle to judge again, or node lists for schedulers",
         "linkmatrix export --format csv --out values.csv",
     ),
     "compact": Command(
@@ -105,8 +104,8 @@ COMMANDS = {
 PACKAGES = {"ruamel": "ruamel.yaml", "yaml": "PyYAML"}
 REMEDY = "make setup in the repository installs all that there are, or pip install this one"
 EXIT_HELP = (
-    "Exit codes: 0 PASS, WARN or NOT JUDGED (3 in acceptance and contracts), 1 FAIL, 2 bad input or usage, 3 DISTURBED"
-    " or INCOMPLETE, 4 nothing began, or the result could not be stored."
+    "Exit codes: 0 PASS, WARN or NOT JUDGED (3 in acceptance and with --certificate), 1 FAIL, 2 bad input or usage, 3"
+    " DISTURBED or INCOMPLETE, 4 nothing began, or the result could not be stored."
 )
 DEBUG, DEBUG_HELP = "--debug", "print a traceback if the program ends with an unexpected error"
 
@@ -250,7 +249,7 @@ def refuse_unencodable(arguments: list[str]) -> None:
 
 
 def without_debug(arguments: list[str]) -> list[str]:
-    """It may stand anywhere, behind a verb too; what is behind -- is another program's."""
+    """The arguments without --debug, which may be anywhere before --."""
     ours = arguments.index("--") if "--" in arguments else len(arguments)
     return [word for word in arguments[:ours] if word != DEBUG] + arguments[ours:]
 

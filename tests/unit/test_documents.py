@@ -20,8 +20,8 @@ COMMANDS = {"", "sh", "bash", "console", "shell"}  # languages of blocks that so
 TYPED = re.compile(r"(?:^|[;&|] *|[$] ?|next: |/)linkmatrix (?P<words>[a-z][^#;&|<>\n]*)", re.MULTILINE)
 #: one in a sentence that has more than its name, which may stand for the command as such
 NAMED = re.compile(rf"`(?:[$]?linkmatrix )?(?P<words>(?:{'|'.join(cli.COMMANDS)})\s[^`#;&|<>…]*)`")
-#: an option or a verb that is named, which may stand without its value
-OPTION = re.compile(r"(?: --[a-z-]+|contract [a-z]+)`$")
+#: an option that is named, which may stand without its value
+OPTION = re.compile(r" --[a-z-]+`$")
 
 
 def blocks(text):

@@ -19,8 +19,7 @@ ROOMS = {
     "locate": {"judge", "references", "record"},
     "runs": {"locate", "judge", "references", "record"},
     "adopt": {"runs", "locate", "judge", "references", "record"},
-    "contract": {"runs", "judge", "references", "record"},
-    "show": {"contract", "runs", "locate", "judge", "references", "record"},
+    "show": {"runs", "locate", "judge", "references", "record"},
     "reframe_ext": {"record"},
     "site": {"reframe_ext"},
 }
@@ -89,7 +88,6 @@ PRINTERS = {
     "cli.py",
     "errors.py",
     "show/plain.py",
-    "commands/contract.py",
     "commands/detect.py",
     "commands/schedule.py",
 }

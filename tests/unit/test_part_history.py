@@ -1,12 +1,14 @@
 """Parts are followed and places too: a moved device takes its faults along, and what stays behind is the slot's."""
 
+import errno
 import json
+import os
 import re
 
 import pytest
 from moved_parts import GPUS, NODES, SAID, TRUTHS, Swaps, trial
 
-from linkmatrix import cli
+from linkmatrix import cli, files
 from linkmatrix.runs import notes, parts
 
 pytestmark = pytest.mark.usefixtures("wide_terminal")
@@ -176,3 +178,19 @@ def test_a_serial_number_of_a_board_is_no_part():
     assert [one.serial for one in found.values()] == [""] * GPUS
     names = parts.Names(("2026-01-01T00:00:00Z", one) for one in found.values())
     assert [names.part(one).word for one in found.values()] == ["UUID"] * GPUS
+
+
+def test_a_note_on_a_full_disk_is_not_half_there(tmp_path, monkeypatch, capsys):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path))
+    words = ["note", "--place", "n12/3", "--when", "2026-11-20T10:00"]
+    assert cli.main([*words, "cable reseated"]) == 0
+    file = tmp_path / notes.FILE
+    before = file.read_bytes()
+    with monkeypatch.context() as disk:
+        disk.setattr(files, "replace", full)
+        assert cli.main([*words, "again"]) == 4
+    assert f"{file}: No space left on device" in capsys.readouterr().err and file.read_bytes() == before
+    assert cli.main([*words, "again"]) == 0

@@ -16,7 +16,7 @@ PRINTED = re.compile(
     r"(?P<words>(?: (?:--?[\w-]*(?:=[\w\[\]-]+)?|[A-Z][A-Z:]+|[0-9]\w*|auto|slurm-exclude))*)"
 )
 #: Modules whose examples other tests type.
-EXAMPLES = ("cli.py", "commands/contract.py", "commands/init.py", "commands/note.py", "contract/terms.py")
+EXAMPLES = ("cli.py", "commands/init.py", "commands/note.py")
 
 
 def texts(path):

@@ -97,6 +97,15 @@ def test_what_is_no_reference_is_refused_with_its_key(tmp_path, value):
     assert "intranode_p2p.hgx.case.gpu0->gpu1" in said
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["", "ticket 4711, ", "until 2026-12-31, ", "ticket until 2026-13-31, ", "[a], ", "a until 2026-12-31, b, "],
+)
+def test_a_waiver_without_a_last_day_is_refused(tmp_path, words):
+    said = refusal(tmp_path, f"{HEAD}  hgx:\n    case:\n      a->b: [$xfail, {words}[395, -0.1, 0.1, GB/s]]\n")
+    assert "intranode_p2p.hgx.case.a->b" in said and "no waiver" in said
+
+
 def test_limits_are_wanted_on_the_side_where_a_fault_is_and_end_at_ten_times(tmp_path):
     """Slow is below for a bandwidth and above for a latency; no limit on the other side is none that hides a fault."""
     file = tmp_path / "p2p.yaml"

@@ -6,26 +6,17 @@ import re
 from pathlib import Path
 
 import pytest
-from contracts import Sold
 
 from linkmatrix import cli
-from linkmatrix.commands import contract as contract_command
-from linkmatrix.contract.cases import OfCase
-from linkmatrix.contract.ruling import Ruling
-from linkmatrix.judge.verdicts import EXIT_CODES, WORDS, Reason, Verdict
+from linkmatrix.judge.verdicts import EXIT_CODES, WORDS, Verdict
 from linkmatrix.record import reading
 from linkmatrix.runs import judging
-from linkmatrix.show import contract_page, headlines, maps, page, prometheus, screen, steps, terminal, words
+from linkmatrix.show import headlines, maps, page, prometheus, screen, steps, terminal, words
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DATA = REPOSITORY / "tests" / "data"
 FAULT = "flip:gpu1"
 HOG = "pid 6129 (hog of root)"
-
-
-@pytest.fixture
-def contract_terms(tmp_path):
-    return Sold(tmp_path / "sold", None, None).freeze()
 
 
 @pytest.mark.parametrize(
@@ -174,29 +165,3 @@ def test_beside_a_simulated_fault_a_real_one_keeps_its_steps(judged_run, make_re
     first, *rest = steps.steps(judging.overall(judged), judged, headlines.headlines(judged))
     assert first == steps.SIMULATED
     assert rest[0].startswith("Measure gpu3 again") and not [line for line in rest if "out of service" in line]
-
-
-@pytest.mark.parametrize("verdict", list(Verdict))
-def test_only_pass_and_warn_meet_a_contract(verdict, contract_terms):
-    ruling = ruling_of(contract_terms, verdict)
-    assert (ruling.exit_code == 0) is (verdict <= Verdict.WARN)
-    assert ("not met" in contract_page.MEANS[WORDS[verdict]]) is (verdict > Verdict.WARN)
-    lines = contract_command.lines(contract_terms, ruling, "0" * 64)
-    assert lines[-1].startswith(f"{WORDS[verdict]}  ")
-    shown = contract_page.page(contract_terms, ruling, "0" * 64, "lot.tar").decode()
-    assert f"{words.GLYPHS[verdict]}</span> {WORDS[verdict]}</strong>" in shown
-
-
-def test_a_contract_with_a_simulated_fault_begins_with_it(contract_terms):
-    ruling = ruling_of(contract_terms, Verdict.FAIL)
-    ruling.simulated, ruling.ignored = [FAULT], ["pid 77 (dcgm of root)"]
-    first, second, *rest = contract_command.lines(contract_terms, ruling, "0" * 64)
-    assert first.startswith("SIMULATED") and FAULT in first and "dcgm" in second
-    assert not [line for line in rest if line.startswith("Next step")]
-    shown = contract_page.page(contract_terms, ruling, "0" * 64, "lot.tar").decode()
-    assert shown.index("SIMULATED") < shown.index("<h1>")
-
-
-def ruling_of(terms, verdict):
-    """A ruling whose one test case has this verdict."""
-    return Ruling(terms, [Reason(verdict, "why")], [OfCase(terms.cases[0], verdict)])

@@ -296,3 +296,12 @@ def test_a_verdict_that_comes_later_changes_the_stamp_of_the_index(tmp_path):
     before = indexing.record_stamp([str(tmp_path)], report)
     (tmp_path / "verdict.json").write_text("{}")
     assert indexing.record_stamp([str(tmp_path)], report) != before
+
+
+@pytest.mark.parametrize(("known", "verdict"), [(True, Verdict.NOT_JUDGED), (False, Verdict.INCOMPLETE)])
+def test_cells_without_a_reference_have_the_same_verdict_from_the_stored_references(run, tmp_path, known, verdict):
+    """A test case that a known table lacks is not judged; a table that does not exist is missing."""
+    file = tmp_path / "references" / "p2p.yaml"
+    file.write_text(file.read_text().replace(f"{TESTCASE}:", "another_testcase:"))
+    one = run("pass" if known else "fail", references=file if known else None)
+    assert one.verdict is verdict and [matrix.verdict for _, matrix in one.matrices] == [verdict]

@@ -90,3 +90,13 @@ def test_a_cell_that_the_judge_does_not_fail_has_no_limit(figures, make_record):
     for verdict, outside in ((Verdict.FAIL, True), (Verdict.DISTURBED, False), (Verdict.NOT_JUDGED, False)):
         cell.verdict = verdict
         assert variables.figure_of(cell, "GB/s").outside is outside
+
+
+def test_reframe_expects_a_waived_cell_to_fail_until_the_last_day(figures):
+    def expected(day, **changes):
+        waived = Reference(396.0, -0.02, 0.02, "GB/s", f"ticket 4711 until {day}")
+        return figures(References({("hgx", TESTCASE): {"gpu0->gpu1": waived}}), count=2, **changes)[0]["gpu0->gpu1"]
+
+    found = expected("9999-12-31", off={(0, 1): 300.0}).tolerances
+    assert (found.message, found.data) == ("ticket 4711 until 9999-12-31", (396.0, -0.02, None, "GB/s"))
+    assert expected("2026-01-01", off={(0, 1): 300.0}).tolerances == (396.0, -0.02, None, "GB/s")

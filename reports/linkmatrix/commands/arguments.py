@@ -1,15 +1,18 @@
 """The run that a command is asked about, held against references: what `show`, `report` and others have in common."""
 
 import argparse
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from .. import suite
 from ..errors import BadInput
 from ..files import path_of
+from ..record import units
 from ..references import published
 from ..references.tables import References
-from ..runs import folders, judging, stored
+from ..runs import bundle_archive, folders, judging, stored
 from ..runs.bound import short
 from ..runs.judging import Judged
 from ..runs.retries import after_retries
@@ -69,11 +72,28 @@ def published_beside(options: argparse.Namespace, judged: list[Judged]) -> dict[
 def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
     """What is at the given path, with the verdicts of the attempts that count. Raises BadInput."""
     paths = [path for path in [options.path, *getattr(options, "more", [])] if path is not None]
-    with watched(paths, "runs") as each:
-        run = stored.find_all(each)
+    if paths and bundle_archive.is_archive(paths[0]):
+        run = of_bundle(options)
+    else:
+        with watched(paths, "runs") as each:
+            run = stored.find_all(each)
     if getattr(options, "groups", None) is not None:
         run = grouped(run, configured.leaves(options.groups))
     return run, after_retries(judging.judge_all(run, references_of(options), options.reference))[0]
+
+
+def of_bundle(options: argparse.Namespace) -> stored.Run:
+    """The run of a bundle, whose references count unless the options name others. Raises BadInput."""
+    from ..runs import bundle  # slow to import, and rarely needed
+
+    if getattr(options, "more", []):
+        raise BadInput(f"{options.path} is a bundle: name nothing else")
+    one = bundle.read(options.path)
+    options.references = options.references or one.references
+    others = len(one.runs) + len(one.unreported) - 1
+    lists = f"linkmatrix report --certificate {shlex.quote(str(options.path))} lists"
+    notes = [f"{units.counted(others, 'other attempt')}: {lists} each"] if others else []
+    return replace(one.run, notes=(*one.run.notes, *notes))
 
 
 def grouped(run: stored.Run, leaves: Mapping[str, str]) -> stored.Run:
@@ -99,6 +119,14 @@ def grouped(run: stored.Run, leaves: Mapping[str, str]) -> stored.Run:
 def references_of(options: argparse.Namespace) -> References:
     """Those that the options name. Raises BadInput."""
     return References.load(options.references or reference_folder())
+
+
+def references_at(options: argparse.Namespace) -> Path:
+    """The folder or file of the references that the options name. Raises BadInput."""
+    found = options.references or reference_folder() or suite.REFERENCES
+    if not found.exists():
+        raise BadInput(f"{found} does not exist: name a file or folder of references")
+    return found
 
 
 def reference_folder() -> Path | None:

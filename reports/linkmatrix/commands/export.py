@@ -1,5 +1,7 @@
 """`linkmatrix export`: a run for other tools, every cell with its verdict as CSV or Parquet, or for Prometheus.
 
+`bundle` is one archive that `show`, `diagnose` and `report` judge again on another machine.
+
 `hostfile`, `slurm`, `pbs` and `sge` list the nodes that are known good, or with `--nodes suspect` those with flagged
 devices, as a host file, as an option of a job and as commands to copy. Nothing acts on a cluster by itself.
 """
@@ -13,10 +15,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import BadInput, clean, say
-from ..files import path_of, write_whole
+from ..files import path_of, write_new, write_whole
 from ..record import units
 from ..references.tables import References
-from ..runs import folders, judging, known_good, notes, stored
+from ..runs import bundle, folders, judging, known_good, notes, stored
 from ..runs.bound import short
 from ..runs.judging import Judged
 from ..show import node_lists, notices, prometheus, words
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from ..runs.answers import Answer
     from ..runs.suspects import Suspect
 
+BUNDLE = "bundle"
 NOTHING = 3  # to export: as INCOMPLETE
 #: Column → type of pandas; a row is a cell, or a test that has none. What they mean is said in runs/table.py.
 COLUMNS = {
@@ -55,7 +58,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "paths", nargs="*", type=path_of, metavar="RUN", help="records, reports or folders; default: the newest report"
     )
-    command.add_argument("--format", required=True, choices=(*FORMATS, *OF_NODES))
+    command.add_argument("--format", required=True, choices=(*FORMATS, BUNDLE, *OF_NODES))
     command.add_argument("--out", type=path_of, metavar="FILE", help="default: standard output")
     command.add_argument(
         "--nodes",
@@ -86,14 +89,19 @@ def run_export(options: argparse.Namespace) -> int:
         raise BadInput(f"--within {options.within}: 1 to 3650 days")
     if options.format == "prometheus" and options.out and options.out.suffix != ".prom":
         raise BadInput(f"--out {options.out}: node_exporter reads only what ends with .prom")
-    if options.format == "parquet" and options.out is None and sys.stdout.isatty():
-        raise BadInput("--format parquet is no text for a terminal: name a file, --out cells.parquet, or a pipe")
+    if options.format in ("parquet", BUNDLE) and options.out is None and sys.stdout.isatty():
+        raise BadInput(f"--format {options.format} is no text for a terminal: name a file with --out, or a pipe")
     if options.format not in OF_NODES and (options.nodes or options.system):
         raise BadInput(f"--nodes and --system are of lists of nodes, and --format {options.format} is none")
+    if options.format == BUNDLE and len(options.paths) > 1:
+        raise BadInput("--format bundle takes one run: its other attempts are found beside it")
     content = nodes_of(options) if options.format in OF_NODES else content_of(options)
     if content is None:
         return NOTHING
-    if options.out:
+    if options.out and options.format == BUNDLE:  # a signed page may have its SHA-256
+        write_new(options.out, content)
+        say(options.out)
+    elif options.out:
         write_whole(options.out, content)
         say(options.out)
     else:
@@ -104,7 +112,10 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 def content_of(options: argparse.Namespace) -> bytes | None:
-    """Runs in a format of FORMATS; None, after a sentence on why, where there are none. Raises BadInput."""
+    """Runs in a format of FORMATS or a bundle; None, after a sentence on why, where there are none. Raises BadInput."""
+    if options.format == BUNDLE:
+        run = stored.find(options.paths[0] if options.paths else None)
+        return bundle.made(run, arguments.references_at(options), folders.repository())
     references = arguments.references_of(options)
     found = stored.find_each(options.paths)
     judged = [one for run in found for one in judging.judge_all(run, references, options.reference)]

@@ -1,17 +1,29 @@
-"""`linkmatrix report`: the page of a run, and its heat maps and curves as files."""
+"""`linkmatrix report`: the page of a run, and its heat maps and curves as files; or a certificate to sign."""
 
 import argparse
 from pathlib import Path
 from typing import Any
 
-from ..errors import say
-from ..files import folder_for, path_of, write_whole
+from ..errors import BadInput, say
+from ..files import folder_for, path_of, write_new, write_whole
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record.reading import Result
-from ..runs import judging, stored
+from ..runs import bundle, bundle_archive, certificate, folders, judging, stored
 from ..runs.judging import Judged
-from ..show import by_size, curves, notices, page, page_matrix, plot, scale, scaling, size_chart, words
+from ..show import (
+    by_size,
+    certificate_page,
+    curves,
+    notices,
+    page,
+    page_matrix,
+    plot,
+    scale,
+    scaling,
+    size_chart,
+    words,
+)
 from . import arguments
 
 FEW = 8  # pictures that are listed one by one
@@ -23,11 +35,16 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("more", nargs="*", type=path_of, metavar="MORE", help="further ones for the same page")
     command.add_argument("--out", type=path_of, metavar="DIR", help="default: beside PATH, a folder of its name")
     arguments.add_against(command)
+    command.add_argument(
+        "--certificate", action="store_true", help="write one page to sign instead, and the bundle that it certifies"
+    )
     command.set_defaults(command=run_report)
 
 
 def run_report(options: argparse.Namespace) -> int:
     """Writes the page and the pictures, and prints their paths and the verdict."""
+    if options.certificate:
+        return write_certificate(options)
     run, judged = arguments.judged_run(options)
     others = arguments.published_beside(options, judged)
     folder = folder_for(options.out or default_folder(run))
@@ -49,6 +66,26 @@ def run_report(options: argparse.Namespace) -> int:
         say(f"{folder}/*.png, *.svg: {len(written) // 2} heat maps and curves")
     say(words.WORDS[judging.overall(judged)])
     return judging.exit_code(judged)
+
+
+def write_certificate(options: argparse.Namespace) -> int:
+    """Writes certificate.html, and certificate.tar for a run that is no bundle. Never replaces one. Raises BadInput."""
+    if options.more or options.groups or options.against:
+        raise BadInput("--certificate takes one run, and neither --groups nor --against")
+    if options.path is not None and bundle_archive.is_archive(options.path):
+        archive, folder = options.path, folder_for(options.out or options.path.with_suffix(""))
+    else:
+        run = stored.find(options.path)
+        folder = folder_for(options.out or default_folder(run))
+        archive = folder / "certificate.tar"
+        write_new(archive, bundle.made(run, arguments.references_at(options), folders.repository()))
+        say(archive)
+    one = certificate.certified(bundle.read(archive), options.reference)
+    html = folder / "certificate.html"
+    write_new(html, certificate_page.render(one).encode())
+    say(*notices.lines(one.judged), html, *(f"{words.WORDS[why.verdict]}  {why.sentence}" for why in one.reasons))
+    say(f"SHA-256 of {archive.name}: {one.bundle.sha256}", words.WORDS[one.verdict])
+    return one.exit_code
 
 
 def draw_maps(judged: list[Judged], folder: Path, written: list[Path]) -> dict[tuple[MatrixVerdict, str], bytes]:

@@ -9,7 +9,7 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -91,11 +91,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.set_defaults(command=run_acceptance)
 
 
-def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = lambda: None) -> int:
-    """Returns the exit code of the verdict; 2 for a refused option; 4 if nothing began.
-
-    begins: called after all checks of the options, right before ReFrame starts. Raises BadInput.
-    """
+def run_acceptance(options: argparse.Namespace) -> int:
+    """Returns the exit code of the verdict; 2 for a refused option; 4 if nothing began. Raises BadInput."""
     if options.retries < 0 or options.clean_runs < 1 or not 0 < options.timeout <= 1000:
         raise BadInput("--retries: 0 or more, --clean-runs: 1 or more, and --timeout: up to 1000 hours")
     if options.keep is not None and options.keep < 1:
@@ -116,7 +113,7 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
             run_options.check_acceptance([*measuring, *options.more])
         check_system(options, repository)
         with begin.alone(prefix, options.system) as name:
-            return locked_run(options, program, repository, prefix, name, begins)
+            return locked_run(options, program, repository, prefix, name)
     except begin.NotStarted as why:
         say(f"not started: {why}")
         return CANNOT
@@ -153,14 +150,7 @@ def is_part(options: argparse.Namespace) -> bool:
     return selects(options.more) or options.nodes not in ("", site_nodes.ALL)
 
 
-def locked_run(
-    options: argparse.Namespace,
-    program: str,
-    repository: Path,
-    prefix: Path,
-    name: str,
-    begins: Callable[[], object],
-) -> int:
+def locked_run(options: argparse.Namespace, program: str, repository: Path, prefix: Path, name: str) -> int:
     """The run itself; program: ReFrame."""
     last = prefix / "locks" / f"{name}-{options.mode}.last.json"
     stamp = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
@@ -183,11 +173,6 @@ def locked_run(
     noted = last.read_bytes() if last.is_file() else None
     resume.note(last, options.mode, stamp, before, None)
     started = time.monotonic()
-    try:
-        begins()
-    except BaseException:
-        restore(last, noted)
-        raise
     if options.wait_idle:
         say(f"Each program waits up to {options.wait_idle:g} s until other processes end.", flush=True)
     trace = began(prefix, options, stamp)

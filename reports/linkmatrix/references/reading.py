@@ -1,8 +1,10 @@
 """Reads files of references. An error names the file and the key of a typo, or of a limit that no value can miss."""
 
 import math
+import re
 import reprlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
@@ -22,16 +24,27 @@ MAX_VALUE = 1e9  # the maximum in the schema of records
 MAX_BYTES = 256 * 1024 * 1024  # maximum size of a file
 TOLERANCE_RANGE = (-0.9, 9.0)  # limits from a tenth to ten times of the value
 FORMAT = "[value, lower, upper, unit], such as [395.9, -0.02, 0.02, GB/s]"
+XFAIL = "$xfail"  # as in ReFrame's files of references
+WAIVER = re.compile(r"\S.* until (?P<day>\d{4}-\d\d-\d\d)")
 
 
 @dataclass(frozen=True)
 class Reference:
-    """An expected value with tolerances as fractions: lower is at most 0, upper at least 0, None is no limit."""
+    """An expected value with tolerances as fractions: lower is at most 0, upper at least 0, None is no limit.
+
+    waiver: why the machine is expected to miss it and until which day, "ticket 4711 until 2026-12-31"; "" for none.
+    """
 
     value: float
     lower: float | None
     upper: float | None
     unit: str
+    waiver: str = ""
+
+    @property
+    def waived_until(self) -> str:
+        """The last day of the waiver, "2026-12-31"."""
+        return self.waiver[-len("2026-12-31") :]
 
     @property
     def low_limit(self) -> float:
@@ -120,7 +133,11 @@ def mapping(value: Any, file: Path, where: str) -> dict[Any, Any]:
 
 
 def reference(value: Any, where: str) -> Reference:
-    """The reference of [value, lower, upper, unit]. Raises BadInput, which begins with `where`."""
+    """The reference of [value, lower, upper, unit], or of [$xfail, waiver, [...]]. Raises BadInput, which begins with
+    `where`.
+    """
+    if isinstance(value, list) and value[:1] == [XFAIL]:
+        return replace(reference(value[-1], where), waiver=waiver(value[1:-1], where))
     if not isinstance(value, list) or len(value) != 4:
         raise BadInput(f"{where}: {reprlib.repr(value)} is no reference: write {FORMAT}")
     expected, lower, upper, unit = value
@@ -140,6 +157,18 @@ def reference(value: Any, where: str) -> Reference:
     if needed is None:
         raise BadInput(f"{where}: a {kind} needs {side} tolerance, else no fault would fail: write {FORMAT}")
     return Reference(float(expected), lower, upper, unit)
+
+
+def waiver(words: list[Any], where: str) -> str:
+    """The reason of a waiver, which ends with its last day. Raises BadInput, which begins with `where`."""
+    text = words[0] if len(words) == 1 and isinstance(words[0], str) else ""
+    match = WAIVER.fullmatch(text)
+    try:
+        date.fromisoformat(match["day"] if match else "")
+    except ValueError:
+        form = f"[{XFAIL}, REASON until 2026-12-31, [395.9, -0.02, 0.02, GB/s]]"
+        raise BadInput(f"{where}: {reprlib.repr(text)} is no waiver with a last day: write {form}") from None
+    return text
 
 
 def is_number(value: Any) -> bool:

@@ -13,6 +13,7 @@ A file contains mappings: check, table of references, test case, performance var
 
 A reference is [value, lower tolerance, upper tolerance, unit]. Tolerances are fractions of the value, and null is no
 limit. A bandwidth needs a lower tolerance, and a latency an upper tolerance. A limit is at most ten times the value.
+[$xfail, REASON until 2026-12-31, [395.9, -0.02, 0.02, GB/s]] waives a reference, as in ReFrame.
 
 A cell has the reference of its pair, or else the reference of its pair's class in `$classes` (`pair_classes`). Without
 `$classes`, `cell[NV18]` is the reference of each cell that a run finds in this class.
@@ -60,7 +61,7 @@ class References:
         for key, table in tables.items():
             check, name, testcase = (NO_CHECK, *key)[-3:]
             self._tables.setdefault((name, testcase), {})[check] = table
-        self._check, self._only, self._size, self._strict = NO_CHECK, False, None, False
+        self._check, self._only, self._size = NO_CHECK, False, None
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "References":
@@ -90,14 +91,8 @@ class References:
         A result without a check has the references of the check that measures the same, or else the only references.
         """
         # a result of some pairs of ranks is never compared with references of all ranks
-        only = self._strict or bool(keys.asking_check(record) or result.get("pairs"))
+        only = bool(keys.asking_check(record) or result.get("pairs"))
         return self.for_check(keys.check_of(record, result), only, result["size_bytes"])
-
-    def for_measuring_check(self) -> "References":
-        """References of which `of` returns only those of the check that measures the same."""
-        found = copy.copy(self)
-        found._strict = True
-        return found
 
     def for_check(self, check: str, only: bool = True, size: int | None = None) -> "References":
         """The references of a check. only: never return those of another check."""
@@ -126,12 +121,15 @@ class References:
 
         A table that does not exist covers every test case, so nothing that is misspelt passes.
         """
-        machine = name.partition("@")[0]
-        if machine not in {table.partition("@")[0] for table, _ in self._tables}:
+        if not self.knows(name):
             return True
         if None not in (self._size, keys.size_of(name)) and self._size != keys.size_of(name):
             return True
         return (name, testcase) in self._tables
+
+    def knows(self, name: str) -> bool:
+        """Whether there is a table of this machine, whatever was measured of it."""
+        return name.partition("@")[0] in {table.partition("@")[0] for table, _ in self._tables}
 
     def _check_of(self, name: str, testcase: str) -> str | None:
         """The check whose references `table` returns; None for none."""

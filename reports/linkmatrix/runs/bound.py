@@ -70,11 +70,6 @@ def moment(seconds: Any) -> str:
     return f"{datetime.fromtimestamp(float(seconds), timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def one_host(first: str, other: str) -> bool:
-    """Are two names of one host? With its domain and without it they are, with two domains they are not."""
-    return short(first) == short(other) and (first == other or short(first) in (first, other))
-
-
 def short(host: str) -> str:
     """A host's name without its domain; an address, which some have for a name, whole."""
     return host if re.fullmatch(r"[0-9.]+", host) else host.partition(".")[0]

@@ -1,6 +1,6 @@
 """Whether a run measured what it should have: what its manifest says of its mode, or the nodes that were asked for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +10,7 @@ from ..record import units
 from . import manifest, resume, stored
 from .bound import short
 from .modes import ACCEPTANCE
+from .testcases import Test
 
 LESS = "less than "
 
@@ -27,19 +28,25 @@ class Ran:
     @cached_property
     def measured(self) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
         """{partition: {test case: its cells}} of it and what it resumes, and {partition: what was skipped}."""
-        measured: dict[str, dict[str, int]] = {}
-        skipped: dict[str, list[str]] = {}
+        measured, skipped = measured_in(stored.all_of(self.report).tests)
         for one in self.before.cases():
-            measured.setdefault(one.partition, {})[one.case] = one.cells
-        for test in stored.all_of(self.report).tests:
-            name = manifest.key(test.name, test.environ)
-            if test.result == "skip" and test.unmeasured:
-                continue  # for what is so today, such as a node that is drained: nothing that a manifest could excuse
-            if test.result == "skip":
-                skipped.setdefault(test.partition, []).append(name)
-            elif not test.fixture:
-                measured.setdefault(test.partition, {})[name] = manifest.cells(test.record)
+            measured.setdefault(one.partition, {}).setdefault(one.case, one.cells)
         return measured, skipped
+
+
+def measured_in(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
+    """({partition: {test case: its cells}}, {partition: skipped test cases}) of a report."""
+    measured: dict[str, dict[str, int]] = {}
+    skipped: dict[str, list[str]] = {}
+    for test in tests:
+        name = manifest.key(test.name, test.environ)
+        if test.result == "skip" and test.unmeasured:
+            continue  # for what is so today, such as a node that is drained: nothing that a manifest could excuse
+        if test.result == "skip":
+            skipped.setdefault(test.partition, []).append(name)
+        elif not test.fixture:
+            measured.setdefault(test.partition, {})[name] = manifest.cells(test.record)
+    return measured, skipped
 
 
 def held_against(ran: Ran, verdict: Verdict) -> list[str]:

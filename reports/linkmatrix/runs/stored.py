@@ -220,11 +220,14 @@ def of_records(paths: Iterable[Path]) -> Run:
     return Run(path=paths[0] if len(paths) == 1 else Path(os.path.commonpath(paths)), tests=tuple(tests), rerun=rerun)
 
 
-def of_report(path: Path, report: dict[str, Any]) -> Run:
-    """The test cases of a ReFrame report, but those that the manifest says may be skipped. Raises BadInput."""
+def of_report(path: Path, report: dict[str, Any], site: Path | None = None) -> Run:
+    """The test cases of a ReFrame report, but those that the manifest says may be skipped. Raises BadInput.
+
+    site: the folder with config/manifests, None for that of the working directory.
+    """
     run = every_case(path, report)
     mode = modes.mode_of(run.rerun)
-    known = manifest.load(repository(), mode) if mode else {}
+    known = manifest.load(site or repository(), mode) if mode else {}
 
     def excuse(test: Test) -> str | None:
         one = known.get(test.partition)

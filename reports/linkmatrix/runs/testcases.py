@@ -274,11 +274,6 @@ def folders_of(case: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(filter(None, (kept, case.get("stagedir"))))
 
 
-def record_place(case: Mapping[str, Any], report: Path) -> Path | None:
-    """The record of a test case in a report of an earlier version; None where there is none."""
-    return None if DIGEST in case else record_in(folders_of(case), report)
-
-
 def record_in(folders: Iterable[str], report: Path) -> Path | None:
     """The record in the first folder that has one, also in its compact form."""
     found = file_in(folders, report, ("record.json", f"record{COMPACT}"))

@@ -98,6 +98,7 @@ def content_of(subject: Subject, found: TestVerdict, check: CheckFacts, referenc
         "record_sha256": subject.record_sha256,
         "references": {
             "table": found.table,
+            "known": references.knows(found.table),
             "sha256": sha256_of(entries),
             "entries": entries,
             "classes": classes.texts(),
@@ -141,7 +142,8 @@ def entries_of(
     for result in record["results"] if table else ():
         known = references.of(record, result)
         for name, one in known.table(table, result["testcase"]).items():
-            found.setdefault(result["testcase"], {})[name] = [one.value, one.lower, one.upper, one.unit]
+            entry = [one.value, one.lower, one.upper, one.unit, *filter(None, [one.waiver])]
+            found.setdefault(result["testcase"], {})[name] = entry
         classes = known.pair_classes(table, result["testcase"]) or classes
     return found, classes
 
@@ -215,6 +217,8 @@ def stored(content: Mapping[str, Any]) -> StoredVerdict:
         (references["table"], testcase): {name: Reference(*entry) for name, entry in of_testcase.items()}
         for testcase, of_testcase in references["entries"].items()
     }
+    if references.get("known"):
+        tables.setdefault((references["table"], ""), {})  # a test case that a known table lacks needs no reference
     found = TestVerdict(
         OF_WORD[content["verdict"]],
         reasons_in(content["reasons"]),

@@ -21,22 +21,14 @@ def records_of(judged: Iterable[Judged]) -> list[Record]:
 
 def simulated_line(records: Iterable[Record]) -> str:
     """ "SIMULATED: …", the first line of every output on these records; "" where no fault was simulated."""
-    return of_faults(filter(None, map(simulated_fault, records)))
-
-
-def of_faults(faults: Iterable[str]) -> str:
-    """The same line for the values of `--simulate-fault`."""
+    faults = filter(None, map(simulated_fault, records))
     named = clean(", ".join(units.first(list(dict.fromkeys(faults)), MOST_NAMED)))
     return f"SIMULATED: --simulate-fault {named} made this result. It says nothing about the hardware." if named else ""
 
 
 def ignored_line(records: Iterable[Record]) -> str:
     """ "Ignored processes: …", printed with every verdict; "" where no process was ignored."""
-    return of_processes(one for record in records for one in ignored(record))
-
-
-def of_processes(found: Iterable[str]) -> str:
-    """The same line for names of processes."""
+    found = (one for record in records for one in ignored(record))
     named = clean(", ".join(units.first(list(dict.fromkeys(found)), MOST_NAMED)))
     return f"Ignored processes: {named}" if named else ""
 

@@ -1,0 +1,189 @@
+"""What a certificate contains: the verdict on a run of a bundle, and all that a person who signs has to know.
+
+The references of the bundle are the agreed terms, from the moment of their commit. A run is INCOMPLETE if it began
+before the commit, was judged by other references, has a simulated fault, was measured by another program, or measured
+less than its manifest. Other attempts do not change the verdict, except that PASS becomes WARN if one did not pass.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..judge import few
+from ..judge.verdicts import OF_WORD, WORDS, Reason, Verdict, worst
+from ..record import units
+from ..record.simulated import simulated_fault
+from ..references.tables import References
+from . import completeness, judging, manifest, modes, parts, verdict_file
+from .bound import short
+from .bundle import Bundle
+from .judging import Judged
+from .retries import after_retries, attempts_of, reasons_in
+from .stored import Run
+
+SUBJECT = "this run"
+MOST_NAMED = 8  # test cases per sentence
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate. judged: the tests of the run. reasons: why its verdict is not that of the tests.
+
+    nodes: name, verdict, number of tests, product and serial number, driver, devices; the worst first. attempts: when
+    the attempt began, "this run", "run" or the test that ReFrame repeated, verdict, reasons. waivers, not_covered:
+    sentences.
+    """
+
+    bundle: Bundle
+    judged: Sequence[Judged]
+    verdict: Verdict
+    reasons: Sequence[Reason]
+    nodes: Sequence[tuple[str, ...]]
+    attempts: Sequence[tuple[str, ...]]
+    waivers: Sequence[str]
+    not_covered: Sequence[str]
+
+    @property
+    def began(self) -> str:
+        """When the run began, UTC; "" if nobody knows."""
+        return started(self.bundle.run)
+
+    @property
+    def exit_code(self) -> int:
+        """That of acceptance: 3 for NOT JUDGED."""
+        return judging.exit_code(self.judged, self.verdict, acceptance=True)
+
+
+def certified(bundle: Bundle, table: str | None = None) -> Certificate:
+    """The certificate of a bundle. table: of its references, None for that of the partition. Raises BadInput."""
+    references = References.load(bundle.references)
+    every = [judging.judge_all(run, references, table) for run in bundle.runs]
+    at = next(number for number, run in enumerate(bundle.runs) if run is bundle.run)
+    judged = after_retries(every[at])[0]
+    missing = (*refused(bundle, judged, references, table), *less_than_manifest(bundle))
+    reasons = [Reason(Verdict.INCOMPLETE, why) for why in missing]
+    attempts = list(attempts_in(bundle, every))
+    count = sum(subject != SUBJECT and OF_WORD[word] > Verdict.WARN for _, subject, word, _ in attempts)
+    if count := count + len(bundle.unreported):
+        reasons.append(Reason(Verdict.WARN, f"{units.counted(count, 'other attempt')} did not pass"))
+    verdict = max([judging.overall(judged), *(one.verdict for one in reasons)])
+    waivers = list(waivers_in(judged, references, started(bundle.run)[:10]))
+    rest = list(not_covered(bundle, judged))
+    return Certificate(bundle, judged, verdict, reasons, of_nodes(judged), attempts, waivers, rest)
+
+
+def refused(bundle: Bundle, judged: Sequence[Judged], references: References, table: str | None) -> Iterator[str]:
+    """Why the run cannot be certified, each a sentence."""
+    began = started(bundle.run)
+    frozen = bundle.frozen.get("time", "")
+    if not frozen:
+        yield f"the references are not under version control: {bundle.frozen.get('problem', 'no commit has them')}"
+    elif began < frozen:
+        yield f"the run began at {began or 'an unknown time'}, before the references were committed at {frozen}"
+    for one in judged:
+        record, kept = one.test.record, one.test.stored
+        if record is None:
+            continue
+        if kept and not table and kept.found.table:
+            now = verdict_file.entries_of(record, references, kept.found.table)
+            if now != verdict_file.entries_of(record, kept.references, kept.found.table):
+                yield f"{one.test.name} was judged by other references than those of the commit"
+        if record["backend"] == "imported":
+            yield f"{one.test.name} was measured by another program"
+        if fault := simulated_fault(record):
+            yield f"{one.test.name} has a simulated fault: {fault}"
+
+
+def less_than_manifest(bundle: Bundle) -> Iterator[str]:
+    """What the manifest of the run's mode has and the run did not measure, each a sentence."""
+    mode, (measured, _) = modes.mode_of(bundle.run.rerun), completeness.measured_in(bundle.run.tests)
+    for partition, one in (manifest.load(bundle.folder, mode) if mode else {}).items():
+        if partition in measured:
+            yield from manifest.shortfall(mode, one, measured[partition])
+
+
+def started(run: Run) -> str:
+    """When a run began, by ReFrame, or by its first record."""
+    return run.started or min((test.record["started"] for test in run.tests if test.record), default="")
+
+
+def of_nodes(judged: Iterable[Judged]) -> list[tuple[str, ...]]:
+    """The nodes of the tests, the worst first."""
+    tests: dict[str, list[Judged]] = {}
+    for one in judged:
+        devices = one.test.record["devices"] if one.test.record else []
+        names = {short(device["node"]) for device in devices} or {short(name) for name in one.test.job_nodes}
+        if not names and one.test.record:
+            names = {short(one.test.record["host"]["name"])}
+        for name in names:
+            tests.setdefault(name, []).append(one)
+    found = []
+    for name, each in sorted(tests.items(), key=lambda one: (-worst_of(one[1]), one[0])):
+        records = [one.test.record for one in each if one.test.record]
+        nodes = [node for record in records for node in record["nodes"] if short(node["name"]) == name]
+        products = [f"{node.get('product') or ''} {node.get('serial') or ''}".strip() for node in nodes]
+        devices = [one for record in records for one in parts.of_devices(record).values() if short(one.node) == name]
+        texts = joined(products), joined(one.driver for one in devices), joined(map(described, devices))
+        found.append((name, WORDS[worst_of(each)], str(len(each)), *texts))
+    return found
+
+
+def worst_of(judged: Iterable[Judged]) -> Verdict:
+    """The worst verdict of tests."""
+    return worst(one.verdict for one in judged)
+
+
+def described(one: parts.Sighting) -> str:
+    """ "gpu0 serial 1650 in slot 3", "" of a device that has neither."""
+    number = f" serial {one.serial}" if one.serial else f" {one.uuid}" if one.uuid else ""
+    place = f" in slot {one.slot}" if one.slot else f" at {one.pci}" if one.pci else ""
+    return f"{one.label}{number}{place}" if number or place else ""
+
+
+def joined(texts: Iterable[str]) -> str:
+    """The different texts, with semicolons."""
+    return "; ".join(dict.fromkeys(filter(None, texts)))
+
+
+def attempts_in(bundle: Bundle, every: Sequence[list[Judged]]) -> Iterator[tuple[str, str, str, str]]:
+    """Every attempt, by time: the runs, and after each the tests that ReFrame repeated."""
+    for run, judged in zip(bundle.runs, every, strict=True):
+        counted = after_retries(judged)[0]
+        verdict = judging.overall(counted)
+        why = next((reasons_in(one) for one in counted if one.verdict is verdict), "")
+        yield started(run), SUBJECT if run is bundle.run else "run", WORDS[verdict], why
+        for one in (one for group in attempts_of(judged) for one in group[:-1]):
+            subject = f"{one.test.name}, attempt {one.test.attempt + 1}"
+            yield started(run), subject, WORDS[one.verdict], reasons_in(one)
+
+
+def waivers_in(judged: Iterable[Judged], references: References, day: str) -> Iterator[str]:
+    """The references of the tests that are expected to be missed. day: on which the run began."""
+    for one in judged:
+        known = one.test.stored.references if one.test.stored else references
+        for result in one.test.record["results"] if one.test.record and one.reference else ():
+            rows = known.of(one.test.record, result).table(one.reference, result["testcase"])
+            for row, reference in rows.items():
+                if reference.waiver:
+                    state = " (expired)" if reference.waived_until < day else ""
+                    yield f"{result['testcase']} {row}: {reference.waiver}{state}"
+
+
+def not_covered(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[str]:
+    """What the run did not measure or did not judge, each a sentence."""
+    yield from bundle.run.notes
+    if not any((bundle.folder / "config" / "manifests").glob("*.json")):
+        yield "no manifest lists the test cases of the mode"
+    without: list[str] = []
+    for one in judged:
+        if one.test.result == "skip":
+            yield f"{one.test.name}: {one.test.reason or 'skipped'}"
+        yield from (f"{name}: left out, for a budget" for name in (one.test.record or {}).get("left_out", ()))
+        for result, matrix in one.matrices:
+            name = result["testcase"]
+            without += [name] if one.of_matrix(matrix) is Verdict.NOT_JUDGED else []
+            yield from (f"{name}: {share}" for share in filter(None, [few.coverage(result)]))
+            if result["verified"] is None and result["size_bytes"]:
+                yield f"{name}: its data was not verified"
+    if without:
+        names = ", ".join(units.first(list(dict.fromkeys(without)), MOST_NAMED))
+        yield f"no reference describes {units.counted(len(without), 'result')}: {names}"

@@ -1,0 +1,118 @@
+"""A certificate is PASS only for a run by committed references, and lists every attempt since their commit."""
+
+import html
+import json
+import re
+
+import pytest
+from sites import Site
+
+from linkmatrix import cli
+from linkmatrix.judge.verdicts import Reason, Verdict
+from linkmatrix.runs import bundle_archive
+
+SLOW = {"off": {(0, 1): 300.0}}
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch, write_record, reference_folder):
+    return Site(tmp_path, monkeypatch, write_record, reference_folder)
+
+
+@pytest.fixture
+def certified(site, tmp_path, capsys):
+    """(exit code, text of the page, output) of a certificate."""
+
+    def run(*arguments, out="lot"):
+        code = cli.main(["report", "--certificate", "--out", str(tmp_path / out), *map(str, arguments)])
+        page = (tmp_path / out / "certificate.html").read_text()
+        return code, " ".join(html.unescape(re.sub("<[^>]*>", " ", page)).split()), capsys.readouterr().out
+
+    return run
+
+
+def test_a_certificate_has_what_the_signers_need_and_is_the_same_from_its_bundle(site, certified, tmp_path):
+    site.measure(1)
+    code, text, out = certified()
+    _, digest = bundle_archive.load(tmp_path / "lot" / "certificate.tar")
+    assert code == 0 and digest in text and digest in out and "PASS" in text
+    for fact in ("node001", "serial 1650", "580.159.04", "linkmatrix", "2026-11-20T12:00:00Z", "2026-11-21"):
+        assert fact in text
+    site.leave()
+    bundle = tmp_path / "lot" / "certificate.tar"
+    assert certified(bundle, out="again")[:2] == (code, text)
+    assert cli.main(["report", "--certificate", "--out", str(tmp_path / "lot"), str(bundle)]) == 4  # one is there
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "fact"),
+    [
+        (lambda site: site.commit("2026-11-22T00:00:00Z"), "INCOMPLETE", "before the references were committed"),
+        (lambda site: (site.references / "p2p.yaml").open("a").write("#\n"), "INCOMPLETE", "not committed"),
+        (lambda site: site.git("rm", "-r", "--quiet", "--cached", "config"), "INCOMPLETE", "version control"),
+        (lambda site: site.measure(0, **SLOW), "WARN", "1 other attempt"),
+        (lambda site: site.measure(0, day=10, **SLOW), "PASS", "PASS"),  # before the commit
+        (lambda site: site.measure(2, day=22, **SLOW), "FAIL", "300.00 GB/s"),
+        (lambda site: site.measure(1, attempts=[SLOW]), "WARN", "attempt 1 FAIL"),
+        (lambda site: site.measure(1, attempts=[{"off": {(0, 1): "corrupt"}}]), "FAIL", "wrong data"),
+        (lambda site: site.measure(1, table=""), "NOT JUDGED", "no reference describes 1 result"),
+        (lambda site: site.measure(1, reasons=[Reason(Verdict.FAIL, "it is NV6")]), "FAIL", "it is NV6"),
+        (lambda site: site.measure(1, notes=["simulated fault: a:b"]), "INCOMPLETE", "SIMULATED: --simulate-fault a:b"),
+    ],
+)  # fmt: skip
+def test_only_an_undoubted_run_passes(site, certified, change, verdict, fact):
+    site.measure(1)
+    change(site)
+    code, text, out = certified()
+    assert out.splitlines()[-1] == verdict and fact in text
+    assert code == {"PASS": 0, "WARN": 0, "FAIL": 1}.get(verdict, 3)
+
+
+def test_other_references_than_those_of_the_commit_are_incomplete(site, certified):
+    site.measure(1)
+    file = site.references / "p2p.yaml"
+    file.write_text(file.read_text().replace("396.0", "200.0"))
+    site.commit("2026-11-20T13:00:00Z")
+    assert certified()[0] == 3
+
+
+def test_less_than_the_manifest_is_incomplete(site, certified):
+    report = site.measure(1)
+    content = json.loads(report.read_text())
+    content["session_info"]["cmdline"] = "reframe -C config/settings.py -c checks -R -r --mode=acceptance"
+    report.write_text(json.dumps(content))
+    mode = {"cases": {"another +cuda": 12}, "skipped": {}, "frozen": []}
+    manifest = site.folder / "config" / "manifests" / "node.json"
+    manifest.parent.mkdir()
+    manifest.write_text(json.dumps({"partition": "node:gpu", "modes": {"acceptance": mode}}))
+    code, text, _ = certified()
+    assert code == 3 and "another +cuda" in text
+
+
+def test_a_run_that_was_killed_and_one_that_was_cut_off_are_attempts(site, certified):
+    report = site.measure(1)
+    began = {"started": "2026-11-20T13:00:00Z", "mode": "quick", "system": "", "pid": 1, "host": "n9", "timeout": 1}
+    (site.prefix / "runs").mkdir()
+    (site.prefix / "runs" / "began-1.json").write_text(json.dumps(began))
+    (site.prefix / "reports" / "run-report-0.json").write_bytes(report.read_bytes()[:-300])
+    code, text, out = certified()
+    assert code == 0 and out.splitlines()[-1] == "WARN" and "2 other attempts" in text
+    assert "run-report-0.json" in text and "began-1.json" in text
+
+
+def test_a_waiver_is_listed_with_its_reason_and_changes_no_verdict(site, certified):
+    file = site.references / "p2p.yaml"
+    for name, until in (("gpu0->gpu1", "2026-12-31"), ("gpu1->gpu0", "2026-11-01")):
+        waiver = f"{name}: [$xfail, ticket 4711 until {until}, [396.0, -0.02, 0.02, GB/s]]"
+        file.write_text(re.sub(f"{name}: .*", waiver, file.read_text()))
+    site.commit("2026-11-20T13:00:00Z")
+    site.measure(1, off={(0, 1): 300.0})
+    code, text, _ = certified()
+    assert code == 1 and "gpu0->gpu1: ticket 4711 until 2026-12-31" in text
+    assert "gpu1->gpu0: ticket 4711 until 2026-11-01 (expired)" in text
+
+
+def test_a_certificate_is_of_one_run(site):
+    report = str(site.measure(1))
+    assert cli.main(["report", "--certificate", report, report]) == 2
+    assert cli.main(["export", "--format", "bundle", report, report]) == 2
