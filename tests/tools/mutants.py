@@ -73,15 +73,12 @@ ROOMS = {
     ),
     "foreign": (
         "test_foreign",
-        "test_foreign_network",
         "test_foreign_nvbandwidth",
-        "test_foreign_p2p_sample",
         "test_foreign_osu",
         "test_foreign_sizes",
         "test_foreign_tables",
         "test_foreign_ppu",
         "test_foreign_reading",
-        "test_foreign_runs",
         "test_foreign_scan",
     ),
 }
