@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,11 +99,14 @@ exit 1
     assert module.system["partitions"][0]["extras"]["peer_access"] is False
 
 
-def test_detect_writes_the_same_compilers_so_that_nothing_is_compiled_again(monkeypatch, generic):
+@pytest.mark.parametrize("other", [False, True])
+def test_detect_writes_the_same_compilers_so_that_nothing_is_compiled_again(monkeypatch, generic, other):
     for name in ("CC", "CXX"):
         monkeypatch.delenv(name, raising=False)
+    if other:
+        monkeypatch.setenv("CXX", "/opt/gcc/bin/g++")
     written = {}
-    exec(machine.system_file(machine.machine(), "other", "cpu"), written)
+    exec(machine.system_file(replace(machine.machine(), scheduler="local"), "other", "cpu"), written)
     of_build = ("cc", "cxx", "nvcc")
     (detected,), (found,) = written["environments"], loaded().environments
     assert [detected[name] for name in of_build] == [found[name] for name in of_build]

@@ -215,12 +215,21 @@ def system_file(found: Machine, system: str, partition: str) -> str:
         once=ONCE.get(found.scheduler),
         features=[*(["gpu"] if found.gpus else []), *cuda, *mpi, *library, *(["rdma"] if promised else [])],
         environment=cuda + mpi + library,
+        **compilers(found.scheduler),
         variables=open_mpi.variables(few_cores) if with_ranks else [],
         few_cores=few_cores,
         extras=environment_extras(found),
         adapters=[as_code(group) for group in promised],
         adapter_remarks=adapters.remarks(list(found.ports)),
     )
+
+
+def compilers(scheduler: str) -> dict[str, str]:
+    """The C and C++ compilers: of a machine without a scheduler those that CC and CXX name, as make uses them."""
+    names = {"cc": "gcc", "cxx": "g++"}
+    return {
+        name: os.environ.get(name.upper(), usual) if scheduler == "local" else usual for name, usual in names.items()
+    }
 
 
 def environment_extras(found: Machine) -> str:
