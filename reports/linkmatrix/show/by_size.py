@@ -1,14 +1,12 @@
-"""Messages of every size between ranks: one table of all tests of a run, a line a size, as published sweeps have it.
-
-A matrix for each of twenty sizes would bury what there is to see.
-"""
+"""Messages between ranks: one table of all tests of a run with a line per size, as in published sweeps."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..errors import clean
+import numpy as np
+
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record import grids, units
@@ -16,19 +14,14 @@ from ..record.collective import is_collective
 from ..record.matrix import MESSAGE_RATE, from_result
 from ..record.reading import Result
 from ..record.units import figure
-from ..references import published
 from ..references.keys import way_between_devices
-from ..runs import figures
 from ..runs.judging import Judged
-from . import reference_band, words
+from . import words
 from .collectives import Collective, groups
-from .reference_band import Band
 
 LEAST_SIZES = 3  # fewer are matrices
 QUANTITIES = {"latency": "half of a round trip", "bandwidth": "bandwidth", "bidirectional": "sum of both directions"}
 RATE = "message_rate"  # the part of a result
-SIZE = "size"
-HEADS = 4  # lines: who, memory, way, link class
 #: OSU's tests → what they measure.
 METRICS = {"latency": "latency", "multi_lat": "latency", "bw": "bandwidth", "mbw_mr": "bandwidth"}
 METRICS |= {"bibw": "bidirectional"}
@@ -46,19 +39,30 @@ class Sweep(Collective):
 
     @property
     def name(self) -> str:
-        """The test case, and what tells it from others of the same."""
+        """The test case, with the number of pairs, the memory and the transport."""
         result = self.sizes[0][0]
-        return f"{result['testcase']}{label(self.one, result)}"
+        return ", ".join(filter(None, [result["testcase"], *heads(self.one, result)]))
 
     def title(self) -> str:
-        """What it was."""
+        """The quantity and the sizes."""
         return f"{self.sizes[0][0]['quantity']} ({words.UNITS[self.unit]}), {self.sizes_said()}"
 
 
-class Value(NamedTuple):
-    """A figure of the table; verdict: of its test in that size, None where it has none of its own.
+class Band(NamedTuple):
+    """A reference in the unit of its curve, and the limits of its tolerances; without a tolerance the value itself."""
 
-    number: None where nothing was measured, and `text` says why.
+    low: float
+    value: float
+    high: float
+
+
+Bands = Mapping[str, Sequence[tuple[int, Band]]]  # link class → (place on the axis, band) in rising order
+
+
+class Value(NamedTuple):
+    """A figure of the table; verdict: of its test in that size, None for a figure that is not judged.
+
+    number: None if nothing was measured; `text` has the reason.
     """
 
     text: str
@@ -68,7 +72,7 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """What all tests have of one quantity.
+    """One quantity of all tests.
 
     columns: {its heads: {size: value}}. held: {heads of a column: what it is held against}, of those with references.
     """
@@ -84,7 +88,7 @@ class Table:
 
 
 def groups_by_size(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
-    """As `collectives.groups`, and sizes of messages together too, at the place of the first."""
+    """As `collectives.groups`; the sizes of a sweep of messages are one item too, in the place of the first size."""
     found: list[Collective | tuple[Result, MatrixVerdict]] = []
     swept: dict[tuple[str, ...], list[tuple[Result, MatrixVerdict]]] = {}
     for shown in groups(one):
@@ -100,24 +104,19 @@ def groups_by_size(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict
 
 
 def is_message(result: Result, matrix: MatrixVerdict) -> bool:
-    """Is it a matrix of messages, with its cells at hand, of which a size is known?"""
+    """Whether a matrix is of messages of a known size, and its cells are in the record."""
     known = result["size_bytes"] is not None and matrix.whole is not None
     return known and result["engine"] == "mpi" and not is_collective(result)
 
 
 def series_of(result: Result) -> tuple[str, ...]:
-    """What sizes of one sweep have in common."""
+    """The key that all sizes of one sweep share."""
     asked = (result["testcase"], result["memory"], result["transport"], result.get("pairs"), result.get("offset"))
     return tuple(map(str, asked))
 
 
-def label(one: Judged, result: Result) -> str:
-    """ ", 4 pairs, device memory, staged"."""
-    return "".join(f", {word}" for word in heads(one, result) if word)
-
-
 def heads(one: Judged, result: Result) -> tuple[str, ...]:
-    """What tells a column from another one: who, between which memory, and by which way."""
+    """The heads of a column: pairs, memory and transport."""
     pairs = result.get("pairs") or pairs_of_nodes(one, result)
     who = units.counted(pairs, "pair") if pairs else "ranks"
     record = one.test.record or {}
@@ -127,7 +126,7 @@ def heads(one: Judged, result: Result) -> tuple[str, ...]:
 
 
 def pairs_of_nodes(one: Judged, result: Result) -> int:
-    """Pairs of ranks that make a cell of two nodes, where all of them do; 0 of a matrix of ranks."""
+    """The number of pairs of ranks of one cell, for a matrix of nodes; 0 for a matrix of ranks."""
     if match := OF_OSU.fullmatch(result["testcase"]):
         return int(match["pairs"] or 1)
     record = one.test.record
@@ -148,7 +147,7 @@ def tables(judged: Iterable[Judged]) -> list[Table]:
 
 
 def place(column: tuple[tuple[str, ...], Any]) -> tuple[Any, ...]:
-    """Where a column stands: host memory first, then by the number of pairs."""
+    """The sorting key of a column: host memory first, then by the number of pairs."""
     who, memory, *rest = column[0]
     number = who.partition(" ")[0]
     return memory != "host", int(number) if number.isdigit() else 0, who, rest
@@ -159,7 +158,7 @@ def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
     first = sweep.sizes[0][0]
     title = f"{QUANTITIES[first['metric']]} ({words.UNITS[sweep.unit]})"
     several = len(sweep.ways) > 1
-    held = reference_band.bands((result["size_bytes"], matrix) for result, matrix in sweep.sizes)
+    held = bands((result["size_bytes"], matrix) for result, matrix in sweep.sizes)
     for name in sweep.ways or [""]:
         head = free_head((*heads(sweep.one, first), name if several else ""), found, title)
         values = {result["size_bytes"]: value_of(sweep.one, result, matrix, name) for result, matrix in sweep.sizes}
@@ -175,14 +174,14 @@ def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
 
 
 def free_head(head: tuple[str, ...], found: dict[str, Table], title: str) -> tuple[str, ...]:
-    """The heads of a column, with a number where the table has them already: two tests may differ in their nodes."""
+    """The heads of a column, with a number if the table has them already, as of two tests of different nodes."""
     taken = found[title].columns if title in found else {}
     again = (head if number == 1 else (*head[:-1], f"{head[-1]} ({number})".strip()) for number in range(1, 10**6))
     return next(one for one in again if one not in taken)
 
 
 def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> Value:
-    """The median of a link class in a size; where nothing was measured, what stands in its place."""
+    """The median of a link class in a size; without a value its status."""
     verdict, summary = one.of_matrix(matrix), matrix.matrix.classes.get(name)
     if summary is None:
         said = grids.used(result["status"]) - {"ok", "not-applicable"}
@@ -191,15 +190,42 @@ def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> V
 
 
 def rate_of(result: Result) -> Value:
-    """The median message rate in a size, which is judged as the bandwidth that it is made of."""
+    """The median message rate in a size, which is calculated from the judged bandwidth."""
     (summary, *_) = from_result(result, RATE).classes.values() or [None]
     if summary is None:
         return Value("-", None)
     return Value(figure(summary.median, words.DECIMALS[MESSAGE_RATE]), None, summary.median)
 
 
+def bands(points: Iterable[tuple[int, MatrixVerdict]]) -> Bands:
+    """The references of the link classes of matrices at their places on an axis."""
+    found: dict[str, list[tuple[int, Band]]] = {}
+    for place, matrix in sorted(points, key=lambda point: point[0]):
+        for name in matrix.matrix.classes:
+            band = band_of(matrix, name)
+            if band is not None:
+                found.setdefault(name, []).append((place, band))
+    return found
+
+
+def band_of(matrix: MatrixVerdict, name: str) -> Band | None:
+    """The band of the references of all cells of a link class; None without references."""
+    judged = matrix.whole
+    if judged is None or matrix.problem:
+        return None
+    of_class = (judged.block.classes == matrix.matrix.class_names.index(name)) & np.isfinite(judged.value)
+    if not of_class.any():
+        return None
+    value = judged.value[of_class]
+    low, high = (np.where(np.isfinite(limit), limit, value) for limit in (judged.low[of_class], judged.high[of_class]))
+    return Band(float(low.min()), float(np.median(value)), float(high.max()))
+
+
 def published_tables(names: Iterable[str]) -> dict[str, Table]:
-    """{title: what published systems have of sweeps between nodes}, as `tables`. Raises BadInput."""
+    """{title: table} of the sweeps of published systems. Raises BadInput."""
+    from ..references import published
+    from ..runs import figures
+
     found: dict[str, Table] = {}
     for name in dict.fromkeys(names):
         for one in figures.of_published(published.load(name)):
@@ -215,39 +241,8 @@ def published_tables(names: Iterable[str]) -> dict[str, Table]:
 
 
 def beside(table: Table, others: Mapping[str, Table]) -> Table:
-    """A table with the columns of another one of the same title behind its own, in its own sizes."""
+    """A table with the columns of the other table of the same title, in the sizes of the first table."""
     more = others[table.title].columns if table.title in others else {}
     sizes = set(table.sizes)
     cut = {head: {size: value for size, value in column.items() if size in sizes} for head, column in more.items()}
     return Table(table.title, table.columns | {head: column for head, column in cut.items() if column})
-
-
-def rows(table: Table, glyphs: dict[Verdict, str], width: int) -> Iterator[str]:
-    """The lines of a table: heads, then sizes; a glyph behind each figure with a verdict.
-
-    In blocks of columns where the width does not hold all of them.
-    """
-    names = [units.size(size) for size in table.sizes]
-    margin = max(map(len, [*names, SIZE]))
-    columns = [
-        printed(head, [values.get(size) for size in table.sizes], glyphs) for head, values in table.columns.items()
-    ]
-    while columns:
-        room, block = width - margin, 0
-        while block < len(columns) and (block == 0 or room > len(columns[block][0])):
-            room, block = room - 1 - len(columns[block][0]), block + 1
-        lines = list(zip(*columns[:block], strict=True))
-        heads = [line for line in lines[:HEADS] if any(map(str.strip, line))]
-        for name, line in zip([SIZE, *[""] * (len(heads) - 1), *names], [*heads, *lines[HEADS:]], strict=True):
-            yield clean(f"{name:<{margin}} {' '.join(line)}".rstrip())
-        columns = columns[block:]
-
-
-def printed(head: tuple[str, ...], values: Iterable[Value | None], glyphs: dict[Verdict, str]) -> list[str]:
-    """The lines of a column, all as wide; right of a number stands its glyph, so of heads a blank."""
-    cells = [f"{word} " for word in head]
-    for value in values:
-        glyph = glyphs[value.verdict] if value is not None and value.verdict is not None else " "
-        cells.append("- " if value is None else f"{value.text}{glyph}")
-    width = max(map(len, cells))
-    return [cell.rjust(width) for cell in cells]

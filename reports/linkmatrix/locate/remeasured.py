@@ -8,12 +8,11 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
+from ..judge.cell_sentences import quantity
 from ..judge.disturbances import beside
 from ..record import grids, units
 from ..record.checking import is_of_matchings
 from ..record.reading import Result
-from ..record.units import figure
-from . import words
 
 #: The fraction by which a cell must be worse than its like, or controls than before, at least: as in the programs.
 OUTLIER = {"GB/s": 0.02, "us": 0.05, "GFLOP/s": 0.02}
@@ -21,24 +20,21 @@ OUTLIER = {"GB/s": 0.02, "us": 0.05, "GFLOP/s": 0.02}
 
 def remeasured_lines(result: Result, most: int = 5) -> list[str]:
     """A line for each remeasured cell and one for the controls; the cells that were not reproduced come first."""
-    unit, decimals = words.UNITS[result["unit"]], words.DECIMALS[result["unit"]]
     alone = "" if is_of_matchings(result) else " alone"
     lines = []
     for one in result["remeasured"]:
-        before, after = (figure(one[key], decimals) for key in ("before", "after"))
-        word = "not reproduced" if transient(result, one) else "reproduced"
-        lines.append(
-            f"{one['row']}->{one['column']} was {before} {unit}, and {after} when measured again{alone}: {word}"
-        )
+        before, after = (quantity(one[key], result["unit"]) for key in ("before", "after"))
+        word = "reproduced" if is_reproduced(result, one) else "not reproduced"
+        lines.append(f"{one['row']}->{one['column']} was {before}, and {after} when measured again{alone}: {word}")
     lines.sort(key=lambda line: line.endswith(": reproduced"))
     lines = lines[:most] + ([f"and {len(lines) - most} more were measured again"] if len(lines) > most else [])
     return lines + ([controls(result)] if result.get("controls") else [])
 
 
-def transient(result: Result, one: Mapping[str, Any]) -> bool:
-    """Whether the deviation of a remeasured cell was not reproduced: it is near its like."""
+def is_reproduced(result: Result, one: Mapping[str, Any]) -> bool:
+    """Whether a remeasured cell is worse than its like again."""
     usual, limit = usual_value(result, one), max(OUTLIER[result["unit"]], noise_of(result, one))
-    return usual is not None and worse(result, usual, one["after"]) <= limit
+    return usual is None or worse(result, usual, one["after"]) > limit
 
 
 def usual_value(result: Result, one: Mapping[str, Any]) -> float | None:
@@ -68,16 +64,11 @@ def stayed_alone(result: Result, who: str) -> bool:
     """Whether a component was slow again when measured alone, neither disturbed nor throttled. who: its name."""
     if is_of_matchings(result) or result.get("throttled") or machine(result) > 0 or beside(result):
         return False
-    stayed = [one for one in result["remeasured"] if not transient(result, one)]
-    words_of_it = {*who.replace("->", " ").split()}
-    of_it = [one for one in stayed if words_of_it & {one["row"], one["column"]}]
-    is_endpoint = bool(words_of_it & {*result["rows"], *result["columns"]})
+    stayed = [one for one in result["remeasured"] if is_reproduced(result, one)]
+    named = {*who.replace("->", " ").split()}
+    of_it = [one for one in stayed if named & {one["row"], one["column"]}]
+    is_endpoint = bool(named & {*result["rows"], *result["columns"]})
     return bool(of_it if is_endpoint else stayed)
-
-
-def changed(result: Result, one: Mapping[str, Any]) -> float:
-    """The fraction by which a remeasured cell was worse; negative: better."""
-    return worse(result, one["before"], one["after"])
 
 
 def worse(result: Result, before: float, after: float) -> float:
@@ -91,7 +82,7 @@ def machine(result: Result) -> float:
     if not cells:
         return 0.0
     noise = statistics.median(noise_of(result, one) for one in cells)
-    usual = statistics.median(changed(result, one) for one in cells)
+    usual = statistics.median(worse(result, one["before"], one["after"]) for one in cells)
     return usual if abs(usual) > max(OUTLIER[result["unit"]], noise) else 0.0
 
 
@@ -107,12 +98,12 @@ def noise_of(result: Result, one: Mapping[str, Any]) -> float:
 
 def controls(result: Result) -> str:
     """ "4 control cells: gpu0->gpu2 +0.1 %, …: unchanged": the changes of healthy cells in the remeasurement."""
-    cells, sign = result["controls"], 1 if result["unit"] == "us" else -1
-    told = [f"{one['row']}->{one['column']} {sign * 100 * changed(result, one):+.1f} %" for one in cells]
-    so = "unchanged"
-    if machine(result):
-        so = "all better alone" if machine(result) < 0 else "all worse, so the result is inconclusive: measure again"
-    return f"{units.counted(len(cells), 'control cell')}: {', '.join(told)}: {so}"
+    cells = result["controls"]
+    told = [f"{one['row']}->{one['column']} {100 * (one['after'] / one['before'] - 1):+.1f} %" for one in cells]
+    verdict = "unchanged"
+    if change := machine(result):
+        verdict = "all better alone" if change < 0 else "all worse, so the result is inconclusive: measure again"
+    return f"{units.counted(len(cells), 'control cell')}: {', '.join(told)}: {verdict}"
 
 
 def confirmation(result: Result) -> str:
@@ -120,7 +111,7 @@ def confirmation(result: Result) -> str:
     again = result["remeasured"]
     if not again:
         return ""
-    stayed = sum(not transient(result, one) for one in again)
+    stayed = sum(is_reproduced(result, one) for one in again)
     alone = "" if is_of_matchings(result) else " alone"
     said = f"reproduced: {stayed} of {units.counted(len(again), 'outlying cell')}, measured again{alone}"
     return f"{said}; {controls(result)}" if result.get("controls") else f"{said}, without control cells"
