@@ -33,13 +33,15 @@ from .proposal import (
     outlier_sentences,
     provenance,
     reference_of_runs,
+    refuse,
     refuse_impossible,
     refuse_noise,
-    refuse_outliers,
-    refuse_slow_components,
 )
 
 FEWEST = 6  # runs: minimum and maximum of fewer do not cover their median with 95 %
+OF_ONE_LEVEL = "Choose six or more runs of one level with --since DATE or --runs K, or set --as-is REASON"
+HEALTHY = "Adopt from runs without outliers, or set --with-outliers"
+REPAIR = "Repair the slow component, then measure again, or set --as-is REASON"
 OF_LINKS = (Carrier.LINK, Carrier.HOST, Carrier.FABRIC)  # carriers whose bandwidth is similar in each run
 
 
@@ -87,7 +89,8 @@ def propose_testcase(
     """
     name = next(iter(sizes.values()))[0].result["testcase"]
     drifts = drift.sentences(sizes, floor)
-    drift.refuse_drift(name, drifts, as_is)
+    if not as_is:
+        refuse(name, drifts, OF_ONE_LEVEL)
     proposals = {size: propose(samples, with_outliers, floor, as_is) for size, samples in sizes.items()}
     proposal = of_sizes(proposals) if sweep else next(iter(proposals.values()))
     return replace(proposal, slow=(*drifts, *proposal.slow))
@@ -119,7 +122,8 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     floors = {group: floor or floor_of(samples[0].result, group, backend) for group in first.class_names}
     least = np.array([min(floors[group]) for group in first.class_names])[block.classes]
     told = outlier_sentences(samples, found, noise.outliers(found, cells, least), chosen)
-    refuse_outliers(name, told if first.held else (), with_outliers)
+    if first.held and not with_outliers:
+        refuse(name, told, HEALTHY)
     table: Table = {}
     for group in found.of_class if first.held else first.classes:
         sigma = found.of_class.get(group)
@@ -145,10 +149,12 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     if first.apart is not None:  # the check of such a matrix publishes these
         table |= axis_references(matrices, cells, floors)
     told += [] if first.held else beyond(samples, matrices, table)
-    refuse_outliers(name, told, with_outliers)
+    if not with_outliers:
+        refuse(name, told, HEALTHY)
     refuse_impossible(first, found, block.numbers("limit"), chosen)
     slow = slow_parts(samples, first, found)
-    refuse_slow_components(name, slow, as_is)
+    if not as_is:
+        refuse(name, slow, REPAIR)
     said = provenance(samples, found.of_class, cells)
     said += () if first.held else (f"sigma from {len(chosen)} of {len(first.rows)} rows of each run",)
     return Proposal(name, unit, table, cells, len(samples), found.of_class, said, tuple(told), slow, pairs, groups)

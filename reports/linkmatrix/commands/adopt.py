@@ -9,7 +9,6 @@ import contextlib
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime
 from pathlib import Path
 
 from ..adopt import propose
@@ -28,7 +27,7 @@ from ..references.tables import References, files_of
 from ..references.tolerances import Floor
 from ..runs import folders, stored, testcases
 from ..show.progress import watched
-from . import use_references
+from . import arguments, use_references
 
 REFUSED = 3  # exit code: runs are missing or cannot be used, and nothing is stated about the hardware
 MOST_LINES = 60  # of a difference; the rest is counted
@@ -231,12 +230,7 @@ def floor_of(text: str) -> Floor:
 
 def selected(options: argparse.Namespace) -> tuple[list[testcases.Test], list[str]]:
     """The tests that the options select, and a sentence for each duplicate. Raises BadInput."""
-    since = None
-    if options.since:
-        try:
-            since = date.fromisoformat(options.since)
-        except ValueError:
-            raise BadInput(f"--since '{options.since}' is not a date: write it as 2026-11-21") from None
+    since = arguments.since_of(options)
     if options.runs is not None and options.runs < propose.FEWEST:
         raise BadInput(
             f"--runs {options.runs}: too few runs: at least {propose.FEWEST} are needed to estimate their noise"
@@ -253,9 +247,8 @@ def selected(options: argparse.Namespace) -> tuple[list[testcases.Test], list[st
         for test in run.tests:
             if options.system and test.partition != options.system:
                 continue
-            if since and test.record and datetime.fromisoformat(test.record["started"][:10]).date() < since:
-                continue
-            tests.append(test)
+            if test.record is None or test.record["started"] >= since:
+                tests.append(test)
     return tests, [sentence for run in found for sentence in run.again]
 
 
