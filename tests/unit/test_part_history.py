@@ -126,18 +126,6 @@ def test_history_of_a_place_has_both_parts_and_the_notes(stored, capsys):
     assert stored("--place", "/3")[0] == 2 and stored("--place", "n12/3", "--fleet")[0] == 2
 
 
-def test_a_swap_that_no_record_can_show_is_known_by_its_note():
-    sighting = parts.Sighting("n12", "gpu3")
-    names = parts.Names([("2026-01-01T00:00:00Z", sighting)])
-    place = names.place(sighting)
-    assert not names.part(sighting).word
-    swap = notes.Note("2026-01-02T00:00:00Z", "swap", "", "", (("n12", "gpu3"), ("n40", "gpu1")), "", "eva")
-    known = notes.Swapped([swap])
-    assert known.part(names.part(sighting), place, "2026-01-01T00:00:00Z").text == "n12/gpu3"
-    assert known.part(names.part(sighting), place, "2026-01-03T00:00:00Z").text == "n40/gpu1"
-    assert known.part(names.part(sighting), ("n40", "gpu1"), "2026-01-03T00:00:00Z").text == "n12/gpu3"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
