@@ -86,9 +86,6 @@ COMMANDS = {
         "export csv, parquet, prometheus, or node lists for schedulers",
         "linkmatrix export --format csv --out values.csv",
     ),
-    "compact": Command(
-        "compact", "convert records of many endpoints to a form that is read faster", "linkmatrix compact"
-    ),
     "init": Command(
         "init",
         "create a folder for the configuration, references and results of a site",

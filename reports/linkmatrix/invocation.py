@@ -15,8 +15,8 @@ VARIABLE = "LINKMATRIX_COMMAND"
 PREBUILT = Path(__file__).resolve().parent / "_suite" / "prebuilt" / "bin"
 #: The commands of linkmatrix, as `cli.COMMANDS` has them.
 COMMANDS = (
-    *("adopt", "baseline", "compact", "compare", "contract", "detect", "diagnose", "export", "history", "import"),
-    *("init", "measure", "next", "note", "report", "run", "schedule", "show"),
+    *("adopt", "baseline", "compare", "contract", "detect", "diagnose", "export", "history", "import", "init"),
+    *("measure", "next", "note", "report", "run", "schedule", "show"),
 )
 #: Configuration of Slurm, the second where a node gets it from the controller.
 SLURM_FILES = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf")

@@ -142,7 +142,7 @@ def records(report: Path, number: int) -> dict[str, bytes]:
         if verdict is not None:
             found[f"{folder}/{verdict_file.FILE}"] = read_whole(verdict, MOST_BYTES)
         record = verdict.with_name("record.json") if verdict else record_place(case, report)
-        if record is None or not record.is_file():  # the compact form is no proof: its JSON is
+        if record is None or not record.is_file():
             continue
         found[f"{folder}/{record.name}"] = read_whole(record, MOST_BYTES)
         for file in beside(found[f"{folder}/{record.name}"]):

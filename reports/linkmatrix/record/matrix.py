@@ -1,7 +1,7 @@
 """One matrix: numbers, status words and link classes of every pair of a source and a destination, as arrays.
 
-Where its cells are, in JSON, in the compact form or in a file beside the record, is not seen from outside. A matrix of
-more than MOST_HELD cells is never held as a whole: `blocks` goes over it, some rows at a time.
+The cells are in the record's JSON or in a file beside the record. Callers need not know which. A matrix of more than
+MOST_HELD cells is never held as a whole: `blocks` goes over it, some rows at a time.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from .collective import ASKED, ENGINES, is_collective
 from .units import counted
 
 UNITS = ("GB/s", "us", "GFLOP/s")  # 1e9 bytes a second; microseconds; 1e9 operations a second
-PERCENT = "%"  # of a further matrix: a share of the limit, or a loss, which noise may turn below zero
 MESSAGE_RATE = "msg/s"  # of a further matrix
 HANDOVER = "handover"  # quantity of a visibility test: what counts is the words, and its time promises nothing
 ROUNDS, WORDS, FLAGS = "rounds", "words", "flags"  # of its further matrices: how many were checked, wrong, never seen
-BODIES = "bodies"  # of a further matrix of a simulation
 FEW_CELLS = 3  # of a class: up to so many are compared with the best of them, because their median may be a faulty cell
 MOST_HELD = 1 << 22  # cells that are held at once, and that can be asked for one by one
 CELLS_AT_ONCE = 1 << 19  # of a matrix that is not held
@@ -292,8 +290,7 @@ def has_status(result: Mapping[str, Any], word: str) -> bool:
     found = Apart.of(result)
     if found is not None:
         return bool(found.counts.get(word))
-    words = getattr(result["status"], "words", None)  # the compact form knows without a look at the cells
-    return (words is None or word in words) and any(word in row for row in result["status"])
+    return any(word in row for row in result["status"])
 
 
 def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
