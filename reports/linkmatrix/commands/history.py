@@ -256,16 +256,18 @@ def fleet_blocks(
 
     from ..show import fleet
 
-    placed = []
+    placed, floors = [], {}
     for test, record, result in results_of(tests, testcases):
         matrix = from_result(result)
         apart = told_apart(record, result, test.variant)
-        floors = {name: min(floor_of(result, name, record["backend"])) for name in matrix.class_names}
         cells = fleet.placed(record, chosen(test, matrix, choice))
-        placed.append(cells.assign(floor=cells["link_class"].map(floors), link_class=cells["link_class"] + apart))
+        placed.append(cells.assign(link_class=cells["link_class"] + apart))
+        for name in matrix.class_names:
+            floors[result["testcase"], name + apart] = min(floor_of(result, name, record["backend"]))
     if not placed:
         return
     newest = fleet.newest(pandas.concat(placed, ignore_index=True))
+    newest["floor"] = [floors[case] for case in zip(newest["testcase"], newest["link_class"], strict=True)]
     newest["group"] = newest["of_host"].map(lambda host: groups.get(host, ""))
     for (testcase, size, unit, name), of_case in newest.groupby(fleet.CASE, dropna=False, sort=False):
         alike = sorted(of_case.groupby("group"), key=lambda item: (-item[1]["of_host"].nunique(), item[0]))

@@ -45,18 +45,15 @@ def placed(record: Mapping[str, Any], cells: pandas.DataFrame) -> pandas.DataFra
 
 
 def newest(cells: pandas.DataFrame) -> pandas.DataFrame:
-    """The newest value of each position of each host; of several cells at a position their median.
-
-    cells: of `placed`, with their floor: by how much a position may be worse than elsewhere, as a fraction, at least.
-    """
+    """The newest value of each position of each host; of several cells at a position their median. cells: `placed`."""
     where = [*CASE, "of_host", *POSITION]
     last = cells["started"] == cells.groupby(where, dropna=False)["started"].transform("max")
     of_position = cells[last].groupby(where, dropna=False, sort=False, as_index=False)
-    return of_position.agg(started=("started", "first"), value=("value", "median"), floor=("floor", "first"))
+    return of_position.agg(started=("started", "first"), value=("value", "median"))
 
 
 def standings(positions: pandas.DataFrame, unit: str) -> tuple[pandas.DataFrame, pandas.DataFrame, float]:
-    """(hosts, positions, limit) of the newest values of a test case.
+    """(hosts, positions, limit) of the newest values of a test case. floor: the least limit of each position.
 
     hosts: started, value, off, worst, positions, outliers of each, those with outliers first. positions: with off, by
     how much each is worse than the median of its like (below 0), as a fraction. limit: of it, as a fraction.
