@@ -72,7 +72,7 @@ COMMANDS = {
         "print when each node was measured, and the next measurements for a budget",
         "linkmatrix next --budget 20-node-hours",
     ),
-    "note": Command("note", "record a repair or swap of a part or slot", ""),
+    "note": Command("note", "record a repair of a part or slot", ""),
     "compare": Command(
         "compare", "compare a run with another run or a published system", "linkmatrix compare --against abci:anode"
     ),

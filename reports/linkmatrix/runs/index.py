@@ -207,7 +207,7 @@ class Index(Tables):
         return found
 
     def suspects(self, clean_runs: int, written: Sequence[Note] = ()) -> list[Suspect]:
-        """What the reports leave flagged, the longest first; written: repairs and swaps."""
+        """What the reports leave flagged, the longest first; written: repairs."""
         return left_by(self.found(clean_runs), clean_runs, written)
 
 

@@ -1,7 +1,4 @@
-"""What people did to parts and places: repairs, swaps and whatever else they wrote down. `notes.json` of the prefix.
-
-Records show swaps of parts, by serial number or UUID. A note of a swap is shown in the history of its places.
-"""
+"""What people did to parts and places: repairs and whatever else they wrote down. `notes.json` of the prefix."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,13 +12,13 @@ from .parts import Names, Part, Place, Sighting, is_at, is_part, place_name
 
 FILE = "notes.json"
 SCHEMA = "linkmatrix.notes/1"
-KINDS = ("note", "repair", "swap")
+KINDS = ("note", "repair")
 MOST_BYTES = 16 * 1024 * 1024
 MOST_TEXT = 1000  # characters
 
 
 class Note(NamedTuple):
-    """A note of a kind of KINDS on a part (its serial number or UUID, or "") and places: of a swap two, else up to one.
+    """A note of a kind of KINDS on a part (its serial number or UUID, or "") and up to one place.
 
     when: what it tells of, UTC. written, by: the note itself.
     """
@@ -68,8 +65,6 @@ def of_json(said: Mapping[str, object]) -> Note:
         raise ValueError("a note is not as it was written")
     when, kind, text, part, written, by = map(str, texts)
     found = tuple((str(node), str(slot)) for node, slot in places)
-    if kind == "swap" and len(found) != 2:
-        raise ValueError("a swap has two places")
     return Note(moment(when), kind, text, part, found, written, by)
 
 

@@ -63,7 +63,7 @@ def suspects(
 ) -> list[Suspect]:
     """The components that the runs leave flagged, the longest first; `name`: table of references, None: each its own.
 
-    notes: repairs and swaps that were written down.
+    notes: repairs that were written down.
     """
     return left_by((found_in(run, references, name) for run in runs), clean_runs, notes)
 
