@@ -222,7 +222,7 @@ WORDS = st.sampled_from(
     ["--out", "--least", "--format", "csv", "--testcase", "--reference", "--since", "2026-13-01", "--cell", "a->b"]
     + ["->", "--floor", "2,5", "nan,1", "--runs", "6", "-1", "--system", "a:b", "--size", "1MiB", "--at", "25:00"]
     + ["--cron", "--against", "h800", "--node", "--", "--debug", "", "\ud800", "--clean-runs", "0", "--row", "gpu0"]
-    + ["--mode", "--session", "\0"]
+    + ["--mode", "\0"]
 )
 
 

@@ -218,10 +218,8 @@ def same_machine(name: str, samples: Sequence[Sample]) -> None:
     for key in FINGERPRINT:
         versions = sorted({sample.record["software"].get(key, "") for sample in samples})
         if len(versions) > 1:
-            raise BadInput(
-                f"{name}: the runs have different {key}: {', '.join(versions)}: choose those of one with --since,"
-                " --session or --runs"
-            )
+            found = f"the runs have different {key}: {', '.join(versions)}"
+            raise BadInput(f"{name}: {found}: choose runs of one version with --since or --runs")
     # within a run they may differ: cores have numbers, and a node may hold two models
     models = {tuple(sorted(device["name"] for device in sample.record["devices"])) for sample in samples}
     if len(models) > 1:
