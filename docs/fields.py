@@ -1,4 +1,4 @@
-"""The fields of the record, a table for each object in it: out of its schemas, which say what each field means."""
+"""The fields of the record, a table for each object in it, from the schema, which says what each field means."""
 
 import json
 import re
@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 
 from described import table
 
-SCHEMAS = Path(__file__).resolve().parents[1] / "reports/linkmatrix/record"
-#: number of the schema → its file; a field is there since the first that has it
-VERSIONS = {"1": "record-1.schema.json", "2": "record.schema.json"}
+SCHEMA = Path(__file__).resolve().parents[1] / "reports/linkmatrix/record/record.schema.json"
 PLAIN = {"string": "text", "integer": "whole number", "boolean": "true or false"}
 OPTION = re.compile(r"(?<!`)(--[a-z-]+)")  # of a program; else it is printed with a dash
-HEAD = ("field", "type", "unit", "required", "meaning", "since")
+HEAD = ("field", "type", "unit", "required", "meaning")
 
 Schema = Mapping[str, Any]
 
@@ -29,10 +27,10 @@ class Part(NamedTuple):
 
 
 class Form:
-    """A schema, with what its references refer to."""
+    """The schema, with the targets of its references."""
 
-    def __init__(self, file: str) -> None:
-        self.whole = json.loads((SCHEMAS / file).read_text(encoding="utf-8"))
+    def __init__(self) -> None:
+        self.whole = json.loads(SCHEMA.read_text(encoding="utf-8"))
         self.parts = list(self.parts_of(Part("", self.whole)))
         #: fields of a part → its first place, which has the table
         self.places: dict[int, str] = {}
@@ -79,7 +77,7 @@ class Form:
         words = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
         return " or ".join(PLAIN.get(word, word) for word in words)
 
-    def row(self, part: Part, name: str, since: str) -> tuple[str, ...]:
+    def row(self, part: Part, name: str) -> tuple[str, ...]:
         """A field as a line of the table of its part."""
         field = self.followed(part.schema["properties"][name])
         steps, schema = self.inside(field)
@@ -87,7 +85,7 @@ class Form:
         said = f"{of}{linked(self.places[id(schema['properties'])])}" if schema else self.kind(field)
         always = "yes" if name in part.schema["required"] else ""
         means = OPTION.sub(r"`\1`", field.get("description", ""))
-        return f"`{name}`", said, field.get("unit", ""), always, means, since
+        return f"`{name}`", said, field.get("unit", ""), always, means
 
 
 def anchor(path: str) -> str:
@@ -100,20 +98,14 @@ def linked(path: str) -> str:
 
 def record() -> str:
     """The fields of the record, and of each object in it."""
-    forms = {number: Form(file) for number, file in VERSIONS.items()}
-    form = list(forms.values())[-1]
-    since: dict[str, str] = {}
-    for number, of in forms.items():
-        for part in of.parts:
-            for name in part.schema["properties"]:
-                since.setdefault(part.below(name), number)
+    form = Form()
     texts = []
     for part in form.parts:
         fields = id(part.schema["properties"])
         if form.places[fields] != part.path:
             continue
         also = [f"`{one.path}`" for one in form.parts[1:] if id(one.schema["properties"]) == fields][1:]
-        rows = [form.row(part, name, since[part.below(name)]) for name in part.schema["properties"]]
+        rows = [form.row(part, name) for name in part.schema["properties"]]
         title = f"`{part.path}`" if part.path else "The run"
         texts += [f"({anchor(part.path)})=", f"## {title}", ""]
         texts += [f"The same fields are at {' and '.join(also)}.", ""] if also else []

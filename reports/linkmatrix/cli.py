@@ -71,7 +71,7 @@ COMMANDS = {
         "print when each node was measured, and the next measurements for a budget",
         "linkmatrix next --budget 20-node-hours",
     ),
-    "note": Command("note", "record a repair or swap of a part or slot", ""),
+    "note": Command("note", "record a repair of a part or slot", ""),
     "compare": Command(
         "compare", "compare a run with another run or a published system", "linkmatrix compare --against abci:anode"
     ),
@@ -84,9 +84,6 @@ COMMANDS = {
         "export",
         "export csv, parquet, prometheus, a bundle to judge again, or node lists for schedulers",
         "linkmatrix export --format csv --out values.csv",
-    ),
-    "compact": Command(
-        "compact", "convert records of many endpoints to a form that is read faster", "linkmatrix compact"
     ),
     "init": Command(
         "init",

@@ -15,7 +15,7 @@ VARIABLE = "LINKMATRIX_COMMAND"
 PREBUILT = Path(__file__).resolve().parent / "_suite" / "prebuilt" / "bin"
 #: The commands of linkmatrix, as `cli.COMMANDS` has them.
 COMMANDS = (
-    *("adopt", "baseline", "compact", "compare", "detect", "diagnose", "export", "history", "import"),
+    *("adopt", "baseline", "compare", "detect", "diagnose", "export", "history", "import"),
     *("init", "measure", "next", "note", "report", "run", "schedule", "show"),
 )
 #: Configuration of Slurm, the second where a node gets it from the controller.

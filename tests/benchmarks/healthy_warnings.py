@@ -133,7 +133,7 @@ def adopted(chance: np.random.Generator, of: Noise, level: np.ndarray, stops: bo
     classes = np.where(np.isfinite(level), "NV18", "X")
     found = noise.spread(np.array([run.values for run in runs]), classes)
     cells, matrix = int(np.isfinite(level).sum()), from_result(result_of(runs[0]))
-    table = cell_references(matrix, found, classes, cells, ADOPTED, {"NV18": FLOOR}).table
+    table = cell_references(matrix, found, classes, cells, ADOPTED, {"NV18": FLOOR})[0]
     return References({(TABLE, CASE): table})
 
 

@@ -1,11 +1,12 @@
 """scale [ENDPOINTS [RUNS]]: adopting, judging and locating in records of many endpoints, in seconds and memory.
 
-Writes records of nodes of eight devices in their compact form to a temporary folder, each with its own noise and the
-last one with a slow NIC, and then lets `linkmatrix` work on them as a user would: adopt out of all of them, judge and
-locate in the newest. By default 1,024 endpoints and 30 runs, which take 0.8 GB of disk.
+Writes records of nodes of eight devices, with their cells in a file, to a temporary folder. Each has its own noise, and
+the last one a slow NIC. Then `linkmatrix` adopts references from all of them, and judges and locates in the newest. By
+default 1,024 endpoints and 30 runs, which take 0.5 GB of disk.
 In the repository's folder: `python -m tests.benchmarks.scale`.
 """
 
+import json
 import resource
 import subprocess
 import sys
@@ -15,35 +16,29 @@ from pathlib import Path
 
 import numpy as np
 
-from linkmatrix import files
-from linkmatrix.record import compact
-from linkmatrix.record.grids import Grid
+from linkmatrix.record import apart
 from tests.tools import faults
+from tests.tools.apart_records import STATUSES, native_file
 
 SIGMA = 0.003
 SLOW = (700, 0.08)  # a NIC, and by how much
 TESTCASE = "device_to_device_memcpy_write_ce"
 
 
-def content_of(count: int, number: int, chance: np.random.Generator) -> dict:
-    """A record of `count` endpoints, its maps as arrays that compact.pack takes as they are."""
+def write(folder: Path, count: int, number: int, chance: np.random.Generator) -> None:
+    """Writes a record of `count` endpoints and the file of its cells."""
     layout = faults.layout_of(count)
     slow = [faults.Fault("nic", SLOW[0] % count)] if number < 0 else []
     values = faults.matrix_with(slow, SLOW[1], layout, SIGMA, chance)
     labels = [f"rank{index}" for index in range(count)]
     diagonal = np.eye(count, dtype=bool)
-    net = layout.classes == 1
-
-    turn = np.add.outer(range(count), range(count)) % count
-    place = np.where(diagonal, 0, np.where(net, 2, 1)).astype(np.uint8)
-
-    def words(off: object, inside: object, between: object) -> Grid:
-        return Grid(lambda: place, [off, inside, between])
-
-    def doubles(array: np.ndarray) -> Grid:
-        return Grid(lambda: array, None)
-
-    classes = words("X", "NV18", "NET")
+    cells = np.zeros((count, count), dtype=apart.CELL)
+    for name, factor in (("value", 1), ("low", 1 - SIGMA), ("high", 1 + SIGMA)):
+        cells[name] = np.where(diagonal, 0, values * factor)
+    cells["samples"], cells["converged"] = np.where(diagonal, 0, 7), ~diagonal
+    cells["status"] = np.where(diagonal, STATUSES.index("not-applicable"), STATUSES.index("ok"))
+    measured = np.where(diagonal, np.nan, cells["value"].astype(float))
+    groups = {name: measured[(layout.classes == code) & ~diagonal] for code, name in ((1, "NET"), (0, "NODE"))}
     result = {
         "testcase": TESTCASE,
         "metric": "bandwidth",
@@ -58,19 +53,17 @@ def content_of(count: int, number: int, chance: np.random.Generator) -> dict:
         "size_bytes": 1 << 26,
         "rows": labels,
         "columns": labels,
-        "values": doubles(values),
-        "status": words("not-applicable", "ok", "ok"),
-        "low": doubles(values * (1 - SIGMA)),
-        "high": doubles(values * (1 + SIGMA)),
-        "samples": words(0, 7, 7),
-        "converged": words(None, True, True),
-        "round": doubles(np.where(diagonal, np.nan, turn)),
-        "began": doubles(np.where(diagonal, np.nan, 0.05 * turn)),
-        "ended": doubles(np.where(diagonal, np.nan, 0.05 * turn + 0.05)),
-        "sampled": None,
-        "link_class": classes,
-        "limit": words(None, 450.0, 50.0),
-        "parts": {},
+        "cells": {
+            "file": "cells.npy",
+            "statuses": STATUSES,
+            "counts": np.bincount(cells["status"].ravel(), minlength=len(STATUSES)).tolist(),
+            "classes": [
+                {"link_class": name, "measured": len(of), "min": of.min(), "median": np.median(of), "max": of.max()}
+                for name, of in groups.items()
+            ],
+            "row_medians": np.nanmedian(measured, axis=1).tolist(),
+            "column_medians": np.nanmedian(measured, axis=0).tolist(),
+        },
         "verified": True,
         "schedule": {"mode": "rounds", "rounds": 2 * count - 2, "pairs_at_once": count // 2, "interference": 0.001}
         | {"witnessed": count},
@@ -87,8 +80,8 @@ def content_of(count: int, number: int, chance: np.random.Generator) -> dict:
         | {"part": {}, "place": {"node": f"n{index // faults.PER_NODE:04}"}}
         for index, name in enumerate(labels)
     ]
-    topology = {"labels": labels, "link_class": classes, "links": words(0, 18, 0), "min_path": words(0, 1, 0)}
-    return {
+    topology = {"labels": labels, "link_class": [], "links": [], "min_path": [], "peer_access": []}
+    record = {
         "schema": "linkmatrix.record/2",
         "program": "p2p_matrix",
         "version": "0.1.0",
@@ -101,7 +94,7 @@ def content_of(count: int, number: int, chance: np.random.Generator) -> dict:
         "nodes": [],
         "adapters": [],
         "devices": devices,
-        "topology": {**topology, "peer_access": words(True, True, False)},
+        "topology": topology,
         "software": {"MPI": "synthetic"},
         "asked_by": None,
         "expected": [TESTCASE],
@@ -111,6 +104,9 @@ def content_of(count: int, number: int, chance: np.random.Generator) -> dict:
         "error": None,
         "notes": ["synthetic: made by tests/benchmarks/scale.py, not measured"],
     }
+    folder.mkdir()
+    native_file(folder / "cells.npy", cells)
+    (folder / "record.json").write_text(json.dumps(record))
 
 
 def timed(what: str, *arguments: str) -> str:
@@ -138,9 +134,8 @@ def main(count: int, runs: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         for number in [*range(runs), -1]:
-            content = compact.pack(content_of(count, number, chance))
-            files.write_whole(place / f"{number % (runs + 1):02}" / "record.npz", content)
-        print(f"{count} endpoints, {runs} runs and one with a slow NIC, {len(content) / 1e6:.1f} MB a record")
+            write(place / f"{number % (runs + 1):02}", count, number, chance)
+        print(f"{count} endpoints, {runs} runs and one with a slow NIC, {16 * count**2 / 1e6:.1f} MB a record")
         print(f"{'':34}{'wall':>10}{'processor':>12}{'memory':>14}")
         newest = str(place / f"{runs:02}")
         file = str(place / "references" / "p2p.yaml")

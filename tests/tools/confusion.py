@@ -57,7 +57,7 @@ class Bench:
         found = noise.spread(runs, classes)
         floors = {name: floor_of(self.result, name, "mpi") for name in self.matrix.class_names}
         cells = int(np.isfinite(found.centre).sum())
-        table = cell_references(self.matrix, found, classes, cells, RUNS, floors).table
+        table = cell_references(self.matrix, found, classes, cells, RUNS, floors)[0]
         of_class = {name[5:-1]: one for name, one in table.items() if name.startswith("cell[")}
         of_cell = {tuple(name.split("->")): one for name, one in table.items() if "->" in name}
         expected = Expected(of_cell, of_class, "simulated")

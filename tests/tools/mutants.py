@@ -85,7 +85,7 @@ ROOMS = {
 #: What is left out: tests that take seconds, with hundreds of matrices or all files in tests/data, and of those of
 #: `adopt` what is not about noise.
 QUICK = (
-    "not (alarm or thousand_endpoints or put_in_are_located or real_run or shipped or archive or compact or mixed_up"
+    "not (alarm or thousand_endpoints or put_in_are_located or real_run or shipped or archive or mixed_up"
     " or spoilt or wrong_cell or whatever_ends or beside_itself or stand_beside or stands_beside)"
     " and (not test_adopt or noise or has_no_reference or number_of_cells)"
 )

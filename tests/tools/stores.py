@@ -6,9 +6,12 @@ import socket
 from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
+from linkmatrix.runs.index import Index
 
 DAY = 86400
 FIRST = 1763683200  # 2025-11-21T00:00:00Z, when day 1 begins
@@ -43,6 +46,25 @@ def disturbed(node: str, *names: str, where: str = "gpu1") -> dict[str, Any]:
         "untold": [],
         "disturbances": [{"node": node, "kind": "context", "where": where, "share": None, "pids": list(pids)}],
     }
+
+
+def tests_in(index: Index) -> list[SimpleNamespace]:
+    """The tests on nodes that an index has, in the order of time."""
+    rows = index.connection.execute(
+        "SELECT name AS report, node, partition, started, seconds, verdict, nodes, run, boot, leaf, cases, parts,"
+        " versions FROM tests JOIN reports ON report = reports.id ORDER BY started"
+    )
+    columns = [column for column, *_ in rows.description]
+    found = [SimpleNamespace(**dict(zip(columns, row, strict=True))) for row in rows]
+    for one in found:
+        one.verdict = Verdict(one.verdict)
+        one.cases, one.parts, one.versions = (
+            read(number)
+            for read, number in ((index.cases_of, one.cases), (index.parts_of, one.parts), (index.set_of, one.versions))
+        )
+        for name in ("node", "partition", "boot", "leaf"):
+            setattr(one, name, index.names[getattr(one, name)])
+    return found
 
 
 def began(prefix: Path, **changes: Any) -> Path:

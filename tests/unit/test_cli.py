@@ -61,7 +61,6 @@ def test_bad_input_is_one_line_and_no_traceback(linkmatrix, tmp_path):
         ["report", ".", ""],
         ["history", ""],
         ["compare", "", "--against", "h800"],
-        ["compact", ""],
         ["export", "--format", "csv", ""],
         ["adopt", ""],
         ["diagnose", "", "--references", ""],

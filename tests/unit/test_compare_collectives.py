@@ -216,7 +216,7 @@ def test_sizes_whose_bandwidth_is_printed_as_zero_are_left_out_and_said(imported
 
 
 def test_cores_of_a_host_stand_beside_no_gpus_and_that_is_said(against):
-    host = DATA / "v0.1.0" / "host_quick.record.json"
+    host = DATA / "host_quick.record.json"
     code, lines = against(host, "h800")
     assert code == 3
     assert "device_to_device_memcpy_write_ce: cores of a host here, devices there: not comparable" in lines

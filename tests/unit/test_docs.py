@@ -75,7 +75,7 @@ def objects(schema):
 
 
 def test_every_field_of_a_record_says_what_it_means_and_numbers_have_a_unit():
-    schema = reading.schema_of()
+    schema = reading.schema()
     for one in objects(schema):
         for name, field in one["properties"].items():
             kinds = [field, schema["$defs"].get(field.get("$ref", "").rpartition("/")[2], {})]
@@ -94,9 +94,9 @@ def test_every_object_of_a_record_has_its_table(site):
         tuple(re.sub("<.*?>", "", cell) for cell in re.findall(r"<td>(.*?)</td>", row))
         for row in re.findall(r"<tr class.*?</tr>", text, re.DOTALL)
     }
-    assert ("bridges", "whole number", "PCI bridges", "yes", "that both are behind", "2") in rows
-    assert ("wrong", "whole number", "products", "yes", "of which a bit is not what it must be", "2") in rows
-    assert ("started", "time, UTC", "", "yes", "when the program began", "1") in rows
+    assert ("bridges", "whole number", "PCI bridges", "yes", "that both are behind") in rows
+    assert ("wrong", "whole number", "products", "yes", "of which a bit is not what it must be") in rows
+    assert ("started", "time, UTC", "", "yes", "when the program began") in rows
 
 
 def test_what_scrolls_is_reached_by_keyboard_and_captions_have_a_level(site):

@@ -134,7 +134,7 @@ sys.exit(cli.main())
     assert done.returncode == 0 and "NOT JUDGED" in done.stdout and done.stderr == ""
 
 
-@pytest.mark.parametrize("command", ["show", "diagnose", "report", "compact", "history"])
+@pytest.mark.parametrize("command", ["show", "diagnose", "report", "history"])
 def test_a_size_with_a_decimal_point_is_bad_input_that_is_named(ended, tmp_path, make_record, command):
     path = tmp_path / "record.json"
     path.write_text(json.dumps(changed(make_record(), size_bytes=536870912.0)))
@@ -171,22 +171,13 @@ def test_a_report_of_another_shape_is_bad_input(ended, tmp_path, content):
     assert code == 2 and one_sentence(errors) and str(path) in errors
 
 
-def test_a_record_without_devices_needs_no_compact_form(ended, tmp_path, make_record):
-    content = make_record()
-    content.update(devices=[], topology={name: [] for name in content["topology"]})
-    path = tmp_path / "record.json"
-    path.write_text(json.dumps(content))
-    for least in ("2", "0"):
-        assert ended("compact", "--least", least, path)[0] in (0, 2)
-
-
 def test_a_test_case_that_the_run_has_not_is_bad_input_and_those_it_has_are_named(ended, write_record):
     code, _, errors = ended("diagnose", write_record(), "--testcase", "nope")
     assert code == 2 and one_sentence(errors)
     assert "'nope'" in errors and "device_to_device_memcpy_write_ce" in errors
 
 
-@pytest.mark.parametrize("command", [["show"], ["import"], ["compact"], ["show", "--references"]])
+@pytest.mark.parametrize("command", [["show"], ["import"], ["show", "--references"]])
 @pytest.mark.parametrize("name", ["pipe", "/dev/zero"])
 def test_what_is_no_regular_file_is_refused_and_never_waited_for(process, tmp_path, write_record, command, name):
     pipe = tmp_path / "pipe"
@@ -301,7 +292,7 @@ def test_a_suspect_node_that_slurm_cannot_have_is_said_and_does_not_vanish(
     assert f"of {node} is flagged" in out and f"# {node} can be no node of Slurm" in out and "--exclude=" not in out
 
 
-@pytest.mark.parametrize("command", ["show", "history", "export --format csv", "import", "compact"])
+@pytest.mark.parametrize("command", ["show", "history", "export --format csv", "import"])
 def test_a_name_that_no_file_can_have_is_bad_input(ended, tmp_path, command):
     code, _, errors = ended(*command.split(), tmp_path / ("n" * 300))
     assert code == 2 and one_sentence(errors)

@@ -8,7 +8,7 @@ import pytest
 from linkmatrix.judge import facts
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import units
-from linkmatrix.record.upgrade import LEAST_SAMPLES
+from linkmatrix.record.checking import LEAST_SAMPLES
 from linkmatrix.references import keys
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, testcases

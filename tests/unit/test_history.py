@@ -7,6 +7,7 @@ from pathlib import Path
 
 import collectives
 import numpy as np
+import pandas
 import pytest
 import stores
 
@@ -175,20 +176,22 @@ def test_of_two_hosts_nobody_knows_which_one_is_off(history):
     assert "too few to tell which one is off" in out and "!" not in out
 
 
+def newest_of_hosts(values):
+    """The value of one position on each of the hosts n0, n1 …"""
+    place = {"from_place": "cpu0", "to_place": "cpu1", "started": "2026-11-21", "floor": 0.0}
+    return pandas.DataFrame([{"of_host": f"n{at}", "value": value, **place} for at, value in enumerate(values)])
+
+
 def test_a_fleet_has_a_small_latency_with_as_many_digits_in_each_line_and_nothing_is_off_by_minus_nothing():
     """Of a latency of 0.00728 µs the line of its host said 0.007 µs (-0.0 %)."""
-    newest = fleet.Newest("2026-11-21", 0.00728)
-    head, *hosts = fleet.lines({f"n{number}": {("cpu0", "cpu1"): newest} for number in range(3)}, "us")
+    head, *hosts = fleet.lines(newest_of_hosts([0.00728] * 3), "us")
     assert len(hosts) == 3 and all("0.00728 µs" in line for line in (head, *hosts))
     assert all("(+0.0 %)" in line and "-0.0" not in line for line in hosts)
 
 
-def test_a_long_latency_is_the_outlier_of_a_fleet(history):
-    values = {
-        f"n{number}": {("gpu0", "gpu1"): fleet.Newest("2026-11-21", 4.0 if number == 2 else 2.0)} for number in range(5)
-    }
-    found, _ = fleet.standings(values, "us")
-    assert [one.host for one in found if one.outliers] == ["n2"] and found[0].host == "n2"
+def test_a_long_latency_is_the_outlier_of_a_fleet():
+    hosts, _, _ = fleet.standings(newest_of_hosts([2.0, 2.0, 4.0, 2.0, 2.0]), "us")
+    assert list(hosts.index[hosts["outliers"] > 0]) == ["n2"] and hosts.index[0] == "n2"
 
 
 def test_of_several_nodes_a_position_is_a_place_in_the_node(make_record):

@@ -48,7 +48,6 @@ COMMANDS = [
     ["adopt", "--table", "hgx", "--file", "{}/new.yaml"],
     ["history"],
     ["history", "--fleet"],
-    ["compact", "--least", "1"],
     ["compare", "--against", "h800"],
     ["compare", "--against", "{}/good.json"],
 ]
@@ -186,7 +185,7 @@ def test_no_report_whatever_ends_a_command_in_a_traceback(command, report, conte
         holds([*command, str(folder / "run-report-1.json")], folder)
 
 
-@pytest.mark.parametrize("command", ["show", "diagnose", "adopt", "import", "compact"])
+@pytest.mark.parametrize("command", ["show", "diagnose", "adopt", "import"])
 @given(
     raw=st.binary(max_size=60)
     | st.text(max_size=60).map(str.encode)
@@ -195,7 +194,7 @@ def test_no_report_whatever_ends_a_command_in_a_traceback(command, report, conte
 @EXAMPLES
 def test_no_file_whatever_ends_a_command_in_a_traceback(command, raw):
     with folder_of({}) as folder:
-        for name in ("x.json", "x.npz", "x.txt"):
+        for name in ("x.json", "x.txt"):
             (folder / name).write_bytes(raw)
             out = ["--out", str(folder / f"out-{name}")] if command == "import" else []
             holds([command, str(folder / name), *out], folder)
@@ -223,7 +222,7 @@ WORDS = st.sampled_from(
     ["--out", "--least", "--format", "csv", "--testcase", "--reference", "--since", "2026-13-01", "--cell", "a->b"]
     + ["->", "--floor", "2,5", "nan,1", "--runs", "6", "-1", "--system", "a:b", "--size", "1MiB", "--at", "25:00"]
     + ["--cron", "--against", "h800", "--node", "--", "--debug", "", "\ud800", "--clean-runs", "0", "--row", "gpu0"]
-    + ["--mode", "--session", "\0"]
+    + ["--mode", "\0"]
 )
 
 

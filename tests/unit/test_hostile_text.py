@@ -131,7 +131,6 @@ COMMANDS = [
     ["adopt", "--table", "new", "--file", "new.yaml", "--write", "runs"],
     ["history", "runs"],
     ["history", "--fleet", "runs"],
-    ["compact", "--least", "1", "bad.json"],
     ["compare", "bad.json", "--against", "h800"],
     ["compare", "bad.json", "--against", "runs/0/record.json"],
     ["next"],

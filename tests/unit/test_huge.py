@@ -121,7 +121,6 @@ def test_a_page_draws_the_worst_endpoints(make_record, tmp_path, monkeypatch, ca
 
 def test_commands_that_need_each_cell_say_where_they_are(make_record, tmp_path, capsys):
     path = str(apart(nodes_of(make_record, lambda r, c: 0.48 * (r == 17)), tmp_path))
-    assert cli.main(["compact", path]) == 0 and not list(tmp_path.glob("*.npz"))
     assert cli.main(["export", path, "--format", "csv"]) == 0
     assert "its cells are in cells.npy" in capsys.readouterr().out
     assert cli.main(["history", path]) == 0

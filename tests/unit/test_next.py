@@ -181,7 +181,7 @@ def test_each_scheduler_has_its_lowest_priority(scheduler, options):
         (["--system", "alpha:nope"], "there is no stored run of it, but of alpha:gpu"),
         (["--nodes", "n[3-1]"], "is no range of numbers"),
         (["--groups", "/no/such"], "/no/such cannot be read"),
-        (["--clean-runs", "0"], "--clean-runs: 1 or more"),
+        (["--clean-runs", "0"], "--clean-runs: '0' is not 1 or more"),
     ],
 )
 def test_bad_input_is_one_sentence(played, capsys, words, said):

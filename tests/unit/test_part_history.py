@@ -128,18 +128,6 @@ def test_history_of_a_place_has_both_parts_and_the_notes(stored, capsys):
     assert stored("--place", "/3")[0] == 2 and stored("--place", "n12/3", "--fleet")[0] == 2
 
 
-def test_a_swap_that_no_record_can_show_is_known_by_its_note():
-    sighting = parts.Sighting("n12", "gpu3")
-    names = parts.Names([("2026-01-01T00:00:00Z", sighting)])
-    place = names.place(sighting)
-    assert not names.part(sighting).word
-    swap = notes.Note("2026-01-02T00:00:00Z", "swap", "", "", (("n12", "gpu3"), ("n40", "gpu1")), "", "eva")
-    known = notes.Swapped([swap])
-    assert known.part(names.part(sighting), place, "2026-01-01T00:00:00Z").text == "n12/gpu3"
-    assert known.part(names.part(sighting), place, "2026-01-03T00:00:00Z").text == "n40/gpu1"
-    assert known.part(names.part(sighting), ("n40", "gpu1"), "2026-01-03T00:00:00Z").text == "n12/gpu3"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -147,13 +135,10 @@ def test_a_swap_that_no_record_can_show_is_known_by_its_note():
         ["--place", "n12/3"],
         ["--place", "n12/3", "x", "--when", "2999-01-01"],
         ["--place", "n12/3", "x", "--when", "yesterday"],
-        ["--swap", "n12/3", "n12/3"],
-        ["--swap", "n12", "n40/1"],
-        ["--swap", "n12/3", "n40/1", "--place", "n12/3"],
         ["--part", "a b", "x"],
         ["--place", "n12/", "x"],
         ["--place", "n1\x1b[31m/3", "x"],
-        ["--swap", "n1/3", "n2/\u202e3"],
+        ["--place", "n2/\u202e3", "x"],
         ["--part", "1", "x" * 1001],
     ],
 )

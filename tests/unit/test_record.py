@@ -1,7 +1,6 @@
 """Records: whatever is not whole and consistent is refused in one sentence that names the file."""
 
 import copy
-import hashlib
 import json
 import math
 import re
@@ -16,12 +15,11 @@ from linkmatrix import cli
 from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.record import apart, counters, reading
+from linkmatrix.record import counters, reading
 from linkmatrix.references.tables import References
 from linkmatrix.show import matrix_text
 
 DATA = Path(__file__).parents[1] / "data"
-FIRST_SCHEMA = "51170ad5ea3578d2bbb6a6e2d9ac07744c9089f797a0a5f1994b36f80a925f5a"  # sha256
 
 
 def refusal(tmp_path, content):
@@ -260,7 +258,7 @@ def test_only_counters_that_rose_are_findings(make_record):
     ),
 )
 def test_a_long_row_is_checked_as_every_single_cell_would_be(name, row):
-    schema = {**reading.schema_of(), "$ref": f"#/$defs/{name}"}
+    schema = {**reading.schema(), "$ref": f"#/$defs/{name}"}
     schema = {key: schema[key] for key in ("$schema", "$defs", "$ref") if key in schema}
     strict = jsonschema.Draft202012Validator(schema)
     assert strict.is_valid(reading.thinned([row])) == all(strict.is_valid([[cell]]) for cell in row)
@@ -361,50 +359,6 @@ def test_a_run_that_has_not_ended_is_no_pass_for_anybody(tmp_path, make_record, 
     references = ["--references", str(reference_folder), "--reference", "hgx"]
     assert cli.main(["show", str(path), *references]) == 3
     assert "INCOMPLETE" in capsys.readouterr().out
-
-
-#: Records that 0.1.0 wrote: what later versions must read for ever.
-OF_FIRST = sorted(
-    path for path in DATA.rglob("*.json") if path.read_bytes()[:40].startswith(b'{"schema":"linkmatrix.record/1"')
-)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("path", OF_FIRST, ids=lambda path: path.parent.name + "/" + path.name)
-def test_records_of_the_first_schema_are_read_in_the_form_of_today(path, tmp_path, capsys):
-    raw, content = json.loads(path.read_bytes()), reading.load(path)
-    assert content["schema"] == "linkmatrix.record/2" and content["lost"] == [] and content["expected"] == []
-    reading.check(content)
-    for old, new in zip(raw["results"], content["results"], strict=True):
-        same = old.keys() - {"schedule", "converged"}
-        assert {name: new[name] for name in same} == {name: old[name] for name in same}
-        assert new.get("sampled") is None and new["timing"] is None
-    assert reading.load(path) == json.loads(json.dumps(content))
-    for command in ("show", "export", "history"):
-        assert cli.main([command, str(path), *(["--format", "csv"] if command == "export" else [])]) in (0, 1, 3)
-    assert cli.main(["compare", str(path), "--against", str(path)]) == 0
-    file = str(tmp_path / "p2p.yaml")
-    assert cli.main(["adopt", str(path), "--table", "first", "--file", file]) in (2, 3)  # one run is too few
-    assert ("refused" if raw["result"] == "PASS" else "left out") in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("path", OF_FIRST, ids=lambda path: path.parent.name + "/" + path.name)
-def test_records_of_the_first_schema_are_judged_as_they_were(path):
-    references = References.load()
-    content = json.loads(path.read_bytes())
-    apart.attach(content, path.parent)
-    raw, today = (evaluate(one, references, "hgx-h200-half") for one in (content, reading.load(path)))
-    assert today.verdict is raw.verdict
-    assert [matrix.counts for matrix in today.matrices] == [matrix.counts for matrix in raw.matrices]
-
-
-def test_there_are_records_of_the_first_schema_of_every_back_end():
-    assert {reading.load(path)["backend"] for path in OF_FIRST} >= {"cuda", "host", "mpi"}
-
-
-def test_the_first_schema_never_changes():
-    file = Path(reading.__file__).with_name("record-1.schema.json")
-    assert hashlib.sha256(file.read_bytes()).hexdigest() == FIRST_SCHEMA
 
 
 def coverage(**other):

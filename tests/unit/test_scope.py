@@ -257,7 +257,7 @@ def test_a_simulated_fault_changes_no_list_and_no_coverage(exported):
     assert code == 0 and "no node is flagged" in out and "DRAIN" not in out
     assert exported("--format", "hostfile")[0] == 0
     with index.opened(exported.store.prefix, exported.store.references) as found:
-        assert len(list(found.tests())) == 1
+        assert len(stores.tests_in(found)) == 1
 
 
 def test_a_reference_adopted_on_a_busy_day_never_drains_a_node(exported):

@@ -195,8 +195,6 @@ def test_runs_on_one_node_and_on_two_make_no_references_together(tmp_path, linkm
         records = collectives.imported(tmp_path / str(number), DOCUMENT, "--measured", when)
         found += [records / "04", records / "07"]
     command = ("adopt", *found, "--table", "a100", "--file", tmp_path / "p2p.yaml", "--write")
-    code, out = linkmatrix(*command, "--check", "another")
-    assert code == 3 and f"refused: {NAME}_tree: the runs measured several variants or sizes" in out
     assert linkmatrix(*command)[0] == 0
     found = References.load(tmp_path / "p2p.yaml")
     checks = ("device_collectives", "node_device_collectives")

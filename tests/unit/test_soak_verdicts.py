@@ -57,14 +57,11 @@ def halved(record):
 def test_what_others_took_of_a_link_in_a_soak_is_no_fault_of_it():
     cold = reading.load(RECORD)
     record = halved(copy.deepcopy(cold))
-    hog = {"where": "gpu0", "pid": 2983, "name": "hog", "user": "bob", "bytes": 1 << 30, "seconds": None}
-    uses = [{"label": "gpu0", "of": "nvlink_out", "counted": 5e12, "own": 1e12}]
-    rest = {"shared": True, "nodes": [], "processes": [hog], "untold": []}
-    record["soak"]["others"] = {"seconds": 20.0, "uses": uses, **rest}
-    record = reading.checked(record)
+    record["soak"]["others"] = hog()
+    reading.check(record)
     evaluation = evaluate(record, references_of(cold, "cold", TOLERANCE), "cold")
     assert evaluation.verdict is Verdict.DISTURBED
-    assert all("pid 2983 (hog of bob)" in one.sentence for one in evaluation.soaked) and evaluation.soaked
+    assert all("pid 6129 (hog of root)" in one.sentence for one in evaluation.soaked) and evaluation.soaked
     assert [said for said in not_exclusive(record) if "during the soak" in said]
 
 
@@ -150,7 +147,8 @@ def ended_soak(word, others=None, result="FAIL", memory=False):
         others["disturbances"].append(held)
     event = {"at": 12.0, "what": f"{record['results'][0]['testcase']}: gpu0->gpu1 is {word}"}
     record["soak"] |= {"failures": 1, "events": [event], **({"others": others} if others else {})}
-    return judge_test(reading.checked(record), CheckFacts(), references_of(cold, "cold", TOLERANCE), "cold")
+    reading.check(record)
+    return judge_test(record, CheckFacts(), references_of(cold, "cold", TOLERANCE), "cold")
 
 
 def hog():
@@ -181,7 +179,8 @@ def test_a_device_that_computes_wrong_bits_fails_in_spite_of_other_processes():
     event = {"at": 12.0, "what": f"{record['results'][0]['testcase']}: gpu0->gpu1 is timeout"}
     record["soak"] |= {"others": hog(), "failures": 2, "events": [event]}
     record["soak"]["heated"][0]["wrong"] = 1
-    found = judge_test(reading.checked(record), CheckFacts(), references_of(record, "cold", TOLERANCE), "cold")
+    reading.check(record)
+    found = judge_test(record, CheckFacts(), references_of(record, "cold", TOLERANCE), "cold")
     assert found.verdict is Verdict.FAIL
 
 
@@ -190,5 +189,6 @@ def test_a_simulated_fault_in_a_soak_is_not_excused_by_other_processes():
     event = {"at": 12.0, "what": f"{record['results'][0]['testcase']}: gpu0->gpu1 is timeout"}
     record["soak"] |= {"others": hog(), "failures": 1, "events": [event]}
     record["notes"] = ["simulated fault: gpu0->gpu1:timeout"]
-    found = judge_test(reading.checked(record), CheckFacts(), references_of(record, "cold", TOLERANCE), "cold")
+    reading.check(record)
+    found = judge_test(record, CheckFacts(), references_of(record, "cold", TOLERANCE), "cold")
     assert found.verdict is Verdict.INCOMPLETE

@@ -13,7 +13,7 @@ from linkmatrix.errors import BadInput
 from linkmatrix.judge.test_verdict import CheckFacts
 from linkmatrix.judge.verdicts import Reason, Verdict
 from linkmatrix.references.tables import References
-from linkmatrix.runs import indexing, judging, stored, verdict_file
+from linkmatrix.runs import judging, stored, verdict_file
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 PROMISE = Reason(Verdict.FAIL, "the partition specifies 8 GPUs, node001 has gpu0, gpu1, gpu2, gpu3")
@@ -134,20 +134,6 @@ def test_a_verdict_about_another_record_is_none(run, what):
 
     one = run(change=change)
     assert one.verdict is Verdict.INCOMPLETE and "record.json" in one.reasons[0]
-
-
-def test_the_compact_form_of_the_record_is_that_record(run, machine):
-    run()
-    place = next((machine.folder / "output").iterdir())
-    assert cli.main(["compact", str(machine.folder / "reports" / "run-report-0.json"), "--least", "2"]) == 0
-    (place / "record.json").unlink()
-    assert (place / "record.npz").exists()
-    found = stored.find(machine.folder / "reports" / "run-report-0.json")
-    (one,) = judging.judge_all(found, References({}), None)
-    assert one.verdict is Verdict.PASS and one.evaluation is not None
-    (place / "record.npz").unlink()
-    (one,) = judging.judge_all(stored.find(machine.folder / "reports" / "run-report-0.json"), References({}), None)
-    assert one.verdict is Verdict.INCOMPLETE
 
 
 def test_a_prefix_that_was_copied_has_its_verdicts(run, machine, tmp_path):
@@ -289,15 +275,6 @@ def test_a_verdict_of_another_test_is_not_taken(machine, reference_folder):
     path.write_text(json.dumps(report))
     _, other = judged(put(machine), reference_folder)
     assert other.verdict is Verdict.INCOMPLETE
-
-
-def test_a_verdict_that_comes_later_changes_the_stamp_of_the_index(tmp_path):
-    report = tmp_path / "reports" / "run-report-0.json"
-    before = indexing.record_stamp([str(tmp_path)], report)
-    (tmp_path / "verdict.json").write_text("{}")
-    assert indexing.record_stamp([str(tmp_path)], report) != before
-
-
 @pytest.mark.parametrize(("known", "verdict"), [(True, Verdict.NOT_JUDGED), (False, Verdict.INCOMPLETE)])
 def test_cells_without_a_reference_have_the_same_verdict_from_the_stored_references(run, tmp_path, known, verdict):
     """A test case that a known table lacks is not judged; a table that does not exist is missing."""

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from ..references import noise
 from ..references.pair_classes import MAX_LISTED_ENDPOINTS, NAMES, Group, cover_pairs, places_by_node
 from ..references.reading import Reference, Table
 from ..references.tolerances import FLOORS, STEADY, Floor
-from .proposal import make_reference
+from .proposal import Pairs, make_reference
 
 Floors = Mapping[str, Floor]  # {link class: floor}
 #: Floors of link classes in which the diagnosis flags deviations of LEAST or more. Their limit of similarity is lower.
@@ -23,36 +22,15 @@ ERRORS = 2  # standard errors of a median: 95 % of equally fast cells differ by 
 MAX_GROUPS_PER_CLASS = 64  # a class of many endpoints that needs more groups is not adopted
 
 
-@dataclass(frozen=True)
-class CellReferences:
-    """References of the cells of a matrix in memory.
-
-    small: whether each pair may have its own reference. of_class: {class: reference} of classes with two or more
-    similar cells. own: {(row, column): reference} of each cell; in a large matrix only of cells that differ from their
-    class. shared: mask of the cells with the reference of their class, rows × columns.
-    """
-
-    names: tuple[list[str], list[str]]
-    small: bool
-    of_class: Mapping[str, Reference]
-    own: Mapping[tuple[int, int], Reference]
-    shared: np.ndarray
-
-    def name(self, r: int, c: int) -> str:
-        """The performance variable of a cell, such as "gpu0->gpu3"."""
-        return f"{self.names[0][r]}->{self.names[1][c]}"
-
-    @property
-    def table(self) -> Table:
-        """{performance variable: reference} for a file."""
-        of_class = {f"cell[{group}]": one for group, one in self.of_class.items()}
-        return of_class | {self.name(*cell): one for cell, one in self.own.items() if not self.shared[cell]}
-
-
 def cell_references(
     matrix: Matrix, found: noise.Spread, classes: np.ndarray, cells: int, count: int, floors: Floors
-) -> CellReferences:
-    """The references of a matrix. found: medians and noise of `count` runs. cells: the number of compared cells."""
+) -> tuple[Table, Pairs]:
+    """(table, pairs) of a matrix in memory. A class of two or more similar cells has one reference.
+
+    found: medians and noise of `count` runs. cells: the number of compared cells. table: also has the references of the
+    cells that differ from their class. pairs: {pair: (its class, its own reference)} of a small matrix, in which each
+    pair may get its own row; {} of a large matrix.
+    """
     names = lasting_names(matrix.testcase, matrix.rows), lasting_names(matrix.testcase, matrix.columns)
     small = len({*names[0], *names[1]}) <= MAX_LISTED_ENDPOINTS
     applies = np.isfinite(found.centre)
@@ -77,7 +55,10 @@ def cell_references(
         )
         for r, c in np.argwhere(applies if small else applies & ~shared).tolist()
     }
-    return CellReferences(names, small, of_class, own, shared)
+    pair_of = {cell: f"{names[0][cell[0]]}->{names[1][cell[1]]}" for cell in own}
+    table = {f"cell[{group}]": one for group, one in of_class.items()}
+    table |= {pair_of[cell]: one for cell, one in own.items() if not shared[cell]}
+    return table, {pair_of[cell]: (str(classes[cell]), one) for cell, one in own.items()} if small else {}
 
 
 def nameable(rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:

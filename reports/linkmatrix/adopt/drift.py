@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import BadInput
 from ..record.matrix import from_result
 from ..references.tolerances import Floor, floor_of
 from .proposal import Sample
@@ -252,11 +251,3 @@ def sentence(series: Series, found: Drift) -> str:
     runs = [f"run {number} ({series.runs[number - 1]})" for number in (after, after + 1)]
     ends = f"from {before:.3g} to {behind:.3g} {unit}"
     return f"{series.group} has a step of {percent} between {runs[0]} and {runs[1]}, {ends}"
-
-
-def refuse_drift(name: str, found: Sequence[str], as_is: bool) -> None:
-    """Raises BadInput for a trend or a step, unless `as_is` allows it. found: one sentence per link class."""
-    if found and not as_is:
-        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-        remedy = "Choose six or more runs of one level with --since DATE or --runs K, or set --as-is REASON"
-        raise BadInput(f"{name}: {found[0]}{more}. {remedy}")

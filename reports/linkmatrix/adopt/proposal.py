@@ -10,7 +10,6 @@ import numpy as np
 from ..errors import BadInput
 from ..judge.rules import IMPLAUSIBLE
 from ..record.matrix import Matrix
-from ..record.units import counted
 from ..references import noise
 from ..references.keys import check_of
 from ..references.pair_classes import Group
@@ -70,20 +69,11 @@ class Proposal:
     moved: Mapping[str, Sequence[Group]] = field(default_factory=dict)
 
 
-def refuse_outliers(name: str, told: Sequence[str], with_outliers: bool) -> None:
-    """Raises BadInput for outliers, unless `with_outliers` allows them. told: one sentence per outlier."""
-    if told and not with_outliers:
-        found = f"{counted(len(told), 'outlier')}, such as {told[0]}"
-        raise BadInput(f"{name}: {found}: adopt from healthy runs, or set --with-outliers")
-
-
-def refuse_slow_components(name: str, told: Sequence[str], as_is: bool) -> None:
-    """Raises BadInput for slow components, unless `as_is` allows them. told: one sentence per component."""
-    if told and not as_is:
-        more = f", and {len(told) - 1} more" if len(told) > 1 else ""
-        raise BadInput(
-            f"{name}: slow components in these runs: {told[0]}{more}. Repair, then measure again, or set --as-is REASON"
-        )
+def refuse(name: str, sentences: Sequence[str], remedy: str) -> None:
+    """Raises BadInput for outliers, drifts or slow components, one sentence each; does nothing without any."""
+    if sentences:
+        more = f", and {len(sentences) - 1} more" if len(sentences) > 1 else ""
+        raise BadInput(f"{name}: {sentences[0]}{more}. {remedy}")
 
 
 def refuse_impossible(matrix: Matrix, found: noise.Spread, limit: np.ndarray, chosen: Sequence[int]) -> None:

@@ -21,7 +21,7 @@ from ..references.tables import References, Table
 from ..references.tolerances import Carrier, Floor, carrier_of, floor_of
 from . import drift
 from .cells import Floors, cell_references, class_references, large_matrix_classes
-from .figures import measured, of_cells_of, of_summaries, rows_looked_at
+from .figures import measured, rows_looked_at
 from .proposal import (
     FINGERPRINT,
     MOST_NOISE,
@@ -33,13 +33,16 @@ from .proposal import (
     outlier_sentences,
     provenance,
     reference_of_runs,
+    refuse,
     refuse_impossible,
     refuse_noise,
-    refuse_outliers,
-    refuse_slow_components,
 )
 
+SUMMARIES = {"min": "low", "median": "median", "max": "high"}  # fields of a ClassSummary
 FEWEST = 6  # runs: minimum and maximum of fewer do not cover their median with 95 %
+OF_ONE_LEVEL = "Choose six or more runs of one level with --since DATE or --runs K, or set --as-is REASON"
+HEALTHY = "Adopt from runs without outliers, or set --with-outliers"
+REPAIR = "Repair the slow component, then measure again, or set --as-is REASON"
 OF_LINKS = (Carrier.LINK, Carrier.HOST, Carrier.FABRIC)  # carriers whose bandwidth is similar in each run
 
 
@@ -87,7 +90,8 @@ def propose_testcase(
     """
     name = next(iter(sizes.values()))[0].result["testcase"]
     drifts = drift.sentences(sizes, floor)
-    drift.refuse_drift(name, drifts, as_is)
+    if not as_is:
+        refuse(name, drifts, OF_ONE_LEVEL)
     proposals = {size: propose(samples, with_outliers, floor, as_is) for size, samples in sizes.items()}
     proposal = of_sizes(proposals) if sweep else next(iter(proposals.values()))
     return replace(proposal, slow=(*drifts, *proposal.slow))
@@ -106,10 +110,8 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     block = Block(first) if first.held else first.part(chosen, range(len(first.columns))).whole
     classes = np.array(first.class_names)[block.classes]
     values = np.empty((len(samples), *classes.shape))
-    of_runs = []
     for run, matrix in enumerate(matrices):
-        values[run], in_run = measured(matrix, chosen)
-        of_runs.append(in_run)
+        values[run] = measured(matrix, chosen)
     found = noise.spread(values, classes)
     applies = np.isfinite(found.centre)
     cells = int(applies.sum()) if first.held else sum(summary.count for summary in first.classes.values())
@@ -119,36 +121,36 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     floors = {group: floor or floor_of(samples[0].result, group, backend) for group in first.class_names}
     least = np.array([min(floors[group]) for group in first.class_names])[block.classes]
     told = outlier_sentences(samples, found, noise.outliers(found, cells, least), chosen)
-    refuse_outliers(name, told if first.held else (), with_outliers)
+    if first.held and not with_outliers:
+        refuse(name, told, HEALTHY)
     table: Table = {}
     for group in found.of_class if first.held else first.classes:
         sigma = found.of_class.get(group)
-        if sigma is None or not all(group in in_run for in_run in of_runs):
+        if sigma is None or not all(group in matrix.classes for matrix in matrices):
             raise BadInput(f"{name}: {group} is not in all of its {len(samples)} runs, or not in the rows looked at")
         by_link = unit != "us" and carrier_of(samples[0].result, group, backend) in OF_LINKS
         refuse_noise(name, group, sigma, cells, len(samples), MOST_OF_LINKS if by_link else MOST_NOISE)
-        inside = applies & (classes == group)
-        for word, each in (of_cells_of if first.held else of_summaries)(group, inside, values, matrices).items():
+        for word, of in SUMMARIES.items():
+            each = [getattr(matrix.classes[group], of) for matrix in matrices]
             table[f"{word}[{group}]"] = reference_of_runs(each, sigma, cells, floors[group], unit)
     made_of = (first, found, classes, cells, len(samples), floors)
     pairs: Pairs = {}
     groups: dict[str, list[Group]] = {}
     if first.held:
-        of_cells = cell_references(*made_of)
-        table |= of_cells.table
-        if of_cells.small:
-            pairs = {of_cells.name(*cell): (str(classes[cell]), one) for cell, one in of_cells.own.items()}
-        else:
-            groups = large_matrix_classes(first, classes, applies)
+        of_cells, pairs = cell_references(*made_of)
+        table |= of_cells
+        groups = {} if pairs else large_matrix_classes(first, classes, applies)
     else:
         table |= class_references(*made_of, table)
     if first.apart is not None:  # the check of such a matrix publishes these
         table |= axis_references(matrices, cells, floors)
     told += [] if first.held else beyond(samples, matrices, table)
-    refuse_outliers(name, told, with_outliers)
+    if not with_outliers:
+        refuse(name, told, HEALTHY)
     refuse_impossible(first, found, block.numbers("limit"), chosen)
     slow = slow_parts(samples, first, found)
-    refuse_slow_components(name, slow, as_is)
+    if not as_is:
+        refuse(name, slow, REPAIR)
     said = provenance(samples, found.of_class, cells)
     said += () if first.held else (f"sigma from {len(chosen)} of {len(first.rows)} rows of each run",)
     return Proposal(name, unit, table, cells, len(samples), found.of_class, said, tuple(told), slow, pairs, groups)
@@ -212,10 +214,8 @@ def same_machine(name: str, samples: Sequence[Sample]) -> None:
     for key in FINGERPRINT:
         versions = sorted({sample.record["software"].get(key, "") for sample in samples})
         if len(versions) > 1:
-            raise BadInput(
-                f"{name}: the runs have different {key}: {', '.join(versions)}: choose those of one with --since,"
-                " --session or --runs"
-            )
+            found = f"the runs have different {key}: {', '.join(versions)}"
+            raise BadInput(f"{name}: {found}: choose runs of one version with --since or --runs")
     # within a run they may differ: cores have numbers, and a node may hold two models
     models = {tuple(sorted(device["name"] for device in sample.record["devices"])) for sample in samples}
     if len(models) > 1:

@@ -1,9 +1,7 @@
 """Changes of a file of references by a proposal. The file is written completely or not at all."""
 
 import copy
-import getpass
 import io
-import os
 import re
 from collections.abc import Iterator
 from datetime import date
@@ -20,6 +18,7 @@ from ..references import noise
 from ..references.pair_classes import PairClasses
 from ..references.reading import CLASSES, Reference, Table, format_number
 from ..references.tables import References
+from ..runs.manifest import person
 from .pairs import adopted_class, with_pair_rows
 from .propose import Proposal
 
@@ -103,7 +102,7 @@ def updated_text(
         for one in found:
             if one.kind != "kept":
                 write_reference(references, one)
-        author = f"{date.today().isoformat()} by {user_name()}, "
+        author = f"{date.today().isoformat()} by {person()}, "
         notes[check, table, testcase] = [ADOPTED + author + "; ".join(proposal.provenance)]
         if any(one.kind == "lowered" for one in found) and reason:
             notes[check, table, testcase].append(LOWERED + author + " ".join(reason.split()))
@@ -149,14 +148,6 @@ def add_classes(content: CommentedMap, cases: CommentedMap, proposal: Proposal) 
     for name in [name for name, text in known.items() if not text]:
         del known[name]
     return inserted
-
-
-def user_name() -> str:
-    """The name of the user, or the user ID if the user has no name, as in a container."""
-    try:
-        return re.sub(r"[^\w.@-]", "?", getpass.getuser())
-    except (KeyError, OSError):
-        return f"uid {os.getuid()}"
 
 
 def flow(items: list[Any]) -> CommentedSeq:

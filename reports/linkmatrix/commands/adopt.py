@@ -9,7 +9,6 @@ import contextlib
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime
 from pathlib import Path
 
 from ..adopt import propose
@@ -28,7 +27,7 @@ from ..references.tables import References, files_of
 from ..references.tolerances import Floor
 from ..runs import folders, stored, testcases
 from ..show.screen import watched
-from . import use_references
+from . import arguments, use_references
 
 REFUSED = 3  # exit code: runs are missing or cannot be used, and nothing is stated about the hardware
 MOST_LINES = 60  # of a difference; the rest is counted
@@ -50,7 +49,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--since", metavar="DATE", help="use only runs that started on DATE or later, such as 2026-11-21"
     )
-    command.add_argument("--session", action="append", metavar="ID", help="use only this ReFrame session (repeatable)")
     command.add_argument("--system", metavar="S:P", help="use only runs of this system and partition")
     command.add_argument("--testcase", action="append", metavar="NAME", help="adopt only this test case (repeatable)")
     command.add_argument(
@@ -58,9 +56,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
         type=path_of,
         metavar="YAML",
         help="file of references (default: the file of config/references with the table, else p2p.yaml)",
-    )
-    command.add_argument(
-        "--check", metavar="NAME", help="check of the references in the file (default: the check of the runs)"
     )
     command.add_argument("--floor", metavar="LOWER,UPPER", help="smallest tolerances in percent, such as 2,5")
     command.add_argument("--with-outliers", action="store_true", help="adopt although runs contain outliers")
@@ -170,7 +165,9 @@ def proposed_changes(
         sweep = SWEEP in table or name in collectives
         sizes = {group[0].result["size_bytes"]: group for group in groups}
         if len(sizes) < len(groups) or (len(sizes) > 1 and not sweep):
-            problems.append(f"{name}: the runs measured several variants or sizes: choose with --since or --session")
+            problems.append(
+                f"{name}: the runs measured several variants or sizes: choose with --since or name the runs"
+            )
             continue
         try:
             proposal = propose.propose_testcase(sizes, sweep, options.with_outliers, floor, bool(options.as_is))
@@ -211,7 +208,7 @@ def runs_by_testcase(
         try:
             given = options.table and with_variant(options.table, first.variant)
             table = given or table_of({sample.table for sample in group}, name)
-            key = (options.check or first.check, table, name)
+            key = (first.check, table, name)
             found.setdefault(key, []).append(group)
             refused.add(key)
             propose.refuse_runs(name, group)
@@ -231,12 +228,7 @@ def floor_of(text: str) -> Floor:
 
 def selected(options: argparse.Namespace) -> tuple[list[testcases.Test], list[str]]:
     """The tests that the options select, and a sentence for each duplicate. Raises BadInput."""
-    since = None
-    if options.since:
-        try:
-            since = date.fromisoformat(options.since)
-        except ValueError:
-            raise BadInput(f"--since '{options.since}' is not a date: write it as 2026-11-21") from None
+    since = arguments.since_of(options)
     if options.runs is not None and options.runs < propose.FEWEST:
         raise BadInput(
             f"--runs {options.runs}: too few runs: at least {propose.FEWEST} are needed to estimate their noise"
@@ -246,16 +238,13 @@ def selected(options: argparse.Namespace) -> tuple[list[testcases.Test], list[st
         raise BadInput(f"there are no reports in {folders.prefix() / 'reports'}: measure first, or name records")
     with watched(paths, "runs") as each:
         found = stored.find_each(each, for_verdicts=False)
-    tests = []
-    for path, run in zip(paths, found, strict=True):
-        if options.session and not ({run.session, path.stem.removeprefix("run-report-")} & set(options.session)):
-            continue
-        for test in run.tests:
-            if options.system and test.partition != options.system:
-                continue
-            if since and test.record and datetime.fromisoformat(test.record["started"][:10]).date() < since:
-                continue
-            tests.append(test)
+    tests = [
+        test
+        for run in found
+        for test in run.tests
+        if (not options.system or test.partition == options.system)
+        and (test.record is None or test.record["started"] >= since)
+    ]
     return tests, [sentence for run in found for sentence in run.again]
 
 

@@ -4,6 +4,7 @@ import argparse
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 from .. import suite
@@ -46,6 +47,28 @@ def add_reference_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--reference", metavar="NAME", help="table of references (default: the table of the partition)"
     )
+
+
+def add_clean_runs(command: argparse.ArgumentParser) -> None:
+    """The option --clean-runs."""
+    command.add_argument(
+        "--clean-runs", type=positive, default=3, metavar="K", help="clean runs that remove a flag; default: 3"
+    )
+
+
+def positive(text: str) -> int:
+    """A whole number of the command line, 1 or more."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not 1 or more")
+    return int(text)
+
+
+def since_of(options: argparse.Namespace) -> str:
+    """The day of --since as records have it; "" without the option. Raises BadInput."""
+    try:
+        return date.fromisoformat(options.since).isoformat() if options.since else ""
+    except ValueError:
+        raise BadInput(f"--since '{options.since}' is not a date: write it as 2026-11-21") from None
 
 
 def add_against(command: argparse.ArgumentParser) -> None:

@@ -74,17 +74,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="DAYS",
         help="maximum age of the measurements of a known good node (default: 30)",
     )
-    command.add_argument(
-        "--clean-runs", type=int, default=3, metavar="K", help="clean runs that remove a flag; default: 3"
-    )
+    arguments.add_clean_runs(command)
     arguments.add_reference_options(command)
     command.set_defaults(command=run_export)
 
 
 def run_export(options: argparse.Namespace) -> int:
     """Writes the file whole, or nothing. Raises BadInput."""
-    if options.clean_runs < 1:
-        raise BadInput(f"--clean-runs {options.clean_runs}: one at least")
     if not 1 <= options.within <= 3650:
         raise BadInput(f"--within {options.within}: 1 to 3650 days")
     if options.format == "prometheus" and options.out and options.out.suffix != ".prom":
@@ -244,9 +240,9 @@ def cells_of(judged: list[Judged]) -> "pandas.DataFrame":
             if matrix.whole is not None:
                 found.append(table.of_judged(one, matrix))
                 continue
-            where = matrix.matrix.apart.name if matrix.matrix.apart else "record.npz"
+            assert matrix.matrix.apart is not None
             said = {"testcase": result["testcase"], "verdict": words.WORDS[one.of_matrix(matrix)]}
-            said["reason"] = matrix.problem or f"its cells are in {where}, a table of numpy's"
+            said["reason"] = matrix.problem or f"its cells are in {matrix.matrix.apart.name}, a table of numpy's"
             found.append(pandas.DataFrame([{**head, **said}]))
     frames = [frame.reindex(columns=list(COLUMNS)).astype(COLUMNS) for frame in found]
     every = pandas.concat(frames, ignore_index=True)

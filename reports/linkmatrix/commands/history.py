@@ -10,7 +10,6 @@ import argparse
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ from ..runs.stored import Run
 from ..runs.suspects import found_in, suspects
 from ..runs.suspicion import Found
 from ..runs.testcases import Test
-from ..show import fleet, over_time
+from ..show import over_time
 from ..show.screen import Screen, watched
 from . import arguments
 
@@ -73,9 +72,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--class", dest="link_class", default="", metavar="NV18", help="only this link class")
     command.add_argument("--since", metavar="DATE", help="only runs that started on DATE or later, such as 2026-11-21")
     command.add_argument("--system", metavar="S:P", help="only this system and partition")
-    command.add_argument(
-        "--clean-runs", type=int, default=3, metavar="K", help="clean runs that remove a flag; default: 3"
-    )
+    arguments.add_clean_runs(command)
     arguments.add_reference_options(command)
     command.add_argument(
         "--fleet",
@@ -89,8 +86,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run_history(options: argparse.Namespace) -> int:
     """Prints a block for each series, the flagged devices, and runs without a report. Raises BadInput."""
     choice, testcases = choice_of(options), set(options.testcase or ())
-    if options.clean_runs < 1:
-        raise BadInput(f"--clean-runs {options.clean_runs}: one at least")
     if options.part is not None or options.place is not None:
         return of_part_or_place(options)
     found = list(runs_of(options))
@@ -102,8 +97,7 @@ def run_history(options: argparse.Namespace) -> int:
     if options.fleet:
         newest = [(test.partition, record) for test, record in newest_first(tests)]
         screen.lines(*odd_nodes(newest))
-        alike = in_groups(of_fleet(tests, choice, testcases), equal_groups(newest))
-        blocks = ((key, fleet.lines(hosts, key[2])) for key, hosts in alike)
+        blocks = fleet_blocks(tests, choice, testcases, equal_groups(newest))
     else:
         found_series = series(tests, choice, testcases)
         blocks = ((key, over_time.lines(sorted(points), key[2])) for key, points in found_series.items())
@@ -207,11 +201,7 @@ def choice_of(options: argparse.Namespace) -> Choice:
 
 def runs_of(options: argparse.Namespace) -> Iterator[Run]:
     """The runs, with the tests that have records of no simulated fault and that the options choose. Raises BadInput."""
-    if options.since:
-        try:
-            date.fromisoformat(options.since)
-        except ValueError:
-            raise BadInput(f"--since '{options.since}' is no date: write it as 2026-11-21") from None
+    since = arguments.since_of(options)
     paths = options.paths or folders.reports(folders.prefix())
     with watched(paths, "runs") as each:
         found = stored.find_each(each, for_verdicts=False) if paths else []
@@ -222,7 +212,7 @@ def runs_of(options: argparse.Namespace) -> Iterator[Run]:
             if test.record is not None
             and not simulated_fault(test.record)
             and (not options.system or test.partition == options.system)
-            and (not options.since or test.record["started"] >= options.since)
+            and test.record["started"] >= since
         )
         yield replace(run, tests=tests)
 
@@ -253,26 +243,17 @@ def newest_first(tests: Iterable[Test]) -> list[tuple[Test, dict[str, Any]]]:
     return sorted(found, key=lambda one: one[1]["started"], reverse=True)
 
 
-def in_groups(
-    found: dict[Key, dict[str, dict[fleet.Position, fleet.Newest]]], groups: dict[str, str]
-) -> Iterator[tuple[Key, dict[str, dict[fleet.Position, fleet.Newest]]]]:
-    """The same, hosts beside such as have the same of all that differs in their partition: else it is no fault."""
-    for (testcase, size, unit, name), hosts in found.items():
-        alike: dict[str, dict[str, dict[fleet.Position, fleet.Newest]]] = {}
-        for host, values in hosts.items():
-            alike.setdefault(groups.get(host, ""), {})[host] = values
-        for group, of_group in sorted(alike.items(), key=lambda item: (-len(item[1]), item[0])):
-            yield (testcase, size, unit, f"{name} with {group}" if group else name), of_group
+def fleet_blocks(
+    tests: Iterable[Test], choice: Choice, testcases: set[str], groups: dict[str, str]
+) -> Iterator[tuple[Key, Iterator[str]]]:
+    """The lines of each test case and link class. groups: {host: what distinguishes it from others of its partition}.
 
-
-def of_fleet(
-    tests: Iterable[Test], choice: Choice, testcases: set[str]
-) -> dict[Key, dict[str, dict[fleet.Position, fleet.Newest]]]:
-    """{(test case, size, unit, link class): {host: {position: its newest value}}}; of several cells their median.
-
-    With a link class stands what else tells results apart, as for a series: other programs, memories and libraries.
+    Hosts are compared with hosts of the same group. The link class is followed by what else distinguishes results, as
+    for a series: other programs, memories and libraries.
     """
     import pandas
+
+    from ..show import fleet
 
     placed, floors = [], {}
     for test, record, result in results_of(tests, testcases):
@@ -282,23 +263,16 @@ def of_fleet(
         placed.append(cells.assign(link_class=cells["link_class"] + apart))
         for name in matrix.class_names:
             floors[result["testcase"], name + apart] = min(floor_of(result, name, record["backend"]))
-    found: dict[Key, dict[str, dict[fleet.Position, fleet.Newest]]] = {}
     if not placed:
-        return found
-    case = ["testcase", "size_bytes", "unit", "link_class"]
-    cells = pandas.concat(placed, ignore_index=True)
-    where = [*case, "of_host", "from_place", "to_place"]
-    newest = cells[cells["started"] == cells.groupby(where, dropna=False)["started"].transform("max")]
-    medians = newest.groupby(where, dropna=False, sort=False).agg(
-        started=("started", "first"), value=("value", "median")
-    )
-    for (*key, host, source, destination), (started, value) in zip(medians.index, medians.to_numpy(), strict=True):
-        size = None if pandas.isna(key[1]) else int(key[1])
-        hosts = found.setdefault((key[0], size, key[2], key[3]), {})
-        hosts.setdefault(host, {})[source, destination] = fleet.Newest(
-            started, float(value), floors.get((key[0], key[3]), 0.0)
-        )
-    return found
+        return
+    newest = fleet.newest(pandas.concat(placed, ignore_index=True))
+    newest["floor"] = [floors[case] for case in zip(newest["testcase"], newest["link_class"], strict=True)]
+    newest["group"] = newest["of_host"].map(lambda host: groups.get(host, ""))
+    for (testcase, size, unit, name), of_case in newest.groupby(fleet.CASE, dropna=False, sort=False):
+        alike = sorted(of_case.groupby("group"), key=lambda item: (-item[1]["of_host"].nunique(), item[0]))
+        for group, of_group in alike:
+            key = (testcase, None if pandas.isna(size) else int(size), unit, f"{name} with {group}" if group else name)
+            yield key, fleet.lines(of_group, unit)
 
 
 def results_of(tests: Iterable[Test], testcases: set[str]) -> Iterator[tuple[Test, dict[str, Any], dict[str, Any]]]:

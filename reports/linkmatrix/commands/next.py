@@ -49,9 +49,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--html", type=path_of, metavar="FILE", help="the coverage as a page")
     command.add_argument("--submit", action="store_true", help="run the commands, one after the other")
-    command.add_argument(
-        "--clean-runs", type=int, default=3, metavar="K", help="clean runs that remove a flag; default: 3"
-    )
+    arguments.add_clean_runs(command)
     command.add_argument("--references", type=path_of, metavar="DIR", help="default: config/references")
     command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
     command.set_defaults(command=run_next)
@@ -59,8 +57,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run_next(options: argparse.Namespace) -> int:
     """Exit code: 0, 3 where nothing was ever measured, with --submit that of the worst run. Raises BadInput."""
-    if options.clean_runs < 1 or not 1 <= options.within <= 3650:
-        raise BadInput("--clean-runs: 1 or more, and --within: 1 to 3650 days")
+    if not 1 <= options.within <= 3650:
+        raise BadInput("--within: 1 to 3650 days")
     budget = budget_of(options)
     from ..runs import coverage, index, patrol
     from ..runs import notes as written

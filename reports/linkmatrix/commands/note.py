@@ -1,6 +1,6 @@
-"""`linkmatrix note`: a repair, a swap or anything else that was done to a part or a place, written down.
+"""`linkmatrix note`: a repair or anything else that was done to a part or a place, written down.
 
-Swaps of parts that records identify are found without it. A repair begins a new history: what was found before it does
+Records show swaps of parts without a note. A repair begins a new history: what was found before it does
 not say any more whether the part or the place is at fault.
 """
 
@@ -17,7 +17,6 @@ from . import arguments
 
 EXAMPLES = """examples:
   linkmatrix note --repair --place n12/3 'cable reseated' --when 2026-11-20T10:00
-  linkmatrix note --swap n12/3 n40/1 'GPUs exchanged'
   linkmatrix note --part 1650324 'sent back, case 4711'
   linkmatrix history --place n12/3     shows them"""
 PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]*")
@@ -27,12 +26,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `note`."""
     command.formatter_class = argparse.RawDescriptionHelpFormatter
     command.description = EXAMPLES
-    command.add_argument("text", nargs="?", default="", help="what was done; optional for a repair or swap")
+    command.add_argument("text", nargs="?", default="", help="what was done; optional for a repair")
     command.add_argument("--part", metavar="SERIAL", help="serial number, UUID or GUID of the part")
     command.add_argument("--place", metavar="N/SLOT", help="node and slot, such as n12/3; n12 is the whole node")
-    what = command.add_mutually_exclusive_group()
-    what.add_argument("--repair", action="store_true", help="the part or slot was repaired: its history starts again")
-    what.add_argument("--swap", nargs=2, metavar="N/SLOT", help="the parts of two slots were swapped")
+    command.add_argument(
+        "--repair", action="store_true", help="the part or slot was repaired: its history starts again"
+    )
     command.add_argument(
         "--when", metavar="TIME", help="time, such as 2026-11-20T10:00; UTC without a time zone (default: now)"
     )
@@ -65,21 +64,16 @@ def unseen(note: Note) -> list[Place]:
 def note_of(options: argparse.Namespace, now: str) -> Note:
     """The note that the options say. Raises BadInput."""
     text = clean(options.text).strip()
-    kind = "swap" if options.swap else "repair" if options.repair else "note"
-    if options.swap and (options.place or options.part):
-        raise BadInput("--swap names both places: leave out --place and --part")
-    if not (options.swap or options.place or options.part):
-        raise BadInput("a note is about something: --part SERIAL, --place n12/3 or --swap n12/3 n40/1")
+    kind = "repair" if options.repair else "note"
+    if not (options.place or options.part):
+        raise BadInput("a note is about something: --part SERIAL or --place n12/3")
     if kind == "note" and not text:
         raise BadInput("a note without a text says nothing: write what was done, or --repair")
     if len(text) > notes.MOST_TEXT:
         raise BadInput(f"the text has {len(text)} characters, and {notes.MOST_TEXT} are the most: shorten it")
     if options.part is not None and not PART.fullmatch(options.part):
         raise BadInput(f"--part '{options.part}' is no serial number, UUID or GUID: copy it from `linkmatrix show`")
-    places = tuple(place_of(one, "--swap") for one in options.swap or ())
-    places += (place_of(options.place, "--place"),) if options.place is not None else ()
-    if options.swap and (places[0] == places[1] or not all(slot for _, slot in places)):
-        raise BadInput(f"--swap {' '.join(options.swap)}: two different places are exchanged, such as n12/3 n40/1")
+    places = (place_of(options.place, "--place"),) if options.place is not None else ()
     when = now
     if options.when is not None:
         try:

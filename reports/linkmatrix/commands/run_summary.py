@@ -30,7 +30,7 @@ def prepare(repository: Path) -> None:
     This takes half a second. ReFrame needs longer until the first program measures.
     """
     with suppress(BadInput, ImportError, OSError):  # the verdict reports each of them
-        reading.accepts(reading.SCHEMA)
+        reading.accepts()
         verdict_file.validator()
         references(repository)
         from ..runs import index  # noqa: F401  # its database may be missing

@@ -10,7 +10,7 @@ from .. import __version__
 from ..record import units
 from ..record.collective import Extent
 from ..record.matrix import Pair
-from ..record.upgrade import SCHEMA, with_place
+from ..record.reading import SCHEMA
 from . import launch, nccl
 from .table import Run, Table, Topology, square
 
@@ -116,18 +116,20 @@ def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[
     near = NEAR[nearest] if nearest is not None else ""
     state = run.states.get(label, {}) | ({"nic_class": near} if near else {})
     host = run.ranks[index][0] if index in run.ranks else label.rpartition(".")[0] or run.node
-    known = {
+    node = host or "unknown"
+    return {
         "index": index,
         "label": label,
         "name": run.models.get(label) or run.devices.get(index, "unknown"),
         "uuid": None,
         "pci": None,
-        "node": host or "unknown",
+        "node": node,
         "numa": topology.numa.get(label) if topology else None,
         "nics": [nic for nic, word in of_device.items() if word == near],
         **({"state": state} if state else {}),
+        "part": {},
+        "place": {"node": node},
     }
-    return with_place(known)
 
 
 def topology_block(labels: tuple[str, ...], topology: Topology | None) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Other processes on the nodes of a measurement: the nodes that they disturbed, and sentences that name them.
 
-The program decides what disturbs a test case and records it as `others.disturbances`. `record/upgrade.py` derives the
-list for records of earlier versions. This module only reads the list.
+The program decides what disturbs a test case and records it as `others.disturbances`. This module only reads the list.
 """
 
 from __future__ import annotations

@@ -4,11 +4,10 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..record import grids, units
-from ..record.checking import is_of_matchings
+from ..record.checking import LEAST_SAMPLES, is_of_matchings
 from ..record.matrix import HANDOVER
 from ..record.program_options import given
 from ..record.reading import Result
-from ..record.upgrade import LEAST_SAMPLES
 from ..references.keys import size_of
 from . import crashes, few, handover, lost, soak, uplinks
 from .verdicts import Verdict

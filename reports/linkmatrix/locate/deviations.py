@@ -15,9 +15,9 @@ import numpy as np
 
 from ..judge.evaluate import MatrixVerdict
 from ..record import grids
+from ..record.checking import LEAST_SAMPLES
 from ..record.matrix import FEW_CELLS, Matrix
 from ..record.reading import Result
-from ..record.upgrade import LEAST_SAMPLES
 from ..references import noise
 from ..references.tolerances import FLOORS, STEADY, carrier_of, floor_alone
 from .families import Layout

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import BadInput
 from . import grids
-from .upgrade import LEAST_SAMPLES
 
+LEAST_SAMPLES = 6  # from which on the smallest and the largest are an interval of the median with 95 %
 NOT_MISSING = ("ok", "not-applicable", "no-peer-access")
 #: Of a corrupt cell what arrived is wrong; a partial one is a total without the copies of an endpoint that was lost.
 WITH_VALUE = ("ok", "corrupt", "partial")

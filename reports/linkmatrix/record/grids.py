@@ -1,4 +1,4 @@
-"""The maps of a result, rows × columns, as numpy arrays, whether they come from JSON, the compact form or a file."""
+"""The maps of a result, rows × columns, as numpy arrays. They are in the record's JSON or in a file beside it."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-MOST_WORDS = 256  # different values of a map that is kept as codes
 At = slice | None  # which rows; None: all
 
 
@@ -25,7 +24,6 @@ class Grid(Sequence):
         self.read = read  # anew each time, so that thirty runs need no more memory than what is used of them
         self.words = words
         self.rows = rows
-        self.ends: list[float] = []  # the least and the largest number, known once they were read
 
     @cached_property
     def array(self) -> np.ndarray:
@@ -55,11 +53,7 @@ def numbers(cells: Cells, at: At = None) -> np.ndarray:
     if not isinstance(cells, Grid):
         return np.array(cells if at is None else cells[at], dtype=float)
     if cells.words is None:
-        found = cells.some(at)
-        if at is None and not cells.ends:
-            known = found[np.isfinite(found)]
-            cells.ends = [float(known.min()), float(known.max())] if known.size else []
-        return found
+        return cells.some(at)
     return np.array([np.nan if word is None else word for word in cells.words], dtype=float)[cells.some(at)]
 
 

@@ -1,7 +1,7 @@
 """One matrix: numbers, status words and link classes of every pair of a source and a destination, as arrays.
 
-Where its cells are, in JSON, in the compact form or in a file beside the record, is not seen from outside. A matrix of
-more than MOST_HELD cells is never held as a whole: `blocks` goes over it, some rows at a time.
+The cells are in the record's JSON or in a file beside the record. Callers need not know which. A matrix of more than
+MOST_HELD cells is never held as a whole: `blocks` goes over it, some rows at a time.
 """
 
 from __future__ import annotations
@@ -279,8 +279,7 @@ def has_status(result: Mapping[str, Any], word: str) -> bool:
     found = Apart.of(result)
     if found is not None:
         return bool(found.counts.get(word))
-    words = getattr(result["status"], "words", None)  # the compact form knows without a look at the cells
-    return (words is None or word in words) and any(word in row for row in result["status"])
+    return any(word in row for row in result["status"])
 
 
 def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:

@@ -1,7 +1,4 @@
-"""Records: the JSON that a program wrote about one run, schema linkmatrix.record/2. Facts only, never changed.
-
-Records of linkmatrix.record/1 are read too, see `upgrade`.
-"""
+"""Records: the JSON that a program wrote about one run, schema linkmatrix.record/2. Facts only, never changed."""
 
 import json
 import math
@@ -16,7 +13,6 @@ import numpy as np
 
 from ..errors import BadInput, LaterVersionError
 from ..files import read_whole, refuse_repeats
-from . import grids
 from .apart import Apart, attach
 from .checking import (
     WITH_VALUE,
@@ -29,10 +25,10 @@ from .checking import (
     check_times,
     only_diagonal,
 )
-from .earlier_disturbances import with_disturbances
 from .matrix import from_result
-from .upgrade import SCHEMA, SCHEMA_FILES, upgraded
 
+SCHEMA = "linkmatrix.record/2"
+SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
 MOST_BYTES = 256 * 1024 * 1024  # a matrix of 1024 × 1024 with all its blocks is below 150 MB
 REMEDY = "measure again, the file is damaged or not a record"
 TOPOLOGY_MAPS = ("link_class", "links", "peer_access", "min_path")
@@ -41,7 +37,7 @@ TIME_MAPS = ("round", "began", "ended")  # null where nobody knows
 COUNTS = ("size_bytes", "offset", "blocks", "threads")  # of a result
 MANY = 8  # items, from which on only those that differ are looked at
 CLASS = re.compile(r"([A-Za-z0-9][A-Za-z0-9._@+:-]{0,63})?")  # "" where nobody knows
-LATER = re.compile(r"linkmatrix\.record/[1-9]\d{0,3}")  # a form that is none of ours came later: no number was left out
+LATER = re.compile(r"linkmatrix\.record/(?!1$)[1-9]\d{0,3}")
 PLAIN = {int, float, str, bool, type(None)}
 HUGE = re.compile(r"[eE]\+?\d{3}|\d{200}")  # what a number that no double holds has in it
 DESCRIBED = re.compile(r"(raise JsonSchemaValueException)\(.*\)$", re.MULTILINE)
@@ -51,7 +47,7 @@ Record = dict[str, Any]
 
 
 def load(path: str | Path) -> Record:
-    """The checked record at `path`, in the form of today's schema whichever version wrote it.
+    """The checked record at `path`.
 
     Raises BadInput, one sentence that names the file and the place, for what is not a whole and consistent record.
     """
@@ -65,7 +61,7 @@ def load(path: str | Path) -> Record:
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not valid JSON, {error}: {REMEDY}") from None
     try:
-        record = checked(record)
+        check(record)
     except BadInput as error:
         remedy = "" if isinstance(error, LaterVersionError) else f": {REMEDY}"
         raise BadInput(f"{path}: {error}{remedy}") from None
@@ -95,21 +91,20 @@ def finite(text: str) -> int | float:
 
 
 @cache
-def schema_of(version: str = SCHEMA) -> dict[str, Any]:
-    """The schema of a version; both ends of the pipeline keep to it."""
-    return json.loads(Path(__file__).with_name(SCHEMA_FILES[version]).read_text(encoding="utf-8"))
+def schema() -> dict[str, Any]:
+    """The schema of a record. The programs and the reader keep to it."""
+    return json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 
 
 @cache
-def accepts(version: str) -> Callable[[Any], Any]:
-    """Raises ValueError for what a version's schema refuses; compiled where possible: a record has many items."""
+def accepts() -> Callable[[Any], Any]:
+    """A function that raises ValueError for what the schema refuses; compiled if possible: a record has many items."""
     try:
         import fastjsonschema
     except ImportError:  # where there is only what ReFrame brings: the same answer, more slowly
-        return lambda record: refuse_by_jsonschema(version, record)
-    # nothing that the schemas use has changed since draft 7, the last one that it knows
-    schema = {**schema_of(version), "$schema": "http://json-schema.org/draft-07/schema#"}
-    code = fastjsonschema.compile_to_code(schema)
+        return refuse_by_jsonschema
+    # nothing that the schema uses has changed since draft 7, the last one that it knows
+    code = fastjsonschema.compile_to_code({**schema(), "$schema": "http://json-schema.org/draft-07/schema#"})
     # `best_fault` describes a fault. Descriptions in the code make a check sixteen times as slow, and its compilation
     # four times as slow.
     code = DESCRIBED.sub(r'\1("refused")', code)
@@ -118,8 +113,8 @@ def accepts(version: str) -> Callable[[Any], Any]:
     return made[re.findall(r"^def (\w+)", code, re.MULTILINE)[0]]
 
 
-def refuse_by_jsonschema(version: str, record: Any) -> None:
-    """Raises ValueError: what is wrong with a record and where, in words; nothing where its schema accepts it."""
+def refuse_by_jsonschema(record: Any) -> None:
+    """Raises ValueError with what is wrong with a record and where, in words."""
     import jsonschema  # slow to import
 
     def whole_pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
@@ -128,16 +123,16 @@ def refuse_by_jsonschema(version: str, record: Any) -> None:
             yield jsonschema.exceptions.ValidationError(f"{instance!r} does not match {pattern!r}")
 
     strict = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": whole_pattern})
-    error = jsonschema.exceptions.best_match(strict(schema_of(version)).iter_errors(record))
+    error = jsonschema.exceptions.best_match(strict(schema()).iter_errors(record))
     if error is not None:
         place = ".".join(str(step) for step in error.absolute_path) or "the record"
         raise ValueError(f"{place}: {error.message[:200]}")
 
 
-def best_fault(version: str, record: Any) -> str:
+def best_fault(record: Any) -> str:
     """What is wrong with a record that was refused, and where, in words."""
     try:
-        refuse_by_jsonschema(version, record)
+        refuse_by_jsonschema(record)
     except ValueError as fault:
         return str(fault)
     return "it does not fit its schema"
@@ -162,15 +157,7 @@ def thinned(content: Any) -> Any:
 
 def check(record: Any) -> None:
     """Raises BadInput for what the schema refuses, and for what a schema cannot see: shapes, and contradictions."""
-    checked(record)
-
-
-def checked(content: Any) -> Record:
-    """The record in today's form. Raises BadInput, as `check` says."""
-    check_schema(content)
-    record = upgraded(content)
-    if record is not content:  # a bound that only a later schema has holds for an earlier record too
-        check_schema(record)
+    check_schema(record)
     check_words(record)
     labels = record["topology"]["labels"]
     apart = any(Apart.of(result) for result in record["results"])
@@ -180,11 +167,10 @@ def checked(content: Any) -> Record:
     for result in record["results"]:
         (check_apart if Apart.of(result) else check_result)(result)
     check_outcome(record)
-    return with_disturbances(record)
 
 
 def check_words(record: Record) -> None:
-    """The labels, link classes and matchings of a record, in JSON or in the compact form. Raises BadInput."""
+    """Raises BadInput for labels, link classes and matchings that contradict each other."""
     check_labels(record)
     check_classes("topology.link_class", record["topology"]["link_class"])
     for result in record["results"]:
@@ -196,15 +182,14 @@ def check_words(record: Record) -> None:
 
 
 def check_schema(record: Any) -> None:
-    """Raises BadInput for what the schema of the record's version refuses."""
+    """Raises BadInput for what the schema refuses."""
     said = record.get("schema") if isinstance(record, dict) else None
-    schema = said if isinstance(said, str) and said in SCHEMA_FILES else SCHEMA
-    if schema != said and isinstance(said, str) and LATER.fullmatch(said):
+    if isinstance(said, str) and said != SCHEMA and LATER.fullmatch(said):
         raise LaterVersionError(said)
     try:
-        accepts(schema)(thinned(record))
+        accepts()(thinned(record))
     except ValueError:
-        raise BadInput(best_fault(schema, record)) from None
+        raise BadInput(best_fault(record)) from None
     for place, result in enumerate(record["results"]):
         for name in COUNTS:
             if isinstance(result.get(name), float):  # to the schema 512.0 is an integer, to whoever counts it is none
@@ -242,9 +227,9 @@ def check_labels(record: Record) -> None:
         raise BadInput("topology.labels are not the devices")
 
 
-def check_classes(name: str, cells: grids.Cells) -> None:
+def check_classes(name: str, cells: list[list[str]]) -> None:
     """Raises BadInput for a link class that is no word: it becomes a key of references, and a label of exports."""
-    for word in (cells.words or ()) if isinstance(cells, grids.Grid) else set().union(*cells):
+    for word in set().union(*cells):
         if not CLASS.fullmatch(word):
             raise BadInput(f"{name}: '{word[:80]}' is no link class: a word such as NV18")
 
@@ -270,7 +255,7 @@ def check_result(result: dict[str, Any]) -> None:
 
 
 def check_measured(result: dict[str, Any]) -> None:
-    """The cells of a result, in JSON or in the compact form, are such as can be, and it says so."""
+    """Raises BadInput for cells that cannot be, or that contradict the summary of the result."""
     block = from_result(result).whole
     check_cells(result, block)
     check_times(result)

@@ -156,18 +156,17 @@ def of_report(report: Path, number: int) -> dict[str, bytes]:
 
 
 def files_left(case: Mapping[str, Any], report: Path) -> list[Path]:
-    """The verdict of a test case, its record or the compact form of it, and its files of cells."""
+    """The verdict of a test case, its record and its files of cells."""
     if testcases.DIGEST in case:
         kept = files_in((str(Path(str(case.get("verdict_file") or "")).parent),), report, (verdict_file.FILE,))
         exact = (file for file in kept if verdict_file.sha256(read_whole(file, MOST_BYTES)) == case[testcases.DIGEST])
         place = next((file.parent for file in exact), None)
     else:
-        record = testcases.record_in(testcases.folders_of(case), report)
+        record = testcases.record_place(case, report)
         place = record.parent if record else None
     if place is None:
         return []
-    record = place / "record.json"
-    return [place / verdict_file.FILE, record if record.is_file() else place / "record.npz", *place.glob("*.npy")]
+    return [place / verdict_file.FILE, place / "record.json", *place.glob("*.npy")]
 
 
 def of_record(test: Test, folder: str) -> dict[str, bytes]:

@@ -92,8 +92,7 @@ def unasked(report: Path, nodes: list[str]) -> list[str]:
     """A line that begins with LESS where a node that was asked for has no test in a report."""
     there = {short(test.node) for test in stored.all_of(report).tests}
     without = [node for node in nodes if short(node) not in there]
-    few = ", ".join(without[:5]) + (f" and {len(without) - 5} more" if len(without) > 5 else "")
-    return [f"{LESS}was asked for: no test of {few}"] if without else []
+    return [f"{LESS}was asked for: no test of {manifest.named(without)}"] if without else []
 
 
 def frozen(ran: Ran, reason: str, left_out: Mapping[str, str] | None = None) -> list[str]:

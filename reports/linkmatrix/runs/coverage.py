@@ -92,7 +92,7 @@ def coverage(
 
     known: {node: why it takes no job now, "" where it does} of its scheduler, None: those of stored runs. leaves:
     {node: its leaf switch}; where a node is not in it, what its newest record says counts.
-    written: notes of repairs and swaps, after which a node counts as changed. Raises BadInput.
+    written: notes of repairs, after which a node counts as changed. Raises BadInput.
     """
     until = now + SKEW
     newest: dict[str, dict[str, int]] = {}
@@ -164,7 +164,7 @@ def changes(newest: Mapping[str, State], before: Mapping[str, State]) -> dict[st
 
 
 def mended(written: Iterable[Note], tested: Mapping[str, float], newest: Mapping[str, State]) -> dict[str, str]:
-    """{node: the last repair or swap that was noted of it, or of a part on it, since it was measured whole}."""
+    """{node: the last repair that was noted of it, or of a part on it, since it was measured whole}."""
     return {
         node: note.sentence()
         for note in written

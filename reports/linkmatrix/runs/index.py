@@ -13,17 +13,16 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
-from ..judge.verdicts import Verdict
 from ..references.tables import References
 from . import answers, streaks, unreported
 from .answers import Answer
 from .bound import short
 from .database import ready
-from .index_tables import NodeTest, State, Tables
+from .index_tables import State, Tables
 from .index_writing import fingerprint, update
 from .notes import Note
 from .parts import Names, Place, Sighting, is_at, is_part
@@ -37,44 +36,6 @@ MOST_NODES = 16  # that a part was ever on: a number that more have is a placeho
 class Index(Tables):
     """The open database, with the questions that commands ask about it."""
 
-    def tests(self, partition: str = "", since: int = 0, nodes: Iterable[str] | None = None) -> Iterator[NodeTest]:
-        """The tests on nodes, by time; only those of a partition, since a time, or of some nodes."""
-        names, reports = self.names, dict(self.connection.execute("SELECT id, name FROM reports"))
-        for row in self.rows(partition, since, nodes):
-            report, node, of, test, started, seconds, verdict, count, run, boot, leaf, cases, parts, versions = row
-            yield NodeTest(
-                reports[report],
-                names[node],
-                names[of],
-                names[test],
-                started,
-                seconds,
-                Verdict(verdict),
-                count,
-                run,
-                names[boot],
-                names[leaf],
-                self.cases_of(cases),
-                self.parts_of(parts),
-                self.set_of(versions),
-            )
-
-    def rows(
-        self, partition: str = "", since: int = 0, nodes: Iterable[str] | None = None
-    ) -> Iterator[tuple[Any, ...]]:
-        """As `tests`, in the numbers of the tables: what goes through all of a year has no time for more."""
-        wanted, values = ["started >= ?"], [since]
-        if partition:
-            wanted, values = [*wanted, "partition = ?"], [*values, self.numbers.get(partition, -1)]
-        if nodes is not None:
-            numbers = [self.numbers[node] for node in nodes if node in self.numbers]
-            wanted.append(f"node IN ({listed(numbers)})")
-        yield from self.connection.execute(
-            "SELECT report, node, partition, test, started, seconds, verdict, nodes, run, boot, leaf, cases, parts,"
-            f" versions FROM tests WHERE {' AND '.join(wanted)} ORDER BY started",
-            values,
-        )
-
     def alone(self, partition: str | None) -> list[Answer]:
         """The answers of tests about nodes that they measured alone; partition: None for all partitions."""
         chosen = self.numbers.get(partition, -1) if partition else None
@@ -85,8 +46,10 @@ class Index(Tables):
         )
         return [
             one
-            for node, test, started, verdict, *sets in rows
-            for one in answers.of_test(self.names[node], self.names[test], started, verdict, *self.answered(*sets))
+            for node, test, started, verdict, cases, components in rows
+            for one in answers.of_test(
+                self.names[node], self.names[test], started, verdict, self.cases_of(cases), self.set_of(components)
+            )
         ]
 
     def disturbed(self) -> dict[str, str]:
@@ -124,12 +87,11 @@ class Index(Tables):
         found = self.connection.execute("SELECT DISTINCT partition FROM tests WHERE run != 0")
         return sorted(self.names[number] for (number,) in found)
 
-    def found(self, clean_runs: int, written: Sequence[Note] = ()) -> Iterator[Found]:
+    def found(self, clean_runs: int) -> Iterator[Found]:
         """What each report has of the devices of nodes that may be flagged, and of those where one of their parts was
         too: on other nodes nothing is flagged.
         """
-        swapped = {node for note in written if note.kind == "swap" for node, _ in note.places}
-        yield from self.found_on(self.with_parts_of(self.flagged_lately(clean_runs) | self.named(swapped)))
+        yield from self.found_on(self.with_parts_of(self.flagged_lately(clean_runs)))
 
     def flagged_lately(self, clean_runs: int) -> set[int]:
         """The nodes that were ever flagged, by their numbers, except those with so many runs since, of one driver, in
@@ -177,34 +139,31 @@ class Index(Tables):
         """Those of the places, as they were named, where no report has seen a device, adapter or node."""
         wanted = list(places)
         nodes = self.named(node for node, _ in wanted)
-        every = [one for node, seen in self.sightings() if node in nodes for one in seen]
+        every = [one for node, seen in self.sightings if node in nodes for one in seen]
         names = Names(("", one) for one in every)
         known = [names.place(one) for one in every]
         return [place for place in wanted if not any(is_at(one, place) for one in known)]
 
     def with_part(self, text: str) -> set[int]:
         """The nodes, by their numbers, that a part was ever on, by its serial number or UUID."""
-        return {node for node, seen in self.sightings() if any(is_part(one, text) for one in seen)}
+        return {node for node, seen in self.sightings if any(is_part(one, text) for one in seen)}
 
     def with_parts_of(self, nodes: set[int]) -> set[int]:
         """The nodes and those that any of their parts was ever on, by their numbers; what is on many is no part."""
         nodes = self.named(self.names[node] for node in nodes)
         on: dict[str, set[int]] = {}
-        for node, seen in self.sightings():
+        for node, seen in self.sightings:
             for one in seen:
                 for text in one.texts:
                     on.setdefault(text, set()).add(node)
         moved = (of for of in on.values() if 1 < len(of) <= MOST_NODES and not of.isdisjoint(nodes))
         return self.named(self.names[node] for node in nodes.union(*moved))
 
+    @cached_property
     def sightings(self) -> list[tuple[int, list[Sighting]]]:
         """(a node, what was on it): each once that differs."""
-        if self.seen is None:
-            rows = self.connection.execute("SELECT DISTINCT node, seen FROM devices")
-            self.seen = [
-                (node, [Sighting(*place) for _, *place in self.set_of(seen)]) for node, seen in rows.fetchall()
-            ]
-        return self.seen
+        rows = self.connection.execute("SELECT DISTINCT node, seen FROM devices").fetchall()
+        return [(node, [Sighting(*place) for _, *place in self.set_of(seen)]) for node, seen in rows]
 
     def found_on(self, nodes: set[int]) -> Iterator[Found]:
         """The flags, clean questions and sightings in each report of the devices of some nodes, by their numbers."""
@@ -248,8 +207,8 @@ class Index(Tables):
         return found
 
     def suspects(self, clean_runs: int, written: Sequence[Note] = ()) -> list[Suspect]:
-        """What the reports leave flagged, the longest first; written: repairs and swaps."""
-        return left_by(self.found(clean_runs, written), clean_runs, written)
+        """What the reports leave flagged, the longest first; written: repairs."""
+        return left_by(self.found(clean_runs), clean_runs, written)
 
 
 def listed(numbers: Iterable[int]) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..judge.verdicts import Verdict
 from . import answers
 from .answers import Case
 from .parts import Sighting
@@ -29,34 +28,12 @@ class Part:
     place: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class NodeTest:
-    """A test on one of its nodes.
-
-    report: its file's name. test: of the check, with its parameters. started: seconds since 1970. seconds: of the
-    program's run, which has the number `run`; several tests may have read one. nodes: how many took part. boot: new
-    after each start of the node, leaf: its leaf switch, each "" where not known.
-    cases: {test case: its answers}. versions: {fact: value}, as in judge/odd.py.
-    """
-
-    report: str
-    node: str
-    partition: str
-    test: str
-    started: int
-    seconds: float
-    verdict: Verdict
-    nodes: int
-    run: int
-    boot: str
-    leaf: str
-    cases: Mapping[str, Case]
-    parts: tuple[Part, ...]
-    versions: Mapping[str, str]
-
-
 class State(NamedTuple):
-    """A node as a record describes it. started: seconds since 1970. Other fields: see `NodeTest`."""
+    """A node as a record describes it.
+
+    started: seconds since 1970. boot: differs after each start of the node, "" if unknown. versions: {fact: value}, as
+    in judge/odd.py.
+    """
 
     started: int
     boot: str
@@ -74,9 +51,7 @@ class Tables:
     connection: sqlite3.Connection
     notes: list[str] = field(default_factory=list)
     sets: dict[int, Any] = field(default_factory=dict)  # that were read already
-    parts: dict[int, tuple[Part, ...]] = field(default_factory=dict)
     places: dict[int, list[tuple[str, Sighting]]] = field(default_factory=dict)
-    seen: list[tuple[int, list[Sighting]]] | None = None
 
     @cached_property
     def names(self) -> dict[int, str]:
@@ -99,15 +74,9 @@ class Tables:
         """{test case: its answers} of a set."""
         return answers.of_json(self.set_of(number))
 
-    def answered(self, cases: int, components: int) -> tuple[dict[str, Case], dict[str, str]]:
-        """What the test cases of a test answered, and the components that they were about, of two sets."""
-        return self.cases_of(cases), self.set_of(components)
-
     def parts_of(self, number: int) -> tuple[Part, ...]:
         """The parts of a set."""
-        if number not in self.parts:
-            self.parts[number] = tuple(Part(*one) for one in self.set_of(number))
-        return self.parts[number]
+        return tuple(Part(*one) for one in self.set_of(number))
 
     def seen_in(self, number: int) -> list[tuple[str, Sighting]]:
         """(device, its sighting) of a set; repeated calls return the same objects."""

@@ -1,9 +1,14 @@
-"""Brings the index up to date: adds the reports that are new, and drops those that changed or are gone."""
+"""Brings the index up to date: adds the reports that are new, and drops those that changed or are gone.
+
+A file system may show a record later than its report. A report that lacks a record is therefore read again each time,
+for the time LATE.
+"""
 
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +17,9 @@ from ..files import changing
 from ..record import units
 from ..references.tables import References
 from . import folders
-from .indexing import OF_REPORTS, Row, record_stamp, rows_of, stamp_of
+from .indexing import OF_REPORTS, Row, rows_of, stamp_of
+
+LATE = 3600.0  # seconds after its report, in which a record may still appear
 
 
 class Writer:
@@ -53,53 +60,38 @@ class Writer:
 
 
 def update(connection: sqlite3.Connection, path: Path, references: References, by: str, again: bool) -> list[str]:
-    """Adds reports that are new, or have a record that they lacked, and drops those that are gone. Returns notes."""
+    """Adds reports that are new, and drops those that changed or are gone. Returns notes."""
     stamps = {report: stamp for report in folders.reports(path.parent) if (stamp := stamp_of(report))}
     wanted = {report.name: stamp for report, stamp in stamps.items()}
-    come = with_records(connection, stamps)
-
-    def is_old(name: str, stamp: tuple[int, int], judged_by: str) -> bool:
-        return wanted.get(name) != stamp or name in come or (again and judged_by != by)
-
-    drop(connection, path, is_old)
+    stored = connection.execute("SELECT id, name, size, changed, judged_by FROM reports").fetchall()
+    old = [
+        number
+        for number, name, *stamp, judged_by in stored
+        if wanted.get(name) != tuple(stamp) or (again and judged_by != by)
+    ]
+    drop(connection, path, old)
     known = {name for (name,) in connection.execute("SELECT name FROM reports")}
     for report in stamps:
         if report.name not in known:
             add(connection, path, report, stamps[report], references, by)
     said = connection.execute("SELECT name, trouble, judged_by FROM reports ORDER BY began, id").fetchall()
     notes = [f"one report is not used: {trouble}" for _, trouble, _ in said if trouble]
-    old = sum(judged_by != by for _, _, judged_by in said)
-    if old:
-        was = "was" if old == 1 else "were"
+    others = sum(judged_by != by for _, _, judged_by in said)
+    if others:
+        was = "was" if others == 1 else "were"
         why = "judged with other references or by another version: to judge again, remove"
-        notes.append(f"{units.counted(old, 'report')} {was} {why} {path}")
+        notes.append(f"{units.counted(others, 'report')} {was} {why} {path}")
     return notes
 
 
-def with_records(connection: sqlite3.Connection, reports: Iterable[Path]) -> set[str]:
-    """The names of the reports with a record that was unreadable when they were indexed and has changed since."""
-    of_name = {report.name: report for report in reports}
-    rows = connection.execute(
-        "SELECT name, content, lacking.size, lacking.changed FROM lacking"
-        " JOIN reports ON report = reports.id JOIN sets ON folders = sets.id"
-    )
-    return {
-        name
-        for name, folders, *stamp in rows
-        if name in of_name and record_stamp(json.loads(folders), of_name[name]) not in ((0, 0), tuple(stamp))
-    }
-
-
-def drop(connection: sqlite3.Connection, path: Path, is_old: Callable[[str, tuple[int, int], str], bool]) -> None:
-    """Removes the reports that are old, by their name, stamp and what judged them."""
-    reports = connection.execute("SELECT id, name, size, changed, judged_by FROM reports").fetchall()
-    old = [(number,) for number, name, size, changed, by in reports if is_old(name, (size, changed), by)]
-    if not old:
+def drop(connection: sqlite3.Connection, path: Path, reports: Sequence[int]) -> None:
+    """Removes reports by their numbers."""
+    if not reports:
         return
     with changing(path), connection:
         for table in OF_REPORTS:
-            connection.executemany(f"DELETE FROM {table} WHERE report = ?", old)
-        connection.executemany("DELETE FROM reports WHERE id = ?", old)
+            connection.executemany(f"DELETE FROM {table} WHERE report = ?", [(number,) for number in reports])
+        connection.executemany("DELETE FROM reports WHERE id = ?", [(number,) for number in reports])
 
 
 def add(
@@ -111,10 +103,12 @@ def add(
     by: str,
 ) -> None:
     """Adds one report, or the error if it cannot be read; does nothing if another process added it first."""
-    began, trouble = "", None
+    began, trouble, written = "", None, stamp[1] / 1e9
     rows: dict[str, list[Row]] = {}
     try:
-        began, rows = rows_of(report, references, stamp[1] / 1e9)
+        began, rows, is_whole = rows_of(report, references, written)
+        if not is_whole and time.time() < written + LATE:
+            stamp = (0, 0)
     except BadInput as error:
         trouble = str(error)
     with changing(path), connection:

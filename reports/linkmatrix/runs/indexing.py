@@ -5,7 +5,7 @@ has a row for each node that took part.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,23 +20,20 @@ from ..record.simulated import simulated_fault
 from ..references.tables import References
 from . import answers, folders, judging, stored, streaks
 from .bound import SKEW, short
-from .copies import files_in
 from .judging import Judged
 from .parts import Sighting, components_of
 from .questions import Question
 from .suspects import of_run
 from .suspicion import Clean, Device, Flagged, dated
-from .verdict_file import COMPACT, FILE
 
 #: Of the tables below. An index of another version is made anew.
-VERSION = 9
+VERSION = 10
 #: reports: those of the prefix, with by what they were judged, and why one cannot be read. tests: a row for each node
 #: of a test; run: the run of the program that measured it, which several tests may share; cases: `answers.Case` of
 #: each test case; disturbed: its DISTURBED cells; components: of the node, as `parts.components_of` has them.
 #: devices: of a node in a report, where its devices were (seen), and which of them answered which questions clean;
 #: flagged: why a device is flagged for a question. met: the nodes of a test between which a cell was measured, and
-#: the pairs of them by their numbers there, none where all met. lacking: of a test whose record could not be
-#: read, where it was looked for, and the stamp of what was there.
+#: the pairs of them by their numbers there, none where all met.
 TABLES = """
 CREATE TABLE reports (id INTEGER PRIMARY KEY, name TEXT UNIQUE, size INTEGER, changed INTEGER, began TEXT,
                       judged_by TEXT, trouble TEXT);
@@ -48,27 +45,26 @@ CREATE TABLE tests (report INTEGER, node INTEGER, partition INTEGER, test INTEGE
 CREATE TABLE devices (report INTEGER, node INTEGER, seen INTEGER, clean INTEGER);
 CREATE TABLE flagged (report INTEGER, node INTEGER, device TEXT, question INTEGER, reason TEXT);
 CREATE TABLE met (report INTEGER, partition INTEGER, started INTEGER, meeting INTEGER);
-CREATE TABLE lacking (report INTEGER, folders INTEGER, size INTEGER, changed INTEGER);
 CREATE INDEX tests_of_reports ON tests (report);
 CREATE INDEX tests_of_nodes ON tests (node, started);
 CREATE INDEX devices_of_nodes ON devices (node);
 CREATE INDEX devices_of_reports ON devices (report);
 """
-OF_REPORTS = ("tests", "devices", "flagged", "met", "lacking")  # tables with rows of a report
+OF_REPORTS = ("tests", "devices", "flagged", "met")  # tables with rows of a report
 
 Row = dict[str, Any]
 
 
-def rows_of(path: Path, references: References, written: float) -> tuple[str, dict[str, list[Row]]]:
-    """(when ReFrame began, {table: rows}) of a report, its names and sets still in words. Raises BadInput.
+def rows_of(path: Path, references: References, written: float) -> tuple[str, dict[str, list[Row]], bool]:
+    """(when ReFrame began, {table: rows}, whether each record is readable) of a report. Raises BadInput.
 
-    written: when its file was, in seconds since 1970.
+    Names and sets are still in words. written: the time of the report's file, in seconds since 1970.
     """
     report = read_json(path, folders.CUT)
     tests: list[Row] = []
     met: list[Row] = []
-    lacking: list[Row] = []
     first: list[str] = []  # when the records began
+    lacking: list[str] = []  # tests without their record
 
     def judged() -> Iterator[Judged]:
         for test in stored.case_by_case(path, report):
@@ -76,21 +72,17 @@ def rows_of(path: Path, references: References, written: float) -> tuple[str, di
             then = moment(one, began, written)
             tests.extend(rows_of_test(one, then))
             met.extend(rows_of_meetings(one, then))
-            lacking.extend(rows_of_lacking(one, path))
             first.extend([test.record["started"]] if test.record else [])
+            is_lacking = test.lacks_record or (test.stored is None and test.record is None and test.folders)
+            lacking.extend([test.name] if is_lacking else [])
             yield one
 
     began = stored.began(path, report)
     flagged, clean, seen = of_run(judged())
     began = began or min(first, default="")
     began, clean = dated(began, clean, written)
-    return began, {
-        "tests": tests,
-        "devices": devices_of(clean, seen),
-        "flagged": flags_of(flagged),
-        "met": met,
-        "lacking": lacking,
-    }
+    rows = {"tests": tests, "devices": devices_of(clean, seen), "flagged": flags_of(flagged), "met": met}
+    return began, rows, not lacking
 
 
 def moment(one: Judged, began: str, written: float) -> int | None:
@@ -142,20 +134,6 @@ def rows_of_test(one: Judged, then: int | None) -> Iterator[Row]:
             "leaf": leaves_of(record).get(node, ""),
         }
         yield {**head, **found, "parts": parts_of(record, node), "versions": versions.get(node, {})}
-
-
-def rows_of_lacking(one: Judged, report: Path) -> Iterator[Row]:
-    """A row of a test that should have a record, and none that can be read."""
-    if one.test.record is None and one.test.folders:
-        size, changed = record_stamp(one.test.folders, report)
-        yield {"folders": list(one.test.folders), "size": size, "changed": changed}
-
-
-def record_stamp(folders: Iterable[str], report: Path) -> tuple[int, int]:
-    """(bytes, time of the last change in ns) of verdicts, and of records in both forms; (0, 0) without any."""
-    names = ("record.json", f"record{COMPACT}", FILE)
-    stamps = [stamp for file in files_in(folders, report, names) if (stamp := stamp_of(file))]
-    return sum(size for size, _ in stamps), max((changed for _, changed in stamps), default=0)
 
 
 def parts_of(record: Mapping[str, Any], node: str) -> list[list[Any]]:

@@ -98,9 +98,9 @@ def exit_code(judged: Sequence[Judged], verdict: Verdict | None = None, acceptan
 def judge(test: Test, references: References, reference_name: str | None) -> Judged:
     """The verdict on a test.
 
-    Its check stored one, unless the test ended before, or an earlier version ran it. With `reference_name`, the machine
-    of another reference table, and for earlier versions, the judge decides now. A stored verdict without its record
-    stays, and is INCOMPLETE at best. A test that needs more devices than its partition has is NOT JUDGED.
+    Its check stored one, unless the test ended before. With `reference_name`, the name of another reference table, and
+    for single records, the judge decides now. A stored verdict without its record stays, and is INCOMPLETE at best. A
+    test that needs more devices than its partition has is NOT JUDGED.
     """
     if test.too_small:
         return Judged(test, Verdict.NOT_JUDGED, reasons=(test.reason,))

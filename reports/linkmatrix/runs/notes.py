@@ -1,8 +1,4 @@
-"""What people did to parts and places: repairs, swaps and whatever else they wrote down. `notes.json` of the prefix.
-
-Swaps of parts that records identify are found without a note. One of others, such as devices whose driver tells neither
-serial number nor UUID, is known by its note alone: what was at the one place is at the other from then on.
-"""
+"""What people did to parts and places: repairs and whatever else they wrote down. `notes.json` of the prefix."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,18 +8,17 @@ from typing import NamedTuple
 
 from ..errors import BadInput
 from ..files import changing, read_whole, write_whole
-from .bound import short
 from .parts import Names, Part, Place, Sighting, is_at, is_part, place_name
 
 FILE = "notes.json"
 SCHEMA = "linkmatrix.notes/1"
-KINDS = ("note", "repair", "swap")
+KINDS = ("note", "repair")
 MOST_BYTES = 16 * 1024 * 1024
 MOST_TEXT = 1000  # characters
 
 
 class Note(NamedTuple):
-    """A note of a kind of KINDS on a part (its serial number or UUID, or "") and places: of a swap two, else up to one.
+    """A note of a kind of KINDS on a part (its serial number or UUID, or "") and up to one place.
 
     when: what it tells of, UTC. written, by: the note itself.
     """
@@ -70,8 +65,6 @@ def of_json(said: Mapping[str, object]) -> Note:
         raise ValueError("a note is not as it was written")
     when, kind, text, part, written, by = map(str, texts)
     found = tuple((str(node), str(slot)) for node, slot in places)
-    if kind == "swap" and len(found) != 2:
-        raise ValueError("a swap has two places")
     return Note(moment(when), kind, text, part, found, written, by)
 
 
@@ -92,42 +85,17 @@ def moment(text: str) -> str:
     return f"{found:%Y-%m-%dT%H:%M:%SZ}"
 
 
-class Swapped:
-    """Where parts are that no record identifies, by the swaps that were noted."""
-
-    def __init__(self, notes: Iterable[Note]) -> None:
-        self.notes = sorted(notes)
-        self.swaps = [one for one in self.notes if one.kind == "swap"]
-
-    def part(self, part: Part, place: Place, when: str) -> Part:
-        """The part that is at a place at a time: itself, where a record identifies it."""
-        if part.word or not self.swaps:
-            return part
-        for swap in reversed(self.swaps):  # back to where it was at first
-            if swap.when <= when:
-                ends = [is_at(place, one) for one in swap.places]
-                if any(ends):
-                    other = swap.places[1 - ends.index(True)]
-                    place = self.like(place, other)
-        return Part("", place_name(place))
-
-    def like(self, place: Place, other: Place) -> Place:
-        """The other end of a swap, in the words of the first: "3" is "module 3" where that is a module too."""
-        word = place[1].rpartition(" ")[0]
-        slot = f"{word} {other[1]}" if word and " " not in other[1] else other[1]
-        return short(other[0]), slot
-
-    def repairs(self, names: Names, sightings: Iterable[Sighting]) -> dict[Part | Place, str]:
-        """{part or place: when it was last repaired}."""
-        repairs = [one for one in self.notes if one.kind == "repair"]
-        found: dict[Part | Place, str] = {}
-        for sighting in sightings if repairs else ():
-            for note in repairs:
-                if note.part and is_part(sighting, note.part):
-                    found[names.part(sighting)] = note.when
-                if any(is_at(names.place(sighting), place) for place in note.places):
-                    found[names.place(sighting)] = note.when
-        return found
+def repaired(notes: Iterable[Note], names: Names, sightings: Iterable[Sighting]) -> dict[Part | Place, str]:
+    """{part or place: time of its last repair}."""
+    repairs = sorted(one for one in notes if one.kind == "repair")
+    found: dict[Part | Place, str] = {}
+    for sighting in sightings if repairs else ():
+        for note in repairs:
+            if note.part and is_part(sighting, note.part):
+                found[names.part(sighting)] = note.when
+            if any(is_at(names.place(sighting), place) for place in note.places):
+                found[names.place(sighting)] = note.when
+    return found
 
 
 def about(notes: Sequence[Note], parts: Iterable[str], places: Sequence[Place]) -> list[Note]:

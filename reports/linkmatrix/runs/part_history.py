@@ -13,7 +13,7 @@ MOST_NAMED = 5
 NO_SERIAL = (
     "its records have no serial number, so it is known by its UUID: one that is exchanged for the same is not seen"
 )
-UNNAMED = "records do not identify what is there: a swap of it is known by `linkmatrix note --swap` alone"
+UNNAMED = "records do not identify what is there, so a swap of it is not seen"
 
 
 def of_part(found: Iterable[Found], text: str, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:

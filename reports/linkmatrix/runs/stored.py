@@ -1,8 +1,7 @@
 """What there is to show: the test cases of a ReFrame run, or single records.
 
 ReFrame's JSON report (data version 4.2, of 4.10) says which test cases ran, what came of them and where their files
-are. A test case without a readable record stays in the list with the reason: what is missing must be seen. So does one
-whose record is not its own: `bound.py` says when it is.
+are. A test case without a readable record stays in the list with the reason: what is missing must be seen.
 """
 
 import contextlib
@@ -17,12 +16,13 @@ from typing import Any
 
 from ..errors import BadInput
 from ..files import read_json
+from ..record import reading
 from ..record.matrix import variant_of
 from ..record.units import counted
 from ..references import keys
 from . import manifest, modes, verdict_file
 from .folders import CUT, HEAD_BYTES, REPORT, below, newest_report, prefix, reports_in, repository
-from .testcases import COMPACT, Test, load, of_case
+from .testcases import Test, of_case
 
 SCHEMA = "linkmatrix.record/"
 
@@ -52,8 +52,6 @@ def find(path: Path | None) -> Run:
     path = newest_report(prefix() / "reports") if path is None else path
     if path.is_dir():
         return in_folder(path)
-    if path.suffix == COMPACT:
-        return of_records([path])
     content = read_json(path, CUT if REPORT.fullmatch(path.name) else "")
     if isinstance(content, dict) and str(content.get("schema", "")).startswith(SCHEMA):
         del content  # a large one is not to be held twice
@@ -90,8 +88,8 @@ def in_folder(folder: Path) -> Run:
     for place in (folder, folder / "reports"):
         if reports_in(place):
             return find(newest_report(place))
-    places = {path.parent for path in below(folder) if path.name in ("record.json", f"record{COMPACT}")}
-    found = sorted(place / "record.json" for place in places) or sorted(filter(is_record, below(folder)))
+    found = sorted(path for path in below(folder) if path.name == "record.json")
+    found = found or sorted(filter(is_record, below(folder)))
     if not found:
         raise BadInput(f"{folder} holds no run-report-*.json and no record.json: name the folder of a run")
     return each_once([of_records(found)])[0]
@@ -205,7 +203,7 @@ def of_records(paths: Iterable[Path]) -> Run:
     paths = list(paths)
     tests = []
     for path in paths:
-        content = load(path)
+        content = reading.load(path)
         cases = [result["testcase"] for result in content["results"]]
         tests.append(
             Test(

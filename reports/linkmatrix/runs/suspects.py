@@ -1,6 +1,6 @@
 """The components and nodes that stored runs flag, and those that runs since then answered clean.
 
-Verdicts are those that the checks stored. A run of an earlier version, and any run with another reference table, is
+Verdicts are those that the checks stored. A run without stored verdicts, and any run with another reference table, is
 judged when it is read, so that a corrected reference removes the flag. The index keeps what it found in each report: no
 flag vanishes behind reports of other nodes.
 
@@ -18,7 +18,7 @@ record flags nothing, because its program looked for no other process.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,9 +45,17 @@ from .suspicion import Clean, Device, Flagged, Found, Suspect, dated, left_by
 
 MOST_CELLS = 10_000  # whose ends are named
 COMPUTES_WRONG, SOAK = "computes wrong", Question("soak")  # topic of a fact, and the question that it answers
-INTERMITTENT = " is intermittent: "  # in the sentence of `judge.cell_sentences.intermittent`
 PARTS = ("nic", "nics", "switch", "socket", "node")  # findings about these flag the endpoints of that part
 OF_A_NODE = ("node", "node_egress", "node_ingress")  # findings that are about one node
+
+
+class CellsFlag(NamedTuple):
+    """An endpoint or adapter that cells flag, with their link classes. intermittent: whether the cells are."""
+
+    label: str
+    classes: set[str]
+    reason: str
+    intermittent: bool = False
 
 
 def suspects(
@@ -55,7 +63,7 @@ def suspects(
 ) -> list[Suspect]:
     """The components that the runs leave flagged, the longest first; `name`: table of references, None: each its own.
 
-    notes: repairs and swaps that were written down.
+    notes: repairs that were written down.
     """
     return left_by((found_in(run, references, name) for run in runs), clean_runs, notes)
 
@@ -165,11 +173,11 @@ def flagged_in(
             yield from ((lost["label"], question, why) for question in questions_of(one, record, None))
     for result, matrix in one.matrices:
         path = questions.path_of(record, result, one.test.variant)
-        for label, classes, sentence in flagged_by(one, record, adapters, result, matrix):
-            for name in sorted(classes):
+        for flag in flagged_by(one, record, adapters, result, matrix):
+            for name in sorted(flag.classes):
                 asked = Question(result["testcase"], name, path)
-                asked = questions.of_short_samples(asked) if INTERMITTENT in sentence else asked
-                yield label, asked, f"{result['testcase']}: {sentence}"
+                asked = questions.of_short_samples(asked) if flag.intermittent else asked
+                yield flag.label, asked, f"{result['testcase']}: {flag.reason}"
 
 
 def questions_of(one: Judged, record: Mapping[str, Any], place: int | None) -> list[Question]:
@@ -181,13 +189,13 @@ def questions_of(one: Judged, record: Mapping[str, Any], place: int | None) -> l
 
 def flagged_by(
     one: Judged, record: Mapping[str, Any], adapters: over_adapters.Known, result: Result, matrix: MatrixVerdict
-) -> Iterator[tuple[str, set[str], str]]:
-    """(label, link classes, reason) of what a matrix flags: nothing without a FAIL."""
+) -> Iterator[CellsFlag]:
+    """What a matrix flags: nothing without a FAIL."""
     if not matrix.counts[Verdict.FAIL]:
         return
     if is_of_matchings(result):
         every = set(matrix.matrix.classes)
-        yield from ((label, every, sentence) for label, sentence in matchings.blamed(result, matrix))
+        yield from (CellsFlag(label, every, sentence) for label, sentence in matchings.blamed(result, matrix))
         return
     diagnosed, matrix = diagnosis.diagnose(record, result, matrix), matrix.closely
     if matrix.whole is None:
@@ -202,7 +210,7 @@ def of_findings(
     matrix: MatrixVerdict,
     diagnosed: diagnosis.Diagnosis,
     adapters: over_adapters.Known,
-) -> Iterator[tuple[str, set[str], str]]:
+) -> Iterator[CellsFlag]:
     """What the findings of a diagnosis flag by the cells that FAIL, of a matrix that is held."""
     assert matrix.whole is not None
     fails = matrix.whole.codes == Verdict.FAIL
@@ -216,14 +224,14 @@ def of_findings(
         adapter, or_device = over_adapters.flagged(finding, names, adapters)
         if adapter:
             over = over_adapters.cells_over(layout, finding.subject)
-            yield adapter, questions.class_names(matrix, fails & over), sentence
+            yield CellsFlag(adapter, questions.class_names(matrix, fails & over), sentence)
         for label in ends(finding, layout, matrix.matrix) if or_device or not adapter else []:
-            yield label, classes.get(label, set()), sentence
+            yield CellsFlag(label, classes.get(label, set()), sentence)
 
 
 def of_cells(
     record: Mapping[str, Any], result: Result, matrix: MatrixVerdict, diagnosed: diagnosis.Diagnosis
-) -> Iterator[tuple[str, set[str], str]]:
+) -> Iterator[CellsFlag]:
     """Both ends of each cell with wrong data, and of each other FAIL where no finding explains any."""
     assert matrix.whole is not None
     rows, columns = matrix.matrix.rows, matrix.matrix.columns
@@ -236,7 +244,8 @@ def of_cells(
     for r, c in sorted(wrong | unexplained)[:MOST_CELLS]:
         reason = matrix.cells[rows[r], columns[c]].reason
         classes = {matrix.matrix.class_names[block.classes[r, c]]}
-        yield from ((label, classes, reason) for label in (rows[r], columns[c]))
+        is_intermittent = bool(matrix.whole.rules[r, c] == rules.ORDER["intermittent"])
+        yield from (CellsFlag(label, classes, reason, is_intermittent) for label in (rows[r], columns[c]))
 
 
 def slow_alike(judged: rules.Judged) -> np.ndarray:

@@ -18,7 +18,7 @@ from ..locate.ladder import LADDER, rung_of
 from ..record import units
 from .attribution import Answer, Evidence, Key, Pair, attribute, is_decided, sentence_of
 from .bound import SKEW
-from .notes import Note, Swapped
+from .notes import Note, repaired
 from .parts import ADAPTER, NODE, Names, Part, Sighting, place_name
 from .questions import Question, listed
 
@@ -221,20 +221,17 @@ def read(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ()) ->
     """What runs report of each part and place, in the order of their times."""
     runs = in_order(found)
     names = Names((run.when, sighting) for run in runs for sighting in run.seen.values())
-    swapped, ledger = Swapped(notes), Ledger()
+    ledger = Ledger()
     pairs: dict[int, Pair] = {}  # of sightings, which are one object in many runs
     for run in runs:
         for device, sighting in run.seen.items():
             pair = pairs.get(id(sighting))
             if pair is None:
-                place = names.place(sighting)
-                pair = (swapped.part(names.part(sighting), place, run.when), place)
-                if pair[0].word or not swapped.swaps:
-                    pairs[id(sighting)] = pair
+                pair = pairs[id(sighting)] = (names.part(sighting), names.place(sighting))
             flagged, clean = run.flagged.get(device, {}), run.clean.get(device, set())
             ledger.add(pair, sighting, run.when, flagged, clean, clean_runs)
     last = (one.last for one in ledger.kept.values())
-    ledger.evidence.repairs = swapped.repairs(names, last)
+    ledger.evidence.repairs = repaired(notes, names, last)
     return ledger
 
 

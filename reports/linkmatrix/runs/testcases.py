@@ -1,11 +1,11 @@
 """One test case of a run, with its verdict and its record, if it has them.
 
-ReFrame's report contains the SHA-256 of a test's verdict.json, and that file the SHA-256 of its record. Reports of
-earlier versions contain neither: there `bound` decides whether a record is that of the test.
+ReFrame's report contains the SHA-256 of a test's verdict.json, and that file the SHA-256 of its record. A record is
+therefore always that of the test.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from ..judge.test_verdict import CheckFacts
 from ..record import reading
 from . import bound, modes, verdict_file
 from .copies import file_in, files_in
-from .verdict_file import COMPACT, StoredVerdict
+from .verdict_file import StoredVerdict
 
 DRY_RUN = "nothing was measured: it was a dry run"
 UNCHECKED = "ReFrame was told not to check it: leave out --skip-sanity-check and --skip-performance-check"
@@ -36,10 +36,10 @@ class Test:
     measured, as the table's name says it. hashcode: ReFrame's, of the test case on any partition. measures: whether it
     leaves a record. environ: that it was built with. fixture: whether it only builds.
     attempt: 0, and more where ReFrame ran it again. rerun: whether ReFrame repeats what passed too.
-    doubts: why its record may be that of another run, and why the "pass" of ReFrame proves nothing, each a sentence.
+    doubts: why the "pass" of ReFrame proves nothing, each a sentence.
     unmeasured: why its job did not get as far as measuring it, "" where it did. began: whether its job began.
     folders: where a record of it is to be, in ReFrame's words; none where it leaves none.
-    stored: the verdict of its check; None where the test ended before that, or an earlier version ran it.
+    stored: the verdict of its check; None where the test ended before that.
     too_small: whether the partition has fewer devices, ranks or nodes than the test needs.
     current: whether a version that stores verdicts ran it. check: what its check found, as far as that is known.
     """
@@ -76,7 +76,7 @@ class Test:
     def check(self) -> CheckFacts:
         """What its check found that no record contains.
 
-        Of an earlier version only this is known: a check that passed tolerated the counters that rose.
+        Without a stored verdict only this is known: a check that passed tolerated the counters that rose.
         """
         if self.stored is not None:
             return self.stored.check
@@ -115,7 +115,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
     dry = proves_nothing == DRY_RUN
     unmeasured = DRY_RUN if dry else str(case.get("unmeasured") or "")
     said = case.get("fail_reason") or why_not_run(case, unmeasured)
-    left = Left() if dry else left_by(case, report, session or {})
+    left = Left() if dry else left_by(case, report)
     reference = str(case.get("reference_name") or "")
     return Test(
         name=name_of(case),
@@ -136,7 +136,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         environ=str(case.get("environ") or ""),
         attempt=int(case.get("run_index") or 0),
         rerun=any(word.startswith(REPEATS) for word in words_of(session or {})),
-        doubts=(*left.doubts, *([proves_nothing] if proves_nothing else [])),
+        doubts=(proves_nothing,) if proves_nothing else (),
         fixture=bool(case.get("fixture")),
         folders=left.folders,
         began=not dry and began(case, unmeasured),
@@ -163,13 +163,12 @@ class Left:
     record: dict[str, Any] | None = None
     stored: StoredVerdict | None = None
     reasons: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
 
 
-def left_by(case: Mapping[str, Any], report: Path, session: Mapping[str, Any]) -> Left:
-    """What a test left: its verdict and its record, in reports of earlier versions its record alone."""
-    return stored_of(case, report) if DIGEST in case else recorded_of(case, report, session)
+def left_by(case: Mapping[str, Any], report: Path) -> Left:
+    """What a test left: its verdict and its record, in a report without verdicts its record alone."""
+    return stored_of(case, report) if DIGEST in case else recorded_of(case, report)
 
 
 def stored_of(case: Mapping[str, Any], report: Path) -> Left:
@@ -211,30 +210,26 @@ def name_of(case: Mapping[str, Any]) -> str:
 
 
 def load_exactly(path: Path, digest: str) -> dict[str, Any]:
-    """The record with this SHA-256 at `path`, or its compact form. Raises BadInput for any other."""
+    """The record with this SHA-256 at `path`. Raises BadInput for any other."""
     found = verdict_file.digest_of_record(path)
     if found != digest:
         why = "was changed, or is that of another run" if found else "is missing"
         raise BadInput(f"{path} {why}: its verdict is about another record; measure again")
-    return load(path)
+    return reading.load(path)
 
 
-def recorded_of(case: Mapping[str, Any], report: Path, session: Mapping[str, Any]) -> Left:
-    """The record of a test case that an earlier version ran, or of a fixture, which has none."""
+def recorded_of(case: Mapping[str, Any], report: Path) -> Left:
+    """The record of a test case whose check stored no verdict, or of a fixture, which has none."""
     if not bound.measures(case) or case.get("fixture") or case["result"] in NOT_BEGUN:
         return Left()
     folders = folders_of(case)
-    place = record_in(folders, report)
+    place = file_in(folders, report, ("record.json",))
     try:
         if place is None:
             raise BadInput(bound.why_no_record(case))
-        content = load(place)
-        others = bound.others(case, content)
-        if others:
-            raise BadInput("; ".join(others))
+        return Left(place, reading.load(place), folders=folders)
     except BadInput as error:
         return Left(place, reasons=(str(error),), folders=folders)
-    return Left(place, content, doubts=tuple(bound.doubts(case, session, content)), folders=folders)
 
 
 def words_of(session: Mapping[str, Any]) -> set[str]:
@@ -274,23 +269,6 @@ def folders_of(case: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(filter(None, (kept, case.get("stagedir"))))
 
 
-def record_in(folders: Iterable[str], report: Path) -> Path | None:
-    """The record in the first folder that has one, also in its compact form."""
-    found = file_in(folders, report, ("record.json", f"record{COMPACT}"))
-    return found.with_name("record.json") if found else None
-
-
-def load(path: Path) -> dict[str, Any]:
-    """The checked record at `path`: in its compact form where that is there and was made of it. Raises BadInput."""
-    beside = path.with_suffix(COMPACT)
-    fits = beside.is_file() and (not path.is_file() or beside.stat().st_mtime_ns >= path.stat().st_mtime_ns)
-    if fits:
-        try:
-            from ..record import compact
-        except ModuleNotFoundError:  # numpy, which a cluster may lack
-            if not path.is_file() or path == beside:
-                raise
-        else:
-            if not path.is_file() or path == beside or compact.is_of(beside, path):
-                return compact.load(beside)
-    return reading.load(path)
+def record_place(case: Mapping[str, Any], report: Path) -> Path | None:
+    """The record of a test case in a report without verdicts; None where there is none."""
+    return None if DIGEST in case else file_in(folders_of(case), report, ("record.json",))

@@ -29,7 +29,6 @@ from ..references.tables import Reference, References
 SCHEMA = "linkmatrix.verdict/1"
 SCHEMA_FILE = Path(__file__).with_name("verdict.schema.json")
 FILE = "verdict.json"
-COMPACT = ".npz"  # the suffix of the compact form of a record
 MOST_BYTES = 256 * 1024 * 1024
 MOST_CELLS = 32  # per result, the worst
 REMEDY = "the file is damaged or was changed: measure again"
@@ -161,15 +160,8 @@ def write(folder: Path, content: Mapping[str, Any]) -> str:
 
 
 def digest_of_record(path: Path) -> str:
-    """The SHA-256 of the record at `path`, or of the record that its compact form was made of; "" without both."""
-    beside = path.with_suffix(COMPACT)
-    if path.is_file() and path != beside:
-        return sha256(read_whole(path, reading.MOST_BYTES))
-    if not beside.is_file():
-        return ""
-    from ..record import compact  # numpy, which a cluster may lack
-
-    return compact.sha256_of(beside)
+    """The SHA-256 of the record at `path`; "" without a record."""
+    return sha256(read_whole(path, reading.MOST_BYTES)) if path.is_file() else ""
 
 
 def beside_record(path: Path) -> StoredVerdict | None:

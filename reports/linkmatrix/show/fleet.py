@@ -9,49 +9,24 @@ goes over the network counts for the node that sends and the node that receives.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-if TYPE_CHECKING:
-    import pandas
+import pandas
 
 from ..record import units
 from ..record.units import figure
 from ..references import noise
 from . import words
 
-LEAST_HOSTS = 3  # of two that differ nobody knows which is off
+LEAST_HOSTS = 3  # with two hosts it is unknown which one is off
 MOST_HOSTS = 20  # that are listed
 MOST_NAMED = 3  # positions of a host
-
-Position = tuple[str, str]
-
-
-class Newest(NamedTuple):
-    """The newest value of a position on a host."""
-
-    started: str
-    value: float
-    floor: float = 0.0  # by how much a position may be worse than elsewhere, as a fraction, at least
+CASE = ["testcase", "size_bytes", "unit", "link_class"]
+POSITION = ["from_place", "to_place"]
 
 
-@dataclass(frozen=True)
-class Standing:
-    """A host among its like: its positions' deviations, as fractions, worse is negative, and which of them are off."""
-
-    host: str
-    started: str
-    value: float
-    deviations: Mapping[Position, float]
-    outliers: tuple[Position, ...]
-
-
-def placed(record: Mapping[str, Any], cells: "pandas.DataFrame") -> "pandas.DataFrame":
+def placed(record: Mapping[str, Any], cells: pandas.DataFrame) -> pandas.DataFrame:
     """Cells of runs/table.py with of_host, from_place and to_place; between nodes, a row for each of the two."""
-    import pandas
-
     count: dict[str, int] = {}
     local: dict[str, str] = {}
     for device in record["devices"]:
@@ -69,33 +44,37 @@ def placed(record: Mapping[str, Any], cells: "pandas.DataFrame") -> "pandas.Data
     return pandas.concat([inside[~between], sends[between], receives[between]])
 
 
-def standings(values: Mapping[str, Mapping[Position, Newest]], unit: str) -> tuple[list[Standing], float]:
-    """(hosts, the worst first; the limit as a fraction) of {host: {position: newest value}}."""
+def newest(cells: pandas.DataFrame) -> pandas.DataFrame:
+    """The newest value of each position of each host; of several cells at a position their median. cells: `placed`."""
+    where = [*CASE, "of_host", *POSITION]
+    last = cells["started"] == cells.groupby(where, dropna=False)["started"].transform("max")
+    of_position = cells[last].groupby(where, dropna=False, sort=False, as_index=False)
+    return of_position.agg(started=("started", "first"), value=("value", "median"))
+
+
+def standings(positions: pandas.DataFrame, unit: str) -> tuple[pandas.DataFrame, pandas.DataFrame, float]:
+    """(hosts, positions, limit) of the newest values of a test case. floor: the least limit of each position.
+
+    hosts: started, value, off, worst, positions, outliers of each, those with outliers first. positions: with off, by
+    how much each is worse than the median of its like (below 0), as a fraction. limit: of it, as a fraction.
+    """
     sign = -1.0 if unit == "us" else 1.0
-    middle = {
-        position: float(np.median([found[position].value for found in values.values() if position in found]))
-        for position in {position for found in values.values() for position in found}
-    }
-    deviations = {
-        host: {position: sign * (one.value / middle[position] - 1) for position, one in found.items()}
-        for host, found in values.items()
-    }
-    everything = np.array([deviation for found in deviations.values() for deviation in found.values()])
-    sigma = 1.4826 * float(np.median(np.abs(everything - np.median(everything))))
-    floor = max(one.floor for found in values.values() for one in found.values())
-    limit = max(floor, noise.sigmas(len(everything)) * sigma)
-    told = len(values) >= LEAST_HOSTS
-    found = [
-        Standing(
-            host,
-            max(one.started for one in values[host].values()),
-            float(np.median([one.value for one in values[host].values()])),
-            of_host,
-            tuple(sorted((place for place, off in of_host.items() if told and off < -limit), key=of_host.__getitem__)),
-        )
-        for host, of_host in deviations.items()
-    ]
-    return sorted(found, key=lambda one: (not one.outliers, min(one.deviations.values()))), limit
+    middle = positions.groupby(POSITION)["value"].transform("median")
+    off = sign * (positions["value"] / middle - 1)
+    sigma = 1.4826 * float((off - off.median()).abs().median())
+    limit = max(float(positions["floor"].max()), noise.sigmas(len(off)) * sigma)
+    enough = positions["of_host"].nunique() >= LEAST_HOSTS
+    positions = positions.assign(off=off, outlier=enough & (off < -limit)).sort_values("off", kind="stable")
+    hosts = positions.groupby("of_host").agg(
+        started=("started", "max"),
+        value=("value", "median"),
+        off=("off", "median"),
+        worst=("off", "min"),
+        positions=("off", "size"),
+        outliers=("outlier", "sum"),
+    )
+    order = hosts.assign(alike=hosts["outliers"] == 0).sort_values(["alike", "worst"], kind="stable").index
+    return hosts.loc[order], positions, limit
 
 
 def percent(off: float) -> str:
@@ -103,36 +82,36 @@ def percent(off: float) -> str:
     return f"{round(100 * off, 1) + 0.0:+.1f} %"
 
 
-def lines(values: Mapping[str, Mapping[Position, Newest]], unit: str) -> Iterator[str]:
+def lines(newest_of: pandas.DataFrame, unit: str) -> Iterator[str]:
     """A line for each host: those with outliers first, marked, then the others."""
-    found, limit = standings(values, unit)
+    hosts, positions, limit = standings(newest_of, unit)
     sign = -1.0 if unit == "us" else 1.0
     decimals, shown = words.DECIMALS[unit], words.UNITS[unit]
-    positions = len({position for one in found for position in one.deviations})
-    off = sum(bool(one.outliers) for one in found)
-    middle = float(np.median([one.value for one in found]))
+    count = len(positions.groupby(POSITION))
     yield (
-        f"{units.counted(len(found), 'host')}, {units.counted(positions, 'position')}, median"
-        f" {figure(middle, decimals)} {shown}: "
+        f"{units.counted(len(hosts), 'host')}, {units.counted(count, 'position')}, median"
+        f" {figure(float(hosts['value'].median()), decimals)} {shown}: "
         + (
-            f"{off} with outliers, more than {100 * limit:.1f} % worse than the same position elsewhere"
-            if len(found) >= LEAST_HOSTS
+            f"{(hosts['outliers'] > 0).sum()} with outliers, more than {100 * limit:.1f} % worse than the same position"
+            " elsewhere"
+            if len(hosts) >= LEAST_HOSTS
             else f"too few to tell which one is off, {LEAST_HOSTS} are needed"
         )
     )
-    for one in found[:MOST_HOSTS]:
-        middle_off = sign * float(np.median(list(one.deviations.values())))
-        position, worst = min(one.deviations.items(), key=lambda item: item[1])
-        named = one.outliers[:MOST_NAMED] or (position,)
-        told = ", ".join(f"{'->'.join(pair)} {percent(sign * one.deviations[pair])}" for pair in named)
-        count = f"{len(one.outliers)} of {len(one.deviations)} off: " if one.outliers else "worst "
-        mark = "!" if one.outliers else " "
-        yield (
-            f"{mark} {one.host:<22} {figure(one.value, decimals)} {shown} ({percent(middle_off)})"
-            f"  {count}{told}  {one.started[:16]}"
+    for host in hosts[:MOST_HOSTS].itertuples():
+        worst = positions[positions["of_host"] == host.Index][: min(max(host.outliers, 1), MOST_NAMED)]
+        told = ", ".join(
+            f"{source}->{destination} {percent(sign * off)}"
+            for source, destination, off in worst[[*POSITION, "off"]].itertuples(index=False)
         )
-    if len(found) > MOST_HOSTS:
-        more = sum(bool(one.outliers) for one in found[MOST_HOSTS:])
-        yield f"and {len(found) - MOST_HOSTS} more, " + (
+        among = f"{host.outliers} of {host.positions} off: " if host.outliers else "worst "
+        mark = "!" if host.outliers else " "
+        yield (
+            f"{mark} {host.Index:<22} {figure(host.value, decimals)} {shown} ({percent(sign * host.off)})"
+            f"  {among}{told}  {host.started[:16]}"
+        )
+    if len(hosts) > MOST_HOSTS:
+        more = (hosts["outliers"][MOST_HOSTS:] > 0).sum()
+        yield f"and {len(hosts) - MOST_HOSTS} more, " + (
             f"{more} of them with outliers" if more else "all within limits"
         )

@@ -4,7 +4,8 @@ A node that is worse than its own references is found without it; this finds the
 also before there are any references. Only test cases inside one node are compared.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
@@ -15,6 +16,7 @@ from ..runs.judging import Judged
 from . import words
 
 Key = tuple[str, str, int | None, str, str]  # back end, test case, size, variant, unit
+Measured = tuple[str, Key, Judged, MatrixVerdict]  # of a node
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Entry:
 
 def entries(judged: list[Judged]) -> list[Entry]:
     """All test cases of all nodes, the worst first; none where there are not at least two nodes."""
-    measured: list[tuple[str, Key, Judged, MatrixVerdict]] = []
+    measured: list[Measured] = []
     found: list[Entry] = []
     for one in judged:
         node = words.node_of(one)
@@ -58,8 +60,8 @@ def entries(judged: list[Judged]) -> list[Entry]:
             found.append(Entry(node, name, one.verdict, reason="; ".join(one.reasons) or "as promised"))
     if len({node for node, *_ in measured} | {entry.node for entry in found}) < 2:
         return []
-    medians = medians_of(measured)
-    found += [entry_of(node, key, one, matrix, medians) for node, key, one, matrix in measured]
+    worst = worst_cells(measured)
+    found += [entry_of(node, key, one, matrix, worst.get(at)) for at, (node, key, one, matrix) in enumerate(measured)]
     some = {entry.node for entry in found if entry.value is not None}
     # of two with one verdict, the node of which nothing at all is known comes before those that are somewhat slow
     return sorted(found, key=lambda one: (one.verdict, one.node not in some, one.worse or 0.0), reverse=True)
@@ -71,48 +73,43 @@ def key_of(one: Judged, result: Result, matrix: MatrixVerdict) -> Key:
     return backend, result["testcase"], result["size_bytes"], matrix.matrix.variant, matrix.matrix.unit
 
 
-def medians_of(measured: list[tuple[str, Key, Judged, MatrixVerdict]]) -> dict[tuple[Key, Pair], float]:
-    """{(key, pair): median over the nodes}, where at least two nodes have the cell."""
+def worst_cells(measured: list[Measured]) -> dict[int, dict[str, Any]]:
+    """{index of a matrix: the source, destination, value and worse of its worst cell}, as in `Entry`.
+
+    A cell is compared with the median of all nodes. If no other node has the cells of a matrix, the worst value counts.
+    """
     import pandas  # a page of one node needs none, and it is the slowest to load
 
     from ..runs import table
 
-    keys = list(dict.fromkeys(key for _, key, _, _ in measured))
     frames = [
-        table.of_matrix({"node": node, "key": keys.index(key)}, matrix.matrix)
-        for node, key, _, matrix in measured
+        table.of_matrix({"at": at, "node": node, "key": str(key)}, matrix.matrix).assign(unit=key[-1])
+        for at, (node, key, _, matrix) in enumerate(measured)
         if matrix.whole is not None
     ]
     if not frames:
         return {}
     cells = pandas.concat(frames, ignore_index=True)
+    cells = cells[(cells["status"] == "ok") & cells["value"].notna()]
     place = ["key", "source", "destination"]
-    newest = cells[cells["status"] == "ok"].drop_duplicates([*place, "node"], keep="last")
-    values = newest.groupby(place)["value"]
-    medians = values.median()[values.count() > 1]
-    return {(keys[key], (source, destination)): value for (key, source, destination), value in medians.items()}
+    newest = cells.drop_duplicates([*place, "node"], keep="last").groupby(place)["value"]
+    of_all = newest.agg(["median", "count"]).reset_index()
+    cells = cells.merge(of_all[(of_all["count"] > 1) & (of_all["median"] != 0)], on=place, how="left")
+    sign = cells["unit"].map(lambda unit: 1 if unit == "us" else -1)
+    cells["worse"] = sign * (cells["value"] / cells["median"] - 1)
+    cells["alone"] = (sign * cells["value"]).where(cells["worse"].isna())
+    first = cells.sort_values(["worse", "alone"], ascending=False, kind="stable").drop_duplicates("at")
+    return first.set_index("at")[["source", "destination", "value", "worse"]].to_dict("index")
 
 
-def entry_of(node: str, key: Key, one: Judged, matrix: MatrixVerdict, medians: dict[tuple[Key, Pair], float]) -> Entry:
-    """A node's test case by its worst cell."""
-    unit, sign = matrix.matrix.unit, 1 if matrix.matrix.unit == "us" else -1
-    numbers = matrix.matrix.numbers
-    worse = {
-        pair: sign * (value / medians[key, pair] - 1) for pair, value in numbers.items() if medians.get((key, pair))
-    }
-    place = max(worse, key=worse.__getitem__, default=None)
-    if place is None and numbers:  # no other node has these cells
-        place = max(numbers, key=lambda pair: sign * numbers[pair])
-    return Entry(
-        node=node,
-        name=key[1] + key[3],
-        verdict=one.of_matrix(matrix),
-        unit=unit,
-        pair=place,
-        value=numbers.get(place) if place else None,
-        worse=worse.get(place) if place else None,
-        reason="" if numbers else "; ".join(one.reasons),
-    )
+def entry_of(node: str, key: Key, one: Judged, matrix: MatrixVerdict, worst: dict[str, Any] | None) -> Entry:
+    """A node's test case by its worst cell, None without a value."""
+    entry = Entry(node=node, name=key[1] + key[3], verdict=one.of_matrix(matrix), unit=matrix.matrix.unit)
+    if worst is None:
+        return replace(entry, reason="; ".join(one.reasons))
+    worse = worst["worse"]
+    pair = (worst["source"], worst["destination"])
+    return replace(entry, pair=pair, value=worst["value"], worse=worse if worse == worse else None)
 
 
 def by_node(found: list[Entry]) -> tuple[list[str], list[tuple[str, list[Entry | None]]]]:
