@@ -275,6 +275,8 @@ def test_a_verdict_of_another_test_is_not_taken(machine, reference_folder):
     path.write_text(json.dumps(report))
     _, other = judged(put(machine), reference_folder)
     assert other.verdict is Verdict.INCOMPLETE
+
+
 @pytest.mark.parametrize(("known", "verdict"), [(True, Verdict.NOT_JUDGED), (False, Verdict.INCOMPLETE)])
 def test_cells_without_a_reference_have_the_same_verdict_from_the_stored_references(run, tmp_path, known, verdict):
     """A test case that a known table lacks is not judged; a table that does not exist is missing."""

@@ -23,8 +23,6 @@ def why_no_record(case: Mapping[str, Any]) -> str:
     return "there is no record.json of this test case: it did not get as far as measuring"
 
 
-
-
 def short(host: str) -> str:
     """A host's name without its domain; an address, which some have for a name, whole."""
     return host if re.fullmatch(r"[0-9.]+", host) else host.partition(".")[0]
