@@ -10,6 +10,7 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.references.tables import References
+from linkmatrix.runs import supervise
 from linkmatrix.site import machine as found_machine
 from linkmatrix.site import system_files
 from linkmatrix.site.machine import Machine
@@ -226,8 +227,9 @@ def test_a_system_file_without_the_line_is_left_and_the_entry_is_printed(site):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_and_adopts_nothing(site, number):
+def test_a_signal_ends_it_and_adopts_nothing(site, monkeypatch, number):
     """The played ReFrame of the second run sends the signal to its parent, as a terminal does."""
+    monkeypatch.setattr(supervise, "FORWARDED", [])  # which no later test of this process may see
     site.describe()
     for run in range(6):
         site.prepare(run, {TESTCASE: STEADY})
