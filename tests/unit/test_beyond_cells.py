@@ -14,7 +14,7 @@ from linkmatrix.record import reading
 from linkmatrix.references.tables import References
 from linkmatrix.runs.judging import judge
 from linkmatrix.runs.testcases import Test as Stored
-from linkmatrix.show import nodes, prometheus, sweep, words
+from linkmatrix.show import nodes, prometheus, summary, words
 
 pytestmark = pytest.mark.usefixtures("wide_terminal")
 
@@ -57,7 +57,7 @@ def test_it_is_counted(judged):
 
 
 def test_its_node_is_the_worst_with_the_reason(judged):
-    first, second = sweep.lines(judged)
+    first, second = summary.node_lines(judged)
     assert first == "2 nodes: 1 INCOMPLETE, 1 PASS"
     assert second == f"  INCOMPLETE n2: {PROMISE}"
     worst = nodes.entries(judged)[0]
@@ -74,8 +74,8 @@ def test_a_program_that_timed_out_is_no_pass_though_all_that_it_measured_is(refe
     late = replace(stored, record={**stored.record, "result": "TIMEOUT", "error": "the run took too long"})
     one = judge(late, references, None)
     assert one.beyond_cells is not None and one.beyond_cells >= Verdict.INCOMPLETE
-    assert sweep.lines([one, replace(one, test=replace(late, node="n2"))])[0].startswith("2 nodes: 2 ")
-    assert "PASS" not in sweep.lines([one, replace(one, test=replace(late, node="n2"))])[0]
+    assert summary.node_lines([one, replace(one, test=replace(late, node="n2"))])[0].startswith("2 nodes: 2 ")
+    assert "PASS" not in summary.node_lines([one, replace(one, test=replace(late, node="n2"))])[0]
 
 
 def test_diagnose_says_it_and_does_not_end_with_0(tmp_path, stored, capsys):

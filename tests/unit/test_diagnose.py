@@ -18,6 +18,7 @@ from linkmatrix.record import reading
 from linkmatrix.references import noise, tolerances
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, stored, testcases
+from linkmatrix.show.analysis import Analysis
 
 pytestmark = pytest.mark.usefixtures("wide_terminal")
 
@@ -298,7 +299,7 @@ def test_verdicts_of_classes_rows_and_columns_are_said(make_record):
     run = stored.Run(path=Path("record.json"), tests=(testcases.Test(name="t", record=content),))
     (one,) = judging.judge_all(run, references(8), "hgx")
     (pair,) = one.matrices
-    text = "\n".join(diagnose.lines(one, *pair))
+    text = "\n".join(diagnose.lines(Analysis(None, [one]), one, *pair))
     assert one.verdict is Verdict.FAIL
     assert "NV18: FAIL (7 FAIL, 49 PASS)" in text or "NV18: FAIL (7 FAIL, " in text
     assert "row gpu3: FAIL in every cell" in text
@@ -323,7 +324,7 @@ def test_a_finding_says_whether_a_second_measurement_confirms_it(make_record, af
     reading.check(content)
     run = stored.Run(path=Path("record.json"), tests=(testcases.Test(name="t", record=content),))
     (one,) = judging.judge_all(run, references(8), "hgx")
-    assert said in "\n".join(diagnose.lines(one, *one.matrices[0]))
+    assert said in "\n".join(diagnose.lines(Analysis(None, [one]), one, *one.matrices[0]))
 
 
 def test_nothing_is_found_where_nothing_was_measured(make_record):

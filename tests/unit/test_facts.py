@@ -12,7 +12,8 @@ from linkmatrix.record.upgrade import LEAST_SAMPLES
 from linkmatrix.references import keys
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, testcases
-from linkmatrix.show import page, steps, terminal, words
+from linkmatrix.show import page, terminal, words
+from linkmatrix.show.analysis import Analysis
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 SIZES = "its references '{}' are of {}, and it was measured with 512 MiB: name others, or measure so"
@@ -75,8 +76,9 @@ FACTS = [
 
 def screen(found):
     stream = io.StringIO()
-    verdict = terminal.show(*found, file=stream, width=100)
-    return " ".join(stream.getvalue().split()), verdict
+    analysis = Analysis(*found)
+    terminal.show(analysis, file=stream, width=100)
+    return " ".join(stream.getvalue().split()), analysis.verdict
 
 
 @pytest.mark.parametrize(("change", "verdict", "said"), FACTS, ids=[said for *_, said in FACTS])
@@ -90,7 +92,7 @@ def test_what_a_record_says_against_itself_is_never_a_pass_and_stands_there(
     text, found = screen((run, judged))
     assert found is verdict and said in text
     assert judged[0].of_matrix(judged[0].matrices[0][1]) is verdict
-    lines = [line for problem in page.problems(judged, run) for line in problem["reasons"]]
+    lines = [line for problem in page.problems(Analysis(run, judged)) for line in problem["reasons"]]
     assert any(said in line for line in lines)
 
 
@@ -241,7 +243,7 @@ def test_a_topology_passes_only_where_its_program_ended_well_and_its_record_says
         if change:
             change(record)
         run, judged = judged_run(record)
-        return judged[0].verdict, " ".join(steps.answer(judged[0].verdict, judged))
+        return judged[0].verdict, " ".join(Analysis(None, judged, judged[0].verdict).assessment)
 
     assert verdict() == (Verdict.PASS, "Nothing was to be measured, and the checks passed.")
     assert verdict(result="FAIL", error="gpu2 fell off the bus")[0] is Verdict.FAIL

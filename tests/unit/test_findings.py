@@ -18,7 +18,7 @@ from linkmatrix.record import reading
 from linkmatrix.references.tables import References
 from linkmatrix.runs import verdict_file
 from linkmatrix.runs.judging import overall
-from linkmatrix.show import headlines
+from linkmatrix.show.analysis import Analysis
 
 DATA = Path(__file__).parents[1] / "data"
 NO_REFERENCES = References({})
@@ -187,7 +187,7 @@ def test_a_sweep_begins_with_the_node_that_differs(judged_run, make_record):
     values = [396.0, 396.1, 396.2, 365.0, 396.4, 396.5]
     records = [stores.of_node(make_record(value=value), f"n{at}") for at, value in enumerate(values)]
     _, judged = judged_run(*records)
-    first = headlines.headlines(judged)[0]
+    first = Analysis(None, judged).findings[0]
     assert (first.topic, first.who, first.verdict) == ("unlike node", "n3", Verdict.NOT_JUDGED)
     assert overall(judged) is Verdict.NOT_JUDGED
 

@@ -87,7 +87,7 @@ def test_all_is_written_in_one_way_whole_or_not_at_all():
 PRINTERS = {
     "cli.py",
     "errors.py",
-    "show/plain.py",
+    "show/screen.py",
     "commands/detect.py",
     "commands/schedule.py",
 }

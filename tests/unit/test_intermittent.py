@@ -11,8 +11,8 @@ from linkmatrix.judge.rules import RULES
 from linkmatrix.judge.test_verdict import CheckFacts, judge_test
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import Reference, References
-from linkmatrix.runs import judging, suspects
-from linkmatrix.show import headlines, steps
+from linkmatrix.runs import suspects
+from linkmatrix.show.analysis import Analysis
 from tests.tools.stores import disturbed
 
 CASE = "device_to_device_memcpy_write_ce"
@@ -245,7 +245,7 @@ def test_healthy_matrices_of_gpus_have_few_false_alarms(gpus, rate):
 def test_a_run_states_the_detection_power_of_its_worst_test_case(judged_run, make_record):
     _, found = judged_run(with_samples(make_record(), [396.0] * 7))
     prior = intermittent.PRIORS["cuda", "gate", "device"]
-    (sentence,) = (one for one in steps.answer(judging.overall(found), found) if "Detection power" in one)
+    (sentence,) = (one for one in Analysis(None, found).assessment if "Detection power" in one)
     assert CASE in sentence and "(12 cells, 7 samples each)" in sentence
     assert f"WARN in {100 * intermittent.power_of_ordinary(prior, 12, 7):.1f} %" in sentence
 
@@ -254,9 +254,9 @@ def test_no_other_finding_hides_an_intermittent_cell(judged_run, make_record):
     slow_row = {(2, column): 340.0 for column in (0, 1, 3)}
     content = with_short_samples(make_record(count=4, off=slow_row), SLOW)
     _, found = judged_run(content, reference="hgx")
-    topics = {one.topic: one for one in headlines.headlines(found)}
+    topics = {one.topic: one for one in Analysis(None, found).findings}
     assert topics["device"].who == "gpu2" and topics["intermittent"].who == "gpu0->gpu1"
-    told = steps.steps(Verdict.FAIL, found, list(topics.values()))
+    told = Analysis(None, found, Verdict.FAIL).steps
     assert [line for line in told if "gpu0->gpu1" in line and "--short-samples 72" in line]
 
 

@@ -10,9 +10,10 @@ from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import diagnosis, ladder, node_wide
 from linkmatrix.locate.ladder import LADDER, Rung, rung_of
 from linkmatrix.references.tables import Reference, References
-from linkmatrix.runs import judging, suspects
+from linkmatrix.runs import suspects
 from linkmatrix.runs.suspicion import Kept, Suspect
-from linkmatrix.show import headlines, steps
+from linkmatrix.show import topics
+from linkmatrix.show.analysis import Analysis
 from tests.tools.stores import disturbed
 
 CASE = "device_to_device_memcpy_write_ce"
@@ -27,7 +28,7 @@ def slow(make_record, *devices, count=8):
 def steps_of(judged_run, content):
     """The steps after a record, compared with references."""
     _, judged = judged_run(content, reference="hgx")
-    return steps.steps(judging.overall(judged), judged, headlines.headlines(judged))
+    return Analysis(None, judged).steps
 
 
 def remeasured(content, before=300.0, after=300.0):
@@ -57,7 +58,7 @@ def test_a_device_whose_node_is_slow_in_another_test_case_has_one_piece_of_advic
     content, other = remeasured(slow(make_record, 3)), slow(make_record, 1, 3, 5)
     content["results"].append({**other["results"][0], "testcase": "device_to_device_memcpy_read_ce"})
     _, judged = judged_run(content)
-    found = [one for one in headlines.headlines(judged) if one.who == "gpu3"]
+    found = [one for one in Analysis(None, judged).findings if one.who == "gpu3"]
     assert [one.topic for one in found] == ["device"] and "gpu3 also in 1 other test case" in found[0].text
 
 
@@ -102,7 +103,7 @@ def test_a_flag_after_an_earlier_one_was_removed_begins_at_the_first_rung():
 
 def test_each_kind_of_component_has_each_rung():
     assert set(LADDER) == {*product(ladder.KINDS, Rung)}
-    assert {*ladder.KINDS} <= {*steps.TOPICS}
+    assert {*ladder.KINDS} <= {*topics.TOPICS}
     assert rung_of(1) < rung_of(1, remeasured=True) < rung_of(1, swapped=True)
 
 

@@ -24,7 +24,9 @@ from linkmatrix.references.tables import References
 from linkmatrix.runs import judging
 from linkmatrix.runs.stored import Run
 from linkmatrix.runs.testcases import Test
-from linkmatrix.show import kinds, summary, words
+from linkmatrix.show import summary, words
+from linkmatrix.show.analysis import Analysis
+from linkmatrix.show.screen import Screen
 from linkmatrix.site import environment
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -206,7 +208,7 @@ def test_the_answer_has_at_most_25_lines_however_much_was_measured(tmp_path):
         run = Run(tmp_path, tuple(Test(name=f"{name} {number}", record=record) for number in range(3)))
         judged = judging.judge_all(run, References.load(None), None)
         out = io.StringIO()
-        summary.show(judged, ["Matrices: …", "Other commands: …"], out, 80)
+        summary.show(Analysis(None, judged), ["Matrices: …", "Other commands: …"], out, 80)
         lines = out.getvalue().splitlines()
         assert len(lines) <= summary.MOST_LINES, out.getvalue()
         rows = [line for line in lines if line[:1] in words.GLYPHS.values() and re.search(" (GB/s|µs)( |$)", line)]
@@ -224,7 +226,7 @@ def test_many_kinds_leave_room_for_findings(tmp_path, make_record):
     tests += [Test(name=name, result="fail", reason="the program was ended by signal Killed " * 4) for name in "ab"]
     judged = judging.judge_all(Run(tmp_path, tuple(tests)), References.load(None), None)
     out = io.StringIO()
-    summary.show(judged, ["Matrices: …", "Other commands: …", "Exit code 3"], out, 80, more=1)
+    summary.show(Analysis(None, judged), ["Matrices: …", "Other commands: …", "Exit code 3"], out, 80, more=1)
     assert len(out.getvalue().splitlines()) <= summary.MOST_LINES - 1, out.getvalue()
     assert "signal Killed" in " ".join(out.getvalue().split()) and "more kinds: " in out.getvalue()
 
@@ -237,7 +239,7 @@ def test_findings_leave_room_for_verdict_and_next_step(tmp_path, make_record):
     judged = judging.judge_all(Run(tmp_path, tuple(tests)), References.load(None), None)
     for width in (80, 120):
         out = io.StringIO()
-        summary.show(judged, ["Matrices: …", "Other commands: …"], out, width)
+        summary.show(Analysis(None, judged), ["Matrices: …", "Other commands: …"], out, width)
         lines = out.getvalue().splitlines()
         assert len(lines) <= summary.MOST_LINES, out.getvalue()
         assert any("6 test cases: " in line for line in lines) and any(
@@ -248,7 +250,7 @@ def test_findings_leave_room_for_verdict_and_next_step(tmp_path, make_record):
 def test_a_kind_has_its_number_range_spread_and_shares(tmp_path):
     record = reading.load(REPOSITORY / "tests" / "data" / "h200x4_full.record.json")
     judged = judging.judge_all(Run(tmp_path, (Test(name="full", record=record),)), References.load(None), None)
-    of = {kind.name: kind for kind in kinds.kinds(judged)}
+    of = {kind.name: kind for kind in summary.kinds(judged)}
     assert of["bandwidth, within a device"].columns()[1:] == ("1", "2093–2095 GB/s", "-", "100 %", "0.1 %")
     assert len(of["latency, devices"].testcases) == 12
     assert sum(len(kind.testcases) for kind in of.values()) == len(record["results"])
@@ -261,19 +263,19 @@ def test_the_kinds_fit_in_80_columns(tmp_path, file):
     except BadInput:
         return
     judged = judging.judge_all(Run(tmp_path, (Test(name="one", record=record),)), References.load(None), None)
-    found = kinds.kinds(judged)
-    narrow, wide = (kinds.lines(found, words.GLYPHS, width) for width in (80, 200))
+    found = summary.kinds(judged)
+    narrow, wide = (summary.kind_lines(found, Screen(width=width)) for width in (80, 200))
     assert len(narrow) == len(wide) and all(len(line) <= 80 for line in narrow), narrow
     assert [line.partition(",")[0] for line in narrow[1:]] == [line.partition(",")[0] for line in wide[1:]]
 
 
 def test_the_widest_kind_of_a_gpu_fits_in_80_columns():
     limits = {"of_limit": [0.98, 1.02], "of_typical": [0.98, 1.02]}
-    devices = kinds.Kind("total bidirectional, devices", "GB/s", summaries=[ClassSummary(9, 371.74, 380, 1399.22)])
-    latency = kinds.Kind("latency, devices", "us", summaries=[ClassSummary(9, 0.834, 1, 16.408)], **limits)
-    one = kinds.lines([dataclasses.replace(devices, **limits), latency], words.GLYPHS, 80)
+    devices = summary.Kind("total bidirectional, devices", "GB/s", summaries=[ClassSummary(9, 371.74, 380, 1399.22)])
+    latency = summary.Kind("latency, devices", "us", summaries=[ClassSummary(9, 0.834, 1, 16.408)], **limits)
+    one = summary.kind_lines([dataclasses.replace(devices, **limits), latency], Screen(width=80))
     assert max(map(len, one)) <= 80 and "371.7–1399 GB/s 98–102 %" in one[1] and "0.834–16.41 µs" in one[2]
-    assert kinds.lines([devices], words.GLYPHS, 80)[1].count(" - ") == 0  # a column without values is left out
+    assert summary.kind_lines([devices], Screen(width=80))[1].count(" - ") == 0  # a column without values is left out
 
 
 def test_the_output_of_reframe_is_shown_by_verbose_alone_and_its_errors_always(machine, measure):

@@ -11,7 +11,8 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging, testcases
 from linkmatrix.runs.stored import Run
-from linkmatrix.show import page, steps, terminal
+from linkmatrix.show import analysis, page, terminal
+from linkmatrix.show.analysis import Analysis
 
 ONE_GPU = "skipped: node:gpu has one GPU: there is no pair to measure"
 SESSION = "reframe -C config/settings.py -c checks -R -r"
@@ -30,15 +31,16 @@ def said(tmp_path, reference_folder):
         run = Run(path=tmp_path / "run-report-0.json", tests=tests, rerun=rerun)
         judged = judging.judge_all(run, References.load(reference_folder), reference)
         stream = io.StringIO()
-        assert terminal.show(run, judged, file=stream, width=2000) is Verdict.INCOMPLETE
+        terminal.show(Analysis(run, judged), file=stream, width=2000)
+        assert Analysis(run, judged).verdict is Verdict.INCOMPLETE
         lines = stream.getvalue().split("\n\n")[0].splitlines()
-        text = page.render(run, judged, lambda *_: b"")
+        text = page.render(Analysis(run, judged), lambda *_: b"")
         head = html.unescape(re.sub("</?span[^>]*>", "", text[: text.index("</header>")]))
         done = [line.strip().partition(". ")[2] for line in lines if re.match(r"  \d+\. ", line)]
         again = [line.partition("again: ")[2] for line in lines if "  again: " in line]
         assert done and "<h2>What to do now</h2>" in head and all(f"<li>{line}</li>" in head for line in done)
         assert again and "<h2>Run it again</h2>" in head and all(line in head for line in again)
-        assert not any(steps.GET_REFERENCES in line for line in done), "nothing was measured that could be adopted"
+        assert not any(analysis.GET_REFERENCES in line for line in done), "nothing was measured that could be adopted"
         return done, again, lines
 
     return told
@@ -113,10 +115,11 @@ def test_a_test_for_more_devices_than_the_machine_has_is_not_judged_and_never_th
     judged = judging.judge_all(Run(tmp_path, (small, measured)), References({}), None)
     assert [one.verdict for one in judged] == [Verdict.NOT_JUDGED] * 2 and judging.exit_code(judged) == 0
     assert judging.exit_code(judged, acceptance=True) == 3
-    assert any("linkmatrix baseline" in line for line in steps.steps(Verdict.NOT_JUDGED, judged, []))
+    assert any("linkmatrix baseline" in line for line in Analysis(None, judged, Verdict.NOT_JUDGED).steps)
     assert judging.overall(judged[:1]) is Verdict.INCOMPLETE and judging.exit_code(judged[:1]) == 4
 
 
 def test_a_page_without_a_record_says_of_which_partition_it_is(said, tmp_path):
     judged = judging.judge_all(Run(path=tmp_path, tests=(skipped(),)), References({}), None)
-    assert page.heading(judged) == "node:gpu: no record" and page.heading([]) == "no record"
+    assert page.heading(Analysis(None, judged)) == "node:gpu: no record"
+    assert page.heading(Analysis(None, [])) == "no record"

@@ -16,6 +16,7 @@ from linkmatrix.references.tables import References
 from linkmatrix.runs import judging, testcases
 from linkmatrix.runs.stored import Run
 from linkmatrix.show import page
+from linkmatrix.show.analysis import Analysis
 
 pytestmark = pytest.mark.thorough
 
@@ -126,7 +127,7 @@ def test_why_a_test_was_skipped_is_whole_in_sight(browser, tmp_path):
     test = testcases.Test(name="peer_osu %testcase=osu_bw_hh", result="skip", reason=reason * 2, partition="node:gpu")
     run = Run(path=tmp_path / "run-report-0.json", tests=(test,), rerun="reframe -r")
     judged = judging.judge_all(run, References({}), None)
-    text = POLICY.sub("", page.render(run, judged, lambda *_: b""))
+    text = POLICY.sub("", page.render(Analysis(run, judged), lambda *_: b""))
     script = """<script>addEventListener("load", () => {
       const around = document.querySelector(".overview").parentElement;
       document.body.textContent = "beyond the edge: " + (around.scrollWidth - around.clientWidth);

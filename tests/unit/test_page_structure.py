@@ -10,6 +10,7 @@ import pytest
 
 from linkmatrix.cli import main
 from linkmatrix.show import html, page
+from linkmatrix.show.analysis import Analysis
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 STYLE = (html.TEMPLATES / "page.css").read_text(encoding="utf-8")
@@ -150,6 +151,6 @@ def test_print_is_light_whatever_the_screen_is():
 def test_a_page_of_all_test_cases_of_8_devices_stays_small(judged_run, make_record):
     record = make_record(count=8)
     record["results"] = [{**record["results"][0], "testcase": f"testcase_{number}"} for number in range(60)]
-    text = page.render(*judged_run(record), lambda *_: b"")
+    text = page.render(Analysis(*judged_run(record)), lambda *_: b"")
     assert text.count("<caption>") == 120
     assert len(text.encode()) < MOST_BYTES

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from linkmatrix import cli
-from linkmatrix.show import progress
+from linkmatrix.show import screen
 
 
 class Terminal(io.StringIO):
@@ -24,7 +24,7 @@ def usual_terminal(monkeypatch):
 
 
 def taken(count, stream):
-    with progress.watched(range(count), "runs", stream) as items:
+    with screen.watched(range(count), "runs", stream) as items:
         return list(items)
 
 
@@ -40,7 +40,7 @@ def test_a_pipe_and_short_work_get_nothing(stream, count):
 
 
 def test_without_rich_nothing_is_shown(monkeypatch):
-    monkeypatch.setattr(progress, "Progress", None)
+    monkeypatch.setattr(screen, "HAS_RICH", False)
     stream = Terminal()
     assert taken(5, stream) == list(range(5)) and stream.getvalue() == ""
 
@@ -48,7 +48,7 @@ def test_without_rich_nothing_is_shown(monkeypatch):
 def test_what_is_said_of_an_error_stands_below_a_line_that_is_gone():
     stream = Terminal()
     try:
-        with progress.watched(range(5), "runs", stream) as items:
+        with screen.watched(range(5), "runs", stream) as items:
             [1 / (item - 2) for item in items]
     except ZeroDivisionError:
         shown = stream.getvalue()

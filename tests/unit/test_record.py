@@ -18,7 +18,7 @@ from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import apart, counters, reading
 from linkmatrix.references.tables import References
-from linkmatrix.show import words
+from linkmatrix.show import matrix_text
 
 DATA = Path(__file__).parents[1] / "data"
 FIRST_SCHEMA = "51170ad5ea3578d2bbb6a6e2d9ac07744c9089f797a0a5f1994b36f80a925f5a"  # sha256
@@ -62,7 +62,7 @@ def test_how_many_samples_were_wrong_is_read_and_shown(tmp_path):
     path.write_text(json.dumps(with_coverage(3)))
     result = reading.load(path)["results"][0]
     assert result["coverage"]["compared_transfers"] / result["coverage"]["transfers"] == 0.5
-    assert "3 of 66 samples" in words.verification(result)
+    assert "3 of 66 samples" in matrix_text.verification(result)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_how_many_samples_were_wrong_is_read_and_shown(tmp_path):
 )
 def test_how_much_data_was_compared_is_shown(shares, stated):
     result = reading.load(DATA / "h200x4_write_ce.record.json")["results"][0]
-    assert words.verification(result) == "data verified", "a record without its share"
+    assert matrix_text.verification(result) == "data verified", "a record without its share"
     results = [{**result, "coverage": {"compared_share": share}} for share in shares]
-    assert words.verification(*results) == f"data verified ({stated})"
+    assert matrix_text.verification(*results) == f"data verified ({stated})"
 
 
 def test_a_cell_without_a_wrong_sample_is_none_of_the_wrong_ones(tmp_path):

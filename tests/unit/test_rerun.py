@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from linkmatrix.commands.run_summary import rerun_lines
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.runs import modes, stored, testcases
-from linkmatrix.show import reruns
-from linkmatrix.show.reruns import rerun_lines
+from linkmatrix.show.analysis import Analysis
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 AWKWARD = [
@@ -83,7 +83,7 @@ def test_the_line_of_a_record_is_the_command_that_made_it(tmp_path, typed, write
     record["command"] = ["p2p_matrix", "--devices", name, name]
     path = write_record(record, tmp_path / "run" / "record.json")
     run = stored.find(path)
-    (on_page,) = reruns.all_commands(run, [])
+    (on_page,) = Analysis(run, []).repeat_all()
     for file in (path, path.parent):
         (file.unlink if file.is_file() else file.rmdir)()
     assert on_page == run.rerun
@@ -126,7 +126,9 @@ def test_a_fixture_has_no_line_because_its_hash_selects_no_test():
     cases = [{"name": name, "system": "s", "partition": "p", "hashcode": name} for name in ("session", "test")]
     (line,) = rerun_lines(failed, {"runs": [{"testcases": cases}]})
     assert line.endswith("# test")
-    (command,) = reruns.commands(SimpleNamespace(rerun="reframe"), [*failed, judged("more", Verdict.PASS)], 9)
+    (command,) = Analysis(
+        SimpleNamespace(rerun="reframe"), [*failed, judged("more", Verdict.PASS)], Verdict.FAIL
+    ).repeat()
     assert command.endswith("-n /test")
 
 
@@ -138,9 +140,9 @@ def test_one_command_repeats_all_failed_tests_of_a_partition():
     names = [f"test{number}" for number in range(5)]
     failed = [judged(name, Verdict.DISTURBED) for name in names]
     run, good = SimpleNamespace(rerun="reframe"), judged("good", Verdict.PASS)
-    (command,) = reruns.commands(run, [*failed, good], 2)
+    (command,) = Analysis(run, [*failed, good], Verdict.FAIL).repeat()
     assert re.findall(r"-n /(\w+)", command) == names
-    two = reruns.commands(run, [*failed, judged("worse", Verdict.FAIL, "s:q"), good], 2)
+    two = Analysis(run, [*failed, judged("worse", Verdict.FAIL, "s:q"), good], Verdict.FAIL).repeat()
     assert [re.findall(r"--system=(\S+)", command) for command in two] == [["s:q"], ["s:p"]]
 
 
@@ -182,7 +184,7 @@ def test_the_command_of_acceptance_takes_its_short_samples_again(make_record):
     test = testcases.Test(name="a", hashcode="abc", partition="s:p", record=record)
     good = testcases.Test(name="good", hashcode="good", partition="s:p")
     judged = [SimpleNamespace(test=one, verdict=of, matrices=()) for one, of in ((test, Verdict.FAIL), (good, 0))]
-    (command,) = reruns.commands(SimpleNamespace(rerun="reframe"), judged, 2)
+    (command,) = Analysis(SimpleNamespace(rerun="reframe"), judged, Verdict.FAIL).repeat()
     assert "-n /abc" in command and command.endswith("--setvar=nodes_session.short_samples=72")
     case = {"name": "a", "system": "s", "partition": "p", "hashcode": "abc"}
     (line,) = rerun_lines(judged, {"runs": [{"testcases": [case]}]})

@@ -13,7 +13,8 @@ from linkmatrix.locate import diagnosis
 from linkmatrix.record import units
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import suspects
-from linkmatrix.show import headlines, page, steps, terminal
+from linkmatrix.show import analysis, page, terminal
+from linkmatrix.show.analysis import Analysis
 from linkmatrix.show.findings import INSIDE
 
 TESTCASE = "device_to_device_memcpy_write_ce"
@@ -130,7 +131,7 @@ def slow_row(make_record):
 
 def screen(found, width=200):
     stream = io.StringIO()
-    terminal.show(*found, file=stream, width=width)
+    terminal.show(Analysis(*found), file=stream, width=width)
     return stream.getvalue().splitlines()
 
 
@@ -140,16 +141,16 @@ def test_show_begins_with_the_finding_and_the_next_step_also_without_references(
     assert f"{INSIDE}gpu3 sends 14.1 % slow" in lines[1]
     assert lines[2].startswith("    for it: 7 of 7 cells slow")
     said = " ".join(lines[3 : lines.index("")])
-    first, last = (said.index(part) for part in (f"1. {steps.FIRST}", "linkmatrix baseline"))
+    first, last = (said.index(part) for part in (f"1. {analysis.FIRST}", "linkmatrix baseline"))
     assert first < last < said.index("again: p2p_matrix")
     lines = screen(judged_run(dead(make_record, count=4), reference="hgx"))
     assert "INCOMPLETE" in lines[0] and "none of the 6 cells of gpu3 has a value" in " ".join(lines[1:4])
 
 
 def test_the_page_begins_with_the_finding_and_the_next_step_also_without_references(judged_run, make_record):
-    html = page.render(*judged_run(slow_row(make_record)), lambda *_: b"")
+    html = page.render(Analysis(*judged_run(slow_row(make_record))), lambda *_: b"")
     header = html[: html.index("</header>")]
-    assert header.index("NOT JUDGED") < header.index("gpu3 sends 14.1 % slow") < header.index(steps.FIRST)
+    assert header.index("NOT JUDGED") < header.index("gpu3 sends 14.1 % slow") < header.index(analysis.FIRST)
 
 
 def test_of_many_findings_the_first_stand_on_top_and_the_others_are_counted(judged_run, make_record):
@@ -181,7 +182,7 @@ def test_an_intermittent_cell_is_named_beside_a_finding_and_is_the_verdict_of_no
     said = {"asked": 72, "fewest": 72, "bytes": 1 << 26, "transfers": 1, "passes": passes}
     result |= {"short_samples": said, "timing": "gate"}
     _, judged = judged_run(record)
-    first, *rest = headlines.headlines(judged)
+    first, *rest = Analysis(None, judged).findings
     assert first.verdict is Verdict.FAIL and "gpu0->gpu1 is intermittent: " in first.text
     assert [one.verdict for one in rest if one.who == "gpu3"] == [Verdict.NOT_JUDGED]
 

@@ -3,7 +3,8 @@
 import io
 
 from linkmatrix.record import reading
-from linkmatrix.show import adapters, terminal
+from linkmatrix.show import devices, terminal
+from linkmatrix.show.analysis import Analysis
 
 
 def port(name="mlx5_0", node="n1", **changes):
@@ -30,7 +31,7 @@ def table(make_record, *ports):
     record = make_record()
     record["adapters"] = list(ports)
     record["devices"][2].update(node="n1", label="n1:gpu2", pci="0000:1b:00.0")
-    return list(adapters.lines([record], 160))
+    return list(devices.adapter_lines([record], 160))
 
 
 def test_each_adapter_has_its_interface_its_state_its_link_and_the_gpu_that_is_nearest(make_record):
@@ -49,7 +50,7 @@ def test_a_narrow_link_and_a_port_without_a_cable_say_so(make_record):
 def test_where_a_table_is_too_wide_each_adapter_is_a_line(make_record):
     record = make_record()
     record["adapters"] = [port(rate=None)]
-    head, line = adapters.lines([record], 80)
+    head, line = devices.adapter_lines([record], 80)
     assert line.startswith("mlx5_0: interface ib0 (up), state ACTIVE, link InfiniBand, PCI 0000:18:00.0, now 32.0 GT/s")
 
 
@@ -74,11 +75,11 @@ def test_a_record_of_a_program_that_knew_less_is_read_and_shown(make_record, jud
     record = make_record()
     reading.check(record)
     stream = io.StringIO()
-    terminal.show(*judged_run(record), file=stream, width=120)
+    terminal.show(Analysis(*judged_run(record)), file=stream, width=120)
     assert "network adapters of node001" in stream.getvalue() and "400 Gb/sec (4X NDR)" in stream.getvalue()
     record["adapters"] = []
     stream = io.StringIO()
-    terminal.show(*judged_run(record), file=stream, width=120)
+    terminal.show(Analysis(*judged_run(record)), file=stream, width=120)
     assert "network adapters" not in stream.getvalue()
 
 

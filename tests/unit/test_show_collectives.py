@@ -11,7 +11,7 @@ from collectives import DOCUMENT, LAYOUT, own
 from linkmatrix import cli
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
-from linkmatrix.show import curves, page
+from linkmatrix.show import charts, page
 
 NAME = "all_reduce_perf"
 DATA = Path(__file__).parent.parent / "data"
@@ -87,7 +87,7 @@ def test_a_way_that_has_no_figure_is_incomplete_and_said_with_its_size(tmp_path,
 
 
 def test_a_collective_is_a_curve_of_two_series_and_no_heat_map(folder, tmp_path, linkmatrix):
-    (curve,) = curves.curves_of(reading.load(folder / "01" / "record.json"))
+    (curve,) = charts.curves_of(reading.load(folder / "01" / "record.json"))
     assert {name: len(points) for name, points in curve.points().items()} == {"out-of-place": 8, "in-place": 8}
     code, _ = linkmatrix("report", folder, "--out", tmp_path)
     assert code == 0

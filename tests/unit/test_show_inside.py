@@ -7,6 +7,7 @@ import pytest
 from foreign_texts import DOCUMENTS, FOREIGN, records
 
 from linkmatrix.show import terminal
+from linkmatrix.show.analysis import Analysis
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def said(judged_run):
     def of(text):
         record = max(records(text), key=lambda one: len(one["results"]))
         stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-        terminal.show(*judged_run(record), file=stream, width=200)
+        terminal.show(Analysis(*judged_run(record)), file=stream, width=200)
         stream.flush()
         found, case = {}, None
         for line in stream.buffer.getvalue().decode().splitlines():

@@ -11,7 +11,8 @@ from linkmatrix import cli
 from linkmatrix.judge.verdicts import EXIT_CODES, WORDS, Verdict
 from linkmatrix.record import reading
 from linkmatrix.runs import judging
-from linkmatrix.show import headlines, maps, page, prometheus, screen, steps, terminal, words
+from linkmatrix.show import analysis, page, prometheus, screen, terminal, topics, words
+from linkmatrix.show.analysis import Analysis
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DATA = REPOSITORY / "tests" / "data"
@@ -20,7 +21,7 @@ HOG = "pid 6129 (hog of root)"
 
 
 @pytest.mark.parametrize(
-    "looks", [words.GLYPHS, words.ASCII_GLYPHS, words.MEANINGS, words.NEXT_STEPS, maps.CLASSES, screen.VERDICT_STYLES]
+    "looks", [words.GLYPHS, words.ASCII_GLYPHS, words.MEANINGS, words.NEXT_STEPS, words.CLASSES, screen.VERDICT_STYLES]
 )
 def test_no_two_verdicts_look_alike(looks):
     assert list(looks) == list(Verdict) and len(set(looks.values())) == len(Verdict)
@@ -61,8 +62,8 @@ def test_prometheus_tells_the_number_of_each_verdict():
 def outputs(run, judged):
     """What the terminal and the page show of a run."""
     stream = io.StringIO()
-    terminal.show(run, judged, file=stream, width=2000)
-    text = html.unescape(re.sub("<[^>]*>", "", page.render(run, judged, lambda *_: b"")))
+    terminal.show(Analysis(run, judged), file=stream, width=2000)
+    text = html.unescape(re.sub("<[^>]*>", "", page.render(Analysis(run, judged), lambda *_: b"")))
     return stream.getvalue(), text
 
 
@@ -87,12 +88,12 @@ def test_the_process_that_disturbed_a_run_is_named_and_no_part_is(judged_run):
     """Host copies on gpu1: a run without references."""
     run, judged = judged_run(reading.load(DATA / "h100x2" / "busy_host.record.json"))
     assert judging.overall(judged) is Verdict.DISTURBED
-    first, *others = headlines.headlines(judged)
+    first, *others = Analysis(None, judged).findings
     assert (first.topic, first.who, first.verdict) == ("disturbed", HOG, Verdict.DISTURBED)
-    assert not [one for one in others if one.topic in steps.SLOW]
+    assert not [one for one in others if one.topic in topics.SLOW]
     for text in outputs(run, judged):
         assert f"Next step: Measure again without {HOG}" in text
-    assert "other process" in page.render(run, judged, lambda *_: b"")  # marked in the drawing of the machine
+    assert "other process" in page.render(Analysis(run, judged), lambda *_: b"")  # marked in the drawing of the machine
 
 
 def test_a_process_that_disturbed_nothing_is_named_where_references_are_missing(judged_run):
@@ -101,12 +102,12 @@ def test_a_process_that_disturbed_nothing_is_named_where_references_are_missing(
     record["expected"] = ["device_to_device_memcpy_write_ce"]
     _, judged = judged_run(record)
     assert judging.overall(judged) is Verdict.NOT_JUDGED
-    assert [(one.who, one.verdict) for one in headlines.headlines(judged)] == [(HOG, Verdict.NOT_JUDGED)]
+    assert [(one.who, one.verdict) for one in Analysis(None, judged).findings] == [(HOG, Verdict.NOT_JUDGED)]
 
 
 def test_memory_that_another_process_holds_is_no_fault_of_the_program(judged_run):
     _, judged = judged_run(reading.load(DATA / "h100x2" / "busy_memory.record.json"))
-    found = headlines.headlines(judged)
+    found = Analysis(None, judged).findings
     assert judging.overall(judged) is Verdict.DISTURBED and {one.verdict for one in found} == {Verdict.DISTURBED}
     assert "pid 7154 (hog of root)" in [one.who for one in found]
     assert not {"program", "gone", "missing"} & {one.topic for one in found}
@@ -162,6 +163,6 @@ def test_a_simulated_fault_is_the_first_line_of_metrics(judged_run, make_record)
 def test_beside_a_simulated_fault_a_real_one_keeps_its_steps(judged_run, make_record):
     row = {(3, column): 340.0 for column in range(3)}
     run, judged = judged_run(make_record(off=row), simulated(make_record(off={(1, 0): "corrupt"})), reference="hgx")
-    first, *rest = steps.steps(judging.overall(judged), judged, headlines.headlines(judged))
-    assert first == steps.SIMULATED
+    first, *rest = Analysis(None, judged).steps
+    assert first == analysis.SIMULATED
     assert rest[0].startswith("Measure gpu3 again") and not [line for line in rest if "out of service" in line]

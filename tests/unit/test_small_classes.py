@@ -17,6 +17,7 @@ from linkmatrix.locate.diagnosis import diagnose
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
 from linkmatrix.show import page
+from linkmatrix.show.analysis import Analysis
 
 DATA = Path(__file__).parents[1] / "data"
 NO_REFERENCES = References({})
@@ -120,7 +121,7 @@ def test_screen_and_page_begin_with_the_slow_device_and_the_exit_code_stays(
     assert main(["show", str(path)]) == 0
     first = capsys.readouterr().out.split("Everything was measured")[0]
     assert "NOT JUDGED" in first and "gpu1" in first and "51.1 %" in first
-    text = page.render(*judged_run(record), lambda *_: b"")
+    text = page.render(Analysis(*judged_run(record)), lambda *_: b"")
     assert "-51.1" in text and "+34.4" not in text and "the best cell of their link class" in text
     assert text.index("51.1 %") < text.index("Everything was measured")
 

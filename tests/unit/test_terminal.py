@@ -7,6 +7,7 @@ import pytest
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.show import screen, terminal
+from linkmatrix.show.analysis import Analysis
 from linkmatrix.show.findings import INSIDE
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -14,9 +15,10 @@ DATA = Path(__file__).resolve().parents[1] / "data"
 
 def shown(run_and_judged, width=80, encoding="utf-8"):
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    verdict = terminal.show(*run_and_judged, file=stream, width=width)
+    analysis = Analysis(*run_and_judged)
+    terminal.show(analysis, file=stream, width=width)
     stream.flush()
-    return stream.buffer.getvalue().decode(encoding), verdict
+    return stream.buffer.getvalue().decode(encoding), analysis.verdict
 
 
 def rows(text):
@@ -84,7 +86,7 @@ def test_16_devices_fit_in_160_columns(judged_run, make_record):
 def test_what_does_not_fit_is_split_and_no_cell_is_lost(judged_run, make_record):
     text, _ = shown(judged_run(make_record(count=16)), width=60)
     assert max(len(line) for line in rows(text)) <= 60
-    assert text.count("396.0○") == 16 * 15
+    assert text.count("396.00○") == 16 * 15
 
 
 def test_of_a_large_matrix_the_first_part_is_shown_and_it_is_said(judged_run, make_record):
@@ -224,7 +226,7 @@ def test_control_cells_that_vary_by_themselves_say_nothing_of_the_machine(judged
 def test_what_a_budget_left_out_is_named_and_no_part_of_a_pass(judged_run, make_record, capsys):
     content = {**make_record(), "left_out": ["device_to_device_latency_sm", "host_to_device_memcpy_ce"]}
     run, judged = judged_run(content, reference="hgx")
-    assert terminal.show(run, judged) is Verdict.PASS
+    terminal.show(Analysis(run, judged))
     out = " ".join(capsys.readouterr().out.split())
     assert "1 test case: 1 PASS; 2 more left out, for a budget" in out
     assert "Not measured, for a budget: device_to_device_latency_sm, host_to_device_memcpy_ce." in out

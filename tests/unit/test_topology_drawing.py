@@ -8,7 +8,8 @@ from adapter_records import with_adapters
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
-from linkmatrix.show import machine_drawing, machine_marks, machine_parts, page
+from linkmatrix.show import machine, machine_drawing, page
+from linkmatrix.show.analysis import Analysis
 
 DATA = Path(__file__).parents[1] / "data"
 SLOW = 352.4
@@ -58,7 +59,7 @@ def drawn(judged_run):
     """Draws a record on a page: (the page, what is drawn)."""
 
     def draw(record, reference=None):
-        text = page.render(*judged_run(record, reference=reference), lambda *_: b"")
+        text = page.render(Analysis(*judged_run(record, reference=reference)), lambda *_: b"")
         return text, Drawn(text)
 
     return draw
@@ -85,17 +86,17 @@ def test_no_two_parts_of_a_kind_overlap(drawn, make_record, count, each):
 
 
 def test_devices_of_one_class_with_all_others_are_a_mesh_and_others_pairs(make_record):
-    machine = machine_parts.machine_of(make_record(count=4))
-    assert [(one.link_class, len(one.labels)) for one in machine.meshes] == [("NV18", 4)] and machine.pairs == ()
+    found = machine.machine_of(make_record(count=4))
+    assert [(one.link_class, len(one.labels)) for one in found.meshes] == [("NV18", 4)] and found.pairs == ()
     ring = with_classes(make_record(count=4), {(0, 1): "NV2", (1, 2): "NV2", (2, 3): "NV2", (0, 3): "NV2"})
-    machine = machine_parts.machine_of(ring)
-    assert machine.meshes == () and len(machine.pairs) == 4
-    assert "NODE: 2 pairs, inside of a node" in machine_parts.class_lines(ring)
+    found = machine.machine_of(ring)
+    assert found.meshes == () and len(found.pairs) == 4
+    assert "NODE: 2 pairs, inside of a node" in machine.class_lines(ring)
 
 
 def test_devices_behind_one_switch_are_found_without_adapters(make_record):
     record = with_classes(make_record(count=4), {(0, 1): "PIX", (2, 3): "PXB"})
-    (node,) = machine_parts.machine_of(record).nodes
+    (node,) = machine.machine_of(record).nodes
     groups = [group for socket in node.sockets for group in socket.groups if group.devices]
     assert [(group.devices, group.switch) for group in groups] == [(("gpu0", "gpu1"), True), (("gpu2", "gpu3"), True)]
 
@@ -146,7 +147,7 @@ def test_the_sentence_stands_too_where_a_record_leaves_its_topology_out(judged_r
     record["topology"] = {"labels": [one["label"] for one in record["devices"]]} | dict.fromkeys(
         ("link_class", "links", "peer_access", "min_path"), []
     )
-    (one,) = machine_drawing.drawings(judged_run(record)[1])
+    (one,) = machine_drawing.drawings(Analysis(None, judged_run(record)[1]))
     assert one["left_out"].startswith(f"{count} endpoints: above 16 there is no drawing") and one["classes"] == []
 
 
@@ -170,7 +171,7 @@ def test_hostile_names_stay_text(drawn, make_record):
 @pytest.mark.parametrize("name", ["h200x4_full", "h200x4_gate_failed", "hosts2_pairs", "slurm3_nodes", "cpu2_nbody"])
 def test_records_of_real_runs_are_drawn(judged_run, name):
     record = reading.load(DATA / f"{name}.record.json")
-    (one,) = machine_drawing.drawings(judged_run(record)[1])
+    (one,) = machine_drawing.drawings(Analysis(None, judged_run(record)[1]))
     devices = [shape for shape in one["shapes"] if shape.style.split()[0] == "device"]
     assert len(devices) == len(record["devices"])
     nodes = [shape for shape in one["shapes"] if shape.style.split()[0] == "node"]
@@ -180,7 +181,7 @@ def test_records_of_real_runs_are_drawn(judged_run, name):
 def test_a_record_that_says_nothing_of_links_is_not_drawn(judged_run, make_record):
     record = with_classes(make_record(), {})
     record["topology"]["link_class"] = [["X" if a == b else "" for b in range(4)] for a in range(4)]
-    assert machine_drawing.drawings(judged_run(record)[1]) == []
+    assert machine_drawing.drawings(Analysis(None, judged_run(record)[1])) == []
 
 
 @pytest.mark.parametrize("name", ["mlx5_bond_{}", "rocep{:03}s0f1np1", "an_adapter_of_thirty_letters_{}"])
@@ -219,7 +220,8 @@ def test_the_name_of_a_node_has_room_in_its_box(drawn, make_record):
 
 
 def marks(judged_run, record, reference=None, **test):
-    return machine_marks.marks_of(judged_run(record, reference=reference, **test)[1])
+    analysis = Analysis(*judged_run(record, reference=reference, **test))
+    return machine.marks_of(analysis, analysis.judged)
 
 
 def test_a_suspect_is_not_drawn_as_failed_for_a_cell_that_failed_elsewhere(judged_run, make_record):

@@ -13,7 +13,8 @@ from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, suspects, testcases
-from linkmatrix.show import headlines, machine_marks
+from linkmatrix.show import machine
+from linkmatrix.show.analysis import Analysis
 
 ALLOWED = "which their references allow, and more than cells of their link class differ by"
 LINK = [(("link", 1, 10),)]
@@ -94,7 +95,7 @@ def test_it_is_said_by_diagnose_where_all_passes_and_leaves_no_suspect():
     content, matrix = judged(*LINK)
     test = testcases.Test("x", "pass", record=content)
     one = judging.Judged(test, matrix.verdict, Evaluation((matrix,)))
-    said = "\n".join(lines(one, content["results"][0], matrix))
+    said = "\n".join(lines(Analysis(None, [one]), one, content["results"][0], matrix))
     assert "n000:gpu1->n002:gpu2 and n002:gpu2->n000:gpu1 are off, both ways, 2." in said
     assert "nothing is at fault" not in said
     assert list(suspects.flagged_in(one, content, {})) == []
@@ -104,10 +105,10 @@ def test_beside_it_what_failed_comes_first_and_is_suspect_alone():
     content, matrix = judged(*LINK, fast=(4, 12))
     assert matrix.verdict is Verdict.FAIL
     one = judging.Judged(testcases.Test("x", "fail", record=content), matrix.verdict, Evaluation((matrix,)))
-    first, second, third = headlines.headlines([one])
+    first, second, third = Analysis(None, [one]).findings
     assert first.verdict is Verdict.FAIL and first.text.startswith("n001:gpu0->n003:gpu0 50.")
     assert second.verdict is Verdict.WARN and ALLOWED in second.text
     assert third.verdict is Verdict.WARN and "worse than its link class" in third.text
-    marks = machine_marks.marked_in(one)
+    marks = machine.marked_in(Analysis(None, [one]), one)
     assert {mark.word: mark.verdict for mark in marks} == {"slow": Verdict.WARN, "too fast": Verdict.FAIL}
     assert {label for label, *_ in suspects.flagged_in(one, content, {})} == {"n001:gpu0", "n003:gpu0"}

@@ -8,6 +8,7 @@ from linkmatrix.locate import sentences
 from linkmatrix.locate.hypotheses import Finding
 from linkmatrix.locate.places import Names
 from linkmatrix.locate.sentences import Seen
+from linkmatrix.record import units
 from linkmatrix.record.matrix import from_result
 
 #: two nodes of two devices, each with a NIC; rows and columns are called differently here to tell them apart
@@ -161,5 +162,5 @@ def test_cells_without_a_value_are_counted_by_what_became_of_them(make_record):
 
 
 def test_the_first_four_names_are_listed_and_more_are_counted():
-    assert sentences.listed(["a", "b", "c", "d"]) == "a, b, c, d"
-    assert sentences.listed(["a", "b", "c", "d", "e", "f"]) == "a, b, c, d and 2 more"
+    assert units.listed(["a", "b", "c", "d"]) == "a, b, c, d"
+    assert units.listed(["a", "b", "c", "d", "e", "f"]) == "a, b, c, d and 2 more"

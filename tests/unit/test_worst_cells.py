@@ -9,12 +9,13 @@ from apart_records import apart, judged, nodes_of
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging, stored
 from linkmatrix.runs.earlier import Earlier
-from linkmatrix.show import page, worst_cells
+from linkmatrix.show import page, page_matrix
+from linkmatrix.show.analysis import Analysis
 
 
 def rows(found, history=lambda pair: []):
     _, judged = found
-    return worst_cells.table(*judged[0].matrices[0], history)
+    return page_matrix.worst_table(*judged[0].matrices[0], history)
 
 
 def test_a_failed_cell_has_its_reference_limit_interval_and_samples(judged_run, make_record):
@@ -44,13 +45,13 @@ def test_the_worst_stands_first_and_what_is_as_it_should_be_is_not_listed(judged
 
 def test_a_large_matrix_lists_no_more_than_a_person_reads(judged_run, make_record):
     slow = {(row, column): 300.0 for row in range(2) for column in range(20) if row != column}
-    assert len(rows(judged_run(make_record(count=20, off=slow)))) == worst_cells.MOST
+    assert len(rows(judged_run(make_record(count=20, off=slow)))) == page_matrix.MOST_WORST
 
 
 def test_a_matrix_that_is_not_held_lists_cells_of_what_was_looked_at_closely(nothing_is_held, make_record, tmp_path):
     path = apart(nodes_of(make_record, lambda a, b: 0.3 if (a, b) == (3, 5) else 0.0), tmp_path / "run")
     one, matrix = judged(path)
-    first = worst_cells.table(one.matrices[0][0], matrix, lambda pair: [])[0]
+    first = page_matrix.worst_table(one.matrices[0][0], matrix, lambda pair: [])[0]
     assert (first["source"], first["destination"], first["word"]) == ("gpu3", "gpu5", "FAIL")
 
 
@@ -114,7 +115,7 @@ def test_a_record_by_itself_has_no_runs_before(write_record, reference_folder):
 
 def test_the_page_draws_what_the_worst_cells_were(reports, reference_folder):
     paths = reports(395.0, 394.0, 300.0)
-    text = page.render(*of_report(paths[2], reference_folder), lambda *_: b"")
+    text = page.render(Analysis(*of_report(paths[2], reference_folder)), lambda *_: b"")
     (drawn,) = re.findall(r'<svg class="trend"[^>]*aria-label="([^"]*)"><polyline points="([^"]*)">', text)
     assert drawn[0] == "2 runs before: 395.00, 394.00" and len(drawn[1].split()) == 3
     heights = [float(point.split(",")[1]) for point in drawn[1].split()]
@@ -122,6 +123,6 @@ def test_the_page_draws_what_the_worst_cells_were(reports, reference_folder):
 
 
 def test_noise_does_not_fill_the_height_of_a_picture():
-    points = re.search(r'points="([^"]*)"', worst_cells.trend([395.0, 396.0, 397.0], 396.0, "GB/s"))[1]
+    points = re.search(r'points="([^"]*)"', page_matrix.trend([395.0, 396.0, 397.0], 396.0, "GB/s"))[1]
     heights = [float(point.split(",")[1]) for point in points.split()]
-    assert max(heights) - min(heights) < worst_cells.HEIGHT / 10
+    assert max(heights) - min(heights) < page_matrix.HEIGHT / 10

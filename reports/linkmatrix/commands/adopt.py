@@ -27,7 +27,7 @@ from ..references.pair_classes import PairClasses
 from ..references.tables import References, files_of
 from ..references.tolerances import Floor
 from ..runs import folders, stored, testcases
-from ..show.progress import watched
+from ..show.screen import watched
 from . import use_references
 
 REFUSED = 3  # exit code: runs are missing or cannot be used, and nothing is stated about the hardware

@@ -17,8 +17,7 @@ from ..runs.bound import short
 from ..runs.judging import Judged
 from ..runs.retries import after_retries
 from ..show import by_size
-from ..show.progress import watched
-from ..site import configured
+from ..show.screen import watched
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -78,6 +77,8 @@ def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
         with watched(paths, "runs") as each:
             run = stored.find_all(each)
     if getattr(options, "groups", None) is not None:
+        from ..site import configured
+
         run = grouped(run, configured.leaves(options.groups))
     return run, after_retries(judging.judge_all(run, references_of(options), options.reference))[0]
 

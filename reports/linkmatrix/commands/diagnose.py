@@ -1,7 +1,7 @@
 """`linkmatrix diagnose`: verdicts of rows, columns and classes, and the components at fault."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -9,16 +9,16 @@ from ..errors import BadInput
 from ..judge import few
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict, worst
-from ..locate.diagnosis import NEXT, diagnose
-from ..locate.sentences import listed
+from ..locate.diagnosis import NEXT
 from ..locate.together import Pairs, explain, is_of_pairs
 from ..record import units
 from ..record.collective import is_collective, is_simulation
 from ..record.reading import Result
 from ..runs import judging
 from ..runs.judging import Judged
-from ..show import again, notices, steps, words
-from ..show.headlines import headlines
+from ..show import matrix_text, words
+from ..show.analysis import Analysis
+from ..show.remeasured import confirmation
 from ..show.screen import Screen
 from . import arguments
 
@@ -40,28 +40,30 @@ def run_diagnose(options: argparse.Namespace) -> int:
     if unknown is not None:
         said = ", ".join(sorted(there)) or "none"
         raise BadInput(f"--testcase '{unknown}' was not measured in {run.path}, which has {said}")
-    verdicts, screen = [], Screen()
-    screen.lines(*notices.lines(judged))
+    chosen = [
+        (one, result, matrix)
+        for one in judged
+        for result, matrix in one.matrices
+        if not options.testcase or result["testcase"] in options.testcase
+    ]
+    beyond = [one for one in judged if one.beyond_cells is not None]
+    verdict = worst([*(one.verdict for one in beyond), *(one.of_matrix(matrix) for one, _, matrix in chosen)])
+    analysis, screen = Analysis(run, judged, verdict), Screen()
+    screen.lines(*analysis.notices)
     for one in judged:
-        if one.beyond_cells is not None:
-            verdicts.append(one.verdict)
+        if one in beyond:
             screen.lines(of_the_test(one))
         if one.is_of_state:
-            screen.lines(*(f"  {found.text}" for found in headlines([one])))
-        for result, matrix in one.matrices:
-            if options.testcase and result["testcase"] not in options.testcase:
-                continue
-            verdicts.append(one.of_matrix(matrix))
-            for line in lines(one, result, matrix, judged):
+            screen.lines(*(f"  {found.text}" for found in Analysis(None, [one]).findings))
+        for result, matrix in ((result, matrix) for of, result, matrix in chosen if of is one):
+            for line in lines(analysis, one, result, matrix):
                 if line.lstrip().startswith(NEXT):  # a command stays on its line, to be copied
                     screen.print(screen.text(line))
                 else:
                     screen.lines(line)
-    verdict = worst(verdicts)
     # the step of FAIL names this command
-    found = headlines(judged) if verdict is Verdict.FAIL or steps.are_imports(judged) else []
-    next_steps = steps.steps(verdict, judged, found) if verdict is Verdict.FAIL else []
-    screen.lines(*([f"Next step: {next_steps[0]}"] if next_steps else steps.next_step(verdict, judged, found)))
+    steps = analysis.steps[:1] if verdict is Verdict.FAIL else []
+    screen.lines(*([f"Next step: {steps[0]}"] if steps else analysis.only_step))
     screen.lines(words.WORDS[verdict])
     return judging.exit_code(judged, verdict)
 
@@ -71,10 +73,10 @@ def of_the_test(one: Judged) -> str:
     return f"{words.WORDS[one.verdict]}  {': '.join(filter(None, [one.test.name, '; '.join(one.reasons)]))}"
 
 
-def lines(one: Judged, result: Result, matrix: MatrixVerdict, run: Sequence[Judged] = ()) -> Iterator[str]:
-    """The diagnosis of a matrix; run: the tests that may contain the links of a collective."""
+def lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
+    """The diagnosis of a matrix."""
     verdict = one.of_matrix(matrix)
-    found = diagnose(one.test.record or {}, result, matrix)
+    found = analysis.diagnosis(one, result, matrix, of_good=True)
     yield f"{words.WORDS[verdict]}  {result['testcase']} ({units.size(result['size_bytes'])})"
     yield from (f"  {line}" for line in counts(result, matrix))
     # the sentences begin with one for each finding
@@ -85,10 +87,10 @@ def lines(one: Judged, result: Result, matrix: MatrixVerdict, run: Sequence[Judg
     if few.coverage(result):
         yield f"  {few.coverage(result)}"
     if is_collective(result):
-        yield from (f"  {line}" for line in words.marked_cells(matrix))
+        yield from (f"  {line}" for line in matrix_text.marked_cells(matrix))
         content = one.test.record or {}
         if not is_simulation(result):  # devices compute longer than they exchange positions
-            yield from (f"  {line}" for line in explain(result, matrix, content, pairs_of(one, result, run)))
+            yield from (f"  {line}" for line in explain(result, matrix, content, pairs_of(analysis, one, result)))
         if verdict is Verdict.PASS:
             yield "  nothing is at fault"
         return
@@ -102,22 +104,21 @@ def lines(one: Judged, result: Result, matrix: MatrixVerdict, run: Sequence[Judg
         elif verdict is Verdict.PASS:
             yield "  nothing is at fault"
     yield from (f"  {effect}" for effect in found.effects)
-    confirmed = again.confirmation(result) if found.sentences else ""
+    confirmed = confirmation(result) if found.sentences else ""
     if confirmed:
         yield f"  {confirmed}"
     if found.from_inside:
         yield "  No references: a fault that slows all links of a class equally cannot be detected."
 
 
-def pairs_of(one: Judged, collective: Result, run: Sequence[Judged]) -> list[Pairs]:
+def pairs_of(analysis: Analysis, one: Judged, collective: Result) -> list[Pairs]:
     """The matrices of pairs that a run has of the nodes of a collective."""
     nodes = {device["node"] for device in (one.test.record or {}).get("devices", [])}
     return [
-        Pairs(result, matrix, diagnose(other.test.record or {}, result, matrix).sentences)
-        for other in run
+        Pairs(result, matrix, analysis.diagnosis(other, result, matrix, of_good=True).sentences)
+        for other, result, matrix in analysis.matrices
         if nodes & {device["node"] for device in (other.test.record or {}).get("devices", [])}
-        for result, matrix in other.matrices
-        if is_of_pairs(result, collective)
+        and is_of_pairs(result, collective)
     ]
 
 
@@ -139,4 +140,4 @@ def counts(result: Result, matrix: MatrixVerdict) -> Iterator[str]:
         failed, applies = (grid == Verdict.FAIL).sum(axis=1), (grid >= 0).sum(axis=1)
         whole = [labels[at] for at in np.flatnonzero((failed == applies) & (applies > 1))]
         if whole and len(whole) < int((applies > 0).sum()):
-            yield f"{word}{'s' if len(whole) > 1 else ''} {listed(whole)}: FAIL in every cell"
+            yield f"{word}{'s' if len(whole) > 1 else ''} {units.listed(whole)}: FAIL in every cell"

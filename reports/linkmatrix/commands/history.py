@@ -30,8 +30,7 @@ from ..runs.suspects import found_in, suspects
 from ..runs.suspicion import Found
 from ..runs.testcases import Test
 from ..show import fleet, over_time
-from ..show.progress import watched
-from ..show.screen import Screen
+from ..show.screen import Screen, watched
 from . import arguments
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import reading
 from ..record.reading import Record
 from ..record.units import counted, parse_size
-from ..show.progress import watched
+from ..show.screen import watched
 
 MOST_BYTES = 64 * 1024 * 1024
 UTC = "%Y-%m-%dT%H:%M:%SZ"

@@ -18,6 +18,7 @@ from ..record import units
 from ..runs import folders, judging, modes, reframe_output, stored
 from ..runs.retries import after_retries
 from ..show import summary
+from ..show.analysis import Analysis
 from ..site import environment
 from . import begin, run_options, run_summary
 
@@ -104,7 +105,7 @@ def shown(report: Path, of_reframe: int, repository: Path) -> int:
         rest.append(f"INCOMPLETE, exit code 3: {why}")
     elif code == INCOMPLETE:
         rest.append("Exit code 3: the result is incomplete or disturbed. It does not report faulty hardware.")
-    summary.show(judged, rest, more=1)
+    summary.show(Analysis(run, judged), rest, more=1)
     sys.stdout.flush()
     called("report", report)
     say(f"Page: {page if page.is_file() else 'not written'}")

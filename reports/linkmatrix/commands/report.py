@@ -11,19 +11,8 @@ from ..judge.verdicts import Verdict
 from ..record.reading import Result
 from ..runs import bundle, bundle_archive, certificate, folders, judging, stored
 from ..runs.judging import Judged
-from ..show import (
-    by_size,
-    certificate_page,
-    curves,
-    notices,
-    page,
-    page_matrix,
-    plot,
-    scale,
-    scaling,
-    size_chart,
-    words,
-)
+from ..show import by_size, certificate_page, charts, notices, page, page_matrix, plot, scale, scaling, words
+from ..show.analysis import Analysis
 from . import arguments
 
 FEW = 8  # pictures that are listed one by one
@@ -56,15 +45,16 @@ def run_report(options: argparse.Namespace) -> int:
 
     lines = [*draw_curves(judged, folder, written), *draw_scaling(judged, folder, written)]
     lines += draw_sizes(judged, others, folder, written)
-    say(*notices.lines(judged))
+    analysis = Analysis(run, judged)
+    say(*analysis.notices)
     html = folder / "report.html"
-    write_whole(html, page.render(run, judged, picture, lines).encode())
+    write_whole(html, page.render(analysis, picture, lines).encode())
     say(html)
     if len(written) <= FEW:
         say(*written)
     else:
         say(f"{folder}/*.png, *.svg: {len(written) // 2} heat maps and curves")
-    say(words.WORDS[judging.overall(judged)])
+    say(words.WORDS[analysis.verdict])
     return judging.exit_code(judged)
 
 
@@ -114,16 +104,16 @@ def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list
     drawn = []
     for one in judged:
         record = one.test.record
-        groups: dict[tuple[str, str], list[curves.Curve]] = {}
-        for curve in curves.curves_of(record) if record is not None else []:
+        groups: dict[tuple[str, str], list[charts.Curve]] = {}
+        for curve in charts.curves_of(record) if record is not None else []:
             if not curve.is_of_messages:
                 groups.setdefault((curve.axis, curve.unit), []).append(curve)
         for (axis, _), group in groups.items():
-            pictures = curves.draw(record, group, one.matrices)
+            pictures = charts.draw_curves(record, group, one.matrices)
             name = {"size_bytes": "sizes", "blocks": "blocks"}[axis]
             written.extend(plot.save(pictures, folder, free_name(name, written)))
             testcases = ", ".join(dict.fromkeys(curve.testcase for curve in group))
-            drawn.append((f"{testcases} by {curves.AXES[axis]}", pictures["png"]))
+            drawn.append((f"{testcases} by {charts.AXES[axis]}", pictures["png"]))
     return drawn
 
 
@@ -134,7 +124,7 @@ def draw_sizes(
     drawn = []
     headings = dict.fromkeys(filter(None, map(words.heading, judged)))
     for table in by_size.tables(judged):
-        pictures = size_chart.draw(table, others.get(table.title), next(iter(headings), ""))
+        pictures = charts.draw_sizes(table, others.get(table.title), next(iter(headings), ""))
         written.extend(plot.save(pictures, folder, free_name("messages", written)))
         drawn.append((f"{table.title} by bytes of a message", pictures["png"]))
     return drawn

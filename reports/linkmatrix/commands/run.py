@@ -22,12 +22,12 @@ from ..runs import completeness, folders, judging, junit, manifest, reframe_outp
 from ..runs.judging import Judged
 from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, run_marker, selects
 from ..runs.retries import after_retries
-from ..show import notices, summary, words
+from ..show import words
 from ..site import configured, environment, known_systems
 from ..site import nodes as site_nodes
 from . import begin, run_options
 from .retention import pruned, suspect_lines
-from .run_summary import judged_cases, prepare, verdict_on
+from .run_summary import analysed, judged_cases, prepare
 
 CANNOT, BAD_INPUT = 4, 2
 SYSTEM = "--system"
@@ -205,19 +205,20 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     if note := junit.mended(for_junit, read_json(report)):
         say(note)
     ran = completeness.Ran(options.mode, options.system, report, before, repository)
-    verdict, judged, lines, found = verdict_on(ran, options, code)
-    verdict, lines = max([verdict, *(Verdict.INCOMPLETE for _ in void)]), [*lines, *void]
+    analysis, lines = analysed(ran, options, code)
+    analysis.verdict, lines = max([analysis.verdict, *(Verdict.INCOMPLETE for _ in void)]), [*lines, *void]
+    verdict = analysis.verdict
     acceptance = options.mode == ACCEPTANCE
     if acceptance and verdict is Verdict.NOT_JUDGED:
         lines.append("acceptance requires a reference for each value, so this is exit code 3")
-    if note := junit.noticed(for_junit, notices.lines(judged)):
+    if note := junit.noticed(for_junit, analysis.notices):
         say(note)
-    advice = [for_mode(line, options) for line in [*lines, *summary.next_step(verdict, judged, found)]]
+    advice = [for_mode(line, options) for line in [*lines, *analysis.only_step]]
     say(*advice[: len(lines)], *suspect_lines(prefix, options.clean_runs, repository), *advice[len(lines) :])
     where = options.system or "this machine"
     say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {report}")
     pruned(prefix, options.keep, options.keep_days, options.clean_runs, repository)
-    return judging.exit_code(judged, verdict, acceptance)
+    return judging.exit_code(analysis.judged, verdict, acceptance)
 
 
 def for_mode(line: str, options: argparse.Namespace) -> str:

@@ -1,8 +1,10 @@
 """What `linkmatrix run` prints of a run that has ended: its verdict, and why it is not PASS."""
 
 import argparse
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ..errors import BadInput, clean, say
 from ..files import read_json
@@ -13,12 +15,13 @@ from ..runs import completeness, judging, reframe_output, stored, verdict_file
 from ..runs.judging import Judged
 from ..runs.modes import PAIR
 from ..runs.retries import after_retries
-from ..show import headlines, kinds, notices, steps, sweep, words
-from ..show.reruns import MOST_CHARACTERS, MOST_REASONS, rerun_lines, unmeasured_lines
+from ..show import summary, words
+from ..show.analysis import MOST, Analysis, rerun_command, short_samples
 from ..show.screen import Screen
 from ..site import nodes as site_nodes
 
 MOST_RERUNS = 3  # commands that measure a test case again
+MOST_REASONS, MOST_CHARACTERS = 5, 400
 
 
 def prepare(repository: Path) -> None:
@@ -33,57 +36,80 @@ def prepare(repository: Path) -> None:
         from ..runs import index  # noqa: F401  # its database may be missing
 
 
-def verdict_on(
-    ran: completeness.Ran, options: argparse.Namespace, code: int
-) -> tuple[Verdict, list[Judged], list[str], list[steps.Headline]]:
-    """The verdict on a run's report and ReFrame's exit code, compared with what its mode has to measure.
+def analysed(ran: completeness.Ran, options: argparse.Namespace, code: int) -> tuple[Analysis, list[str]]:
+    """The analysis of a run's report and ReFrame's exit code, compared with what its mode has to measure.
 
-    Returns the tests too, lines that explain it, and the headlines of a run without references.
-
-    With --manifest that is frozen first. Raises BadInput.
+    Returns lines that explain it too. With --manifest that is frozen first. Raises BadInput.
     """
     if options.manifest:
         say(*completeness.frozen(ran, options.manifest, {} if options.with_left_out else None))
-    verdict, judged, lines, found = judged_report(ran.report, code, ran.repository)
+    analysis, lines = analysed_report(ran.report, code, ran.repository)
     if options.mode != PAIR and options.nodes in ("", site_nodes.ALL):
-        lines += completeness.held_against(ran, verdict)
+        lines += completeness.held_against(ran, analysis.verdict)
     elif options.nodes:
         lines += completeness.unasked(ran.report, options.nodes.split(","))
     if any(line.startswith(completeness.LESS) for line in lines):
-        verdict = max(verdict, Verdict.INCOMPLETE)
-    return verdict, judged, lines, found
+        analysis.verdict = max(analysis.verdict, Verdict.INCOMPLETE)
+    return analysis, lines
 
 
-def judged_report(
-    report: Path, code: int, repository: Path
-) -> tuple[Verdict, list[Judged], list[str], list[steps.Headline]]:
-    """As `verdict_on`, without the comparison with the mode. Raises BadInput."""
+def analysed_report(report: Path, code: int, repository: Path) -> tuple[Analysis, list[str]]:
+    """As `analysed`, without the comparison with the mode. Raises BadInput."""
     run = stored.find(report)
     judged = judged_tests(run, repository)
     content = read_json(report)
     attempts = content["runs"]
     final, passed_later = after_retries(judged)
-    verdict = judging.overall(final)
-    lines = [words.tally(final), *sweep.lines(final)] if judged else ["0 test cases: that is never a pass"]
-    screen = Screen()
-    lines = [*notices.lines(judged), *kinds.lines(kinds.kinds(final), screen.glyphs, screen.console.width), *lines]
-    lines += warning_lines(final) if verdict is Verdict.WARN else []
+    analysis, screen = Analysis(run, final), Screen()
+    lines = [*analysis.notices, *summary.kind_lines(summary.kinds(final), screen)]
+    lines += [words.tally(final), *summary.node_lines(final)] if judged else ["0 test cases: that is never a pass"]
+    lines += warning_lines(final) if analysis.verdict is Verdict.WARN else []
     lines += [*unmeasured_lines(final), *reason_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
     if len(attempts) > 1 and not any(one.test.rerun for one in judged):
         again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
         count = "1 retry" if len(attempts) == 2 else f"{len(attempts) - 1} retries"
         lines.append(f"{count}, of {', '.join(again)[:400]}: what failed once is not forgotten")
         lines += [f"  passed when it was repeated: {clean(one)}" for one in passed_later]
-    if code != 0 and all(one.test.result in ("", "pass") for one in judged) and verdict < Verdict.INCOMPLETE:
-        verdict = Verdict.INCOMPLETE
+    if code != 0 and all(one.test.result in ("", "pass") for one in judged) and analysis.verdict < Verdict.INCOMPLETE:
+        analysis.verdict = Verdict.INCOMPLETE
         lines.append(f"ReFrame ended with {code} though no test case failed: see {reframe_output.log()}")
     unsaid = words.only_references_missing(judged) or all(words.has_nothing_to_do(one) for one in judged)
     if unsaid and judging.overall(judged) in (Verdict.NOT_JUDGED, Verdict.INCOMPLETE):
-        found = headlines.headlines(judged)
-        said = [*headlines.shown(found), " ".join(steps.answer(verdict, judged))]
-        return verdict, final, [*lines, *said, *steps.steps(verdict, judged, found)], found
-    found = headlines.headlines(judged) if verdict is Verdict.INCOMPLETE else []
-    return verdict, final, [*lines, *units.first(list(rerun_lines(judged, content)), MOST_RERUNS)], found
+        found = units.first([one.text for one in analysis.findings], MOST)
+        return analysis, [*lines, *found, " ".join(analysis.assessment), *analysis.steps]
+    return analysis, [*lines, *units.first(list(rerun_lines(judged, content)), MOST_RERUNS)]
+
+
+def unmeasured_lines(judged: list[Judged]) -> list[str]:
+    """Why tests were not measured, in one line for all that share the reason; a sweep says it of each of its nodes."""
+    tests: dict[str, list[str]] = {}
+    for one in judged:
+        if one.test.unmeasured and one.test.result != "skip" and not one.test.node:
+            reason = (one.test.reason or one.test.unmeasured).removeprefix("sanity error: ")
+            tests.setdefault(reason, []).append(one.test.name)
+    lines = []
+    for reason, names in tests.items():
+        who = clean(names[0]) + (f" and {len(names) - 1} more" if names[1:] else "")
+        lines.append(f"  not measured: {who}: {clean(reason)[:MOST_CHARACTERS]}")
+    return units.first(lines, MOST_REASONS)
+
+
+def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
+    """The command that measures each test case again that is DISTURBED, INCOMPLETE or FAIL.
+
+    A fixture has none: ReFrame runs no test for its hash.
+    """
+    failed = {one.test.name: one for one in judged if one.verdict >= Verdict.DISTURBED and not one.test.fixture}
+    told = set()
+    for attempt in content["runs"]:
+        for case in attempt["testcases"]:
+            name = str(case.get("display_name") or case["name"])
+            if name in failed and name not in told and case.get("hashcode"):
+                told.add(name)
+                place = f"{case.get('system')}:{case.get('partition')}"
+                short = short_samples([failed[name]])
+                again = rerun_command(place, [str(case["hashcode"])], str(case.get("node") or ""), short)
+                yield f"  again: {again}  # {clean(name)}"
 
 
 def reason_lines(judged: list[Judged]) -> list[str]:

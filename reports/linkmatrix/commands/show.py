@@ -4,6 +4,7 @@ import argparse
 from dataclasses import replace
 
 from ..runs import judging, stored
+from ..show.analysis import Analysis
 from ..show.terminal import show
 from . import arguments
 
@@ -20,7 +21,7 @@ def run_show(options: argparse.Namespace) -> int:
     run, judged = arguments.judged_run(options)
     if options.path is None:
         run = replace(run, notes=(*run.notes, newest(run)))
-    show(run, judged, others=arguments.published_beside(options, judged))
+    show(Analysis(run, judged), others=arguments.published_beside(options, judged))
     return judging.exit_code(judged)
 
 

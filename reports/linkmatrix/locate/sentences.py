@@ -4,7 +4,7 @@ Nothing is said of all cells, of every peer or of what is fine unless each cell 
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,7 +19,6 @@ from .hypotheses import Finding
 from .node_wide import CAUSES
 from .places import Names
 
-MOST_LISTED = 4
 MOST_ALIKE = 3
 
 
@@ -128,12 +127,6 @@ EXPERIMENTS = [
 def words_of(kind: str, names: Names) -> Words:
     """What a kind of finding is called; of copies inside devices nothing is received, and there is no peer."""
     return IN_ITSELF if kind == "ingress" and [*names.classes] == ["LOCAL"] else WORDS[kind]
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first few names."""
-    more = len(names) - MOST_LISTED
-    return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def subject_name(kind: str, subject: Subject, names: Names) -> str:

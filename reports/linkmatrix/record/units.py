@@ -34,6 +34,12 @@ def first(texts: Sequence[str], most: int = MOST_NAMED) -> list[str]:
     return [*texts[:most], *([f"{more} more"] if more > 0 else [])]
 
 
+def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
+    """ "a, b, c, d and 3 more"."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def counted(number: int | None, noun: str) -> str:
     """ "1 pair", "2 pairs"; None is not known."""
     if number is None:

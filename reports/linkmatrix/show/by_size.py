@@ -4,11 +4,12 @@ A matrix for each of twenty sizes would bury what there is to see.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..errors import clean
+import numpy as np
+
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record import grids, units
@@ -16,19 +17,14 @@ from ..record.collective import is_collective
 from ..record.matrix import MESSAGE_RATE, from_result
 from ..record.reading import Result
 from ..record.units import figure
-from ..references import published
 from ..references.keys import way_between_devices
-from ..runs import figures
 from ..runs.judging import Judged
-from . import reference_band, words
+from . import words
 from .collectives import Collective, groups
-from .reference_band import Band
 
 LEAST_SIZES = 3  # fewer are matrices
 QUANTITIES = {"latency": "half of a round trip", "bandwidth": "bandwidth", "bidirectional": "sum of both directions"}
 RATE = "message_rate"  # the part of a result
-SIZE = "size"
-HEADS = 4  # lines: who, memory, way, link class
 #: OSU's tests → what they measure.
 METRICS = {"latency": "latency", "multi_lat": "latency", "bw": "bandwidth", "mbw_mr": "bandwidth"}
 METRICS |= {"bibw": "bidirectional"}
@@ -48,11 +44,22 @@ class Sweep(Collective):
     def name(self) -> str:
         """The test case, and what tells it from others of the same."""
         result = self.sizes[0][0]
-        return f"{result['testcase']}{label(self.one, result)}"
+        return ", ".join(filter(None, [result["testcase"], *heads(self.one, result)]))
 
     def title(self) -> str:
         """What it was."""
         return f"{self.sizes[0][0]['quantity']} ({words.UNITS[self.unit]}), {self.sizes_said()}"
+
+
+class Band(NamedTuple):
+    """A reference in the unit of its curve, and the limits of its tolerances; without a tolerance the value itself."""
+
+    low: float
+    value: float
+    high: float
+
+
+Bands = Mapping[str, Sequence[tuple[int, Band]]]  # link class → (place on the axis, band) in rising order
 
 
 class Value(NamedTuple):
@@ -111,11 +118,6 @@ def series_of(result: Result) -> tuple[str, ...]:
     return tuple(map(str, asked))
 
 
-def label(one: Judged, result: Result) -> str:
-    """ ", 4 pairs, device memory, staged"."""
-    return "".join(f", {word}" for word in heads(one, result) if word)
-
-
 def heads(one: Judged, result: Result) -> tuple[str, ...]:
     """What tells a column from another one: who, between which memory, and by which way."""
     pairs = result.get("pairs") or pairs_of_nodes(one, result)
@@ -159,7 +161,7 @@ def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
     first = sweep.sizes[0][0]
     title = f"{QUANTITIES[first['metric']]} ({words.UNITS[sweep.unit]})"
     several = len(sweep.ways) > 1
-    held = reference_band.bands((result["size_bytes"], matrix) for result, matrix in sweep.sizes)
+    held = bands((result["size_bytes"], matrix) for result, matrix in sweep.sizes)
     for name in sweep.ways or [""]:
         head = free_head((*heads(sweep.one, first), name if several else ""), found, title)
         values = {result["size_bytes"]: value_of(sweep.one, result, matrix, name) for result, matrix in sweep.sizes}
@@ -198,8 +200,35 @@ def rate_of(result: Result) -> Value:
     return Value(figure(summary.median, words.DECIMALS[MESSAGE_RATE]), None, summary.median)
 
 
+def bands(points: Iterable[tuple[int, MatrixVerdict]]) -> Bands:
+    """The references of the link classes of matrices at their places on an axis."""
+    found: dict[str, list[tuple[int, Band]]] = {}
+    for place, matrix in sorted(points, key=lambda point: point[0]):
+        for name in matrix.matrix.classes:
+            band = band_of(matrix, name)
+            if band is not None:
+                found.setdefault(name, []).append((place, band))
+    return found
+
+
+def band_of(matrix: MatrixVerdict, name: str) -> Band | None:
+    """The band of the references of all cells of a link class; None without references."""
+    judged = matrix.whole
+    if judged is None or matrix.problem:
+        return None
+    of_class = (judged.block.classes == matrix.matrix.class_names.index(name)) & np.isfinite(judged.value)
+    if not of_class.any():
+        return None
+    value = judged.value[of_class]
+    low, high = (np.where(np.isfinite(limit), limit, value) for limit in (judged.low[of_class], judged.high[of_class]))
+    return Band(float(low.min()), float(np.median(value)), float(high.max()))
+
+
 def published_tables(names: Iterable[str]) -> dict[str, Table]:
     """{title: what published systems have of sweeps between nodes}, as `tables`. Raises BadInput."""
+    from ..references import published
+    from ..runs import figures
+
     found: dict[str, Table] = {}
     for name in dict.fromkeys(names):
         for one in figures.of_published(published.load(name)):
@@ -220,34 +249,3 @@ def beside(table: Table, others: Mapping[str, Table]) -> Table:
     sizes = set(table.sizes)
     cut = {head: {size: value for size, value in column.items() if size in sizes} for head, column in more.items()}
     return Table(table.title, table.columns | {head: column for head, column in cut.items() if column})
-
-
-def rows(table: Table, glyphs: dict[Verdict, str], width: int) -> Iterator[str]:
-    """The lines of a table: heads, then sizes; a glyph behind each figure with a verdict.
-
-    In blocks of columns where the width does not hold all of them.
-    """
-    names = [units.size(size) for size in table.sizes]
-    margin = max(map(len, [*names, SIZE]))
-    columns = [
-        printed(head, [values.get(size) for size in table.sizes], glyphs) for head, values in table.columns.items()
-    ]
-    while columns:
-        room, block = width - margin, 0
-        while block < len(columns) and (block == 0 or room > len(columns[block][0])):
-            room, block = room - 1 - len(columns[block][0]), block + 1
-        lines = list(zip(*columns[:block], strict=True))
-        heads = [line for line in lines[:HEADS] if any(map(str.strip, line))]
-        for name, line in zip([SIZE, *[""] * (len(heads) - 1), *names], [*heads, *lines[HEADS:]], strict=True):
-            yield clean(f"{name:<{margin}} {' '.join(line)}".rstrip())
-        columns = columns[block:]
-
-
-def printed(head: tuple[str, ...], values: Iterable[Value | None], glyphs: dict[Verdict, str]) -> list[str]:
-    """The lines of a column, all as wide; right of a number stands its glyph, so of heads a blank."""
-    cells = [f"{word} " for word in head]
-    for value in values:
-        glyph = glyphs[value.verdict] if value is not None and value.verdict is not None else " "
-        cells.append("- " if value is None else f"{value.text}{glyph}")
-    width = max(map(len, cells))
-    return [cell.rjust(width) for cell in cells]

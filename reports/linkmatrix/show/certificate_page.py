@@ -4,6 +4,7 @@ from ..judge.disturbances import ignored
 from ..judge.verdicts import WORDS, Verdict
 from ..runs.certificate import Certificate
 from . import html, notices, page, words
+from .analysis import Analysis
 
 
 def render(one: Certificate) -> str:
@@ -17,7 +18,7 @@ def render(one: Certificate) -> str:
     return html.rendered(
         "certificate.html",
         "certificate.css",
-        title=page.heading(judged),
+        title=page.heading(Analysis(None, list(judged))),
         simulated=notices.simulated_line(records),
         word=WORDS[one.verdict],
         glyph=words.GLYPHS[one.verdict],

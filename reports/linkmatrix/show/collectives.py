@@ -5,7 +5,6 @@ A size is a matrix of one row to the rest of the package; a picture of each woul
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict, worst
@@ -14,7 +13,8 @@ from ..record.collective import bodies_of, extent_of, is_collective, is_simulati
 from ..record.reading import Result
 from ..record.units import figure
 from ..runs.judging import Judged
-from . import words
+from . import matrix_text, words
+from .words import Cell
 
 #: Columns of each way: head, unit, and the part of a result that they show, "" its own values.
 COLUMNS = (("time", "µs", "time"), ("algbw", "GB/s", "algorithm_bandwidth"), ("busbw", "GB/s", ""))
@@ -23,14 +23,6 @@ OF_SIMULATION = (("time", "µs", "time"), ("efficiency", "%", "efficiency"), ("r
 TIME_DECIMALS = 1
 MOST_SIZES = 12  # that are named before a line
 SHORT = {"no-peer-access": "no-peer"}
-
-
-class Cell(NamedTuple):
-    """A figure of a line; verdict: None where it is none that is judged. reason: why it has it, "" for PASS."""
-
-    text: str
-    verdict: Verdict | None = None
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,8 +67,8 @@ class Collective:
 
     def how(self) -> str:
         """Samples and verification."""
-        samples = words.sampled(*(result for result, _ in self.sizes))
-        verified = words.verification(*(result for result, _ in self.sizes))
+        samples = matrix_text.sampled(*(result for result, _ in self.sizes))
+        verified = matrix_text.verification(*(result for result, _ in self.sizes))
         seconds = sum(result["seconds"] for result, _ in self.sizes)
         return ", ".join([samples, verified, *([f"{seconds:.1f} s"] if seconds else [])])
 
@@ -95,7 +87,7 @@ class Collective:
         found: dict[str, list[str]] = {}
         for result, matrix in self.sizes:
             notes = [f"note: {note}" for note in [*result["notes"], *result.get("throttled", [])]]
-            for line in [*words.marked_cells(matrix, most), *words.fact_lines(self.one, result), *notes]:
+            for line in [*matrix_text.marked_cells(matrix, most), *words.fact_lines(self.one, result), *notes]:
                 found.setdefault(line, []).append(size_said(result))
         return [
             line if len(sizes) == len(self.sizes) else f"{', '.join(units.first(sizes, MOST_SIZES))}: {line}"
@@ -149,7 +141,7 @@ def cells_of(result: Result, matrix: MatrixVerdict, way: str) -> list[Cell]:
         SHORT.get(status, status) if status != "ok" or value is None else figure(value, words.DECIMALS[result["unit"]])
     )
     verdict, reason = (cell.verdict, cell.reason) if cell is not None else (Verdict.INCOMPLETE, "")
-    return [*found, Cell(text, verdict, reason)]
+    return [*found, Cell(text, verdict, reason=reason)]
 
 
 def groups(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:

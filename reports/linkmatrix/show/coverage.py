@@ -1,19 +1,16 @@
 """The coverage of a partition as a page: how old its nodes and pairs of leaf switches are, and how that was by day."""
 
-import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
-import matplotlib
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
 from ..record import units
 from ..runs.coverage import Coverage, age
 from . import html
-from .plot import DPI, STYLE
+from .plot import dressed, files_of, styled
 from .time_chart import HEIGHT, POINT, WIDTH
 
 MOST_LISTED = 500  # nodes, the oldest first
@@ -62,7 +59,7 @@ def counted_by_age(ages: Iterable[int | None]) -> list[tuple[str, int]]:
 
 def drawn(days: Sequence[Day]) -> bytes:
     """A PNG of the greatest age of a node, in whole days, by day."""
-    with matplotlib.rc_context(STYLE):
+    with styled():
         figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white", layout="constrained")
         axes = figure.add_subplot()
         times = [datetime.fromisoformat(day) for day, _, _ in days]
@@ -72,10 +69,5 @@ def drawn(days: Sequence[Day]) -> bytes:
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
         axes.set_ylabel("greatest age of a node, days")
         axes.set_ylim(bottom=0)
-        axes.grid(color="#e4e4e4", linewidth=0.7)
-        axes.set_axisbelow(True)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-        png = io.BytesIO()
-        FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
-    return png.getvalue()
+        dressed(axes)
+        return files_of(figure)["png"]

@@ -1,50 +1,248 @@
-"""The components that explain the bad cells of a matrix, and the parts at their endpoints."""
+"""The findings of a run that every output shows: component, evidence, and the test cases that show it.
 
-from collections.abc import Mapping
+The same component that is slow in several test cases is one finding. The worst verdict comes first, then the most
+urgent topic (the order of `TOPICS`), then the largest deviation.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..judge import findings
+from ..judge.disturbances import MEMORY, UNNAMED, each_named, entries_of
 from ..judge.evaluate import MatrixVerdict
-from ..judge.rules import ORDER
-from ..judge.verdicts import Verdict
-from ..locate import diagnosis
-from ..locate.diagnosis import Diagnosis
-from ..record.matrix import Pair
+from ..judge.odd import odd_nodes
+from ..judge.rules import ORDER, name
+from ..judge.tally import KEPT
+from ..judge.verdicts import CellVerdict, Verdict
+from ..locate.diagnosis import NEXT, Diagnosis
+from ..locate.hypotheses import Finding
+from ..locate.ladder import rung_of
+from ..record import units
+from ..record.matrix import Pair, has_status
 from ..record.reading import Result
-from ..runs.judging import Judged
+from ..record.simulated import simulated_fault
+from ..runs.judging import Judged, overall
+from ..suite import BUSY, REFUSED_OPTIONS
+from . import words
+from .remeasured import confirmation, stayed_alone
+from .topics import Headline
 
-MOST_CELLS = 5  # bad cells whose endpoints are looked at: those that are listed
-MOST_ENDPOINTS = 4  # endpoints that are described: more bad ones are no matter of single parts
+MOST_NAMED = 3  # cells
 INSIDE = "without references, compared with cells of its link class: "
-KNOWN: "WeakKeyDictionary[MatrixVerdict, Diagnosis]" = WeakKeyDictionary()  # at the top and beside their matrix
+Diagnose = Callable[[Judged, Result, MatrixVerdict], Diagnosis]
+#: Kind of a finding, of both ways → its topic, where the endpoints are devices, and where they are ranks.
+OF_KIND = {
+    "device": ("device", "rank"),
+    "egress": ("device", "rank"),
+    "ingress": ("device", "rank"),
+    "links": ("device", "rank"),
+    "link": ("link", "path"),
+    "cell": ("link", "path"),
+    "nic": ("adapter", "adapter"),
+    "nics": ("adapter", "adapter"),
+    "network": ("adapter", "adapter"),
+    "node": ("node", "node"),
+    "node_pair": ("fabric", "fabric"),
+    "leaf": ("fabric", "fabric"),
+    "uplink": ("fabric", "fabric"),
+    "rail": ("fabric", "fabric"),
+    "rail_ends": ("fabric", "fabric"),
+    "switch": ("host", "host"),
+    "socket": ("host", "host"),
+    "memory": ("host", "host"),
+    "between_sockets": ("host", "host"),
+    "inside": ("host", "host"),
+    "class": ("settings", "settings"),
+}
+COUNTS = re.compile(r"\b\d+ of \d+ cells? ")  # in sentences about samples, which differ in nothing else
+#: Rules by which a cell fails whatever else is found, and the topic of each.
+BY_THEMSELVES = {"impossible": "impossible", "path changed": "changed", "intermittent": "intermittent"}
+#: The phase in which ReFrame failed a test → the topic; of what was measured the cells say more.
+OF_PHASE = {
+    "setup": "not run",
+    "compile": "build",
+    "compile_wait": "build",
+    "run": "not run",
+    "run_wait": "not run",
+    "performance": "noted",
+}
 
 
-def parts_and_places(one: Judged, matrix: MatrixVerdict) -> list[str]:
-    """A line for each endpoint of the worst cells: what identifies its part, and where it sits.
+def merged(judged: list[Judged], diagnose: Diagnose) -> list[Headline]:
+    """All findings of a run, the most urgent first; none if every part of the run is PASS."""
+    cases, several = sum(len(one.matrices) or 1 for one in judged), words.several_nodes(judged)
+    by_component: dict[tuple[str, str, bool], Headline] = {}
+    found = (on_node(one, words.node_of(test), several) for test in judged for one in found_in(test, diagnose))
+    for one in sorted(found, key=lambda one: one.order):
+        alike = COUNTS.sub("", one.text) if one.topic == "samples" else one.text
+        topic = "device" if one.topic == "settings" else one.topic  # a component has one piece of advice
+        key = (topic, one.who or alike, one.simulated)
+        known = by_component.get(key)
+        by_component[key] = one if known is None else together(known, one)
+    odd = odd_nodes((one.test.partition, one.test.record) for one in judged if one.test.record)
+    told = [placed(one) if cases > 1 else one for one in by_component.values()]
+    told += [Headline(Verdict.WARN, "odd", line) for line in dict.fromkeys(odd)]
+    told += of_nodes(judged)
+    return sorted(told, key=lambda one: one.order)
 
-    "gpu3: uuid GPU-…, serial 1654…; in node n7, module 4, pci 0000:1b:00.0". Only what the record has; host memory has
-    no part, and an endpoint without one has no line.
-    """
-    record = one.test.record or {}
-    devices = {device["label"]: device for device in record.get("devices", [])}
-    serials = {node["name"]: node["serial"] for node in record.get("nodes", [])}
-    marked, _ = matrix.marked(MOST_CELLS)
-    labels = dict.fromkeys(label for pair, _ in marked for label in pair)
-    found = [devices[label] for label in labels if devices.get(label, {}).get("part")]
-    return [described(device, serials) for device in found[:MOST_ENDPOINTS]]
+
+def of_nodes(judged: list[Judged]) -> Iterator[Headline]:
+    """The nodes that differ from the others of a sweep."""
+    alone = ((words.node_of(one), one.test.record, one.evaluation) for one in judged)
+    measured = [(node, record, evaluation) for node, record, evaluation in alone if node and record and evaluation]
+    for one in findings.of_nodes(measured):
+        yield of_finding(overall(judged), one)
 
 
-def described(device: Mapping[str, Any], serials: Mapping[str, str | None]) -> str:
-    """The line of one device."""
-    place = dict(device["place"])
-    node = place.pop("node", "")
-    serial = serials.get(node)
-    where = [f"node {node}" + (f" (serial {serial})" if serial else "")] if node else []
-    where += [text if name == "slot" else f"{name} {text}" for name, text in sorted(place.items(), reverse=True)]
-    parts = ", ".join(f"{name} {text}" for name, text in sorted(device["part"].items()))
-    return f"{device['label']}: {parts}" + (f"; in {', '.join(where)}" if where else "")
+def of_finding(verdict: Verdict, one: findings.Finding) -> Headline:
+    """The headline of a finding that needs no reference; verdict: of its test."""
+    where = (one.testcase,) if one.testcase else ()
+    verdict = min(verdict, Verdict.NOT_JUDGED)  # it says nothing against the machine
+    return Headline(verdict, one.kind, one.evidence, one.component, where, (one.confidence,), weight=one.weight)
+
+
+def together(known: Headline, one: Headline) -> Headline:
+    """The more urgent one of two findings on the same component, with the test cases of both."""
+    return replace(known, where=tuple(dict.fromkeys([*known.where, *one.where])), rung=max(known.rung, one.rung))
+
+
+def on_node(one: Headline, node: str, several: bool) -> Headline:
+    """With its node, where there are several: a device of one name is on each of them."""
+    if not node or not several:
+        return one
+    return replace(one, text=f"{node}: {one.text}", who=f"{one.who} of {node}" if one.who else "")
+
+
+def placed(one: Headline) -> Headline:
+    """With the test case that the sentence is about, and the number of others with findings on the same component."""
+    if not one.where:
+        return one
+    others = f"{one.who} also".lstrip() + f" in {units.counted(len(one.where) - 1, 'other test case')}"
+    return replace(one, text=f"{one.where[0]}: {one.text}" + (f" ({others})" if len(one.where) > 1 else ""))
+
+
+def found_in(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
+    """The findings of a test, marked where its fault was simulated."""
+    simulated = bool(simulated_fault(one.test.record or {}))
+    return (replace(found, simulated=simulated) for found in of_test(one, diagnose))
+
+
+def of_test(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
+    """The findings of a test: its own reasons, its facts, then its matrices."""
+    topic = "not run" if one.test.unmeasured else OF_PHASE.get(one.test.phase, "program")
+    if one.test.result in ("skip", "fail_deps") and not one.test.unmeasured:  # no program ran, and ReFrame says why
+        topic = "skipped" if words.has_nothing_to_do(one) else "noted"
+    topic = "aborted" if one.test.result == "abort" else topic
+    topic = "noted" if one.verdict is Verdict.DISTURBED else topic  # the program ended because of another process
+    for line in () if one.is_of_state else one.reasons:
+        said = "options" if REFUSED_OPTIONS in line else "busy" if BUSY in line else topic
+        yield Headline(one.verdict, said, line, where=(one.test.name,))
+    yield from of_facts(one, None, one.test.name)
+    if one.test.record is not None and one.evaluation is not None:
+        yield from (of_finding(one.verdict, found) for found in findings.findings(one.test.record, one.evaluation))
+    for result, matrix in one.matrices:
+        where = result["testcase"]
+        told = [*of_facts(one, result, where), *of_matrix(one, result, matrix, diagnose)]
+        yield from told
+        yield from of_disturbances(one, result, matrix)
+        if all(headline.topic in ("samples", *BY_THEMSELVES.values()) for headline in told):
+            yield from of_cells(result, matrix)
+        elif not one.test.record["lost"] and not any(headline.topic == "gone" for headline in told):
+            yield from of_missing(result, matrix)
+
+
+def of_facts(one: Judged, result: Result | None, where: str) -> Iterator[Headline]:
+    """What the record says of all its test cases, or of one."""
+    for fact in words.facts_of(one, result):
+        yield Headline(fact.verdict, fact.topic or "noted", fact.sentence, fact.who, (where,))
+
+
+def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diagnose) -> Iterator[Headline]:
+    """What is at fault in a matrix: wrong data first, then the parts, then what else is said of it."""
+    verdict, where = one.of_matrix(matrix), (result["testcase"],)
+    wrong = cells_by(matrix, "corrupt") if has_status(result, "corrupt") else []
+    if wrong:
+        cells = ", ".join(units.first(list(map(name, wrong)), MOST_NAMED))
+        yield Headline(verdict, "wrong data", f"wrong data arrived: {cells}", cells, where)
+    slow = matrix.whole.slow if matrix.whole is not None else None
+    for rule, topic in BY_THEMSELVES.items():
+        of_all = rule == "intermittent" and slow is not None and slow.has_common_cause
+        for pair in cells_by(matrix, rule)[:1]:
+            yield Headline(verdict, "settings" if of_all else topic, matrix.cells[pair].reason, name(pair), where)
+    found, disturbed = diagnose(one, result, matrix), matrix.disturbed_sentences()
+    inside = INSIDE if found.from_inside else ""
+    for at, sentence in enumerate(found.sentences):
+        if at >= len(found.findings):
+            if sentence not in disturbed:  # `of_disturbances` names these processes
+                yield Headline(verdict, "noted", sentence, where=where)
+            continue
+        finding, lines = found.findings[at], list(found.confidence[at]) if found.confidence else []
+        sure = [line for line in lines if not line.startswith(NEXT)]
+        sure[1:1] = [confirmed] if (confirmed := confirmation(result)) else []  # with what speaks for it
+        command = next((line.removeprefix(NEXT) for line in lines if line.startswith(NEXT)), "")
+        topic, of_it = topic_of(finding, one, result), found.verdicts[at]
+        told = Headline(of_it, topic, inside + sentence, found.who[at], where, tuple(sure), command, finding.evidence)
+        yield replace(told, rung=rung_of(1, stayed_alone(result, found.who[at])))
+    if found.findings and all(finding.allowed for finding in found.findings):  # these do not say what failed
+        yield from of_cells(result, matrix)
+
+
+def of_disturbances(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
+    """The processes that disturbed a test case that is NOT JUDGED or worse, with the worst DISTURBED cell."""
+    verdict, where = one.of_matrix(matrix), (result["testcase"],)
+    if verdict < Verdict.NOT_JUDGED:
+        return
+    marked, named = disturbed_cells(matrix), list(disturbances(one.test.record or {}, result))
+    verdict = Verdict.DISTURBED if marked else min(verdict, Verdict.NOT_JUDGED)
+    for _, (who, *_), sentence in named:
+        sure = tuple(cell.reason.removesuffix(f": {sentence}") for cell in marked[:1])
+        yield Headline(verdict, "disturbed", sentence, in_step(who), where, sure)
+    if marked and not named:
+        yield Headline(verdict, "disturbed", marked[0].reason, words.ANOTHER, where)
+
+
+def topic_of(finding: Finding, one: Judged, result: Result) -> str:
+    """The row of `TOPICS` that a finding belongs to."""
+    if finding.once:
+        return "once"
+    if finding.missing:
+        return "gone"
+    if finding.of_node:
+        return "settings"
+    of_ranks = result["memory"] != "device" and (one.test.record or {}).get("backend") in ("mpi", "host")
+    return OF_KIND[finding.kind.removesuffix("_egress").removesuffix("_ingress")][of_ranks]
+
+
+def of_cells(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
+    """The worst cell of a matrix without a finding; DISTURBED cells and BY_THEMSELVES are found separately."""
+    where = (result["testcase"],)
+    if not any(matrix.counts.values()):
+        yield Headline(Verdict.INCOMPLETE, "no pair", "no pair of endpoints: nothing was measured", where=where)
+    told = {pair for rule in BY_THEMSELVES for pair in cells_by(matrix, rule)}
+    marked = [(pair, cell) for pair, cell in matrix.marked(KEPT)[0] if cell.verdict is not Verdict.DISTURBED]
+    for pair, cell in [item for item in marked if item[0] not in told][:1]:
+        topic, text = ("cell", cell.reason) if cell.value is not None else ("missing", cell.reason + others_too(matrix))
+        topic = "noted" if cell.verdict <= Verdict.NOT_JUDGED else topic  # the step of the verdict is enough
+        yield Headline(cell.verdict, topic, text, name(pair), where, weight=abs(cell.deviation or 0))
+
+
+def of_missing(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
+    """A cell without a value, of a matrix that has a suspect of which nothing is missing."""
+    for pair in without_value(matrix)[:1]:
+        cell = matrix.cells[pair]
+        text = cell.reason + others_too(matrix)
+        yield Headline(cell.verdict, "missing", text, name(pair), (result["testcase"],))
+
+
+def others_too(matrix: MatrixVerdict) -> str:
+    """A clause with the number of other INCOMPLETE cells."""
+    more = words.incomplete_cells(matrix) - 1
+    verb = "is" if more == 1 else "are"
+    return f"; {units.counted(more, 'other cell')} {verb} INCOMPLETE too" if more > 0 and not matrix.problem else ""
 
 
 def cells_by(matrix: MatrixVerdict, rule: str) -> list[Pair]:
@@ -66,21 +264,34 @@ def without_value(matrix: MatrixVerdict) -> list[Pair]:
     ]
 
 
-def diagnosed(one: Judged, result: Result, matrix: MatrixVerdict) -> Diagnosis:
-    """The diagnosis of a matrix; empty for PASS and WARN."""
-    if one.of_matrix(matrix) <= Verdict.WARN:
-        return Diagnosis((), (), (), False)
-    if matrix not in KNOWN:
-        KNOWN[matrix] = diagnosis.diagnose(one.test.record or {}, result, matrix)
-    return KNOWN[matrix]
+def disturbances(record: Mapping[str, Any], result: Result) -> Iterator[tuple[Mapping[str, Any], list[str], str]]:
+    """Each disturbance of a result, and of the memory before it, with names and a sentence.
 
-
-def suspects(one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
-    """A sentence for each finding and for what no finding explains; the cells name the processes that disturbed them.
-
-    A finding without references is marked as such.
+    ({"node": "n1", …}, ["pid 6129 (hog of root)"], "pid 6129 (hog of root) had a context on gpu1")
     """
-    found, disturbed = diagnosed(one, result, matrix), matrix.disturbed_sentences()
-    inside = INSIDE if found.from_inside else ""
-    told = [f"{inside if at < len(found.findings) else ''}{sentence}" for at, sentence in enumerate(found.sentences)]
-    return [sentence for sentence in told if sentence not in disturbed]
+    for holder in (record, result):
+        others = holder.get("others") or {}
+        for raw, entry in zip(others.get("disturbances") or (), entries_of(others), strict=True):
+            if holder is result or raw["kind"] == MEMORY:
+                yield raw, each_named(others, raw), entry.sentence
+
+
+def in_step(process: str) -> str:
+    """The words for a process in a step: "the other process" if it has no name."""
+    return words.ANOTHER if process == UNNAMED else process
+
+
+def disturbed_cells(matrix: MatrixVerdict) -> list[CellVerdict]:
+    """The worst cells of a matrix that are DISTURBED."""
+    return [cell for _, cell in matrix.marked(KEPT)[0] if cell.verdict is Verdict.DISTURBED]
+
+
+def disturbing(judged: Iterable[Judged]) -> list[str]:
+    """The names of the processes that disturbed a cell, each once."""
+    found: dict[str, None] = {}
+    for one in judged:
+        for result, matrix in one.matrices:
+            if matrix.counts[Verdict.DISTURBED]:
+                every = disturbances(one.test.record or {}, result)
+                found |= dict.fromkeys(in_step(who) for _, names, _ in every for who in names)
+    return list(found)

@@ -13,7 +13,6 @@ from ..record.reading import Result
 from ..record.units import figure
 from ..runs.judging import Judged
 from . import words
-from .sweep import node_of
 
 Key = tuple[str, str, int | None, str, str]  # back end, test case, size, variant, unit
 
@@ -49,7 +48,7 @@ def entries(judged: list[Judged]) -> list[Entry]:
     measured: list[tuple[str, Key, Judged, MatrixVerdict]] = []
     found: list[Entry] = []
     for one in judged:
-        node = node_of(one)
+        node = words.node_of(one)
         if not node:
             continue
         for result, matrix in one.matrices:

@@ -7,26 +7,25 @@ from ..judge.crashes import device_errors
 from ..judge.disturbances import beside
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
-from ..locate.sentences import listed
 from ..record import units
 from ..record.collective import is_collective
 from ..record.counters import signs_of_congestion
 from ..record.reading import Result
-from ..runs import judging
+from ..record.units import listed
 from ..runs.earlier import Earlier
 from ..runs.judging import Judged
-from ..runs.stored import Run
-from . import headlines, html, machine_drawing, nodes, notices, reruns, scale, steps, sweep, words
+from . import html, machine_drawing, matrix_text, nodes, notices, scale, words
+from .analysis import MOST, MOST_SURE, Analysis
+from .charts import on_a_curve
 from .collectives import Collective, groups
-from .curves import on_a_curve
-from .device_table import device_table
-from .machine_marks import marks_of
-from .maps import marks
+from .devices import device_table
+from .machine import marked_devices, marks_of
 from .page_matrix import MOST_ENDPOINTS, Picture, shown_collective, shown_matrix
-from .problems import named, of_size, problems
+from .topics import SLOW
+from .words import marks
 
 LACKING = ("gone", "cell")  # topics of what has no value, or of what no part explains
-MOST_COMMANDS = 2  # that measure again
+MOST_LISTED, MOST_CASES = 100, 6  # findings, and test cases of a finding
 MOST_MATRICES = 64  # that are drawn, of several nodes the worst; the records have all
 BACKENDS = {
     "cuda": "cuda: copies of GPUs",
@@ -37,80 +36,92 @@ BACKENDS = {
 }
 
 
-def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tuple[str, bytes]] = ()) -> str:
+def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, bytes]] = ()) -> str:
     """The page of a run.
 
     picture: makes the PNG of a map of a matrix that is too large for a table
     curves: (caption, PNG) of test cases that were measured in several sizes or shapes; of those, only the last matrix
     of each is shown
     """
-    verdict = judging.overall(judged)
-    entries = nodes.entries(judged)
+    judged = analysis.judged
+    assert analysis.run is not None
+    entries, earlier = nodes.entries(judged), Earlier(analysis.run)
     tables = [shown for one in judged for shown in groups(one) if isinstance(shown, Collective)]
     drawn, scales = worth_drawing(judged, several=bool(entries)), scale.shared(judged)
-    earlier = Earlier(run)
     matrices = [
-        shown_matrix(f"m{number}", one, result, matrix, picture, scales.get(scale.key_of(result)), earlier)
-        | {"name": named(one, of_size(one, result), bool(entries))}
+        shown_matrix(analysis, f"m{number}", one, result, matrix, picture, scales.get(scale.key_of(result)), earlier)
+        | {"name": name_of(one, result, bool(entries))}
         for number, (one, result, matrix) in drawn.items()
     ]
     return html.rendered(
         "page.html",
-        title=heading(judged),
-        simulated=notices.simulated_line(records(judged)),
-        ignored=notices.ignored_line(records(judged)),
-        **marks(verdict),
-        **answer(run, judged, verdict),
+        title=heading(analysis),
+        simulated=notices.simulated_line(analysis.records),
+        ignored=notices.ignored_line(analysis.records),
+        **marks(analysis.verdict),
+        **answer(analysis),
         overview=overview(judged, of_nodes=not entries),
         fleet=fleet_table(entries, len(drawn)) if entries else None,
-        problems=problems(judged, run),
-        machines=machines(judged),
-        drawings=machine_drawing.drawings(judged),
+        problems=problems(analysis),
+        machines=machines(analysis),
+        drawings=machine_drawing.drawings(analysis),
         curves=[(caption, html.picture(png)) for caption, png in curves],
         collectives=[shown_collective(anchor(at), tables[at]) for at in worth_listing(tables, several=bool(entries))],
         matrices=matrices,
         most_endpoints=MOST_ENDPOINTS,
-        commands=reruns.all_commands(run, judged),
+        commands=analysis.repeat_all(),
         legend=[{**marks(one), "means": words.MEANINGS[one], "step": words.next_step(one)} for one in words.ORDER],
-        origin=f"Made by linkmatrix from {run.path.name}.",
+        origin=f"Made by linkmatrix from {analysis.run.path.name}.",
     )
 
 
-def answer(run: Run, judged: list[Judged], verdict: Verdict) -> dict[str, Any]:
+def answer(analysis: Analysis) -> dict[str, Any]:
     """The top of the page: the findings with their evidence, the next steps, and the commands to run again."""
-    found = headlines.headlines(judged)
-    again = [] if verdict is Verdict.PASS else reruns.commands(run, judged, MOST_COMMANDS)
+    found = analysis.findings
+    of_components = [one for one in found if one.topic in SLOW]
+    title = "What was found"
+    if any(one.verdict is Verdict.FAIL for one in of_components):
+        title = "What is at fault"
+    elif any(one.topic not in LACKING for one in of_components):  # without references nothing is at fault yet
+        title = "What is suspect"
     return {
         "found": [
-            {**marks(one.verdict), "text": one.text, "sure": one.sure if at < headlines.MOST_SURE else ()}
-            for at, one in enumerate(found[: headlines.MOST])
+            {**marks(one.verdict), "text": one.text, "sure": one.sure if at < MOST_SURE else ()}
+            for at, one in enumerate(found[:MOST])
         ],
-        "found_title": found_title(found),
-        "more_found": max(0, len(found) - headlines.MOST),
-        "assessment": " ".join(steps.answer(verdict, judged)),
-        "next_step": " ".join(steps.next_step(verdict, judged, found)),
-        "steps": steps.steps(verdict, judged, found),
-        "again": list(dict.fromkeys([*headlines.commands(found), *again])),
-        "tally": words.tally(judged) + ".",
+        "found_title": title,
+        "more_found": max(0, len(found) - MOST),
+        "assessment": " ".join(analysis.assessment),
+        "next_step": " ".join(analysis.next_step),
+        "steps": analysis.steps,
+        "again": analysis.commands,
+        "tally": words.tally(analysis.judged) + ".",
     }
 
 
-def found_title(found: Sequence[steps.Headline]) -> str:
-    """What was found is called: without references nothing is at fault yet."""
-    of_parts = [one for one in found if one.topic in steps.SLOW]
-    if any(one.verdict is Verdict.FAIL for one in of_parts):
-        return "What is at fault"
-    return "What is suspect" if any(one.topic not in LACKING for one in of_parts) else "What was found"
+def problems(analysis: Analysis) -> list[dict[str, Any]]:
+    """Each finding with the test cases that show it, the most urgent first, and the notes of the run."""
+    shown = []
+    for one in analysis.findings[:MOST_LISTED]:
+        cases = [f"test cases: {', '.join(units.first(one.where, MOST_CASES))}"] if len(one.where) > 1 else []
+        shown.append({**marks(one.verdict), "name": one.who, "reasons": [one.text, *cases]})
+    more = [f"{rest} more findings"] if (rest := len(analysis.findings) - MOST_LISTED) > 0 else []
+    if analysis.run is not None and (notes := [*more, *analysis.run.notes]):
+        shown.append({**marks(Verdict.INCOMPLETE), "name": analysis.run.path.name, "reasons": notes})
+    return shown
+
+
+def name_of(one: Judged, result: Result, several_nodes: bool) -> str:
+    """ "n17: device_local_copy, 1 MiB" of a matrix; the node of several nodes, and the size of several sizes."""
+    node = words.node_of(one) if several_nodes else ""
+    several = sum(other["testcase"] == result["testcase"] for other, _ in one.matrices) > 1
+    size = f", {units.size(result['size_bytes'])}" if several else ""
+    return (f"{node}: " if node else "") + result["testcase"] + size
 
 
 def anchor(at: int) -> str:
     """Where a collective stands on the page, by its number."""
     return f"c{at}"
-
-
-def all_matrices(judged: list[Judged]) -> list[tuple[Judged, Result, MatrixVerdict]]:
-    """Every measured matrix of the run, in its order."""
-    return [(one, result, matrix) for one in judged for result, matrix in one.matrices]
 
 
 def hidden(one: Judged, result: Result) -> bool:
@@ -122,7 +133,7 @@ def worth_drawing(judged: list[Judged], several: bool) -> dict[int, tuple[Judged
     """{number: matrix} of those that are shown: all, but of several nodes no more than a person looks at, the worst."""
     shown = {
         number: (one, result, matrix)
-        for number, (one, result, matrix) in enumerate(all_matrices(judged))
+        for number, (one, result, matrix) in enumerate((one, *of) for one in judged for of in one.matrices)
         if not is_collective(result) and not hidden(one, result)
     }
     order = sorted(shown, key=lambda number: (-shown[number][0].of_matrix(shown[number][2]), number))
@@ -159,16 +170,11 @@ def shown_entry(entry: nodes.Entry | None) -> dict[str, str]:
     return {"text": text, "title": entry.reason or pair, **marks(entry.verdict)}
 
 
-def records(judged: list[Judged]) -> list[dict[str, Any]]:
-    """The records of the run."""
-    return [one.test.record for one in judged if one.test.record is not None]
-
-
-def heading(judged: list[Judged]) -> str:
+def heading(analysis: Analysis) -> str:
     """What the page is about: on which hosts, and what was measured."""
-    found = records(judged)
+    found = analysis.records
     if not found:
-        where = listed(list(dict.fromkeys(one.test.partition for one in judged if one.test.partition)))
+        where = listed(list(dict.fromkeys(one.test.partition for one in analysis.judged if one.test.partition)))
         return f"{where}: no record" if where else "no record"
     hosts = listed(list(dict.fromkeys(record["host"]["name"] for record in found)))
     return f"{hosts}: {'; '.join(dict.fromkeys(words.measured(record) for record in found))}"
@@ -182,7 +188,7 @@ def overview(judged: list[Judged], of_nodes: bool = True) -> list[dict[str, Any]
     rows: list[dict[str, Any]] = []
     number = collectives = 0
     for one in judged:
-        listed = of_nodes or not sweep.node_of(one)
+        listed = of_nodes or not words.node_of(one)
         for shown in groups(one):
             if isinstance(shown, Collective):
                 found = collective_rows(anchor(collectives), shown)
@@ -202,7 +208,7 @@ def overview(judged: list[Judged], of_nodes: bool = True) -> list[dict[str, Any]
 def collective_rows(place: str, one: Collective) -> list[dict[str, Any]]:
     """The rows of a collective, one each way: over all sizes a median says nothing."""
     result = one.sizes[0][0]
-    verified = words.verification(*(of_size for of_size, _ in one.sizes)).removeprefix("data ")
+    verified = matrix_text.verification(*(of_size for of_size, _ in one.sizes)).removeprefix("data ")
     common = {**marks(one.verdict), "name": one.name, "anchor": place, "unit": words.UNITS[one.unit]}
     common |= {"quantity": f"{result['quantity']}, {one.sizes_said()}", "median": "–", "verified": verified}
     common["lacks"] = any(lacks_more(matrix) for _, matrix in one.sizes)
@@ -223,26 +229,26 @@ def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixV
     if result.get("blocks"):
         common["name"] += f", {units.counted(result['blocks'], 'block')}"
     common["quantity"] += f", {units.size(result['size_bytes'])}"
-    common |= {"unit": words.UNITS[result["unit"]], "verified": words.verification(result).removeprefix("data ")}
+    common |= {"unit": words.UNITS[result["unit"]], "verified": matrix_text.verification(result).removeprefix("data ")}
     common["lacks"] = lacks_more(matrix)
     rows = []
     for name, summary in matrix.matrix.classes.items():
-        low, median, high = words.extremes(summary, result["unit"])
+        low, median, high = matrix_text.extremes(summary, result["unit"])
         rows.append({**common, "link_class": name, "low": low, "median": median, "high": high})
     return rows or [{**common, "link_class": "–", "low": "–", "median": "–", "high": "–"}]
 
 
-def machines(judged: list[Judged]) -> list[dict[str, Any]]:
+def machines(analysis: Analysis) -> list[dict[str, Any]]:
     """The facts of each machine and back end of the run, once."""
     found: dict[tuple, dict[str, Any]] = {}
-    suspects = marks_of(judged)
-    for one in judged:
+    suspects = marks_of(analysis, analysis.judged)
+    for one in analysis.judged:
         record = one.test.record
         if record is not None:
             devices = tuple(device["label"] for device in record["devices"])
+            table = device_table(record, marked_devices(record, suspects))
             found.setdefault(
-                (record["backend"], record["host"]["name"], devices),
-                {"facts": facts(one, record), **device_table(record, suspects)},
+                (record["backend"], record["host"]["name"], devices), {"facts": facts(one, record), **table}
             )
     return list(found.values())
 
@@ -252,7 +258,6 @@ def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
     host = record["host"]
     of_rank = " for rank 0" if record["backend"] in ("mpi", "ipc") else ""  # it may be bound to fewer than there are
     cores, numa = units.counted(host["cores"], "core"), units.counted(host["numa"], "NUMA node")
-    started = record["started"].replace("T", " ").replace("Z", " UTC")
     known = [
         ("measured", words.measured(record)),
         ("back end", BACKENDS.get(record["backend"], record["backend"])),
@@ -260,12 +265,12 @@ def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
         ("partition", one.test.partition),
         ("program", f"{record['program']} {record['version']}"),
         *sorted(record["software"].items()),
-        ("started", started),
+        ("started", words.started(record)),
         ("references", one.reference or "none named by the partition"),
         ("errors counted", "; ".join(device_errors(record))),
         (
             "typical values",
-            "; ".join(f"{source}: {', '.join(values)}" for source, values in words.typical_lines([one]).items()),
+            "; ".join(f"{source}: {', '.join(values)}" for source, values in matrix_text.typical_lines([one]).items()),
         ),
         ("signs of congestion", "; ".join(signs_of_congestion(record))),
         ("other processes", "; ".join(dict.fromkeys(others_of(record)))),

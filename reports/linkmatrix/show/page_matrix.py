@@ -1,24 +1,51 @@
-"""A matrix, and a collective, as the template of the page shows it."""
+"""A matrix and a collective for the template of the page: two maps as tables, the worst cells, and sentences.
 
-import base64
+The colour of a cell is a class of the style sheet, and its figure is in the cell: nothing is shown by colour alone, and
+the tables can be copied, searched, printed and read aloud. A cell is expected to have its reference, or the baseline of
+its link class.
+"""
+
 from collections.abc import Callable
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from markupsafe import Markup
 
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
+from ..record import units
+from ..record.matrix import Pair
 from ..record.reading import Result
+from ..record.units import counted, figure
 from ..runs.earlier import Earlier
 from ..runs.judging import Judged
-from . import again, findings, maps, words, worst_cells
-from .collectives import Cell, Collective
-from .maps import marks
-from .scale import Scale
+from . import html, matrix_text, words
+from .analysis import Analysis
+from .collectives import Collective
+from .scale import DEVIATIONS, LEVELS, NOISE, Scale, deviation_step, level
+from .words import Cell, marks
 
 MOST_ENDPOINTS = 16  # of a table; above, the heat map and the list of the worst cells remain
 MOST_LINES = 10  # cells that are listed for one matrix
+MOST_WORST = 10  # cells of the table of the worst
+WORTH = DEVIATIONS[2]  # by how much a cell that only lacks a reference is worse than its class, to be listed
+WIDTH, HEIGHT, MARGIN = 96, 22, 3  # of a picture of earlier values, in CSS pixels
+LEAST_OF_AXIS = 3  # rows and columns, from which on their medians are shown
 ABSOLUTE, DEVIATION = "absolute", "deviation"
+NOT_APPLICABLE: dict[str, str] = {"text": "–", "class": "na", "title": "", "glyph": "", "word": ""}
+MEDIANS = "median"  # head of the row and the column that have the medians of the others
+NOTHING = "–"
 #: (record, result, verdicts, verdict of the test case, ABSOLUTE or DEVIATION) → a PNG
 Picture = Callable[[dict[str, Any], Result, MatrixVerdict, Verdict, str], bytes]
+History = Callable[[Pair], list[float]]  # the values of a cell in earlier runs, the oldest first
+
+
+class Step(NamedTuple):
+    """A colour of a legend: its style class, and its meaning."""
+
+    style: str
+    text: str
 
 
 def fits(result: Result, matrix: MatrixVerdict) -> bool:
@@ -27,6 +54,7 @@ def fits(result: Result, matrix: MatrixVerdict) -> bool:
 
 
 def shown_matrix(
+    analysis: Analysis,
     anchor: str,
     one: Judged,
     result: Result,
@@ -35,29 +63,27 @@ def shown_matrix(
     scale: Scale | None,
     earlier: Earlier,
 ) -> dict[str, Any]:
-    """All that the page shows of one matrix.
+    """The content of the page about one matrix.
 
-    scale: (low, high) of its colours; None where nothing was measured. earlier: what its cells were in runs before.
+    scale: (low, high) of its colours; None if nothing was measured. earlier: the values of its cells in earlier runs.
     """
-    summary = "; ".join(words.class_lines(one, result, matrix))
+    summary = "; ".join(matrix_text.class_lines(one, result, matrix))
     verdict, small = one.of_matrix(matrix), fits(result, matrix)
-    lines = [*matrix.overview(), *([] if small or not matrix.matrix.classes else words.axis_lines(matrix))]
+    lines = [*matrix.overview(), *([] if small or not matrix.matrix.classes else matrix_text.axis_lines(matrix))]
     drawn = matrix.closely.matrix.rows
     if len(drawn) < len(matrix.matrix.rows):
         lines.append(f"drawn: {len(drawn)} of {len(matrix.matrix.rows)} endpoints, the worst and healthy ones")
-    cells = worst_cells.table(result, matrix, lambda pair: earlier.values(one.test, result, pair))
-    lines += [] if cells else words.marked_cells(matrix, MOST_LINES)
-    lines += findings.suspects(one, result, matrix)
-    lines += findings.parts_and_places(one, matrix)
-    lines += again.remeasured_lines(result, MOST_LINES) + words.inside_lines(result, matrix)
-    lines += words.part_lines(result)
+    cells = worst_table(result, matrix, lambda pair: earlier.values(one.test, result, pair))
+    lines += [] if cells else matrix_text.marked_cells(matrix, MOST_LINES)
+    lines += matrix_text.finding_lines(analysis, one, result, matrix)
+    lines += matrix_text.inside_lines(result, matrix) + matrix_text.part_lines(result)
     return {
         **marks(verdict),
         "anchor": anchor,
-        "title": words.title(result),
-        "how": words.how(result),
+        "title": matrix_text.title(result),
+        "how": matrix_text.how(result),
         "summary": summary or "nothing was measured",
-        "maps": [maps.deviations(result, matrix), maps.absolute(result, matrix, scale or (0.0, 1.0))] if small else [],
+        "maps": [deviations(result, matrix), absolute(result, matrix, scale or (0.0, 1.0))] if small else [],
         "pictures": [] if small or matrix.problem else pictures(one, result, matrix, verdict, picture),
         "worst": cells,
         "has_trends": any(cell["trend"] for cell in cells),
@@ -71,9 +97,9 @@ def pictures(
 ) -> list[tuple[str, str]]:
     """(what it shows, PNG in base64) of the two maps of a matrix that is too large for tables."""
     than = "references" if matrix.held else f"{matrix.baseline} of the link class"
-    said = {DEVIATION: f"Deviation of each cell from {than}", ABSOLUTE: "What was measured of each cell"}
-    drawn = ((text, picture(one.test.record or {}, result, matrix, verdict, what)) for what, text in said.items())
-    return [(text, base64.b64encode(png).decode()) for text, png in drawn if png]
+    texts = {DEVIATION: f"Deviation of each cell from {than}", ABSOLUTE: "What was measured of each cell"}
+    drawn = ((text, picture(one.test.record or {}, result, matrix, verdict, what)) for what, text in texts.items())
+    return [(text, html.picture(png)) for text, png in drawn if png]
 
 
 def shown_collective(place: str, one: Collective) -> dict[str, Any]:
@@ -96,3 +122,170 @@ def shown_figure(cell: Cell) -> dict[str, str]:
     if cell.verdict is None:
         return {"text": cell.text, "title": "", "class": "", "glyph": "", "word": ""}
     return {"text": cell.text, "title": cell.reason, **marks(cell.verdict)}
+
+
+def absolute(result: Result, matrix: MatrixVerdict, scale: Scale) -> dict[str, Any]:
+    """The map of what was measured, in the result's unit. scale: (low, high) of its colours."""
+    decimals = words.DECIMALS[result["unit"]]
+    low, high = (figure(value, decimals) for value in scale)
+    ends = {0: low, LEVELS - 1: high}
+    return {
+        "caption": f"Measured, {words.UNITS[result['unit']]}",
+        "columns": result["columns"],
+        "rows": [
+            (label, [measured_cell(result, matrix, row, column, scale) for column in range(len(result["columns"]))])
+            for row, label in enumerate(result["rows"])
+        ],
+        "legend": [Step(f"a{step}", ends.get(step, "")) for step in range(LEVELS)],
+    }
+
+
+def measured_cell(result: Result, matrix: MatrixVerdict, row: int, column: int, scale: Scale) -> dict[str, str]:
+    """A cell of the table: its text, and all that is known about it as its title."""
+    block, status = matrix.matrix.whole, matrix.matrix.status_at(row, column)
+    if status == "not-applicable":
+        return NOT_APPLICABLE
+    value, low, high, samples = (
+        float(block.numbers(name)[row, column]) for name in ("values", "low", "high", "samples")
+    )
+    decimals, unit = words.DECIMALS[result["unit"]], words.UNITS[result["unit"]]
+    cell = matrix.cells.get((result["rows"][row], result["columns"][column]))
+    verdict = cell.verdict if cell is not None else Verdict.INCOMPLETE
+    said = [f"{result['rows'][row]}->{result['columns'][column]}: {words.WORDS[verdict]}"]
+    said += [cell.reason] if cell is not None and cell.reason else []
+    if low == low and high == high:
+        said.append(f"median between {figure(low, decimals)} and {figure(high, decimals)} {unit}")
+    if samples > 0:
+        said.append(units.counted(int(samples), "sample"))
+    there = status == "ok" and value == value
+    look = marks(verdict)
+    colour = f"a{level(value, scale)}" if there else "gone"
+    return look | {
+        "text": figure(value, decimals) if there else status,
+        "title": "; ".join(said),
+        "class": f"{look['class']} {colour}",
+    }
+
+
+def deviations(result: Result, matrix: MatrixVerdict) -> dict[str, Any]:
+    """The map of what cells deviate, in percent of what is expected, with the medians of rows and columns."""
+    rows, columns = matrix.matrix.rows, matrix.matrix.columns
+    cells = [(label, [deviating_cell(result, matrix, (label, other)) for other in columns]) for label in rows]
+    shown = [*columns]
+    if min(len(rows), len(columns)) >= LEAST_OF_AXIS:
+        of_rows, of_columns = matrix.axis_medians()
+        cells = [(label, [*line, median_cell(result, off)]) for (label, line), off in zip(cells, of_rows, strict=True)]
+        none = NOT_APPLICABLE | {"text": "", "class": "median"}
+        cells.append((MEDIANS, [*(median_cell(result, off) for off in of_columns), none]))
+        shown.append(MEDIANS)
+    than = "their references" if matrix.held else f"{matrix.baseline} of their link class"
+    return {"caption": f"Deviation from {than}, %", "columns": shown, "rows": cells, "legend": of_deviations()}
+
+
+def of_deviations() -> list[Step]:
+    """The legend of a map of deviations, the same for all."""
+    ends = [f"{100 * abs(step):.0f}" for step in DEVIATIONS]
+    middle = len(DEVIATIONS) // 2
+    told = [f"≥ {ends[0]} % worse", *(f"{low}–{high} % worse" for high, low in pairwise(ends[:middle]))]
+    told += [f"within {ends[middle]} %", *(f"{low}–{high} % better" for low, high in pairwise(ends[middle:]))]
+    told.append(f"> {ends[-1]} % better")
+    return [Step(f"d{step}", text) for step, text in enumerate(told)]
+
+
+def deviating_cell(result: Result, matrix: MatrixVerdict, pair: tuple[str, str]) -> dict[str, str]:
+    """A cell of it; of what has no value, or is not held against anything, the status."""
+    cell = matrix.cells.get(pair)
+    if cell is None:
+        return NOT_APPLICABLE
+    off = matrix.worse(pair)
+    look = marks(cell.verdict)
+    if cell.verdict not in words.MARKED:
+        look |= {"glyph": "", "word": ""}
+    colour = "gone" if off is None else f"d{deviation_step(off)}"
+    text = "no value" if off is None else percent(result, off)
+    return look | {"text": text, "title": "", "class": f"{look['class']} {colour}"}
+
+
+def median_cell(result: Result, off: float) -> dict[str, str]:
+    """The median of a row or a column; NaN where it has no value."""
+    if off != off:
+        return NOT_APPLICABLE
+    return NOT_APPLICABLE | {"text": percent(result, off), "class": f"median d{deviation_step(off)}"}
+
+
+def percent(result: Result, worse: float) -> str:
+    """ "-11.0": by how much the figure is over or under what is expected; worse is less of a bandwidth."""
+    said = f"{100 * (worse if result['unit'] == 'us' else -worse):+.1f}"
+    return "0.0" if said in ("+0.0", "-0.0") else said
+
+
+def worst_table(result: Result, matrix: MatrixVerdict, history: History) -> list[dict[str, Any]]:
+    """A row for each of the worst cells that are not as they should be; of a matrix that is not held, of those looked
+    at closely. None where nothing could be judged.
+    """
+    if matrix.problem:
+        return []
+    return [worst_row(result, matrix.closely, at, history) for at in worst_places(matrix.closely)]
+
+
+def worst_places(matrix: MatrixVerdict) -> list[tuple[int, int]]:
+    """The places of the cells that are listed, the worst first."""
+    judged = matrix.whole
+    assert judged is not None
+    worse = judged.badness()
+    open_ones = (judged.codes > Verdict.PASS) & ~judged.unjudged
+    listed = np.flatnonzero(open_ones | (np.isfinite(worse) & (worse >= WORTH) & (judged.codes >= 0)))
+    # what has a verdict of its own stands before what only lacks a reference
+    bad = np.where(open_ones, 1000.0 * judged.codes, 0.0) + np.clip(worse, -100, 100)
+    order = listed[np.argsort(-bad.ravel()[listed], kind="stable")][:MOST_WORST]
+    return [(int(row), int(column)) for row, column in zip(*np.unravel_index(order, worse.shape), strict=True)]
+
+
+def worst_row(result: Result, matrix: MatrixVerdict, at: tuple[int, int], history: History) -> dict[str, Any]:
+    """A cell: verdict, endpoints, link class and figures, as texts."""
+    judged, unit = matrix.whole, matrix.matrix.unit
+    assert judged is not None
+    pair, cell = matrix.at(*at)
+    value, low, high, samples = (float(judged.numbers(name)[at]) for name in ("values", "low", "high", "samples"))
+    group = matrix.matrix.class_names[judged.block.classes[at]]
+    reference, allowed = float(judged.value[at]), float((judged.high if unit == "us" else judged.low)[at])
+    known = matrix.matrix.classes.get(group)
+    expected, baseline = known.baseline(unit) if known else (np.nan, "median")
+    if np.isfinite(reference):
+        expected, baseline = reference, "reference"
+    off = float(judged.worse[at])
+    text = {
+        "value": shown_value(value, unit) if cell.value is not None else matrix.matrix.status_at(*at),
+        "expected": shown_value(expected, unit),
+        "of": baseline,
+        "off": percent(result, off) if np.isfinite(off) else NOTHING,
+        "interval": f"{shown_value(low, unit)} to {shown_value(high, unit)}" if np.isfinite(low) else NOTHING,
+        "allowed": shown_value(allowed, unit),
+        "samples": f"{samples:.0f}" if samples > 0 else NOTHING,
+    }
+    earlier = history(pair)
+    drawn = trend([*earlier, value], expected, unit) if earlier and cell.value is not None else ""
+    return {**marks(cell.verdict), "source": pair[0], "destination": pair[1], "group": group, **text, "trend": drawn}
+
+
+def shown_value(value: float, unit: str) -> str:
+    """A figure, or a dash where there is none."""
+    return figure(value, words.DECIMALS[unit]) if np.isfinite(value) else NOTHING
+
+
+def trend(values: list[float], expected: float, unit: str) -> Markup:
+    """A line through the values, the newest marked; noise does not fill its height."""
+    middle = expected if np.isfinite(expected) else float(np.median(values))
+    low, high = min([*values, middle * (1 - NOISE)]), max([*values, middle * (1 + NOISE)])
+    step = (WIDTH - 2 * MARGIN) / (len(values) - 1)
+    points = [
+        (MARGIN + step * at, HEIGHT - MARGIN - (value - low) / (high - low) * (HEIGHT - 2 * MARGIN))
+        for at, value in enumerate(values)
+    ]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    (x, y), decimals = points[-1], words.DECIMALS[unit]
+    told = f"{counted(len(values) - 1, 'run')} before: {', '.join(figure(value, decimals) for value in values[:-1])}"
+    return Markup(
+        '<svg class="trend" width="{}" height="{}" role="img" aria-label="{}"><polyline points="{}"></polyline>'
+        '<circle cx="{:.1f}" cy="{:.1f}" r="2.5"></circle></svg>'
+    ).format(WIDTH, HEIGHT, told, line, x, y)

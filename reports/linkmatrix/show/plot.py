@@ -4,9 +4,11 @@ Colours are matplotlib's "viridis", which is made for that. Names are never read
 cannot break a picture. No window system is needed.
 """
 
+import contextlib
 import io
 import textwrap
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +31,7 @@ from ..record.matrix import Matrix
 from ..record.reading import Result
 from ..record.simulated import simulated_fault
 from ..record.units import figure
-from . import words
-from .maps import MARKED
+from . import matrix_text, words
 from .scale import scale_of_cells
 
 MOST_DRAWN = 128 * 128  # cells that are drawn one by one
@@ -70,8 +71,7 @@ def heat_map(
     scale: (low, high), the values of the first and the last colour; by default those of this matrix alone
     verdict: that of the test case; by default the matrix's
     """
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in a script that no font here has
+    with styled():
         figure = draw(result, matrix, scale or scale_of_cells([matrix.matrix]) or (0.0, 1.0))
         draw_title(figure, record, result, matrix.verdict if verdict is None else verdict)
         return files_of(figure)
@@ -81,11 +81,26 @@ def deviation_map(
     record: dict[str, Any], result: Result, matrix: MatrixVerdict, verdict: Verdict | None = None
 ) -> dict[str, bytes]:
     """The same of what each cell deviates from what is expected, from 10 % worse to 10 % better in every picture."""
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")
+    with styled():
         figure = draw_deviations(matrix)
         draw_title(figure, record, result, matrix.verdict if verdict is None else verdict)
         return files_of(figure)
+
+
+@contextlib.contextmanager
+def styled() -> Iterator[None]:
+    """The style of all pictures. A name may be in a script that no font here has."""
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        yield
+
+
+def dressed(axes: Axes) -> None:
+    """Adds the grid of a chart and removes its frame."""
+    axes.grid(color="#e4e4e4", linewidth=0.7)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
 
 
 def files_of(figure: Figure) -> dict[str, bytes]:
@@ -105,30 +120,36 @@ def save(pictures: dict[str, bytes], folder: Path, name: str) -> list[Path]:
 
 
 def draw(result: Result, matrix: MatrixVerdict, scale: tuple[float, float]) -> Figure:
-    """The picture without its title: cells and scale."""
-    rows, columns = len(matrix.matrix.rows), len(matrix.matrix.columns)
+    """The picture without its title: cells and scale. Of too many cells, those that failed have another colour."""
+    assert matrix.whole is not None
     figure, axes = frame(matrix.matrix)
-    normal = Normalize(*scale)
-    colours = matplotlib.colormaps["viridis"]
-    if rows * columns > MOST_DRAWN:
-        draw_cells(axes, result, matrix, lambda values: colours(normal(values)))
-    for row in range(rows if rows * columns <= MOST_DRAWN else 0):
-        for column in range(columns):
-            draw_cell(axes, result, matrix, (row, column), lambda value: colours(normal(value)), fits(matrix.matrix))
+    normal, colours = Normalize(*scale), matplotlib.colormaps["viridis"]
+    values = matrix.matrix.whole.values
+    picture = colours(normal(np.nan_to_num(values)))
+    if values.size > MOST_DRAWN:
+        picture[matrix.whole.codes == Verdict.FAIL] = matplotlib.colors.to_rgba(OUTLINE)
+    show_cells(axes, matrix, picture, np.isfinite(values))
+    for row, column in np.argwhere(matrix.matrix.whole.applies).tolist() if values.size <= MOST_DRAWN else ():
+        draw_cell(axes, result, matrix, (row, column), tuple(picture[row, column]))
     add_bar(figure, axes, ScalarMappable(normal, colours), words.UNITS[result["unit"]])
     return figure
 
 
+def show_cells(axes: Axes, matrix: MatrixVerdict, picture: np.ndarray, measured: np.ndarray) -> None:
+    """Draws the colours of all cells: white without a value, and grey where a cell does not apply."""
+    picture[~measured] = (1.0, 1.0, 1.0, 1.0)
+    picture[~matrix.matrix.whole.applies] = matplotlib.colors.to_rgba(GREY)
+    rows, columns = measured.shape
+    axes.imshow(picture, extent=(0, columns, rows, 0), aspect="auto", interpolation="nearest")
+
+
 def draw_deviations(matrix: MatrixVerdict) -> Figure:
-    """The picture of deviations without its title: worse is orange, better is blue, white has no value."""
+    """The picture of deviations without its title: worse is orange, better is blue."""
     assert matrix.whole is not None
     figure, axes = frame(matrix.matrix)
     normal = Normalize(-MOST_DEVIATION, MOST_DEVIATION)
     worse = 100 * matrix.whole.worse
-    picture = WORSE_TO_BETTER(normal(-np.nan_to_num(worse)))
-    picture[~np.isfinite(worse)] = (1.0, 1.0, 1.0, 1.0)
-    picture[~matrix.matrix.whole.applies] = matplotlib.colors.to_rgba(GREY)
-    axes.imshow(picture, extent=(0, worse.shape[1], worse.shape[0], 0), aspect="auto", interpolation="nearest")
+    show_cells(axes, matrix, WORSE_TO_BETTER(normal(-np.nan_to_num(worse))), np.isfinite(worse))
     if max(worse.shape) <= MOST_MARKED:
         for verdict in words.STRIKING:
             for row, column in np.argwhere(matrix.whole.codes == verdict).tolist():
@@ -172,17 +193,6 @@ def add_bar(figure: Figure, axes: Axes, colours: ScalarMappable, label: str, ext
     return bar
 
 
-def draw_cells(axes: Axes, result: Result, matrix: MatrixVerdict, colour: Any) -> None:
-    """All cells of a matrix with too many to draw one by one; what failed has the colour of its outline."""
-    assert matrix.whole is not None
-    values = matrix.matrix.whole.values
-    picture = colour(np.nan_to_num(values))
-    picture[~np.isfinite(values)] = (1.0, 1.0, 1.0, 1.0)
-    picture[~matrix.matrix.whole.applies] = matplotlib.colors.to_rgba(GREY)
-    picture[matrix.whole.codes == Verdict.FAIL] = matplotlib.colors.to_rgba(OUTLINE)
-    axes.imshow(picture, extent=(0, values.shape[1], values.shape[0], 0), aspect="auto", interpolation="nearest")
-
-
 def draw_title(figure: Figure, record: dict[str, Any], result: Result, verdict: Verdict) -> None:
     """Test case, what its values are, and what was measured where and when."""
     width, height = figure.get_size_inches()
@@ -190,64 +200,43 @@ def draw_title(figure: Figure, record: dict[str, Any], result: Result, verdict: 
     fault = simulated_fault(record)
     lines = [
         (clean(f"SIMULATED {fault}: {result['testcase']}" if fault else result["testcase"]), 11.5, "bold", "black"),
-        (f"{said}   {clean(words.title(result))}", 9, "normal", "black"),
+        (f"{said}   {clean(matrix_text.title(result))}", 9, "normal", "black"),
         (clean(words.provenance(record)), 8, "normal", "#555555"),
     ]
     y = 0.12
     for text, points, weight, colour in lines:
         most = int((width - 0.3) * 72 / (points * 0.56))
-        first = textwrap.wrap(text, most, max_lines=1, placeholder=" …") or [""]
-        figure.text(
-            0.15 / width,
-            1 - y / height,
-            first[0],
-            fontsize=points,
-            fontweight=weight,
-            color=colour,
-            va="top",
-            ha="left",
-        )
+        shown = textwrap.wrap(text, most, max_lines=1, placeholder=" …") or [""]
+        style = {"fontsize": points, "fontweight": weight, "color": colour, "va": "top", "ha": "left"}
+        figure.text(0.15 / width, 1 - y / height, shown[0], **style)
         y += points * 1.5 / 72
 
 
-def draw_cell(axes: Axes, result: Result, matrix: MatrixVerdict, at: tuple[int, int], colour: Any, fits: bool) -> None:
-    """One cell: its colour and value; grey where it does not apply, hatched where its value is missing."""
-    row, column = at
-    value = float(matrix.matrix.whole.values[row, column])
-    status = matrix.matrix.status_at(row, column)
-    if status == "not-applicable":
-        axes.add_patch(Rectangle((column, row), 1, 1, facecolor=GREY, edgecolor="white", linewidth=0.8))
-        return
+def draw_cell(
+    axes: Axes, result: Result, matrix: MatrixVerdict, at: tuple[int, int], face: tuple[float, float, float, float]
+) -> None:
+    """Draws what is in a cell: its value, hatches for a missing value, a frame for FAIL and DISTURBED, and a glyph."""
     assert matrix.whole is not None
-    verdict = Verdict(matrix.whole.codes[row, column])
-    missing = np.isnan(value) or status != "ok"
-    face = (1.0, 1.0, 1.0, 1.0) if missing else colour(value)
-    hatch = {"hatch": "////", "edgecolor": HATCH} if missing else {"edgecolor": "white"}
-    axes.add_patch(Rectangle((column, row), 1, 1, facecolor=face, linewidth=0.8, **hatch))
+    (row, column), has_room = at, fits(matrix.matrix)
+    value, status = float(matrix.matrix.whole.values[at]), matrix.matrix.status_at(row, column)
+    verdict, missing = Verdict(matrix.whole.codes[at]), np.isnan(value) or status != "ok"
+    if missing:
+        face = (1.0, 1.0, 1.0, 1.0)
+        axes.add_patch(Rectangle((column, row), 1, 1, facecolor=face, linewidth=0.8, hatch="////", edgecolor=HATCH))
     if verdict in words.STRIKING:
         inset = 0.04
-        frame = Rectangle((column + inset, row + inset), 1 - 2 * inset, 1 - 2 * inset, fill=False, zorder=3)
-        frame.set(edgecolor=OUTLINE, linewidth=2.4 if fits else 1.2)
-        frame.set(linestyle="solid" if verdict is Verdict.FAIL else (0, (3, 1.5)))  # and another glyph
-        axes.add_patch(frame)
-    glyph = words.GLYPHS[verdict] if verdict in MARKED else ""
+        outline = Rectangle((column + inset, row + inset), 1 - 2 * inset, 1 - 2 * inset, fill=False, zorder=3)
+        outline.set(edgecolor=OUTLINE, linewidth=2.4 if has_room else 1.2)
+        outline.set(linestyle="solid" if verdict is Verdict.FAIL else (0, (3, 1.5)))  # and another glyph
+        axes.add_patch(outline)
+    glyph = words.GLYPHS[verdict] if verdict in words.MARKED else ""
     label = status if missing else figure(value, 1 if value >= 1000 else words.DECIMALS[result["unit"]])
-    text = " ".join(filter(None, (label if fits else "", glyph)))
-    backing = {"facecolor": "white", "edgecolor": "none", "pad": 1.0} if missing else None
-    points = (7.5 if len(text) <= 9 else 6.5) if fits else max(3.0, 60.0 / max(len(matrix.matrix.rows), 1))
-    if text:
-        axes.text(
-            column + 0.5,
-            row + 0.5,
-            text,
-            ha="center",
-            va="center",
-            color=ink(face),
-            fontsize=points,
-            fontweight="bold" if glyph else "normal",
-            bbox=backing,
-            zorder=4,
-        )
+    if text := " ".join(filter(None, (label if has_room else "", glyph))):
+        points = (7.5 if len(text) <= 9 else 6.5) if has_room else max(3.0, 60.0 / max(len(matrix.matrix.rows), 1))
+        style: dict[str, Any] = {"fontsize": points, "fontweight": "bold" if glyph else "normal"}
+        if missing:
+            style["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+        axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=ink(face), zorder=4, **style)
 
 
 def ink(face: tuple[float, float, float, float]) -> str:

@@ -4,25 +4,19 @@ The six charts that people draw of such a run, in one picture a test case: above
 what would be if nothing were lost as a dashed one, below a line for each number of devices.
 """
 
-import io
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
-from ..errors import clean
 from ..record.collective import bodies_of, devices_of, is_simulation
 from ..record.reading import Result
 from ..record.units import counted
 from . import words
-from .curves import COLOURS, MARKERS
-from .plot import DPI, STYLE
+from .charts import COLOURS, MARKERS, add_title
+from .plot import dressed, files_of, styled
 
 WIDTH, HEIGHT = 11.4, 6.6  # inches
 FIGURES = ("time", "efficiency")  # parts of a result
@@ -81,8 +75,7 @@ def points_of(results: Iterable[Result]) -> list[Point]:
 def draw(record: dict[str, Any], results: Sequence[Result]) -> dict[str, bytes]:
     """{"png": ..., "svg": ...}: the picture of a test case."""
     points = points_of(results)
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")
+    with styled():
         figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white", layout="constrained")
         grid = figure.subplots(2, len(CHARTS))
         is_weak = results[0]["testcase"].endswith("_weak")
@@ -91,28 +84,22 @@ def draw(record: dict[str, Any], results: Sequence[Result]) -> dict[str, bytes]:
             by_bodies(grid[1][place], chart, points, is_weak)
         grid[0][0].legend(fontsize=7, frameon=False, loc="best")
         grid[1][0].legend(fontsize=7, frameon=False, loc="best")
-        title = clean(f"{results[0]['testcase']}, {words.provenance(record)}")
-        figure.suptitle(title, fontsize=8, color="#555555", x=0.01, ha="left")
-        png, svg = io.BytesIO(), io.BytesIO()
-        FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
-        FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})
-    return {"png": png.getvalue(), "svg": svg.getvalue()}
+        add_title(figure, f"{results[0]['testcase']}, {words.provenance(record)}")
+        return files_of(figure)
 
 
 def by_devices(axes: Axes, chart: Chart, points: list[Point], is_weak: bool) -> None:
-    """A line for each number of bodies, and a dashed one for what would be if nothing were lost."""
+    """A line for each number of bodies, and a dashed line for a simulation without losses."""
     for number, bodies in enumerate(sorted({point.bodies for point in points})):
         line = sorted((point for point in points if point.bodies == bodies), key=lambda point: point.devices)
-        first, places = line[0], [point.devices for point in line]
+        places = [point.devices for point in line]
         label = f"{bodies} bodies{' a device' if is_weak else ''}"
         add_line(axes, number, places, [chart.value(point) for point in line], label)
         # n devices have n² times the interactions where each has as many bodies as one
         times = [(places[0] / place) if is_weak and chart.is_log else place / places[0] for place in places]
-        ideal = [chart.ideal(first, n) for n in times]
+        ideal = [chart.ideal(line[0], n) for n in times]
         axes.plot(places, ideal, color=COLOURS[number % len(COLOURS)], linestyle="--", linewidth=0.8, alpha=0.7)
-    counts = sorted({point.devices for point in points})
-    axes.set_xticks(counts, [str(count) for count in counts], fontsize=8)
-    dress(axes, chart, "devices")
+    finish(axes, chart, sorted({point.devices for point in points}), "devices")
 
 
 def by_bodies(axes: Axes, chart: Chart, points: list[Point], is_weak: bool) -> None:
@@ -122,20 +109,20 @@ def by_bodies(axes: Axes, chart: Chart, points: list[Point], is_weak: bool) -> N
         places = [point.bodies for point in line]
         add_line(axes, number, places, [chart.value(point) for point in line], counted(devices, "device"))
     axes.set_xscale("log")
-    places = sorted({point.bodies for point in points})
-    axes.set_xticks(places, [str(place) for place in places], fontsize=8, rotation=35)
-    axes.xaxis.set_minor_locator(NullLocator())
-    dress(axes, chart, "bodies of a device" if is_weak else "bodies")
+    bodies = sorted({point.bodies for point in points})
+    finish(axes, chart, bodies, "bodies of a device" if is_weak else "bodies", rotation=35)
 
 
 def add_line(axes: Axes, number: int, places: list[int], values: list[float], label: str) -> None:
-    """A line with its points."""
+    """Draws a line with its points."""
     colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
     axes.plot(places, values, color=colour, marker=marker, markersize=4, linewidth=1.4, label=label)
 
 
-def dress(axes: Axes, chart: Chart, along: str) -> None:
-    """Axes and grid."""
+def finish(axes: Axes, chart: Chart, places: list[int], along: str, rotation: int = 0) -> None:
+    """Sets scale, ticks, labels and grid."""
+    axes.set_xticks(places, [str(place) for place in places], fontsize=8, rotation=rotation)
+    axes.xaxis.set_minor_locator(NullLocator())
     if chart.is_log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # no powers, which TeX would set
@@ -145,7 +132,4 @@ def dress(axes: Axes, chart: Chart, along: str) -> None:
     axes.set_xlabel(along, fontsize=8)
     axes.set_title(chart.title, fontsize=8.5)
     axes.tick_params(labelsize=8)
-    axes.grid(color="#e4e4e4", linewidth=0.7)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    dressed(axes)

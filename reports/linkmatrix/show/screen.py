@@ -3,25 +3,66 @@
 Nothing is shown by colour alone. NO_COLOR and pipes get none, and a terminal that is not UTF-8 gets ASCII.
 """
 
+import contextlib
 import re
+import shutil
+import sys
 import textwrap
-from typing import TextIO
-
-try:
-    from rich.console import Console
-    from rich.text import Text
-except ModuleNotFoundError:  # a cluster that has no more than ReFrame: the same text without colours
-    from .plain import Console, Text
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TextIO, TypeVar
 
 from ..errors import clean, in_ascii
 from ..invocation import runnable
 from ..judge.verdicts import Verdict
 from . import words
+from .words import Cell
+
+try:
+    from rich.console import Console
+    from rich.text import Text
+
+    HAS_RICH = True
+except ModuleNotFoundError:  # a cluster that has no more than ReFrame: the same text without colours
+    HAS_RICH = False
+
+    class Text:
+        """A text of rich without its style."""
+
+        def __init__(self, plain: str = "", style: str = "") -> None:
+            self.plain = plain
+
+        def __add__(self, other: "Text") -> "Text":
+            return Text(self.plain + other.plain)
+
+        def __str__(self) -> str:
+            return self.plain
+
+        def rstrip(self) -> None:
+            """Removes the blanks at the end in place, as rich does."""
+            self.plain = self.plain.rstrip()
+
+    class Console:
+        """A console of rich without colours."""
+
+        color_system = None
+        no_color = True
+
+        def __init__(self, file: TextIO | None = None, width: int | None = None, **_: Any) -> None:
+            self.file = file or sys.stdout
+            self.encoding = getattr(self.file, "encoding", None) or "utf-8"
+            self.width = width or shutil.get_terminal_size().columns
+
+        def print(self, text: Text | str = "", **_: Any) -> None:
+            """Prints a line, or several."""
+            print(text, file=self.file)
+
 
 #: A command in a sentence, which stays on one line so that it can be copied.
 WHOLE = re.compile(r"\S*linkmatrix [a-z]+(?: --?[a-z][a-z-]*(?:[ =][\w:.,/-]+)?)*")
 NO_BREAK = "\xa0"
 HANG = 2  # columns that further lines of a sentence begin behind its first
+FEWEST = 3  # items with a progress bar
+Item = TypeVar("Item")
 VERDICT_STYLES = {
     Verdict.PASS: "bold #3b8fd4",
     Verdict.WARN: "bold black on #ffd8a8",
@@ -80,6 +121,47 @@ class Screen:
             text = line.lstrip(" ")
             self.print(text, indent=len(line) - len(text), hang=HANG)
 
+    def table(
+        self,
+        heads: Sequence[Sequence[str]],
+        rows: Sequence[tuple[str, Sequence[Cell]]],
+        corner: str = "",
+        group: int = 1,
+    ) -> None:
+        """Prints a table in blocks of columns that fit the width, with a glyph behind each cell with a verdict.
+
+        heads: rows of texts; a row with a text per `group` columns spans these columns. rows: (label, cells). corner:
+        the head of the labels. group: columns that stay together.
+        """
+        count = len(rows[0][1])
+        margin = max(map(len, [corner, *(label for label, _ in rows)]))
+        texts = [*(row for row in heads if len(row) == count), *([cell.text for cell in cells] for _, cells in rows)]
+        widths = [2 + max(map(len, column)) for column in zip(*texts, strict=True)]
+        start = 0
+        while start < count:
+            end = start + group
+            while end < count and margin + sum(widths[start : end + group]) <= self.console.width:
+                end += group
+            for at, row in enumerate(heads):
+                if len(row) == count:
+                    shown = [f"{row[column]:>{widths[column] - 1}} " for column in range(start, end)]
+                else:
+                    firsts = range(start, end, group)
+                    shown = [f" {row[one // group]:^{sum(widths[one : one + group]) - 1}}" for one in firsts]
+                self.print(self.text(f"{'' if at else corner:<{margin}}" + "".join(shown), "bold"))
+            for label, cells in rows:
+                line = self.text(f"{label:<{margin}}", "bold")
+                for cell, width in zip(cells[start:end], widths[start:end], strict=True):
+                    line += self.cell(cell, width)
+                self.print(line)
+            start = end
+
+    def cell(self, cell: Cell, width: int) -> Text:
+        """A cell of a table with its glyph."""
+        glyph = " " if cell.verdict is None else self.glyphs[cell.verdict]
+        style = VERDICT_STYLES[cell.verdict] if cell.verdict in words.STRIKING else cell.style
+        return self.text(" ") + self.text(f"{cell.text:>{width - 2}}{glyph}", style)
+
     def badge(self, verdict: Verdict) -> Text:
         """The verdict in its colour: glyph and word."""
         return self.text(f" {self.glyphs[verdict]} {words.WORDS[verdict]} ", VERDICT_STYLES[verdict])
@@ -89,3 +171,16 @@ def trimmed(line: Text) -> Text:
     """`line` without blanks at its end."""
     line.rstrip()
     return line
+
+
+@contextlib.contextmanager
+def watched(items: Sequence[Item], what: str, file: TextIO | None = None) -> Iterator[Iterable[Item]]:
+    """The items, with a progress bar on `file` (standard error) if that is a terminal."""
+    file = file or sys.stderr
+    if not HAS_RICH or len(items) < FEWEST or not file.isatty():
+        yield items
+        return
+    from rich.progress import Progress
+
+    with Progress(console=Console(file=file, highlight=False), transient=True) as line:
+        yield line.track(items, description=f"reading {what}")

@@ -1,63 +1,71 @@
 """The summary of a run, in at most MOST_LINES lines of a terminal. `linkmatrix show` prints the matrices."""
 
-from collections.abc import Sequence
-from typing import TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TextIO
 
+from ..errors import clean
+from ..judge.evaluate import MatrixVerdict
+from ..judge.findings import percents, shares
 from ..judge.verdicts import Verdict
-from ..runs import judging
+from ..record.collective import is_collective, is_simulation
+from ..record.matrix import ClassSummary
+from ..record.reading import Result
+from ..record.units import counted, figure
 from ..runs.judging import Judged
-from . import headlines, kinds, notices, steps, words
+from . import words
+from .analysis import MOST, Analysis
 from .screen import Screen
+from .topics import Headline
 
 MOST_LINES = 25
 MOST_LINES_EACH = 3  # of a finding
 FEWEST_KINDS = 3  # printed even if there is no room
 FEWEST_FINDINGS = 1  # printed even if there is no room
+MOST_KINDS = 12
+HEADS = ("kind", "cases", "range", "of limit", "typical", "spread")
+DIGITS = 4  # of a number in a narrow table
+MOST_NODES, MOST_CHARACTERS = 20, 300  # lines about nodes, and their length
 
 
 def show(
-    judged: list[Judged], rest: Sequence[str] = (), file: TextIO | None = None, width: int | None = None, more: int = 0
+    analysis: Analysis, rest: Sequence[str] = (), file: TextIO | None = None, width: int | None = None, more: int = 0
 ) -> None:
     """Prints machine, kinds, findings, verdict, meaning and next step.
 
     rest: lines after them, not wrapped. more: how many lines the caller adds.
     """
-    screen = Screen(file, width)
-    verdict, found = judging.overall(judged), headlines.headlines(judged)
-    top = [*notices.lines(judged), *filter(None, [machine(judged)])]
-    bottom = [steps.meaning(verdict, judged), *next_step(verdict, judged, found)]
+    screen, found = Screen(file, width), analysis.findings
+    top = [*analysis.notices, *filter(None, [machine(analysis)])]
+    bottom = [analysis.meaning, *analysis.only_step]
     used = 1 + len(rest) + more + sum(len(screen.wrapped(line)) for line in [*top, *bottom])
     room = MOST_LINES - used - 2 - (MOST_LINES_EACH + 1 if found else 0)  # 2: the heads, and how many kinds more
-    most = max(FEWEST_KINDS, min(kinds.MOST_KINDS, room))
-    table = kinds.lines(kinds.kinds(judged), screen.glyphs, screen.console.width, most)
+    most = max(FEWEST_KINDS, min(MOST_KINDS, room))
+    table = kind_lines(kinds(analysis.judged), screen, most)
     for line in top:
         screen.print(line, "bold")
-    for line in table:
+    for line in [*table, *finding_lines(screen, found, MOST_LINES - used - len(table))]:
         screen.print(screen.text(line))
-    for line in of_findings(screen, found, MOST_LINES - used - len(table)):
-        screen.print(screen.text(line))
-    screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))
+    screen.print(screen.badge(analysis.verdict) + screen.text(f"  {words.tally(analysis.judged)}"))
     for line in bottom:
         screen.print(line)
     for line in rest:
         screen.print(screen.text(line))
 
 
-def machine(judged: Sequence[Judged]) -> str:
+def machine(analysis: Analysis) -> str:
     """The machine, its software and the time, of all records of a run; "" without a record."""
-    records = notices.records_of(judged)
-    if not records:
-        return ""
-    first = min(records, key=lambda record: str(record["started"]))
-    others = [text for text in dict.fromkeys(map(words.measured, records)) if text != words.measured(first)]
-    return "; ".join([words.provenance(first), *(f"also {text}" for text in others)])
+    records = sorted(analysis.records, key=lambda record: str(record["started"]))
+    others = dict.fromkeys(map(words.measured, records))
+    also = [f"also {text}" for text in others if text != words.measured(records[0])]
+    return "; ".join([*map(words.provenance, records[:1]), *also])
 
 
-def of_findings(screen: Screen, found: Sequence[headlines.Headline], room: int) -> list[str]:
+def finding_lines(screen: Screen, found: Sequence[Headline], room: int) -> list[str]:
     """The sentences of the most urgent findings, in at most `room` lines."""
     lines: list[str] = []
     shown = 0
-    for one in found[: headlines.MOST]:
+    for one in found[:MOST]:
         more = screen.wrapped(one.text, indent=2, hang=2)
         more = more if len(more) <= MOST_LINES_EACH else [*more[: MOST_LINES_EACH - 1], "    …"]
         if shown >= FEWEST_FINDINGS and len(lines) + len(more) >= room:
@@ -67,8 +75,151 @@ def of_findings(screen: Screen, found: Sequence[headlines.Headline], room: int) 
     return [*lines, *([f"  and {rest} more: linkmatrix show"] if rest else [])]
 
 
-def next_step(verdict: Verdict, judged: list[Judged], found: Sequence[headlines.Headline]) -> list[str]:
-    """ "Next step: …", one step with its command; nothing after PASS. An output without the list of steps needs it."""
-    if verdict is Verdict.INCOMPLETE and (known := steps.steps(verdict, judged, found)):
-        return [f"Next step: {known[0]}"]
-    return steps.next_step(verdict, judged, found)
+@dataclass
+class Kind:
+    """The test cases of one metric between the same endpoints.
+
+    testcases: names. summaries: the link classes of their matrices. of_limit, of_typical: worst and best cells as
+    fractions.
+    """
+
+    name: str
+    unit: str
+    verdict: Verdict = Verdict.PASS
+    testcases: set[str] = field(default_factory=set)
+    summaries: list[ClassSummary] = field(default_factory=list)
+    of_limit: list[float] = field(default_factory=list)
+    of_typical: list[float] = field(default_factory=list)
+
+    def columns(self) -> tuple[str, ...]:
+        """The texts under HEADS."""
+        limit, typical = (percents((min(of), max(of))) if of else "-" for of in (self.of_limit, self.of_typical))
+        texts = self.name, str(len(self.testcases)), self.range(), limit, typical, self.spread()
+        return tuple(text.replace(" to ", "–") for text in texts)
+
+    def range(self) -> str:
+        """ "395.6 to 396.1 GB/s" of all cells with DIGITS digits; "not measured" without a value."""
+        if not self.summaries:
+            return "not measured"
+        ends = min(one.low for one in self.summaries), max(one.high for one in self.summaries)
+        decimals = words.DECIMALS[self.unit]
+        low, high = (figure(value, max(0, min(decimals, DIGITS - len(str(int(value)))))) for value in ends)
+        return f"{low if low == high else f'{low} to {high}'} {words.UNITS[self.unit]}"
+
+    def spread(self) -> str:
+        """The largest difference between cells of one test case and link class, as a percentage of their median."""
+        found = [(one.high - one.low) / one.median for one in self.summaries if one.count > 1 and one.median > 0]
+        return f"{100 * max(found):.1f} %" if found else "-"
+
+
+def kinds(judged: Iterable[Judged]) -> list[Kind]:
+    """The kinds of test cases of a run, in the order of the run."""
+    found: dict[tuple[str, str], Kind] = {}
+    for one in judged:
+        for result, matrix in compared_sizes(one):
+            key = name_of(one, result), matrix.matrix.unit
+            kind = found.setdefault(key, Kind(*key))
+            kind.testcases.add(result["testcase"])
+            kind.verdict = max(kind.verdict, one.of_matrix(matrix))
+            kind.summaries += matrix.matrix.classes.values()
+            for share in shares(one.test.record or {}, result, matrix).values():
+                kind.of_limit += share.of_limit or ()
+                kind.of_typical += share.of_typical or ()
+    return list(found.values())
+
+
+def compared_sizes(one: Judged) -> Iterator[tuple[Result, MatrixVerdict]]:
+    """The largest size of each test case, and the smallest of latencies. Other sizes would only widen the range."""
+    chosen: dict[str, tuple[Result, MatrixVerdict]] = {}
+    for result, matrix in one.matrices:
+        known, size = chosen.get(result["testcase"]), result["size_bytes"] or 0
+        smaller = known is not None and size < (known[0]["size_bytes"] or 0)
+        if known is None or smaller == (result["unit"] == "us"):
+            chosen[result["testcase"]] = result, matrix
+    yield from chosen.values()
+
+
+def name_of(one: Judged, result: Result) -> str:
+    """ "bandwidth, devices"."""
+    backend = (one.test.record or {}).get("backend")
+    if is_simulation(result):
+        return "simulation"
+    if is_collective(result):
+        return "collectives, ranks" if backend == "mpi" else "collectives, devices"
+    metric = str(result["metric"])
+    if str(result["quantity"]).startswith("total"):
+        metric = f"total {metric}"
+    if backend == "mpi":
+        return f"{metric}, ranks"
+    if result["memory"] == "host":
+        return f"{metric}, host" if backend != "host" else f"{metric}, host memory"
+    if result["rows"] == result["columns"]:
+        return f"{metric}, {'cores' if backend == 'host' else 'devices'}"
+    return f"{metric}, within a device" if "local" in result["testcase"] else f"{metric}, devices"
+
+
+def kind_lines(found: Sequence[Kind], screen: Screen, most: int = MOST_KINDS) -> list[str]:
+    """The table of the `most` worst kinds, without empty columns, and with small gaps if it is too wide."""
+    if not found:
+        return []
+    kept = found
+    if len(found) > most:
+        worst = sorted(found, key=lambda kind: -kind.verdict)[:most]
+        kept = [kind for kind in found if kind in worst]
+    marks = [" ", *(screen.glyphs[kind.verdict] for kind in kept)]
+    rows = [HEADS, *(kind.columns() for kind in kept)]
+    filled = [at for at in range(len(HEADS)) if any(row[at] != "-" for row in rows[1:])]
+    rows = [tuple(row[at] for at in filled) for row in rows]
+    texts = aligned(marks, rows, "  ")
+    texts = aligned(marks, rows, " ") if max(map(len, texts)) > screen.console.width else texts
+    more = len(found) - len(kept)
+    return [*texts, *([f"  and {counted(more, 'more kind')}: linkmatrix show"] if more else [])]
+
+
+def aligned(marks: Sequence[str], rows: Sequence[tuple[str, ...]], gap: str) -> list[str]:
+    """The rows of a table, each behind its mark: the first column to the left, the others to the right."""
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    texts = []
+    for mark, (name, *rest) in zip(marks, rows, strict=True):
+        cells = (f"{text:>{width}}" for text, width in zip(rest, widths[1:], strict=True))
+        texts.append(f"{mark} {name:<{widths[0]}}{gap}{gap.join(cells)}")
+    return texts
+
+
+class Found(NamedTuple):
+    """The worst result of a node. worse: the fraction by which its cell is worse than expected."""
+
+    verdict: Verdict
+    worse: float
+    node: str
+    text: str
+
+
+def found_on(node: str, one: Judged) -> Iterator[Found]:
+    """The results of a test on its node: the worst cell of each matrix, or why there is none."""
+    for result, matrix in one.matrices:
+        marked, _ = matrix.marked(1)
+        worse = max((matrix.worse(pair) or 0.0 for pair, _ in marked), default=0.0)
+        facts = [fact.sentence for fact in one.facts if fact.verdict is not Verdict.PASS]
+        said = [cell.reason for _, cell in marked] or list(one.reasons) or facts
+        said = said or ([f"{matrix.unjudged} cells have no reference"] if matrix.unjudged else [])
+        yield Found(one.of_matrix(matrix), worse, node, ": ".join([result["testcase"], *said[:1]]))
+    if one.beyond_cells is not None:
+        yield Found(one.verdict, 0.0, node, "; ".join(one.reasons) or one.test.name)
+
+
+def node_lines(judged: list[Judged]) -> list[str]:
+    """The number of nodes per verdict, and the nodes that are not PASS, the worst first; nothing for a single node."""
+    worst: dict[str, Found] = {}
+    for one in judged:
+        if node := words.node_of(one):
+            worst[node] = max([*([worst[node]] if node in worst else []), *found_on(node, one)])
+    if len(worst) < 2:
+        return []
+    verdicts = [one.verdict for one in worst.values()]
+    said = ", ".join(f"{verdicts.count(one)} {words.WORDS[one]}" for one in reversed(words.ORDER) if one in verdicts)
+    bad = [one for one in sorted(worst.values(), reverse=True) if one.verdict is not Verdict.PASS]
+    listed = [f"  {words.WORDS[one.verdict]:<10} {clean(f'{one.node}: {one.text}')}" for one in bad[:MOST_NODES]]
+    listed = [line[:MOST_CHARACTERS] for line in listed]
+    more = [f"  and {len(bad) - MOST_NODES} more: linkmatrix report"] if len(bad) > MOST_NODES else []
+    return [f"{counted(len(worst), 'node')}: {said}", *listed, *more]

@@ -4,27 +4,25 @@ Nothing is shown by colour alone. Colours go from orange (worse than expected) t
 tell red from green see too; NO_COLOR and pipes get none, and a terminal that is not UTF-8 gets ASCII.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
-from ..record import grids
+from ..record import units
 from ..record.reading import Result
 from ..record.units import counted, figure
-from ..runs import judging
 from ..runs.judging import Judged
-from ..runs.stored import Run
-from . import adapters, again, by_size, connections, findings, headlines, notices, reruns, steps, words
+from . import by_size, devices, matrix_text, words
+from .analysis import MOST, MOST_SURE, Analysis
 from .by_size import Sweep, groups_by_size
-from .collectives import Cell, Collective
+from .collectives import SHORT, Collective
 from .scale import deviation_step
-from .screen import VERDICT_STYLES, Screen, Text
+from .screen import Screen
+from .words import Cell
 
 WIDEST = max(map(len, words.WORDS.values()))
-MOST_COMMANDS = 2  # that measure again
 MOST_ENDPOINTS = 16  # rows and columns that are printed; the page and the record have all
-SHORT = {"no-peer-access": "no-peer", "not-applicable": "-"}
 
 #: Colour of a cell by the step of its deviation (`scale.DEVIATIONS`), the worst first.
 SHADES = (
@@ -39,72 +37,79 @@ SHADES = (
 
 
 def show(
-    run: Run,
-    judged: list[Judged],
+    analysis: Analysis,
     file: TextIO | None = None,
     width: int | None = None,
     others: Mapping[str, by_size.Table] | None = None,
-) -> Verdict:
-    """Prints the run to `file` (standard output) and returns its verdict; others: published tables, by their titles."""
-    screen = Screen(file, width)
-    verdict = judging.overall(judged)
-    for line in notices.lines(judged):
+) -> None:
+    """Prints a run to `file` (standard output); others: published tables, by their titles."""
+    screen, judged = Screen(file, width), analysis.judged
+    for line in analysis.notices:
         screen.print(line, "bold")
-    show_answer(screen, run, judged)
+    show_answer(screen, analysis)
     last = None
-    for one, *alike in words.told_together(sorted(judged, key=lambda one: -one.verdict)):
+    for one, *alike in grouped(sorted(judged, key=lambda one: -one.verdict)):
         heading = words.heading(one)
         if heading and heading != last:
             screen.print(heading, "bold")
             screen.print()
             last = heading
-        show_test(screen, one, len(alike))
-    if any(one.matrices for one in judged):
+        show_test(screen, analysis, one, len(alike))
+    if analysis.matrices:
         show_legend(screen)
     show_overview(screen, judged)
     for of_sizes in (by_size.beside(one, others or {}) for one in by_size.tables(judged)):
-        screen.print(of_sizes.title, "bold")
-        for line in by_size.rows(of_sizes, screen.glyphs, screen.console.width):
-            screen.print(screen.text(line))
+        show_table(screen, of_sizes)
+    if lines := list(devices.adapter_lines(analysis.records, screen.console.width)):
+        for line in lines:
+            screen.print(screen.text(line, "dim") if line.startswith("  ") else line)
         screen.print()
-    show_adapters(screen, judged)
-    if typical := words.typical_lines(judged):
+    if typical := matrix_text.typical_lines(judged):
         screen.print(f"typical values: {'; '.join(typical)}", "dim")
         screen.print()
-    for note in run.notes:
+    for note in analysis.run.notes if analysis.run else ():
         screen.print(f"note: {note}")
-    if sum(len(one.matrices) for one in judged) > 1:  # the verdict on top may have scrolled out of view
-        show_answer(screen, run, judged)
+    if len(analysis.matrices) > 1:  # the verdict on top may have scrolled out of view
+        show_answer(screen, analysis)
     else:
-        screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))
-    return verdict
+        show_verdict(screen, analysis)
 
 
-def show_answer(screen: Screen, run: Run, judged: list[Judged]) -> None:
+def show_verdict(screen: Screen, analysis: Analysis) -> None:
+    """The verdict, and the number of test cases per verdict."""
+    screen.print(screen.badge(analysis.verdict) + screen.text(f"  {words.tally(analysis.judged)}"))
+
+
+def show_answer(screen: Screen, analysis: Analysis) -> None:
     """The verdict, the findings with their evidence, the next steps, and the commands to run again."""
-    verdict, found = judging.overall(judged), headlines.headlines(judged)
-    said = " ".join(steps.answer(verdict, judged))
-    # the assessment comes before the findings where nothing is slow
-    lacking = words.only_references_missing(judged) and not any(one.topic in steps.BEFORE_ASSESSMENT for one in found)
-    screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))
-    if lacking:
-        screen.print(said)
-    for at, one in enumerate(found[: headlines.MOST]):
+    found = analysis.findings
+    show_verdict(screen, analysis)
+    if analysis.begins_with_assessment:
+        screen.print(" ".join(analysis.assessment))
+    for at, one in enumerate(found[:MOST]):
         screen.print(one.text, indent=2)
-        for line in one.sure if at < headlines.MOST_SURE else ():
+        for line in one.sure if at < MOST_SURE else ():
             screen.print(line, "dim", indent=4)
-    if len(found) > headlines.MOST:
-        screen.print(f"and {len(found) - headlines.MOST} more, below", indent=2)
-    if not lacking:
-        screen.print(said)
-    for line in steps.next_step(verdict, judged, found):
+    if len(found) > MOST:
+        screen.print(f"and {len(found) - MOST} more, below", indent=2)
+    if not analysis.begins_with_assessment:
+        screen.print(" ".join(analysis.assessment))
+    for line in analysis.next_step:
         screen.print(line, "bold")
-    for number, line in enumerate(steps.steps(verdict, judged, found), 1):
+    for number, line in enumerate(analysis.steps, 1):
         screen.print(f"{number}. {line}", indent=2, hang=3)
-    commands = [] if verdict is Verdict.PASS else reruns.commands(run, judged, MOST_COMMANDS)
-    for command in dict.fromkeys([*headlines.commands(found), *commands]):
+    for command in analysis.commands:
         screen.print(screen.text(f"  again: {command}"))
     screen.print()
+
+
+def grouped(judged: Sequence[Judged]) -> list[list[Judged]]:
+    """Tests that left no record for the same reason in one group, in the place of the first; each other test alone."""
+    groups: dict[object, list[Judged]] = {}
+    for at, one in enumerate(judged):
+        silent = one.test.record is None and one.reasons and not one.test.node
+        groups.setdefault((one.verdict, one.reasons) if silent else at, []).append(one)
+    return list(groups.values())
 
 
 def verdict_of(one: Judged, shown: Collective | tuple[Result, MatrixVerdict]) -> Verdict:
@@ -112,10 +117,10 @@ def verdict_of(one: Judged, shown: Collective | tuple[Result, MatrixVerdict]) ->
     return shown.verdict if isinstance(shown, Collective) else one.of_matrix(shown[1])
 
 
-def show_test(screen: Screen, one: Judged, others: int = 0) -> None:
-    """One test of the run: its matrices, the worst first, then why it is not PASS where a cell does not say it.
+def show_test(screen: Screen, analysis: Analysis, one: Judged, others: int = 0) -> None:
+    """One test of the run: its matrices, the worst first, then why it is not PASS if no cell shows the reason.
 
-    others: how many tests there are of which the same is said.
+    others: the number of other tests with the same reason.
     """
     for note in one.test.record["notes"] if one.test.record else []:
         screen.print(f"note: {note}")
@@ -123,9 +128,9 @@ def show_test(screen: Screen, one: Judged, others: int = 0) -> None:
         if isinstance(shown, Collective):
             show_collective(screen, shown)
         else:
-            show_matrix(screen, one, *shown)
+            show_matrix(screen, analysis, one, *shown)
     if one.is_of_state:
-        for line in connections.lines(one.test.record or {}):
+        for line in devices.state_lines(one.test.record or {}):
             screen.print(screen.text(line))
     if one.beyond_cells is not None:
         more = f" and {counted(others, 'other test case')}" if others else ""
@@ -137,26 +142,26 @@ def show_test(screen: Screen, one: Judged, others: int = 0) -> None:
         screen.print()
 
 
-def show_matrix(screen: Screen, one: Judged, result: Result, matrix: MatrixVerdict) -> None:
+def show_matrix(screen: Screen, analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> None:
     """One measured test case."""
     verdict = one.of_matrix(matrix)
     screen.print(screen.badge(verdict) + screen.text(f"  {result['testcase']}", "bold"))
-    screen.print(words.title(result))
-    for line in table(screen, result, matrix) if matrix.whole is not None else ():
-        screen.print(line)
+    screen.print(matrix_text.title(result))
+    if matrix.whole is not None:
+        show_cells(screen, result, matrix)
     summaries = [
-        *words.class_lines(one, result, matrix),
-        *words.inside_lines(result, matrix),
-        *words.part_lines(result, fit=False),
+        *matrix_text.class_lines(one, result, matrix),
+        *matrix_text.inside_lines(result, matrix),
+        *matrix_text.part_lines(result, fit=False),
     ]
     for line in summaries:
         screen.print(line)
-    screen.print(words.how(result), "dim")
+    screen.print(matrix_text.how(result), "dim")
     beyond = max(len(result["rows"]), len(result["columns"])) > MOST_ENDPOINTS and matrix.matrix.classes
-    for line in [*matrix.overview(), *(words.axis_lines(matrix) if beyond else [])]:
+    for line in [*matrix.overview(), *(matrix_text.axis_lines(matrix) if beyond else [])]:
         screen.print(line, indent=2)
-    found = [*findings.suspects(one, result, matrix), *findings.parts_and_places(one, matrix)]
-    for line in [*words.marked_cells(matrix), *words.fact_lines(one, result), *found, *again.remeasured_lines(result)]:
+    cells = [*matrix_text.marked_cells(matrix), *words.fact_lines(one, result)]
+    for line in [*cells, *matrix_text.finding_lines(analysis, one, result, matrix)]:
         screen.print(line, indent=2)
     for note in result["notes"]:
         screen.print(f"note: {note}", "dim")
@@ -176,100 +181,51 @@ def show_collective(screen: Screen, one: Collective) -> None:
 
 
 def show_sizes(screen: Screen, one: Collective) -> None:
-    """A line a size, in blocks of ways where the width does not hold all of them."""
-    lines, columns = list(one.lines()), len(one.columns)
-    margin = max(len(size) for size, _ in lines)
+    """A line per size."""
     heads = [
+        one.ways,
         [head for head, _, _ in one.columns] * len(one.ways),
         [f"({unit})" for _, unit, _ in one.columns] * len(one.ways),
     ]
-    widths = [
-        1 + max(len(text) for text in (*(row[at] for row in heads), *(cells[at].text for _, cells in lines)))
-        for at in range(len(heads[0]))
+    screen.table(heads, list(one.lines()), group=len(one.columns))
+
+
+def show_table(screen: Screen, table: by_size.Table) -> None:
+    """The messages of all tests by size."""
+    screen.print(table.title, "bold")
+    heads = [list(row) for row in zip(*table.columns, strict=True) if any(row)]
+    rows = [
+        (units.size(size), [Cell(*of[size][:2]) if size in of else Cell("-") for of in table.columns.values()])
+        for size in table.sizes
     ]
-    of_way = [sum(widths[start : start + columns]) + columns for start in range(0, len(widths), columns)]
-    first = 0
-    while first < len(of_way):
-        end = first + 1
-        while end < len(of_way) and margin + sum(of_way[first : end + 1]) <= screen.console.width:
-            end += 1
-        ways = "".join(
-            f" {way:^{width - 1}}" for way, width in zip(one.ways[first:end], of_way[first:end], strict=True)
-        )
-        screen.print(screen.text(" " * margin + ways, "bold"))
-        block = slice(first * columns, end * columns)
-        for row in heads:
-            line = "".join(f" {text:>{width - 1}} " for text, width in zip(row[block], widths[block], strict=True))
-            screen.print(screen.text(" " * margin + line, "bold"))
-        for size, cells in lines:
-            screen.print(size_line(screen, f"{size:>{margin}}", cells[block], widths[block]))
-        first = end
+    screen.table(heads, rows, corner="size")
+    screen.print()
 
 
-def size_line(screen: Screen, size: str, cells: Sequence[Cell], widths: Sequence[int]) -> Text:
-    """The line of a size."""
-    text = screen.text(size, "bold")
-    for cell, width in zip(cells, widths, strict=True):
-        glyph = " " if cell.verdict is None else screen.glyphs[cell.verdict]
-        style = VERDICT_STYLES[cell.verdict] if cell.verdict in words.STRIKING else ""
-        text += screen.text(" ") + screen.text(f"{cell.text:>{width - 1}}{glyph}", style)
-    return text
-
-
-def table(screen: Screen, result: Result, matrix: MatrixVerdict) -> Iterator[Text]:
-    """The lines of a matrix, in blocks of columns where the width does not hold all of them."""
+def show_cells(screen: Screen, result: Result, matrix: MatrixVerdict) -> None:
+    """The first MOST_ENDPOINTS rows and columns of a matrix."""
     rows, columns = result["rows"][:MOST_ENDPOINTS], result["columns"][:MOST_ENDPOINTS]
-    margin = max(len(words.short_label(label)) for label in rows)
-    decimals, width = layout(screen, result, margin, len(columns))
-    fit = max(1, (screen.console.width - margin) // (width + 1))
-    for start in range(0, len(columns), fit):
-        block = range(start, min(start + fit, len(columns)))
-        # the glyph stands right of the number, so the head does too
-        heads = "".join(f" {words.short_label(columns[c]):>{width - 1}} " for c in block)
-        yield screen.text(" " * margin + heads, "bold")
-        for r, label in enumerate(rows):
-            line = screen.text(f"{words.short_label(label):<{margin}}", "bold")
-            for c in block:
-                line += screen.text(" ") + cell_text(screen, result, matrix, r, c, decimals, width)
-            yield line
+    table = [
+        (words.short_label(label), [shown_cell(result, matrix, row, column) for column in range(len(columns))])
+        for row, label in enumerate(rows)
+    ]
+    screen.table([[words.short_label(label) for label in columns]], table)
     if len(result["rows"]) > len(rows) or len(result["columns"]) > len(columns):
         most = max(len(result["rows"]), len(result["columns"]))
-        yield screen.text(f"(first {MOST_ENDPOINTS} of {most} rows and columns shown; the record has all)")
+        screen.print(f"(first {MOST_ENDPOINTS} of {most} rows and columns shown; the record has all)")
 
 
-def layout(screen: Screen, result: Result, margin: int, columns: int) -> tuple[int, int]:
-    """(decimals, width of a cell with its glyph): as many decimals as still let all columns fit, at least one."""
-    statuses = grids.used(result["status"]) - {"ok"}
-    heads = [
-        *(SHORT.get(status, status) for status in statuses),
-        *map(words.short_label, result["columns"][:MOST_ENDPOINTS]),
-    ]
-    shown = [row[:MOST_ENDPOINTS] for _, row in zip(range(MOST_ENDPOINTS), result["values"], strict=False)]
-    values = [value for row in shown for value in row if value is not None]
-    decimals = words.DECIMALS[result["unit"]]
-    while True:
-        width = 1 + max(map(len, [*heads, *(figure(value, decimals) for value in values)]))
-        if decimals == 1 or margin + columns * (width + 1) <= screen.console.width:
-            return decimals, width
-        decimals -= 1
-
-
-def cell_text(
-    screen: Screen, result: Result, matrix: MatrixVerdict, row: int, column: int, decimals: int, width: int
-) -> Text:
-    """A cell: its value, or the status word in its place, and the glyph of its verdict."""
+def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> Cell:
+    """A cell: its value, or its status if there is no value, in the shade of its deviation."""
     status, value = result["status"][row][column], result["values"][row][column]
     if status == "not-applicable":
-        return screen.text(f"{'-':>{width - 1}} ", "dim")
+        return Cell("-", style="dim")
     pair = (result["rows"][row], result["columns"][column])
-    cell = matrix.cells.get(pair)
-    verdict = cell.verdict if cell is not None else Verdict.INCOMPLETE
-    shown = SHORT.get(status, status) if status != "ok" or value is None else figure(value, decimals)
-    off = matrix.worse(pair)
+    cell, off = matrix.cells.get(pair), matrix.worse(pair)
+    is_value = status == "ok" and value is not None
+    text = figure(value, words.DECIMALS[result["unit"]]) if is_value else SHORT.get(status, status)
     style = SHADES[deviation_step(off)] if off is not None else ""
-    if verdict in words.STRIKING:
-        style = VERDICT_STYLES[verdict]
-    return screen.text(f"{shown:>{width - 1}}{screen.glyphs[verdict]}", style)
+    return Cell(text, cell.verdict if cell is not None else Verdict.INCOMPLETE, style)
 
 
 def show_overview(screen: Screen, judged: list[Judged]) -> None:
@@ -282,7 +238,7 @@ def show_overview(screen: Screen, judged: list[Judged]) -> None:
                 continue
             result, matrix = shown
             classes = matrix.matrix.classes
-            medians = [f"{name} {words.extremes(classes[name], result['unit'])[1]}" for name in classes]
+            medians = [f"{name} {matrix_text.extremes(classes[name], result['unit'])[1]}" for name in classes]
             said = f"median {', '.join(medians)} {words.UNITS[result['unit']]}" if medians else "not measured"
             lines.append((one.of_matrix(matrix), result["testcase"], said))
     if len(lines) < 2:
@@ -296,16 +252,6 @@ def show_overview(screen: Screen, judged: list[Judged]) -> None:
         if said and not fits:
             screen.print(said, indent=len(word))
     screen.print()
-
-
-def show_adapters(screen: Screen, judged: list[Judged]) -> None:
-    """The network adapters of the nodes."""
-    records = [one.test.record for one in judged if one.test.record]
-    lines = [*adapters.lines(records, screen.console.width), *adapters.congestion(records)]
-    for line in lines:
-        screen.print(screen.text(line, "dim") if line.startswith("  ") else line)
-    if lines:
-        screen.print()
 
 
 def show_legend(screen: Screen) -> None:

@@ -7,7 +7,7 @@ import pytest
 from reframe_runs import record_of
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.show import sweep as show_sweep
+from linkmatrix.show import summary
 
 pytestmark = [pytest.mark.integration, pytest.mark.gridengine]
 
@@ -35,7 +35,7 @@ def test_the_host_that_answers_is_measured_and_the_other_is_listed_and_has_no_jo
     record = record_of(by_node[HERE])
     assert record["host"]["name"] == HERE and len(record["results"]) == 4
     assert by_node[AWAY]["jobid"] is None
-    assert any(re.fullmatch(SILENT, line) for line in show_sweep.lines(judged))
+    assert any(re.fullmatch(SILENT, line) for line in summary.node_lines(judged))
     assert gridengine("qstat") == ""
 
 

@@ -4,7 +4,7 @@ import pytest
 from reframe_runs import record_of
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.show import sweep as show_sweep
+from linkmatrix.show import summary
 
 pytestmark = [pytest.mark.integration, pytest.mark.pbs]
 
@@ -42,7 +42,7 @@ def test_an_offline_node_is_listed_with_its_reason_and_has_no_job(sweep, offline
     run, by_node, judged = sweep("all")
     assert {node: check["result"] for node, check in by_node.items()} == {ONE: "pass", OTHER: "skip"}, run.output
     assert by_node[OTHER]["jobid"] is None
-    said = [line for line in show_sweep.lines(judged) if OTHER in line]
+    said = [line for line in summary.node_lines(judged) if OTHER in line]
     assert any("not run: the scheduler says offline" in line and "bad DIMM" in line for line in said), said
     assert pbs("qstat") == ""
 

@@ -7,7 +7,7 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.show import sweep as show_sweep
+from linkmatrix.show import summary
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -45,7 +45,7 @@ def test_all_nodes_are_measured_but_the_drained_one_and_the_one_at_fault_is_name
     assert len(set(jobs_of(slurm)) - set(before)) == 2  # none for the drained one
     found = {one.test.node: one.verdict for one in judged}
     assert found["lmx3"] is Verdict.FAIL and found["lmx2"] is Verdict.INCOMPLETE
-    lines = show_sweep.lines(judged)
+    lines = summary.node_lines(judged)
     assert lines[1].startswith("  FAIL       lmx3: device_to_device_")
     assert "  INCOMPLETE lmx2: not run: the scheduler says drained: bad DIMM" in lines
 
@@ -94,7 +94,7 @@ def test_a_node_that_is_drained_while_its_job_waits_is_listed_as_not_run(sweep, 
     assert {node: check["result"] for node, check in by_node.items()} == {"lmx1": "pass", "lmx2": "skip"}, run.output
     assert "rfm" not in left
     assert {one.test.node: one.verdict for one in judged}["lmx2"] is Verdict.INCOMPLETE
-    lines = show_sweep.lines(judged)
+    lines = summary.node_lines(judged)
     assert "  INCOMPLETE lmx2: not run: the scheduler says draining: bad DIMM" in lines
 
 
@@ -129,6 +129,6 @@ def test_of_a_fleet_of_500_nodes_those_that_are_there_are_measured_and_each_othe
     found = {one.test.node: one for one in judged}
     reasons = {found[node].reasons[0].replace("down*", "down") for node in by_result["skip"]}  # * : it does not answer
     assert reasons == {"not run: the scheduler says down: never built"}
-    assert show_sweep.lines(judged)[0] == "500 nodes: 500 INCOMPLETE"  # there are no references
+    assert summary.node_lines(judged)[0] == "500 nodes: 500 INCOMPLETE"  # there are no references
     with capsys.disabled():
         print(f"\na sweep of 500 nodes, 3 of them there: {seconds:.0f} s")

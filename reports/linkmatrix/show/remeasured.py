@@ -13,7 +13,7 @@ from ..record import grids, units
 from ..record.checking import is_of_matchings
 from ..record.reading import Result
 from ..record.units import figure
-from . import words
+from .words import DECIMALS, UNITS
 
 #: The fraction by which a cell must be worse than its like, or controls than before, at least: as in the programs.
 OUTLIER = {"GB/s": 0.02, "us": 0.05, "GFLOP/s": 0.02}
@@ -21,7 +21,7 @@ OUTLIER = {"GB/s": 0.02, "us": 0.05, "GFLOP/s": 0.02}
 
 def remeasured_lines(result: Result, most: int = 5) -> list[str]:
     """A line for each remeasured cell and one for the controls; the cells that were not reproduced come first."""
-    unit, decimals = words.UNITS[result["unit"]], words.DECIMALS[result["unit"]]
+    unit, decimals = UNITS[result["unit"]], DECIMALS[result["unit"]]
     alone = "" if is_of_matchings(result) else " alone"
     lines = []
     for one in result["remeasured"]:
@@ -75,11 +75,6 @@ def stayed_alone(result: Result, who: str) -> bool:
     return bool(of_it if is_endpoint else stayed)
 
 
-def changed(result: Result, one: Mapping[str, Any]) -> float:
-    """The fraction by which a remeasured cell was worse; negative: better."""
-    return worse(result, one["before"], one["after"])
-
-
 def worse(result: Result, before: float, after: float) -> float:
     """The fraction by which the second value is worse than the first; negative: better."""
     return (1 if result["unit"] == "us" else -1) * (after / before - 1)
@@ -91,7 +86,7 @@ def machine(result: Result) -> float:
     if not cells:
         return 0.0
     noise = statistics.median(noise_of(result, one) for one in cells)
-    usual = statistics.median(changed(result, one) for one in cells)
+    usual = statistics.median(worse(result, one["before"], one["after"]) for one in cells)
     return usual if abs(usual) > max(OUTLIER[result["unit"]], noise) else 0.0
 
 
@@ -107,12 +102,12 @@ def noise_of(result: Result, one: Mapping[str, Any]) -> float:
 
 def controls(result: Result) -> str:
     """ "4 control cells: gpu0->gpu2 +0.1 %, …: unchanged": the changes of healthy cells in the remeasurement."""
-    cells, sign = result["controls"], 1 if result["unit"] == "us" else -1
-    told = [f"{one['row']}->{one['column']} {sign * 100 * changed(result, one):+.1f} %" for one in cells]
-    so = "unchanged"
-    if machine(result):
-        so = "all better alone" if machine(result) < 0 else "all worse, so the result is inconclusive: measure again"
-    return f"{units.counted(len(cells), 'control cell')}: {', '.join(told)}: {so}"
+    cells = result["controls"]
+    told = [f"{one['row']}->{one['column']} {100 * (one['after'] / one['before'] - 1):+.1f} %" for one in cells]
+    verdict = "unchanged"
+    if change := machine(result):
+        verdict = "all better alone" if change < 0 else "all worse, so the result is inconclusive: measure again"
+    return f"{units.counted(len(cells), 'control cell')}: {', '.join(told)}: {verdict}"
 
 
 def confirmation(result: Result) -> str:

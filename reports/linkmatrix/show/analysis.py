@@ -1,0 +1,278 @@
+"""The analysis of a run: verdict, findings, components, other processes and next steps. Every output renders it."""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from ..errors import clean
+from ..judge import few, intermittent
+from ..judge.evaluate import MatrixVerdict
+from ..judge.verdicts import Verdict
+from ..locate import diagnosis
+from ..locate.diagnosis import Diagnosis
+from ..locate.ladder import LADDER, Rung
+from ..record.reading import Result
+from ..record.units import listed
+from ..runs import judging
+from ..runs.judging import Judged
+from ..runs.modes import NODES, of_program, session_options
+from ..runs.stored import Run
+from ..suite import REFUSED_OPTIONS
+from . import notices, words
+from .findings import disturbing, merged
+from .topics import BEFORE_ASSESSMENT, SLOW, TOPICS, WRONG_BITS, Headline
+
+MOST = 4  # findings that an output begins with
+MOST_SURE = 2  # of these, with their evidence
+MOST_TOPICS = 3  # the most urgent topics, whose steps are shown
+MOST_COMMANDS = 2  # that measure again
+NOTHING = Diagnosis((), (), (), False)
+GET_REFERENCES = words.NEXT_STEPS[Verdict.NOT_JUDGED]
+#: An import is of another machine or time, so runs of this machine judge nothing in it.
+COMPARE_IMPORT = (
+    "Compare the import with a run or another import of the same machine: linkmatrix compare IMPORT --against OTHER"
+)
+CHOOSE = (
+    "Choose existing tests: reframe -C config/settings.py -c checks -R -l lists them, and linkmatrix measure chooses"
+    " what fits this machine."
+)
+FIRST = "Measure the slow part again, alone, before you adopt references."
+SIMULATED = "No part is faulty: the fault was simulated. Measure without --simulate-fault."
+FITTING = "linkmatrix measure"
+#: The meaning of a verdict for a run, where nothing more specific is known.
+OF_VERDICT = {
+    Verdict.WARN: "All cells are inside their references. Read the lines marked WARN.",
+    Verdict.NOT_JUDGED: "The measured data is verified. No reference describes the measurement.",
+    Verdict.DISTURBED: "Another process used the node, and cells are outside. No part is flagged.",
+    Verdict.INCOMPLETE: "The run has no result, because the listed items are missing.",
+    Verdict.FAIL: "Each failure is listed with its reason.",
+}
+
+
+class Analysis:
+    """A run with its verdict and findings.
+
+    run: None if only its tests are known. judged: its tests. verdict: of the run; by default the worst of its tests. A
+    command that knows of something missing makes it worse.
+    """
+
+    def __init__(self, run: Run | None, judged: list[Judged], verdict: Verdict | None = None) -> None:
+        self.run, self.judged = run, judged
+        self.verdict = judging.overall(judged) if verdict is None else verdict
+        self._diagnoses: dict[MatrixVerdict, Diagnosis] = {}
+
+    def diagnosis(self, one: Judged, result: Result, matrix: MatrixVerdict, of_good: bool = False) -> Diagnosis:
+        """The components that explain the bad cells of a matrix; nothing for PASS and WARN without of_good."""
+        if one.of_matrix(matrix) <= Verdict.WARN and not of_good:
+            return NOTHING
+        if matrix not in self._diagnoses:
+            self._diagnoses[matrix] = diagnosis.diagnose(one.test.record or {}, result, matrix)
+        return self._diagnoses[matrix]
+
+    @cached_property
+    def findings(self) -> list[Headline]:
+        """All findings, the most urgent first; none if every part of the run is PASS."""
+        return merged(self.judged, self.diagnosis)
+
+    @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """The records of the tests that have one."""
+        return [one.test.record for one in self.judged if one.test.record is not None]
+
+    @property
+    def matrices(self) -> list[tuple[Judged, Result, MatrixVerdict]]:
+        """Each measured matrix, in the order of the run."""
+        return [(one, result, matrix) for one in self.judged for result, matrix in one.matrices]
+
+    @property
+    def notices(self) -> list[str]:
+        """The simulated fault and the ignored processes, which every output shows."""
+        return notices.lines(self.judged)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether a fault was simulated."""
+        return bool(notices.simulated_line(self.records))
+
+    @cached_property
+    def wants_references(self) -> bool:
+        """Whether everything was measured and verified, and only references are missing."""
+        return words.only_references_missing(self.judged)
+
+    @property
+    def begins_with_assessment(self) -> bool:
+        """Whether the assessment comes before the findings: only references are missing, and nothing is slow."""
+        return self.wants_references and not any(one.topic in BEFORE_ASSESSMENT for one in self.findings)
+
+    @property
+    def are_imports(self) -> bool:
+        """Whether `linkmatrix import` wrote all records. Records of other programs in a run have a partition."""
+        return bool(self.judged) and all(
+            test.record is not None and test.record["backend"] == "imported" and not test.partition
+            for test in (one.test for one in self.judged)
+        )
+
+    @property
+    def nothing_measured(self) -> bool:
+        """Whether the run is INCOMPLETE and no cell has a value."""
+        return self.verdict is Verdict.INCOMPLETE and not any(words.has_values(of) for _, of, _ in self.matrices)
+
+    @property
+    def steps(self) -> list[str]:
+        """The next steps in order; none after PASS."""
+        if self.verdict is Verdict.PASS:
+            return []
+        found = [one for one in self.findings if not one.simulated]
+        if self.simulated and not found:
+            return [SIMULATED]
+        wanting = self.wants_references and not self.simulated
+        lines = [FIRST] if wanting and any(one.topic in SLOW for one in found) else []
+        hidden = {"program"} if self.is_failed_by_data(found) else set()
+        hidden |= {"skipped"} if wanting or any(one.topic == "build" for one in found) else set()
+        topics = list(dict.fromkeys(one.topic for one in found if TOPICS[one.topic] and one.topic not in hidden))
+        if not topics and not wanting and not self.judged:
+            return [CHOOSE]
+        if not topics and self.nothing_measured:  # and no reason is known
+            return list(TOPICS["not run"])
+        for topic in topics[:MOST_TOPICS]:
+            of_topic = [one for one in found if one.topic == topic]
+            for rung in sorted({one.rung for one in of_topic}, reverse=True):
+                named = dict.fromkeys(one.who for one in of_topic if one.rung == rung and one.who)
+                who = listed(list(named)) or "it"
+                told = [text.replace("{who}", who) for text in LADDER.get((topic, rung), TOPICS[topic])]
+                # FIRST already has the measurement again
+                is_first = rung is Rung.AGAIN and lines and lines[0] == FIRST and topic in SLOW
+                lines += told[1:] if is_first else told
+        lines += [COMPARE_IMPORT if self.are_imports else GET_REFERENCES] if wanting else []
+        return list(dict.fromkeys([*([SIMULATED] if self.simulated else []), *lines]))
+
+    def is_failed_by_data(self, found: Iterable[Headline]) -> bool:
+        """Whether bits are wrong and each program ended well, so that its output adds nothing."""
+        results = [one.test.record["result"] if one.test.record is not None else "" for one in self.judged]
+        return set(results) <= {"PASS", "FAIL"} and any(one.topic in WRONG_BITS for one in found)
+
+    @property
+    def next_step(self) -> list[str]:
+        """ "Next step: …", the same words in every output; nothing for PASS and for a simulated fault."""
+        step = "" if self.simulated else words.next_step(self.verdict, disturbing(self.judged))
+        if self.verdict is Verdict.NOT_JUDGED and self.are_imports:
+            step = "" if all(one.is_of_state for one in self.judged) else COMPARE_IMPORT
+            step = next((text.replace("{who}", one.who) for one in self.findings for text in TOPICS[one.topic]), step)
+        if self.verdict is Verdict.NOT_JUDGED and any(one.topic in SLOW and not one.simulated for one in self.findings):
+            step = FIRST
+        if self.verdict is Verdict.INCOMPLETE and any(
+            REFUSED_OPTIONS in line for one in self.judged for line in one.reasons
+        ):
+            step = TOPICS["options"][0]
+        return [f"Next step: {step}"] if step else []
+
+    @property
+    def only_step(self) -> list[str]:
+        """The next step for an output without the list of steps."""
+        is_known = self.verdict is Verdict.INCOMPLETE and self.steps
+        return [f"Next step: {self.steps[0]}"] if is_known else self.next_step
+
+    @property
+    def assessment(self) -> list[str]:
+        """Sentences with the meaning of the verdict for this run, and with what was not measured."""
+        rest = words.left_out(self.judged)
+        coverage = {result["testcase"]: few.coverage(result) for _, result, _ in self.matrices}
+        unseen = [f"{testcase} {share}" for testcase, share in coverage.items() if share]
+        measured = [
+            (one.test.record, result)
+            for one, result, _ in self.matrices
+            if one.test.record is not None and one.test.record["backend"] != "imported"
+        ]
+        return [
+            self.meaning,
+            *([f"Not measured, for a budget: {', '.join(rest)}."] if rest else []),
+            *([f"Of {'; '.join(unseen)}."] if unseen else []),
+            *intermittent.detection_power(measured),
+        ]
+
+    @property
+    def meaning(self) -> str:
+        """The meaning of the verdict for what this run measured."""
+        some = words.left_out(self.judged) or any(words.has_nothing_to_do(one) for one in self.judged)
+        good = "What was measured is verified" if some else "Everything was measured and verified"
+        if compared := words.compared_share(result for _, result, _ in self.matrices):
+            good += f" ({compared})"
+        matrices = [matrix for _, _, matrix in self.matrices]
+        if self.judged and all(one.is_of_state for one in self.judged):
+            return "Nothing was measured. Connections and states were compared with each other."
+        if self.nothing_measured:
+            return "Nothing was measured, so there is nothing to judge."
+        if self.verdict <= Verdict.WARN and not matrices:
+            rest = ": read the lines marked WARN." if self.verdict else ", and the checks passed."
+            return f"Nothing was to be measured{rest}"
+        if self.verdict is Verdict.PASS:
+            held = any(matrix.held for matrix in matrices)
+            return f"{good}, and {'all cells are inside their references' if held else 'no cell needs a reference'}."
+        if self.wants_references:
+            return f"{good}. {lacking(matrices)}"
+        unverified = dict.fromkeys(
+            result["testcase"]
+            for _, result, _ in self.matrices
+            if result["verified"] is None and result["size_bytes"] != 0
+        )
+        if self.verdict is Verdict.NOT_JUDGED and unverified:
+            no_reference = f" {lacking(matrices)}" if any(matrix.unjudged for matrix in matrices) else ""
+            return f"The data of {listed([*unverified])} was not verified.{no_reference}"
+        return OF_VERDICT[self.verdict]
+
+    @property
+    def commands(self) -> list[str]:
+        """The next experiments of the first findings, and after a verdict other than PASS the commands to repeat."""
+        found = list(dict.fromkeys(one.command for one in self.findings if one.command))[:MOST_SURE]
+        again = [] if self.verdict is Verdict.PASS else self.repeat()[:MOST_COMMANDS]
+        return list(dict.fromkeys([*found, *again]))
+
+    def repeat(self) -> list[str]:
+        """The commands that repeat the tests that are DISTURBED, INCOMPLETE or FAIL, the worst first, or the whole run.
+
+        The test cases of a partition are one command. A run without pairs: the command that chooses what fits.
+        """
+        if all(one.matrices and not any(any(of.counts.values()) for _, of in one.matrices) for one in self.judged):
+            return [FITTING]
+        tests = [one for one in self.judged if one.verdict >= Verdict.DISTURBED and one.test.hashcode]
+        tests.sort(key=lambda one: -one.verdict)
+        failed: dict[tuple[str, str], dict[str, None]] = {}  # {(partition, node): hashes}
+        for test in (one.test for one in tests if not one.test.fixture):
+            failed.setdefault((test.partition, test.node), {})[test.hashcode] = None
+        if failed and len(tests) < len(self.judged):
+            short = short_samples(tests)
+            return [rerun_command(partition, codes, node, short) for (partition, node), codes in failed.items()]
+        return self.repeat_all()
+
+    def repeat_all(self) -> list[str]:
+        """The commands that repeat the whole run: ReFrame's, or the commands of the records."""
+        if self.run is not None and self.run.rerun:
+            return [self.run.rerun]
+        return list(dict.fromkeys(map(of_program, self.records))) or [FITTING]
+
+
+def lacking(matrices: Sequence[MatrixVerdict]) -> str:
+    """How many cells have no reference, or have a reference that does not describe them."""
+    held, count = sum(matrix.held for matrix in matrices), sum(sum(matrix.counts.values()) for matrix in matrices)
+    if not held:
+        return "There are no references to compare with."
+    if held < count:
+        return f"References exist for only {held} of {count} cells."
+    outside = sum(matrix.counts[Verdict.NOT_JUDGED] for matrix in matrices)
+    return f"The references do not describe {outside} of {count} cells, which are better than their tolerance."
+
+
+def short_samples(judged: Iterable[Judged]) -> int:
+    """The requested short samples of tests: without them a repetition cannot find an intermittent cell again."""
+    records = [one.test.record for one in judged if one.test.record is not None]
+    asked = [(result.get("short_samples") or {}).get("asked", 0) for record in records for result in record["results"]]
+    return max(asked, default=0)
+
+
+def rerun_command(partition: str, hashcodes: Iterable[str], node: str, short: int = 0) -> str:
+    """The command that repeats tests of ReFrame. node: of tests of one node, else "". short: their short samples."""
+    chosen = [f"--system={partition}", *(word for code in hashcodes for word in ("-n", f"/{code}"))]
+    chosen += session_options("short_samples", short) if short else []
+    again = f"{FITTING} -- {shlex.join(chosen)}"
+    return (f"{NODES}={shlex.quote(clean(node))} " if node else "") + clean(again)

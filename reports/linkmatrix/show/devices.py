@@ -1,0 +1,176 @@
+"""Tables of devices and network adapters."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..record.counters import signs_of_congestion
+from ..record.units import first, listed
+
+Record = Mapping[str, Any]
+Row = tuple[str, ...]
+
+ADAPTER_HEADS: Row = ("adapter", "interface", "state", "rate", "link", "PCI", "now", "NUMA", "nearest GPU", "firmware")
+MOST_KINDS = 4  # tables of nodes with different adapters
+MOST_NAMES = 4  # sentences on congestion
+MOST_DEVICES = 32  # of the table of link classes
+MOST_UNFOLDED = 16  # devices of a page that are not folded
+MOST_ODD = 64  # listed devices that differ
+STATE_HEADS = {"numa": "NUMA", "nics": "nearest adapter", "nvlinks_active": "active NVLinks"}
+DEVICE_COLUMNS = ("label", "name", "uuid", "pci", "node", "numa")
+UNIQUE = ("uuid", "serial")  # facts that differ between all devices
+RESTLESS = ("pcie_generation", "pages_pending")  # facts that change from one poll to the next
+
+
+def aligned(rows: Sequence[Row]) -> Iterator[str]:
+    """The rows of a table with columns of equal width."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def adapter_lines(records: Iterable[Record], width: int) -> Iterator[str]:
+    """A table for all nodes with the same adapters; a line per adapter if the table is wider than `width`."""
+    records = list(records)
+    of_node: dict[str, tuple[Row, ...]] = {}
+    for record in records:
+        of_node |= adapter_rows(record)
+    kinds: dict[tuple[Row, ...], list[str]] = {}
+    for node, rows in of_node.items():
+        kinds.setdefault(rows, []).append(node)
+    for rows, nodes in list(kinds.items())[:MOST_KINDS]:
+        yield f"network adapters of {listed(nodes)}"
+        table = [f"  {line}" for line in aligned([ADAPTER_HEADS, *rows])]
+        yield from table if max(map(len, table)) <= width else map(adapter_sentence, rows)
+    if len(kinds) > MOST_KINDS:
+        rest = sum(len(nodes) for nodes in list(kinds.values())[MOST_KINDS:])
+        yield f"and {rest} nodes more, whose adapters differ from these: their records say how"
+    if signs := dict.fromkeys(line for record in records for line in signs_of_congestion(record)):
+        yield f"signs of congestion: {'; '.join(first([*signs], MOST_NAMES))}"
+
+
+def adapter_sentence(row: Row) -> str:
+    """A row in words."""
+    known = [f"{head} {cell}" for head, cell in zip(ADAPTER_HEADS[1:], row[1:], strict=True) if cell != "-"]
+    return f"{row[0]}: {', '.join(known) or 'nothing is known of it'}"
+
+
+def adapter_rows(record: Record) -> dict[str, tuple[Row, ...]]:
+    """{node: the rows of its adapters}."""
+    labels = {
+        (device["node"], device["pci"]): device["label"].removeprefix(f"{device['node']}:")
+        for device in record["devices"]
+    }
+    found: dict[str, list[Row]] = {}
+    for port in record["adapters"]:
+        node = port["place"].get("node", record["host"]["name"])
+        found.setdefault(node, []).append(adapter_row(port, node, labels))
+    return {node: tuple(rows) for node, rows in found.items()}
+
+
+def adapter_row(port: Record, node: str, labels: Mapping[tuple[str, str | None], str]) -> Row:
+    """A port in words; "-" for an unknown fact. labels: {(node, PCI address): device}."""
+    place, number, physical = port["place"], port["place"].get("port", "1"), port.get("physical_state")
+    near = [gpu for gpu in port.get("gpus", []) if gpu["nearest"]]
+    names = " ".join(labels.get((node, gpu["pci"]), gpu["pci"]) for gpu in near)  # the run may not have used the GPU
+    cells = (
+        port["name"] + (f" port {number}" if number != "1" else ""),
+        ", ".join(map(interface, port.get("interfaces", []))),
+        " ".join(filter(None, (port["state"], f"({physical})" if physical and physical != "LinkUp" else ""))),
+        port["rate"],
+        port["link_layer"],
+        place.get("pci"),
+        pci_link(port.get("pcie", {})),
+        None if port["numa"] is None else str(port["numa"]),
+        f"{names} ({near[0]['link_class']})" if near else "",
+        port["part"].get("firmware"),
+    )
+    return tuple(cell or "-" for cell in cells)
+
+
+def interface(facts: Mapping[str, str]) -> str:
+    """ib0 (up), ens1f0 (up, of bond0)."""
+    known = list(filter(None, [facts.get("state", ""), f"of {facts['bond']}" if "bond" in facts else ""]))
+    return facts["name"] + (f" ({', '.join(known)})" if known else "")
+
+
+def pci_link(pcie: Mapping[str, str]) -> str:
+    """32.0 GT/s x8 of x16: the current speed and width, with the maximum where it is larger."""
+    speed, width = pcie.get("speed", "").removesuffix(" PCIe"), pcie.get("width", "")
+    most_speed, most_width = pcie.get("speed_at_most", speed).removesuffix(" PCIe"), pcie.get("width_at_most", width)
+    if not speed and not width:
+        return ""
+    fast = f"{speed or '?'}" + (f" of {most_speed}" if most_speed != speed else "")
+    return f"{fast} x{width or '?'}" + (f" of x{most_width}" if most_width != width else "")
+
+
+def state_lines(record: Record) -> Iterator[str]:
+    """The link classes between the devices of a record without measurements, and the state of each device."""
+    labels = record["topology"]["labels"][:MOST_DEVICES]
+    facts = {device["label"]: state_of(device) for device in record["devices"]}
+    names = [name for name in STATE_HEADS if any(of[name] for of in facts.values())]
+    classes = record["topology"]["link_class"]
+    has_classes = any(word not in ("", "X") for row in classes for word in row)
+    if not has_classes and not names:
+        return
+    rows = [("", *(labels if has_classes else []), *(STATE_HEADS[name] for name in names))]
+    for at, label in enumerate(labels):
+        cells = [word or "?" for word in classes[at][:MOST_DEVICES]] if has_classes else []
+        of = facts.get(label, dict.fromkeys(STATE_HEADS, ""))
+        rows.append((label, *cells, *(of[name] for name in names)))
+    yield from aligned(rows)
+    if len(record["topology"]["labels"]) > MOST_DEVICES:
+        yield f"and {len(record['topology']['labels']) - MOST_DEVICES} devices more"
+
+
+def state_of(device: Record) -> dict[str, str]:
+    """The facts of a device in addition to its links, by the keys of STATE_HEADS; "" if not known."""
+    state, nics = device.get("state", {}), device["nics"]
+    active, links = state.get("nvlinks_active", ""), state.get("nvlinks", "")
+    near = nics[0] if len(nics) == 1 else f"{len(nics)} adapters"
+    return {
+        "numa": "" if device["numa"] is None else str(device["numa"]),
+        "nics": f"{near} {state.get('nic_class', '')}".rstrip() if nics else "",
+        "nvlinks_active": f"{active} of {links}" if active and links else active,
+    }
+
+
+def device_table(record: Record, marked: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """The devices of a record on the page: of many, the devices that differ are first, and all are folded.
+
+    marked: {device: why it is at fault}.
+    """
+    devices = record["devices"]
+    rows = [{name: "–" if one[name] in (None, "") else one[name] for name in DEVICE_COLUMNS} for one in devices]
+    if len(devices) <= MOST_UNFOLDED:
+        return {"devices": rows, "folded": "", "odd": []}
+    nodes = len({device["node"] for device in devices})
+    folded = f"All {len(devices):,} devices" + (f" of {nodes:,} nodes" if nodes > 1 else "")
+    usual, odd = usual_facts(devices), []
+    for row, device in zip(rows, devices, strict=True):
+        facts = facts_of(device)
+        why = [
+            f"{name} is {facts.get(name, 'not known')}, most have {most}"
+            for name, most in usual.items()
+            if facts.get(name) != most
+        ]
+        if why := [*marked.get(device["label"], ()), *why]:
+            odd.append({**row, "why": "; ".join(why)})
+    return {"devices": rows, "folded": folded, "odd": odd[:MOST_ODD], "more": max(0, len(odd) - MOST_ODD)}
+
+
+def facts_of(device: Record) -> dict[str, str]:
+    """The facts of a device that can be compared with those of the other devices."""
+    facts = {name: fact for name, fact in device["part"].items() if name not in UNIQUE}
+    facts |= {name: fact for name, fact in device.get("state", {}).items() if name not in RESTLESS}
+    return {"model": device["name"], **facts}
+
+
+def usual_facts(devices: Sequence[Record]) -> dict[str, str]:
+    """{name: the fact of more than half of the devices}, for facts that are not equal for all."""
+    counts: dict[str, Counter[str]] = {}
+    for device in devices:
+        for name, fact in facts_of(device).items():
+            counts.setdefault(name, Counter())[fact] += 1
+    found = {name: of.most_common(1)[0] for name, of in counts.items()}
+    return {name: fact for name, (fact, count) in found.items() if len(devices) / 2 < count < len(devices)}

@@ -1,0 +1,320 @@
+"""The components of a machine, how they are connected, and which of them are at fault.
+
+Devices and adapters that reach each other without a host bridge are behind one PCIe switch. Devices of which each pair
+has the same link class are a mesh.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from ..judge.evaluate import MatrixVerdict
+from ..judge.rules import name
+from ..judge.verdicts import Verdict
+from ..locate.families import part_of
+from ..locate.hypotheses import Finding
+from ..locate.places import ONE_SWITCH, UP, socket, switches_of
+from ..record.matrix import Pair
+from ..record.units import counted
+from ..runs.judging import Judged
+from .analysis import Analysis
+from .findings import cells_by, disturbances, without_value
+
+MOST_ADAPTERS = 16  # of a node
+MOST_CELLS = 3  # with wrong data: those that are named
+LEAST_OF_MESH = 3  # devices; two are a pair
+OF_PLACES = ("X", "", "CORE", "NODE", "SYS", "PHB", "NET", *ONE_SWITCH)  # classes that follow from where devices are
+MEANINGS = {
+    "PIX": "over one PCIe bridge at most",
+    "PXB": "over several PCIe bridges, and no host bridge",
+    "PHB": "over a PCIe host bridge, which is a part of the processor",
+    "NODE": "inside of a node",
+    "SYS": "between NUMA nodes, over the link of the processors",
+    "NET": "between nodes, over the network",
+    "CORE": "between cores of one NUMA node",
+}
+#: Label of a marked device by the end of the kind of its finding.
+DIRECTIONS = {"egress": "slow out", "ingress": "slow in"}
+Record = Mapping[str, Any]
+Member = tuple[str, str]  # ("device" or "adapter", its label or name)
+Part = tuple[str, Any]  # as in `Mark.parts`
+
+
+class Adapter(NamedTuple):
+    """A network adapter; rate: "400 Gb/sec"."""
+
+    name: str
+    rate: str
+    up: bool
+
+
+class Group(NamedTuple):
+    """The components behind one PCIe switch, or the components of a NUMA node that are behind no switch."""
+
+    devices: tuple[str, ...]
+    adapters: tuple[Adapter, ...]
+    switch: bool
+
+    @property
+    def columns(self) -> int:
+        """The number of components next to each other."""
+        return max(len(self.devices), len(self.adapters))
+
+
+class Socket(NamedTuple):
+    """A NUMA node; number: None if it is not known."""
+
+    number: int | None
+    groups: tuple[Group, ...]
+
+    @property
+    def columns(self) -> int:
+        """The number of components next to each other."""
+        return sum(group.columns for group in self.groups)
+
+
+class Node(NamedTuple):
+    """A node; left_out: the number of adapters that are not drawn."""
+
+    name: str
+    sockets: tuple[Socket, ...]
+    left_out: int
+
+    @property
+    def columns(self) -> int:
+        """The number of components next to each other."""
+        return sum(one.columns for one in self.sockets)
+
+    @property
+    def groups(self) -> list[Group]:
+        """The groups of all NUMA nodes."""
+        return [group for one in self.sockets for group in one.groups]
+
+    @property
+    def devices(self) -> list[str]:
+        """The labels of the devices in the order of the drawing."""
+        return [label for group in self.groups for label in group.devices]
+
+
+class Connected(NamedTuple):
+    """Devices of one link class: a mesh, or a pair."""
+
+    link_class: str
+    labels: tuple[str, ...]
+
+
+class Machine(NamedTuple):
+    """The nodes of a record and what connects their devices."""
+
+    nodes: tuple[Node, ...]
+    meshes: tuple[Connected, ...]
+    pairs: tuple[Connected, ...]
+
+
+class Mark(NamedTuple):
+    """A component at fault, or disturbed by another process.
+
+    parts: the marked parts of the drawing: ("device", label), ("pair", (source, destination)), ("adapter", (node,
+    name)), ("switch", label of a device behind it), ("socket", (node, number)), ("class", link class), ("node", name);
+    empty for a component outside the drawing, such as a leaf switch. who: its name. word: "slow out". where: the
+    test cases.
+    """
+
+    verdict: Verdict
+    parts: tuple[Part, ...]
+    who: str
+    word: str
+    where: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """ "gpu3, slow out: device_to_device_memcpy_write_ce and 3 other test cases"."""
+        more = f" and {counted(len(self.where) - 1, 'other test case')}" if len(self.where) > 1 else ""
+        drawn = "" if self.parts else ", which is no part of the drawing"
+        return f"{self.who}, {self.word}{drawn}: {self.where[0]}{more}"
+
+
+def machine_of(record: Record) -> Machine:
+    """The machine that the topology, devices and adapters of a record describe."""
+    by_node: dict[str, list[Record]] = {}
+    for device in record["devices"]:
+        by_node.setdefault(device["node"], []).append(device)
+    classes = classes_of(record)
+    nodes = (node_of(record, node, devices, classes) for node, devices in by_node.items())
+    meshes, pairs = meshes_and_pairs(classes)
+    return Machine(tuple(nodes), tuple(meshes), tuple(pairs))
+
+
+def classes_of(record: Record) -> dict[Pair, str]:
+    """{(device, other device): link class}, each pair once; empty if the record has no link classes."""
+    classes = record["topology"]["link_class"]
+    labels = record["topology"]["labels"] if classes else []
+    pairs = combinations(range(len(labels)), 2)
+    return {(labels[a], labels[b]): classes[a][b] or classes[b][a] for a, b in pairs}
+
+
+def meshes_and_pairs(classes: Mapping[Pair, str]) -> tuple[list[Connected], list[Connected]]:
+    """The meshes, and the pairs outside meshes; only of classes that are links."""
+    meshes, pairs = [], []
+    for link in dict.fromkeys(one for one in classes.values() if one not in OF_PLACES):
+        of_class = [pair for pair, one in classes.items() if one == link]
+        for members in connected_sets(of_class):
+            inside = [pair for pair in of_class if pair[0] in members]
+            complete = len(inside) == len(members) * (len(members) - 1) // 2
+            if complete and len(members) >= LEAST_OF_MESH:
+                meshes.append(Connected(link, tuple(members)))
+            else:
+                pairs += [Connected(link, pair) for pair in inside]
+    return meshes, pairs
+
+
+def connected_sets(pairs: Iterable[tuple[Any, Any]]) -> list[list[Any]]:
+    """The connected components of a graph with these edges, in the order of their first edge."""
+    found: list[list[Any]] = []
+    for a, b in pairs:
+        touched = [one for one in found if a in one or b in one]
+        merged = list(dict.fromkeys([*(member for one in touched for member in one), a, b]))
+        at = found.index(touched[0]) if touched else len(found)
+        found = [one for one in found if one not in touched]
+        found.insert(at, merged)
+    return found
+
+
+def node_of(record: Record, node: str, devices: Sequence[Record], classes: Mapping[Pair, str]) -> Node:
+    """A node with its devices and adapters; adapters near to a device come first."""
+    host = record["host"]["name"]
+    ports = [port for port in record.get("adapters", []) if port["place"].get("node", host) == node]
+    every = {port["name"]: port for port in ports}
+    near: dict[str, list[str]] = {}
+    for adapter, port in every.items():
+        pci = {gpu["pci"] for gpu in port.get("gpus", []) if gpu["link_class"] in ONE_SWITCH}
+        near[adapter] = [device["label"] for device in devices if device["pci"] in pci]
+    up = {port["name"] for port in ports if (port["state"] or "unknown") in UP}
+    adapters = {
+        adapter: Adapter(adapter, (every[adapter]["rate"] or "").split(" (")[0], adapter in up)
+        for adapter in sorted(every, key=lambda adapter: not near[adapter])[:MOST_ADAPTERS]
+    }
+    numa: dict[Member, int | None] = {("device", device["label"]): device["numa"] for device in devices}
+    numa |= {("adapter", adapter): every[adapter]["numa"] for adapter in adapters}
+    numa = {member: number if number is not None and number >= 0 else None for member, number in numa.items()}
+    switched = [(("adapter", adapter), ("device", label)) for adapter in adapters for label in near[adapter]]
+    switched += [(("device", a), ("device", b)) for (a, b), one in classes.items() if one in ONE_SWITCH]
+    groups: list[tuple[int | None, Group]] = []
+    for behind in connected_sets(switched):
+        if members := [one for one in behind if one in numa]:
+            number = next((numa[one] for one in members if numa[one] is not None), None)
+            groups.append((number, group_of(members, adapters, switch=True)))
+    taken = {member for behind in connected_sets(switched) for member in behind}
+    alone = [member for member in numa if member not in taken]
+    for number in dict.fromkeys(numa[member] for member in alone):
+        members = [member for member in alone if numa[member] == number]
+        groups.append((number, group_of(members, adapters, switch=False)))
+    numbers = sorted({number for number, _ in groups}, key=lambda number: (number is None, number))
+    sockets = [Socket(number, tuple(one for at, one in groups if at == number)) for number in numbers]
+    return Node(node, tuple(sockets), len(every) - len(adapters))
+
+
+def group_of(members: Sequence[Member], adapters: Mapping[str, Adapter], switch: bool) -> Group:
+    """The devices in the order of their numbers, and the adapters."""
+    devices = sorted((label for kind, label in members if kind == "device"), key=lambda label: (len(label), label))
+    return Group(tuple(devices), tuple(adapters[one] for kind, one in members if kind == "adapter"), switch)
+
+
+def class_lines(record: Record) -> list[str]:
+    """A sentence for each link class: how many pairs have it, and its meaning."""
+    counts = Counter(classes_of(record).values())
+    every = sum(counts.values())
+    lines = []
+    for link, count in sorted(counts.items()):
+        pairs = "the pair" if every == 1 else "every pair" if count == every else counted(count, "pair")
+        number = link.removeprefix("NV")
+        nvlinks = f"connected by {counted(int(number), 'NVLink')}" if number != link and number.isdigit() else ""
+        lines.append(", ".join(filter(None, [f"{link or 'unknown'}: {pairs}", nvlinks or MEANINGS.get(link, "")])))
+    return lines
+
+
+def marks_of(analysis: Analysis, tests: Iterable[Judged]) -> list[Mark]:
+    """The marks of some tests, each part once, the worst first."""
+    found: dict[tuple[Any, ...], Mark] = {}
+    for mark in (mark for one in tests for mark in marked_in(analysis, one)):
+        key = (mark.parts, mark.who, mark.word)
+        known = found.get(key, mark)
+        where = tuple(dict.fromkeys([*known.where, *mark.where]))
+        found[key] = known._replace(verdict=max(known.verdict, mark.verdict), where=where)
+    return sorted(found.values(), key=lambda mark: -mark.verdict)
+
+
+def marked_in(analysis: Analysis, one: Judged) -> Iterator[Mark]:
+    """The marks of a test: components of findings, disturbed components, and cells that no component explains."""
+    record = one.test.record or {}
+    for result, matrix in one.matrices:
+        where = (result["testcase"],)
+        if matrix.counts[Verdict.DISTURBED]:
+            yield from disturbed_in(record, result)
+        found = analysis.diagnosis(one, result, matrix)
+        for finding, who, verdict in zip(found.findings, found.who, found.verdicts, strict=True):
+            word = "no value" if finding.missing else DIRECTIONS.get(finding.kind.rpartition("_")[2], "slow")
+            yield Mark(verdict, tuple(parts_of(finding, who, record, matrix)), who, word, where)
+        for pair, word in marked_cells(found.findings, matrix).items() if not matrix.problem else ():
+            yield Mark(matrix.cells[pair].verdict, (("pair", pair),), name(pair), word, where)
+
+
+def disturbed_in(record: Record, result: Record) -> Iterator[Mark]:
+    """The marks of devices, adapters and nodes that another process used while a result was measured."""
+    labels = {device["label"] for device in record.get("devices", [])}
+    for one, _, _ in disturbances(record, result):
+        where, node = one["where"], one["node"]
+        kind = "device" if where in labels else "adapter" if one["kind"] == "adapter" else "node"
+        part = {"device": where, "adapter": (node, where), "node": node}[kind]
+        who = where if kind != "node" else node
+        yield Mark(Verdict.DISTURBED, ((kind, part),), who, "other process", (result["testcase"],))
+
+
+def marked_cells(found: Sequence[Finding], matrix: MatrixVerdict) -> dict[Pair, str]:
+    """{cell: its label} of cells that no component explains: wrong data, more than a path can carry, no value."""
+    cells = {pair: "wrong data" for pair in cells_by(matrix, "corrupt")[:MOST_CELLS]}
+    cells |= {pair: "too fast" for pair in cells_by(matrix, "impossible")[:1]}
+    if not any(finding.missing for finding in found):
+        cells |= {pair: "no value" for pair in without_value(matrix)[:1]}
+    if all(finding.allowed for finding in found):
+        failed = [pair for pair, cell in matrix.marked(1)[0] if cell.verdict is Verdict.FAIL or cell.value is None]
+        cells |= {pair: "off" if matrix.cells[pair].value is not None else "no value" for pair in failed} | cells
+    return cells
+
+
+def parts_of(finding: Finding, who: str, record: Record, matrix: MatrixVerdict) -> Iterator[Part]:
+    """The parts of a drawing that a finding is about."""
+    kind, subject, of = part_of(finding.kind), finding.subject, matrix.closely.matrix
+    devices = record.get("devices", [])
+    if finding.kind in ("link", "cell") and isinstance(subject, tuple):
+        a, b = subject
+        yield "pair", (of.rows[a], of.columns[b])
+        if finding.kind == "link":
+            yield "pair", (of.rows[b], of.columns[a])
+    elif kind in ("device", "egress", "ingress", "links", "network"):
+        yield ("device" if any(who == device["label"] for device in devices) else "node"), who
+    elif kind in ("nic", "nics"):
+        names, _, node = who.rpartition(" of ")
+        yield from (("adapter", (node, adapter)) for adapter in names.split(", "))
+    elif kind == "switch":
+        behind = switches_of(record, devices)
+        yield from (("switch", device["label"]) for device in devices if behind(device) == who)
+    elif kind == "socket":
+        found = {(device["node"], device["numa"]) for device in devices if socket(device) == who}
+        yield from (("socket", one) for one in sorted(found))
+    elif kind == "class":
+        yield "class", who
+    elif kind in ("node", "node_pair", "inside", "between_sockets"):
+        nodes = who.removeprefix("nodes ").split(" and ") if finding.kind == "node_pair" else [who]
+        yield from (("node", node) for node in nodes)
+
+
+def marked_devices(record: Record, marks: Iterable[Mark]) -> dict[str, list[str]]:
+    """{device: the marks of the device, of an adapter near to it or of its node}."""
+    found: dict[str, list[str]] = {}
+    for mark in marks:
+        for device in record["devices"]:
+            near = {("adapter", (device["node"], adapter)) for adapter in device["nics"]}
+            if {("device", device["label"]), ("node", device["node"]), *near} & set(mark.parts):
+                found.setdefault(device["label"], []).append(f"{mark.who}: {mark.word}")
+    return found

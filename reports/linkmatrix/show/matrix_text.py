@@ -1,0 +1,198 @@
+"""The lines about a matrix that the terminal and the page share."""
+
+import statistics
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..judge import few, findings
+from ..judge.evaluate import MatrixVerdict
+from ..record.matrix import ClassSummary, from_result, has_status, variant_of
+from ..record.reading import Result
+from ..record.units import counted, figure, size
+from ..runs.judging import Judged
+from .analysis import Analysis
+from .findings import INSIDE
+from .remeasured import remeasured_lines
+from .words import DECIMALS, UNITS, WORDS, compared_share, has_values
+
+MOST_AXES = 4  # rows and columns that are named as the worst
+MOST_CELLS = 5  # listed cells of a matrix whose endpoints are described
+MOST_ENDPOINTS = 4  # endpoints that are described
+
+
+def title(result: Result) -> str:
+    """The quantity of a matrix, its size and how to read it, on one line."""
+    unit, count = UNITS[result["unit"]], size(result["size_bytes"])
+    return f"{result['quantity']} ({unit}), {count}{variant_of(result)}, row = source, column = destination"
+
+
+def how(result: Result) -> str:
+    """Schedule, interference, samples and verification, on one line."""
+    schedule = result["schedule"]
+    interference = schedule["interference"]
+    rounds = f"{counted(schedule['rounds'], 'round')} of {counted(schedule['pairs_at_once'], 'pair')}"
+    texts = [
+        rounds if schedule["rounds"] else "schedule not known",
+        "interference not calibrated" if interference is None else f"interference {100 * interference:.2f} %",
+        sampled(result),
+        verification(result),
+        f"{result['seconds']:.1f} s",
+        few.coverage(result),
+    ]
+    return ", ".join(filter(None, texts))
+
+
+def sampled(*results: Result) -> str:
+    """ "7 samples per cell" of one or several results; the file of the samples of a matrix that is not held."""
+    matrices = [from_result(result) for result in results]
+    apart = [matrix.apart.name for matrix in matrices if matrix.apart is not None]
+    if apart:
+        return f"samples in {', '.join(apart)}"
+    samples = np.concatenate([matrix.whole.numbers("samples").ravel() for matrix in matrices])
+    samples = samples[np.isfinite(samples)]
+    low, high = (int(samples.min()), int(samples.max())) if len(samples) else (0, 0)
+    return f"{counted(low, 'sample') if low == high else f'{low} to {high} samples'} per cell"
+
+
+def verification(*results: Result) -> str:
+    """Whether the data of one or several results was compared and right, and how much of it was compared."""
+    states = list(dict.fromkeys(map(data_state, results)))
+    compared = f" ({compared_share(results)})" if "data verified" in states and compared_share(results) else ""
+    return " or ".join(states) + compared
+
+
+def data_state(result: Result) -> str:
+    """Whether the data of a result was compared, and right."""
+    if has_status(result, "corrupt"):
+        cells = result.get("coverage", {}).get("wrong", [])
+        wrong, compared = (sum(cell[key] for cell in cells) for key in ("wrong_samples", "samples"))
+        return "WRONG DATA ARRIVED" + (f" in {wrong} of {compared} samples" if cells else "")
+    if result["size_bytes"] == 0:
+        return "no data to verify"
+    if result["verified"] is not None and not has_values(result):
+        return "no data verified"  # whatever the record contains: no cell has a value
+    return {True: "data verified", False: "data not all verified", None: "data not verified"}[result["verified"]]
+
+
+def class_lines(one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
+    """Minimum, median and maximum of each link class, with their shares of the typical value and of the limit."""
+    unit, known = matrix.matrix.unit, findings.shares(one.test.record or {}, result, matrix)
+    return [
+        ", ".join([summary_line(name, summary, unit), *([str(known[name])] if name in known else [])])
+        for name, summary in matrix.matrix.classes.items()
+    ]
+
+
+def typical_lines(judged: Iterable[Judged]) -> dict[str, list[str]]:
+    """{source: ["NV18 396.72 GB/s"]} of the typical values that a run was compared with."""
+    found: dict[str, list[str]] = {}
+    for one in judged:
+        for result, matrix in one.matrices:
+            for name, share in findings.shares(one.test.record or {}, result, matrix).items():
+                if share.source:
+                    found.setdefault(share.source, []).append(f"{name} {share.value}")
+    return found
+
+
+def inside_lines(result: Result, matrix: MatrixVerdict) -> list[str]:
+    """The bandwidth between devices as a share of the copy inside a device, where both were measured.
+
+    Other programs count the bytes of such a copy twice, because it reads and writes the same memory.
+    """
+    classes = matrix.matrix.classes
+    inside = classes.get("LOCAL")
+    between_gpus = result["memory"] == "device" and result["engine"] in ("ce", "sm")
+    if inside is None or not between_gpus or result["unit"] != "GB/s" or not result.get("local_copy"):
+        return []
+    return [
+        f"{name}: {100 * summary.median / inside.median:.1f} % of the copy inside a device,"
+        f" {50 * summary.median / inside.median:.1f} % of the bytes that it reads and writes"
+        for name, summary in classes.items()
+        if name != "LOCAL"
+    ]
+
+
+def part_lines(result: Result, fit: bool = True) -> list[str]:
+    """A summary of each further matrix of a test case, over all link classes; `fit`: with those of the fit."""
+    lines = []
+    for key, part in result.get("parts", {}).items():
+        values = [] if key.startswith("fit_") and not fit else list(from_result(result, key).numbers.values())
+        if values:
+            summary = ClassSummary(len(values), min(values), statistics.median(values), max(values))
+            lines.append(summary_line(part["title"], summary, part["unit"]))
+    return lines
+
+
+def extremes(summary: ClassSummary, unit: str) -> list[str]:
+    """Minimum, median and maximum, as they are printed."""
+    return [figure(value, DECIMALS[unit]) for value in (summary.low, summary.median, summary.high)]
+
+
+def summary_line(name: str, summary: ClassSummary, unit: str) -> str:
+    """ "NV18: min 395.62  median 395.89  max 396.08 GB/s (12 cells)"."""
+    low, median, high = extremes(summary, unit)
+    return f"{name}: min {low}  median {median}  max {high} {UNITS[unit]} ({counted(summary.count, 'cell')})"
+
+
+def axis_lines(matrix: MatrixVerdict) -> list[str]:
+    """The worst rows and columns, by how much the median of their cells is worse than expected."""
+    lines = []
+    labels = (matrix.matrix.rows, matrix.matrix.columns)
+    for word, names, off in zip(("rows", "columns"), labels, matrix.axis_medians(), strict=True):
+        order = sorted(range(len(names)), key=lambda at, off=off: -off[at])[:MOST_AXES]
+        sign = 100 if matrix.matrix.unit == "us" else -100
+        percent = {at: round(sign * float(off[at]), 1) for at in order}
+        told = [f"{names[at]} {percent[at]:+.1f} %" for at in order if percent[at] and off[at] > 0]
+        told = told or [f"{names[order[0]]} with less than 0.1 %"]
+        lines.append(f"worst {word} (median of their cells, against what is expected): {', '.join(told)}")
+    return lines
+
+
+def marked_cells(matrix: MatrixVerdict, most: int = MOST_CELLS) -> list[str]:
+    """A line for each cell that is not PASS, the worst first; not for cells that lack only a reference."""
+    marked, count = matrix.marked(most)
+    lines = [f"{WORDS[cell.verdict]}: {cell.reason}" for _, cell in marked]
+    return lines + ([f"and {count - most} more"] if count > most else [])
+
+
+def finding_lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
+    """The findings of a matrix, the components at the endpoints of its worst cells, and its remeasurements."""
+    return [
+        *suspects(analysis, one, result, matrix),
+        *endpoint_lines(one, matrix),
+        *remeasured_lines(result),
+    ]
+
+
+def suspects(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
+    """A sentence for each finding, marked if it is without references; not for processes that the cells name."""
+    found, disturbed = analysis.diagnosis(one, result, matrix), matrix.disturbed_sentences()
+    inside = INSIDE if found.from_inside else ""
+    told = [f"{inside if at < len(found.findings) else ''}{sentence}" for at, sentence in enumerate(found.sentences)]
+    return [sentence for sentence in told if sentence not in disturbed]
+
+
+def endpoint_lines(one: Judged, matrix: MatrixVerdict) -> list[str]:
+    """The component and slot of each endpoint of the worst cells, as far as the record contains them.
+
+    "gpu3: uuid GPU-…, serial 1654…; in node n7, module 4, pci 0000:1b:00.0". Host memory has no line.
+    """
+    record = one.test.record or {}
+    devices = {device["label"]: device for device in record.get("devices", [])}
+    serials = {node["name"]: node["serial"] for node in record.get("nodes", [])}
+    labels = dict.fromkeys(label for pair, _ in matrix.marked(MOST_CELLS)[0] for label in pair)
+    found = [devices[label] for label in labels if devices.get(label, {}).get("part")]
+    return [described(device, serials) for device in found[:MOST_ENDPOINTS]]
+
+
+def described(device: Mapping[str, Any], serials: Mapping[str, str | None]) -> str:
+    """The line of one device."""
+    place = dict(device["place"])
+    node = place.pop("node", "")
+    serial = serials.get(node)
+    where = [f"node {node}" + (f" (serial {serial})" if serial else "")] if node else []
+    where += [text if name == "slot" else f"{name} {text}" for name, text in sorted(place.items(), reverse=True)]
+    parts = ", ".join(f"{name} {text}" for name, text in sorted(device["part"].items()))
+    return f"{device['label']}: {parts}" + (f"; in {', '.join(where)}" if where else "")
