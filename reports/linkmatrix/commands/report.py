@@ -2,13 +2,10 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from ..errors import BadInput, say
 from ..files import folder_for, path_of, write_new, write_whole
 from ..judge.evaluate import MatrixVerdict
-from ..judge.verdicts import Verdict
-from ..record.reading import Result
 from ..runs import bundle, bundle_archive, certificate, folders, judging, stored
 from ..runs.judging import Judged
 from ..show import by_size, certificate_page, charts, notices, page, page_matrix, plot, scale, scaling, words
@@ -39,16 +36,12 @@ def run_report(options: argparse.Namespace) -> int:
     folder = folder_for(options.out or default_folder(run))
     written: list[Path] = []
     drawn = draw_maps(judged, folder, written)
-
-    def picture(record: dict[str, Any], result: Result, matrix: MatrixVerdict, verdict: Verdict, what: str) -> bytes:
-        return drawn.get((matrix, what), b"")
-
     lines = [*draw_curves(judged, folder, written), *draw_scaling(judged, folder, written)]
     lines += draw_sizes(judged, others, folder, written)
     analysis = Analysis(run, judged)
     say(*analysis.notices)
     html = folder / "report.html"
-    write_whole(html, page.render(analysis, picture, lines).encode())
+    write_whole(html, page.render(analysis, lambda *one: drawn.get(one, b""), lines).encode())
     say(html)
     if len(written) <= FEW:
         say(*written)

@@ -1,7 +1,4 @@
-"""Messages of every size between ranks: one table of all tests of a run, a line a size, as published sweeps have it.
-
-A matrix for each of twenty sizes would bury what there is to see.
-"""
+"""Messages between ranks: one table of all tests of a run with a line per size, as in published sweeps."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,12 +39,12 @@ class Sweep(Collective):
 
     @property
     def name(self) -> str:
-        """The test case, and what tells it from others of the same."""
+        """The test case, with the number of pairs, the memory and the transport."""
         result = self.sizes[0][0]
         return ", ".join(filter(None, [result["testcase"], *heads(self.one, result)]))
 
     def title(self) -> str:
-        """What it was."""
+        """The quantity and the sizes."""
         return f"{self.sizes[0][0]['quantity']} ({words.UNITS[self.unit]}), {self.sizes_said()}"
 
 
@@ -63,9 +60,9 @@ Bands = Mapping[str, Sequence[tuple[int, Band]]]  # link class → (place on the
 
 
 class Value(NamedTuple):
-    """A figure of the table; verdict: of its test in that size, None where it has none of its own.
+    """A figure of the table; verdict: of its test in that size, None for a figure that is not judged.
 
-    number: None where nothing was measured, and `text` says why.
+    number: None if nothing was measured; `text` has the reason.
     """
 
     text: str
@@ -75,7 +72,7 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """What all tests have of one quantity.
+    """One quantity of all tests.
 
     columns: {its heads: {size: value}}. held: {heads of a column: what it is held against}, of those with references.
     """
@@ -91,7 +88,7 @@ class Table:
 
 
 def groups_by_size(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
-    """As `collectives.groups`, and sizes of messages together too, at the place of the first."""
+    """As `collectives.groups`; the sizes of a sweep of messages are one item too, in the place of the first size."""
     found: list[Collective | tuple[Result, MatrixVerdict]] = []
     swept: dict[tuple[str, ...], list[tuple[Result, MatrixVerdict]]] = {}
     for shown in groups(one):
@@ -107,19 +104,19 @@ def groups_by_size(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict
 
 
 def is_message(result: Result, matrix: MatrixVerdict) -> bool:
-    """Is it a matrix of messages, with its cells at hand, of which a size is known?"""
+    """Whether a matrix is of messages of a known size, and its cells are in the record."""
     known = result["size_bytes"] is not None and matrix.whole is not None
     return known and result["engine"] == "mpi" and not is_collective(result)
 
 
 def series_of(result: Result) -> tuple[str, ...]:
-    """What sizes of one sweep have in common."""
+    """The key that all sizes of one sweep share."""
     asked = (result["testcase"], result["memory"], result["transport"], result.get("pairs"), result.get("offset"))
     return tuple(map(str, asked))
 
 
 def heads(one: Judged, result: Result) -> tuple[str, ...]:
-    """What tells a column from another one: who, between which memory, and by which way."""
+    """The heads of a column: pairs, memory and transport."""
     pairs = result.get("pairs") or pairs_of_nodes(one, result)
     who = units.counted(pairs, "pair") if pairs else "ranks"
     record = one.test.record or {}
@@ -129,7 +126,7 @@ def heads(one: Judged, result: Result) -> tuple[str, ...]:
 
 
 def pairs_of_nodes(one: Judged, result: Result) -> int:
-    """Pairs of ranks that make a cell of two nodes, where all of them do; 0 of a matrix of ranks."""
+    """The number of pairs of ranks of one cell, for a matrix of nodes; 0 for a matrix of ranks."""
     if match := OF_OSU.fullmatch(result["testcase"]):
         return int(match["pairs"] or 1)
     record = one.test.record
@@ -150,7 +147,7 @@ def tables(judged: Iterable[Judged]) -> list[Table]:
 
 
 def place(column: tuple[tuple[str, ...], Any]) -> tuple[Any, ...]:
-    """Where a column stands: host memory first, then by the number of pairs."""
+    """The sorting key of a column: host memory first, then by the number of pairs."""
     who, memory, *rest = column[0]
     number = who.partition(" ")[0]
     return memory != "host", int(number) if number.isdigit() else 0, who, rest
@@ -177,14 +174,14 @@ def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
 
 
 def free_head(head: tuple[str, ...], found: dict[str, Table], title: str) -> tuple[str, ...]:
-    """The heads of a column, with a number where the table has them already: two tests may differ in their nodes."""
+    """The heads of a column, with a number if the table has them already, as of two tests of different nodes."""
     taken = found[title].columns if title in found else {}
     again = (head if number == 1 else (*head[:-1], f"{head[-1]} ({number})".strip()) for number in range(1, 10**6))
     return next(one for one in again if one not in taken)
 
 
 def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> Value:
-    """The median of a link class in a size; where nothing was measured, what stands in its place."""
+    """The median of a link class in a size; without a value its status."""
     verdict, summary = one.of_matrix(matrix), matrix.matrix.classes.get(name)
     if summary is None:
         said = grids.used(result["status"]) - {"ok", "not-applicable"}
@@ -193,7 +190,7 @@ def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> V
 
 
 def rate_of(result: Result) -> Value:
-    """The median message rate in a size, which is judged as the bandwidth that it is made of."""
+    """The median message rate in a size, which is calculated from the judged bandwidth."""
     (summary, *_) = from_result(result, RATE).classes.values() or [None]
     if summary is None:
         return Value("-", None)
@@ -225,7 +222,7 @@ def band_of(matrix: MatrixVerdict, name: str) -> Band | None:
 
 
 def published_tables(names: Iterable[str]) -> dict[str, Table]:
-    """{title: what published systems have of sweeps between nodes}, as `tables`. Raises BadInput."""
+    """{title: table} of the sweeps of published systems. Raises BadInput."""
     from ..references import published
     from ..runs import figures
 
@@ -244,7 +241,7 @@ def published_tables(names: Iterable[str]) -> dict[str, Table]:
 
 
 def beside(table: Table, others: Mapping[str, Table]) -> Table:
-    """A table with the columns of another one of the same title behind its own, in its own sizes."""
+    """A table with the columns of the other table of the same title, in the sizes of the first table."""
     more = others[table.title].columns if table.title in others else {}
     sizes = set(table.sizes)
     cut = {head: {size: value for size, value in column.items() if size in sizes} for head, column in more.items()}

@@ -1,9 +1,9 @@
-"""A collective in all of its sizes, as nccl-tests prints it: a line a size, out of place beside in place.
+"""A collective with a line per size, as nccl-tests prints it: out of place next to in place.
 
-A size is a matrix of one row to the rest of the package; a picture of each would show two cells.
+Elsewhere in the package a size is a matrix of one row.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..judge.evaluate import MatrixVerdict
@@ -39,17 +39,17 @@ class Collective:
 
     @property
     def unit(self) -> str:
-        """Of what is judged."""
+        """The unit of the judged values."""
         return str(self.sizes[0][0]["unit"])
 
     @property
     def ways(self) -> list[str]:
-        """Out of place, in place, or what there is of them in any size."""
+        """Out of place and in place, as far as any size has them; numbers of devices of a simulation."""
         return list(dict.fromkeys(way for result, _ in self.sizes for way in result["columns"]))
 
     @property
     def columns(self) -> tuple[tuple[str, str, str], ...]:
-        """Columns of each way."""
+        """The columns of each way."""
         return columns_of(self.sizes[0][0])
 
     @property
@@ -58,7 +58,7 @@ class Collective:
         return worst(self.one.of_matrix(matrix) for _, matrix in self.sizes)
 
     def title(self) -> str:
-        """What it was, on how many ranks, and how to read its table."""
+        """The quantity, the number of ranks, and how to read the table."""
         assert self.one.test.record is not None  # it has results
         quantity = self.sizes[0][0]["quantity"]
         if is_simulation(self.sizes[0][0]):
@@ -99,7 +99,7 @@ class Collective:
         return " to ".join(dict.fromkeys(size_said(result) for result, _ in (self.sizes[0], self.sizes[-1])))
 
     def ends(self) -> dict[str, list[str]]:
-        """{way: its least and its largest figure of all sizes, which may be one, or none}."""
+        """{way: its least and largest figure of all sizes}; one figure if they are equal, none without a value."""
         found = {}
         for way in self.ways:
             of_sizes = [summary for _, matrix in self.sizes if (summary := matrix.matrix.classes.get(way))]
@@ -114,7 +114,7 @@ class Collective:
 
 
 def columns_of(result: Result) -> tuple[tuple[str, str, str], ...]:
-    """Columns of each way of a collective, or of each number of devices of a simulation."""
+    """The columns of each way of a collective, or of each number of devices of a simulation."""
     return OF_SIMULATION if is_simulation(result) else COLUMNS
 
 
@@ -125,7 +125,7 @@ def size_said(result: Result) -> str:
 
 
 def cells_of(result: Result, matrix: MatrixVerdict, way: str) -> list[Cell]:
-    """The figures of a way in one size; of what is not there a dash, which is INCOMPLETE."""
+    """The figures of a way in one size; a missing figure is a dash and INCOMPLETE."""
     columns = columns_of(result)
     if way not in result["columns"]:
         return [*(Cell("-") for _ in columns[:-1]), Cell("-", Verdict.INCOMPLETE)]
@@ -145,22 +145,15 @@ def cells_of(result: Result, matrix: MatrixVerdict, way: str) -> list[Cell]:
 
 
 def groups(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
-    """The matrices of a test, those of a collective together at the place of the first."""
+    """The matrices of a test; the sizes of a collective are one item in the place of the first size."""
+    collectives: dict[str, list[tuple[Result, MatrixVerdict]]] = {}
+    for result, matrix in one.matrices:
+        if is_collective(result):
+            collectives.setdefault(result["testcase"], []).append((result, matrix))
     found: list[Collective | tuple[Result, MatrixVerdict]] = []
-    places: dict[str, int] = {}
     for result, matrix in one.matrices:
         if not is_collective(result):
             found.append((result, matrix))
-            continue
-        place = places.setdefault(result["testcase"], len(found))
-        if place == len(found):
-            found.append(Collective(one, ()))
-        known = found[place]
-        assert isinstance(known, Collective)
-        found[place] = Collective(one, in_order([*known.sizes, (result, matrix)]))
+        elif (sizes := collectives[result["testcase"]])[0][0] is result:
+            found.append(Collective(one, tuple(sorted(sizes, key=lambda size: size[0]["size_bytes"] or 0))))
     return found
-
-
-def in_order(sizes: Sequence[tuple[Result, MatrixVerdict]]) -> tuple[tuple[Result, MatrixVerdict], ...]:
-    """The smallest first; an unknown size before all."""
-    return tuple(sorted(sizes, key=lambda size: size[0]["size_bytes"] or 0))

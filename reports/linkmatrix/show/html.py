@@ -22,7 +22,7 @@ OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][a-z-]*")
 
 
 def rendered(template: str, sheet: str = "page.css", **values: Any) -> str:
-    """A template of this room with these values, and with a style sheet."""
+    """A rendered template of this package with a style sheet."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,

@@ -21,7 +21,7 @@ MOST_UNKNOWN = 50  # nodes that are named
 
 @dataclass(frozen=True)
 class Words:
-    """How a scheduler says it, of names of nodes; each may say nothing. title: for people.
+    """The options and commands of a scheduler for names of nodes; each may be empty. title: its name.
 
     only: an option of a job for these nodes and no others. without: one for all others. look: a command that shows the
     state of nodes. drain: one that keeps jobs off a node, with a reason; resume: one that ends that.
@@ -92,7 +92,7 @@ def lines(form: str, which: str, found: Standing, told: Sequence[str], clean_run
 
 
 def commands(words: Words, names: Sequence[str], found: Standing) -> Iterator[str]:
-    """Comments with the commands that keep jobs off the nodes, for whoever agrees."""
+    """Comments with the commands that keep jobs off the nodes, to be copied."""
     if not names or not words.look(names):
         return
     yield "# To keep jobs off them, copy what you agree with; a node that is drained already has its reason:"

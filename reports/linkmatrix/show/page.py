@@ -1,14 +1,14 @@
 """The report of a run as one HTML file."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..judge.crashes import device_errors
 from ..judge.disturbances import beside
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record import units
-from ..record.collective import is_collective
 from ..record.counters import signs_of_congestion
 from ..record.reading import Result
 from ..record.units import listed
@@ -26,6 +26,7 @@ from .words import marks
 
 LACKING = ("gone", "cell")  # topics of what has no value, or of what no part explains
 MOST_LISTED, MOST_CASES = 100, 6  # findings, and test cases of a finding
+CURVES = "curves"  # anchor
 MOST_MATRICES = 64  # that are drawn, of several nodes the worst; the records have all
 BACKENDS = {
     "cuda": "cuda: copies of GPUs",
@@ -34,6 +35,15 @@ BACKENDS = {
     "mpi": "mpi: messages between MPI ranks",
     "imported": "imported: another program measured",
 }
+
+
+class Section(NamedTuple):
+    """A matrix or a collective with its anchor on the page, CURVES if only a curve shows it."""
+
+    anchor: str
+    one: Judged
+    shown: Collective | tuple[Result, MatrixVerdict]
+    verdict: Verdict
 
 
 def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, bytes]] = ()) -> str:
@@ -45,13 +55,14 @@ def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, byt
     """
     judged = analysis.judged
     assert analysis.run is not None
-    entries, earlier = nodes.entries(judged), Earlier(analysis.run)
-    tables = [shown for one in judged for shown in groups(one) if isinstance(shown, Collective)]
-    drawn, scales = worth_drawing(judged, several=bool(entries)), scale.shared(judged)
+    entries, earlier, scales = nodes.entries(judged), Earlier(analysis.run), scale.shared(judged)
+    sections = sections_of(judged)
+    drawn = worst_sections(sections, several_nodes=bool(entries))
     matrices = [
-        shown_matrix(analysis, f"m{number}", one, result, matrix, picture, scales.get(scale.key_of(result)), earlier)
-        | {"name": name_of(one, result, bool(entries))}
-        for number, (one, result, matrix) in drawn.items()
+        shown_matrix(analysis, anchor, one, *shown, picture, scales.get(scale.key_of(shown[0])), earlier)
+        | {"name": name_of(one, shown[0], bool(entries))}
+        for anchor, one, shown, _ in drawn
+        if not isinstance(shown, Collective)
     ]
     return html.rendered(
         "page.html",
@@ -60,13 +71,13 @@ def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, byt
         ignored=notices.ignored_line(analysis.records),
         **marks(analysis.verdict),
         **answer(analysis),
-        overview=overview(judged, of_nodes=not entries),
-        fleet=fleet_table(entries, len(drawn)) if entries else None,
+        overview=overview(judged, sections, of_nodes=not entries),
+        fleet=fleet_table(entries, len(matrices)) if entries else None,
         problems=problems(analysis),
         machines=machines(analysis),
         drawings=machine_drawing.drawings(analysis),
         curves=[(caption, html.picture(png)) for caption, png in curves],
-        collectives=[shown_collective(anchor(at), tables[at]) for at in worth_listing(tables, several=bool(entries))],
+        collectives=[shown_collective(one.anchor, one.shown) for one in drawn if isinstance(one.shown, Collective)],
         matrices=matrices,
         most_endpoints=MOST_ENDPOINTS,
         commands=analysis.repeat_all(),
@@ -119,36 +130,33 @@ def name_of(one: Judged, result: Result, several_nodes: bool) -> str:
     return (f"{node}: " if node else "") + result["testcase"] + size
 
 
-def anchor(at: int) -> str:
-    """Where a collective stands on the page, by its number."""
-    return f"c{at}"
+def sections_of(judged: list[Judged]) -> list[Section]:
+    """Each matrix and collective of the run, in its order."""
+    found: list[Section] = []
+    counts = Counter[str]()
+    for one in judged:
+        on_curves = [] if one.test.record is None else on_a_curve(one.test.record)
+        for shown in groups(one):
+            if isinstance(shown, Collective):
+                kind, verdict = "c", shown.verdict
+            else:
+                kind, verdict = "m", one.of_matrix(shown[1])
+            is_curve = kind == "m" and any(shown[0] is result for result in on_curves)
+            found.append(Section(CURVES if is_curve else f"{kind}{counts[kind]}", one, shown, verdict))
+            counts[kind] += not is_curve
+    return found
 
 
-def hidden(one: Judged, result: Result) -> bool:
-    """Whether a curve shows the matrix, and a heat map of its own would only bury the rest."""
-    return one.test.record is not None and any(result is other for other in on_a_curve(one.test.record))
-
-
-def worth_drawing(judged: list[Judged], several: bool) -> dict[int, tuple[Judged, Result, MatrixVerdict]]:
-    """{number: matrix} of those that are shown: all, but of several nodes no more than a person looks at, the worst."""
-    shown = {
-        number: (one, result, matrix)
-        for number, (one, result, matrix) in enumerate((one, *of) for one in judged for of in one.matrices)
-        if not is_collective(result) and not hidden(one, result)
-    }
-    order = sorted(shown, key=lambda number: (-shown[number][0].of_matrix(shown[number][2]), number))
-    return {number: shown[number] for number in (order[:MOST_MATRICES] if several else order)}
+def worst_sections(sections: Sequence[Section], several_nodes: bool) -> list[Section]:
+    """The sections that are drawn, the worst first: of several nodes MOST_MATRICES at most; without curves."""
+    order = sorted((one for one in sections if one.anchor != CURVES), key=lambda one: -one.verdict)
+    return order[:MOST_MATRICES] if several_nodes else order
 
 
 def drawn_matrices(judged: list[Judged]) -> list[tuple[Judged, Result, MatrixVerdict]]:
-    """Those that the page shows, the worst first."""
-    return list(worth_drawing(judged, several=bool(nodes.entries(judged))).values())
-
-
-def worth_listing(tables: list[Collective], several: bool) -> list[int]:
-    """The numbers of the collectives that are listed: as for matrices."""
-    worst = sorted(range(len(tables)), key=lambda at: (-tables[at].verdict, at))
-    return sorted(worst[:MOST_MATRICES] if several else worst)
+    """The matrices that the page draws, the worst first."""
+    drawn = worst_sections(sections_of(judged), several_nodes=bool(nodes.entries(judged)))
+    return [(one, *shown) for _, one, shown, _ in drawn if not isinstance(shown, Collective)]
 
 
 def fleet_table(entries: list[nodes.Entry], drawn: int) -> dict[str, Any]:
@@ -180,27 +188,23 @@ def heading(analysis: Analysis) -> str:
     return f"{hosts}: {'; '.join(dict.fromkeys(words.measured(record) for record in found))}"
 
 
-def overview(judged: list[Judged], of_nodes: bool = True) -> list[dict[str, Any]]:
+def overview(judged: list[Judged], sections: Sequence[Section], of_nodes: bool = True) -> list[dict[str, Any]]:
     """One row for each link class of each matrix, and one for each test without a matrix, the worst first.
 
-    of_nodes: with those that ran on one node; where there are several nodes, the table of nodes has them
+    of_nodes: with tests of one node; without them if there is a table of nodes
     """
     rows: list[dict[str, Any]] = []
-    number = collectives = 0
+    for anchor, one, shown, verdict in sections:
+        if not of_nodes and words.node_of(one):
+            continue
+        if isinstance(shown, Collective):
+            rows += collective_rows(anchor, shown)
+        else:
+            rows += overview_rows(anchor, verdict, *shown)
     for one in judged:
-        listed = of_nodes or not words.node_of(one)
-        for shown in groups(one):
-            if isinstance(shown, Collective):
-                found = collective_rows(anchor(collectives), shown)
-                number, collectives = number + len(shown.sizes), collectives + 1
-            else:
-                place = "curves" if hidden(one, shown[0]) else f"m{number}"
-                found = overview_rows(place, one.of_matrix(shown[1]), *shown)
-                number += 1
-            rows += found if listed else []
-        if listed and one.beyond_cells is not None:
-            said = "; ".join(one.reasons) or "as promised"
-            rows.append({**marks(one.verdict), "name": one.test.name, "anchor": "", "quantity": said})
+        if (of_nodes or not words.node_of(one)) and one.beyond_cells is not None:
+            reason = "; ".join(one.reasons) or "as promised"
+            rows.append({**marks(one.verdict), "name": one.test.name, "anchor": "", "quantity": reason})
     severity = {word: verdict for verdict, word in words.WORDS.items()}
     return sorted(rows, key=lambda row: (-severity[row["word"]], not row.get("lacks", True)))
 

@@ -36,8 +36,7 @@ ABSOLUTE, DEVIATION = "absolute", "deviation"
 NOT_APPLICABLE: dict[str, str] = {"text": "–", "class": "na", "title": "", "glyph": "", "word": ""}
 MEDIANS = "median"  # head of the row and the column that have the medians of the others
 NOTHING = "–"
-#: (record, result, verdicts, verdict of the test case, ABSOLUTE or DEVIATION) → a PNG
-Picture = Callable[[dict[str, Any], Result, MatrixVerdict, Verdict, str], bytes]
+Picture = Callable[[MatrixVerdict, str], bytes]  # (matrix, ABSOLUTE or DEVIATION) → a PNG, empty for none
 History = Callable[[Pair], list[float]]  # the values of a cell in earlier runs, the oldest first
 
 
@@ -84,7 +83,7 @@ def shown_matrix(
         "how": matrix_text.how(result),
         "summary": summary or "nothing was measured",
         "maps": [deviations(result, matrix), absolute(result, matrix, scale or (0.0, 1.0))] if small else [],
-        "pictures": [] if small or matrix.problem else pictures(one, result, matrix, verdict, picture),
+        "pictures": [] if small or matrix.problem else pictures(matrix, picture),
         "worst": cells,
         "has_trends": any(cell["trend"] for cell in cells),
         "unit": words.UNITS[result["unit"]],
@@ -92,18 +91,15 @@ def shown_matrix(
     }
 
 
-def pictures(
-    one: Judged, result: Result, matrix: MatrixVerdict, verdict: Verdict, picture: Picture
-) -> list[tuple[str, str]]:
-    """(what it shows, PNG in base64) of the two maps of a matrix that is too large for tables."""
+def pictures(matrix: MatrixVerdict, picture: Picture) -> list[tuple[str, str]]:
+    """(caption, PNG in base64) of the two maps of a matrix that is too large for tables."""
     than = "references" if matrix.held else f"{matrix.baseline} of the link class"
     texts = {DEVIATION: f"Deviation of each cell from {than}", ABSOLUTE: "What was measured of each cell"}
-    drawn = ((text, picture(one.test.record or {}, result, matrix, verdict, what)) for what, text in texts.items())
-    return [(text, html.picture(png)) for text, png in drawn if png]
+    return [(text, html.picture(png)) for what, text in texts.items() if (png := picture(matrix, what))]
 
 
 def shown_collective(place: str, one: Collective) -> dict[str, Any]:
-    """All that the page shows of a collective."""
+    """The content of the page about one collective."""
     return {
         **marks(one.verdict),
         "anchor": place,
@@ -125,7 +121,7 @@ def shown_figure(cell: Cell) -> dict[str, str]:
 
 
 def absolute(result: Result, matrix: MatrixVerdict, scale: Scale) -> dict[str, Any]:
-    """The map of what was measured, in the result's unit. scale: (low, high) of its colours."""
+    """The map of measured values. scale: (low, high) of its colours."""
     decimals = words.DECIMALS[result["unit"]]
     low, high = (figure(value, decimals) for value in scale)
     ends = {0: low, LEVELS - 1: high}
@@ -141,7 +137,7 @@ def absolute(result: Result, matrix: MatrixVerdict, scale: Scale) -> dict[str, A
 
 
 def measured_cell(result: Result, matrix: MatrixVerdict, row: int, column: int, scale: Scale) -> dict[str, str]:
-    """A cell of the table: its text, and all that is known about it as its title."""
+    """A cell of the map of measured values, with reason, interval and samples as its title."""
     block, status = matrix.matrix.whole, matrix.matrix.status_at(row, column)
     if status == "not-applicable":
         return NOT_APPLICABLE
@@ -168,7 +164,7 @@ def measured_cell(result: Result, matrix: MatrixVerdict, row: int, column: int, 
 
 
 def deviations(result: Result, matrix: MatrixVerdict) -> dict[str, Any]:
-    """The map of what cells deviate, in percent of what is expected, with the medians of rows and columns."""
+    """The map of deviations from the expected values in percent, with the medians of rows and columns."""
     rows, columns = matrix.matrix.rows, matrix.matrix.columns
     cells = [(label, [deviating_cell(result, matrix, (label, other)) for other in columns]) for label in rows]
     shown = [*columns]
@@ -193,7 +189,7 @@ def of_deviations() -> list[Step]:
 
 
 def deviating_cell(result: Result, matrix: MatrixVerdict, pair: tuple[str, str]) -> dict[str, str]:
-    """A cell of it; of what has no value, or is not held against anything, the status."""
+    """A cell of the map of deviations."""
     cell = matrix.cells.get(pair)
     if cell is None:
         return NOT_APPLICABLE
@@ -207,7 +203,7 @@ def deviating_cell(result: Result, matrix: MatrixVerdict, pair: tuple[str, str])
 
 
 def median_cell(result: Result, off: float) -> dict[str, str]:
-    """The median of a row or a column; NaN where it has no value."""
+    """The median of a row or a column; NaN without a value."""
     if off != off:
         return NOT_APPLICABLE
     return NOT_APPLICABLE | {"text": percent(result, off), "class": f"median d{deviation_step(off)}"}
@@ -269,12 +265,12 @@ def worst_row(result: Result, matrix: MatrixVerdict, at: tuple[int, int], histor
 
 
 def shown_value(value: float, unit: str) -> str:
-    """A figure, or a dash where there is none."""
+    """A figure, or a dash for NaN."""
     return figure(value, words.DECIMALS[unit]) if np.isfinite(value) else NOTHING
 
 
 def trend(values: list[float], expected: float, unit: str) -> Markup:
-    """A line through the values, the newest marked; noise does not fill its height."""
+    """A sparkline with the newest value marked. Noise does not fill its height."""
     middle = expected if np.isfinite(expected) else float(np.median(values))
     low, high = min([*values, middle * (1 - NOISE)]), max([*values, middle * (1 + NOISE)])
     step = (WIDTH - 2 * MARGIN) / (len(values) - 1)

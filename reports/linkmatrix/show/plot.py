@@ -32,7 +32,7 @@ from ..record.reading import Result
 from ..record.simulated import simulated_fault
 from ..record.units import figure
 from . import matrix_text, words
-from .scale import scale_of_cells
+from .scale import scale_of
 
 MOST_DRAWN = 128 * 128  # cells that are drawn one by one
 MOST_VALUES = 16  # above, a cell has no room for its value
@@ -72,7 +72,7 @@ def heat_map(
     verdict: that of the test case; by default the matrix's
     """
     with styled():
-        figure = draw(result, matrix, scale or scale_of_cells([matrix.matrix]) or (0.0, 1.0))
+        figure = draw(result, matrix, scale or scale_of([matrix.matrix]) or (0.0, 1.0))
         draw_title(figure, record, result, matrix.verdict if verdict is None else verdict)
         return files_of(figure)
 
@@ -80,7 +80,7 @@ def heat_map(
 def deviation_map(
     record: dict[str, Any], result: Result, matrix: MatrixVerdict, verdict: Verdict | None = None
 ) -> dict[str, bytes]:
-    """The same of what each cell deviates from what is expected, from 10 % worse to 10 % better in every picture."""
+    """The map of deviations, with colours from 10 % worse to 10 % better in every picture."""
     with styled():
         figure = draw_deviations(matrix)
         draw_title(figure, record, result, matrix.verdict if verdict is None else verdict)
@@ -194,7 +194,7 @@ def add_bar(figure: Figure, axes: Axes, colours: ScalarMappable, label: str, ext
 
 
 def draw_title(figure: Figure, record: dict[str, Any], result: Result, verdict: Verdict) -> None:
-    """Test case, what its values are, and what was measured where and when."""
+    """Adds test case, verdict, quantity, machine and time above the cells."""
     width, height = figure.get_size_inches()
     said = f"{words.GLYPHS[verdict]} {words.WORDS[verdict]}"
     fault = simulated_fault(record)

@@ -1,4 +1,4 @@
-"""Which colour a value has: steps of a deviation, and steps between the least and the largest value that share a scale.
+"""The colour of a value: steps of a deviation, and steps between the ends of a scale that several matrices share.
 
 A deviation is shown by how much worse than expected a cell is, whichever way that goes: orange is worse, blue is
 better.
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..record.matrix import Matrix, from_result
+from ..record.matrix import Matrix
 from ..record.reading import Result
 from ..runs.judging import Judged
 
@@ -36,13 +36,8 @@ def level(value: float, scale: Scale) -> int:
     return min(max(int(share * LEVELS), 0), LEVELS - 1)
 
 
-def scale_of(results: Iterable[Result]) -> Scale | None:
-    """(low, high) in the results' unit, for all of them to share; None where nothing was measured."""
-    return scale_of_cells(from_result(result) for result in results)
-
-
-def scale_of_cells(matrices: Iterable[Matrix]) -> Scale | None:
-    """The same, of matrices that are held."""
+def scale_of(matrices: Iterable[Matrix]) -> Scale | None:
+    """(low, high) of matrices of one unit; None if nothing was measured."""
     each = [matrix.whole.values for matrix in matrices]
     values = np.concatenate([grid[np.isfinite(grid)] for grid in each]) if each else np.empty(0)
     if not len(values):
@@ -59,8 +54,9 @@ def key_of(result: Result) -> tuple[Any, ...]:
 
 def shared(judged: Sequence[Judged]) -> dict[tuple[Any, ...], Scale | None]:
     """The scale of each key of the run."""
-    groups: dict[tuple[Any, ...], list[Result]] = {}
+    groups: dict[tuple[Any, ...], list[Matrix]] = {}
     for one in judged:
-        for result in (result for result, matrix in one.matrices if matrix.whole is not None):
-            groups.setdefault(key_of(result), []).append(result)
-    return {key: scale_of(results) for key, results in groups.items()}
+        for result, matrix in one.matrices:
+            if matrix.whole is not None:
+                groups.setdefault(key_of(result), []).append(matrix.matrix)
+    return {key: scale_of(matrices) for key, matrices in groups.items()}

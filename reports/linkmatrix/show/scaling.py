@@ -23,7 +23,7 @@ FIGURES = ("time", "efficiency")  # parts of a result
 
 
 class Point(NamedTuple):
-    """What one number of devices made of one number of bodies. bodies: of a weak scaling, of each device."""
+    """The result of one number of devices with one number of bodies; of a weak scaling, bodies per device."""
 
     devices: int
     bodies: int
@@ -33,7 +33,7 @@ class Point(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """A column of the picture. ideal: out of the first point of a line, what n times its devices would make."""
+    """A column of the picture. ideal: the value of n times the devices of the first point, without losses."""
 
     title: str
     value: Callable[[Point], float]
@@ -58,7 +58,7 @@ def simulations_of(record: dict[str, Any]) -> dict[str, list[Result]]:
 
 
 def points_of(results: Iterable[Result]) -> list[Point]:
-    """What was measured, and has an efficiency; not what is wrong."""
+    """The points that were measured with correct data and an efficiency."""
     found = []
     for result in results:
         parts = result["parts"]

@@ -113,7 +113,7 @@ def grouped(judged: Sequence[Judged]) -> list[list[Judged]]:
 
 
 def verdict_of(one: Judged, shown: Collective | tuple[Result, MatrixVerdict]) -> Verdict:
-    """Of a matrix of a test, or of one of its tables."""
+    """The verdict of a matrix or a collective of a test."""
     return shown.verdict if isinstance(shown, Collective) else one.of_matrix(shown[1])
 
 
@@ -229,7 +229,7 @@ def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> 
 
 
 def show_overview(screen: Screen, judged: list[Judged]) -> None:
-    """A line for each test case, the worst first: where there are many, their matrices have long scrolled by."""
+    """A line for each test case, the worst first, below the matrices of many test cases."""
     lines = [(one.verdict, one.test.name, "") for one in judged if one.beyond_cells is not None]
     for one in judged:
         for shown in groups_by_size(one):
