@@ -10,6 +10,7 @@ from ..judge import few
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict, worst
 from ..locate.diagnosis import NEXT
+from ..locate.remeasured import confirmation
 from ..locate.together import Pairs, explain, is_of_pairs
 from ..record import units
 from ..record.collective import is_collective, is_simulation
@@ -18,7 +19,6 @@ from ..runs import judging
 from ..runs.judging import Judged
 from ..show import matrix_text, words
 from ..show.analysis import Analysis
-from ..show.remeasured import confirmation
 from ..show.screen import Screen
 from . import arguments
 

@@ -21,6 +21,7 @@ from ..judge.verdicts import CellVerdict, Verdict
 from ..locate.diagnosis import NEXT, Diagnosis
 from ..locate.hypotheses import Finding
 from ..locate.ladder import rung_of
+from ..locate.remeasured import confirmation, stayed_alone
 from ..record import units
 from ..record.matrix import Pair, has_status
 from ..record.reading import Result
@@ -28,7 +29,6 @@ from ..record.simulated import simulated_fault
 from ..runs.judging import Judged, overall
 from ..suite import BUSY, REFUSED_OPTIONS
 from . import words
-from .remeasured import confirmation, stayed_alone
 from .topics import Headline
 
 MOST_NAMED = 3  # cells

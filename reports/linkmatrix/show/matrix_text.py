@@ -8,13 +8,13 @@ import numpy as np
 
 from ..judge import few, findings
 from ..judge.evaluate import MatrixVerdict
+from ..locate.remeasured import remeasured_lines
 from ..record.matrix import ClassSummary, from_result, has_status, variant_of
 from ..record.reading import Result
 from ..record.units import counted, figure, size
 from ..runs.judging import Judged
 from .analysis import Analysis
 from .findings import INSIDE
-from .remeasured import remeasured_lines
 from .words import DECIMALS, UNITS, WORDS, compared_share, has_values
 
 MOST_AXES = 4  # rows and columns that are named as the worst

@@ -8,12 +8,11 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
+from ..judge.cell_sentences import quantity
 from ..judge.disturbances import beside
 from ..record import grids, units
 from ..record.checking import is_of_matchings
 from ..record.reading import Result
-from ..record.units import figure
-from .words import DECIMALS, UNITS
 
 #: The fraction by which a cell must be worse than its like, or controls than before, at least: as in the programs.
 OUTLIER = {"GB/s": 0.02, "us": 0.05, "GFLOP/s": 0.02}
@@ -21,24 +20,21 @@ OUTLIER = {"GB/s": 0.02, "us": 0.05, "GFLOP/s": 0.02}
 
 def remeasured_lines(result: Result, most: int = 5) -> list[str]:
     """A line for each remeasured cell and one for the controls; the cells that were not reproduced come first."""
-    unit, decimals = UNITS[result["unit"]], DECIMALS[result["unit"]]
     alone = "" if is_of_matchings(result) else " alone"
     lines = []
     for one in result["remeasured"]:
-        before, after = (figure(one[key], decimals) for key in ("before", "after"))
-        word = "not reproduced" if transient(result, one) else "reproduced"
-        lines.append(
-            f"{one['row']}->{one['column']} was {before} {unit}, and {after} when measured again{alone}: {word}"
-        )
+        before, after = (quantity(one[key], result["unit"]) for key in ("before", "after"))
+        word = "reproduced" if is_reproduced(result, one) else "not reproduced"
+        lines.append(f"{one['row']}->{one['column']} was {before}, and {after} when measured again{alone}: {word}")
     lines.sort(key=lambda line: line.endswith(": reproduced"))
     lines = lines[:most] + ([f"and {len(lines) - most} more were measured again"] if len(lines) > most else [])
     return lines + ([controls(result)] if result.get("controls") else [])
 
 
-def transient(result: Result, one: Mapping[str, Any]) -> bool:
-    """Whether the deviation of a remeasured cell was not reproduced: it is near its like."""
+def is_reproduced(result: Result, one: Mapping[str, Any]) -> bool:
+    """Whether a remeasured cell is worse than its like again."""
     usual, limit = usual_value(result, one), max(OUTLIER[result["unit"]], noise_of(result, one))
-    return usual is not None and worse(result, usual, one["after"]) <= limit
+    return usual is None or worse(result, usual, one["after"]) > limit
 
 
 def usual_value(result: Result, one: Mapping[str, Any]) -> float | None:
@@ -68,10 +64,10 @@ def stayed_alone(result: Result, who: str) -> bool:
     """Whether a component was slow again when measured alone, neither disturbed nor throttled. who: its name."""
     if is_of_matchings(result) or result.get("throttled") or machine(result) > 0 or beside(result):
         return False
-    stayed = [one for one in result["remeasured"] if not transient(result, one)]
-    words_of_it = {*who.replace("->", " ").split()}
-    of_it = [one for one in stayed if words_of_it & {one["row"], one["column"]}]
-    is_endpoint = bool(words_of_it & {*result["rows"], *result["columns"]})
+    stayed = [one for one in result["remeasured"] if is_reproduced(result, one)]
+    named = {*who.replace("->", " ").split()}
+    of_it = [one for one in stayed if named & {one["row"], one["column"]}]
+    is_endpoint = bool(named & {*result["rows"], *result["columns"]})
     return bool(of_it if is_endpoint else stayed)
 
 
@@ -115,7 +111,7 @@ def confirmation(result: Result) -> str:
     again = result["remeasured"]
     if not again:
         return ""
-    stayed = sum(not transient(result, one) for one in again)
+    stayed = sum(is_reproduced(result, one) for one in again)
     alone = "" if is_of_matchings(result) else " alone"
     said = f"reproduced: {stayed} of {units.counted(len(again), 'outlying cell')}, measured again{alone}"
     return f"{said}; {controls(result)}" if result.get("controls") else f"{said}, without control cells"
