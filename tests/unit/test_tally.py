@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from linkmatrix.judge import closely, tally
+from linkmatrix.judge import tally
 from linkmatrix.judge.expected import Expected
 from linkmatrix.judge.rules import judge
 from linkmatrix.judge.tally import Tally
@@ -105,7 +105,7 @@ def test_cells_of_a_class_may_differ_as_much_as_they_do_and_no_less_than_any_of_
 
 
 def chosen(found, node):
-    return closely.endpoints(found, node).tolist()
+    return tally.endpoints(found, node).tolist()
 
 
 def test_a_slow_row_is_looked_at_with_its_node_and_healthy_nodes_from_first_to_last():
@@ -113,7 +113,7 @@ def test_a_slow_row_is_looked_at_with_its_node_and_healthy_nodes_from_first_to_l
     found.slow_rows[17] = 999
     found.slow_columns[:] = 1  # each column has a slow cell, in that row
     looked_at = chosen(found, node)
-    assert set(range(16, 24)) <= set(looked_at) and len(looked_at) == closely.LOOKED_AT
+    assert set(range(16, 24)) <= set(looked_at) and len(looked_at) == tally.LOOKED_AT
     assert set(range(8)) <= set(looked_at) and set(range(992, 1000)) <= set(looked_at)
     assert all(set(looked_at) >= set(range(8 * one, 8 * one + 8)) for one in {at // 8 for at in looked_at})
     gaps = np.diff(sorted({at // 8 for at in looked_at}))
@@ -129,7 +129,7 @@ def test_few_slow_cells_in_a_row_and_in_a_column_are_looked_at():
     assert {1001, 1003} <= set(chosen(found, node))
     found.slow_rows[555], found.slow_columns[:] = 1000, found.slow_columns + 1  # half a row is one
     looked_at = chosen(found, node)
-    assert {1001, 1003, 555} <= set(looked_at) and len(looked_at) == closely.LOOKED_AT
+    assert {1001, 1003, 555} <= set(looked_at) and len(looked_at) == tally.LOOKED_AT
 
 
 def test_a_small_healthy_matrix_is_looked_at_as_a_whole():

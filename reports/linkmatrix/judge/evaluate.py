@@ -20,14 +20,13 @@ from ..record.units import MOST_NAMED
 from ..references import noise
 from ..references.tables import References
 from . import hot
-from .closely import endpoints
 from .disturbances import Disturbances, disturbances
 from .expected import Expected
 from .intermittent import SlowSamples, slow_samples
 from .judged_cells import JudgedCells, lost_cells, not_compared
 from .lost import ending
 from .rules import OTHERS, Judged, judge
-from .tally import KEPT, Tally, usual_limits
+from .tally import KEPT, Tally, endpoints, usual_limits
 from .verdicts import EXIT_CODES, WORDS, CellVerdict, Verdict, worst
 
 WHOLE = 0.75  # share of a row's cells that are slow, where the row is

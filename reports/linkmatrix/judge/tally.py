@@ -14,6 +14,7 @@ from .verdicts import Verdict
 
 KEPT = 32  # worst cells
 SAMPLED_ROWS = 32  # that say how much the cells of a class differ
+SUSPECTS, LOOKED_AT = 48, 384  # endpoints that may be at fault; with others on their nodes and healthy ones
 
 
 def nothing(*shape: int) -> np.ndarray:
@@ -101,3 +102,28 @@ def worse_of(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndarray
     r, c = np.divmod(found[best], codes.shape[1])
     both = np.concatenate([worst, np.column_stack([bad[best], r + judged.block.first, c])])
     return both[np.argsort(-both[:, 0], kind="stable")][:KEPT]
+
+
+def endpoints(found: Tally, node: np.ndarray) -> np.ndarray:
+    """The indices of endpoints that may be at fault, of others on their nodes, and of evenly spread healthy endpoints.
+
+    A matrix that is not held is diagnosed by the cells between these endpoints. node: of each endpoint, as an index.
+    """
+    size = len(node)
+    bad = [slow >= size / 2 for slow in (found.slow_rows, found.slow_columns)]
+    # a healthy row has a slow cell for each slow column
+    rest = [
+        np.where(own, slow, np.maximum(0, slow - other.sum()))
+        for slow, own, other in zip((found.slow_rows, found.slow_columns), bad, bad[::-1], strict=True)
+    ]
+    score = np.maximum(*rest)
+    order = np.argsort(-score, kind="stable")
+    suspects = order[: min(SUSPECTS, int((score > 0).sum()))]
+    mates = np.flatnonzero(np.isin(node, node[suspects]))[: LOOKED_AT // 2]
+    chosen = np.union1d(suspects, mates)
+    healthy = np.setdiff1d(np.arange(size), chosen)
+    nodes = np.unique(node[healthy])
+    per_node = max(1, len(healthy) // max(len(nodes), 1))
+    wanted = max(1, (LOOKED_AT - len(chosen)) // per_node)
+    some = nodes[np.unique(np.linspace(0, len(nodes) - 1, wanted).astype(int))] if len(nodes) else nodes
+    return np.union1d(chosen, healthy[np.isin(node[healthy], some)])

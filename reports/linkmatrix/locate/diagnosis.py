@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..judge.evaluate import MatrixVerdict
+from ..judge.handover import order_sentences
 from ..judge.rules import ORDER
 from ..judge.verdicts import Verdict
 from ..record import units
@@ -19,7 +20,7 @@ from ..record.checking import is_of_matchings
 from ..record.collective import is_collective
 from ..record.matrix import HANDOVER, Matrix
 from ..record.reading import Result
-from . import bottleneck, confidence, matchings, measuring_order, node_wide, ordering, own_cells, sharing
+from . import bottleneck, confidence, matchings, measuring_order, node_wide, own_cells, sharing
 from .bottleneck import Bottleneck
 from .deviations import beside_its_like, from_inside, from_references, looked_at
 from .effects import effects
@@ -65,7 +66,7 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     if is_collective(result):  # of all ranks together: no part of it is seen
         return Diagnosis((), (), (), False)
     if result["quantity"] == HANDOVER:  # its time is no claim, and its words say between whom
-        return Diagnosis((), tuple(ordering.sentences(result)), (), False)
+        return Diagnosis((), tuple(order_sentences(result)), (), False)
     if is_of_matchings(result):
         return of_matchings(content, result, matrix)
     if matrix.closely is not matrix:

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,7 +20,7 @@ from .by_size import Band, Bands, Table, bands
 from .plot import dressed, files_of, styled
 
 LEAST_POINTS = 3  # fewer are no curve
-WIDTH, HEIGHT, HEIGHT_OF_MESSAGES = 8.4, 4.6, 5.4  # inches; the legend of messages may have twenty lines
+WIDTH, HEIGHT = 8.4, 4.6  # inches, without the legend
 MOST_LINES = 6  # of a legend of one column
 LINE = 0.16  # inches of a line of the legend below a chart
 MOST_TICKS = 12
@@ -28,7 +28,8 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # 
 MARKERS = "osDv^P"
 GREY, ALPHA, ALONE = "#9aa3ab", 0.3, 7  # of bands; points of a band at one place
 REFERENCE = "reference and its tolerance"  # in a legend
-AXES = {"size_bytes": "bytes of one transfer", "blocks": "thread blocks"}
+MESSAGES = "messages"  # axis of the chart of all messages
+AXES = {"size_bytes": "bytes of one transfer", "blocks": "thread blocks", MESSAGES: "bytes of a message"}
 Series = dict[str, list[tuple[int, float]]]  # name → (size, value) in rising order
 
 
@@ -77,7 +78,7 @@ class Curve:
 def curves_of(record: dict[str, Any]) -> list[Curve]:
     """All curves of a checked record, in its order."""
     found = []
-    for axis in AXES:
+    for axis in ("size_bytes", "blocks"):
         groups: dict[tuple[Any, ...], list[Result]] = {}
         for result in record["results"]:
             if result.get(axis) and not is_simulation(result):  # simulations have other charts
@@ -96,39 +97,83 @@ def on_a_curve(record: dict[str, Any]) -> list[Result]:
     return [result for curve in curves_of(record) for result in curve.results[:-1]]
 
 
-def draw_curves(
-    record: dict[str, Any], curves: Iterable[Curve], matrices: Sequence[tuple[Result, MatrixVerdict]] = ()
-) -> dict[str, bytes]:
-    """{"png": ..., "svg": ...}: a picture of curves of one axis and unit.
+class Line(NamedTuple):
+    """A line of a chart.
 
-    Each link class is a line through its medians, in a band from its least to its largest cell. Behind the line are the
-    references. matrices: of the record, judged.
+    points: (place on the axis, value) in rising order. spread: (least, largest) cell of each point. band: references.
     """
-    curves = list(curves)
+
+    label: str
+    points: Sequence[tuple[int, float]]
+    spread: Sequence[tuple[float, float]] = ()
+    band: Sequence[tuple[int, Band]] = ()
+    style: str = "-"
+
+
+def draw_curves(
+    record: dict[str, Any], curves: Sequence[Curve], matrices: Sequence[tuple[Result, MatrixVerdict]] = ()
+) -> dict[str, bytes]:
+    """{"png": ..., "svg": ...}: a picture of curves of one axis and unit, with a line for each link class.
+
+    A line goes through the medians, in a band from the least to the largest cell. matrices: of the record, judged.
+    """
+    lines = []
+    for curve in curves:
+        held = references(curve, matrices)
+        for name, points in curve.points().items():
+            label = ": ".join(filter(None, (f"{curve.testcase} {name}", curve.fit())))
+            medians = [(place, summary.median) for place, summary in points]
+            spread = [(summary.low, summary.high) for _, summary in points]
+            lines.append(Line(label, medians, spread, held.get(name, ())))
+    ran_on = f", {extent_of(record)}" if any(is_collective(curve.results[0]) for curve in curves) else ""
+    quantity = f"{curves[0].results[0]['quantity']} ({words.UNITS[curves[0].unit]})"
+    return draw(lines, words.provenance(record) + ran_on, curves[0].axis, quantity)
+
+
+def draw_sizes(table: Table, others: Table | None, title: str) -> dict[str, bytes]:
+    """{"png": ..., "svg": ...}: the columns of a table of messages with references, and of another table, dashed."""
+    held = {", ".join(filter(None, head)): band for head, band in table.held.items()}
+    lines = []
+    for name, points in series_of(table).items():
+        lines.append(Line(name, points, band=[(size, one) for size, one in held.get(name, ()) if size > 0]))
+    if others is not None:
+        lines += [Line(name, points, style="--") for name, points in series_of(others).items()]
+    return draw(lines, title, MESSAGES, table.title)
+
+
+def draw(lines: Sequence[Line], title: str, axis: str, quantity: str) -> dict[str, bytes]:
+    """{"png": ..., "svg": ...}: a chart; axis: a key of AXES. Values of messages have a logarithmic axis."""
+    label = REFERENCE
+    columns = 1 if len(lines) <= MOST_LINES else 2  # of the legend
+    height = HEIGHT + LINE * -(-len(lines) // columns)
     with styled():
-        lines = [(curve, name, points) for curve in curves for name, points in curve.points().items()]
-        columns = 1 if len(lines) <= MOST_LINES else 2  # of the legend
-        size = (WIDTH, HEIGHT + LINE * -(-len(lines) // columns))
-        figure = Figure(figsize=size, facecolor="white", layout="constrained")
+        figure = Figure(figsize=(WIDTH, height), facecolor="white", layout="constrained")
         axes = figure.add_subplot()
-        label = REFERENCE
-        for number, (curve, name, points) in enumerate(lines):
-            draw_curve(axes, number, ": ".join(filter(None, (f"{curve.testcase} {name}", curve.fit()))), points)
-            if found := references(curve, matrices).get(name):
-                draw_band(axes, found, COLOURS[number % len(COLOURS)], label)
+        for number, line in enumerate(lines):
+            colour, marker = look(number)
+            places, values = zip(*line.points, strict=True)
+            text, style = clean(line.label), {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.5}
+            axes.plot(places, values, line.style, label=text, **style)
+            if line.spread:
+                axes.fill_between(places, *zip(*line.spread, strict=True), color=colour, alpha=0.2, linewidth=0)
+            if line.band:
+                draw_band(axes, line.band, colour, label)
                 label = ""  # once
-        axis = curves[0].axis
-        ticks(axes, {result[axis] for result in curves[0].results}, are_sizes=axis == "size_bytes")
-        axes.set_ylim(bottom=0)
+        if axis == MESSAGES:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # no powers, as TeX sets them
+            axes.yaxis.set_minor_formatter(NullFormatter())
+        else:
+            axes.set_ylim(bottom=0)
+        ticks(axes, {place for line in lines for place, _ in line.points}, are_sizes=axis != "blocks")
         axes.set_xlabel(AXES[axis])
-        axes.set_ylabel(f"{curves[0].results[0]['quantity']} ({words.UNITS[curves[0].unit]})")
+        axes.set_ylabel(quantity)
         dressed(axes)
         handles, labels = axes.get_legend_handles_labels()
         order = sorted(range(len(labels)), key=lambda at: labels[at] == REFERENCE)  # behind all curves
         shown, texts = [handles[at] for at in order], [labels[at] for at in order]
         figure.legend(shown, texts, fontsize=7.5, frameon=False, loc="outside lower left", ncols=columns)
-        ran_on = f", {extent_of(record)}" if any(is_collective(curve.results[0]) for curve in curves) else ""
-        add_title(figure, words.provenance(record) + ran_on)
+        add_title(figure, title)
         return files_of(figure)
 
 
@@ -142,15 +187,6 @@ def references(curve: Curve, matrices: Sequence[tuple[Result, MatrixVerdict]]) -
 def look(number: int) -> tuple[str, str]:
     """(colour, marker) of a line by its number: no two of 36 have both in common."""
     return COLOURS[number % len(COLOURS)], MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
-
-
-def draw_curve(axes: Axes, number: int, label: str, points: list[tuple[int, ClassSummary]]) -> None:
-    """Draws one link class of one curve."""
-    (colour, marker), places = look(number), [place for place, _ in points]
-    medians = [summary.median for _, summary in points]
-    axes.plot(places, medians, color=colour, marker=marker, markersize=4, linewidth=1.6, label=clean(label))
-    low, high = [summary.low for _, summary in points], [summary.high for _, summary in points]
-    axes.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
 def draw_band(axes: Axes, found: Sequence[tuple[int, Band]], colour: str, label: str) -> None:
@@ -188,37 +224,3 @@ def series_of(table: Table) -> Series:
         for head, values in table.columns.items()
     }
     return {name: points for name, points in found.items() if points}
-
-
-def draw_sizes(table: Table, others: Table | None, title: str) -> dict[str, bytes]:
-    """{"png": ..., "svg": ...}: the columns of a table of messages with their references, and of another one, dashed.
-
-    Both axes are logarithmic.
-    """
-    solid, dashed = series_of(table), series_of(others) if others is not None else {}
-    held = {", ".join(filter(None, head)): band for head, band in table.held.items()}
-    label = REFERENCE
-    with styled():
-        figure = Figure(figsize=(WIDTH, HEIGHT_OF_MESSAGES), facecolor="white", layout="constrained")
-        axes = figure.add_subplot()
-        lines = [*((*item, "-") for item in solid.items()), *((*item, "--") for item in dashed.items())]
-        for number, (name, points, style) in enumerate(lines):
-            colour, marker = look(number)
-            places, values = zip(*points, strict=True)
-            text = clean(name)
-            axes.plot(places, values, style, color=colour, marker=marker, markersize=3.5, linewidth=1.4, label=text)
-        for number, name in enumerate(solid):
-            if band := [(size, one) for size, one in held.get(name, ()) if size > 0]:
-                draw_band(axes, band, COLOURS[number % len(COLOURS)], label)
-                label = ""  # once
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # no powers, which TeX would set
-        axes.yaxis.set_minor_formatter(NullFormatter())
-        ticks(axes, (size for _, points, _ in lines for size, _ in points))
-        axes.set_xlabel("bytes of a message")
-        axes.set_ylabel(table.title)
-        dressed(axes)
-        if lines:
-            axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        add_title(figure, title)
-        return files_of(figure)
