@@ -10,7 +10,7 @@ from linkmatrix.commands import compare
 from linkmatrix.judge.verdicts import WORDS
 from linkmatrix.record import reading
 from linkmatrix.references import link_order
-from linkmatrix.show import kinds, machine_parts
+from linkmatrix.show import machine, summary
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 #: A link class in a source of the programs.
@@ -55,7 +55,7 @@ def test_every_verdict_is_in_the_glossary():
 @pytest.mark.parametrize(
     "classes",
     [
-        set(machine_parts.MEANINGS) | set(link_order.PCI) | set(compare.OWN),
+        set(machine.MEANINGS) | set(link_order.PCI) | set(compare.OWN),
         classes_of_programs(),
         classes_of_records(),
     ],
@@ -72,7 +72,7 @@ def test_every_word_of_a_field_is_in_the_glossary(name):
 
 
 def test_the_columns_of_the_kinds_are_in_the_glossary():
-    assert set(kinds.HEADS) - glossary() == set()
+    assert set(summary.HEADS) - glossary() == set()
 
 
 def test_the_glossary_is_on_the_site():

@@ -84,7 +84,9 @@ def add_against(command: argparse.ArgumentParser) -> None:
 def published_beside(options: argparse.Namespace, judged: list[Judged]) -> dict[str, by_size.Table]:
     """What published systems have of the run's sweeps, by the titles of their tables. Raises BadInput."""
     names = options.against or []
-    titles = {table.title for table in by_size.tables(judged)} if names else set()
+    if not names:
+        return {}
+    titles = {table.title for table in by_size.tables(judged)}
     for name in names:
         if not titles & set(by_size.published_tables([name])):
             raise BadInput(f"--against {name}: it and the run have no messages of several sizes in common")
