@@ -43,7 +43,7 @@ def classes_of_records():
 
 def enumerated(name):
     """The words that the schema of the record allows for a definition, or for a field of a result."""
-    schema = reading.schema_of()
+    schema = reading.schema()
     fields = schema["properties"]["results"]["items"]["properties"]
     return set((schema["$defs"].get(name) or fields[name])["enum"]) - {None}
 

@@ -103,6 +103,7 @@ def test_links_beside_others_are_neither_well_nor_to_blame(diagnosed):
     sent = [{"label": "gpu1", "of": "nvlink_out", "counted": 4e11, "own": 4e10}]
     who = [{"where": "gpu1", "pid": 2983, "name": "hog", "user": "bob", "bytes": None, "seconds": None}]
     others = {"seconds": 1.0, "uses": sent, "nodes": [], "processes": who, "shared": True, "untold": []}
+    others["disturbances"] = [{"node": "vm", "kind": "context", "where": "gpu1", "share": None, "pids": [2983]}]
     for back in (0.1 * LINK, 0.5 * LINK):
         code, said = diagnosed(0.2, (LINK, back, others))
         assert code == 1 and "pid 2983 (hog of bob) had a context on gpu1" in said
