@@ -85,7 +85,7 @@ def test_the_same_test_case_of_two_checks_and_extents_is_adopted_where_reframe_l
 def test_a_check_is_not_held_against_the_references_of_another(adopt, make_record):
     _, _, file = adopt({"asked_by": f"rank_p2p %testcase={RANKS}"})
     other = evaluate(of_ranks(make_record, TWO), References.load(file), "cluster")
-    assert other.verdict is Verdict.INCOMPLETE and other.matrices[0].unjudged == 12
+    assert other.verdict is Verdict.NOT_JUDGED and other.matrices[0].unjudged == 12
 
 
 def test_a_record_that_no_check_asked_for_has_the_references_of_what_it_measured(tmp_path, make_record):

@@ -117,7 +117,7 @@ class References:
         return {} if check is None else self._tables[name, testcase][check]
 
     def covers(self, name: str, testcase: str) -> bool:
-        """Whether cells of a test case must have references: not if the table has other test cases only.
+        """Whether cells of a test case must have references: not if the table has only other test cases or checks.
 
         A table that does not exist covers every test case, so nothing that is misspelt passes.
         """
@@ -125,7 +125,8 @@ class References:
             return True
         if None not in (self._size, keys.size_of(name)) and self._size != keys.size_of(name):
             return True
-        return (name, testcase) in self._tables
+        by_check = self._tables.get((name, testcase), {})
+        return bool(by_check) and (not self._only or bool(by_check.keys() & {self._check, NO_CHECK}))
 
     def knows(self, name: str) -> bool:
         """Whether there is a table of this machine, whatever was measured of it."""
