@@ -209,6 +209,13 @@ def test_without_references_a_run_that_throttled_is_told_how_to_get_them(judged_
     assert "linkmatrix baseline" in screen(judged_run(record))[0]
 
 
+def test_the_references_of_quick_are_there_and_the_next_step_names_those_of_all(judged_run, make_record):
+    record = make_record()
+    record["results"].append({**make_record()["results"][0], "testcase": "without_a_reference"})
+    assert "linkmatrix baseline --mode=nightly" in screen(judged_run(record, reference="hgx"))[0]
+    assert "--mode=nightly" not in screen(judged_run(record))[0]
+
+
 @pytest.mark.parametrize(
     ("table", "verdict"),
     [

@@ -386,3 +386,8 @@ def test_wrong_samples_of_a_cell_that_is_ok_are_refused(tmp_path, make_record, o
     content["results"][0]["coverage"] = coverage()
     reading.check(content)
     assert said in refusal(tmp_path, changed(content, *R, "coverage", to=coverage(**other)))
+
+
+def test_a_record_of_a_development_version_is_refused_by_its_name(make_record):
+    with pytest.raises(BadInput, match=r"linkmatrix\.record/1 of a development version"):
+        reading.check({**make_record(), "schema": "linkmatrix.record/1"})

@@ -225,7 +225,8 @@ def for_mode(line: str, options: argparse.Namespace) -> str:
     """A line of advice, whose commands measure the mode and system of this run."""
     chosen = f"--mode={options.mode}" + (f" --system={options.system}" if options.system else "")
     if options.mode not in (SWEEP, PAIR):
-        line = line.replace("linkmatrix baseline", f"linkmatrix baseline {chosen}")
+        line = line.replace(words.ALL_REFERENCES, words.BASELINE)
+        line = line.replace(words.BASELINE, f"{words.BASELINE} {chosen}")
     return line.replace(words.WAIT, words.WAIT.replace("measure", f"run {chosen}"))
 
 

@@ -28,6 +28,7 @@ from .checking import (
 from .matrix import from_result
 
 SCHEMA = "linkmatrix.record/2"
+EARLIER = "linkmatrix.record/1"  # of development versions
 SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
 MOST_BYTES = 256 * 1024 * 1024  # a matrix of 1024 × 1024 with all its blocks is below 150 MB
 REMEDY = "measure again, the file is damaged or not a record"
@@ -186,6 +187,8 @@ def check_schema(record: Any) -> None:
     said = record.get("schema") if isinstance(record, dict) else None
     if isinstance(said, str) and said != SCHEMA and LATER.fullmatch(said):
         raise LaterVersionError(said)
+    if said == EARLIER:
+        raise BadInput(f"it is {said} of a development version, which this version does not read")
     try:
         accepts()(thinned(record))
     except ValueError:

@@ -156,6 +156,8 @@ class Analysis:
     def next_step(self) -> list[str]:
         """ "Next step: …", the same words in every output; nothing for PASS and for a simulated fault."""
         step = "" if self.simulated else words.next_step(self.verdict, disturbing(self.judged))
+        if self.verdict is Verdict.NOT_JUDGED and any(matrix.held for _, _, matrix in self.matrices):
+            step = step.replace(words.BASELINE, words.ALL_REFERENCES)  # those of quick are there
         if self.verdict is Verdict.NOT_JUDGED and self.are_imports:
             step = "" if all(one.is_of_state for one in self.judged) else COMPARE_IMPORT
             step = next((text.replace("{who}", one.who) for one in self.findings for text in TOPICS[one.topic]), step)

@@ -28,12 +28,14 @@ MEANINGS = {
     ),
 }
 ANOTHER = "the other process"  # where no process is named
+BASELINE = "linkmatrix baseline"
+ALL_REFERENCES = f"{BASELINE} --mode=nightly"  # of all test cases
 WAIT = "linkmatrix measure --wait-idle 600"
 #: The one step that follows a verdict, in every output; docs/verdicts.md has the same table. {who}: a process.
 NEXT_STEPS = {
     Verdict.PASS: "",
     Verdict.WARN: "Watch it: linkmatrix history shows whether it gets worse.",
-    Verdict.NOT_JUDGED: "Adopt references of this machine from six runs: linkmatrix baseline",
+    Verdict.NOT_JUDGED: f"Adopt references of this machine from six runs: {BASELINE}",
     Verdict.DISTURBED: f"Measure again without {{who}}, or wait for its end: {WAIT}",
     Verdict.INCOMPLETE: "Fix the run, then measure again.",
     Verdict.FAIL: "Locate the faulty component, then repair it: linkmatrix diagnose.",
