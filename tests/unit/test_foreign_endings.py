@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from foreign_texts import FOREIGN, SMALL, records
+from foreign_texts import DATA, FOREIGN, SMALL, records
 
+from linkmatrix import cli
 from linkmatrix.errors import BadInput
 from linkmatrix.foreign.endings import MOST_ENDINGS, ending
 from linkmatrix.foreign.scan import read_text
@@ -52,6 +53,22 @@ def test_a_failed_data_check_is_a_fail_of_its_test_case_and_the_good_table_stays
     assert good["complete"] and good["values"][0][0] == 24.81
     assert wrong["testcase"] == "device_to_device_memcpy_read_ce" and wrong["verified"] is False
     assert {word for row in wrong["status"] for word in row} == {"not-run", "not-applicable"}
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("nvbandwidth_v0.7_data_check.txt", "memory and link errors of these GPUs"),
+        ("nvbandwidth_v0.2_core_dump.txt", "Read the end of the imported output"),
+    ],
+)
+def test_the_step_after_an_import_that_failed_is_about_the_program_and_not_the_import(tmp_path, capsys, name, step):
+    assert cli.main(["import", str(DATA / "foreign" / name), "--out", str(tmp_path / "out")]) in (0, 3)
+    for command in ("show", "diagnose"):
+        capsys.readouterr()
+        cli.main([command, str(tmp_path / "out")])
+        said = " ".join(capsys.readouterr().out.split())
+        assert step in said and "linkmatrix import" not in said and "folder of its test" not in said
 
 
 @pytest.mark.parametrize(

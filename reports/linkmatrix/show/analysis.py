@@ -33,6 +33,12 @@ GET_REFERENCES = words.NEXT_STEPS[Verdict.NOT_JUDGED]
 COMPARE_IMPORT = (
     "Compare the import with a run or another import of the same machine: linkmatrix compare IMPORT --against OTHER"
 )
+#: The steps of an import whose program did not end well, by the result of the import.
+OF_IMPORT = {
+    "FAIL": "Look for memory and link errors of these GPUs (dmesg, nvidia-smi -q -d ECC). Then run the program again,"
+    " on one pair at a time.",
+    "ERROR": "Read the end of the imported output for the reason, and run the program again.",
+}
 CHOOSE = (
     "Choose existing tests: reframe -C config/settings.py -c checks -R -l lists them, and linkmatrix measure chooses"
     " what fits this machine."
@@ -140,7 +146,10 @@ class Analysis:
             for rung in sorted({one.rung for one in of_topic}, reverse=True):
                 named = dict.fromkeys(one.who for one in of_topic if one.rung == rung and one.who)
                 who = listed(list(named)) or "it"
-                told = [text.replace("{who}", who) for text in LADDER.get((topic, rung), TOPICS[topic])]
+                texts = LADDER.get((topic, rung), TOPICS[topic])
+                if topic == "program" and self.are_imports:
+                    texts = (OF_IMPORT["FAIL" if "FAIL" in {one["result"] for one in self.records} else "ERROR"],)
+                told = [text.replace("{who}", who) for text in texts]
                 # FIRST already has the measurement again
                 is_first = rung is Rung.AGAIN and lines and lines[0] == FIRST and topic in SLOW
                 lines += told[1:] if is_first else told
@@ -161,6 +170,8 @@ class Analysis:
         if self.verdict is Verdict.NOT_JUDGED and self.are_imports:
             step = "" if all(one.is_of_state for one in self.judged) else COMPARE_IMPORT
             step = next((text.replace("{who}", one.who) for one in self.findings for text in TOPICS[one.topic]), step)
+        if self.verdict is Verdict.FAIL and self.are_imports and self.steps:
+            step = self.steps[0]
         if self.verdict is Verdict.NOT_JUDGED and any(one.topic in SLOW and not one.simulated for one in self.findings):
             step = FIRST
         if self.verdict is Verdict.INCOMPLETE and any(
@@ -227,7 +238,7 @@ class Analysis:
     def commands(self) -> list[str]:
         """The next experiments of the first findings, and after a verdict other than PASS the commands to repeat."""
         found = list(dict.fromkeys(one.command for one in self.findings if one.command))[:MOST_SURE]
-        again = [] if self.verdict is Verdict.PASS else self.repeat()[:MOST_COMMANDS]
+        again = [] if self.verdict is Verdict.PASS or self.are_imports else self.repeat()[:MOST_COMMANDS]
         return list(dict.fromkeys([*found, *again]))
 
     def repeat(self) -> list[str]:
