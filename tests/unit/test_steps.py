@@ -93,7 +93,7 @@ def test_what_no_path_can_carry_is_said_beside_a_part_that_is_slow(judged_run, m
     first, second = Analysis(None, found[1]).findings
     assert (first.topic, first.who, first.verdict) == ("impossible", "gpu2->gpu1", Verdict.FAIL)
     assert (second.who, second.verdict) == ("gpu3", Verdict.FAIL if reference else Verdict.NOT_JUDGED)
-    assert told(found)[0].startswith("Do not trust gpu2->gpu1")
+    assert told(found)[0].startswith("gpu2->gpu1 is faster than its path can carry")
 
 
 @pytest.mark.parametrize("reference", ["hgx", None])

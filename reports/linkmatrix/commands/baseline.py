@@ -27,8 +27,8 @@ from . import adopt, begin, run, run_options, use_references
 FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(1, 5)  # exit codes
 ENDING = (FAIL, BAD_INPUT, CANNOT)  # exit codes of a run after which no further run helps
 MOST_RUNS = 100
-MOST_REPEATED = 2  # runs per usable run: a disturbed or incomplete run is repeated
-IDLE = "Next step: Let each run wait until other processes end: linkmatrix baseline --wait-idle 600"
+MOST_REPEATED = 2  # maximum number of runs, as a multiple of --runs
+IDLE = "Next step: Let each program wait until other processes end: linkmatrix baseline --wait-idle 600"
 UNUSABLE = (words.WORDS[Verdict.DISTURBED], words.WORDS[Verdict.INCOMPLETE])  # a run's last line begins so
 REASON = "linkmatrix baseline, without test cases that are too noisy for references"  # in the manifest
 GENERIC = "this-machine"  # the system of machines without a system file
@@ -47,8 +47,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
         type=int,
         default=FEWEST,
         metavar="N",
-        help=f"number of undisturbed runs, {FEWEST} or more (default: {FEWEST}); disturbed runs are repeated, up to"
-        f" {MOST_REPEATED} times N runs",
+        help=f"number of usable runs, {FEWEST} or more (default: {FEWEST}); a DISTURBED or INCOMPLETE run is repeated,"
+        f" at most {MOST_REPEATED} × N runs in total",
     )
     command.add_argument(
         "--table", metavar="NAME", help="table of references (default: the name of the system or partition)"

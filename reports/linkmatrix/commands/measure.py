@@ -104,7 +104,7 @@ def shown(report: Path, of_reframe: int, repository: Path) -> int:
         why = f"ReFrame ended with {of_reframe} though no test case failed: see {reframe_output.log()}"
         rest.append(f"INCOMPLETE, exit code 3: {why}")
     elif code == INCOMPLETE:
-        rest.append("Exit code 3: the result is incomplete or disturbed. It does not report faulty hardware.")
+        rest.append("Exit code 3: no fault of the hardware was found.")
     summary.show(Analysis(run, judged), rest, more=1)
     sys.stdout.flush()
     called("report", report)

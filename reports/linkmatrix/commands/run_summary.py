@@ -62,13 +62,15 @@ def analysed_report(report: Path, code: int, repository: Path) -> tuple[Analysis
     final, passed_later = after_retries(judged)
     analysis, screen = Analysis(run, final), Screen()
     lines = [*analysis.notices, *summary.kind_lines(summary.kinds(final), screen)]
-    lines += [words.tally(final), *summary.node_lines(final)] if judged else ["0 test cases: that is never a pass"]
+    lines += (
+        [words.tally(final), *summary.node_lines(final)] if judged else ["No test case ran: no PASS."]
+    )
     lines += warning_lines(final) if analysis.verdict is Verdict.WARN else []
     lines += [*unmeasured_lines(final), *reason_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
     if len(attempts) > 1 and not any(one.test.rerun for one in judged):
         again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
         count = "1 retry" if len(attempts) == 2 else f"{len(attempts) - 1} retries"
-        lines.append(f"{count}, of {', '.join(again)[:400]}: what failed once is not forgotten")
+        lines.append(f"{count}, of {', '.join(again)[:400]}: a failed attempt counts")
         lines += [f"  passed when it was repeated: {clean(one)}" for one in passed_later]
     if code != 0 and all(one.test.result in ("", "pass") for one in judged) and analysis.verdict < Verdict.INCOMPLETE:
         analysis.verdict = Verdict.INCOMPLETE
@@ -144,7 +146,7 @@ def judged_cases(report: Path, repository: Path) -> list[Judged]:
 
 
 def judged_tests(run: stored.Run, repository: Path) -> list[Judged]:
-    """Those of a run, held against the references of the repository. Raises BadInput."""
+    """The judged tests of a run, compared with the references of the repository. Raises BadInput."""
     return judging.judge_all(run, references(repository), None)
 
 

@@ -51,7 +51,7 @@ OF_VERDICT = {
     Verdict.WARN: "All cells are inside their references. Read the lines marked WARN.",
     Verdict.NOT_JUDGED: "The measured data is verified. No reference describes the measurement.",
     Verdict.DISTURBED: "Another process used the node, and cells are outside. No part is flagged.",
-    Verdict.INCOMPLETE: "The run has no result, because the listed items are missing.",
+    Verdict.INCOMPLETE: "The run is not complete: the listed items are missing. It cannot be PASS.",
     Verdict.FAIL: "Each failure is listed with its reason.",
 }
 
@@ -273,7 +273,7 @@ def lacking(matrices: Sequence[MatrixVerdict]) -> str:
     if held < count:
         return f"References exist for only {held} of {count} cells."
     outside = sum(matrix.counts[Verdict.NOT_JUDGED] for matrix in matrices)
-    return f"The references do not describe {outside} of {count} cells, which are better than their tolerance."
+    return f"{outside} of {count} cells are better than their references allow."
 
 
 def short_samples(judged: Iterable[Judged]) -> int:

@@ -15,11 +15,11 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "computes wrong": (
         "Take {who} out of service now: it computes wrong bits without reporting an error.",
-        "Heat {who} again, alone (p2p_matrix --soak). Replace it if it computes wrong bits again.",
+        "Heat {who} again, alone: p2p_matrix --soak 30m. Replace it if it computes wrong bits again.",
     ),
     "impossible": (
-        "Do not trust {who} yet: it was faster than its path can be. Check that the link is the one in the record"
-        " (nvidia-smi topo -m), and measure again.",
+        "{who} is faster than its path can carry. Compare the link class in the record with nvidia-smi topo -m, and"
+        " measure again.",
     ),
     "build": ("Fix the reason of the failed build, and run again. Nothing was measured, so no part is flagged.",),
     "not run": (
@@ -30,8 +30,8 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "options": ("Correct the options of the program, such as extra_opts, and run again.",),
     "busy": (f"Wait until the other processes end: {WAIT}",),
     "program": (
-        "Read what the program printed last, in the folder of its test, and run it again. A run that does not end well"
-        " is no PASS, whatever it measured before.",
+        "Read the last output of the program in the folder of its test, and run the test again. A run whose program"
+        " failed cannot be PASS.",
     ),
     "gone": (
         "Check whether {who} is present: nvidia-smi -L or ibstat, and dmesg for a lost device or link.",
@@ -39,8 +39,8 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     **{kind: LADDER[kind, Rung.AGAIN] for kind in ("device", "link", "adapter", "node", "host", "fabric")},
     "settings": (
-        "Replace no part: others are slow for the same reason as {who}. Measure again. If the result is the same,"
-        " compare driver, BIOS, clocks and power limits with those of the runs that the references come from"
+        "Replace no part: {who} and other components are slow for a common reason. Measure again. If the result is the"
+        " same, compare driver, BIOS, clocks and power limits with those of the runs that the references come from"
         " (linkmatrix history names the changes).",
     ),
     **{kind: LADDER[kind, Rung.AGAIN] for kind in ("rank", "path")},
@@ -51,12 +51,12 @@ TOPICS: dict[str, tuple[str, ...]] = {
         " The system reports the link class, so noise does not explain the change.",
     ),
     "intermittent": (
-        "Measure {who} again with short samples, alone, before a part is replaced: --short-samples 72 of p2p_matrix."
+        "Measure {who} again with short samples, alone, before a part is replaced: p2p_matrix --short-samples 72."
         " Without short samples, the measurement can miss the fault.",
     ),
     "cell": ("Measure {who} again, alone, before a part is replaced. No single part explains the slow cells.",),
     "disturbed": (
-        f"Ask the owner of {{who}} to stop it, or wait for its end, 10 minutes at most: {WAIT}",
+        f"Ask the owner of {{who}} to end the process, or let each program wait up to 600 s: {WAIT}",
         "List a daemon of the node in ignored_processes of the partition.",
     ),
     "references": (

@@ -21,7 +21,7 @@ MEANINGS = {
     Verdict.PASS: "measured, data verified, inside the reference",
     Verdict.WARN: "inside the reference, but the interval crosses the limit, samples are slow, or its class is faster",
     Verdict.NOT_JUDGED: "measured and verified, but no reference describes the measurement",
-    Verdict.DISTURBED: "another process used the node, and a cell is outside",
+    Verdict.DISTURBED: "another process used the node, and a cell is slow or intermittent",
     Verdict.INCOMPLETE: "the run began, and a cell, table, reference, test or rank is missing",
     Verdict.FAIL: (
         "outside the reference, wrong data, intermittent, more than the path can carry, path changed, or endpoint lost"
