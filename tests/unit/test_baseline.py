@@ -9,6 +9,7 @@ import signal
 import pytest
 
 from linkmatrix import cli
+from linkmatrix.commands import baseline
 from linkmatrix.references.tables import References
 from linkmatrix.runs import supervise
 from linkmatrix.site import machine as found_machine
@@ -282,3 +283,16 @@ def test_a_missing_reframe_is_4_and_named_with_the_command_that_installs_it(site
     site.describe()
     code, out = site.baseline("--reframe", "nosuch")
     assert code == 4 and "nosuch" in out and "pip install" in out and not site.runs()
+
+
+def test_runs_without_a_report_adopt_nothing_of_earlier_runs(site, monkeypatch):
+    site.describe()
+    called = []
+
+    def played(command, chosen):
+        called.append(command.__name__.rpartition(".")[2])
+        return 3, ["INCOMPLETE  ReFrame ended with 1 and wrote no report"]
+
+    monkeypatch.setattr(baseline, "quiet", played)
+    code, out = site.baseline()
+    assert code == 3 and "no run left a report" in out and set(called) == {"run"}

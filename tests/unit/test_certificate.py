@@ -76,15 +76,20 @@ def test_other_references_than_those_of_the_commit_are_incomplete(site, certifie
     assert certified()[0] == 3
 
 
-def test_less_than_the_manifest_is_incomplete(site, certified):
+@pytest.mark.parametrize(
+    ("options", "mode"),
+    [("--mode=acceptance", "acceptance"), ("--session-extras run=quick:0 --tag=quick", "quick")],
+)
+@pytest.mark.parametrize("partition", ["node:gpu", "node:gpu2"])
+def test_less_than_the_manifest_is_incomplete(site, certified, options, mode, partition):
     report = site.measure(1)
     content = json.loads(report.read_text())
-    content["session_info"]["cmdline"] = "reframe -C config/settings.py -c checks -R -r --mode=acceptance"
+    content["session_info"]["cmdline"] = f"reframe -C config/settings.py -c checks -R -r {options}"
     report.write_text(json.dumps(content))
-    mode = {"cases": {"another +cuda": 12}, "skipped": {}, "frozen": []}
+    cases = {"cases": {"another +cuda": 12}, "skipped": {}, "frozen": []}
     manifest = site.folder / "config" / "manifests" / "node.json"
     manifest.parent.mkdir()
-    manifest.write_text(json.dumps({"partition": "node:gpu", "modes": {"acceptance": mode}}))
+    manifest.write_text(json.dumps({"partition": partition, "modes": {mode: cases}}))
     code, text, _ = certified()
     assert code == 3 and "another +cuda" in text
 
@@ -98,6 +103,39 @@ def test_a_run_that_was_killed_and_one_that_was_cut_off_are_attempts(site, certi
     code, text, out = certified()
     assert code == 0 and out.splitlines()[-1] == "WARN" and "2 other attempts" in text
     assert "run-report-0.json" in text and "began-1.json" in text
+
+
+@pytest.mark.parametrize("bytes_left", [0, 20])
+def test_a_report_that_is_cut_before_its_time_is_an_attempt(site, certified, bytes_left):
+    report = site.measure(1)
+    (site.prefix / "reports" / "run-report-0.json").write_bytes(report.read_bytes()[:bytes_left])
+    code, text, out = certified()
+    assert code == 0 and out.splitlines()[-1] == "WARN" and "run-report-0.json" in text
+
+
+def test_another_name_of_a_report_and_a_relative_path_hide_no_attempt(site, certified, monkeypatch):
+    report = site.measure(1)
+    site.measure(0, **SLOW)
+    monkeypatch.chdir(report.parent)
+    _, _, out = certified(report.name)
+    assert out.splitlines()[-1] == "WARN"
+    other = report.rename(report.with_name("lot.json"))
+    _, text, out = certified(other, out="other")
+    assert out.splitlines()[-1] == "WARN" and "1 other attempt" in text
+
+
+def test_references_that_git_ignores_are_not_committed(site, certified):
+    site.measure(1)
+    (site.folder / ".git" / "info" / "exclude").write_text("mine.yaml\n")
+    (site.references / "mine.yaml").write_text((site.references / "p2p.yaml").read_text().replace("hgx", "mine"))
+    code, text, _ = certified()
+    assert code == 3 and "not committed" in text
+
+
+def test_a_certificate_of_a_record_says_that_it_knows_no_other_attempt(site, certified):
+    site.measure(1)
+    _, text, _ = certified(site.prefix / "output" / "1-0" / "record.json")
+    assert "other attempts, because the record has no report" in text
 
 
 def test_a_waiver_is_listed_with_its_reason_and_changes_no_verdict(site, certified):

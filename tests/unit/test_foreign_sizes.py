@@ -261,6 +261,11 @@ def test_perftest_prints_that_it_uses_the_memory_of_a_gpu(line):
     assert (first.tables[0].memory, second.tables[0].memory) == ("device", "host")
 
 
+def test_a_test_of_host_memory_below_a_failed_one_of_a_gpu_is_of_host_memory():
+    failed = "$ ib_write_bw --use_cuda=0 10.0.0.1\ninitializing CUDA\nCouldn't connect to 10.0.0.1:18515\n"
+    assert only(f"{failed}$ ib_write_bw 10.0.0.1\n{RDMA}").tables[0].memory == "host"
+
+
 def test_an_average_above_the_peak_is_not_believed_unless_there_is_no_peak():
     run = only(RDMA.replace("0.064", "0.046"))  # as much as rounding may do
     assert len(run.tables) == 2

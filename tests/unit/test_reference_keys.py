@@ -2,6 +2,7 @@
 
 import json
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 import yaml
@@ -183,3 +184,20 @@ def test_what_of_a_machine_was_measured_is_in_the_report(tmp_path, make_record, 
         (tmp_path / "run-report-1.json").write_text(json.dumps(report))
         (test,) = stored.find(tmp_path / "run-report-1.json").tests
         assert (test.reference, test.variant) == ("cluster@all@crossed", wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("hgx@512MiB", True),
+        ("hgx@all@512MiB", True),
+        ("hgx@512MIB", False),
+        ("hgx@1MiB", False),
+        ("hgx", False),
+        ("hgy@512MiB", False),
+    ],
+)
+def test_a_misspelt_table_is_unknown(name, known):
+    text = f"intranode_p2p:\n{HEAD}  hgx@512MiB:\n    write:\n      gpu0->gpu1: [396, -0.02, 0.05, GB/s]\n"
+    references = References.read(text, Path("p2p.yaml"))
+    assert references.knows(name) is known and references.covers(name, "other") is not known

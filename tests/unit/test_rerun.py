@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -189,3 +190,9 @@ def test_the_command_of_acceptance_takes_its_short_samples_again(make_record):
     case = {"name": "a", "system": "s", "partition": "p", "hashcode": "abc"}
     (line,) = rerun_lines(judged, {"runs": [{"testcases": [case]}]})
     assert "--setvar=node_session.short_samples=72" in line
+
+
+@pytest.mark.parametrize("mode", ["quick", "nightly", "acceptance", "sweep"])
+def test_the_mode_of_a_run_is_known_from_both_of_its_command_lines(mode):
+    line = shlex.join(["reframe", "-r", *modes.run_marker(mode, ["-n", "a"]), *modes.MODES[mode], "-n", "a"])
+    assert modes.mode_of(line) == modes.mode_of(modes.rerun(line)) == mode

@@ -94,6 +94,9 @@ def run_baseline(options: argparse.Namespace) -> int:
         count = f"{usable} of {options.runs} usable"
         say(f"baseline: run {number}, {count}: {said[-1].partition(': ')[0]}", flush=True)
     reports = [path for path in folders.reports(prefix) if path not in known]
+    if not reports:
+        say("baseline: no run left a report, so no references were adopted: see linkmatrix run")
+        return INCOMPLETE
     try:
         _, said = quiet(adopt, [*map(str, reports), f"--table={table}", f"--system={place}", "--write"])
     except BadInput as error:  # no run is usable: the options were not the user's

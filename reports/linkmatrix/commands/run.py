@@ -162,7 +162,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     selection = selection_options(options, before, left_out(options, manifests, program, repository))
     checks = run_options.ALL_CHECKS if selects(options.more) else check_paths(options.mode, repository)
     command = [program, *run_options.load_options(checks), "-r", f"--report-junit={for_junit}"]
-    command += [*run_marker(options.mode, options.more), *selection]
+    command += [*run_marker(options.mode, [*run_options.measuring(options), *options.more]), *selection]
     variables = {**run_options.environment(), "PATH": environment.search_path()}
     variables |= {NODES: options.nodes} if options.nodes else {}
     variables |= run_options.check_run(program, selection, options.more, repository, variables)

@@ -19,6 +19,7 @@ DURATION = re.compile(r"^ #bytes\s+#iterations\s+t_avg\[usec\]\s+tps average")  
 COLUMN = re.compile(r"(?:BW |MsgRate (?=P)|tps |[\d.]+% )?\S+")  # "BW peak[Gb/sec]" is one
 ROUNDING = 0.01  # of the printed bandwidths, in their unit
 CUDA = re.compile(r"--use_cuda(?:=|\s)")
+COMMAND = re.compile(r"\bib_(?:write|read|send|atomic)_(?:bw|lat)\b")  # lines above it are of another test
 #: perftest prints these lines if it uses the memory of a GPU (cuda_memory.c), whatever the command line was.
 CUDA_LINE = re.compile(r"^(initializing CUDA|creating CUDA Ctx|cuMemAlloc\(\) of|allocated .*GPU buffer)")
 
@@ -72,7 +73,12 @@ def rows(reading: Reading, match: re.Match[str]) -> None:
 def uses_gpu(reading: Reading) -> bool:
     """Whether the test at the reading position copies from or to the memory of a GPU."""
     begin = reading.runs[-1].last if reading.runs else 0
-    return bool(CUDA.search(reading.command or "") or any(map(CUDA_LINE.match, reading.lines[begin : reading.at])))
+    for line in reversed(reading.lines[begin : reading.at]):
+        if CUDA_LINE.match(line):
+            return True
+        if COMMAND.search(line):
+            return CUDA.search(line) is not None
+    return CUDA.search(reading.command or "") is not None
 
 
 def table_of(

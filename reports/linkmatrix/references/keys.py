@@ -27,6 +27,7 @@ VARIANTS = [
     (r"^crossnode_device_pairs\b", "@device"),
     *((rf"%route={route}\b", f"@{route}") for route in ("staged", "without_gdrcopy", "without_gpudirect")),
 ]
+WORDS = {word for _, word in VARIANTS}
 #: The checks of some of the nodes' ranks at once, by whether between the memory of devices.
 PAIRS = {False: "crossnode_pairs", True: "crossnode_device_pairs"}
 #: The checks with tests of two nodes and of all, by their parameter `extent`.
@@ -122,6 +123,12 @@ def told_apart(record: Mapping[str, Any], result: Mapping[str, Any], variant: st
 def is_known(testcase: str) -> bool:
     """Whether the name of a test case contains all that decides what was measured: engine, buffers, collective."""
     return "_unknown_" not in testcase
+
+
+def without_variant(table: str) -> str:
+    """The name of a table without the words of VARIANTS: the machine and a size, or what is misspelt."""
+    machine, *words = table.split("@")
+    return "@".join([machine, *(word for word in words if f"@{word}" not in WORDS)])
 
 
 def with_variant(table: str, variant: str) -> str:

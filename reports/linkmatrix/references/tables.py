@@ -129,8 +129,9 @@ class References:
         return bool(by_check) and (not self._only or bool(by_check.keys() & {self._check, NO_CHECK}))
 
     def knows(self, name: str) -> bool:
-        """Whether there is a table of this machine, whatever was measured of it."""
-        return name.partition("@")[0] in {table.partition("@")[0] for table, _ in self._tables}
+        """Whether there is a table of this machine and size, whatever was measured of it."""
+        names = self.names()
+        return name in names or keys.without_variant(name) in map(keys.without_variant, names)
 
     def _check_of(self, name: str, testcase: str) -> str | None:
         """The check whose references `table` returns; None for none."""

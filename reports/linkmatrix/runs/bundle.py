@@ -68,10 +68,13 @@ def made(run: Run, references: Path, repository: Path) -> bytes:
     members = {f"config/references/{file.name}": file.read_bytes() for file in reference_files(references)}
     manifests = sorted((repository / "config" / "manifests").glob("[!.]*.json"))
     members |= {f"config/manifests/{file.name}": file.read_bytes() for file in manifests}
+    if manifests and (problem := frozen(manifests[0].parent).get("problem")):
+        commit["manifests"] = problem
     number, without_report = 0, []
-    if folders.REPORT.fullmatch(run.path.name):
-        reports, without_report = attempts(run.path, commit.get("time", "9999"))
-        number = reports.index(run.path) + 1
+    if run.started or folders.REPORT.fullmatch(run.path.name):
+        path = run.path.absolute()
+        reports, without_report = attempts(path, commit.get("time", "9999"))
+        number = reports.index(path) + 1
         for at, report in enumerate(reports, 1):
             members |= of_report(report, at)
     else:
@@ -102,7 +105,7 @@ def frozen(references: Path) -> dict[str, str]:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
     try:
-        changed, last = git("status", "--porcelain"), git("log", "-1", "--format=%H %ct")
+        changed, last = git("status", "--porcelain", "--ignored"), git("log", "-1", "--format=%H %ct")
     except (OSError, subprocess.SubprocessError):
         changed = last = ""
     if changed or not last:
@@ -115,8 +118,8 @@ def attempts(report: Path, since: str) -> tuple[list[Path], list[str]]:
     """(a report, and those in its folder that measured one of its tests since a time; runs without a report)."""
     wanted, found, without = tests_in(report), [report], []
     for other in folders.reports_in(report.parent):
-        began = f"{datetime.fromtimestamp(folders.session_time(other), timezone.utc):{TIME}}"
-        if other == report or began < since or folders.DRY_RUN.search(folders.head(other)):
+        began = began_at(other)
+        if other == report or (began and began < since) or folders.DRY_RUN.search(folders.head(other)):
             continue
         try:
             found += [other] if wanted & tests_in(other) else []
@@ -124,6 +127,15 @@ def attempts(report: Path, since: str) -> tuple[list[Path], list[str]]:
             without.append(str(error))
     ended = unreported.ended_without_report(report.parent.parent)
     return sorted(found, key=folders.age), [*without, *(one.sentence() for one in ended if one.started >= since)]
+
+
+def began_at(report: Path) -> str:
+    """When ReFrame began a run; "" if the report does not contain a time, such as a report that was cut off."""
+    try:
+        seconds = folders.session_time(report)
+        return f"{datetime.fromtimestamp(seconds, timezone.utc):{TIME}}" if seconds > 0 else ""
+    except (OverflowError, ValueError, OSError):
+        return ""
 
 
 def tests_in(report: Path) -> set[tuple[str, str, str]]:
@@ -195,10 +207,10 @@ def read(path: Path) -> Bundle:
         count = sum(name.startswith("reports/") for name in members)
         runs = [of_member(root, at) for at in range(1, count + 1)] or [stored.find(root / "records")]
         run = runs[max(0, number - 1)]
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        judged = {id(one): judged_again(one, path, root) for one in runs}
+    except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         why = str(error).replace(f"{root}/", "")[:200]
         raise BadInput(f"{path} is no bundle that can be read: {why}: {REMEDY}") from None
-    judged = {id(one): judged_again(one, path, root) for one in runs}
     return Bundle(path, digest, tuple(judged.values()), judged[id(run)], root, *known, without)
 
 

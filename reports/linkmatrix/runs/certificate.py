@@ -95,10 +95,10 @@ def refused(bundle: Bundle, judged: Sequence[Judged], references: References, ta
 
 def less_than_manifest(bundle: Bundle) -> Iterator[str]:
     """What the manifest of the run's mode has and the run did not measure, each a sentence."""
-    mode, (measured, _) = modes.mode_of(bundle.run.rerun), completeness.measured_in(bundle.run.tests)
-    for partition, one in (manifest.load(bundle.folder, mode) if mode else {}).items():
-        if partition in measured:
-            yield from manifest.shortfall(mode, one, measured[partition])
+    mode, (measured, skipped) = modes.mode_of(bundle.run.rerun), completeness.measured_in(bundle.run.tests)
+    known = manifest.load(bundle.folder, mode) if mode else {}
+    for one in manifest.wanted(known, set(measured) | set(skipped), None):
+        yield from manifest.shortfall(mode, one, measured.get(one.partition, {}))
 
 
 def started(run: Run) -> str:
@@ -171,8 +171,14 @@ def waivers_in(judged: Iterable[Judged], references: References, day: str) -> It
 def not_covered(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[str]:
     """What the run did not measure or did not judge, each a sentence."""
     yield from bundle.run.notes
-    if not any((bundle.folder / "config" / "manifests").glob("*.json")):
-        yield "no manifest lists the test cases of the mode"
+    mode, (measured, _) = modes.mode_of(bundle.run.rerun), completeness.measured_in(bundle.run.tests)
+    known = manifest.load(bundle.folder, mode) if mode else {}
+    for partition in sorted(set(measured) - set(known)):
+        yield f"no manifest lists the test cases of {mode or 'this selection'} of {partition or 'these records'}"
+    if problem := bundle.frozen.get("manifests"):
+        yield f"the manifests are not under version control: {problem}"
+    if not bundle.run.started:
+        yield "other attempts, because the record has no report"
     without: list[str] = []
     for one in judged:
         if one.test.result == "skip":

@@ -98,11 +98,13 @@ def refused(words: Sequence[str]) -> str:
 
 
 def mode_of(command_line: str) -> str:
-    """The mode that a command line of ReFrame is of; "" for none."""
+    """The mode that a command line of ReFrame, or of `linkmatrix run`, is of; "" for none."""
     try:
         words = shlex.split(command_line)
     except ValueError:
         return ""
+    if words[:2] == ["linkmatrix", "run"]:  # as `rerun` writes it
+        return words[2].removeprefix("--mode=")
     return next((mode for mode, options in MODES.items() if options[0] in words), "")
 
 
