@@ -11,6 +11,7 @@ from linkmatrix.record import apart as apart_file
 from linkmatrix.record import reading
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, stored
+from linkmatrix.show.analysis import Analysis
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 STATUSES = ["not-run", "ok", "not-applicable", "no-peer-access", "timeout", "error", "corrupt"]
@@ -98,4 +99,4 @@ def judged(path, table=TABLE):
 
 def sentences(path, table=TABLE):
     one, matrix = judged(path, table)
-    return "\n".join(diagnose.lines(one, one.matrices[0][0], matrix))
+    return "\n".join(diagnose.lines(Analysis(None, [one]), one, one.matrices[0][0], matrix))

@@ -159,7 +159,7 @@ def test_after_a_failed_build_no_part_is_suspect(machine, measure):
     assert code == 4 and "the build failed: g++: no such program" in out
     assert "suspect" not in out.replace("no part is suspect", "")
     assert "before a part is replaced" not in out and "seen again" not in out
-    assert "Read what the program printed last" not in out  # no program ran
+    assert "last output of the program" not in out  # no program ran
 
 
 def test_what_needed_a_build_that_failed_says_so_once_for_all(machine, measure):

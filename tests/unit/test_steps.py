@@ -273,11 +273,11 @@ def test_what_a_suspect_has_itself_is_its_verdict_and_not_that_of_another_cell(j
 def test_what_a_program_printed_is_not_to_be_read_where_wrong_data_says_why_it_failed(judged_run, make_record):
     record = make_record(off={(0, 1): "corrupt"})
     lines = told(judged_run(record))
-    assert lines[0].startswith("Take the nodes of gpu0->gpu1 out of service") and "program printed" not in " ".join(
-        lines
-    )
+    assert lines[0].startswith(
+        "Take the nodes of gpu0->gpu1 out of service"
+    ) and "last output of the program" not in " ".join(lines)
     ended = make_record(off={(0, 1): "corrupt"}, result="ERROR", error="gpu2 is gone")
-    assert "program printed" in " ".join(told(judged_run(ended)))
+    assert "last output of the program" in " ".join(told(judged_run(ended)))
 
 
 def test_what_was_measured_again_and_stayed_does_not_stand_with_what_speaks_against_a_finding(judged_run):
