@@ -154,3 +154,9 @@ def test_a_certificate_is_of_one_run(site):
     report = str(site.measure(1))
     assert cli.main(["report", "--certificate", report, report]) == 2
     assert cli.main(["export", "--format", "bundle", report, report]) == 2
+
+
+def test_an_unknown_table_leaves_no_archive(site, tmp_path):
+    site.measure(1)
+    command = ["report", "--certificate", "--out", str(tmp_path / "lot"), "--reference", "typo"]
+    assert cli.main(command) == 2 and not list((tmp_path / "lot").glob("*"))

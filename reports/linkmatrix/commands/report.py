@@ -6,6 +6,7 @@ from pathlib import Path
 from ..errors import BadInput, say
 from ..files import folder_for, path_of, write_new, write_whole
 from ..judge.evaluate import MatrixVerdict
+from ..references.tables import References
 from ..runs import bundle, bundle_archive, certificate, folders, judging, stored
 from ..runs.judging import Judged
 from ..show import by_size, certificate_page, charts, notices, page, page_matrix, plot, scale, scaling, words
@@ -58,10 +59,11 @@ def write_certificate(options: argparse.Namespace) -> int:
     if options.path is not None and bundle_archive.is_archive(options.path):
         archive, folder = options.path, folder_for(options.out or options.path.with_suffix(""))
     else:
-        run = stored.find(options.path)
+        run, references = stored.find(options.path), arguments.references_at(options)
+        judging.refuse_unknown(References.load(references), options.reference)
         folder = folder_for(options.out or default_folder(run))
         archive = folder / "certificate.tar"
-        write_new(archive, bundle.made(run, arguments.references_at(options), folders.repository()))
+        write_new(archive, bundle.made(run, references, folders.repository()))
         say(archive)
     one = certificate.certified(bundle.read(archive), options.reference)
     html = folder / "certificate.html"

@@ -141,9 +141,14 @@ def agrees(test: Test, found: TestVerdict, other_references: bool) -> bool:
     return verdict >= Verdict.DISTURBED
 
 
-def judge_all(run: Run, references: References, reference_name: str | None) -> list[Judged]:
-    """Every test of the run, in its order. Raises BadInput where `reference_name` is given and no table has it."""
+def refuse_unknown(references: References, reference_name: str | None) -> None:
+    """Raises BadInput if `reference_name` is given and no table has this name."""
     if reference_name and reference_name not in references.names():
         known = ", ".join(references.names()) or "none"
         raise BadInput(f"--reference '{reference_name}' is in none of the references (known: {known})")
+
+
+def judge_all(run: Run, references: References, reference_name: str | None) -> list[Judged]:
+    """Every test of the run, in its order. Raises BadInput where `reference_name` is given and no table has it."""
+    refuse_unknown(references, reference_name)
     return [judge(test, references, reference_name) for test in run.tests]
