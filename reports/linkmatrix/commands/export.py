@@ -90,7 +90,7 @@ def run_export(options: argparse.Namespace) -> int:
     if options.format not in OF_NODES and (options.nodes or options.system):
         raise BadInput(f"--nodes and --system are of lists of nodes, and --format {options.format} is none")
     if options.format == BUNDLE and len(options.paths) > 1:
-        raise BadInput("--format bundle takes one run: its other attempts are found beside it")
+        raise BadInput("--format bundle takes one run. It finds the other attempts in the folder of the run")
     content = nodes_of(options) if options.format in OF_NODES else content_of(options)
     if content is None:
         return NOTHING

@@ -47,7 +47,7 @@ def of_small_classes(
     So few cells say nothing about their own noise. A cell differs from the best only if the interval of its median is
     apart from that of the best, both have LEAST_SAMPLES samples, and the carrier is one of STEADY.
     """
-    if "low" not in result:  # its cells are in a file beside the record
+    if "low" not in result:  # its cells are in a file next to the record
         return deviation
     found = np.array(deviation)
     low, high, samples = (grids.numbers(result[name]) for name in ("low", "high", "samples"))

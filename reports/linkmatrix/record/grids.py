@@ -1,4 +1,4 @@
-"""The maps of a result, rows × columns, as numpy arrays. They are in the record's JSON or in a file beside it."""
+"""The maps of a result, rows × columns, as numpy arrays. They are in the record's JSON or in a file next to it."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property

@@ -1,7 +1,7 @@
 """One matrix: numbers, status words and link classes of every pair of a source and a destination, as arrays.
 
-The cells are in the record's JSON or in a file beside the record. Callers need not know which. A matrix of more than
-MOST_HELD cells is never held as a whole: `blocks` goes over it, some rows at a time.
+The cells are in the record's JSON or in a file next to the record. The class hides the difference. A matrix of
+more than MOST_HELD cells is never loaded as a whole: `blocks` yields some rows at a time.
 """
 
 from __future__ import annotations

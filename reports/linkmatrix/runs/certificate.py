@@ -44,7 +44,7 @@ class Certificate:
 
     @property
     def began(self) -> str:
-        """When the run began, UTC; "" if nobody knows."""
+        """When the run began, UTC; "" if unknown."""
         return started(self.bundle.run)
 
     @property
@@ -93,10 +93,15 @@ def refused(bundle: Bundle, judged: Sequence[Judged], references: References, ta
             yield f"{one.test.name} has a simulated fault: {fault}"
 
 
+def manifests_of(bundle: Bundle) -> tuple[str, dict[str, manifest.Manifest]]:
+    """(mode of the run, {partition: its manifest}); "" and no manifest for a selection without a mode."""
+    mode = modes.mode_of(bundle.run.rerun)
+    return mode, dict(manifest.load(bundle.folder, mode)) if mode else {}
+
+
 def less_than_manifest(bundle: Bundle) -> Iterator[str]:
     """What the manifest of the run's mode has and the run did not measure, each a sentence."""
-    mode, (measured, skipped) = modes.mode_of(bundle.run.rerun), completeness.measured_in(bundle.run.tests)
-    known = manifest.load(bundle.folder, mode) if mode else {}
+    (mode, known), (measured, skipped) = manifests_of(bundle), completeness.measured_in(bundle.run.tests)
     for one in manifest.wanted(known, set(measured) | set(skipped), None):
         yield from manifest.shortfall(mode, one, measured.get(one.partition, {}))
 
@@ -171,8 +176,7 @@ def waivers_in(judged: Iterable[Judged], references: References, day: str) -> It
 def not_covered(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[str]:
     """What the run did not measure or did not judge, each a sentence."""
     yield from bundle.run.notes
-    mode, (measured, _) = modes.mode_of(bundle.run.rerun), completeness.measured_in(bundle.run.tests)
-    known = manifest.load(bundle.folder, mode) if mode else {}
+    (mode, known), (measured, _) = manifests_of(bundle), completeness.measured_in(bundle.run.tests)
     for partition in sorted(set(measured) - set(known)):
         yield f"no manifest lists the test cases of {mode or 'this selection'} of {partition or 'these records'}"
     if problem := bundle.frozen.get("manifests"):

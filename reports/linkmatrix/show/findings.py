@@ -34,7 +34,7 @@ from .topics import Headline
 MOST_NAMED = 3  # cells
 INSIDE = "without references, compared with cells of its link class: "
 Diagnose = Callable[[Judged, Result, MatrixVerdict], Diagnosis]
-#: Kind of a finding, of both ways → its topic, where the endpoints are devices, and where they are ranks.
+#: Kind of a finding → its topic if the endpoints are devices, and if they are ranks.
 OF_KIND = {
     "device": ("device", "rank"),
     "egress": ("device", "rank"),
@@ -162,7 +162,7 @@ def of_facts(one: Judged, result: Result | None, where: str) -> Iterator[Headlin
 
 
 def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diagnose) -> Iterator[Headline]:
-    """What is at fault in a matrix: wrong data first, then the parts, then what else is said of it."""
+    """The findings of a matrix: wrong data first, then faulty components, then the rest."""
     verdict, where = one.of_matrix(matrix), (result["testcase"],)
     wrong = cells_by(matrix, "corrupt") if has_status(result, "corrupt") else []
     if wrong:

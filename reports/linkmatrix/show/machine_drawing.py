@@ -17,7 +17,7 @@ from .machine import Connected, Group, Machine, Mark, Node, Part, Socket, class_
 MOST_ENDPOINTS = 16  # of a drawing
 MOST_COUNTED = 256  # endpoints whose pairs are counted by link class
 MOST_DRAWINGS = 4  # of a run of several machines
-MOST_NAMED_PAIRS = 4  # arcs that have their class beside them
+MOST_NAMED_PAIRS = 4  # arcs with a label of their link class
 MOST_LETTERS = 32  # of a name; a longer name keeps its ends
 # units of a drawing are CSS pixels where the page is wide enough
 WIDTH = 1000  # of a row of nodes
