@@ -53,10 +53,4 @@ std::vector<std::vector<std::size_t>> pack_rounds(std::size_t items,
   return out;
 }
 
-std::size_t widest(const std::vector<std::vector<std::size_t>>& rounds) {
-  std::size_t width = 0;
-  for (const auto& round : rounds) width = std::max(width, round.size());
-  return width;
-}
-
 }  // namespace linkmatrix

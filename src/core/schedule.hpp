@@ -37,7 +37,4 @@ std::vector<std::vector<Item>> split_rounds(const std::vector<std::vector<Item>>
   return out;
 }
 
-/// The longest round.
-std::size_t widest(const std::vector<std::vector<std::size_t>>& rounds);
-
 }  // namespace linkmatrix

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "device/cuda/chains.hpp"
-#include "device/cuda/waiting.hpp"
+#include "device/cuda/failures.hpp"
 #include "device/host/handovers.hpp"
 
 namespace linkmatrix::cuda {
@@ -136,8 +136,10 @@ void CopyWork::set_up_chain(const Copy& copy, Deadline deadline) const {
     build_ring(copy, deadline);
   if (copy.operation == Operation::visibility) return set_up_handovers(copy, deadline);
   if (copy.operation != Operation::flag) return;
-  reset_source_flag(copy, deadline);
-  reset_destination_flag(copy, deadline);
+  station(copy.source).source.at(copy.source_slot).write_over();
+  put_down(station(copy.source), source(copy), deadline);
+  put_down(answerer(copy), destination(copy), deadline);
+  answerer(copy).answer_lane();  // no stream is made behind a closed gate
 }
 
 void CopyWork::build_ring(const Copy& copy, Deadline deadline) const {
@@ -148,16 +150,6 @@ void CopyWork::build_ring(const Copy& copy, Deadline deadline) const {
   await(writer, stream, "laying a ring", deadline);
   station(copy.source).source.at(copy.source_slot).write_over();
   station(copy.source).source.at(copy.source_slot).ring = {source(copy), copy.bytes};
-}
-
-void CopyWork::reset_source_flag(const Copy& copy, Deadline deadline) const {
-  station(copy.source).source.at(copy.source_slot).write_over();
-  put_down(station(copy.source), source(copy), deadline);
-}
-
-void CopyWork::reset_destination_flag(const Copy& copy, Deadline deadline) const {
-  put_down(answerer(copy), destination(copy), deadline);
-  answerer(copy).answer_lane();  // no stream is made behind a closed gate
 }
 
 /// Data and flag are where they are written to from afar, or read from there; answers go, or are read, the other way.
@@ -280,30 +272,6 @@ PatternCheck CopyWork::end_compare(const Copy& copy, const Portion& portion, con
                          copy.offset + copy.shift, portion);
   await(to, to.lane(0).stream.get(), "the comparison", deadline);
   return {found.wrong_bytes, found.first_wrong};
-}
-
-void CopyWork::enqueue(const Copy& copy, Station& on, Lane& lane, int background, Gate& gate) const {
-  if (copy.is_chain()) return enqueue_chain({copy, on, lane, gate.latest()}, gate);
-  enqueue({copy, on, lane}, copy.repeats * (copy.background ? background : 1));
-}
-
-CopyTime CopyWork::time(const Copy& copy, Station& on, Lane& lane, int background) const {
-  const int pieces = copy.is_chain() ? accesses_per_repeat : copy.background ? background : 1;
-  CopyTime time{{0, lane.seconds(on.where())}, static_cast<double>(copy.repeats) * pieces, 0};
-  if (copy.operation != Operation::chase) return time;
-  const auto [seconds, loads] = chased({copy, on, lane});
-  return {{0, seconds}, loads, 0};
-}
-
-void CopyWork::wait(std::span<const Copy> copies, Deadline deadline) const {
-  for (const PlacedCopy& placed : place(copies)) {
-    cudaError_t status = cudaEventQuery(placed.lane.stop.get());
-    for (; status == cudaErrorNotReady; status = cudaEventQuery(placed.lane.stop.get())) {
-      if (deadline.passed()) throw TimedOut(pair_text(placed.copy) + " did not finish within --timeout");
-      std::this_thread::yield();
-    }
-    check(status, pair_text(placed.copy), "copy");
-  }
 }
 
 }  // namespace linkmatrix::cuda

@@ -58,10 +58,6 @@ class CopyWork {
 
   /// Lays what a chain walks through: a ring of pointers where it is not there yet, flags that are down.
   void set_up_chain(const Copy& copy, Deadline deadline) const;
-  /// The same by parts, where each end belongs to another process. A ring has the addresses that the executor sees.
-  void build_ring(const Copy& copy, Deadline deadline = Deadline::never()) const;
-  void reset_source_flag(const Copy& copy, Deadline deadline = Deadline::never()) const;
-  void reset_destination_flag(const Copy& copy, Deadline deadline = Deadline::never()) const;
 
   /// What the loads of a finished chase took, and how many they were: timed on the device, without the launch.
   struct Chased {
@@ -84,25 +80,6 @@ class CopyWork {
   PatternCheck end_compare(const Copy& copy, const Portion& portion, const CheckCounters& found,
                            Deadline deadline) const;
 
-  // For a process that has one device and is told by others when its copies go:
-
-  /// Calls `work(k, station, lane)` for each copy, with a lane of its own.
-  template <class Work>
-  void for_each_lane(std::span<const Copy> copies, const Work& work) const {
-    const std::vector<PlacedCopy> placed = place(copies);
-    for (std::size_t k = 0; k < placed.size(); ++k) {
-      placed[k].on.use();
-      work(k, placed[k].on, placed[k].lane);
-    }
-  }
-  /// All of a copy's repeats; `background` times as many of a background copy. A chain belongs to the stream that the
-  /// gate held last.
-  void enqueue(const Copy& copy, Station& on, Lane& lane, int background, Gate& gate) const;
-  /// When a finished copy ran, from its own start.
-  CopyTime time(const Copy& copy, Station& on, Lane& lane, int background) const;
-  /// Throws TimedOut naming the first copy that is not done.
-  void wait(std::span<const Copy> copies, Deadline deadline) const;
-
  private:
   Station& station(int endpoint) const { return stations_[static_cast<std::size_t>(endpoint)]; }
   std::byte* source(const Copy& copy) const {
@@ -113,6 +90,7 @@ class CopyWork {
   }
   KernelCopy kernel_copy(const Copy& copy, int repeats) const;
   HandoverPlace handover_place(const Copy& copy) const;
+  void build_ring(const Copy& copy, Deadline deadline) const;
   void set_up_handovers(const Copy& copy, Deadline deadline) const;
 
   std::vector<Station>& stations_;

@@ -36,9 +36,6 @@ class Gate {
     return held_++;
   }
 
-  /// The stream that was held last.
-  Slot latest() const { return held_ - 1; }
-
   void open() { std::atomic_ref(state().released).store(generation_, std::memory_order_release); }
 
   /// Whether the stream waits: all that was put into it before is done, and its device is at work for it.
