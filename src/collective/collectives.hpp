@@ -36,7 +36,6 @@ class Collectives {
   virtual ~Collectives() = default;
 
   virtual Machine& machine() = 0;
-  virtual std::vector<NodeFacts> nodes() = 0;
   /// By label, in their order.
   virtual std::vector<std::string> ranks() const = 0;
   virtual Engine engine() const = 0;
@@ -57,10 +56,6 @@ class Collectives {
 
   /// What the library said of itself since it began, for the record.
   virtual Software facts() const { return {}; }
-
-  virtual void serve() {}
-  virtual std::optional<std::string> disorder() { return std::nullopt; }
-  virtual void dismiss(ExitCode) {}
 };
 
 }  // namespace linkmatrix

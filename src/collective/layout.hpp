@@ -21,8 +21,6 @@ struct CollectiveCase {
   bool in_place = false;
   Launch launch = Launch::queued;    ///< of GPUs
   std::array<char, 16> algorithm{};  ///< of NCCL, "Ring"; empty: its own choice
-  std::array<char, 16> protocol{};   ///< of NCCL, "Simple"; empty: its own choice
-  int channels = 0;                  ///< of NCCL; 0: its own choice
   int windows = 0;  ///< receive buffers beside the first: one for each sample of a burst that is compared
 };
 

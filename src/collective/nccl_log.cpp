@@ -9,7 +9,6 @@
 #include <cctype>
 #include <cstdlib>
 #include <set>
-#include <span>
 
 #include "core/units.hpp"
 
@@ -35,25 +34,9 @@ void each_line(std::string_view text, const Work& work) {
   }
 }
 
-// NCCL's own lists, by whose numbers its log names a choice up to 2.24.
+// NCCL's own list, by whose numbers its log names a choice up to 2.24.
 constexpr std::array<std::string_view, 7> listed_algorithms{"Tree",     "Ring", "CollnetDirect", "CollnetChain", "NVLS",
                                                             "NVLSTree", "PAT"};
-constexpr std::array<std::string_view, 3> listed_protocols{"LL", "LL128", "Simple"};
-
-/// As a number of the list, or in capitals with underscores, the log has what the environment spells "NVLSTree".
-bool is_same(const std::string& logged, std::string_view forced, std::span<const std::string_view> list) {
-  if (logged.size() == 1 && std::isdigit(static_cast<unsigned char>(logged[0])) != 0) {
-    const auto number = static_cast<std::size_t>(logged[0] - '0');
-    return number < list.size() && list[number] == forced;
-  }
-  const auto plain = [](std::string_view text) {
-    std::string out;
-    for (const char c : text)
-      if (c != '_') out += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return out;
-  };
-  return plain(logged) == plain(forced);
-}
 
 std::string joined(const std::set<std::string>& words) { return join({words.begin(), words.end()}, ", "); }
 
@@ -112,16 +95,20 @@ std::string last_choice(std::string_view log) {
   return text;
 }
 
-bool is_forced_choice(const std::string& choice, const CollectiveCase& wanted) {
-  const std::string algorithm = after(choice, "", ","), protocol = after(choice, ", ", ",");
-  if (wanted.algorithm[0] != 0 && !is_same(algorithm, wanted.algorithm.data(), listed_algorithms)) return false;
-  if (wanted.protocol[0] != 0 && !is_same(protocol, wanted.protocol.data(), listed_protocols)) return false;
-  const std::string last = after(choice, "..", ",");  // channels count from 0
-  return wanted.channels == 0 || last.empty() || std::atoi(last.c_str()) < wanted.channels;
-}
-
+/// As a number of the list, or in capitals with underscores, the log has what the environment spells "NVLSTree".
 bool is_algorithm(const std::string& choice, std::string_view algorithm) {
-  return is_same(after(choice, "", ","), algorithm, listed_algorithms);
+  const std::string logged = after(choice, "", ",");
+  if (logged.size() == 1 && std::isdigit(static_cast<unsigned char>(logged[0])) != 0) {
+    const auto number = static_cast<std::size_t>(logged[0] - '0');
+    return number < listed_algorithms.size() && listed_algorithms[number] == algorithm;
+  }
+  const auto plain = [](std::string_view text) {
+    std::string out;
+    for (const char c : text)
+      if (c != '_') out += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return out;
+  };
+  return plain(logged) == plain(algorithm);
 }
 
 bool adds_in_network(const std::string& choice) {

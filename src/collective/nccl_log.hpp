@@ -23,10 +23,7 @@ std::map<std::string, std::string> facts_of_log(std::string_view log);
 /// What the last collective of a log ran by: "RING, SIMPLE, channels 0..23"; empty where it does not say.
 std::string last_choice(std::string_view log);
 
-/// Whether a choice, as last_choice has it, is what a case forces: its algorithm, its protocol, and not more channels.
-bool is_forced_choice(const std::string& choice, const CollectiveCase& wanted);
-
-/// Whether a choice names this algorithm, in the spelling of the environment: "Ring".
+/// Whether a choice, as last_choice has it, names this algorithm, in the spelling of the environment: "Ring".
 bool is_algorithm(const std::string& choice, std::string_view algorithm);
 
 /// Whether what a choice names has the network's switches add up, so that links carry less than the bus bandwidth.

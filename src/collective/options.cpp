@@ -4,15 +4,11 @@
 
 #include "core/command_line.hpp"
 #include "core/units.hpp"
-#include "program/launcher.hpp"
 #include "program/option_rows.hpp"
-#include "program/option_table.hpp"
-#include "program/option_values.hpp"
+#include "program/program_main.hpp"
 
 namespace linkmatrix {
 namespace {
-
-using Action = CollectiveOptions::Action;
 
 /// Launches and the turns of ranks vary by more than copies do.
 constexpr double default_target = 0.01;
@@ -29,31 +25,12 @@ constexpr Condition of_ranks{[](auto&, auto& run) { return run.has_ranks; },
                              "one process has its devices: start ranks with mpirun"};
 constexpr Condition of_nccl{[](auto&, auto& run) { return run.memory == Memory::device; },
                             "MPI between host memory has no such choice: leave it out"};
-constexpr Condition protocol{[](auto&, auto& run) { return run.any_has_protocol; },
-                             "NCCL sends by a protocol of its own: leave it out, or measure such as all_reduce_perf"};
 constexpr Condition of_host{[](auto&, auto& run) { return run.memory == Memory::host; },
                             "no host memory is measured: leave it out"};
 constexpr Condition reduction{[](auto&, auto& run) { return run.any_reduces; },
                               "nothing that is measured reduces: leave it out, or measure such as all_reduce_perf"};
 constexpr Condition root{[](auto&, auto& run) { return run.any_has_root; },
                          "nothing that is measured has a root: leave it out, or measure such as broadcast_perf"};
-constexpr Condition drill{[](auto& o, auto&) { return o.fault && o.fault->is_of_all(o.measure.verify); },
-                          "nothing is measured that could have the fault: leave it out, or name another of --help "
-                          "('corrupt': without --no-verify)"};
-constexpr Condition record{[](auto& o, auto&) { return o.record.has_value(); },
-                           "it stands in the record: say --record FILE too"};
-
-template <std::size_t n>
-void put(std::array<char, n>& field, std::string_view option, std::string_view text) {
-  if (text.empty() || text.size() >= n) throw BadInput(std::string(option) + " '" + std::string(text) + "': no such");
-  text.copy(field.data(), n - 1);
-}
-
-std::string_view known_protocol(std::string_view text) {
-  for (const std::string_view known : {"Simple", "LL", "LL128"})
-    if (text == known) return known;
-  throw BadInput("unknown --protocol '" + std::string(text) + "': use Simple, LL or LL128");
-}
 
 void choose_launch(CollectiveCase& form, Launch launch) {
   if (form.launch != Launch::queued && form.launch != launch)
@@ -73,7 +50,6 @@ std::vector<std::uint64_t> parse_sizes(std::string_view text) {
 }
 
 std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
-  const auto action = [&o](Action wanted) { return [&o, wanted](std::string_view) { o.action = wanted; }; };
   return {
       {{"--testcase", "NAME[,NAME…]", "run these test cases", [&](auto v) { o.named = named_collectives(v); }}},
       {{"--suite", "NAME", "run a suite: quick or full (default: quick)",
@@ -92,12 +68,6 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
       {{"--root", "RANK", "of what has one (default: 0)",
         [&](auto v) { o.form.root = parse_count("--root", v, 0, 1 << 20); }},
        {root}},
-      {{"--protocol", "PROTOCOL", "of NCCL: Simple, LL or LL128 (default: its own choice)",
-        [&](auto v) { put(o.form.protocol, "--protocol", known_protocol(v)); }},
-       {of_nccl, protocol}},
-      {{"--channels", "N", "of NCCL (default: its own choice)",
-        [&](auto v) { o.form.channels = parse_count("--channels", v, 1, 64); }},
-       {of_nccl}},
       {{"--graph", "", "launch all repeats of a sample as one CUDA graph",
         [&](auto) { choose_launch(o.form, Launch::graph); }},
        {of_nccl}},
@@ -112,12 +82,12 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
       {{"--huge-pages", "on|off", "host memory in pages of 2 MiB (default: on; OSU's benchmarks have small ones)",
         [&](auto v) { o.huge_pages = parse_switch("--huge-pages", v); }},
        {of_host}},
-      {samples_option(o.measure)},
-      {target_option(o.measure, "1")},
+      {samples_option(o)},
+      {target_option(o, "1")},
       {{"--warmup", "N", "collectives before the first sample (default: 1)",
         [&](auto v) { o.measure.warmup = parse_count("--warmup", v, 1, 100); }}},
       {{"--no-verify", "", "do not compare what arrived", [&](auto) { o.measure.verify = false; }}},
-      {max_time_option(o.measure, "of one size")},
+      {max_time_option(o, "of one size")},
       {{"--collective-timeout", "SECONDS", "of one cell; after one that hangs no other can begin (default: 30)",
         [&](auto v) { o.measure.cell_timeout = parse_number("--collective-timeout", v, 0.1, 86400); }}},
       {timeout_option(o)},
@@ -125,15 +95,16 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
       {refuse_busy_option(o)},
       {ignore_processes_option(o)},
       {record_option(o)},
-      {asked_by_option(o), {record}},
+      {asked_by_option(o), {keeps_record<CollectiveOptions, CollectiveScope>}},
       {max_display_option(o)},
       {{"--simulate-fault", "KIND:RANK",
         "drill: " + simulated_fault_kinds(true) + " at a rank, e.g. corrupt:gpu1, or corrupt=7:gpu1 (every 7th sample)",
         [&](auto v) { o.fault = parse_simulated_fault(v); }},
-       {drill}},
-      {{"--list", "", "list the test cases and end", action(Action::list)}},
-      {{"--version", "", "print the version and end", action(Action::version)}},
-      {{"--help", "", "print this and end", action(Action::help)}},
+       {drill_acts<CollectiveOptions, CollectiveScope>}},
+      {print_option(o, "--list", "list the test cases and end", collective_list)},
+      {print_option(o, "--version", "print the version and end",
+                    [] { return std::string("linkmatrix collective_perf " LINKMATRIX_VERSION "\n"); })},
+      {print_option(o, "--help", "print this and end", collective_help)},
   };
 }
 

@@ -9,16 +9,12 @@
 
 #include "collective/testcases.hpp"
 #include "measure/engine.hpp"
-#include "measure/simulated_fault.hpp"
 #include "program/program_run.hpp"
 
 namespace linkmatrix {
 
 /// What the command line of collective_perf asked for.
 struct CollectiveOptions : ProgramOptions {
-  enum class Action { measure, list, help, version };
-
-  Action action = Action::measure;
   std::vector<CollectiveTestCase> named;  ///< --testcase
   std::optional<std::string> suite;       ///< --suite
   std::vector<std::uint64_t> sizes;       ///< empty: the back end's own
@@ -26,9 +22,6 @@ struct CollectiveOptions : ProgramOptions {
   std::vector<int> devices;               ///< empty: all
   Memory memory = Memory::device;         ///< of ranks
   bool huge_pages = true;                 ///< of host memory
-  MeasureOptions measure;
-  std::optional<SimulatedFault> fault;
-  std::vector<std::string_view> given;  ///< names of the options, as given
 };
 
 /// Throws BadInput.
@@ -38,7 +31,7 @@ CollectiveOptions parse_collective_options(std::span<char* const> arguments);
 struct CollectiveScope {
   bool has_ranks = false;
   Memory memory = Memory::device;
-  bool any_reduces = false, any_has_root = false, any_has_protocol = false;
+  bool any_reduces = false, any_has_root = false;
 };
 
 /// Throws BadInput for the first option that was given and does nothing in such a run, with the reason.

@@ -7,7 +7,7 @@
 #include "core/sweep.hpp"
 #include "core/units.hpp"
 #include "ranks/network.hpp"
-#include "ranks/object_bytes.hpp"
+#include "ranks/packing.hpp"
 #include "ranks/payload.hpp"
 #ifdef LINKMATRIX_NCCL
 #include "collective/nccl/nccl_ranks.hpp"
@@ -18,8 +18,8 @@
 namespace linkmatrix {
 namespace {
 
-using ranks::bytes_of_object;
-using ranks::object_of;
+using ranks::pack;
+using ranks::unpack;
 
 constexpr double least_patience = 60;  // seconds for what all ranks prepare together
 
@@ -47,7 +47,7 @@ class Answering {
   explicit Answering(MakeWorker make) : make_{std::move(make)} {}
 
   std::vector<std::byte> answer(std::span<const std::byte> bytes) {
-    const Question question = object_of<Question>(bytes);
+    const Question question = unpack<Question>(bytes);
     const Deadline deadline = Deadline::in(question.seconds);
     Reply reply;
     switch (question.step) {
@@ -62,7 +62,7 @@ class Answering {
         worker_->choice().copy(reply.choice.data(), reply.choice.size() - 1);
         break;
     }
-    return bytes_of_object(reply);
+    return pack(reply);
   }
 
  private:
@@ -91,7 +91,6 @@ class RankCollectives final : public Collectives {
   }
 
   Machine& machine() override { return *network_; }
-  std::vector<NodeFacts> nodes() override { return network_->nodes(); }
   std::vector<std::string> ranks() const override { return network_->labels(false); }
   Engine engine() const override { return memory() == Memory::device ? Engine::nccl : Engine::mpi; }
   Memory memory() const override { return network_->memory(); }
@@ -127,16 +126,11 @@ class RankCollectives final : public Collectives {
     return {};
   }
 
-  void serve() override { network_->serve(); }
-  std::optional<std::string> disorder() override { return network_->disorder(); }
-  void dismiss(ExitCode code) override { network_->dismiss(code); }
-
  private:
   /// All ranks at once, this one too. What one could not do, none has done.
   CollectiveAnswer ask(const Question& question) {
     std::vector<ranks::Correspondence::Question> questions;
-    for (int rank = 0; rank < static_cast<int>(ranks().size()); ++rank)
-      questions.push_back({rank, bytes_of_object(question)});
+    for (int rank = 0; rank < static_cast<int>(ranks().size()); ++rank) questions.push_back({rank, pack(question)});
     CollectiveAnswer all;
     RankTimes times;
     for (const auto& [status, why, bytes] : network_->correspondence().ask(questions, question.seconds)) {
@@ -145,7 +139,7 @@ class RankCollectives final : public Collectives {
         lost_as_ = status == ranks::ReportStatus::timeout ? CellStatus::timeout : CellStatus::error;
         return {.status = *lost_as_, .why = why};
       }
-      const Reply reply = object_of<Reply>(bytes);
+      const Reply reply = unpack<Reply>(bytes);
       times += reply.times;
       if (all.choice.empty()) all.choice = reply.choice.data();
     }

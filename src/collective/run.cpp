@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "collective/bus_limit.hpp"
@@ -9,10 +10,17 @@
 #include "collective/collective_table.hpp"
 #include "collective/collectives.hpp"
 #include "collective/expected.hpp"
-#include "collective/library.hpp"
+#include "core/error.hpp"
 #include "core/units.hpp"
-#include "measure/store.hpp"
+#include "program/program_main.hpp"
 #include "program/program_run.hpp"
+#ifdef LINKMATRIX_MPI
+#include "collective/rank_collectives.hpp"
+#endif
+#ifdef LINKMATRIX_NCCL
+#include "collective/nccl/device_collectives.hpp"
+#include "device/cuda/cuda_backend.hpp"
+#endif
 
 namespace linkmatrix {
 namespace {
@@ -26,25 +34,35 @@ struct SizePlan {
 constexpr std::size_t most_columns = 64;  // of what a suite leaves out: each takes a communicator of NCCL, 0.07 s
 constexpr std::uint64_t pair_bytes = 512 * MiB;  // of a matrix of pairs, as p2p_matrix copies between devices
 
+/// What does the collectives here: NCCL between the devices of this process, or what ranks have. Throws BadInput where
+/// this build or this machine has neither.
+std::unique_ptr<Collectives> choose_collectives([[maybe_unused]] const CollectiveOptions& options) {
+#ifdef LINKMATRIX_MPI
+  if (started_by_mpirun()) return make_rank_collectives(options);
+#else
+  if (started_by_mpirun())
+    throw BadInput("this collective_perf was built without MPI: configure with -DLINKMATRIX_MPI=ON");
+#endif
+#ifdef LINKMATRIX_NCCL
+  if (const std::string why = why_no_cuda(); !why.empty())
+    throw BadInput("no GPU to measure (" + why + "): mpirun -n 4 collective_perf measures host memory");
+  return make_device_collectives(options);
+#else
+  throw BadInput(
+      "this collective_perf was built without NCCL (-DLINKMATRIX_CUDA=ON -DLINKMATRIX_NCCL=ON): "
+      "mpirun -n 4 collective_perf measures host memory");
+#endif
+}
+
 class CollectiveRun final : public ProgramRun {
  public:
   CollectiveRun(const CollectiveOptions& options, Supervisor& supervisor)
       : ProgramRun("collective_perf", options, supervisor), options_{options} {}
 
  private:
-  Started start() override {
+  void start() override {
     collectives_ = choose_collectives(options_);
-    std::vector<std::string> notes;
-    if (!options_.fault) return {collectives_->machine(), collectives_->nodes(), std::move(notes)};
-    notes.push_back("simulated fault: " + options_.fault->text());
-    return {faulty_.emplace(collectives_->machine(), *options_.fault), collectives_->nodes(), std::move(notes)};
-  }
-
-  std::vector<NodeFacts> nodes() override { return collectives_->nodes(); }
-  void serve() override { collectives_->serve(); }
-  std::optional<std::string> disorder() override { return collectives_->disorder(); }
-  void dismiss(ExitCode code) override {
-    if (collectives_) collectives_->dismiss(code);
+    use(collectives_->machine());
   }
 
   void act() override {
@@ -120,11 +138,10 @@ class CollectiveRun final : public ProgramRun {
     const auto any = [&](bool (*is)(Collective)) {
       return std::ranges::any_of(testcases, [is](const auto& t) { return is(t.what); });
     };
-    refuse_unused(options_, {.has_ranks = started_ranks(),
+    refuse_unused(options_, {.has_ranks = started_by_mpirun(),
                              .memory = collectives_->memory(),
                              .any_reduces = any(reduces),
-                             .any_has_root = any(has_root),
-                             .any_has_protocol = any([](Collective what) { return !is_made_of_sends(what); })});
+                             .any_has_root = any(has_root)});
     if (options_.form.root >= count())
       throw BadInput("--root " + std::to_string(options_.form.root) + ": there are ranks 0 to " +
                      std::to_string(count() - 1));
@@ -245,25 +262,9 @@ class CollectiveRun final : public ProgramRun {
   }
 
   CollectiveLine measure_one(SizePlan plan) {
-    std::vector<Round> each;
-    for (const auto& [place, wanted] : plan.cases) each.push_back({place});
-    record().change([&](Record& record) { record.results.push_back(std::move(plan.result)); });
-    write_record();
     CollectiveSampler sampler(*collectives_, plan.cases, options_.measure.warmup);
     if (options_.fault && options_.fault->kind == SimulatedFault::Kind::corrupt) sampler.set_drill(*options_.fault);
-    std::optional<FaultySampler> faulty;
-    if (options_.fault) faulty.emplace(sampler, *options_.fault);
-    MeasureOptions how = options_.measure;
-    how.concurrency = Concurrency::serial;
-    how.fit = false;
-    const ListedRounds rounds(each);
-    ResultStore store(record());
-    try {
-      measure(faulty ? static_cast<Sampler&>(*faulty) : sampler, {.rounds = rounds}, how, deadline(), store);
-    } catch (const BadInput&) {  // it is not measured at all
-      record().change([](Record& record) { record.results.pop_back(); });
-      throw;
-    }
+    measure_one_by_one(std::views::keys(plan.cases), std::move(plan.result), sampler, options_.measure);
     return finish(plan.cases, sampler);
   }
 
@@ -293,12 +294,12 @@ class CollectiveRun final : public ProgramRun {
     (wanted.in_place ? line.in_place : line.out_of_place) = figures;
   }
 
-  void add_limits(const CollectiveSampler::Cases& cases, const CollectiveSampler& sampler, MatrixResult& result) const {
+  void add_limits(const CollectiveSampler::Cases& cases, const CollectiveSampler& sampler, MatrixResult& result) {
     for (const auto& [place, wanted] : cases) {
       const auto choice = sampler.choices().find(place);
       const Route route =
           route_of(collectives_->engine(), wanted.what, choice == sampler.choices().end() ? "" : choice->second);
-      result.limit(place.row, place.column) = bus_limit(wanted, route, endpoints_of(wanted), collectives_->nodes());
+      result.limit(place.row, place.column) = bus_limit(wanted, route, endpoints_of(wanted), machine().nodes());
     }
     result.add_utilisation();
   }
@@ -322,7 +323,6 @@ class CollectiveRun final : public ProgramRun {
 
   const CollectiveOptions& options_;
   std::unique_ptr<Collectives> collectives_;
-  std::optional<FaultyMachine> faulty_;
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <memory>
+
+#include "collective/collectives.hpp"
 #include "collective/options.hpp"
 #include "core/error.hpp"
 #include "run/supervisor.hpp"

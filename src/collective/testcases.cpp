@@ -1,7 +1,9 @@
 #include "collective/testcases.hpp"
 
 #include <algorithm>
+#include <iomanip>
 #include <iterator>
+#include <sstream>
 
 #include "core/command_line.hpp"
 #include "core/units.hpp"
@@ -85,8 +87,6 @@ std::string setting_of(const CollectiveCase& wanted) {
   if (wanted.type != usual.type) words.emplace_back(word(wanted.type));
   if (reduces(wanted.what) && wanted.reduction != usual.reduction) words.emplace_back(word(wanted.reduction));
   if (has_root(wanted.what) && wanted.root != usual.root) words.push_back("root " + std::to_string(wanted.root));
-  if (wanted.protocol[0] != 0) words.emplace_back(wanted.protocol.data());
-  if (wanted.channels > 0) words.push_back(std::to_string(wanted.channels) + " channels");
   if (wanted.launch != usual.launch) words.emplace_back(word(wanted.launch));
   return join(words, ", ");
 }
@@ -99,6 +99,13 @@ std::vector<CollectiveTestCase> collective_suite(std::string_view name) {
              (t.what == Collective::all_reduce && (t.algorithm == "Ring" || t.algorithm == "Tree"));
     });
   throw BadInput("unknown --suite '" + std::string(name) + "': use quick or full");
+}
+
+std::string collective_list() {
+  std::ostringstream out;
+  for (const CollectiveTestCase& testcase : collective_testcases())
+    out << std::left << std::setw(44) << testcase.name << testcase.description << '\n';
+  return out.str();
 }
 
 }  // namespace linkmatrix

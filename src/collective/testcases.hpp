@@ -22,6 +22,9 @@ struct CollectiveTestCase {
 
 const std::vector<CollectiveTestCase>& collective_testcases();
 
+/// Their names and descriptions, for --list.
+std::string collective_list();
+
 /// Those of "NAME[,NAME…]", each once. Throws BadInput for an unknown one, naming the nearest.
 std::vector<CollectiveTestCase> named_collectives(std::string_view names);
 

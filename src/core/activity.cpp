@@ -1,8 +1,6 @@
 #include "core/activity.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <string_view>
@@ -70,9 +68,7 @@ NodeLoad difference(const NodeLoad& before, const NodeLoad& after) {
           .stolen = difference(before.stolen, after.stolen),
           .busy = difference(before.busy, after.busy),
           .own_busy = difference(before.own_busy, after.own_busy),
-          .kernel = std::max(0.0, after.kernel - before.kernel),
-          .throttled = before.quota == after.quota ? difference(before.throttled, after.throttled) : std::nullopt,
-          .quota = after.quota};
+          .kernel = std::max(0.0, after.kernel - before.kernel)};
 }
 
 void add_seconds(std::vector<NodeLoad>& nodes, const std::vector<OtherProcess>& used) {
@@ -146,18 +142,6 @@ void remember_contexts(Activity& earlier, const Activity& poll) {
   for (const OtherProcess& process : poll.processes)
     if (process.is_on_device() && !known.contains(which(process))) news.push_back(process);
   earlier.processes.insert(earlier.processes.end(), news.begin(), news.end());
-}
-
-std::vector<std::string> held_back(const Activity& difference) {
-  std::vector<std::string> said;
-  for (const NodeLoad& node : difference.nodes) {
-    if (node.throttled.value_or(0) < least_busy_seconds) continue;
-    std::array<char, 32> seconds{};
-    std::snprintf(seconds.data(), seconds.size(), "%.1f s", *node.throttled);
-    said.push_back(node.node + ": the job's CPU quota held it back for " + seconds.data() + " (" + node.quota +
-                   "): give it more cores");
-  }
-  return said;
 }
 
 std::string node_of_rank(const std::string& label) {

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -11,12 +9,12 @@
 
 namespace linkmatrix {
 
-/// How much of an endpoint's cores or of a node's adapters is used: counters, which mean something by their difference.
+/// Counters of a node's adapters, or of a rank's processor time.
 struct Use {
-  std::string label;              ///< the endpoint; of a network, the node
-  std::string of;                 ///< "cpu" in seconds; "net_out" and "net_in" in bytes
-  std::optional<double> counted;  ///< cpu: the run's threads wanted these cores; net: all bytes. Nothing: not readable
-  std::optional<double> own;      ///< of it by this run; nothing: not known
+  std::string label;              ///< the node; of processor time, the rank
+  std::string of;                 ///< "net_out" and "net_in" in bytes; "cpu" in seconds
+  std::optional<double> counted;  ///< net: all bytes. Nothing: not readable
+  std::optional<double> own;      ///< by this run; nothing: not known
   std::string by{};               ///< of a network: the adapters that counted, "eth0, eth1"
   double rate = 0;                ///< bytes per second that these adapters carry per direction; 0: not known
   std::string cores{};            ///< of a rank's cpu: the cores that the rank may use, "0-3,8"
@@ -25,16 +23,14 @@ struct Use {
 /// Processor time of a node: seconds of all cores together.
 struct NodeLoad {
   std::string node;
-  std::optional<double> load{};       ///< the kernel's load average of the last minute
-  int cores = 0;                      ///< of the node; 0: not readable
-  std::optional<double> stolen{};     ///< the host of a virtual machine took from its cores
-  std::optional<double> busy{};       ///< cores worked, without interrupts where the kernel counts these apart
-  std::optional<double> own_busy{};   ///< of them for this run and for what started the run
-  double kernel = 0;                  ///< of them for threads of the kernel
-  double listed = 0;                  ///< of a difference: for other processes that the polls list
-  double ignored = 0;                 ///< of a difference: for processes that --ignore-processes names
-  std::optional<double> throttled{};  ///< the job's CPU quota kept its threads from their cores; nothing: no quota
-  std::string quota{};                ///< "cpu.max 50000 100000"; empty: none
+  std::optional<double> load{};      ///< the kernel's load average of the last minute
+  int cores = 0;                     ///< of the node; 0: not readable
+  std::optional<double> stolen{};    ///< the host of a virtual machine took from its cores
+  std::optional<double> busy{};      ///< cores worked, without interrupts
+  std::optional<double> own_busy{};  ///< of them for this run and for what started the run
+  double kernel = 0;                 ///< of them for threads of the kernel
+  double listed = 0;                 ///< of a difference: for other processes that the polls list
+  double ignored = 0;                ///< of a difference: for processes that --ignore-processes names
 };
 
 /// A process that does not belong to this run.
@@ -45,7 +41,6 @@ struct OtherProcess {
   std::optional<std::uint64_t> bytes;  ///< of the device's memory
   std::optional<double> seconds;       ///< of processors
   std::optional<double> lately{};      ///< of them those since the poll before, which did not list the process
-  std::string cores{};                 ///< that the process may use, "0-3,8"; empty: not readable
   bool on_device = false;              ///< `where` is a device: a node may have a device's name
   bool ignored = false;                ///< --ignore-processes names the process
 
@@ -92,9 +87,6 @@ void remember_contexts(Activity& earlier, const Activity& poll);
 
 /// Forgets which bytes over networks were the run's own: the run did not count them all.
 void forget_own_bytes(Activity& difference);
-
-/// Why the job's own CPU quota held the run back, one sentence for each node.
-std::vector<std::string> held_back(const Activity& difference);
 
 /// A name that a process has given itself, for a record and a terminal: what is no printable ASCII becomes '?'.
 std::string printable_name(std::string name);

@@ -1,9 +1,12 @@
 #include "core/command_line.hpp"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "core/error.hpp"
@@ -60,6 +63,8 @@ void append_wrapped(std::string& out, std::string_view text, std::size_t at) {
   out += '\n';
 }
 
+constexpr std::uintmax_t most_bytes = 64 << 20;
+
 }  // namespace
 
 std::string nearest(std::string_view text, const std::vector<std::string>& candidates) {
@@ -105,6 +110,17 @@ std::string options_text(const std::vector<Option>& options) {
     append_wrapped(out, option.help, fits ? columns(head) : 0);
   }
   return out;
+}
+
+std::string text_of_file(std::string_view option, const std::filesystem::path& file, std::string_view what) {
+  const std::string said = std::string(option) + " " + file.string();
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error) || std::filesystem::file_size(file, error) > most_bytes)
+    throw BadInput(said + " is no file that can be read: name one with " + std::string(what));
+  std::ifstream in(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in) throw BadInput(said + " cannot be read");
+  return text;
 }
 
 }  // namespace linkmatrix

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
@@ -26,5 +27,9 @@ std::string options_text(const std::vector<Option>& options);
 
 /// The candidate that differs from `text` by the fewest letters.
 std::string nearest(std::string_view text, const std::vector<std::string>& candidates);
+
+/// The whole text of a file that an option names; `what` it should have, in words: "the groups of the nodes". Throws
+/// BadInput naming the option and the file where it is none, is larger than 64 MiB or cannot be read.
+std::string text_of_file(std::string_view option, const std::filesystem::path& file, std::string_view what);
 
 }  // namespace linkmatrix

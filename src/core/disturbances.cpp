@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <iterator>
+#include <thread>
 #include <utility>
 
-#include "core/cpu_list.hpp"
+#include "core/error.hpp"
 #include "core/units.hpp"
 
 namespace linkmatrix {
@@ -19,11 +21,6 @@ constexpr std::size_t most_named = 4;    // in a sentence
 constexpr std::size_t kernel_name = 15;  // letters that the kernel keeps of an executable's name
 
 bool is_any(const std::string& pattern) { return pattern == "*"; }
-
-/// Whether a process may run on some of these cores: where that is not readable, it may.
-bool may_use(const OtherProcess& process, const std::vector<int>& cores) {
-  return process.cores.empty() || cores.empty() || share_a_core(cores_in(process.cores), cores);
-}
 
 class Decision {
  public:
@@ -46,28 +43,9 @@ class Decision {
     for (const NodeLoad& node : all_.nodes) {
       const double used = used_of(node);
       const double share = used / (seconds_ * std::max(1, node.cores));
-      const double most = std::min(most_cores_share * node.cores, half_a_core);
+      const double most = std::min(most_cores_share * node.cores, most_cores);
       if (node.cores > 0 && used >= least_seconds && used > most * seconds_)
-        add({node.node, DisturbanceKind::cpu, node.node, std::min(1.0, share), users_of(node.node, {}, used)});
-    }
-  }
-
-  void endpoints() {
-    for (const Use& use : all_.uses) {
-      if (use.of != "cpu" || !use.counted || !use.own || *use.counted <= 0) continue;
-      const std::string node = node_of(use.label, all_);
-      const std::vector<int> cores = cores_in(use.cores);
-      double used = *use.counted - *use.own - seconds_of(all_.ignored, node, cores, true);
-      // the job's own quota makes threads wait too, and so do other ranks
-      if (const auto load = std::ranges::find(all_.nodes, node, &NodeLoad::node); load != all_.nodes.end()) {
-        used -= load->throttled.value_or(0);
-        if (load->busy && load->own_busy)
-          used = std::min(used, std::max(0.0, used_of(*load) - seconds_of(all_.processes, node, cores, false)) +
-                                    load->stolen.value_or(0));
-      }
-      const double share = used / *use.counted;
-      if (used >= least_seconds && share > most_wait_share)
-        add({node, DisturbanceKind::cpu, use.label, std::min(1.0, share), users_of(node, cores, used)});
+        add({node.node, DisturbanceKind::cpu, node.node, std::min(1.0, share), users_of(node.node, used)});
     }
   }
 
@@ -104,21 +82,11 @@ class Decision {
     return std::max(*node.own_busy, of_ranks);
   }
 
-  /// Processor time of the processes of a node that may use some of these cores, or of those that may use none.
-  static double seconds_of(const std::vector<OtherProcess>& processes, const std::string& node,
-                           const std::vector<int>& cores, bool may) {
-    double sum = 0;
-    for (const OtherProcess& process : processes)
-      if (!process.is_on_device() && process.where == node && may_use(process, cores) == may)
-        sum += process.seconds.value_or(0);
-    return sum;
-  }
-
-  std::vector<unsigned> users_of(const std::string& node, const std::vector<int>& cores, double used) const {
+  /// Processes that used a tenth or more of what all others used.
+  std::vector<unsigned> users_of(const std::string& node, double used) const {
     std::vector<unsigned> found;
     for (const OtherProcess& process : all_.processes)
-      if (!process.is_on_device() && process.where == node && may_use(process, cores) &&
-          process.seconds.value_or(0) >= least_of_others * used)
+      if (!process.is_on_device() && process.where == node && process.seconds.value_or(0) >= least_of_others * used)
         found.push_back(process.pid);
     return found;
   }
@@ -170,8 +138,18 @@ std::string sentence_of(const Disturbance& disturbance, const Activity& activity
     case DisturbanceKind::cpu:
       break;
   }
-  if (disturbance.where == disturbance.node) return uses + "the cores of " + disturbance.node;
-  return uses + "the time of " + disturbance.where;
+  return uses + "the cores of " + disturbance.node;
+}
+
+constexpr auto nap = std::chrono::milliseconds(20);  // a signal lets every deadline pass
+
+void pause(double seconds, Deadline end) {
+  const Deadline over = Deadline::in(seconds);
+  while (!over.passed()) {
+    if (end.passed()) throw TimedOut("the time was up while others used the machine (--wait-idle)");
+    std::this_thread::sleep_for(nap);
+  }
+  if (end.passed()) throw TimedOut("the time was up while others used the machine (--wait-idle)");
 }
 
 }  // namespace
@@ -207,7 +185,6 @@ void decide_disturbances(Activity& difference) {
   Decision decision(difference);
   decision.contexts();
   decision.nodes();
-  decision.endpoints();
   decision.adapters();
 }
 
@@ -222,6 +199,29 @@ std::optional<std::string> sentence_of(const Activity& difference) {
   std::vector<std::string> sentences;
   for (const Disturbance& one : difference.disturbances) sentences.push_back(sentence_of(one, difference));
   return sentences.empty() ? std::nullopt : std::optional(join(sentences, "; "));
+}
+
+IdleWait wait_until_idle(const std::function<Activity()>& poll, Deadline patience, Deadline end, double apart) {
+  IdleWait wait{poll(), {}, {}};
+  do {
+    pause(apart, end);
+    Activity now = poll();
+    wait.between = between(wait.last, now);
+    decide_disturbances(wait.between);
+    wait.last = std::move(now);
+    wait.busy = sentence_of(wait.between);
+  } while (wait.busy && !patience.passed());
+  return wait;
+}
+
+std::string busy_sentence(const std::string& who, double waited) {
+  std::string text = "others use what is to be measured: " + who;
+  if (waited > 0) {
+    char seconds[32];
+    std::snprintf(seconds, sizeof(seconds), "%g", waited);
+    text += std::string(", still after ") + seconds + " s";
+  }
+  return text + ": --wait-idle SECONDS waits for them, and without --refuse-busy the run measures all the same";
 }
 
 }  // namespace linkmatrix

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,16 +8,17 @@
 #include <vector>
 
 #include "core/activity.hpp"
+#include "core/clock.hpp"
 #include "core/error.hpp"
 
 namespace linkmatrix {
 
 // The rule: another process disturbed a test case where it had a context on a device of the node at any poll, held the
 // memory that the run needed there, or where other processes together used more than these limits.
-// On the cores of a node the smaller limit counts: a process on one core of many slows copies through host memory too.
+// On the cores of a node the smaller limit counts: a process on one core of many slows copies through host memory too,
+// and has half of a core that it shares with a thread of the run.
 constexpr double most_cores_share = 0.10;    ///< of the node's cores
-constexpr double half_a_core = 0.5;          ///< cores of the node
-constexpr double most_wait_share = 0.10;     ///< of the time that an endpoint wanted its cores
+constexpr double most_cores = 0.4;           ///< cores of the node
 constexpr double most_adapter_share = 0.10;  ///< of what the node's adapters can carry
 
 /// A process that disturbs nothing (--ignore-processes), by executable and user; "*" stands for any.
@@ -54,5 +56,19 @@ class MemoryHeld : public DeviceError {
 
 /// Who disturbs what, in one sentence; nothing where nobody does.
 std::optional<std::string> sentence_of(const Activity& difference);
+
+/// What came of waiting for a machine that nobody else uses.
+struct IdleWait {
+  Activity last;                    ///< poll
+  Activity between;                 ///< the last two polls, which are half a second apart, and what disturbed
+  std::optional<std::string> busy;  ///< who still used the machine then, in a sentence
+};
+
+/// Polls a machine, on which this run does nothing, until no other process disturbs or `patience` has passed. Throws
+/// TimedOut when `end` has.
+IdleWait wait_until_idle(const std::function<Activity()>& poll, Deadline patience, Deadline end, double apart = 0.5);
+
+/// Why nothing is measured, with the remedy.
+std::string busy_sentence(const std::string& who, double waited);
 
 }  // namespace linkmatrix

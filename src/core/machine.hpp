@@ -1,10 +1,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/activity.hpp"
+#include "core/error.hpp"
 #include "core/topology.hpp"
 
 namespace linkmatrix {
@@ -40,8 +42,21 @@ class Machine {
   /// What the machine and its devices do now, whoever makes them. Asked between matrices, while this run does nothing.
   virtual Activity activity() { return {}; }
 
+  /// The nodes of the run and their network adapters, as they are now.
+  virtual std::vector<NodeFacts> nodes() { return {}; }
+
   /// Whether this process writes the output.
   virtual bool is_root() const { return true; }
+
+  /// Does what the root says, until the root ends this process. Of processes that are not the root.
+  virtual void serve() {}
+
+  /// Why the other processes cannot end in order although everything was measured; nothing if they can. Some launchers
+  /// call such a run failed whatever its exit code is, so it never passes.
+  virtual std::optional<std::string> disorder() { return std::nullopt; }
+
+  /// Ends the other processes when everything is written. Of the root.
+  virtual void dismiss(ExitCode) {}
 };
 
 }  // namespace linkmatrix

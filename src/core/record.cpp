@@ -6,7 +6,6 @@
 #include <iomanip>
 #include <sstream>
 
-#include "core/activity_json.hpp"
 #include "core/json.hpp"
 #include "core/machine_json.hpp"
 

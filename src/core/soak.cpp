@@ -6,7 +6,7 @@
 #include <sstream>
 #include <utility>
 
-#include "core/activity_json.hpp"
+#include "core/machine_json.hpp"
 
 namespace linkmatrix {
 namespace {

@@ -15,11 +15,11 @@
 #include "core/machine.hpp"
 #include "core/pattern.hpp"
 #include "core/result.hpp"
-#include "core/timeline.hpp"
 #include "core/topology.hpp"
 #include "core/units.hpp"
 #include "core/visibility.hpp"
 #include "core/words.hpp"
+#include "device/host/host_facts.hpp"
 
 namespace linkmatrix {
 
@@ -116,6 +116,8 @@ class CopiesFailed : public std::runtime_error {
 /// all is lost.
 class Backend : public Machine {
  public:
+  std::vector<NodeFacts> nodes() override { return {node_facts()}; }
+
   /// Why this copy cannot run here, one sentence; nothing if it can.
   virtual std::optional<std::string> refusal(const Copy& copy) const = 0;
 

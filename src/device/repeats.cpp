@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "measure/sample.hpp"
+#include "measure/sampler.hpp"
 
 namespace linkmatrix {
 namespace {

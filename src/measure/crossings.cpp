@@ -4,7 +4,7 @@
 #include <map>
 #include <numeric>
 
-#include "measure/comparison.hpp"
+#include "measure/calibration.hpp"
 
 namespace linkmatrix {
 namespace {

@@ -1,24 +1,18 @@
 #include "measure/engine.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "core/error.hpp"
 #include "core/schedule.hpp"
-#include "core/units.hpp"
 #include "measure/calibration.hpp"
 #include "measure/context.hpp"
-#include "measure/retry.hpp"
 #include "measure/second_look.hpp"
 #include "measure/short_samples.hpp"
 #include "measure/witnesses.hpp"
 
 namespace linkmatrix {
 namespace {
-
-constexpr std::uint64_t fit_divisor = 8;
-constexpr std::uint64_t smallest_fit = 8 * MiB;  // below, caches and not the link decide
 
 /// The rounds of one matrix, one after the other.
 class Measurement {
@@ -85,7 +79,6 @@ class Measurement {
     }
     short_samples_.learn(there, answers);
     short_samples_.take(measured, at_once_);
-    fit(there, answers);
     stands(there.size(), 1);
     if (!together()) witnesses_.add(round, there, answers);
   }
@@ -119,32 +112,6 @@ class Measurement {
     std::pair<Round, Round> split;
     for (const Place& place : round) (context_.sampler().is_there(place) ? split.first : split.second).push_back(place);
     return split;
-  }
-
-  /// t = t0 + B / BW through this size and an eighth of it.
-  void fit(const Round& round, const std::vector<Sampled>& large) {
-    const MatrixDescription& shape = context_.shape();
-    const std::uint64_t small = shape.size_bytes / fit_divisor;
-    const bool one_copy = std::all_of(large.begin(), large.end(), [](const Sampled& s) { return s.copies == 1; });
-    if (!context_.options().fit || shape.metric != Metric::bandwidth || small < smallest_fit || !one_copy ||
-        together() || context_.out_of_time())
-      return;
-    const auto answers = context_.sample(round, {.stop = exactly(brief_samples), .divide_bytes_by = fit_divisor});
-    for (std::size_t k = 0; k < round.size(); ++k) {
-      if (large[k].samples.empty() || answers[k].samples.empty()) continue;
-      const std::array both{transfer_of(answers[k]), transfer_of(large[k])};
-      const auto line = fit_transfer(both);
-      if (!line) continue;
-      context_.store().change([&](MatrixResult& result) {
-        const auto [r, c] = round[k];
-        result.part("fit_bandwidth", "fitted bandwidth", "GB/s")(r, c) = line->bytes_per_second * 1e-9;
-        result.part("fit_overhead", "fitted overhead", "us")(r, c) = line->overhead_seconds * 1e6;
-      });
-    }
-  }
-
-  TransferTime transfer_of(const Sampled& sampled) const {
-    return {sampled.bytes, sampled.bytes * 1e-9 / context_.median_of(sampled)};
   }
 
   void finish() {

@@ -25,7 +25,6 @@ struct MeasureOptions {
   std::optional<std::uint32_t> seed{};             ///< of matchings; nothing: one is drawn
   double confirm_after = 10;                       ///< seconds of pause before matchings confirm what was found
   std::shared_ptr<const References> references{};  ///< what cells should be, where a site says it
-  bool fit = true;  ///< take a second size for each bandwidth, and separate the time that every copy costs
 };
 
 /// What is measured, and how its cells may be put together.

@@ -8,11 +8,11 @@
 
 #include "core/error.hpp"
 #include "core/schedule.hpp"
-#include "measure/comparison.hpp"
+#include "measure/calibration.hpp"
 #include "measure/context.hpp"
 #include "measure/crossings.hpp"
 #include "measure/outliers.hpp"
-#include "measure/retry.hpp"
+#include "measure/second_look.hpp"
 #include "measure/suspicion.hpp"
 
 namespace linkmatrix {

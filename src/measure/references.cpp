@@ -5,8 +5,8 @@
 #include <set>
 #include <vector>
 
+#include "core/command_line.hpp"
 #include "core/error.hpp"
-#include "core/text_file.hpp"
 #include "core/units.hpp"
 
 namespace linkmatrix {

@@ -13,4 +13,8 @@ void remeasure_outliers(Context& context);
 /// stress all, else the worst and some others.
 void compare_with_isolated(Context& context);
 
+/// What failed once more, when all others are done, and none of lost endpoints: disjoint cells, `at_once` of them, or
+/// the whole rounds of what is measured together.
+void retry(Context& context, std::size_t at_once);
+
 }  // namespace linkmatrix

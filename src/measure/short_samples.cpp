@@ -6,7 +6,7 @@
 
 #include "core/schedule.hpp"
 #include "core/units.hpp"
-#include "measure/comparison.hpp"
+#include "measure/calibration.hpp"
 
 namespace linkmatrix {
 namespace {

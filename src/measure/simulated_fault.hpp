@@ -122,7 +122,11 @@ class FaultyMachine final : public Machine {
   std::vector<DeviceState> device_states() override;
   std::vector<std::string> throttle_reasons() override;
   Activity activity() override { return machine_.activity(); }
+  std::vector<NodeFacts> nodes() override { return machine_.nodes(); }
   bool is_root() const override { return machine_.is_root(); }
+  void serve() override { machine_.serve(); }
+  std::optional<std::string> disorder() override { return machine_.disorder(); }
+  void dismiss(ExitCode code) override { machine_.dismiss(code); }
 
  private:
   Machine& machine_;

@@ -10,7 +10,7 @@
 #include "core/result.hpp"
 #include "core/statistics.hpp"
 #include "measure/rounds.hpp"
-#include "measure/sample.hpp"
+#include "measure/sampler.hpp"
 
 namespace linkmatrix {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "measure/comparison.hpp"
+#include "measure/calibration.hpp"
 
 namespace linkmatrix {
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "device/host/node_facts.hpp"
 #include "nbody/check.hpp"
 
 namespace linkmatrix {
@@ -22,7 +21,6 @@ class LocalSystem final : public NbodySystem {
   }
 
   Machine& machine() override { return *parts_.machine; }
-  std::vector<NodeFacts> nodes() override { return {node_facts()}; }
   std::vector<std::string> devices() const override { return labels_; }
   Memory memory() const override { return parts_.memory; }
   std::string transport() const override { return parts_.transport(); }

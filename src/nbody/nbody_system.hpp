@@ -32,7 +32,6 @@ class NbodySystem {
   virtual ~NbodySystem() = default;
 
   virtual Machine& machine() = 0;
-  virtual std::vector<NodeFacts> nodes() = 0;
   /// By label, in their order.
   virtual std::vector<std::string> devices() const = 0;
   virtual Memory memory() const = 0;
@@ -56,10 +55,6 @@ class NbodySystem {
   /// How every cell of so many devices ends because one is not there any more; nothing if all are.
   virtual std::optional<CellStatus> lost_as(int devices) const = 0;
   virtual std::vector<Lost> take_lost() = 0;
-
-  virtual void serve() {}
-  virtual std::optional<std::string> disorder() { return std::nullopt; }
-  virtual void dismiss(ExitCode) {}
 
  private:
   std::set<std::pair<Precision, int>> proven_;

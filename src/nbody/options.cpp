@@ -6,13 +6,9 @@
 #include "core/sweep.hpp"
 #include "core/units.hpp"
 #include "program/option_rows.hpp"
-#include "program/option_table.hpp"
-#include "program/option_values.hpp"
 
 namespace linkmatrix {
 namespace {
-
-using Action = NbodyOptions::Action;
 
 constexpr int most_bodies = 100'000'000;
 constexpr int most_devices = 1 << 20;
@@ -30,11 +26,6 @@ constexpr Condition of_one_process{[](auto&, auto& ranks) { return !ranks; },
                                    "the launcher chooses the ranks: start fewer with mpirun -n"};
 constexpr Condition of_ranks{[](auto&, auto& ranks) { return ranks; },
                              "one process has its devices: start ranks with mpirun, or say --backend"};
-constexpr Condition drill{[](auto& o, auto&) { return o.fault && o.fault->is_of_all(o.measure.verify); },
-                          "nothing is measured that could have the fault: leave it out, or name another of --help "
-                          "('corrupt': without --no-verify)"};
-constexpr Condition record{[](auto& o, auto&) { return o.record.has_value(); },
-                           "it stands in the record: say --record FILE too"};
 
 template <class T>
 void refuse_twice(std::string_view option, std::string_view text, const std::vector<T>& found, const T& value,
@@ -79,7 +70,6 @@ std::vector<std::uint64_t> parse_bodies_sweep(std::string_view text) {
 }
 
 std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
-  const auto action = [&o](Action wanted) { return [&o, wanted](std::string_view) { o.action = wanted; }; };
   return {
       {{"--bodies", "N[,N…]",
         "bodies of a simulation; where the scaling is weak, of each device (default: of GPUs "
@@ -108,10 +98,10 @@ std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
        {of_ranks}},
       {{"--steps", "N", "of a sample (default: as many as take 20 ms)",
         [&](auto v) { o.steps = parse_count("--steps", v, 1, 100000); }}},
-      {samples_option(o.measure)},
-      {target_option(o.measure, "1")},
+      {samples_option(o)},
+      {target_option(o, "1")},
       {{"--no-verify", "", "do not compare forces and positions", [&](auto) { o.measure.verify = false; }}},
-      {max_time_option(o.measure, "of one number of bodies", "10")},
+      {max_time_option(o, "of one number of bodies", "10")},
       {{"--cell-timeout", "SECONDS", "of one number of bodies on one number of devices (default: 120)",
         [&](auto v) { o.measure.cell_timeout = parse_number("--cell-timeout", v, 0.1, 86400); }}},
       {timeout_option(o)},
@@ -119,14 +109,15 @@ std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
       {refuse_busy_option(o)},
       {ignore_processes_option(o)},
       {record_option(o)},
-      {asked_by_option(o), {record}},
+      {asked_by_option(o), {keeps_record<NbodyOptions, bool>}},
       {max_display_option(o)},
       {{"--simulate-fault", "KIND:DEVICE", "drill: " + simulated_fault_kinds(true) + " at a device, e.g. corrupt:gpu1",
         [&](auto v) { o.fault = parse_simulated_fault(v); }},
-       {drill}},
-      {{"--list", "", "list the test cases and end", action(Action::list)}},
-      {{"--version", "", "print the version and end", action(Action::version)}},
-      {{"--help", "", "print this and end", action(Action::help)}},
+       {drill_acts<NbodyOptions, bool>}},
+      {print_option(o, "--list", "list the test cases and end", nbody_list)},
+      {print_option(o, "--version", "print the version and end",
+                    [] { return std::string("linkmatrix nbody_scaling " LINKMATRIX_VERSION "\n"); })},
+      {print_option(o, "--help", "print this and end", nbody_help)},
   };
 }
 
@@ -150,8 +141,7 @@ NbodyOptions parse_nbody_options(std::span<char* const> arguments) {
   for (const char* argument : arguments) o.command.emplace_back(argument);
   o.given = parse_command_line(arguments.subspan(1), options_of(option_table(o, ways_of_bodies)));
   if (ways_of_bodies > 1) throw BadInput("say the bodies in one way: --bodies or --sweep");
-  const auto is_given = [&o](std::string_view name) { return std::ranges::find(o.given, name) != o.given.end(); };
-  if (is_given("--testcase") && (is_given("--precision") || is_given("--scaling")))
+  if (o.is_given("--testcase") && (o.is_given("--precision") || o.is_given("--scaling")))
     throw BadInput("say what is measured in one way: --testcase, or --precision and --scaling");
   return o;
 }

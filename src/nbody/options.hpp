@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "measure/engine.hpp"
-#include "measure/simulated_fault.hpp"
 #include "nbody/nbody_case.hpp"
 #include "nbody/series.hpp"
 #include "program/program_run.hpp"
@@ -17,10 +16,8 @@ namespace linkmatrix {
 
 /// What the command line of nbody_scaling asked for.
 struct NbodyOptions : ProgramOptions {
-  enum class Action { measure, list, help, version };
   enum class On { automatic, cuda, host };
 
-  Action action = Action::measure;
   On on = On::automatic;
   std::vector<std::uint64_t> bodies;  ///< empty: the back end's own
   std::vector<Precision> precisions{Precision::f32};
@@ -30,9 +27,6 @@ struct NbodyOptions : ProgramOptions {
   std::vector<int> devices;        ///< empty: all
   std::optional<Memory> memory;    ///< of ranks
   int steps = 0;                   ///< of a sample; 0: as many as it needs
-  MeasureOptions measure;
-  std::optional<SimulatedFault> fault;
-  std::vector<std::string_view> given;  ///< names of the options, as given
 
   /// Those that were named, or each precision with each scaling.
   std::vector<NbodySeries> series() const;

@@ -8,7 +8,7 @@
 #include "nbody/host/rank_simulation.hpp"
 #include "nbody/local_system.hpp"
 #include "ranks/network.hpp"
-#include "ranks/object_bytes.hpp"
+#include "ranks/packing.hpp"
 #include "ranks/payload.hpp"
 #ifdef LINKMATRIX_CUDA
 #include "nbody/cuda/ranks/rank_devices.hpp"
@@ -17,8 +17,8 @@
 namespace linkmatrix {
 namespace {
 
-using ranks::bytes_of_object;
-using ranks::object_of;
+using ranks::pack;
+using ranks::unpack;
 
 enum class Order : int { prepare, run, find };
 
@@ -37,14 +37,14 @@ struct Reply {
 
 ranks::Answerer answerer(std::shared_ptr<Simulation> simulation) {
   return [simulation = std::move(simulation)](std::span<const std::byte> bytes) {
-    const Question question = object_of<Question>(bytes);
+    const Question question = unpack<Question>(bytes);
     const Deadline deadline = Deadline::in(question.seconds);
     Reply reply;
     if (question.order == Order::prepare) simulation->prepare(question.wanted, deadline);
     if (question.order == Order::run) reply.seconds = simulation->run(question.steps, {}, deadline);
     if (question.order == Order::find)
       find_in(*simulation, question.wanted, question.proof, question.interactions, deadline, reply.found);
-    return bytes_of_object(reply);
+    return pack(reply);
   };
 }
 
@@ -53,7 +53,6 @@ class RankSystem final : public NbodySystem {
   explicit RankSystem(const ranks::NetworkOptions& options) : network_{ranks::Network::start(options)} {}
 
   Machine& machine() override { return *network_; }
-  std::vector<NodeFacts> nodes() override { return network_->nodes(); }
   std::vector<std::string> devices() const override { return network_->labels(false); }
   Memory memory() const override { return network_->memory(); }
   std::string transport() const override { return "mpi"; }
@@ -81,15 +80,11 @@ class RankSystem final : public NbodySystem {
   std::optional<CellStatus> lost_as(int) const override { return lost_as_; }
   std::vector<Lost> take_lost() override { return network_->take_lost(); }
 
-  void serve() override { network_->serve(); }
-  std::optional<std::string> disorder() override { return network_->disorder(); }
-  void dismiss(ExitCode code) override { network_->dismiss(code); }
-
  private:
   /// All ranks of the case at once, this one too. What one could not do, none has done.
   NbodyAnswer ask(const Question& question, Findings& found) {
     std::vector<ranks::Correspondence::Question> questions;
-    for (int rank = 0; rank < prepared_.devices; ++rank) questions.push_back({rank, bytes_of_object(question)});
+    for (int rank = 0; rank < prepared_.devices; ++rank) questions.push_back({rank, pack(question)});
     NbodyAnswer all;
     for (const auto& [status, why, bytes] : network_->correspondence().ask(questions, question.seconds)) {
       if (status == ranks::ReportStatus::refused) throw BadInput(why);
@@ -97,7 +92,7 @@ class RankSystem final : public NbodySystem {
         lost_as_ = status == ranks::ReportStatus::timeout ? CellStatus::timeout : CellStatus::error;
         return {*lost_as_, why, 0};
       }
-      const Reply reply = object_of<Reply>(bytes);
+      const Reply reply = unpack<Reply>(bytes);
       all.seconds = std::max(all.seconds, reply.seconds);
       found.add(reply.found);
     }

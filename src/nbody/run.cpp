@@ -1,12 +1,23 @@
 #include "nbody/run.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <sstream>
 
-#include "measure/store.hpp"
-#include "nbody/library.hpp"
+#include "core/error.hpp"
+#include "device/host/host_backend.hpp"
+#include "device/host/stations.hpp"
+#include "nbody/host/host_simulation.hpp"
+#include "nbody/local_system.hpp"
 #include "nbody/plan.hpp"
-#include "program/launcher.hpp"
+#include "program/program_main.hpp"
+#ifdef LINKMATRIX_MPI
+#include "nbody/rank_system.hpp"
+#endif
+#ifdef LINKMATRIX_CUDA
+#include "device/cuda/cuda_backend.hpp"
+#include "nbody/cuda/device_simulation.hpp"
+#endif
 
 namespace linkmatrix {
 namespace {
@@ -20,6 +31,71 @@ std::string formatted_seconds(double seconds) {
   return out.str();
 }
 
+using On = NbodyOptions::On;
+
+/// Its cores, and what computes on them.
+class OnCores final : public Simulation {
+ public:
+  explicit OnCores(const std::vector<int>& devices)
+      : stations_{make_host_stations(devices, numa_nodes())}, simulation_{make_host_simulation(stations_)} {}
+
+  void prepare(const NbodyCase& wanted, Deadline deadline) override { simulation_->prepare(wanted, deadline); }
+  void restart(Deadline deadline) override { simulation_->restart(deadline); }
+  double run(int steps, const Step& step, Deadline deadline) override {
+    return simulation_->run(steps, step, deadline);
+  }
+  std::vector<int> parts() const override { return simulation_->parts(); }
+  std::vector<Vector4<double>> positions(int part) override { return simulation_->positions(part); }
+  std::vector<Vector4<double>> velocities(int part) override { return simulation_->velocities(part); }
+
+ private:
+  std::vector<HostStation> stations_;
+  std::unique_ptr<Simulation> simulation_;
+};
+
+std::unique_ptr<NbodySystem> make_host_system(const NbodyOptions& options) {
+  return make_local_system({.machine = make_host_backend(options.devices),
+                            .simulation = std::make_unique<OnCores>(options.devices),
+                            .memory = Memory::host,
+                            .timing = "clock",
+                            .default_bodies = {2048, 8192, 32768},
+                            .transport = [] { return "direct"; }});
+}
+
+/// Whether GPUs are to compute. Throws BadInput where they were asked for and there are none.
+bool on_gpus([[maybe_unused]] const NbodyOptions& options) {
+  if (options.on == On::host) return false;
+#ifdef LINKMATRIX_CUDA
+  const std::string why = why_no_cuda();
+  if (why.empty()) return true;
+  if (options.on == On::cuda) throw BadInput("--backend cuda: " + why + ": --backend host computes on cores");
+  if (const std::string hidden = why_hidden(); !hidden.empty()) throw BadInput(hidden);
+  return false;
+#else
+  if (options.on == On::cuda)
+    throw BadInput("--backend cuda: this nbody_scaling was built without CUDA: configure with -DLINKMATRIX_CUDA=ON");
+  return false;
+#endif
+}
+
+/// What computes here: the ranks that a launcher started, the GPUs of this process, or its cores. Throws BadInput where
+/// this build or this machine has not what was asked for.
+std::unique_ptr<NbodySystem> choose_nbody_system(const NbodyOptions& options) {
+  if (started_by_mpirun()) {
+#ifdef LINKMATRIX_MPI
+    return make_rank_system(options);
+#else
+    throw BadInput("this nbody_scaling was built without MPI: configure with -DLINKMATRIX_MPI=ON");
+#endif
+  }
+#ifdef LINKMATRIX_CUDA
+  if (on_gpus(options)) return make_device_system(options);
+#else
+  on_gpus(options);
+#endif
+  return make_host_system(options);
+}
+
 class NbodyRun final : public ProgramRun {
  public:
   NbodyRun(const NbodyOptions& options, Supervisor& supervisor)
@@ -27,21 +103,11 @@ class NbodyRun final : public ProgramRun {
 
  private:
   /// What cannot be measured is refused before anything is printed.
-  Started start() override {
+  void start() override {
     refuse_unused(options_, started_by_mpirun());
     system_ = choose_nbody_system(options_);
-    if (system_->machine().is_root()) plan();
-    std::vector<std::string> notes;
-    if (!options_.fault) return {system_->machine(), system_->nodes(), std::move(notes)};
-    notes.push_back("simulated fault: " + options_.fault->text());
-    return {faulty_.emplace(system_->machine(), *options_.fault), system_->nodes(), std::move(notes)};
-  }
-
-  std::vector<NodeFacts> nodes() override { return system_->nodes(); }
-  void serve() override { system_->serve(); }
-  std::optional<std::string> disorder() override { return system_->disorder(); }
-  void dismiss(ExitCode code) override {
-    if (system_) system_->dismiss(code);
+    use(system_->machine());
+    if (machine().is_root()) plan();
   }
 
   void act() override {
@@ -60,7 +126,6 @@ class NbodyRun final : public ProgramRun {
       for (const std::uint64_t bodies : bodies_wanted()) plans.push_back({one, bodies});
       for (const NbodyPlan& plan : plans) refuse_too_few_bodies(plan, numbers_);
     }
-    if (options_.fault) check_fault(*options_.fault, system_->machine().endpoints());
     refuse_idle_fault();
   }
 
@@ -130,32 +195,15 @@ class NbodyRun final : public ProgramRun {
   }
 
   void measure_one(const NbodyPlan& plan, const NbodySampler::Cases& cases) {
-    std::vector<Round> each;
-    for (const auto& [place, wanted] : cases) each.push_back({place});
     MatrixResult result = result_of(plan, cases, *system_);
     result.verify = options_.measure.verify;
-    record().change([&](Record& record) { record.results.push_back(std::move(result)); });
-    write_record();
     NbodySampler sampler(*system_, cases, options_.steps);
-    std::optional<FaultySampler> faulty;
-    if (options_.fault) faulty.emplace(sampler, *options_.fault);
-    MeasureOptions how = options_.measure;
-    how.concurrency = Concurrency::serial;
-    how.fit = false;
-    const ListedRounds rounds(each);
-    ResultStore store(record());
-    try {
-      measure(faulty ? static_cast<Sampler&>(*faulty) : sampler, {.rounds = rounds}, how, deadline(), store);
-    } catch (const BadInput&) {  // it is not measured at all
-      record().change([](Record& record) { record.results.pop_back(); });
-      throw;
-    }
+    measure_one_by_one(std::views::keys(cases), std::move(result), sampler, options_.measure);
     finish_last([&](Record& record) { add_figures(cases, record.results.back()); });
   }
 
   const NbodyOptions& options_;
   std::unique_ptr<NbodySystem> system_;
-  std::optional<FaultyMachine> faulty_;
   std::vector<int> numbers_;                    ///< of devices
   std::vector<std::vector<NbodyPlan>> series_;  ///< bodies rising
 };

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <memory>
+
 #include "core/error.hpp"
+#include "nbody/nbody_system.hpp"
 #include "nbody/options.hpp"
 #include "run/supervisor.hpp"
 

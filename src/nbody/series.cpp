@@ -35,4 +35,10 @@ std::vector<NbodySeries> named_series(std::string_view names) {
   return out;
 }
 
+std::string nbody_list() {
+  std::string text;
+  for (const NbodySeries& one : nbody_series()) text += one.name() + "\n";
+  return text;
+}
+
 }  // namespace linkmatrix

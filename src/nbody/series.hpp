@@ -20,6 +20,9 @@ struct NbodySeries {
 /// All of them.
 std::vector<NbodySeries> nbody_series();
 
+/// Their names, for --list.
+std::string nbody_list();
+
 /// Those of "NAME[,NAME…]", each once. Throws BadInput for an unknown one, naming the nearest.
 std::vector<NbodySeries> named_series(std::string_view names);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -8,9 +9,9 @@
 #include "core/heating.hpp"
 #include "core/machine.hpp"
 #include "core/result.hpp"
-#include "device/host/node_facts.hpp"
 #include "measure/engine.hpp"
 #include "measure/simulated_fault.hpp"
+#include "p2p/options.hpp"
 #include "p2p/plan.hpp"
 #include "p2p/testcases.hpp"
 
@@ -22,9 +23,6 @@ class Measurer {
   virtual ~Measurer() = default;
 
   virtual Machine& machine() = 0;
-
-  /// The machines of the run and their adapters.
-  virtual std::vector<NodeFacts> nodes() { return {node_facts()}; }
 
   /// Why the test case cannot run here; nothing if it can.
   virtual std::optional<std::string> why_not(const TestCase& testcase, const PlanOptions& options) const = 0;
@@ -49,16 +47,14 @@ class Measurer {
 
   /// Keeps the devices busy for so many seconds, as Backend::heat.
   virtual std::vector<Heated> heat(double, std::optional<int> /*flips*/, Deadline) { return {}; }
-
-  /// Of a process that does not write the output and only does what another one says: until there is no more to do.
-  virtual void serve() {}
-
-  /// Why the processes that serve cannot be ended in order, though all was measured; nothing if they can. A launcher
-  /// may call such a run failed whatever its exit code says, so that it is never a PASS.
-  virtual std::optional<std::string> disorder() { return std::nullopt; }
-
-  /// Ends the processes that serve, when all is written.
-  virtual void dismiss(ExitCode) {}
 };
+
+struct ChosenMeasurer {
+  std::unique_ptr<Measurer> measurer;
+  std::string note;  ///< why this one, where the user left the choice; else empty
+};
+
+/// The back end that the options name, or the one that fits what is here. Throws BadInput where it was not built in.
+ChosenMeasurer choose_measurer(const P2pOptions& options);
 
 }  // namespace linkmatrix

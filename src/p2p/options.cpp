@@ -1,18 +1,20 @@
 #include "p2p/options.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/command_line.hpp"
+#include "core/error.hpp"
+#include "core/limits.hpp"
 #include "core/units.hpp"
 #include "p2p/budget.hpp"
-#include "p2p/option_values.hpp"
 #include "program/option_rows.hpp"
-#include "program/option_values.hpp"
 
 namespace linkmatrix {
 namespace {
 
-using Action = P2pOptions::Action;
+using Row = OptionRow<P2pOptions, RunScope>;
+using Condition = OptionCondition<P2pOptions, RunScope>;
 
 std::string_view parse_format(std::string_view text) {
   if (text != "text" && text != "json") throw BadInput("--format '" + std::string(text) + "': use text or json");
@@ -27,6 +29,123 @@ auto parse_list(std::string_view text, const Parse& parse) {
   return out;
 }
 
+bool is_measured(const P2pOptions& o) { return o.print == nullptr && !o.topology; }
+
+/// Whether a test case that is measured is one of those.
+template <bool (*is)(const TestCase&)>
+bool any(const P2pOptions&, const RunScope& run) {
+  return std::any_of(run.testcases.begin(), run.testcases.end(), is);
+}
+
+bool is_of_ranks(const TestCase& t) { return t.engine == Engine::mpi; }
+bool is_of_nodes(const TestCase& t) { return t.pattern == Pattern::nodes; }
+bool takes_sizes(const TestCase& t) { return !has_own_size(t); }
+bool has_open_kernel(const TestCase& t) { return copies_by_kernel(t) && !t.kernel; }
+bool is_of_pairs(const TestCase& t) { return t.pattern == Pattern::pairs && !is_of_ranks(t); }
+bool is_between_devices(const TestCase& t) {
+  return is_of_pairs(t) || t.pattern == Pattern::inbound || t.pattern == Pattern::outbound;
+}
+bool has_messages(const TestCase& t) { return is_of_ranks(t) && t.metric != Metric::latency; }
+bool is_with_host(const TestCase& t) { return !is_of_ranks(t) && memory_of(t) == Memory::host; }
+
+bool are_ranks(const RunScope& run) { return run.backend == "mpi"; }
+bool are_gpus(const RunScope& run) { return run.backend == "cuda" || run.backend == "ipc"; }
+
+/// What the table's rows need of a run.
+namespace condition {
+
+const Condition lists{[](auto& o, auto&) { return o.print == testcase_list && !o.topology; },
+                      "another option says what is printed: say one of them"};
+const Condition limits{[](auto& o, auto&) { return o.print == limits_text && !o.topology; }, lists.why_not};
+const Condition topology{[](auto& o, auto&) { return o.print == nullptr; }, lists.why_not};
+
+const Condition has_format{[](auto& o, auto&) { return o.print == testcase_list; },
+                           "only --list has a format: leave it out"};
+const Condition runs{[](auto& o, auto&) { return o.print == nullptr; },
+                     "only a table of the program is printed: leave it out"};
+const Condition measures{[](auto& o, auto&) { return is_measured(o); }, "nothing is measured: leave it out"};
+const Condition chooses_memory{[](auto& o, auto& run) { return is_measured(o) || (o.topology && are_ranks(run)); },
+                               measures.why_not};
+const Condition has_open_memory{
+    [](auto& o, auto& run) { return are_ranks(run) || !is_measured(o) || (o.named.empty() && !o.suite); },
+    "a test case that is named, or of a suite, has its own: leave it out"};
+const Condition heats{[](auto&, auto& run) { return !are_ranks(run); },
+                      "ranks are not heated: leave it out, or start the program without mpirun"};
+const Condition of_devices{[](auto&, auto& run) { return !are_ranks(run); },
+                           "the launcher chooses the ranks: start fewer with mpirun -n"};
+
+const Condition has_sizes{any<takes_sizes>,
+                          "every test case measured has a size of its own: leave it out, or measure a bandwidth"};
+const Condition draws{
+    [](auto& o, auto&) { return o.is_given("--random-sizes") || o.measure.concurrency == Concurrency::matchings; },
+    "nothing is drawn at random: say --random-sizes too, or --concurrency matchings"};
+const Condition confirms{[](auto& o, auto&) { return o.measure.concurrency == Concurrency::matchings; },
+                         "it is for a few matchings: say --concurrency matchings too"};
+
+const Condition has_one_size{[](auto& o, auto&) { return o.sizes.size() < 2 && o.blocks.size() < 2; },
+                             "references are of one size: leave it out, or measure one size and number of blocks"};
+const Condition takes_second_looks{[](auto& o, auto&) { return o.measure.concurrency != Concurrency::matchings; },
+                                   "matchings confirm what they find by themselves: leave it out"};
+
+const Condition copies_by_kernels{any<copies_by_kernel>,
+                                  "no test case measured copies by kernels: leave it out, or name one of --engine sm"};
+const Condition by_any_kernel{
+    any<has_open_kernel>, "every test case measured has its kernel in its name: leave it out, or name another of them"};
+const Condition has_blocks{[](auto&, auto& run) { return run.backend != "host"; },
+                           "only kernels of GPUs have blocks and threads: leave it out"};
+
+const Condition pairs_of_devices{any<is_of_pairs>,
+                                 "no pairs of devices are measured: leave it out, or name device_to_device_*"};
+const Condition pairs_with_themselves{any<linkmatrix::pairs_with_themselves>,
+                                      "no copies of pairs, one way and without load, are measured: leave it out, or "
+                                      "name such as device_to_device_memcpy_write_ce"};
+
+const Condition gpus_host_memory{
+    [](auto& o, auto& run) { return are_gpus(run) && any<is_with_host>(o, run); },
+    "no copies between GPUs and host memory are measured: leave it out, or name such as host_to_device_memcpy_ce"};
+const Condition huge_pages{[](auto& o, auto& run) {
+                             if (are_ranks(run)) return o.axes.memory.value_or(Memory::host) == Memory::host;
+                             return !are_gpus(run) || any<is_with_host>(o, run);
+                           },
+                           "no host memory is measured: leave it out"};
+
+const Condition of_ranks{any<is_of_ranks>, "no ranks are measured: leave it out, or start them with mpirun"};
+const Condition has_window{any<has_messages>,
+                           "no bandwidth between ranks is measured: leave it out, or name one of rank_to_rank_* or "
+                           "node_to_node_* under mpirun"};
+const Condition may_be_cold{[](auto& o, auto& run) { return o.measure.warmup > 0 || !are_ranks(run); },
+                            "ranks meet before their first sample, to agree on its length: say 1 or more"};
+const Condition between_devices{
+    any<is_between_devices>, "nothing is measured between devices: leave it out, or name such as device_to_device_*"};
+const Condition of_nodes{any<is_of_nodes>,
+                         "no pairs of nodes are measured: leave it out, or name node_to_node_* under mpirun"};
+const Condition device_memory_of_ranks{
+    [](auto& o, auto& run) { return are_ranks(run) && o.axes.memory == Memory::device; },
+    "no device memory is sent between ranks: leave it out, or say --memory device under mpirun"};
+
+const Condition has_limits{any<has_limit>,
+                           "nothing that a link limits is measured: leave it out, or measure a bandwidth"};
+const Condition knows_limits{[](auto& o, auto& run) {
+                               const bool ranks_of_devices = are_ranks(run) && o.axes.memory == Memory::device;
+                               return are_gpus(run) || ranks_of_devices || !o.plan.limits.empty();
+                             },
+                             "no limit of these links is known: say it with --limit"};
+
+/// What a device counts is seen without a measurement; what is shared, only where cells run at once.
+const Condition drill_acts{
+    [](auto& o, auto&) {
+      using Kind = SimulatedFault::Kind;
+      if (!o.fault || o.fault->kind == Kind::counter) return true;
+      if (o.fault->kind == Kind::flip && o.soak <= 0) return false;
+      if (o.fault->kind == Kind::corrupt && !o.measure.verify) return false;
+      if (o.fault->kind == Kind::shared && o.measure.concurrency == Concurrency::serial) return false;
+      return is_measured(o);
+    },
+    "nothing is measured that could have the fault: leave it out, or measure ('shared': several cells at once; "
+    "'corrupt': without --no-verify; 'flip': with --soak)"};
+
+}  // namespace condition
+
 /// The options, and what of the command line they are made from at its end.
 struct Given {
   P2pOptions options;
@@ -34,8 +153,6 @@ struct Given {
   int seed = 1;
   int size_options = 0;
 };
-
-using Row = OptionRow<P2pOptions, RunScope>;
 
 struct Group {
   std::string_view heading;
@@ -49,7 +166,6 @@ std::vector<Group> option_table(Given& given) {
   // not a structured binding: clang lets lambdas have those since 16 only
   auto& random = given.random;
   int &seed = given.seed, &size_options = given.size_options;
-  const auto action = [&o](Action wanted) { return [&o, wanted](std::string_view) { o.action = wanted; }; };
   const auto axis = [](auto& slot) {
     return [&slot](std::string_view v) { slot = parse_word<typename std::decay_t<decltype(slot)>::value_type>(v); };
   };
@@ -78,7 +194,7 @@ std::vector<Group> option_table(Given& given) {
             {measures}},
            {{"--devices", "I[,J…]", "only these devices (default: all)", [&](auto v) { o.devices = parse_devices(v); }},
             {runs, of_devices}},
-           {{"--topology", "", "print the topology, measure nothing", action(Action::topology)}, {topology}},
+           {{"--topology", "", "print the topology, measure nothing", [&](auto) { o.topology = true; }}, {topology}},
            {{"--backend", "NAME", "cuda, host or mpi (default: mpi under mpirun, cuda where there is a GPU, else host)",
              [&](auto v) { o.backend = v; }},
             {runs}},
@@ -158,13 +274,13 @@ std::vector<Group> option_table(Given& given) {
        }},
       {"How long, and how well",
        {
-           {samples_option(o.measure), {measures}},
+           {samples_option(o), {measures}},
            {{"--short-samples", "N",
              "further short samples of each cell, spread over the time of its matrix, to find intermittent links "
              "(default: 0; 66 find a link that loses half of its rate in 10 % of its samples)",
              [&](auto v) { o.measure.short_samples = parse_count("--short-samples", v, 0, 10000); }},
             {measures, takes_second_looks}},
-           {target_option(o.measure, "0.25"), {measures}},
+           {target_option(o, "0.25"), {measures}},
            {{"--warmup", "N", "transfers of each cell before its first sample (default: 1); 0: each one is a sample",
              [&](auto v) { o.measure.warmup = parse_count("--warmup", v, 0, 100); }},
             {measures, may_be_cold}},
@@ -198,7 +314,7 @@ std::vector<Group> option_table(Given& given) {
             {measures}},
            {{"--no-verify", "", "do not compare the data that arrived", [&](auto) { o.measure.verify = false; }},
             {measures}},
-           {max_time_option(o.measure, "of one matrix"), {measures}},
+           {max_time_option(o, "of one matrix"), {measures}},
            {{"--pair-timeout", "SECONDS",
              "of the pairs measured at once; what hangs is marked and the rest goes on (default: 30)",
              [&](auto v) {
@@ -223,7 +339,7 @@ std::vector<Group> option_table(Given& given) {
       {"What is written",
        {
            {record_option(o), {runs}},
-           {asked_by_option(o), {runs, keeps_record}},
+           {asked_by_option(o), {runs, keeps_record<P2pOptions, RunScope>}},
            {max_display_option(o), {runs}},
            {{"--utilisation", "", "print each value's share of its path's limit too",
              [&](auto) { o.utilisation = true; }},
@@ -242,13 +358,15 @@ std::vector<Group> option_table(Given& given) {
        }},
       {"What else is printed",
        {
-           {{"--list", "", "list the test cases and end", action(Action::list)}, {lists}},
+           {print_option(o, "--list", "list the test cases and end", testcase_list), {lists}},
            {{"--format", "FORMAT", "of --list: text or json (default: text)",
              [&](auto v) { o.list_as_json = parse_format(v) == "json"; }},
             {has_format}},
-           {{"--limits", "", "print the table of link limits and end", action(Action::limits)}, {condition::limits}},
-           {{"--version", "", "print the version and end", action(Action::version)}, {}},
-           {{"--help", "", "print this and end", action(Action::help)}, {}},
+           {print_option(o, "--limits", "print the table of link limits and end", limits_text), {condition::limits}},
+           {print_option(o, "--version", "print the version and end",
+                         [] { return std::string("linkmatrix p2p_matrix " LINKMATRIX_VERSION "\n"); }),
+            {}},
+           {print_option(o, "--help", "print this and end", p2p_help), {}},
        }},
   };
 }
@@ -274,11 +392,10 @@ void refuse_contradictions(const P2pOptions& o) {
 
 /// What is not said of limits follows from the budget or the soak: a run ends soon after it, whatever hangs.
 void set_limits(P2pOptions& o) {
-  const auto said = [&o](std::string_view name) { return std::ranges::find(o.given, name) != o.given.end(); };
-  if (o.soak > 0 && !said("--timeout")) o.timeout += o.soak;
+  if (o.soak > 0 && !o.is_given("--timeout")) o.timeout += o.soak;
   if (!o.budget) return;
-  if (!said("--max-time")) o.measure.max_seconds = std::min(o.measure.max_seconds, *o.budget);
-  if (!said("--timeout")) o.timeout = *o.budget + time_beyond_budget;
+  if (!o.is_given("--max-time")) o.measure.max_seconds = std::min(o.measure.max_seconds, *o.budget);
+  if (!o.is_given("--timeout")) o.timeout = *o.budget + time_beyond_budget;
 }
 
 }  // namespace
@@ -291,13 +408,14 @@ P2pOptions parse_p2p_options(std::span<char* const> arguments) {
   if (given.random) given.options.sizes = parse_random(*given.random, given.seed);
   refuse_contradictions(given.options);
   set_limits(given.options);
-  if (given.options.action == Action::list || given.options.action == Action::limits)
-    refuse_unused(given.options, RunScope{});
+  if (given.options.print != nullptr) refuse_unused(given.options, RunScope{});
+  if (given.options.list_as_json && given.options.print == testcase_list) given.options.print = testcases_json;
   return given.options;
 }
 
 void refuse_unused(const P2pOptions& options, const RunScope& run) {
-  if (options.action == Action::help || options.action == Action::version) return;  // asked beside anything else
+  const bool is_table = options.print == testcase_list || options.print == limits_text;
+  if (options.print != nullptr && !is_table) return;  // --help and --version go with any other option
   Given unused;
   refuse_unused(all_rows(unused), options, run);
 }
@@ -313,6 +431,39 @@ std::string p2p_help() {
          options +
          "\nExit codes: 0 measured and verified, 1 verification failed, 2 bad input, 3 device or MPI error,\n"
          "4 timed out (what was measured is in the record).\n";
+}
+
+std::map<std::string, double> parse_limits(std::string_view text) {
+  std::map<std::string, double> limits;
+  for (const std::string& part : split(text, ',')) {
+    const auto equals = part.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      throw BadInput("--limit '" + std::string(text) + "': use CLASS=GB/s, such as NV18=450,HOST=63");
+    limits[part.substr(0, equals)] = parse_number("--limit", std::string_view(part).substr(equals + 1), 1e-3, 1e6);
+  }
+  return limits;
+}
+
+Engine parse_engine(std::string_view text) {
+  for (const Engine engine : {Engine::ce, Engine::sm, Engine::mpi})
+    if (text == word(engine)) return engine;
+  throw BadInput("unknown engine '" + std::string(text) + "': use ce, sm or mpi");
+}
+
+int parse_threads(std::string_view text) {
+  const int threads = parse_count("--threads", text, 32, 1024);
+  if (threads % 32 != 0) throw BadInput("--threads '" + std::string(text) + "': use a multiple of 32, up to 1024");
+  return threads;
+}
+
+double parse_duration(std::string_view option, std::string_view text) {
+  constexpr double longest = 7 * 86400;
+  double seconds = 1;
+  for (const auto& [letter, each] : {std::pair{'s', 1.0}, {'m', 60.0}, {'h', 3600.0}})
+    if (text.ends_with(letter)) seconds = each;
+  const bool has_unit = !text.empty() && std::string_view("smh").find(text.back()) != std::string_view::npos;
+  return seconds *
+         parse_number(option, has_unit ? text.substr(0, text.size() - 1) : text, 0.001 / seconds, longest / seconds);
 }
 
 }  // namespace linkmatrix

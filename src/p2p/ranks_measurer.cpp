@@ -6,10 +6,10 @@
 
 #include "core/units.hpp"
 #include "p2p/measure_plan.hpp"
-#include "program/launcher.hpp"
+#include "program/program_main.hpp"
 #include "ranks/network.hpp"
 #ifdef LINKMATRIX_RANK_DEVICES
-#include "ranks/device/device_support.hpp"
+#include "ranks/device/device_payload.hpp"
 #endif
 
 namespace linkmatrix {
@@ -26,22 +26,10 @@ class RanksMeasurer final : public Measurer {
         transport_{options.transport},
         pairs_{options.pairs_per_node},
         pair_timeout_{options.pair_timeout},
-        fault_{std::move(fault)} {
-    if (!fault_) return;
-    try {
-      faulty_.emplace(*network_, *fault_);
-    } catch (const BadInput&) {
-      network_->dismiss(ExitCode::bad_input);
-      throw;
-    }
-  }
+        fault_{std::move(fault)} {}
 
-  Machine& machine() override { return faulty_ ? static_cast<Machine&>(*faulty_) : *network_; }
-  std::vector<NodeFacts> nodes() override { return network_->nodes(); }
+  Machine& machine() override { return *network_; }
   bool chooses_memory() const override { return true; }
-  void serve() override { network_->serve(); }
-  std::optional<std::string> disorder() override { return network_->disorder(); }
-  void dismiss(ExitCode code) override { network_->dismiss(code); }
 
   std::optional<std::string> why_not(const TestCase& t, const PlanOptions& options) const override {
     if (t.engine != Engine::mpi) return why_no_copies(t, options);
@@ -178,7 +166,6 @@ class RanksMeasurer final : public Measurer {
   std::size_t pairs_;  ///< --pairs-per-node, 0: all
   double pair_timeout_;
   std::optional<SimulatedFault> fault_;
-  std::optional<FaultyMachine> faulty_;
   ranks::NetworkCase what_;
   std::optional<Plan> copies_;  ///< of a test case that is no messages
 };

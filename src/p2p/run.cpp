@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "core/sweep.hpp"
-#include "p2p/backends.hpp"
 #include "p2p/budget.hpp"
+#include "p2p/measurer.hpp"
 #include "p2p/plan.hpp"
 #include "p2p/soak.hpp"
 #include "program/program_run.hpp"
@@ -20,23 +20,15 @@ class P2pRun final : public ProgramRun {
       : ProgramRun("p2p_matrix", options, supervisor), options_{options} {}
 
  private:
-  Started start() override {
+  void start() override {
     ChosenMeasurer chosen = choose_measurer(options_);
     measurer_ = std::move(chosen.measurer);
-    std::vector<std::string> notes;
-    if (!chosen.note.empty()) notes.push_back(chosen.note);
-    if (options_.fault) notes.push_back("simulated fault: " + options_.fault->text());
-    return {measurer_->machine(), measurer_->nodes(), std::move(notes)};
+    if (!chosen.note.empty()) record().change([&](Record& record) { record.notes.push_back(chosen.note); });
+    use(measurer_->machine());
   }
 
-  void act() override { options_.action == P2pOptions::Action::topology ? show_topology() : measure_all(); }
-  std::vector<NodeFacts> nodes() override { return measurer_->nodes(); }
+  void act() override { options_.topology ? show_topology() : measure_all(); }
   bool counts_own_bytes() const override { return true; }
-  void serve() override { measurer_->serve(); }
-  std::optional<std::string> disorder() override { return measurer_->disorder(); }
-  void dismiss(ExitCode code) override {
-    if (measurer_) measurer_->dismiss(code);
-  }
 
   /// Named test cases must run; of a suite or of axes, those that can.
   std::vector<TestCase> testcases() {
@@ -95,9 +87,8 @@ class P2pRun final : public ProgramRun {
   void soak_all() {
     SoakOptions how{.seconds = options_.soak, .measure = options_.measure, .poll = [this] { remember_contexts(); }};
     how.measure.stop.min_samples = how.measure.stop.max_samples = samples_of_a_pass;
-    how.measure.fit = false;
     how.measure.short_samples = 0;
-    soak(*measurer_, soaked_, how, options_.fault, deadline(), record());
+    soak(*measurer_, machine(), soaked_, how, options_.fault, deadline(), record());
     std::optional<Activity> others = look_again();
     if (others) add_memory_disturbances(*others);
     record().change([&](Record& record) { record.soak->others = others; });
@@ -167,7 +158,6 @@ class P2pRun final : public ProgramRun {
     MatrixResult result = measurer_->plan(testcase, plan_options);
     MeasureOptions how = options_.measure;
     how.references = references_;
-    how.fit = options_.sizes.size() < 2;
     result.verify = how.verify && result.size_bytes > 0;
     record().change([&](Record& record) { record.results.push_back(std::move(result)); });
     write_record();

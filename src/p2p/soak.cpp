@@ -10,13 +10,13 @@ namespace {
 
 class Soaking {
  public:
-  Soaking(Measurer& measurer, const SoakOptions& options, const std::optional<SimulatedFault>& fault, Deadline deadline,
-          Guarded<Record>& record)
-      : measurer_{measurer}, options_{options}, deadline_{deadline}, record_{record} {
-    const auto& endpoints = measurer.machine().endpoints();
+  Soaking(Measurer& measurer, Machine& machine, const SoakOptions& options, const std::optional<SimulatedFault>& fault,
+          Deadline deadline, Guarded<Record>& record)
+      : measurer_{measurer}, machine_{machine}, options_{options}, deadline_{deadline}, record_{record} {
+    const auto& endpoints = machine.endpoints();
     for (std::size_t e = 0; fault && fault->kind == SimulatedFault::Kind::flip && e < endpoints.size(); ++e)
       if (fault->is_of(endpoints[e].label)) flips_ = static_cast<int>(e);
-    states_ = measurer.machine().device_states();
+    states_ = machine.device_states();
     throttled_ = reasons();
   }
 
@@ -30,7 +30,7 @@ class Soaking {
                                one.shape.rows,
                                one.shape.columns,
                                {one.shape.rows.size(), one.shape.columns.size()}});
-    for (const Endpoint& endpoint : measurer_.machine().endpoints())
+    for (const Endpoint& endpoint : machine_.endpoints())
       if (endpoint.kind == EndpointKind::device) soak.heated.push_back({endpoint.label});
     change([&](Soak& kept) { kept = soak; });
   }
@@ -119,7 +119,7 @@ class Soaking {
   }
 
   std::set<std::string> reasons() {
-    const auto all = measurer_.machine().throttle_reasons();
+    const auto all = machine_.throttle_reasons();
     return {all.begin(), all.end()};
   }
 
@@ -127,7 +127,7 @@ class Soaking {
   void look_at_devices() {
     if (options_.poll) options_.poll();
     const std::set<std::string> now = reasons();
-    const std::vector<DeviceState> states = measurer_.machine().device_states();
+    const std::vector<DeviceState> states = machine_.device_states();
     change([&](Soak& soak) {
       const double at = seconds_since(start_);
       for (const std::string& reason : now)
@@ -146,6 +146,7 @@ class Soaking {
   }
 
   Measurer& measurer_;
+  Machine& machine_;
   const SoakOptions& options_;
   Deadline deadline_;
   Guarded<Record>& record_;
@@ -157,9 +158,9 @@ class Soaking {
 
 }  // namespace
 
-void soak(Measurer& measurer, const std::vector<Soaked>& testcases, const SoakOptions& options,
+void soak(Measurer& measurer, Machine& machine, const std::vector<Soaked>& testcases, const SoakOptions& options,
           const std::optional<SimulatedFault>& fault, Deadline deadline, Guarded<Record>& record) {
-  Soaking soaking(measurer, options, fault, deadline, record);
+  Soaking soaking(measurer, machine, options, fault, deadline, record);
   soaking.begin(testcases);
   while (!soaking.is_over()) soaking.pass(testcases);
 }

@@ -26,7 +26,8 @@ struct SoakOptions {
 /// Measures the test cases again and again while the devices are heated, until the time is over; what each cell's
 /// values were, and what happened when, grows in the record's `soak`. Throws as Measurer::measure and Measurer::heat
 /// do; what was seen until then is in the record.
-void soak(Measurer& measurer, const std::vector<Soaked>& testcases, const SoakOptions& options,
+/// machine: of the measurer, perhaps with a simulated fault.
+void soak(Measurer& measurer, Machine& machine, const std::vector<Soaked>& testcases, const SoakOptions& options,
           const std::optional<SimulatedFault>& fault, Deadline deadline, Guarded<Record>& record);
 
 }  // namespace linkmatrix

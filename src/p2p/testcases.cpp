@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <iomanip>
 #include <iterator>
+#include <sstream>
 
 #include "core/command_line.hpp"
 #include "core/json.hpp"
@@ -117,6 +119,13 @@ std::string suite_names() {
   std::vector<std::string> names;
   for (const Suite& s : suites) names.emplace_back(s.name);
   return join(names);
+}
+
+std::string testcase_list() {
+  std::ostringstream out;
+  for (const TestCase& testcase : all_testcases())
+    out << std::left << std::setw(60) << testcase.name << testcase.description << '\n';
+  return out.str();
 }
 
 std::vector<TestCase> suite(std::string_view name) {

@@ -47,6 +47,9 @@ struct TestCase {
 /// the same one, it has the same name.
 std::span<const TestCase> all_testcases();
 
+/// Their names and descriptions, for --list.
+std::string testcase_list();
+
 /// The 35 of nvbandwidth 0.8 for one node.
 std::span<const TestCase> nvbandwidth_testcases();
 

@@ -42,7 +42,7 @@ std::vector<Option> options_of(const std::vector<Row>& rows) {
 template <class Options, class Scope>
 void refuse_unused(const std::vector<OptionRow<Options, Scope>>& rows, const Options& options, const Scope& run) {
   for (const auto& [option, needs] : rows) {
-    if (std::ranges::find(options.given, option.name) == options.given.end()) continue;
+    if (!options.is_given(option.name)) continue;
     for (const auto& condition : needs)
       if (!condition.holds(options, run))
         throw BadInput(std::string(option.name) + " does nothing in this run: " + std::string(condition.why_not));

@@ -1,9 +1,13 @@
 #include "program/program_main.hpp"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
+#include <new>
 
-#include "run/memory_reserve.hpp"
 #include "run/output.hpp"
 #include "run/signals.hpp"
 
@@ -26,6 +30,22 @@ Supervisor* supervising = nullptr;
   if (supervising != nullptr) supervising->break_off(std::move(ending));
   say(running, ending.error.value_or(""));
   std::_Exit(static_cast<int>(ExitCode::device_error));
+}
+
+/// How many ranks there are: Open MPI, PMI (MPICH, Intel MPI, srun --mpi=pmi2), Slurm (srun --mpi=pmix).
+constexpr std::array size_variables{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+/// Set for ranks only: SLURM_STEP_NUM_TASKS alone also counts the tasks of a step that knows no MPI.
+constexpr std::array rank_variables{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+
+bool is_set(const char* name) { return std::getenv(name) != nullptr; }
+
+constexpr std::size_t kept_back = 8 << 20;  // the record of some hundred endpoints; never touched, so it costs no page
+
+std::atomic<void*> reserve{nullptr};
+
+void let_go() {
+  std::free(reserve.exchange(nullptr));
+  throw std::bad_alloc();
 }
 
 }  // namespace
@@ -54,6 +74,28 @@ int program_main(const char* program, const std::function<ExitCode()>& act) {
     say(program, ending.error.value_or(""));
     return static_cast<int>(ending.code);
   }
+}
+
+bool started_by_mpirun() {
+  if (std::none_of(rank_variables.begin(), rank_variables.end(), is_set)) return false;
+  for (const char* name : size_variables)
+    if (is_set(name)) return std::atoi(std::getenv(name)) > 1;
+  return true;  // a launcher that does not say how many: there may be others
+}
+
+int launched_ranks() {
+  const auto known = std::find_if(size_variables.begin(), size_variables.end(), is_set);
+  return known == size_variables.end() ? 1 : std::max(1, std::atoi(std::getenv(*known)));
+}
+
+int launched_rank() {
+  const auto known = std::find_if(rank_variables.begin(), rank_variables.end(), is_set);
+  return known == rank_variables.end() ? 0 : std::atoi(std::getenv(*known));
+}
+
+void keep_memory_back() {
+  std::free(reserve.exchange(std::malloc(kept_back)));
+  std::set_new_handler(let_go);
 }
 
 }  // namespace linkmatrix

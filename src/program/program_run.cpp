@@ -5,13 +5,12 @@
 #include <sstream>
 #include <utility>
 
+#include "core/disturbances.hpp"
 #include "core/record.hpp"
 #include "core/table.hpp"
 #include "device/host/adapter_counters.hpp"
 #include "device/host/adapters.hpp"
 #include "device/host/host_facts.hpp"
-#include "program/health.hpp"
-#include "program/idle.hpp"
 #include "run/atomic_file.hpp"
 #include "run/ending.hpp"
 
@@ -20,6 +19,16 @@ namespace {
 
 constexpr double grace = 10;  // seconds after the deadline that every wait looks at itself, until the process is ended
 constexpr double grace_of_servers = 2 * grace;  // they know less of how the run goes
+
+void close_items(std::vector<Health::Item>& items, const std::map<std::string, double>& after) {
+  for (const auto& [name, value] : after) {
+    const auto item = std::find_if(items.begin(), items.end(), [&n = name](const auto& i) { return i.name == n; });
+    if (item != items.end())
+      item->after = value;
+    else
+      items.push_back({name, std::nullopt, value});
+  }
+}
 
 }  // namespace
 
@@ -39,7 +48,7 @@ ProgramRun::ProgramRun(std::string program, const ProgramOptions& options, Super
 ExitCode ProgramRun::run() {
   try {
     start_up();
-    if (!machine().is_root()) return serve(), supervisor_.end(passed());
+    if (!machine().is_root()) return machine().serve(), supervisor_.end(passed());
     act();
     close_all_health();
   } catch (const BadInput& e) {
@@ -53,19 +62,25 @@ ExitCode ProgramRun::run() {
 Ending ProgramRun::ending() {
   const Ending by_record = record().look(judge);
   if (by_record.code != ExitCode::measured) return by_record;
-  const auto why = disorder();
+  const auto why = machine().disorder();
   return why ? broken(*why) : by_record;
 }
 
 ExitCode ProgramRun::end(ExitCode code) {
-  dismiss(code);
+  if (machine_ != nullptr) machine_->dismiss(code);
   return code;
 }
 
+void ProgramRun::use(Machine& machine) {
+  machine_ = &machine;
+  if (!options_.fault) return;
+  machine_ = &faulty_.emplace(machine, *options_.fault);
+  record().change([&](Record& record) { record.notes.push_back("simulated fault: " + options_.fault->text()); });
+}
+
 void ProgramRun::start_up() {
-  const Started started = start_or_record();
-  machine_ = &started.machine;
-  nodes_ = started.nodes;
+  start_or_record();
+  nodes_ = machine().nodes();
   const bool root = machine().is_root();
   if (!root) {
     supervisor_.serve();
@@ -73,7 +88,7 @@ void ProgramRun::start_up() {
   }
   if (root && options_.record) check_writable(*(record_file_ = target_of(*options_.record)));
   const auto states = machine().device_states();
-  record().change([&](Record& record) { describe(record, started, states); });
+  record().change([&](Record& record) { describe(record, states); });
   end_phase("start-up");
   if (!root) return;
   std::ostringstream head;
@@ -82,9 +97,9 @@ void ProgramRun::start_up() {
 }
 
 /// Other processes that hold the memory of a device are recorded although nothing can be measured.
-ProgramRun::Started ProgramRun::start_or_record() {
+void ProgramRun::start_or_record() {
   try {
-    return start();
+    start();
   } catch (const MemoryHeld& e) {
     record().change([&](Record& record) {
       record.backend = "cuda";  // no other device has memory that processes can hold
@@ -101,16 +116,15 @@ ProgramRun::Started ProgramRun::start_or_record() {
   }
 }
 
-void ProgramRun::describe(Record& record, const Started& started, const std::vector<DeviceState>& states) const {
+void ProgramRun::describe(Record& record, const std::vector<DeviceState>& states) const {
   record.backend = machine_->name();
   for (const Endpoint& endpoint : machine_->endpoints())
     if (endpoint.kind == EndpointKind::device) record.devices.push_back(endpoint);
-  name_nearest_adapters(record.devices, started.nodes);
+  name_nearest_adapters(record.devices, nodes_);
   record.topology = machine_->topology();
   record.software = machine_->software();
   record.health = open_health(record.devices, states);
-  record.nodes = started.nodes;
-  record.notes.insert(record.notes.end(), started.notes.begin(), started.notes.end());
+  record.nodes = nodes_;
 }
 
 Activity ProgramRun::poll() {
@@ -165,11 +179,25 @@ void ProgramRun::finish_last(const std::function<void(Record&)>& change) {
   const MatrixResult result = record().change([&](Record& record) {
     record.results.back().throttled = throttled;
     record.results.back().others = others;
-    if (others) std::ranges::move(held_back(*others), std::back_inserter(record.results.back().notes));
     change(record);
     return record.results.back();
   });
   supervisor_.print(result);
+}
+
+void ProgramRun::measure_rounds(const ListedRounds& rounds, MatrixResult result, Sampler& sampler, MeasureOptions how) {
+  record().change([&](Record& record) { record.results.push_back(std::move(result)); });
+  write_record();
+  std::optional<FaultySampler> faulty;
+  if (options_.fault) faulty.emplace(sampler, *options_.fault);
+  how.concurrency = Concurrency::serial;
+  ResultStore store(record());
+  try {
+    measure(faulty ? static_cast<Sampler&>(*faulty) : sampler, {.rounds = rounds}, how, deadline(), store);
+  } catch (const BadInput&) {
+    record().change([](Record& record) { record.results.pop_back(); });
+    throw;
+  }
 }
 
 std::size_t ProgramRun::results() {
@@ -178,7 +206,7 @@ std::size_t ProgramRun::results() {
 
 void ProgramRun::close_all_health() {
   const auto states = machine().device_states();
-  const auto adapters = machine().is_root() ? adapter_health(nodes_, nodes()) : std::vector<Health>();
+  const auto adapters = machine().is_root() ? adapter_health(nodes_, machine().nodes()) : std::vector<Health>();
   record().change([&](Record& record) {
     close_health(record.health, states);
     record.health.insert(record.health.end(), adapters.begin(), adapters.end());
@@ -191,6 +219,23 @@ void ProgramRun::end_phase(const std::string& name) {
     for (const Phase& phase : record.phases) before += phase.seconds;
     record.phases.push_back({name, supervisor_.seconds() - before});
   });
+}
+
+std::vector<Health> open_health(std::span<const Endpoint> devices, std::span<const DeviceState> states) {
+  std::vector<Health> health;
+  for (std::size_t d = 0; d < std::min(devices.size(), states.size()); ++d) {
+    Health& one = health.emplace_back(Health{devices[d].label, {}, {}});
+    for (const auto& [name, value] : states[d].counters) one.counters.push_back({name, value, std::nullopt});
+    for (const auto& [name, value] : states[d].readings) one.readings.push_back({name, value, std::nullopt});
+  }
+  return health;
+}
+
+void close_health(std::span<Health> health, std::span<const DeviceState> states) {
+  for (std::size_t d = 0; d < std::min(health.size(), states.size()); ++d) {
+    close_items(health[d].counters, states[d].counters);
+    close_items(health[d].readings, states[d].readings);
+  }
 }
 
 }  // namespace linkmatrix

@@ -7,8 +7,8 @@
 #include <set>
 #include <sstream>
 
+#include "core/command_line.hpp"
 #include "core/error.hpp"
-#include "core/text_file.hpp"
 
 namespace linkmatrix::ranks {
 namespace {

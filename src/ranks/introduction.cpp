@@ -13,7 +13,6 @@
 #include "device/host/adapters.hpp"
 #include "device/host/available_memory.hpp"
 #include "device/host/host_facts.hpp"
-#include "device/host/node_facts.hpp"
 #include "device/host/numa.hpp"
 #include "ranks/facts.hpp"
 #ifdef LINKMATRIX_CUDA
@@ -33,13 +32,12 @@ struct Neighbour {
   std::size_t system =
       0;  ///< of its boot alone: hosts of a test cluster may share one, and then see each other's ranks
   unsigned pid = 0;
-  CoreSet processors{};  ///< on which it may run
 };
 
 Neighbour this_process() {
   const std::string name = host_facts().name, boot = boot_id();
   const std::hash<std::string> hash;
-  return {hash(name + "/" + boot), hash(boot.empty() ? name : boot), static_cast<unsigned>(::getpid()), allowed_set()};
+  return {hash(name + "/" + boot), hash(boot.empty() ? name : boot), static_cast<unsigned>(::getpid())};
 }
 
 std::string late_start(const Communicator& mpi) {
@@ -50,18 +48,14 @@ std::string late_start(const Communicator& mpi) {
 /// What rank 0 tells a rank of those of its node, as bytes; the processes follow.
 struct Neighbourhood {
   int number = 0, processes = 0;
-  bool is_crowded = false;
 };
 
 /// Of each rank, from what all have told, and the numbers of the run's processes that it may see.
 std::pair<std::vector<Neighbourhood>, std::vector<std::vector<unsigned>>> neighbourhoods(
     const std::vector<Neighbour>& all) {
   std::map<std::size_t, std::vector<std::size_t>> of_node, of_system;
-  std::vector<std::vector<int>> cores;
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
     of_node[all[rank].node].push_back(rank), of_system[all[rank].system].push_back(rank);
-    cores.push_back(all[rank].processors.cores());
-  }
   std::vector<Neighbourhood> found(all.size());
   std::vector<std::vector<unsigned>> pids(all.size());
   for (const auto& [node, ranks] : of_node)
@@ -69,10 +63,7 @@ std::pair<std::vector<Neighbourhood>, std::vector<std::vector<unsigned>>> neighb
       const std::size_t rank = ranks[k];
       const auto& together = of_system[all[rank].system];
       for (const std::size_t one : together.size() > most_listed ? ranks : together) pids[rank].push_back(all[one].pid);
-      found[rank] = {static_cast<int>(k), static_cast<int>(pids[rank].size()),
-                     std::ranges::count_if(ranks, [&](std::size_t other) {
-                       return share_a_core(cores[other], cores[rank]);
-                     }) > std::ssize(cores[rank])};
+      found[rank] = {static_cast<int>(k), static_cast<int>(pids[rank].size())};
     }
   return {std::move(found), std::move(pids)};
 }
@@ -94,7 +85,7 @@ NodeRanks ranks_of_node(Communicator& mpi) {
   wait_for(
       MPI_Iscatter(each.data(), sizeof(mine), MPI_BYTE, &mine, sizeof(mine), MPI_BYTE, 0, MPI_COMM_WORLD, &request),
       "MPI_Iscatter");
-  NodeRanks ranks{mine.number, std::vector<unsigned>(static_cast<std::size_t>(mine.processes)), mine.is_crowded};
+  NodeRanks ranks{mine.number, std::vector<unsigned>(static_cast<std::size_t>(mine.processes))};
   std::vector<unsigned> listed;
   std::vector<int> counts, firsts;
   for (const std::vector<unsigned>& some : processes) {

@@ -9,7 +9,7 @@
 #include "ranks/messages.hpp"
 #include "ranks/options.hpp"
 #include "ranks/payload.hpp"
-#include "ranks/rank_look.hpp"
+#include "ranks/rank_poll.hpp"
 
 namespace linkmatrix::ranks {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <type_traits>
 
+#include "core/clock.hpp"
 #include "core/statistics.hpp"
-#include "core/timeline.hpp"
 #include "core/words.hpp"
 
 namespace linkmatrix::ranks {
@@ -59,15 +59,14 @@ std::string text_of(const std::array<char, n>& field) {
 enum class MessageKind : int { data, control, answer, alarm, back, samples, reply };
 
 /// Tags of what rank 0 says to another one, and of what it answers.
-constexpr int order_tag = 1, report_tag = 2, state_tag = 3, question_tag = 4;
+constexpr int order_tag = 1, report_tag = 2, question_tag = 3;
 
 /// The tag of an order's messages, apart from those of all orders before: one given up may still arrive.
 constexpr int tag_of(int serial, MessageKind kind) { return 64 + serial % 2048 * 8 + static_cast<int>(kind); }
 
-/// `answer`: a question of `Order::bytes` bytes follows, which only the payload understands; its reply follows the
-/// report. `node`: so does what the rank's node says of itself. `traffic`: so does a TrafficMessage. `look`:
-/// so does what others do there (activity_message.hpp).
-enum class Task : int { reserve, open_window, state, node, traffic, look, sample, answer, end };
+/// A reply follows the report of `state` (a DeviceState), `node` (NodeFacts), `traffic` (Traffic), `poll` (an Activity)
+/// and `answer`. A question of `Order::bytes` bytes, which only the payload understands, follows `answer`.
+enum class Task : int { reserve, open_window, state, node, traffic, poll, sample, answer, end };
 
 /// What the messages of a matrix are.
 struct MessageCase {

@@ -4,10 +4,7 @@
 #include <exception>
 #include <set>
 
-#include "ranks/activity_message.hpp"
 #include "ranks/mpi_ranks.hpp"
-#include "ranks/node_message.hpp"
-#include "ranks/object_bytes.hpp"
 
 namespace linkmatrix::ranks {
 namespace {
@@ -74,25 +71,6 @@ Correspondence::Reply MpiRanks::take_reply(int rank, int serial) {
   return reply;
 }
 
-std::vector<DeviceState> MpiRanks::device_states() {
-  Order order;
-  order.task = Task::state;
-  call(others(), order, asking, true);
-  std::vector<DeviceState> states(states_.size());
-  for (int rank = 0; rank < static_cast<int>(states_.size()); ++rank) {
-    if (!is_there(rank) || state_of(rank).report.status != ReportStatus::ok) continue;
-    DeviceState& state = states[static_cast<std::size_t>(rank)];
-    try {
-      state = rank == mpi_.rank() ? own_.state().state()
-                                  : mpi_.receive<DeviceStateMessage>(rank, state_tag, Deadline::in(asking)).state();
-    } catch (const std::exception& e) {
-      mpi_.abandon();
-      lose(rank, e.what());
-    }
-  }
-  return states;
-}
-
 std::vector<NodeFacts> MpiRanks::node_facts() {
   std::set<std::string> known;
   std::vector<int> leaders;  // a rank of each node
@@ -108,7 +86,7 @@ std::vector<NodeFacts> MpiRanks::node_facts() {
     NodeFacts& node = nodes.emplace_back();
     node.name = nodes_[static_cast<std::size_t>(leader)];
     const Reply reply = take_reply(leader, serial);
-    if (reply.status == ReportStatus::ok) node = unpack(reply.bytes);
+    if (reply.status == ReportStatus::ok) node = unpack<NodeFacts>(reply.bytes);
   }
   return nodes;
 }
@@ -126,16 +104,22 @@ void MpiRanks::ask_all(Task task, const Take& take) {
   }
 }
 
-std::vector<std::optional<TrafficMessage>> MpiRanks::traffic() {
-  std::vector<std::optional<TrafficMessage>> found(states_.size());
-  ask_all(Task::traffic, [&](std::size_t rank, const auto& bytes) { found[rank] = object_of<TrafficMessage>(bytes); });
+std::vector<DeviceState> MpiRanks::device_states() {
+  std::vector<DeviceState> found(states_.size());
+  ask_all(Task::state, [&](std::size_t rank, const auto& bytes) { found[rank] = unpack<DeviceState>(bytes); });
   return found;
 }
 
-Activity MpiRanks::looks() {
+std::vector<std::optional<Traffic>> MpiRanks::traffic() {
+  std::vector<std::optional<Traffic>> found(states_.size());
+  ask_all(Task::traffic, [&](std::size_t rank, const auto& bytes) { found[rank] = unpack<Traffic>(bytes); });
+  return found;
+}
+
+Activity MpiRanks::polls() {
   Activity all;
-  ask_all(Task::look, [&](std::size_t rank, const auto& bytes) {
-    add_look(all, unpack_activity(bytes), labels_[rank], nodes_[rank]);
+  ask_all(Task::poll, [&](std::size_t rank, const auto& bytes) {
+    add_poll(all, unpack<Activity>(bytes), labels_[rank], nodes_[rank]);
   });
   return all;
 }

@@ -10,11 +10,10 @@
 
 #include "core/machine.hpp"
 #include "ranks/communicator.hpp"
-#include "ranks/correspondence.hpp"
 #include "ranks/messages.hpp"
 #include "ranks/rank_worker.hpp"
 #include "ranks/ranks.hpp"
-#include "ranks/traffic_message.hpp"
+#include "ranks/replies.hpp"
 
 namespace linkmatrix::ranks {
 
@@ -48,11 +47,11 @@ class MpiRanks final : public Ranks, public Correspondence {
   std::vector<NodeFacts> node_facts();
 
   /// What others do where the ranks are, by their labels and their nodes', of those that are there.
-  Activity looks();
+  Activity polls();
 
   /// What each rank has moved over the network, and what its node's adapters say, by rank; nothing of ranks that are
   /// not there.
-  std::vector<std::optional<TrafficMessage>> traffic();
+  std::vector<std::optional<Traffic>> traffic();
 
   /// Why they cannot end in order, one sentence; nothing if all answer and no message was ever given up.
   std::optional<std::string> disorder();

@@ -14,7 +14,7 @@
 #include "measure/few_rounds.hpp"
 #include "ranks/communicator.hpp"
 #include "ranks/coordinator.hpp"
-#include "ranks/driver_pids.hpp"
+#include "ranks/facts.hpp"
 #include "ranks/groups.hpp"
 #include "ranks/introduction.hpp"
 #include "ranks/lifeline.hpp"
@@ -22,7 +22,6 @@
 #include "ranks/network_cells.hpp"
 #include "ranks/node_traffic.hpp"
 #include "ranks/rank_table.hpp"
-#include "ranks/transport_versions.hpp"
 
 namespace linkmatrix::ranks {
 namespace {
@@ -85,11 +84,11 @@ class MpiNetwork final : public Network {
       if ((counters_late_ = end.passed())) break;
       std::this_thread::sleep_for(until_next_look);
     }
-    Activity look = ranks_->looks();
-    driver_pids_.remove_ranks(look);
-    look.seconds = steady_seconds();
-    if (!table_.is_one_node()) traffic_.add(look);
-    return look;
+    Activity poll = ranks_->polls();
+    driver_pids_.remove_ranks(poll);
+    poll.seconds = steady_seconds();
+    if (!table_.is_one_node()) traffic_.add(poll);
+    return poll;
   }
 
   void serve() override {
@@ -165,7 +164,6 @@ class MpiNetwork final : public Network {
     Sampler& sampler = faulty ? static_cast<Sampler&>(*faulty) : coordinator;
     MeasureOptions options = how;
     options.cell_timeout = options_.pair_timeout;
-    options.fit = false;  // of copies: what a message costs is a latency's matrix
     const Work work{rounds, bisection || how.concurrency == Concurrency::rounds};
     const bool few = how.concurrency == Concurrency::matchings;
     const Places places = few ? places_of(what, rounds) : Places{};

@@ -12,9 +12,9 @@
 #include "measure/engine.hpp"
 #include "measure/sampler.hpp"
 #include "measure/simulated_fault.hpp"
-#include "ranks/correspondence.hpp"
 #include "ranks/messages.hpp"
 #include "ranks/options.hpp"
+#include "ranks/ranks.hpp"
 
 namespace linkmatrix::ranks {
 
@@ -32,12 +32,6 @@ class Network : public Machine {
  public:
   /// Throws BadInput, on rank 0, where ranks are of different builds or options, or one cannot take part.
   static std::unique_ptr<Network> start(const NetworkOptions& options);
-
-  /// Of every rank but the root: does what it is ordered to until rank 0 ends it.
-  virtual void serve() = 0;
-
-  /// What each node says of itself, in the order of their ranks; at the root.
-  virtual std::vector<NodeFacts> nodes() = 0;
 
   /// Labels of rows and columns: the ranks', or the nodes'.
   virtual std::vector<std::string> labels(bool by_node) const = 0;
@@ -65,13 +59,6 @@ class Network : public Machine {
   /// DeviceError.
   virtual void measure(const NetworkCase& what, const MeasureOptions& how, Deadline deadline, Guarded<Record>& record,
                        const std::optional<SimulatedFault>& fault) = 0;
-
-  /// Why MPI cannot be left in order: a rank does not answer, or a message was given up; nothing if it can. Asks all.
-  virtual std::optional<std::string> disorder() = 0;
-
-  /// Ends the other ranks, once all is written. Ends this process too, with that code, where MPI cannot be left in
-  /// order: a rank is lost, or a message was given up.
-  virtual void dismiss(ExitCode code) = 0;
 };
 
 }  // namespace linkmatrix::ranks

@@ -13,8 +13,8 @@ constexpr double idle = 0.01;  // of the same: an adapter that counted less carr
 
 bool NodeTraffic::Way::is_whole() const { return counted - counted_before >= (1 - late) * (own - own_before); }
 
-bool NodeTraffic::take(std::span<const std::optional<TrafficMessage>> ranks) {
-  std::map<std::string, std::vector<TrafficMessage>> of_node;
+bool NodeTraffic::take(std::span<const std::optional<Traffic>> ranks) {
+  std::map<std::string, std::vector<Traffic>> of_node;
   for (std::size_t rank = 0; rank < nodes_.size(); ++rank) {
     Node& node = found_[nodes_[rank]];
     if (rank >= ranks.size() || !ranks[rank])
@@ -32,15 +32,14 @@ bool NodeTraffic::take(std::span<const std::optional<TrafficMessage>> ranks) {
 }
 
 /// Adapters are counted from their first look on. Of what one carried before a rank used it nothing is ours.
-void NodeTraffic::count(Node& node, std::span<const TrafficMessage> ranks) {
+void NodeTraffic::count(Node& node, std::span<const Traffic> ranks) {
   node.out.own = node.in.own = 0;
-  std::map<std::string, TrafficMessage::Adapter> now;
-  for (const TrafficMessage& rank : ranks) {
+  std::map<std::string, AdapterTraffic> now;
+  for (const Traffic& rank : ranks) {
     node.out.own += rank.sent, node.in.own += rank.received;
     node.known = node.known && rank.known;
-    for (const TrafficMessage::Adapter& adapter : rank.adapters) {
-      if (adapter.name.front() == 0) continue;
-      auto& known = now[text_of(adapter.name)];
+    for (const AdapterTraffic& adapter : rank.adapters) {
+      AdapterTraffic& known = now[adapter.name];
       known = {adapter.name, std::max(known.sent, adapter.sent), std::max(known.received, adapter.received),
                known.used || adapter.used, adapter.rate};
     }

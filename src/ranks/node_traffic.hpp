@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/activity.hpp"
-#include "ranks/traffic_message.hpp"
+#include "ranks/replies.hpp"
 
 namespace linkmatrix::ranks {
 
@@ -20,7 +20,7 @@ class NodeTraffic {
 
   /// Takes what the ranks say, by number; nothing of one that does not answer, whose bytes are unknown from then on.
   /// Returns whether all adapters have counted what the ranks of their node have moved: some count late.
-  bool take(std::span<const std::optional<TrafficMessage>> ranks);
+  bool take(std::span<const std::optional<Traffic>> ranks);
 
   /// Adds what was taken to a look: bytes since the first take, by node. What has not been counted yet is no answer.
   void add(Activity& activity);
@@ -32,14 +32,14 @@ class NodeTraffic {
     bool is_whole() const;
   };
   struct Node {
-    std::map<std::string, TrafficMessage::Adapter> adapters;  ///< as they were last
+    std::map<std::string, AdapterTraffic> adapters;  ///< as they were last
     Way out, in;
     std::map<std::string, double> moved;  ///< bytes by each adapter since the look before
     std::string by;                       ///< adapters that were used last, and carried something
     double rate = 0;                      ///< of all of them; 0: of one it is not known
     bool known = true;                    ///< what its ranks moved since the look before
   };
-  void count(Node& node, std::span<const TrafficMessage> ranks);
+  void count(Node& node, std::span<const Traffic> ranks);
   static void tell_who_carried(Node& node);
 
   std::vector<std::string> nodes_;

@@ -25,7 +25,6 @@ namespace linkmatrix::ranks {
 struct NodeRanks {
   int number = 0;                ///< of this one among them
   std::vector<unsigned> pids{};  ///< of the run's ranks that this one may see: of its node, and of its system's others
-  bool is_crowded = false;       ///< more of them may run on this one's processors than there are processors
 };
 
 /// A rank's device, beside what is exchanged.
@@ -37,7 +36,7 @@ class DeviceWatch {
   virtual DeviceState state() = 0;
 
   /// Adds which other processes use the device, which is called `label` there.
-  virtual void look(Activity& look, const std::string& label) = 0;
+  virtual void poll(Activity& poll, const std::string& label) = 0;
 
   /// The number by which the driver lists this process on the device; 0: not known.
   virtual unsigned driver_pid() const = 0;

@@ -6,10 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "device/host/node_facts.hpp"
-#include "ranks/activity_message.hpp"
-#include "ranks/node_message.hpp"
-#include "ranks/object_bytes.hpp"
+#include "device/host/host_facts.hpp"
 
 namespace linkmatrix::ranks {
 namespace {
@@ -63,19 +60,16 @@ Report RankWorker::perform(const Order& order) {
         answer(order, report);
         break;
       case Task::node:
-        reply_ = pack(node_facts());
-        report.reply_bytes = reply_.size();
+        reply(node_facts(), report);
         break;
       case Task::traffic:
-        reply_ = bytes_of_object(take_traffic());
-        report.reply_bytes = reply_.size();
+        reply(take_traffic(), report);
         break;
-      case Task::look:
-        reply_ = pack(look_.now(payload_));
-        report.reply_bytes = reply_.size();
+      case Task::poll:
+        reply(poll_.now(payload_), report);
         break;
       case Task::state:
-        ask_device();
+        reply(payload_.device() != nullptr ? payload_.device()->state() : DeviceState(), report);
         break;
       case Task::sample:
         sample(order, report);
@@ -99,11 +93,10 @@ Report RankWorker::perform(const Order& order) {
   return report;
 }
 
-/// Rank 0 knows its own.
-void RankWorker::ask_device() {
-  DeviceWatch* const device = payload_.device();
-  state_ = DeviceStateMessage(device != nullptr ? device->state() : DeviceState());
-  if (mpi_.rank() != 0) mpi_.send_bytes(&state_, sizeof(state_), 0, state_tag);
+template <class T>
+void RankWorker::reply(const T& value, Report& report) {
+  reply_ = pack(value);
+  report.reply_bytes = reply_.size();
 }
 
 void RankWorker::answer(const Order& order, Report& report) {
@@ -267,11 +260,11 @@ void RankWorker::count(const Exchange& x) {
 }
 
 /// Since it was asked before, and what the adapters say now.
-TrafficMessage RankWorker::take_traffic() {
-  TrafficMessage message = traffic_;
-  message.set(adapter_traffic(interface_addresses()));
+Traffic RankWorker::take_traffic() {
+  Traffic traffic = traffic_;
+  traffic.adapters = adapter_traffic(interface_addresses());
   traffic_.known = true;
-  return message;
+  return traffic;
 }
 
 /// The transfers of a step. None begins before both ranks are ready, and all are done when either rank returns.

@@ -4,15 +4,13 @@
 #include <utility>
 #include <vector>
 
-#include "measure/sample.hpp"
-#include "ranks/clock_comparison.hpp"
+#include "measure/sampler.hpp"
 #include "ranks/communicator.hpp"
-#include "ranks/device_state_message.hpp"
 #include "ranks/messages.hpp"
 #include "ranks/pair_sample.hpp"
 #include "ranks/payload.hpp"
-#include "ranks/rank_look.hpp"
-#include "ranks/traffic_message.hpp"
+#include "ranks/rank_poll.hpp"
+#include "ranks/replies.hpp"
 
 namespace linkmatrix::ranks {
 
@@ -20,9 +18,9 @@ namespace linkmatrix::ranks {
 /// one leads: it says what comes next, and applies the order's rule of stopping.
 class RankWorker {
  public:
-  /// gpus: as of RankLook.
+  /// gpus: as of RankPoll.
   RankWorker(Communicator& mpi, Payload& payload, const NodeRanks& ranks, GpuPoll gpus)
-      : mpi_{mpi}, payload_{payload}, look_{ranks, "/", std::move(gpus)} {}
+      : mpi_{mpi}, payload_{payload}, poll_{ranks, "/", std::move(gpus)} {}
 
   /// Does one order; never throws: what went wrong is in the report.
   Report perform(const Order& order);
@@ -35,11 +33,9 @@ class RankWorker {
   /// What was answered last.
   const std::vector<std::byte>& reply() const { return reply_; }
 
-  /// What the rank's device said of itself when it was last ordered to.
-  const DeviceStateMessage& state() const { return state_; }
-
  private:
-  void ask_device();
+  template <class T>
+  void reply(const T& value, Report& report);
   void answer(const Order& order, Report& report);
   void sample(const Order& order, Report& report);
   void lead(const Order& order, Deadline deadline, Report& report);
@@ -53,18 +49,17 @@ class RankWorker {
   std::vector<PairTimes> step_all(const Order& order, const Step& step, Deadline deadline);
   double seconds_of(const Order& order, const Step& step, Deadline deadline);
   void count(const Exchange& exchange);
-  TrafficMessage take_traffic();
+  Traffic take_traffic();
   StepTimes transfer(const Exchange& exchange);
   StepTimes take_part(const Order& order, const Step& step, const RankPair& pair, Deadline deadline);
 
   Communicator& mpi_;
   Payload& payload_;
-  RankLook look_;
-  DeviceStateMessage state_;
+  RankPoll poll_;
   std::vector<Sample> samples_;
   std::vector<std::byte> question_, reply_;
   int connected_ = 0;        ///< serial of the last order whose ranks know each other's memory
-  TrafficMessage traffic_;   ///< without what the adapters say
+  Traffic traffic_;          ///< without what the adapters say
   std::uint64_t found_ = 0;  ///< wrong bytes of the order that is performed, of this rank and of those that told it
 };
 

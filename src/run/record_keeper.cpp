@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <sstream>
+#include <system_error>
+#include <thread>
 
 #include "run/atomic_file.hpp"
+#include "run/ending.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -119,6 +123,59 @@ std::string RecordKeeper::write(RecordHead& head, const Snapshot& now, unsigned 
   head.seconds = seconds_since(start_);
   return write_(to_json(head, now.results), *file(), static_cast<int>(number),
                 [this, number] { return newest_ == number; });
+}
+
+Snapshot RecordText::take() {
+  Snapshot now;
+  {
+    const std::lock_guard lock(mutex_);
+    now.results = finished_;
+  }
+  now.version = record_.version();
+  const auto fresh = record_.look([&now](const Record& record) {
+    now.head = record;
+    const auto known = static_cast<std::ptrdiff_t>(now.results.size());
+    return std::vector<MatrixResult>(record.results.begin() + known, record.results.end());
+  });
+  for (const MatrixResult& result : fresh) now.results.push_back(std::make_shared<const std::string>(to_json(result)));
+  if (fresh.empty()) return now;
+  now.last = fresh.back();
+  const std::lock_guard lock(mutex_);
+  if (now.results.size() > finished_.size() + 1) finished_.assign(now.results.begin(), now.results.end() - 1);
+  return now;
+}
+
+Attempt::Attempt(std::function<std::string()> work, std::function<void()> notify) : state_{std::make_shared<State>()} {
+  const auto act = [state = state_, work = std::move(work), notify = std::move(notify)] {
+    std::string outcome;
+    try {
+      outcome = work();
+    } catch (const std::exception& e) {
+      outcome = sentence_of(e);
+    }
+    {
+      const std::lock_guard lock(state->mutex);
+      state->outcome = std::move(outcome);
+      state->changed.notify_all();
+    }
+    notify();
+  };
+  try {
+    std::thread(act).detach();
+  } catch (const std::system_error&) {
+    act();
+  }
+}
+
+std::optional<std::string> Attempt::outcome() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->outcome;
+}
+
+std::optional<std::string> Attempt::wait(std::chrono::duration<double> time) const {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait_for(lock, time, [this] { return state_->outcome.has_value(); });
+  return state_->outcome;
 }
 
 }  // namespace linkmatrix

@@ -2,19 +2,66 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/clock.hpp"
-#include "run/attempt.hpp"
+#include "core/guarded.hpp"
+#include "core/record.hpp"
 #include "run/ending.hpp"
-#include "run/record_text.hpp"
 
 namespace linkmatrix {
+
+/// Something that may never return, a write into a hung file system above all: done on a thread of its own, so that
+/// nobody waits for it longer than he wants to. What it uses must outlive it. Where there is no thread to be had it is
+/// done at once.
+class Attempt {
+ public:
+  /// `work` returns why it failed, empty where it did not; an exception of it is such a sentence. `notify` is called
+  /// when it is done.
+  Attempt(std::function<std::string()> work, std::function<void()> notify);
+
+  /// Nothing: it is not done yet.
+  std::optional<std::string> outcome() const;
+  /// Waits for so long at most.
+  std::optional<std::string> wait(std::chrono::duration<double> time) const;
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<std::string> outcome;
+  };
+  std::shared_ptr<State> state_;
+};
+
+/// A record as it was at one moment.
+struct Snapshot {
+  RecordHead head;
+  std::vector<ResultText> results;
+  std::optional<MatrixResult> last;  ///< of the results
+  std::uint64_t version = 0;         ///< of the record, at least
+};
+
+/// Takes snapshots of a record that others change: under its lock only what is new is copied, and formatted outside of
+/// it. Results that are finished, all but the last, are formatted once.
+class RecordText {
+ public:
+  explicit RecordText(const Guarded<Record>& record) : record_{record} {}
+  Snapshot take();
+
+ private:
+  const Guarded<Record>& record_;
+  std::mutex mutex_;  ///< of what follows
+  std::vector<ResultText> finished_;
+};
 
 /// Keeps a record in its file: checkpoints while the run goes on, and how it ended. Nothing here waits for a write: all
 /// of them are attempts, of which only the newest may replace the file.

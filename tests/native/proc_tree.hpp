@@ -43,12 +43,6 @@ class ProcTree {
            std::to_string(core);
   }
 
-  /// The cores that a process's only thread may use.
-  void cores(int pid, const std::string& list) const {
-    const std::string number = std::to_string(pid);
-    write(number + "/task/" + number + "/status", "Name:\tx\nCpus_allowed_list:\t" + list);
-  }
-
   const std::filesystem::path root;
 
  private:

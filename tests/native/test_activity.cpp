@@ -5,7 +5,6 @@
 #include "core/activity.hpp"
 #include "core/disturbances.hpp"
 #include "core/error.hpp"
-#include "program/idle.hpp"
 #include "use_of.hpp"
 
 namespace linkmatrix {
@@ -80,21 +79,6 @@ TEST(Activity, NamesWhoHadADeviceAndWhoUsedProcessors) {
   EXPECT_EQ(found.processes[0].name, "gone") << "it had the device while something was measured";
   EXPECT_EQ(found.processes[1].name, "hog");
   EXPECT_DOUBLE_EQ(*found.processes[1].seconds, 1.0);
-}
-
-TEST(Activity, OfARunThatItsOwnQuotaHeldBackSaysSo) {
-  const auto with_quota = [](double throttled, const std::string& quota) {
-    Activity found;
-    found.nodes = {{.node = "n1", .throttled = throttled, .quota = quota}};
-    return found;
-  };
-  const Activity before = with_quota(10, "cpu.max 50000 100000");
-  EXPECT_EQ(held_back(between(before, with_quota(14.2, "cpu.max 50000 100000"))),
-            std::vector<std::string>{
-                "n1: the job's CPU quota held it back for 4.2 s (cpu.max 50000 100000): give it more cores"});
-  EXPECT_TRUE(held_back(between(before, with_quota(10.05, "cpu.max 50000 100000"))).empty());
-  EXPECT_TRUE(held_back(between(before, with_quota(14, "cpu.max 90000 100000"))).empty()) << "another group's counter";
-  EXPECT_TRUE(held_back(between(Activity{}, before)).empty());
 }
 
 TEST(Activity, KnowsADeviceFromANodeOfTheSameName) {

@@ -8,7 +8,6 @@
 #include "core/record.hpp"
 #include "device/host/adapter_counters.hpp"
 #include "device/host/adapters.hpp"
-#include "device/host/ethtool.hpp"
 #include "own_folder.hpp"
 #include "sysfs_tree.hpp"
 

@@ -6,7 +6,7 @@
 #include "device/cuda/chains.hpp"
 #include "device/cuda/cuda_backend.hpp"
 #include "device/cuda/discovery.hpp"
-#include "measure/sample.hpp"
+#include "measure/sampler.hpp"
 
 namespace linkmatrix {
 namespace {

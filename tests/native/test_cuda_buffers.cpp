@@ -12,17 +12,17 @@
 namespace linkmatrix::cuda {
 namespace {
 
-constexpr std::uint64_t size = 3 * MiB + 5;
+constexpr std::uint64_t buffer_size = 3 * MiB + 5;
 
 TEST(CudaBuffer, OfADeviceHoldsThePatternBeforeAnythingIsTimed) {
   if (const std::string why = linkmatrix::why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
   Station station(describe_devices(std::array{0}).front());
   station.use();
   Buffer buffer;
-  buffer.reserve(station.endpoint, size, {});
-  std::vector<std::byte> seen(size);
-  check(cudaMemcpy(seen.data(), buffer.data(), size, cudaMemcpyDeviceToHost), "test", "cudaMemcpy");
-  EXPECT_EQ(check_pattern(seen.data(), 0, size, first_seed).wrong_bytes, 0u);
+  buffer.reserve(station.endpoint, buffer_size, {});
+  std::vector<std::byte> seen(buffer_size);
+  check(cudaMemcpy(seen.data(), buffer.data(), buffer_size, cudaMemcpyDeviceToHost), "test", "cudaMemcpy");
+  EXPECT_EQ(check_pattern(seen.data(), 0, buffer_size, first_seed).wrong_bytes, 0u);
 }
 
 TEST(CudaBuffer, OfTheHostHoldsThePatternBeforeAnythingIsTimed) {
@@ -30,8 +30,8 @@ TEST(CudaBuffer, OfTheHostHoldsThePatternBeforeAnythingIsTimed) {
   host.kind = EndpointKind::host;
   host.label = "numa0";
   Buffer buffer;
-  buffer.reserve(host, size, {HostPages::pageable});
-  EXPECT_EQ(check_pattern(buffer.data(), 0, size, first_seed).wrong_bytes, 0u);
+  buffer.reserve(host, buffer_size, {HostPages::pageable});
+  EXPECT_EQ(check_pattern(buffer.data(), 0, buffer_size, first_seed).wrong_bytes, 0u);
 }
 
 }  // namespace

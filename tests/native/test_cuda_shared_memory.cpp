@@ -13,7 +13,7 @@
 namespace linkmatrix::cuda {
 namespace {
 
-constexpr std::uint64_t size = 6 * MiB + 24;
+constexpr std::uint64_t shared_size = 6 * MiB + 24;
 constexpr std::uint64_t question = 11,
                         answer = 12;  // seeds of the patterns there and back
 constexpr const char* handle_variable = "LINKMATRIX_TEST_HANDLE";
@@ -26,14 +26,14 @@ Station station_of(int ordinal) {
 }
 
 void fill(Station& station, std::byte* memory, std::uint64_t seed) {
-  launch_fill(memory, size, seed, station.lane(0).stream.get());
+  launch_fill(memory, shared_size, seed, station.lane(0).stream.get());
   check(cudaStreamSynchronize(station.lane(0).stream.get()), station.where(), "filling");
 }
 
 unsigned long long wrong_bytes(Station& station, const std::byte* memory, std::uint64_t seed) {
   CheckCounters found{0, ~0ull};
   check(cudaMemcpy(station.check_counters(), &found, sizeof found, cudaMemcpyHostToDevice), "test", "cudaMemcpy");
-  launch_check(memory, size, seed, station.check_counters(), station.lane(0).stream.get());
+  launch_check(memory, shared_size, seed, station.check_counters(), station.lane(0).stream.get());
   check(cudaStreamSynchronize(station.lane(0).stream.get()), station.where(), "comparing");
   check(cudaMemcpy(&found, station.check_counters(), sizeof found, cudaMemcpyDeviceToHost), "test", "cudaMemcpy");
   return found.wrong_bytes;
@@ -86,13 +86,13 @@ TEST(OtherProcess, DISABLED_OpensReadsAndWrites) {
   Station station = station_of(ordinal);
   const SharedMemory opened = SharedMemory::open(from_text(text), ordinal, station.where());
   ASSERT_TRUE(opened);
-  EXPECT_GE(opened.bytes(), size);
+  EXPECT_GE(opened.bytes(), shared_size);
   EXPECT_EQ(wrong_bytes(station, opened.data(), question), 0u);
-  const DeviceMemory own = make_device_memory(size, station.where());
+  const DeviceMemory own = make_device_memory(shared_size, station.where());
   fill(station, own.get(), answer);
-  check(cudaMemcpy(opened.data(), own.get(), size / 2, cudaMemcpyDefault), "test", "cudaMemcpy");
-  check(cudaMemset(own.get(), 0, size), "test", "cudaMemset");
-  check(cudaMemcpy(own.get(), opened.data(), size / 2, cudaMemcpyDefault), "test", "cudaMemcpy");
+  check(cudaMemcpy(opened.data(), own.get(), shared_size / 2, cudaMemcpyDefault), "test", "cudaMemcpy");
+  check(cudaMemset(own.get(), 0, shared_size), "test", "cudaMemset");
+  check(cudaMemcpy(own.get(), opened.data(), shared_size / 2, cudaMemcpyDefault), "test", "cudaMemcpy");
   fill(station, opened.data(), answer);
   EXPECT_EQ(wrong_bytes(station, opened.data(), answer), 0u);
 }
@@ -103,7 +103,7 @@ TEST_P(SharedMemoryTest, IsReadAndWrittenByAnotherProcess) {
   if (devices() == 0) GTEST_SKIP() << "no GPU";
   Station station = station_of(0);
   if (const auto reason = why_no_handles(GetParam(), 0)) GTEST_SKIP() << *reason;
-  const SharedMemory memory = SharedMemory::make(size, GetParam(), 0, station.where());
+  const SharedMemory memory = SharedMemory::make(shared_size, GetParam(), 0, station.where());
   for (int time = 0; time < 2; ++time) {  // what was opened and closed can be opened again
     fill(station, memory.data(), question);
     ASSERT_EQ(run_other_process(memory.share()), 0);

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "program/health.hpp"
+#include "program/program_run.hpp"
 
 namespace linkmatrix {
 namespace {

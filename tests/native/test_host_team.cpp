@@ -7,7 +7,7 @@
 
 #include "core/units.hpp"
 #include "device/host/host_backend.hpp"
-#include "device/host/pages.hpp"
+#include "device/host/memory.hpp"
 #include "no_threads.hpp"
 
 namespace linkmatrix {

@@ -17,8 +17,6 @@
 #include "core/units.hpp"
 #include "device/host/jobs.hpp"
 #include "device/host/memory.hpp"
-#include "device/host/pages.hpp"
-#include "device/host/path_threads.hpp"
 #include "device/host/stations.hpp"
 #include "device/host/team.hpp"
 #include "device/host/worker.hpp"

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "program/launcher.hpp"
+#include "program/program_main.hpp"
 
 namespace linkmatrix {
 namespace {

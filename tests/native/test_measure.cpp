@@ -81,15 +81,6 @@ TEST(Measure, SumsBothDirectionsWhileBothAreBusyAndGivesEach) {
   EXPECT_NEAR(*result.limit(0, 1), 50, 1e-9);
 }
 
-TEST(Measure, SeparatesTheOverheadOfACopyFromItsRate) {
-  ScriptedBackend backend(2,
-                          [](const Copy& copy, std::size_t) { return 4e-6 + static_cast<double>(copy.bytes) / 400e9; });
-  const MatrixResult result = measured(backend, one_way);
-  EXPECT_NEAR(*result.parts.at("fit_bandwidth").values(0, 1), 400, 0.01);
-  EXPECT_NEAR(*result.parts.at("fit_overhead").values(0, 1), 4, 0.01);
-  EXPECT_LT(*result.values(0, 1), 400);
-}
-
 TEST(Measure, SaysWhatDidNotConverge) {
   std::mt19937 random(4);
   std::normal_distribution<double> noise(1, 0.1);
@@ -209,7 +200,7 @@ TEST(Sweep, FitsEveryCellOverAllSizes) {
   });
   std::vector<MatrixResult> results;
   for (const std::uint64_t bytes : sweep_sizes(KiB, 64 * MiB, 4)) {
-    results.push_back(measured(backend, make_plan(one_way, backend, {.bytes = bytes}), {.fit = false}));
+    results.push_back(measured(backend, make_plan(one_way, backend, {.bytes = bytes})));
   }
   fit_sweep(results);
   const auto& parts = results.back().parts;

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "device/host/adapters.hpp"
-#include "device/host/node_facts.hpp"
+#include "device/host/host_facts.hpp"
 #include "own_folder.hpp"
 
 namespace linkmatrix {

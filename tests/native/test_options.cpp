@@ -94,7 +94,7 @@ std::string refusal(std::string_view words, std::string_view backend) {
   return message([&] {
     const P2pOptions options = parse(split(words, ' '));  // refuses itself where no machine is asked
     std::vector<TestCase> chosen;
-    if (options.action == P2pOptions::Action::measure)
+    if (options.print == nullptr && !options.topology)
       chosen = options.named.empty() ? named_testcases("device_to_device_memcpy_write_ce") : options.named;
     refuse_unused(options, {backend, chosen});
   });
@@ -205,9 +205,9 @@ const std::vector<Scope> scopes{
     {"--simulate-fault slow:cpu1", "host", "", "host", "--topology", "nothing is measured that could have the fault"},
     {"--simulate-fault shared:cpu1", "host", "", "host", "--concurrency serial", "several cells at once"},
     {"--simulate-fault counter:cpu1", "host", "--topology", "", "--list", "only a table of the program"},
-    {"--list", "", "", "host", "--topology", "another option says what is printed"},
+    {"--list", "", "", "", "--limits", "another option says what is printed"},
     {"--format json", "host", "--list", "host", "", "only --list has a format"},
-    {"--limits", "", "", "host", "--topology", "another option says what is printed"},
+    {"--limits", "", "", "", "--list", "another option says what is printed"},
     {"--version", "", "--suite quick", "", "", ""},
     {"--help", "", "--suite quick", "", "", ""},
 };

@@ -39,7 +39,6 @@ TEST(ShortSampleSizes, AreAsLongAsTheirShareOfTheTimeAllows) {
       if ((copies.front().bytes == bytes) != are_dear) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     };
     MeasureOptions options{.short_samples = are_dear ? 24 : 1};
-    options.fit = false;
     const MatrixResult result = measured(backend, make_plan(one_way, backend, {.bytes = bytes}), options);
     EXPECT_EQ(result.short_samples->bytes, are_dear ? 32 * MiB : 128 * MiB);
     EXPECT_EQ(std::ranges::min(result.short_sample_counts()), are_dear ? 24u : 1u);
@@ -53,7 +52,6 @@ TEST(ShortSampleSizes, GoOnThroughTheBufferSoThatNoneFindsItsBytesInACache) {
     if (copies.front().bytes == 8 * MiB) offsets.push_back(copies.front().offset);
   };
   MeasureOptions options{.short_samples = 66};
-  options.fit = false;
   measured(backend, make_plan(one_way, backend, {.bytes = 256 * MiB, .offset = 4096}), options);
   ASSERT_GT(offsets.size(), 132u);
   for (std::size_t k = 0; k + 1 < offsets.size(); ++k) {
@@ -102,7 +100,7 @@ TEST(ShortSampleSizes, OfBothDirectionsAndUnderLoadAreTakenToo) {
 
 TEST(ShortSampleSizes, ShowALinkThatLosesHalfInATenthOfItsSamples) {
   for (const auto& [fault, least, most] :
-       {std::tuple{"intermittent:dev0->dev1", 1, 20}, std::tuple{"intermittent=50/10/2:dev0->dev1", 1, 20},
+       {std::tuple{"intermittent:dev0->dev1", 1, 20}, std::tuple{"intermittent=50/10/3:dev0->dev1", 1, 20},
         std::tuple{"intermittent=90/25:dev0->dev1", 8, 30}}) {
     ScriptedBackend backend(3, at_10_gigabytes);
     const MatrixResult result = measured(backend, make_plan(one_way, backend, {.bytes = 512 * MiB}),

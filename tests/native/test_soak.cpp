@@ -9,7 +9,7 @@
 #include "core/soak.hpp"
 #include "device/host/host_backend.hpp"
 #include "measured_plan.hpp"
-#include "p2p/option_values.hpp"
+#include "p2p/options.hpp"
 #include "p2p/soak.hpp"
 #include "run/ending.hpp"
 
@@ -117,9 +117,9 @@ struct Soaks : testing::Test {
     const TestCase& t = testcase("device_to_device_memcpy_write_ce");
     const PlanOptions how{.bytes = 100 * MiB};
     const std::vector<Soaked> all{{t, how, measurer.plan(t, how)}};
-    EXPECT_THROW(
-        soak(measurer, all, {.seconds = 3600, .burst = 0, .measure = {}}, std::nullopt, Deadline::never(), record),
-        TimedOut);
+    EXPECT_THROW(soak(measurer, backend, all, {.seconds = 3600, .burst = 0, .measure = {}}, std::nullopt,
+                      Deadline::never(), record),
+                 TimedOut);
     return record.look([](const Record& r) { return *r.soak; });
   }
 

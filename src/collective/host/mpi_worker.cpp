@@ -279,8 +279,7 @@ std::optional<std::string> mpi_refusal(const CollectiveCase& wanted) {
     return "p2p_matrix measures messages of MPI from rank to rank: rank_to_rank_bandwidth_mpi";
   if (wanted.reduction == Reduction::avg && reduces(wanted.what)) return "MPI has no reduction avg";
   if (wanted.what == Collective::broadcast && !wanted.in_place) return "MPI broadcasts in place only";
-  if (wanted.algorithm[0] != 0 || wanted.protocol[0] != 0 || wanted.channels > 0)
-    return "algorithms, protocols and channels are NCCL's";
+  if (wanted.algorithm[0] != 0) return "algorithms are NCCL's";
   if (wanted.launch != Launch::queued) return "only what GPUs do is launched as a graph, or waited for";
   if (wanted.bytes / bytes_of(wanted.type) > INT_MAX) return "MPI counts up to 2147483647 elements";
   return std::nullopt;

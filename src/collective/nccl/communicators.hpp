@@ -26,13 +26,11 @@ class Communicators {
  private:
   /// What forces a choice of NCCL when a communicator is made.
   struct Forced {
-    std::map<std::string, std::string> environment{};  ///< by the variable that it reads then
-    int channels = 0;                                  ///< 0: its own choice
-    RankSet left_out{};                                ///< the ranks without it
+    std::string algorithm{};  ///< NCCL_ALGO; empty: its own choice
+    RankSet left_out{};       ///< the ranks without it
 
     std::strong_ordering operator<=>(const Forced&) const = default;
   };
-  static Forced forced_by(const CollectiveCase& wanted);
 
   int first_;
   std::map<Forced, std::vector<ncclComm_t>> made_;

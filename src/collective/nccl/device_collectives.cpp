@@ -8,7 +8,6 @@
 #include "core/sweep.hpp"
 #include "core/units.hpp"
 #include "device/cuda/cuda_backend.hpp"
-#include "device/host/node_facts.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -34,7 +33,6 @@ class DeviceCollectives final : public Collectives {
   }
 
   Machine& machine() override { return *machine_; }
-  std::vector<NodeFacts> nodes() override { return {node_facts()}; }
   std::vector<std::string> ranks() const override { return labels_; }
   Engine engine() const override { return Engine::nccl; }
   Memory memory() const override { return Memory::device; }

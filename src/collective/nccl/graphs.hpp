@@ -1,11 +1,33 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
+#include <vector>
 
-#include "collective/nccl/local_rank.hpp"
+#include "device/cuda/handles.hpp"
 
 namespace linkmatrix::nccl {
+
+struct GraphTraits {
+  using Value = cudaGraphExec_t;
+  static void destroy(Value graph) { cudaGraphExecDestroy(graph); }
+};
+using Graph = cuda::Handle<GraphTraits>;
+
+/// A rank of this process, which is one of its devices.
+struct LocalRank {
+  int number = 0, ordinal = 0;
+  std::string label;
+  cuda::Stream stream{};
+  std::vector<cuda::Event> moments{};  ///< when a burst begins, and when each of its samples ends
+  cuda::DeviceMemory send{}, receive{}, expected{}, wrong{};  ///< receive: all windows
+  std::uint64_t send_bytes = 0, receive_bytes = 0, expected_bytes = 0;
+  std::vector<Graph> graphs{};  ///< of a burst's samples, or one for all
+
+  void use() const { cuda::use(ordinal, label); }
+};
 
 /// Adds to each rank's graphs one of what `work` puts into the streams of all. Throws CudaError and what `work` throws;
 /// no stream records any more then.

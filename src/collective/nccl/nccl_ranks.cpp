@@ -3,7 +3,6 @@
 #include "collective/nccl_log.hpp"
 #include "device/cuda/discovery.hpp"
 #include "ranks/device/device_payload.hpp"
-#include "ranks/device/device_support.hpp"
 #include "ranks/device/nvml_watch.hpp"
 
 namespace linkmatrix {

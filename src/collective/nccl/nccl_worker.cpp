@@ -10,8 +10,6 @@
 #include "collective/nccl/communicators.hpp"
 #include "collective/nccl/elements.hpp"
 #include "collective/nccl/graphs.hpp"
-#include "collective/nccl/launch.hpp"
-#include "collective/nccl/local_rank.hpp"
 #include "collective/nccl/nccl_calls.hpp"
 #include "collective/nccl_log.hpp"
 #include "core/limited_call.hpp"
@@ -299,11 +297,8 @@ class NcclWorker final : public CollectiveWorker {
   /// What was forced and is not what ran would be measured under a wrong name.
   void refuse_other_choice() const {
     const std::string ran = choice();
-    if (ran.empty() || is_forced_choice(ran, wanted_)) return;
-    std::string forced = wanted_.algorithm.data();
-    if (wanted_.protocol[0] != 0) forced += (forced.empty() ? "" : ", ") + std::string(wanted_.protocol.data());
-    if (wanted_.channels > 0) forced += (forced.empty() ? "" : ", ") + std::to_string(wanted_.channels) + " channels";
-    throw DeviceError("NCCL ran " + ran + " where " + forced + " was forced");
+    if (ran.empty() || wanted_.algorithm[0] == 0 || is_algorithm(ran, wanted_.algorithm.data())) return;
+    throw DeviceError("NCCL ran " + ran + " where " + wanted_.algorithm.data() + " was forced");
   }
 
   static constexpr double grace_of_calls = 5;  ///< seconds that a call of NCCL may outlast its deadline

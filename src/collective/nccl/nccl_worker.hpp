@@ -22,8 +22,8 @@ struct NcclRanks {
   int first = 0, ranks = 0;
 };
 
-/// Collectives of NCCL between devices. Every forced algorithm, protocol and number of channels has a communicator of
-/// its own. Throws DeviceError where NCCL cannot begin.
+/// Collectives of NCCL between devices. Every forced algorithm has a communicator of its own. Throws DeviceError where
+/// NCCL cannot begin.
 std::unique_ptr<CollectiveWorker> make_nccl_worker(NcclRanks ranks, const NcclId& id);
 
 /// Why NCCL cannot do this, one sentence; nothing if it can.

@@ -11,7 +11,6 @@
 #include "device/cuda/discovery.hpp"
 #include "device/cuda/failures.hpp"
 #include "device/cuda/gate.hpp"
-#include "device/cuda/health.hpp"
 #include "device/cuda/heaters.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/own_context.hpp"
@@ -19,7 +18,6 @@
 #include "device/cuda/reservation.hpp"
 #include "device/cuda/runs.hpp"
 #include "device/cuda/stations.hpp"
-#include "device/cuda/waiting.hpp"
 #include "device/host/available_memory.hpp"
 #include "device/host/numa.hpp"
 

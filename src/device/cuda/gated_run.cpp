@@ -5,9 +5,9 @@
 #include <memory>
 #include <thread>
 
+#include "device/cuda/failures.hpp"
 #include "device/cuda/load.hpp"
 #include "device/cuda/runs.hpp"
-#include "device/cuda/waiting.hpp"
 
 namespace linkmatrix::cuda {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "device/cuda/waiting.hpp"
+#include "device/cuda/failures.hpp"
 
 namespace linkmatrix::cuda {
 namespace {

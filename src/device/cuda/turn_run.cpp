@@ -2,9 +2,9 @@
 #include <list>
 #include <thread>
 
+#include "device/cuda/failures.hpp"
 #include "device/cuda/load.hpp"
 #include "device/cuda/runs.hpp"
-#include "device/cuda/waiting.hpp"
 
 namespace linkmatrix::cuda {
 namespace {

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "device/host/adapter_counters.hpp"
-#include "device/host/ethtool.hpp"
 #include "device/host/kernel_files.hpp"
 #include "device/host/pci.hpp"
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/units.hpp"
-#include "device/host/control_groups.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -54,12 +54,49 @@ std::uint64_t available_in(const fs::path& group, const GroupFiles& files) {
   return limit - std::min(limit, kept);
 }
 
+struct ControlGroup {
+  fs::path folder;  ///< of its files
+  int version;      ///< 1 or 2, with different names of files
+};
+
+/// Of a line of /proc/self/cgroup, "number:controllers:path".
+std::vector<std::string> fields_of(const std::string& line) {
+  const auto first = line.find(':'), second = line.find(':', first + 1);
+  if (first == std::string::npos || second == std::string::npos) return {};
+  return {line.substr(0, first), line.substr(first + 1, second - first - 1), line.substr(second + 1)};
+}
+
+/// The version of the memory controller that a line is about; 0: another controller.
+int version_of(const std::vector<std::string>& fields) {
+  if (fields.size() != 3) return 0;
+  if (fields[0] == "0" && fields[1].empty()) return 2;
+  const auto controllers = split(fields[1], ',');
+  return std::find(controllers.begin(), controllers.end(), "memory") != controllers.end() ? 1 : 0;
+}
+
+/// The control groups of this process, the outermost first. In a container the path may be the host's, which is not
+/// visible there. The mounted folder is the container's own then.
+std::vector<ControlGroup> control_groups(const fs::path& root) {
+  std::vector<ControlGroup> found;
+  std::ifstream groups(root / "proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const auto fields = fields_of(line);
+    const int version = version_of(fields);
+    if (version == 0) continue;
+    fs::path folder = root / "sys/fs/cgroup";
+    if (version == 1) folder /= "memory";
+    found.push_back({folder, version});
+    for (const auto& name : fs::path(fields[2]).relative_path()) found.push_back({folder /= name, version});
+  }
+  return found;
+}
+
 }  // namespace
 
 std::uint64_t available_memory(const fs::path& root) {
   const auto kilobytes = number_of(root / "proc/meminfo", "MemAvailable:");
   std::uint64_t least = kilobytes ? *kilobytes * KiB : no_limit;
-  for (const auto& [folder, version] : control_groups(root, "memory"))
+  for (const auto& [folder, version] : control_groups(root))
     least = std::min(least, available_in(folder, version == 1 ? version_1 : version_2));
   return least;
 }

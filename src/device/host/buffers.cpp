@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "device/host/available_memory.hpp"
-#include "device/host/pages.hpp"
+#include "device/host/memory.hpp"
 #include "device/host/parts.hpp"
 
 namespace linkmatrix {

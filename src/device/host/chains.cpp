@@ -3,8 +3,6 @@
 #include <cstring>
 #include <thread>
 
-#include "device/host/waits.hpp"
-
 namespace linkmatrix {
 namespace {
 

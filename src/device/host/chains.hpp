@@ -22,4 +22,7 @@ void add_atomically(std::byte* memory, std::uint64_t additions);
 void serve(std::byte* theirs, std::byte* mine, std::uint64_t rounds, const std::atomic<bool>& stop);
 void answer(std::byte* mine, std::byte* theirs, std::uint64_t rounds, const std::atomic<bool>& stop);
 
+/// How often a waiting thread looks at memory before it gives its core away: whom it waits for may need that core.
+constexpr int looks_between_yields = 4096;
+
 }  // namespace linkmatrix

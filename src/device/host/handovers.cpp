@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/clock.hpp"
-#include "device/host/waits.hpp"
+#include "device/host/chains.hpp"
 
 namespace linkmatrix {
 namespace {

@@ -16,10 +16,10 @@
 #include "device/host/chains.hpp"
 #include "device/host/handovers.hpp"
 #include "device/host/host_facts.hpp"
-#include "device/host/hot.hpp"
 #include "device/host/jobs.hpp"
-#include "device/host/path_threads.hpp"
+#include "device/host/parts.hpp"
 #include "device/host/stations.hpp"
+#include "device/host/team.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -53,9 +53,7 @@ class HostBackend final : public Backend {
   const Software& software() const override { return software_; }
   Activity activity() override {
     Activity now;
-    look_.add_node(now, endpoints_.front().node);
-    for (const HostStation& station : stations_)
-      if (station.team) look_.add_cores(now, station.endpoint.label, station.cores);
+    processors_.add_node(now, endpoints_.front().node);
     return now;
   }
 
@@ -368,7 +366,7 @@ class HostBackend final : public Backend {
   Topology topology_;
   Software software_;
   PathThreads path_threads_;
-  ProcessorLook look_;
+  ProcessorPoll processors_;
   bool in_caches_ = false;                             ///< buffers of the default size are smaller than they should be
   std::vector<int> other_cores_;                       ///< that no device has
   std::unique_ptr<Worker> checker_;                    ///< compares what the only thread has copied

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
+
+#include "core/topology.hpp"
 
 namespace linkmatrix {
 
@@ -17,5 +20,12 @@ HostFacts host_facts();
 /// "6.1.0-18-amd64", and the compiler this was built with.
 std::string kernel_release();
 std::string compiler_version();
+
+/// This machine and its network adapters, as the kernel lists them below `root`: /sys, /proc and /etc. What is not
+/// there, or not readable by this user, is left empty.
+NodeFacts node_facts(const std::filesystem::path& root = "/");
+
+/// NodeFacts::boot alone; empty where the kernel does not tell.
+std::string boot_id(const std::filesystem::path& root = "/");
 
 }  // namespace linkmatrix

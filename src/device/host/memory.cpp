@@ -1,9 +1,16 @@
 #include "device/host/memory.hpp"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <memory>
 
 #include "core/error.hpp"
@@ -24,6 +31,15 @@ BadInput not_given(std::uint64_t bytes, int error) {
 BadInput too_large(std::uint64_t bytes) {
   return BadInput("--size needs a buffer of " + format_size(bytes) + " in host memory, where " +
                   std::to_string(available_memory() / MiB) + " MiB are available: use a smaller --size");
+}
+
+constexpr std::size_t most_pages = 256;  // that are asked for: a share is known to some percent then
+
+/// The addresses of a line "7f12-7f34 rw-p 00000000 00:00 0", by which smaps begins each mapping.
+std::optional<std::pair<std::uintptr_t, std::uintptr_t>> mapping_of(const std::string& line) {
+  std::uintptr_t first = 0, last = 0;
+  if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &first, &last) != 2) return std::nullopt;
+  return std::pair{first, last};
 }
 
 }  // namespace
@@ -57,6 +73,42 @@ void reserve_here(HostMemory& memory, std::uint64_t bytes, bool huge) {
   memory = HostMemory();
   memory = HostMemory(bytes, huge);
   touch_here(memory, 0, bytes);
+}
+
+std::optional<double> share_on_node(std::span<const std::byte> memory, int node) {
+  if (memory.empty()) return std::nullopt;
+  const std::size_t pages = std::clamp<std::size_t>(memory.size() / page_bytes, 1, most_pages);
+  std::array<const void*, most_pages> at{};
+  std::array<int, most_pages> nodes{};
+  for (std::size_t i = 0; i < pages; ++i) at[i] = memory.data() + memory.size() / pages * i;
+  // Without nodes to move to, the call only says where each page is. The C library has it in libnuma only.
+  if (::syscall(SYS_move_pages, 0, pages, at.data(), nullptr, nodes.data(), 0) != 0) return std::nullopt;
+  const auto there = std::count(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(pages), node);
+  return static_cast<double>(there) / static_cast<double>(pages);
+}
+
+std::optional<std::uint64_t> huge_bytes(std::istream& smaps, std::span<const std::span<const std::byte>> memories) {
+  std::optional<std::uint64_t> bytes;
+  bool ours = false;
+  for (std::string line; std::getline(smaps, line);) {
+    if (const auto mapping = mapping_of(line)) {
+      ours = std::any_of(memories.begin(), memories.end(), [&](const auto& memory) {
+        const auto first = reinterpret_cast<std::uintptr_t>(memory.data());
+        return first < mapping->second && first + memory.size() > mapping->first;
+      });
+      if (ours && !bytes) bytes = 0;
+    }
+    std::uint64_t kilobytes = 0;
+    if (ours && std::sscanf(line.c_str(), "AnonHugePages: %" SCNu64 " kB", &kilobytes) == 1) *bytes += kilobytes * KiB;
+  }
+  return bytes;
+}
+
+std::string huge_page_setting() {
+  std::string setting;
+  std::ifstream in("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::getline(in, setting);
+  return setting;
 }
 
 }  // namespace linkmatrix

@@ -1,9 +1,12 @@
 #include "device/host/numa.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
+#include "core/units.hpp"
 #include "device/host/host_facts.hpp"
 
 namespace linkmatrix {
@@ -12,6 +15,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto node_folder = "/sys/devices/system/node";
+
+constexpr int core_numbers = 1 << 16;  // no kernel counts as many: 8,192 on x86
+
+int parse_core(const std::string& text) {
+  int core = -1;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), core);
+  if (failure != std::errc{} || end != text.data() + text.size() || core < 0)
+    throw std::invalid_argument("'" + text + "' is no core");
+  return core;
+}
 
 /// The cores of a node that are allowed; empty where its file cannot be read.
 std::vector<int> allowed_of(const fs::path& node, const std::vector<int>& allowed) {
@@ -25,6 +38,29 @@ std::vector<int> allowed_of(const fs::path& node, const std::vector<int>& allowe
 }
 
 }  // namespace
+
+std::vector<int> parse_cpu_list(const std::string& text) {
+  std::vector<int> cores;
+  for (const std::string& range : split(text, ',')) {
+    const auto ends = split(range, '-');
+    if (ends.size() > 2) throw std::invalid_argument("'" + range + "' is no range of cores");
+    const int first = parse_core(ends.front()), last = parse_core(ends.back());
+    if (last >= core_numbers) throw std::invalid_argument("'" + range + "' has more cores than any kernel");
+    for (int core = first; core <= last; ++core) cores.push_back(core);
+  }
+  return cores;
+}
+
+std::string cpu_list_text(const std::vector<int>& cores) {
+  std::vector<std::string> ranges;
+  for (std::size_t i = 0; i < cores.size();) {
+    std::size_t last = i;
+    while (last + 1 < cores.size() && cores[last + 1] == cores[last] + 1) ++last;
+    ranges.push_back(std::to_string(cores[i]) + (last > i ? "-" + std::to_string(cores[last]) : ""));
+    i = last + 1;
+  }
+  return join(ranges, ",");
+}
 
 CoreSet allowed_set() {
   CoreSet set;

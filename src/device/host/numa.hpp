@@ -6,10 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "core/cpu_list.hpp"
 #include "core/topology.hpp"
 
 namespace linkmatrix {
+
+/// The numbers of "0-3,8,10-11"; throws std::invalid_argument for anything else.
+std::vector<int> parse_cpu_list(const std::string& text);
+
+/// "0-3,8".
+std::string cpu_list_text(const std::vector<int>& cores);
 
 /// A NUMA node and those of its cores that this process may run on.
 struct NumaNode {

@@ -1,8 +1,10 @@
 #include "device/host/parts.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include "core/units.hpp"
 #include "device/host/chains.hpp"
@@ -93,6 +95,9 @@ void keep_busy(std::span<HostPart> parts, const HostRun& run) {
     if (part.copy.background) part.time.span.end = run.now();
 }
 
+constexpr std::uint32_t n = 128;  // a product takes a millisecond: so long a stop is not heard
+constexpr std::uint64_t streamed = 4 * MiB;
+
 }  // namespace
 
 std::uint64_t transfers_of(const Copy& copy) {
@@ -177,6 +182,21 @@ void compare_parts(std::span<HostPart> parts, const Portion& portion, const Host
       if (part.check.wrong_bytes == 0) part.check.first_wrong = found.first_wrong;
       part.check.wrong_bytes += found.wrong_bytes;
     });
+}
+
+void keep_hot(Heated& heated, bool flip, const HostRun& run) {
+  static const std::uint64_t expected = expected_sum(n);
+  const std::vector<float> a = heating_matrix(1, n), b = heating_matrix(2, n);
+  std::vector<float> product;
+  std::vector<std::byte> from(streamed, std::byte{1}), to(streamed);
+  do {
+    multiply(a, b, n, product);
+    if (flip && heated.products == 0) product[7] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(product[7]) ^ 1u);
+    ++heated.products;
+    heated.wrong += sum_of_bits(product) == expected ? 0 : 1;
+    std::memcpy(to.data(), from.data(), streamed);
+    asm volatile("" : : "r"(to.data()) : "memory");  // the stream is the purpose
+  } while (!run.stop && !run.deadline.passed());
 }
 
 }  // namespace linkmatrix

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/heating.hpp"
 #include "core/pattern.hpp"
 #include "device/backend.hpp"
 #include "device/host/stations.hpp"
@@ -66,5 +67,9 @@ void compare_parts(std::span<HostPart> parts, std::uint64_t seed, const HostRun&
 /// after each one the portion of what arrived.
 void lay_parts(std::span<const HostPart> parts, const HostRun& run);
 void compare_parts(std::span<HostPart> parts, const Portion& portion, const HostRun& run);
+
+/// Heats the core of the calling thread until the run's deadline: products of matrices, and streams through memory.
+/// `flip`: a bit of the first product is made wrong.
+void keep_hot(Heated& heated, bool flip, const HostRun& run);
 
 }  // namespace linkmatrix

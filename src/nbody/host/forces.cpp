@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 
+#include "core/units.hpp"
+#include "device/host/available_memory.hpp"
 #include "nbody/split.hpp"
 
 namespace linkmatrix {
@@ -57,5 +60,18 @@ void add_forces(const Vector4<T>* positions, std::uint64_t places, std::uint64_t
 
 template void add_forces(const Vector4<float>*, std::uint64_t, std::uint64_t, std::uint64_t, Vector4<float>*);
 template void add_forces(const Vector4<double>*, std::uint64_t, std::uint64_t, std::uint64_t, Vector4<double>*);
+
+std::uint64_t host_bytes(const NbodyCase& wanted, int parts) {
+  const Split split(wanted.bodies, wanted.devices);
+  return static_cast<std::uint64_t>(parts) * 2 * (split.places() + split.stride()) * bytes_of_body(wanted.precision);
+}
+
+void refuse_too_many_bodies(const NbodyCase& wanted, int parts) {
+  const std::uint64_t bytes = host_bytes(wanted, parts);
+  if (bytes > available_memory())
+    throw BadInput("--bodies: " + std::to_string(wanted.bodies) + " need " + std::to_string(bytes / MiB) +
+                   " MiB of host memory, where " + std::to_string(available_memory() / MiB) +
+                   " MiB are available: use fewer");
+}
 
 }  // namespace linkmatrix

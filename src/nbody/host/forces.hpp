@@ -1,8 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 
+#include "core/clock.hpp"
+#include "core/error.hpp"
 #include "nbody/bodies.hpp"
+#include "nbody/either_precision.hpp"
 #include "nbody/simulation.hpp"
 
 namespace linkmatrix {
@@ -23,6 +28,50 @@ void move(const Vector4<T>* before, Vector4<T>* after, std::uint64_t begin, std:
     v.x += a.x * kick, v.y += a.y * kick, v.z += a.z * kick;
     const Vector4<T>& x = before[i];
     after[i] = {x.x + v.x * drift, x.y + v.y * drift, x.z + v.z * drift, x.w};
+  }
+}
+
+/// A part of a simulation in host memory: all positions twice, those that a step reads and those that it makes.
+template <class T>
+struct HostPart {
+  using Bodies = std::unique_ptr<Vector4<T>[]>;
+
+  std::array<Bodies, 2> positions;
+  Bodies velocities, accelerations;
+
+  /// By the thread that calls: pages lie where they are first touched.
+  void begin(const Split& split, int part) {
+    const auto room = [](Bodies& bodies, std::uint64_t count) {
+      if (!bodies) bodies = std::make_unique<Vector4<T>[]>(count);
+    };
+    for (Bodies& bodies : positions) {
+      room(bodies, split.places());
+      for (int p = 0; p < split.parts(); ++p) put_first_positions(split, p, bodies.get());
+    }
+    room(velocities, split.stride()), room(accelerations, split.stride());
+    std::fill_n(velocities.get(), split.count(part), Vector4<T>{});
+  }
+};
+
+/// Bytes of host memory that so many parts take.
+std::uint64_t host_bytes(const NbodyCase& wanted, int parts);
+
+/// Throws BadInput where this machine has not so much.
+void refuse_too_many_bodies(const NbodyCase& wanted, int parts);
+
+/// Moves the bodies [begin, end) of a part, some at a time; throws TimedOut where there is no time left.
+template <class T>
+void advance(HostPart<T>& part, const Split& split, int number, std::uint64_t begin, std::uint64_t end, bool odd,
+             const Step& step, Deadline deadline) {
+  constexpr std::uint64_t at_once = 64;
+  const std::uint64_t place = split.place_of(number);
+  for (std::uint64_t i = begin; i < end; i += at_once) {
+    if (deadline.passed()) throw TimedOut("the step was not done in time");
+    const std::uint64_t stop = std::min(i + at_once, end);
+    const Vector4<T>* const now = part.positions[odd].get();
+    add_forces(now, split.places(), place + i, place + stop, part.accelerations.get() + i);
+    move(now, part.positions[!odd].get(), place + i, place + stop, part.velocities.get() + i,
+         part.accelerations.get() + i, step);
   }
 }
 

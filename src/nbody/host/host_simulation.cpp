@@ -6,7 +6,7 @@
 #include <numeric>
 #include <thread>
 
-#include "nbody/host/part.hpp"
+#include "nbody/host/forces.hpp"
 
 namespace linkmatrix {
 namespace {

@@ -1,6 +1,6 @@
 #include "nbody/host/rank_simulation.hpp"
 
-#include "nbody/host/part.hpp"
+#include "nbody/host/forces.hpp"
 #include "nbody/positions_gather.hpp"
 
 namespace linkmatrix {

@@ -80,7 +80,7 @@ DeviceBackend::Answers DeviceBackend::ask(const std::map<int, DeviceOrder>& orde
     const Correspondence::Reply& reply = replies[q];
     const int rank = questions[q].rank;
     if (reply.status == ReportStatus::ok) {
-      answers[rank] = unpack_answer(reply.bytes);
+      answers[rank] = unpack<DeviceAnswer>(reply.bytes);
       continue;
     }
     failed[rank] = reply.status == ReportStatus::timeout ? CellStatus::timeout : CellStatus::error;

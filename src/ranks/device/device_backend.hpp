@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "device/backend.hpp"
-#include "ranks/correspondence.hpp"
 #include "ranks/device/device_messages.hpp"
+#include "ranks/ranks.hpp"
 
 namespace linkmatrix::ranks {
 

@@ -4,15 +4,12 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <span>
-#include <type_traits>
 #include <vector>
 
-#include "core/error.hpp"
 #include "core/pattern.hpp"
 #include "device/backend.hpp"
 #include "device/cuda/shared_memory.hpp"
+#include "ranks/packing.hpp"
 
 namespace linkmatrix::ranks {
 
@@ -85,76 +82,12 @@ struct DeviceAnswer {
   std::vector<UnopenedBuffer> unopened{};
 };
 
-/// Plain data and lists of it, one after the other as bytes.
-class Packer {
- public:
-  template <class T>
-  Packer& operator<<(const T& value) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    const auto* const begin = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), begin, begin + sizeof(T));
-    return *this;
-  }
-  template <class T>
-  Packer& operator<<(const std::vector<T>& list) {
-    *this << list.size();
-    for (const T& value : list) *this << value;
-    return *this;
-  }
-  std::vector<std::byte> take() { return std::move(bytes_); }
-
- private:
-  std::vector<std::byte> bytes_;
-};
-
-/// Takes apart what a Packer made. Throws DeviceError where there is less than there should be.
-class Unpacker {
- public:
-  explicit Unpacker(std::span<const std::byte> bytes) : bytes_{bytes} {}
-
-  template <class T>
-  Unpacker& operator>>(T& value) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    if (bytes_.size() < sizeof(T)) throw DeviceError("a message between ranks is shorter than what it should hold");
-    std::memcpy(&value, bytes_.data(), sizeof(T));
-    bytes_ = bytes_.subspan(sizeof(T));
-    return *this;
-  }
-  template <class T>
-  Unpacker& operator>>(std::vector<T>& list) {
-    std::size_t count = 0;
-    *this >> count;
-    list.clear();
-    for (std::size_t i = 0; i < count; ++i) *this >> list.emplace_back();
-    return *this;
-  }
-
- private:
-  std::span<const std::byte> bytes_;
-};
-
-inline std::vector<std::byte> pack(const DeviceOrder& order) {
-  return (Packer() << order.task << order.kind << order.seed << order.open_at << order.time_limit << order.copies
-                   << order.buffers)
-      .take();
-}
-inline DeviceOrder unpack_order(std::span<const std::byte> bytes) {
-  DeviceOrder order;
-  Unpacker(bytes) >> order.task >> order.kind >> order.seed >> order.open_at >> order.time_limit >> order.copies >>
-      order.buffers;
-  return order;
+void fields(auto& archive, Is<DeviceOrder> auto& order) {
+  archive(order.task, order.kind, order.seed, order.open_at, order.time_limit, order.copies, order.buffers);
 }
 
-inline std::vector<std::byte> pack(const DeviceAnswer& answer) {
-  return (Packer() << answer.opened << answer.uncertainty << answer.timed_out << answer.copies << answer.buffers
-                   << answer.unopened)
-      .take();
-}
-inline DeviceAnswer unpack_answer(std::span<const std::byte> bytes) {
-  DeviceAnswer answer;
-  Unpacker(bytes) >> answer.opened >> answer.uncertainty >> answer.timed_out >> answer.copies >> answer.buffers >>
-      answer.unopened;
-  return answer;
+void fields(auto& archive, Is<DeviceAnswer> auto& answer) {
+  archive(answer.opened, answer.uncertainty, answer.timed_out, answer.copies, answer.buffers, answer.unopened);
 }
 
 }  // namespace linkmatrix::ranks

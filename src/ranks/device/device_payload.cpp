@@ -11,6 +11,7 @@
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/shared_memory.hpp"
 #include "device/cuda/stations.hpp"
+#include "ranks/device/device_backend.hpp"
 #include "ranks/device/device_copies.hpp"
 #include "ranks/device/direct_transfers.hpp"
 #include "ranks/device/nvml_watch.hpp"
@@ -93,7 +94,7 @@ class DevicePayload final : public Payload {
 
   std::vector<std::byte> answer(std::span<const std::byte> question) override {
     if (!copies_) copies_.emplace(mpi_.rank(), mpi_.size(), station_.endpoint);
-    return pack(copies_->perform(unpack_order(question)));
+    return pack(copies_->perform(unpack<DeviceOrder>(question)));
   }
 
   void fill(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) override {
@@ -194,6 +195,17 @@ class DevicePayload final : public Payload {
   NvmlWatch watch_{station_.endpoint};
 };
 
+/// Peer access by the management library's word: the other ranks' devices may not be visible to this one's driver.
+Topology discover(std::vector<Endpoint>& devices) {
+  const cuda::Nvml nvml;
+  for (Endpoint& device : devices) cuda::read_limits(nvml, device), cuda::identify(nvml, device);
+  Topology topology = cuda::discover_links(nvml, devices);
+  cuda::add_reach(topology, devices, [&](const Endpoint& from, const Endpoint& to) {
+    return nvml.peer_access(from.pci, to.pci).value_or(true);
+  });
+  return topology;
+}
+
 }  // namespace
 
 int ordinal_of(int number) {
@@ -229,5 +241,15 @@ HandleKind kind_of(Transport sharing) {
   if (sharing == Transport::fd) return HandleKind::fd;
   return sharing == Transport::fabric ? HandleKind::fabric : HandleKind::ipc;
 }
+
+DeviceSupport device_support() {
+  return {.make_payload = make_device_payload,
+          .discover = discover,
+          .make_backend = [](Correspondence& ranks, const Machine& machine, Transport sharing) {
+            return std::make_unique<DeviceBackend>(ranks, machine, kind_of(sharing));
+          }};
+}
+
+void expect_devices(int ranks) { cuda::ask_for_queues(ranks); }
 
 }  // namespace linkmatrix::ranks

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "device/cuda/shared_memory.hpp"
+#include "ranks/options.hpp"
 #include "ranks/payload.hpp"
 
 namespace linkmatrix::ranks {
@@ -20,5 +21,12 @@ std::unique_ptr<Payload> make_device_payload(Communicator& mpi, int number, Rank
 
 /// By what handles a transport gets at another rank's memory; ipc for those that need none.
 cuda::HandleKind kind_of(Transport sharing);
+
+/// What this build can do of CUDA devices.
+DeviceSupport device_support();
+
+/// To be called before MPI starts, which may be the first to call the driver: each rank sees perhaps one GPU, and
+/// copies to and from those of all ranks.
+void expect_devices(int ranks);
 
 }  // namespace linkmatrix::ranks

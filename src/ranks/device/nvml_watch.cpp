@@ -28,6 +28,6 @@ OwnProcess join(const Endpoint& device, const cuda::Nvml& nvml, cuda::NvmlUse& u
 NvmlWatch::NvmlWatch(const Endpoint& device)
     : health_{nvml_, {device}}, use_{nvml_, {device}}, own_{join(device, nvml_, use_)} {}
 
-void NvmlWatch::look(Activity& look, const std::string& label) { others_on(use_, label, own_).add(look); }
+void NvmlWatch::poll(Activity& poll, const std::string& label) { others_on(use_, label, own_).add(poll); }
 
 }  // namespace linkmatrix::ranks

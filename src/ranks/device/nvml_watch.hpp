@@ -3,7 +3,6 @@
 #include <string>
 
 #include "device/cuda/device_use.hpp"
-#include "device/cuda/health.hpp"
 #include "device/cuda/nvml.hpp"
 #include "ranks/payload.hpp"
 
@@ -17,7 +16,7 @@ class NvmlWatch final : public DeviceWatch {
   explicit NvmlWatch(const Endpoint& device);
 
   DeviceState state() override { return health_.states().front(); }
-  void look(Activity& look, const std::string& label) override;
+  void poll(Activity& poll, const std::string& label) override;
   unsigned driver_pid() const override { return own_.pid; }
 
  private:

@@ -32,6 +32,8 @@ void settle(const Stage& stage, MPI_Request& request) {
   if (request != MPI_REQUEST_NULL && !stage.mpi.test(request)) stage.mpi.give_up(request);
 }
 
+constexpr std::size_t bytes = piece_bytes * pieces;
+
 }  // namespace
 
 StagedSender::~StagedSender() {
@@ -99,6 +101,20 @@ void StagedReceiver::step() {
     if (request != MPI_REQUEST_NULL && !stage_.mpi.test(request)) return;
     send(stage_, &flight_.token[finished_ % pieces], 1, back(stage_), request);
   }
+}
+
+StagingBuffer::StagingBuffer(std::unique_ptr<SharedSegment> memory, const std::string& where)
+    : memory_{std::move(memory)} {
+  cuda::check(cudaHostRegister(memory_->data(), bytes, cudaHostRegisterPortable), where, "cudaHostRegister");
+  pinned_ = cuda::Registration(memory_->data());
+}
+
+StagingBuffer StagingBuffer::make(const std::string& where) {
+  return {std::make_unique<SharedSegment>(bytes, where), where};
+}
+
+StagingBuffer StagingBuffer::open(const std::string& name, const std::string& where) {
+  return {std::make_unique<SharedSegment>(name, bytes, where), where};
 }
 
 }  // namespace linkmatrix::ranks

@@ -81,7 +81,6 @@ done <<EOF
 --graph|does nothing in this run
 --blocking|does nothing in this run
 --graph --blocking|say one of --graph and --blocking
---protocol LL|does nothing in this run
 --devices 0|does nothing in this run
 --root 1 --testcase all_reduce_perf|does nothing in this run
 --simulate-fault corrupt:rank99|there is no endpoint 'rank99'
@@ -97,7 +96,7 @@ done <<EOF
 --size 4KiB,8KiB,4096|names 4096 twice
 --size 4099,4096 --testcase all_reduce_perf|sizes 4099 and 4096 are both 4096 bytes for all_reduce_perf
 --type half|MPI has no type half
---testcase all_reduce_perf_ring|algorithms, protocols and channels are NCCL
+--testcase all_reduce_perf_ring|algorithms are NCCL
 --testcase rank_to_rank_bandwidth_nccl|p2p_matrix measures messages
 --size 4 --testcase all_gather_perf|each needs a part of 16 bytes
 EOF

@@ -27,7 +27,6 @@ TEST(CollectiveOptions, RefuseWhatIsNotThereWithTheNearestName) {
   EXPECT_THROW(parsed({"--suite", "nonsense"}), BadInput);
   EXPECT_THROW(parsed({"--suite", "quick", "--testcase", "all_reduce_perf"}), BadInput);
   EXPECT_THROW(parsed({"--size", "1MiB", "--sweep", "1KiB:1MiB"}), BadInput);
-  EXPECT_THROW(parsed({"--protocol", "ll"}), BadInput);
   EXPECT_THROW(parsed({"--type", "float16"}), BadInput);
   EXPECT_THROW(parsed({"--graph", "--blocking"}), BadInput);
 }
@@ -37,13 +36,9 @@ TEST(CollectiveOptions, ThatDoNothingInARunAreRefused) {
     EXPECT_THROW(refuse_unused(parsed(std::move(words)), run), BadInput);
   };
   const CollectiveScope host{.has_ranks = true, .memory = Memory::host, .any_reduces = true, .any_has_root = false};
-  refused({"--protocol", "LL"}, host);
   refused({"--graph"}, host);
   refused({"--blocking"}, host);
   refused({"--huge-pages", "off"}, {.has_ranks = true, .memory = Memory::device});
-  refused({"--channels", "2"}, host);
-  refused({"--protocol", "LL"}, {.memory = Memory::device});  // nothing but sends
-  EXPECT_NO_THROW(refuse_unused(parsed({"--protocol", "LL"}), {.memory = Memory::device, .any_has_protocol = true}));
   refused({"--devices", "0,1"}, host);
   refused({"--root", "1"}, host);
   refused({"--asked-by", "x"}, host);
@@ -66,10 +61,10 @@ TEST(CollectiveSetting, IsWhatMakesAFigureAnotherOne) {
   EXPECT_EQ(setting_of({}), "");
   CollectiveCase wanted{.what = Collective::reduce, .type = ElementType::f64, .reduction = Reduction::max, .root = 1};
   EXPECT_EQ(setting_of(wanted), "double, max, root 1");
-  wanted.what = Collective::all_reduce, wanted.channels = 4, wanted.launch = Launch::graph;
-  EXPECT_EQ(setting_of(wanted), "double, max, 4 channels, graph") << "it has no root";
+  wanted.what = Collective::all_reduce, wanted.launch = Launch::graph;
+  EXPECT_EQ(setting_of(wanted), "double, max, graph") << "it has no root";
   wanted.launch = Launch::blocking;
-  EXPECT_EQ(setting_of(wanted), "double, max, 4 channels, blocking");
+  EXPECT_EQ(setting_of(wanted), "double, max, blocking");
 }
 
 }  // namespace

@@ -17,7 +17,6 @@ class ScriptedCollectives final : public Collectives {
   explicit ScriptedCollectives(double seconds) : seconds_{seconds} {}
 
   Machine& machine() override { throw std::logic_error("no machine"); }
-  std::vector<NodeFacts> nodes() override { return {}; }
   std::vector<std::string> ranks() const override { return {"rank0", "rank1", "rank2", "rank3"}; }
   Engine engine() const override { return Engine::mpi; }
   Memory memory() const override { return Memory::host; }

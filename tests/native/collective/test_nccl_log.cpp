@@ -41,30 +41,15 @@ TEST(NcclLog, OfAnotherVersionSaysNothingInsteadOfSomethingWrong) {
   EXPECT_EQ(last_choice("x -> Algo 1 proto 2 time 12.3"), "1, 2") << "2.24 and before have numbers";
 }
 
-CollectiveCase forcing(std::string_view algorithm, std::string_view protocol = "", int channels = 0) {
-  CollectiveCase wanted{.channels = channels};
-  algorithm.copy(wanted.algorithm.data(), wanted.algorithm.size() - 1);
-  protocol.copy(wanted.protocol.data(), wanted.protocol.size() - 1);
-  return wanted;
-}
-
 TEST(NcclLog, KnowsAForcedAlgorithmInEverySpelling) {
-  EXPECT_TRUE(is_forced_choice("RING, SIMPLE, channels 0..23", forcing("Ring")));
-  EXPECT_TRUE(is_forced_choice("NVLS_TREE, SIMPLE, channels 0..23", forcing("NVLSTree")));
-  EXPECT_TRUE(is_forced_choice("COLLNET_DIRECT, SIMPLE", forcing("CollnetDirect")));
-  EXPECT_TRUE(is_forced_choice("1, 2", forcing("Ring", "Simple")));
-  EXPECT_TRUE(is_forced_choice("TREE, LL", forcing("")));
-  EXPECT_FALSE(is_forced_choice("TREE, SIMPLE, channels 0..23", forcing("Ring")));
-  EXPECT_FALSE(is_forced_choice("NVLS, SIMPLE", forcing("NVLSTree")));
-  EXPECT_FALSE(is_forced_choice("0, 2", forcing("Ring")));
-  EXPECT_FALSE(is_forced_choice("9, 2", forcing("Ring")));
-}
-
-TEST(NcclLog, KnowsThatAnotherProtocolOrMoreChannelsRanThanWereForced) {
-  EXPECT_TRUE(is_forced_choice("RING, LL128, channels 0..3", forcing("", "LL128", 4)));
-  EXPECT_TRUE(is_forced_choice("RING, LL, channels 0..0", forcing("Ring", "LL", 4))) << "small ones need fewer";
-  EXPECT_FALSE(is_forced_choice("RING, SIMPLE, channels 0..3", forcing("Ring", "LL")));
-  EXPECT_FALSE(is_forced_choice("RING, LL, channels 0..23", forcing("Ring", "LL", 4)));
+  EXPECT_TRUE(is_algorithm("RING, SIMPLE, channels 0..23", "Ring"));
+  EXPECT_TRUE(is_algorithm("NVLS_TREE, SIMPLE, channels 0..23", "NVLSTree"));
+  EXPECT_TRUE(is_algorithm("COLLNET_DIRECT, SIMPLE", "CollnetDirect"));
+  EXPECT_TRUE(is_algorithm("1, 2", "Ring"));
+  EXPECT_FALSE(is_algorithm("TREE, SIMPLE, channels 0..23", "Ring"));
+  EXPECT_FALSE(is_algorithm("NVLS, SIMPLE", "NVLSTree"));
+  EXPECT_FALSE(is_algorithm("0, 2", "Ring"));
+  EXPECT_FALSE(is_algorithm("9, 2", "Ring"));
 }
 
 }  // namespace

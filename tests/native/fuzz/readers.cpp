@@ -27,9 +27,7 @@
 #include "measure/references.hpp"
 #include "nbody/options.hpp"
 #include "p2p/options.hpp"
-#include "ranks/activity_message.hpp"
 #include "ranks/groups.hpp"
-#include "ranks/node_message.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -47,23 +45,6 @@ struct Place {
 const fs::path& place() {
   static const Place own;
   return own.folder;
-}
-
-void read_message(const std::string& text) {
-  const std::span bytes(reinterpret_cast<const std::byte*>(text.data()), text.size());
-  const NodeFacts node = ranks::unpack(bytes);
-  const std::vector<std::byte> again = ranks::pack(node);
-  if (ranks::pack(ranks::unpack(again)) != again)
-    throw std::logic_error("a message is another one when it is repeated");
-}
-
-void read_look(const std::string& text) {
-  const Activity look = ranks::unpack_activity({reinterpret_cast<const std::byte*>(text.data()), text.size()});
-  const std::vector<std::byte> again = ranks::pack(look);
-  if (ranks::pack(ranks::unpack_activity(again)) != again)
-    throw std::logic_error("a message is another one when it is repeated");
-  Activity all;
-  ranks::add_look(all, look, "n1:rank0", "n1");
 }
 
 void read_adapters(const std::string& text) {
@@ -107,15 +88,11 @@ void read_processes(const std::string& text) {
   fs::remove_all(root);
   fs::create_directories(root);
   write_files(root, text);
-  ProcessorLook look(root);
+  ProcessorPoll poll(root);
   Activity activity;
-  look.add_node(activity, "n1");
-  const std::vector<int> cores{0, 1};
-  look.add_cores(activity, "cpu0", cores);
-  look.add_self(activity, "rank");
-  look.add_node(activity, "n1");
-  look.cores_of(7);
-  look.user_of(7);
+  poll.add_node(activity, "n1");
+  poll.add_node(activity, "n1");
+  poll.user_of(7);
 }
 
 void read_nvml(const std::string& text) {
@@ -146,8 +123,6 @@ const std::map<std::string, Read>& readers() {
       {"hosts", [](const auto& text) { ranks::expanded_hosts(text); }},
       {"references", read_references},
       {"groups", [](const auto& text) { ranks::parse_groups(text); }},
-      {"node_message", read_message},
-      {"activity_message", read_look},
       {"cores", [](const auto& text) { parse_cpu_list(text); }},
       {"adapters", read_adapters},
       {"processes", read_processes},

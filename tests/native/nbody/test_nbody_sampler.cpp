@@ -12,7 +12,6 @@ namespace {
 class Scripted final : public NbodySystem {
  public:
   Machine& machine() override { throw DeviceError("nobody asks"); }
-  std::vector<NodeFacts> nodes() override { return {}; }
   std::vector<std::string> devices() const override { return {"gpu0", "gpu1", "gpu2"}; }
   Memory memory() const override { return Memory::device; }
   std::string transport() const override { return "direct"; }

@@ -3,7 +3,6 @@
 
 #include "answers.hpp"
 #include "device/cuda/device_use.hpp"
-#include "device/cuda/health.hpp"
 
 namespace linkmatrix::cuda {
 namespace {

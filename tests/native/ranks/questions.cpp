@@ -9,8 +9,8 @@
 #include "device/host/host_facts.hpp"
 #include "no_memory.hpp"
 #include "ranks/communicator.hpp"
-#include "ranks/correspondence.hpp"
 #include "ranks/network.hpp"
+#include "ranks/ranks.hpp"
 
 namespace {
 

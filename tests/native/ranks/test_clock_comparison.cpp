@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "ranks/clock_comparison.hpp"
+#include "ranks/pair_sample.hpp"
 
 namespace linkmatrix::ranks {
 namespace {

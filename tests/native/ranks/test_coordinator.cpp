@@ -47,7 +47,6 @@ class Measured {
     Coordinator coordinator(ranks, table, rounds, form);
     ResultStore store(record_);
     MeasureOptions options;
-    options.fit = false;
     options.short_samples = short_samples;
     linkmatrix::measure(coordinator, {rounds}, options, Deadline::in(60), store);
   }

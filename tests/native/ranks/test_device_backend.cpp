@@ -20,7 +20,7 @@ class ScriptedRanks final : public Correspondence {
   std::vector<Reply> ask(const std::vector<Question>& questions, double) override {
     std::vector<Reply> replies;
     for (const auto& [rank, bytes] : questions) {
-      const DeviceOrder order = unpack_order(bytes);
+      const DeviceOrder order = unpack<DeviceOrder>(bytes);
       seen.push_back({rank, order});
       if (broken_at.contains({rank, order.task}))
         replies.push_back({broken_at[{rank, order.task}], "gpu" + std::to_string(rank) + ": scripted", {}});
@@ -243,11 +243,11 @@ TEST(DeviceMessages, SurviveTheirWay) {
   order.copies = {{3, {.source = 1, .destination = 2, .bytes = 5}}};
   order.buffers = {{{2, Role::destination, 1}, 9, {}}};
   const std::vector<std::byte> bytes = pack(order);
-  const DeviceOrder arrived = unpack_order(bytes);
+  const DeviceOrder arrived = unpack<DeviceOrder>(bytes);
   EXPECT_EQ(arrived.seed, 77u);
   EXPECT_EQ(arrived.copies.at(0).copy.destination, 2);
   EXPECT_EQ(arrived.buffers.at(0).name, (BufferName{2, Role::destination, 1}));
-  EXPECT_THROW(unpack_order(std::span(bytes).first(bytes.size() - 1)), DeviceError);
+  EXPECT_THROW(unpack<DeviceOrder>(std::span(bytes).first(bytes.size() - 1)), DeviceError);
 }
 
 }  // namespace

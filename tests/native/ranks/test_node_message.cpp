@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
-#include "ranks/node_message.hpp"
+#include "ranks/replies.hpp"
 
 namespace linkmatrix::ranks {
 namespace {
@@ -26,7 +26,7 @@ NodeFacts a_node() {
 }
 
 TEST(NodeMessage, BringsWhatANodeSaysOfItself) {
-  const NodeFacts sent = a_node(), node = unpack(pack(sent));
+  const NodeFacts sent = a_node(), node = unpack<NodeFacts>(pack(sent));
   EXPECT_EQ(
       node.name + "|" + node.machine + "|" + node.serial + "|" + node.product + "|" + node.kernel + "|" + node.boot,
       "n3|0123||HGX H200|6.1|b00t");
@@ -56,10 +56,10 @@ TEST(NodeMessage, BringsWhatANodeSaysOfItself) {
 TEST(NodeMessage, RefusesBytesThatAreNotWhole) {
   const std::vector<std::byte> whole = pack(a_node());
   for (std::size_t bytes = 0; bytes < whole.size(); ++bytes)
-    EXPECT_THROW(unpack(std::span(whole).first(bytes)), DeviceError) << bytes;
+    EXPECT_THROW(unpack<NodeFacts>(std::span(whole).first(bytes)), DeviceError) << bytes;
   std::vector<std::byte> more = whole;
   more.push_back(std::byte{0});
-  EXPECT_THROW(unpack(more), DeviceError);
+  EXPECT_THROW(unpack<NodeFacts>(more), DeviceError);
 }
 
 }  // namespace

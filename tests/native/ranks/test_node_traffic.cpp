@@ -7,13 +7,12 @@
 namespace linkmatrix::ranks {
 namespace {
 
-using Messages = std::vector<std::optional<TrafficMessage>>;
+using Messages = std::vector<std::optional<Traffic>>;
 
-TrafficMessage message(double own, double counted, const std::string& adapter = "eth0", bool used = true) {
-  TrafficMessage message;
+Traffic message(double own, double counted, const std::string& adapter = "eth0", bool used = true) {
+  Traffic message;
   message.sent = message.received = own;
-  const AdapterTraffic one{adapter, counted, counted, used};
-  message.set(std::span(&one, 1));
+  message.adapters = {{adapter, counted, counted, used}};
   return message;
 }
 
@@ -46,7 +45,7 @@ TEST_F(NodeTrafficTest, IsTheSumOfTheRanksOfANodeAndWhatTheirAdapterCounted) {
 
 TEST_F(NodeTrafficTest, HasWhatTheAdaptersCarryWhereAllOfThemSaySo) {
   const auto rated = [](const std::string& adapter, double rate) {
-    TrafficMessage one = message(0, 0, adapter);
+    Traffic one = message(0, 0, adapter);
     one.adapters.front().rate = rate;
     return one;
   };
@@ -65,7 +64,7 @@ TEST_F(NodeTrafficTest, OfAnAdapterThatNoRankUsesIsNotCounted) {
 
 TEST_F(NodeTrafficTest, IsNotByAnAdapterThatWasOpenedAndCarriedNothing) {
   const auto rated = [](const std::string& adapter, double own, double counted) {
-    TrafficMessage one = message(own, counted, adapter);
+    Traffic one = message(own, counted, adapter);
     one.adapters.front().rate = adapter == "mlx5_0" ? 50e9 : 25e9;
     return one;
   };
@@ -92,7 +91,7 @@ TEST_F(NodeTrafficTest, OfAnAdapterThatCountsLateIsNoAnswer) {
 
 TEST_F(NodeTrafficTest, IsUnknownWhereARankDoesNotAnswerOrGaveUpWhatItSent) {
   EXPECT_FALSE(sent_between({message(0, 0), message(0, 0), message(0, 0)}, {message(9, 9), {}, message(9, 9)}).own);
-  TrafficMessage given_up = message(9, 99);
+  Traffic given_up = message(9, 99);
   given_up.known = false;
   EXPECT_FALSE(sent_between({message(9, 9), message(9, 9), message(9, 9)}, {given_up, given_up, given_up}, "n2").own);
 }

@@ -1,7 +1,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include "ranks/transport_versions.hpp"
+#include "ranks/facts.hpp"
 
 namespace linkmatrix::ranks {
 namespace {

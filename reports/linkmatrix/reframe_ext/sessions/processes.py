@@ -19,7 +19,7 @@ from ...suite import PROGRAMS
 MIN_SECONDS = 600  # time limit of a process that measures: the program's default --timeout
 TOPOLOGY_SECONDS = 120  # time limit of a process that only reads the topology
 SECONDS_PER_TESTCASE = 60  # longer time limit for a process with many test cases
-MAX_REFERENCE_BYTES = 64 << 20  # limit of src/core/text_file.cpp
+MAX_REFERENCE_BYTES = 64 << 20  # limit of src/core/command_line.cpp
 JOB_OVERHEAD = 120  # seconds of a job in addition to its processes: modules, launchers
 
 # placeholders in the options of a foreign program: all test cases of the process, and the folder of built programs

@@ -6,7 +6,6 @@
 #include "device/cuda/discovery.hpp"
 #include "nbody/cuda/ranks/rank_exchange.hpp"
 #include "ranks/device/device_payload.hpp"
-#include "ranks/device/device_support.hpp"
 #include "ranks/device/nvml_watch.hpp"
 
 namespace linkmatrix {

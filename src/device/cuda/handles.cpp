@@ -1,0 +1,40 @@
+#include "device/cuda/handles.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace linkmatrix::cuda {
+namespace {
+
+struct Refusal {
+  cudaError_t status;
+  const char* remedy;
+};
+
+constexpr Refusal of_mps[]{
+    {cudaErrorMpsConnectionFailed,
+     "start nvidia-cuda-mps-control -d with the CUDA_MPS_PIPE_DIRECTORY that this process has, or measure without MPS"},
+    {cudaErrorMpsRpcFailure, "see server.log in CUDA_MPS_LOG_DIRECTORY, and start nvidia-cuda-mps-control -d again"},
+    {cudaErrorMpsServerNotReady,
+     "it may be recovering from another client's fault: try again when those that it serves have ended"},
+    {cudaErrorMpsMaxClientsReached, "end other clients of MPS, or start fewer processes"},
+    {cudaErrorMpsMaxConnectionsReached, "end other clients of MPS, or start fewer processes"},
+    {cudaErrorMpsClientTerminated, "another client's fault or MPS's own ended it: run again, or measure without MPS"},
+};
+
+const Refusal* refusal(cudaError_t status) {
+  const auto found =
+      std::find_if(std::begin(of_mps), std::end(of_mps), [=](const Refusal& one) { return one.status == status; });
+  return found == std::end(of_mps) ? nullptr : found;
+}
+
+}  // namespace
+
+std::string words_of(cudaError_t status) {
+  const Refusal* const known = refusal(status);
+  return cudaGetErrorString(status) + (known == nullptr ? std::string() : std::string(": ") + known->remedy);
+}
+
+bool is_of_mps(cudaError_t status) { return refusal(status) != nullptr; }
+
+}  // namespace linkmatrix::cuda

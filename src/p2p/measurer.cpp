@@ -1,0 +1,120 @@
+#include "p2p/measurer.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "core/units.hpp"
+#include "device/host/caches.hpp"
+#include "device/host/host_backend.hpp"
+#include "p2p/measure_plan.hpp"
+#include "program/program_main.hpp"
+#ifdef LINKMATRIX_CUDA
+#include "device/cuda/cuda_backend.hpp"
+#endif
+#ifdef LINKMATRIX_MPI
+#include "p2p/ranks_measurer.hpp"
+#endif
+
+namespace linkmatrix {
+namespace {
+
+constexpr auto to_be_heard = std::chrono::seconds(3);  // of the one that says why all end
+
+/// Of a back end: each test case is a plan of copies.
+class BackendMeasurer final : public Measurer {
+ public:
+  BackendMeasurer(std::unique_ptr<Backend> backend, std::uint64_t default_bytes, std::optional<SimulatedFault> fault)
+      : backend_{std::move(backend)}, default_bytes_{default_bytes}, fault_{std::move(fault)} {}
+
+  Machine& machine() override { return *backend_; }
+  std::optional<std::string> why_not(const TestCase& t, const PlanOptions& options) const override {
+    return linkmatrix::why_not(t, *backend_, options);
+  }
+  std::uint64_t default_bytes(const TestCase&) const override { return default_bytes_; }
+  bool has_own_size(const TestCase& t) const override { return t.metric == Metric::latency; }
+  MatrixResult plan(const TestCase& t, const PlanOptions& options) override {
+    plan_ = make_plan(t, *backend_, options);
+    return plan_.result;
+  }
+  bool has(const SimulatedFault& fault, Concurrency) override { return has_fault(*backend_, plan_, fault); }
+  void measure(const MeasureOptions& how, Deadline deadline, Guarded<Record>& record) override {
+    if (how.concurrency == Concurrency::bisection || how.concurrency == Concurrency::matchings)
+      throw BadInput("--concurrency " + std::string(word(how.concurrency)) +
+                     " is for nodes: start ranks on several with mpirun");
+    measure_plan(*backend_, plan_, how, deadline, record, fault_);
+  }
+  std::vector<Heated> heat(double seconds, std::optional<int> flips, Deadline deadline) override {
+    return backend_->heat(seconds, flips, deadline);
+  }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  std::uint64_t default_bytes_;
+  std::optional<SimulatedFault> fault_;
+  Plan plan_;
+};
+
+/// The back end that fits this machine. Host memory measured in the place of GPUs would pass, and nobody would notice:
+/// `note` says why no GPU is measured.
+std::string fitting_backend([[maybe_unused]] std::string& note) {
+#ifdef LINKMATRIX_MPI
+  if (started_by_mpirun()) return "mpi";
+#endif
+#ifdef LINKMATRIX_CUDA
+  if (const std::string hidden = why_hidden(); !hidden.empty()) throw BadInput(hidden);
+  const std::string why = why_no_cuda();
+  if (why.empty()) return "cuda";
+  note = "no GPU measured (" + why + "): this is host memory";
+#endif
+  return "host";
+}
+
+/// Each process that mpirun started would measure the same and write the same record. The first one says so, the others
+/// end in silence, and later: the first end of one is that of all.
+void refuse_copies(const std::string& backend) {
+  if (backend == "mpi" || !started_by_mpirun()) return;
+  if (launched_rank() != 0) {
+    (void)!std::freopen("/dev/null", "w", stderr);  // that it is ended is no news
+    std::this_thread::sleep_for(to_be_heard);
+    std::_Exit(static_cast<int>(ExitCode::bad_input));
+  }
+#ifdef LINKMATRIX_MPI
+  constexpr const char* built = "";
+#else
+  constexpr const char* built = ", built with -DLINKMATRIX_MPI=ON";
+#endif
+  throw BadInput("mpirun started several processes, and with the back end " + backend +
+                 " each would measure the same: start one without mpirun, or use --backend mpi" + built);
+}
+
+/// Throws BadInput if this build does not have the back end.
+std::unique_ptr<Measurer> make_measurer(const std::string& backend, const P2pOptions& options) {
+  if (backend == "host")
+    return std::make_unique<BackendMeasurer>(make_host_backend(options.devices, options.host_memory.huge),
+                                             own_working_set().copy, options.fault);
+#ifdef LINKMATRIX_CUDA
+  if (backend == "cuda")
+    return std::make_unique<BackendMeasurer>(make_cuda_backend(options.devices, options.host_memory), 512 * MiB,
+                                             options.fault);
+#endif
+#ifdef LINKMATRIX_MPI
+  if (backend == "mpi") return make_ranks_measurer(options);
+#endif
+  if (backend == "cuda" || backend == "mpi")
+    throw BadInput("--backend " + backend + ": this p2p_matrix was built without it: configure with -DLINKMATRIX_" +
+                   (backend == "cuda" ? "CUDA" : "MPI") + "=ON");
+  throw BadInput("unknown --backend '" + backend + "': use cuda, host or mpi");
+}
+
+}  // namespace
+
+ChosenMeasurer choose_measurer(const P2pOptions& options) {
+  std::string note;
+  const std::string backend = options.backend ? *options.backend : fitting_backend(note);
+  refuse_copies(backend);
+  return {make_measurer(backend, options), note};
+}
+
+}  // namespace linkmatrix
