@@ -38,7 +38,6 @@ Supervisor::Supervisor(SupervisorSetup setup)
     : setup_{std::move(setup)},
       wake_{make_wake()},
       output_{setup_.output},
-      live_{setup_.output, setup_.errors},
       keeper_{record_, start_, setup_.between_checkpoints, setup_.write},
       thread_{[this] { watch(); }} {}
 
@@ -153,7 +152,6 @@ bool Supervisor::watch_once() {
   if (is_over()) return force(), false;
   if (const auto why = no_room()) return conclude({refused(*why), true});
   keeper_.checkpoint_if_due([this, alive = wake_] { wake(); });
-  if (writes_) live_.draw_if_due(record_, printed_);
   return true;
 }
 
@@ -161,7 +159,6 @@ void Supervisor::wait() const {
   std::array<pollfd, 2> ends{{{signals_.number(), POLLIN, 0}, {wake_->number(), POLLIN, 0}}};
   Moment until = end_at();
   if (keeper_.has_file()) until = std::min(until, std::max(keeper_.next_checkpoint(), in(look_for_change)));
-  if (writes_) until = std::min(until, live_.next());
   const double left = std::chrono::duration<double>(until - Clock::now()).count();
   ::poll(ends.data(), ends.size(), static_cast<int>(std::clamp(left, 0.0, longest_wait) * 1000) + 1);
   std::uint64_t count = 0;
@@ -199,7 +196,6 @@ std::optional<std::string> Supervisor::no_room() const {
 
 /// Whether to go on: until main has returned in time.
 bool Supervisor::conclude(const Request& request) {
-  const LiveLine::Hidden hidden(live_);
   Ending ending = request.ending;
   if (const auto why = output_.failure(); why && ending.code == ExitCode::measured) ending = refused(*why);
   if (!write_record(ending, setup_.recording, false) || !print_last_lines(ending, end_at(), false))
@@ -211,7 +207,6 @@ bool Supervisor::conclude(const Request& request) {
 
 /// Ends a run that does not end by itself.
 void Supervisor::force() {
-  const LiveLine::Hidden hidden(live_);
   Ending ending = why_over();
   write_record(ending, setup_.rescue, true);
   print_last_lines(ending, in(setup_.saying), true);

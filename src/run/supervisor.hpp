@@ -15,7 +15,6 @@
 #include "core/result.hpp"
 #include "run/atomic_file.hpp"
 #include "run/ending.hpp"
-#include "run/live_line.hpp"
 #include "run/output.hpp"
 #include "run/record_keeper.hpp"
 #include "run/signals.hpp"
@@ -68,16 +67,7 @@ class Supervisor {
   /// This process does what another one says, which decides how the run ends.
   void serve() { serves_ = true; }
 
-  /// From now on a terminal has a line about how far the run is, which measures so many matrices.
-  void expect(std::size_t matrices) {
-    live_.expect(matrices);
-    wake();
-  }
-
-  void print(std::string_view text) {
-    const LiveLine::Hidden hidden(live_);
-    output_.print(text);
-  }
+  void print(std::string_view text) { output_.print(text); }
   /// Prints a result that is finished. One that is not when the run ends is printed then.
   void print(const MatrixResult& result);
 
@@ -128,7 +118,6 @@ class Supervisor {
   Signals signals_;
   std::shared_ptr<Descriptor> wake_;
   Output output_;
-  LiveLine live_;
   Guarded<Record> record_;
   RecordKeeper keeper_;
   std::atomic<bool> writes_{false}, serves_{false};
