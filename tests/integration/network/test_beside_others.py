@@ -18,7 +18,8 @@ pytestmark = pytest.mark.integration
 
 TESTCASE = "rank_to_rank_bandwidth_mpi"
 MEASURED = ("--testcase", TESTCASE, "--size", "256KiB", "--concurrency", "serial", "--samples", "6", "--target-ci", "5")
-SPEED = 170_000_000  # bytes a second, of the 250 million that a host sends at most
+RATE = "2gbit"
+SPEED = 170_000_000  # bytes per second, of the 250 million that an adapter sends at most
 BUFFER = 44 * 1400  # bytes
 GIVE = (
     "import os, socket, sys, time\n"
@@ -70,13 +71,23 @@ def own_share(done, of):
     return {use["label"]: use["own"] / use["counted"] for use in uses}
 
 
+def disturbed_adapters(done):
+    """The hosts whose adapters another process used. Short processes of other tests may disturb the cores."""
+    return {one["node"] for one in done.result["others"]["disturbances"] if one["kind"] == "adapter"}
+
+
+def failed(cells):
+    """Why cells fail."""
+    return [cell.reason for cell in cells.values() if cell.verdict is Verdict.FAIL]
+
+
 @pytest.mark.flaky(reruns=4)  # hosts share cores, and on a busy machine these limit pairs more than adapters do
 def test_a_host_that_another_process_sends_from_is_disturbed_and_not_at_fault(network, program):
     ignored = f"*:{getpass.getuser()}"  # the hosts share their cores, and the subject is the adapters
-    hosts = network(4, rate="2gbit")
+    hosts = network(4, rate=RATE)
     before = hosts.measure(program, *MEASURED, ignored=ignored)
-    verdict, _, found = judged(before, usual(before))
-    assert verdict < Verdict.DISTURBED and not found.findings, before.output
+    _, cells, found = judged(before, usual(before))
+    assert not disturbed_adapters(before) and not failed(cells) and not found.findings, before.output
     for of in ("net_out", "net_in"):
         assert min(own_share(before, of).values()) > 0.9, before.result["others"]
     with stream("lmn2", "lmn4"):
@@ -84,10 +95,9 @@ def test_a_host_that_another_process_sends_from_is_disturbed_and_not_at_fault(ne
     assert own_share(disturbed, "net_out")["lmn2"] < 0.6 and own_share(disturbed, "net_in")["lmn4"] < 0.6
     verdict, cells, found = judged(disturbed, usual(before))
     assert verdict is Verdict.DISTURBED, disturbed.output
-    assert not [cell.reason for cell in cells.values() if cell.verdict is Verdict.FAIL], disturbed.output
+    assert not failed(cells), disturbed.output
     assert not found.findings, found.sentences
-    adapters = {one["node"] for one in disturbed.result["others"]["disturbances"] if one["kind"] == "adapter"}
-    assert adapters == {"lmn2", "lmn4"}
+    assert disturbed_adapters(disturbed) == {"lmn2", "lmn4"}
     assert ("lmn2:rank1", "lmn3:rank2") in {pair for pair, cell in cells.items() if cell.verdict is Verdict.DISTURBED}
 
 
