@@ -47,8 +47,7 @@ class p2p_matrix_case(measuring_run, special=True):
     """Runs one test case of p2p_matrix and publishes its matrix.
 
     `variables.matrix_figures` returns the performance variables: pairs such as ``gpu0->gpu3``, and summaries of each
-    link class such as ``min[NV18]``. `variables.large_figures` returns those of a matrix that is too large for its
-    record.
+    link class such as ``min[NV18]``.
     """
 
     #: Bytes of each copy of a bandwidth test case, and of each message, with the suffixes KiB, MiB and GiB. Latencies

@@ -25,7 +25,7 @@ from linkmatrix.suite import PROGRAMS
 from .expect import exclusive_faults, run_faults, without_pairs
 from .ranks import crowded_faults
 from .session_test import session_test
-from .variables import large_figures, matrix_figures
+from .variables import matrix_figures
 
 
 class p2p_matrix_run(session_test, special=True):
@@ -269,13 +269,6 @@ class p2p_matrix_run(session_test, special=True):
             return []
         return list(zip(self.record["results"], self.verdict.evaluation.matrices, strict=True))
 
-    def reference_table(self, result):
-        """{performance variable: reference} of a result's test case."""
-        known = self.all_references()
-        if known is None or not self.reference_name:
-            return {}
-        return known.of(self.record, result).table(self.reference_name, result["testcase"])
-
     def figures(self):
         return {
             name: figure
@@ -285,8 +278,7 @@ class p2p_matrix_run(session_test, special=True):
 
     def result_figures(self, result, matrix):
         """{name of a performance variable: `variables.Figure`} of one result."""
-        table = self.reference_table(result)
-        return large_figures(result, table) if "cells" in result else matrix_figures(matrix, table)
+        return matrix_figures(matrix)
 
     @run_before("performance")
     def publish(self):

@@ -54,20 +54,24 @@ def figure_of(cell, unit):
     return figure if not figure.outside or cell.verdict is Verdict.FAIL else figure._replace(limited=False)
 
 
-def matrix_figures(matrix, table):
+def matrix_figures(matrix):
     """{name: figure} of a matrix that was judged, `linkmatrix.judge.evaluate.MatrixVerdict`.
 
-    "min[NV18]", "median[NV18]" and "max[NV18]" for each link class, without a limit, as the judge compares cells; and
-    "gpu0->gpu3" for each ordered pair, where the matrix has at most 16 endpoints. Cells without a value are left out.
-
-    table: {name: reference} of its test case
+    "min[NV18]", "median[NV18]" and "max[NV18]" for each link class, with the reference of the class. They have no
+    limit, because the judge compares cells. "gpu0->gpu3" for each ordered pair with a value, where the matrix has at
+    most 16 endpoints. "min[rows]", "max[rows]", "min[columns]" and "max[columns]" of the medians of a matrix whose
+    cells are in a file.
     """
     of = matrix.matrix
     figures = {}
     for group, summary in of.classes.items():
         for name, value in (("min", summary.low), ("median", summary.median), ("max", summary.high)):
-            known = table.get(f"{name}[{group}]") or matrix.expected.of_class.get(group)
+            known = matrix.expected.of_class.get(group)
             figures[f"{name}[{group or UNKNOWN}]".replace(":", "/")] = Figure(value, of.unit, known)
+    if of.apart is not None:
+        for axis, medians in zip(("rows", "columns"), of.apart.medians, strict=True):
+            figures[f"min[{axis}]"] = Figure(min(medians), of.unit)
+            figures[f"max[{axis}]"] = Figure(max(medians), of.unit)
     if len({*of.rows, *of.columns}) <= MOST_ENDPOINTS:
         called = dict(zip(of.rows, lasting_names(of.testcase, of.rows), strict=True))
         called |= dict(zip(of.columns, lasting_names(of.testcase, of.columns), strict=True))
@@ -75,22 +79,6 @@ def matrix_figures(matrix, table):
             if cell.value is not None and row in called and column in called:
                 figures[f"{called[row]}->{called[column]}".replace(":", "/")] = figure_of(cell, of.unit)
     return figures
-
-
-def large_figures(result, table):
-    """{name: figure} of a matrix whose cells are in a file: the link classes, and the medians of rows and columns.
-
-    "min[NET]", "median[NET]" and "max[NET]" for each link class, "min[rows]" and "max[rows]" for the medians of the
-    rows, and the same of the columns. table: as in `matrix_figures`
-    """
-    cells = result["cells"]
-    values = {
-        f"{name}[{one['link_class']}]": one[name] for one in cells["classes"] for name in ("min", "median", "max")
-    }
-    for axis in ("row", "column"):
-        medians = cells[f"{axis}_medians"]
-        values |= {f"min[{axis}s]": min(medians), f"max[{axis}s]": max(medians)}
-    return {name: Figure(value, result["unit"], table.get(name)) for name, value in values.items()}
 
 
 def size_figures(matrices):

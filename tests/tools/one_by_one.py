@@ -5,6 +5,7 @@ import statistics
 
 from linkmatrix.judge.verdicts import CellVerdict, Verdict
 from linkmatrix.record.units import figure
+from linkmatrix.references.link_order import is_worse
 
 IMPLAUSIBLE = 1.02
 HANDOVER = "handover"  # the quantity of a visibility test
@@ -38,14 +39,16 @@ def confidence(samples):
 def cells_of(result, references, table):
     """{pair: CellVerdict} of all that applies, and of what has a reference and is not there."""
     table = table if table and references.covers(table, result["testcase"]) else None
-    own = references.cells(table, result["testcase"], result["rows"]) if table else {}
+    own = references.cells(table, result["testcase"], result["rows"], result["columns"]) if table else {}
     shared = references.classes(table, result["testcase"]) if table else {}
-    expected, reached = {}, {}
+    classes = references.matrix_classes(table, result["testcase"], result["rows"], result["columns"])
+    expected, reached, paths = {}, {}, {}
     for r, row in enumerate(result["rows"]):
         for c, column in enumerate(result["columns"]):
             if result["status"][r][c] != "not-applicable":
                 group = result["link_class"][r][c] or "unknown"
-                reference = expected[r, c] = own.get((row, column)) or shared.get(group)
+                paths[r, c] = (classes.of((row, column), group) if classes else group), group
+                reference = expected[r, c] = own.get((row, column)) or shared.get(paths[r, c][0])
                 if reference and result["status"][r][c] == "ok" and result["values"][r][c] is not None:
                     reached.setdefault(group, []).append(result["values"][r][c] / reference.value)
     middles = {group: statistics.median(of) for group, of in reached.items()}
@@ -53,7 +56,7 @@ def cells_of(result, references, table):
     for (r, c), reference in expected.items():
         row, column = result["rows"][r], result["columns"][c]
         middle = middles.get(result["link_class"][r][c] or "unknown")
-        found[row, column] = verdict_of(result, f"{row}->{column}", (r, c), reference, table, middle)
+        found[row, column] = verdict_of(result, f"{row}->{column}", (r, c), reference, table, middle, paths[r, c])
     for pair, reference in own.items():
         if pair not in found:
             reason = f"{pair[0]}->{pair[1]} has a reference in '{table}' and was not measured"
@@ -71,8 +74,8 @@ def unverified_of(result):
     return "" if result["verified"] or corrupt else "not all data was compared"
 
 
-def verdict_of(result, name, at, reference, table, middle):
-    """The first rule that applies decides. No other process disturbed the result."""
+def verdict_of(result, name, at, reference, table, middle, path):
+    """The first rule that applies decides. No other process disturbed the result. path: (adopted, found) link class."""
     r, c = at
     unit, unverified = result["unit"], unverified_of(result)
     keys = ("status", "values", "low", "high", "limit", "samples")
@@ -84,6 +87,10 @@ def verdict_of(result, name, at, reference, table, middle):
     if limit is not None and unit == "GB/s" and value > limit * IMPLAUSIBLE:
         reason = f"{name} {quantity(value, unit)} is more than its path can carry ({limit:.0f} GB/s)"
         return CellVerdict(Verdict.FAIL, reason, value, reference)
+    if not (reference and reference.unit != unit) and is_worse(path[1], path[0]):
+        return CellVerdict(
+            Verdict.FAIL, f"{name} {quantity(value, unit)}: path changed: {path[0]} -> {path[1]}", value, reference
+        )
     if reference is None and result["quantity"] == HANDOVER:  # the words that arrived are the whole claim
         incomplete = CellVerdict(Verdict.INCOMPLETE, f"{name}: {unverified}", value)
         return incomplete if unverified else CellVerdict(Verdict.PASS, "", value)

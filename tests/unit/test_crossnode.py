@@ -135,7 +135,7 @@ def test_cells_and_sizes_whose_data_was_not_compared_are_incomplete():
 def test_the_variables_of_a_matrix_of_nodes_do_not_have_their_names():
     record = linkmatrix.record.reading.load(DATA / "slurm3_nodes.record.json")
     (matrix,) = evaluate(record, References({}), None).matrices
-    found = checks("variables").matrix_figures(matrix, {})
+    found = checks("variables").matrix_figures(matrix)
     pairs = {f"node{row}->node{column}" for row, column in permutations(range(3), 2)}
     assert set(found) == pairs | {"min[NET]", "median[NET]", "max[NET]"}
     assert found["min[NET]"].value == min(found[name].value for name in pairs)

@@ -61,9 +61,9 @@ def test_a_run_as_it_was_asked_for_has_no_faults_and_can_be_judged(stage, capsys
 
 
 def test_few_variables_are_published_and_none_of_a_pair(stage):
-    (result,) = case().record["results"]
-    run = SimpleNamespace(reference_table=lambda result: {})
-    found = crossnode.crossnode_matrix.result_figures(run, result, None)
+    record = case().record
+    (matrix,) = evaluate(record, References({}), None).matrices
+    found = crossnode.crossnode_matrix.result_figures(SimpleNamespace(), record["results"][0], matrix)
     summaries = {f"{word}[NET]" for word in ("min", "median", "max")}
     axes = {f"{word}[{axis}]" for word in ("min", "max") for axis in ("rows", "columns")}
     assert set(found) == summaries | axes

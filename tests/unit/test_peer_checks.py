@@ -70,7 +70,6 @@ def of_check(check, found, record, **more):
     )
     evaluation = judge(record, References({}), None)
     one.judged_results = lambda: list(zip(record["results"], evaluation.matrices, strict=True))
-    one.reference_table = lambda result: {}
     for name in ("wanted_sizes", "sharers", "result_figures"):
         if hasattr(check, name):
             setattr(one, name, getattr(check, name).__get__(one))

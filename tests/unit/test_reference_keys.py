@@ -72,7 +72,7 @@ def test_the_same_test_case_of_two_checks_and_extents_is_adopted_where_reframe_l
     assert {row[0] for name, row in found["crossnode_matrix"]["cluster@all"][NODES].items() if name != "$classes"} == {
         21.0
     }
-    assert found["crossnode_matrix"]["cluster@all"][RANKS]["median[NET]"][0] == 20.0
+    assert found["crossnode_matrix"]["cluster@all"][RANKS]["cell[NET]"][0] == 20.0
     references = References.load(file)
     for asked_by, table, value in ((ALL, "cluster@all", 20.0), (f"rank_p2p %testcase={RANKS}", "cluster", 96.0)):
         good = evaluate(of_ranks(make_record, asked_by, value=value), references, table)
@@ -144,7 +144,7 @@ def test_a_sweep_is_adopted_and_each_size_is_held_against_its_own_reference(adop
 def test_what_two_checks_share_in_the_file_changes_for_the_one_that_was_measured(tmp_path, adopt):
     file = tmp_path / "references" / "p2p.yaml"
     file.parent.mkdir()
-    line = "      'median[NET]': [20.0, -0.02, 0.05, GB/s]\n"
+    line = "      'cell[NET]': [20.0, -0.02, 0.05, GB/s]\n"
     file.write_text(
         f"rank_p2p:\n{HEAD}  cluster:\n    {RANKS}: &shared\n{line}"
         f"crossnode_matrix:\n{HEAD}  cluster:\n    {RANKS}: *shared\n"
@@ -152,8 +152,8 @@ def test_what_two_checks_share_in_the_file_changes_for_the_one_that_was_measured
     code, out, _ = adopt({"asked_by": TWO, "value": 24.0, "count": 2})
     assert code == 0, out
     found = yaml.safe_load(file.read_text())
-    assert found["rank_p2p"]["cluster"][RANKS] == {"median[NET]": [20.0, -0.02, 0.05, "GB/s"]}
-    assert found["crossnode_matrix"]["cluster"][RANKS]["median[NET]"][0] == 24.0
+    assert found["rank_p2p"]["cluster"][RANKS] == {"cell[NET]": [20.0, -0.02, 0.05, "GB/s"]}
+    assert found["crossnode_matrix"]["cluster"][RANKS]["cell[NET]"][0] == 24.0
 
 
 def test_a_table_that_is_named_keeps_what_was_measured(tmp_path, make_record, write_record, capsys):

@@ -29,7 +29,7 @@ def figures(make_record):
                 [one and one.replace("NV18", link_class) for one in row] for row in classes
             ]
         (matrix,) = evaluate(record, references or References({}), "hgx" if references else None).matrices
-        return variables.matrix_figures(matrix, {}), matrix
+        return variables.matrix_figures(matrix), matrix
 
     return made
 

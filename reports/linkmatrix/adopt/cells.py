@@ -87,12 +87,21 @@ def noise_margin(reference: Reference, sigma: float, cells: int, count: int) -> 
 
 
 def class_references(
-    matrix: Matrix, found: noise.Spread, classes: np.ndarray, cells: int, count: int, floors: Floors, table: Table
+    matrix: Matrix,
+    found: noise.Spread,
+    classes: np.ndarray,
+    cells: int,
+    count: int,
+    floors: Floors,
+    medians: Mapping[str, float],
 ) -> Table:
-    """`cell[CLASS]` of a matrix that is too large for memory. The limits include the differences within the class."""
+    """`cell[CLASS]` of a matrix that is too large for memory. The limits include the differences within the class.
+
+    medians: {link class: median of all runs}.
+    """
     made_of = {}
     for group, sigma in found.of_class.items():
-        middle = table[f"median[{group}]"].value
+        middle = medians[group]
         off = np.abs(found.centre[classes == group] / middle - 1)
         among = 1.4826 * float(np.median(off[np.isfinite(off)]))
         made_of[f"cell[{group}]"] = make_reference(

@@ -44,11 +44,19 @@ class Sample(NamedTuple):
         return check_of(self.record, self.result)
 
 
+class Summary(NamedTuple):
+    """References of the median, the smallest and the largest cell of a link class, from those of each run."""
+
+    median: Reference
+    low: Reference
+    high: Reference
+
+
 @dataclass(frozen=True)
 class Proposal:
     """References of one test case, with what a reader needs to believe them.
 
-    table: performance variables as checks/variables.py names them. spreads: {link class: σ as a fraction}. noisy: one
+    table: the rows of the file. spreads: {link class: σ as a fraction}. summaries: of each link class. noisy: one
     sentence per outlier. slow: one sentence per trend or step, and per component that is slow in all runs together.
 
     pairs: of a small matrix, {pair: (its link class, what a reference of its own would be)}. groups: the pairs of each
@@ -67,6 +75,7 @@ class Proposal:
     pairs: Pairs = field(default_factory=dict)
     groups: Mapping[str, Sequence[Group]] = field(default_factory=dict)
     moved: Mapping[str, Sequence[Group]] = field(default_factory=dict)
+    summaries: Mapping[str, Summary] = field(default_factory=dict)
 
 
 def refuse(name: str, sentences: Sequence[str], remedy: str) -> None:

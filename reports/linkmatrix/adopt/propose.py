@@ -20,7 +20,7 @@ from ..references.pair_classes import Group
 from ..references.tables import References, Table
 from ..references.tolerances import Carrier, Floor, carrier_of, floor_of
 from . import drift
-from .cells import Floors, cell_references, class_references, large_matrix_classes
+from .cells import cell_references, class_references, large_matrix_classes
 from .figures import measured, rows_looked_at
 from .proposal import (
     FINGERPRINT,
@@ -29,6 +29,7 @@ from .proposal import (
     Pairs,
     Proposal,
     Sample,
+    Summary,
     limited,
     outlier_sentences,
     provenance,
@@ -38,7 +39,6 @@ from .proposal import (
     refuse_noise,
 )
 
-SUMMARIES = {"min": "low", "median": "median", "max": "high"}  # fields of a ClassSummary
 FEWEST = 6  # runs: minimum and maximum of fewer do not cover their median with 95 %
 OF_ONE_LEVEL = "Choose six or more runs of one level with --since DATE or --runs K, or set --as-is REASON"
 HEALTHY = "Adopt from runs without outliers, or set --with-outliers"
@@ -123,27 +123,24 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     told = outlier_sentences(samples, found, noise.outliers(found, cells, least), chosen)
     if first.held and not with_outliers:
         refuse(name, told, HEALTHY)
-    table: Table = {}
+    summaries: dict[str, Summary] = {}
     for group in found.of_class if first.held else first.classes:
         sigma = found.of_class.get(group)
         if sigma is None or not all(group in matrix.classes for matrix in matrices):
             raise BadInput(f"{name}: {group} is not in all of its {len(samples)} runs, or not in the rows looked at")
         by_link = unit != "us" and carrier_of(samples[0].result, group, backend) in OF_LINKS
         refuse_noise(name, group, sigma, cells, len(samples), MOST_OF_LINKS if by_link else MOST_NOISE)
-        for word, of in SUMMARIES.items():
-            each = [getattr(matrix.classes[group], of) for matrix in matrices]
-            table[f"{word}[{group}]"] = reference_of_runs(each, sigma, cells, floors[group], unit)
+        of_runs = [matrix.classes[group] for matrix in matrices]
+        each = zip(*((one.median, one.low, one.high) for one in of_runs), strict=True)
+        summaries[group] = Summary(*(reference_of_runs(one, sigma, cells, floors[group], unit) for one in each))
     made_of = (first, found, classes, cells, len(samples), floors)
     pairs: Pairs = {}
     groups: dict[str, list[Group]] = {}
     if first.held:
-        of_cells, pairs = cell_references(*made_of)
-        table |= of_cells
+        table, pairs = cell_references(*made_of)
         groups = {} if pairs else large_matrix_classes(first, classes, applies)
     else:
-        table |= class_references(*made_of, table)
-    if first.apart is not None:  # the check of such a matrix publishes these
-        table |= axis_references(matrices, cells, floors)
+        table = class_references(*made_of, {group: one.median.value for group, one in summaries.items()})
     told += [] if first.held else beyond(samples, matrices, table)
     if not with_outliers:
         refuse(name, told, HEALTHY)
@@ -153,7 +150,20 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
         refuse(name, slow, REPAIR)
     said = provenance(samples, found.of_class, cells)
     said += () if first.held else (f"sigma from {len(chosen)} of {len(first.rows)} rows of each run",)
-    return Proposal(name, unit, table, cells, len(samples), found.of_class, said, tuple(told), slow, pairs, groups)
+    return Proposal(
+        testcase=name,
+        unit=unit,
+        table=table,
+        cells=cells,
+        runs=len(samples),
+        spreads=found.of_class,
+        provenance=said,
+        noisy=tuple(told),
+        slow=slow,
+        pairs=pairs,
+        groups=groups,
+        summaries=summaries,
+    )
 
 
 def slow_parts(samples: Sequence[Sample], matrix: Matrix, found: noise.Spread) -> tuple[str, ...]:
@@ -164,18 +174,6 @@ def slow_parts(samples: Sequence[Sample], matrix: Matrix, found: noise.Spread) -
     node = {device["label"]: device["node"] for device in record["devices"]}
     seen = diagnosis.diagnose(record, result, judge_matrix(result, References({}), None, node))
     return seen.sentences if seen.findings else ()
-
-
-def axis_references(matrices: Sequence[Matrix], cells: int, floors: Floors) -> Table:
-    """The least and the largest median of a row, and of a column, as the records say them."""
-    table: Table = {}
-    widest = Floor(*(max(ends) for ends in zip(*floors.values(), strict=True)))
-    for number, axis in enumerate(("rows", "columns")):
-        medians = [matrix.apart.medians[number] for matrix in matrices if matrix.apart is not None]
-        for word, extreme in (("min", min), ("max", max)):
-            each = [extreme(one) for one in medians]
-            table[f"{word}[{axis}]"] = reference_of_runs(each, 0.0, cells, widest, matrices[0].unit)
-    return table
 
 
 def beyond(samples: Sequence[Sample], matrices: Sequence[Matrix], table: Table) -> Iterator[str]:
@@ -196,12 +194,10 @@ def of_sizes(proposals: Mapping[int, Proposal]) -> Proposal:
     first = next(iter(proposals.values()))
     table: Table = {}
     for size, proposal in sorted(proposals.items()):
-        for group in proposal.spreads:
-            middle = proposal.table[f"median[{group}]"]
-            ends = (proposal.table[f"{word}[{group}]"] for word in ("min", "max"))
-            limits = [middle, *ends]
-            lower = min(one.low_limit for one in limits) / middle.value - 1
-            upper = max(one.high_limit for one in limits) / middle.value - 1
+        for group, summary in proposal.summaries.items():
+            middle = summary.median
+            lower = min(one.low_limit for one in summary) / middle.value - 1
+            upper = max(one.high_limit for one in summary) / middle.value - 1
             table[f"{group}@{size}"] = limited(middle.value, -lower, upper, middle.unit)
     spreads = {group: max(one.spreads.get(group, 0.0) for one in proposals.values()) for group in first.spreads}
     noisy = tuple(sentence for one in proposals.values() for sentence in one.noisy)

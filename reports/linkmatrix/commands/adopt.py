@@ -183,7 +183,7 @@ def proposed_changes(
         if lowered and not options.allow_lower:
             lowering[key] = (proposal, found)
             why = "would be lowered: find out why, then --allow-lower --reason TEXT"
-            problems.append(f"{name}: {lowered} references {why}")
+            problems.append(f"{name}: {units.counted(lowered, 'reference')} {why}")
             continue
         classes[check, table] = adopted
         changes[key] = (proposal, found)
@@ -263,9 +263,7 @@ def summary(key: tuple[str, str, str], proposal: Proposal, changes: list[Change]
     said = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
     yield f"{key[1]}, {key[2]}: {proposal.runs} runs, {said}"
     for group, sigma in proposal.spreads.items():
-        middle = proposal.table.get(f"median[{group}]") or next(
-            one for name, one in proposal.table.items() if name.startswith(f"{group}@")
-        )
+        middle = proposal.summaries[group].median
         limit = noise.tolerance(sigma, proposal.cells, proposal.runs)
         yield (
             f"  {group}: median {middle.value:g} {middle.unit}, sigma {100 * sigma:.3f} %, limits"
