@@ -21,7 +21,7 @@ class Program(NamedTuple):
 
 
 PROGRAMS = (
-    Program("nvbandwidth", "0.2", "", "text", "nvbandwidth", "documents/003_h800.txt"),
+    Program("nvbandwidth", "0.2", "", "text", "nvbandwidth", "../../config/references/published/003_h800.txt"),
     Program("nvbandwidth", "0.8", "", "text", "nvbandwidth", "foreign/nvbandwidth_v0.8_layout.txt"),
     Program("nvbandwidth", "0.8", "-j", "JSON", "nvbandwidth", "foreign/nvbandwidth_v0.8_layout.json"),
     Program("nvbandwidth", "0.10", "", "text", "nvbandwidth", "foreign/nvbandwidth_v0.10_b300.txt"),
@@ -42,7 +42,7 @@ PROGRAMS = (
         "--p2p_type, --kernel",
         "text",
         "p2p_bandwidth_latency_test_ppu",
-        "documents/000_ppu.txt",
+        "../../config/references/published/000_ppu.txt",
     ),
     Program("OSU micro-benchmarks", "7.4", "-c, -m", "text", "osu", "foreign/osu_bw_validated.txt"),
     Program("OSU micro-benchmarks", "7.5", "D D, H H", "text", "osu", "foreign/osu_bw_v7.5_dd.txt"),

@@ -6,9 +6,10 @@ from pathlib import Path
 from linkmatrix.foreign.scan import read_text
 from linkmatrix.foreign.to_record import to_record
 from linkmatrix.record import reading
+from linkmatrix.references import published
 
 DATA = Path(__file__).parents[1] / "data"
-DOCUMENTS = {path.stem[:3]: path.read_text(encoding="utf-8") for path in (DATA / "documents").glob("*.txt")}
+DOCUMENTS = {path.stem[:3]: path.read_text(encoding="utf-8") for path in published.FOLDER.glob("*.txt")}
 FOREIGN = {path.name: path.read_text(encoding="utf-8") for path in (DATA / "foreign").iterdir() if path.is_file()}
 NOW = "2026-11-21T00:00:00Z"
 

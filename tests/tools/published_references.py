@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from itertools import permutations
 from typing import Any
 
 import yaml
 
 from linkmatrix.references import published
+from linkmatrix.references.published import Printed
 from linkmatrix.references.tables import FOLDER
 
 FILE = FOLDER / "abci.yaml"
@@ -23,7 +23,7 @@ SYSTEMS = {"abci:anode": ("abci-anode", 8), "abci:vnode": ("abci-vnode", 4)}
 LIMITS = {"GB/s": ("-0.2", "null"), "us": ("null", "0.25")}
 HEAD = """\
 # ABCI compute nodes (A) and (V), as their user benchmarks of 2021 publish them. Written by
-# `python tests/tools/published_references.py` out of published/abci-anode.yaml and abci-vnode.yaml.
+# `python tests/tools/published_references.py` out of published/001_abci.txt.
 #
 # A single run of each, with Open MPI 4.0.5 and UCX 1.7 or 1.9: its noise is not known, and other versions have other
 # latencies. So a bandwidth may be a fifth less and a latency a quarter more, and better is no fault. Replace them by
@@ -45,39 +45,37 @@ def entries_of(name: str) -> Entries:
     """All references of a published system."""
     table, most = SYSTEMS[name]
     found: Entries = {}
-    for one in published.load(name)["tables"]:
-        if "sizes" in one:
-            found |= dict(of_sweep(one, table, most))
-        elif not one.get("part"):
-            found["intranode_p2p", table, one["testcase"]] = dict(of_matrix(one))
+    for one in published.load(name).tables:
+        if NAME.fullmatch(one.testcase):
+            for key, row in of_sweep(one, table, most):
+                found.setdefault(key, {}).update(row)
+        elif not one.part:  # a copy inside a device is another test case's
+            pairs = {
+                f"{row}->{column}": (value, one.unit) for (row, column), value in one.cells.items() if row != column
+            }
+            found["intranode_p2p", table, one.testcase] = pairs
     return found
 
 
-def of_matrix(one: dict[str, Any]) -> Iterator[tuple[str, tuple[float, str]]]:
-    """The pairs of a matrix inside a node; a copy inside a device is another test case's."""
-    for r, c in permutations(range(len(one["rows"])), 2):
-        yield f"{one['rows'][r]}->{one['columns'][c]}", (one["values"][r][c], one["unit"])
-
-
-def of_sweep(one: dict[str, Any], table: str, most: int) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
-    """Every size, for the check of as many pairs of ranks.
+def of_sweep(one: Printed, table: str, most: int) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
+    """One size, for the check of as many pairs of ranks.
 
     Of one pair also for that of one rank a node, and of all pairs for the matrix of two nodes, which has one size.
     """
-    match = NAME.fullmatch(one["testcase"])
-    assert match, one["testcase"]
+    match = NAME.fullmatch(one.testcase)
+    assert match and one.size_bytes is not None
     (what, known), on_device = TESTS[match["test"]], match["buffers"] == "dd"
     pairs = known or int(match["pairs"])
-    values = {size: (of_size[0], one["unit"]) for size, of_size in one["sizes"].items()}
-    by_size = {f"NET@{size}": value for size, value in values.items()}
+    (number,) = one.cells.values()
+    value = number, one.unit
+    by_size = {f"NET@{one.size_bytes}": value}
     device = "@device" if on_device else ""
     check = "crossnode_device_pairs" if on_device else "crossnode_pairs"
     yield (check, f"{table}@{pairs}-pairs@sweep{device}", f"node_to_node_{what}_mpi"), by_size
     if pairs == 1 and not on_device:
         yield ("crossnode_sweep", f"{table}@sweep", f"rank_to_rank_{what}_mpi"), by_size
-    if pairs == most:
+    if pairs == most and one.size_bytes == (16 if what == "latency" else 1 << 20):
         check = "crossnode_device_matrix" if on_device else "crossnode_matrix"
-        value = values[16 if what == "latency" else 1 << 20]
         yield (check, f"{table}{device}", f"node_to_node_{what}_mpi"), {"cell[NET]": value}
 
 

@@ -44,12 +44,11 @@ def against(capsys):
 
 def printed(name, nodes):
     """{size in bytes: [out of place, in place]} of the published table."""
-    (found,) = (
-        one
-        for one in published.load("a100-roce")["tables"]
-        if one["testcase"] == name and "part" not in one and one["nodes"] == nodes
-    )
-    return found["sizes"]
+    return {
+        one.size_bytes: list(one.cells.values())
+        for one in published.load("a100-roce").tables
+        if one.testcase == name and not one.part and one.extent.nodes == nodes
+    }
 
 
 @pytest.mark.parametrize("place", TABLES)

@@ -10,6 +10,7 @@ from linkmatrix import cli
 pytestmark = pytest.mark.usefixtures("wide_terminal")
 
 DATA = Path(__file__).resolve().parents[1] / "data"
+PUBLISHED = DATA.parents[1] / "config" / "references" / "published"
 WRITE = "device_to_device_memcpy_write_ce"
 
 
@@ -35,7 +36,7 @@ def run(tmp_path, capsys):
 
 
 def test_each_program_is_beside_ours_with_the_ratio(run):
-    code, said = run("documents/004_a800.txt", "foreign/osu_bw.txt")()
+    code, said = run(f"{PUBLISHED}/004_a800.txt", "foreign/osu_bw.txt")()
     lines = said.out.splitlines()
     assert code == 0 and lines[0] == "linkmatrix against p2p_bandwidth_latency_test:"
     assert lines[1].startswith(f"  {WRITE} (") and "  NV18 against NV8: median 395.57 against 186.49" in lines[2]
@@ -61,7 +62,7 @@ def test_pairs_of_osu_are_beside_as_many_of_ours_with_their_rates_of_messages(tm
 
 
 def test_two_programs_with_the_same_test_case_are_not_mixed(run):
-    code, said = run("documents/004_a800.txt", "documents/003_h800.txt")("--testcase", WRITE)
+    code, said = run(f"{PUBLISHED}/004_a800.txt", f"{PUBLISHED}/003_h800.txt")("--testcase", WRITE)
     heads = [line for line in said.out.splitlines() if line.startswith("linkmatrix against")]
     assert code == 0
     assert heads == ["linkmatrix against p2p_bandwidth_latency_test:", "linkmatrix against nvbandwidth:"]
@@ -86,7 +87,7 @@ def test_a_program_that_said_nothing_is_a_record_without_results(run, tmp_path):
 
 
 def test_history_has_a_line_for_each_program_that_measured_the_same(run, tmp_path, capsys):
-    run("documents/004_a800.txt", "documents/003_h800.txt")
+    run(f"{PUBLISHED}/004_a800.txt", f"{PUBLISHED}/003_h800.txt")
     assert cli.main(["history", str(tmp_path / "run"), "--testcase", WRITE]) == 0
     said = capsys.readouterr().out
     for program in ("p2p_bandwidth_latency_test", "nvbandwidth"):

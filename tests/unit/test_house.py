@@ -14,7 +14,7 @@ BASE = {"errors", "files", "invocation", "lock", "suite"}  # known to all
 ROOMS = {
     "record": set(),
     "foreign": {"record"},
-    "references": {"record"},
+    "references": {"foreign", "record"},
     "judge": {"references", "record"},
     "locate": {"judge", "references", "record"},
     "runs": {"locate", "judge", "references", "record"},

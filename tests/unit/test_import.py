@@ -1,10 +1,11 @@
 """`linkmatrix import`: records are written, shown and never overwritten, and bad input is one sentence."""
 
 import pytest
-from foreign_texts import DATA, SMALL
+from foreign_texts import SMALL
 
 from linkmatrix import cli
 from linkmatrix.record import reading
+from linkmatrix.references import published
 from linkmatrix.show import words
 
 
@@ -19,7 +20,7 @@ def linkmatrix(capsys):
 
 def test_records_are_written_and_shown_and_never_overwritten(linkmatrix, tmp_path):
     code, out, _ = linkmatrix(
-        "import", DATA / "documents" / "003_h800.txt", "--out", tmp_path / "h800", "--size", "64MiB"
+        "import", published.FOLDER / "003_h800.txt", "--out", tmp_path / "h800", "--size", "64MiB"
     )
     assert code == 0 and out.count("record.json") == 3 and "30 test cases" in out
     first = reading.load(tmp_path / "h800" / "01" / "record.json")
@@ -27,7 +28,7 @@ def test_records_are_written_and_shown_and_never_overwritten(linkmatrix, tmp_pat
     assert first["imported"]["program"] == "nvbandwidth" and first["software"]["driver"] == "525.105.17"
     assert words.measured(first) == "8 × NVIDIA H800"
     assert linkmatrix("show", tmp_path / "h800" / "01" / "record.json")[0] == 0  # NOT JUDGED
-    code, _, errors = linkmatrix("import", DATA / "documents" / "003_h800.txt", "--out", tmp_path / "h800")
+    code, _, errors = linkmatrix("import", published.FOLDER / "003_h800.txt", "--out", tmp_path / "h800")
     assert code == 2 and "never changed" in errors
 
 
@@ -37,19 +38,19 @@ def test_files_whose_records_would_overwrite_each_other_are_refused(linkmatrix, 
     files = [tmp_path / name for name in names]
     for file in files:
         file.parent.mkdir(exist_ok=True)
-        file.write_bytes((DATA / "documents" / "003_h800.txt").read_bytes())
+        file.write_bytes((published.FOLDER / "003_h800.txt").read_bytes())
     code, _, errors = linkmatrix("import", *files, "--out", tmp_path / "all")
     assert code == 2 and str(files[0]) in errors and str(files[1]) in errors and "--out" in errors
     assert not (tmp_path / "all").exists()
 
 
 def test_a_file_without_a_name_is_refused_in_a_sentence(linkmatrix):
-    code, _, errors = linkmatrix("import", DATA / "documents" / "003_h800.txt", "")
+    code, _, errors = linkmatrix("import", published.FOLDER / "003_h800.txt", "")
     assert code == 2 and "it is a folder" in errors and "Traceback" not in errors
 
 
 def test_an_import_with_something_missing_is_exit_code_3(linkmatrix, tmp_path):
-    code, out, _ = linkmatrix("import", DATA / "documents" / "000_ppu.txt", "--out", tmp_path)
+    code, out, _ = linkmatrix("import", published.FOLDER / "000_ppu.txt", "--out", tmp_path)
     assert code == 3 and "lacks the row of gpu2" in out
 
 

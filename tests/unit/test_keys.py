@@ -3,7 +3,7 @@
 import pytest
 
 from linkmatrix.errors import BadInput
-from linkmatrix.references import keys, published
+from linkmatrix.references import keys
 from linkmatrix.references.tables import References
 
 HEAD = "intranode_p2p:\n  $index: [reference_name, testcase]\n"
@@ -70,32 +70,6 @@ def test_collectives_have_the_references_of_the_check_that_measures_the_same(mak
 def test_what_nobody_asked_for_is_the_usual():
     assert keys.variant_of({}) == keys.variant_of({"asked_by": None}) == ""
     assert keys.asking_check({"asked_by": "node_sweep"}) == keys.asking_check({}) == ""
-
-
-def test_a_system_that_is_not_published_is_said_with_those_that_are(tmp_path):
-    with pytest.raises(BadInput, match=r"there is no published system 'h900' in .* \(known: none\)"):
-        published.load("h900", tmp_path)
-    for name in ("h800", "abci:anode"):
-        published.file_of(name, tmp_path).write_text(f"system: {name}\ntables: []\n")
-    assert published.names(tmp_path) == ["abci:anode", "h800"]
-    with pytest.raises(BadInput, match=r"\(known: abci:anode, h800\)"):
-        published.load("h900", tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("system: h900\ntables: []\n", "it is not the table of this system"),
-        ("system: h800\ntables: 7\n", "it is not the table of this system"),
-        ("system: [h800\n", "while parsing a flow sequence in"),
-    ],
-)
-def test_a_published_file_that_is_another_is_refused(tmp_path, text, said):
-    file = published.file_of("h800", tmp_path)
-    file.write_text(text)
-    with pytest.raises(BadInput) as caught:
-        published.load("h800", tmp_path)
-    assert str(caught.value).startswith(f"{file} cannot be used, write it again: {said}")
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,14 @@ from linkmatrix.judge import judged_cells
 from linkmatrix.judge.evaluate import evaluate as judge
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
+from linkmatrix.references import published
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging, testcases
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 NVBANDWIDTH = (DATA / "foreign" / "nvbandwidth_v0.8_layout.json").read_text()
 NCCL = (DATA / "foreign" / "nccl_tests_v2.13_layout.txt").read_text().split("\n$ ")[0].partition("\n")[2]
-SAMPLE = (DATA / "documents" / "004_a800.txt").read_text().partition("\n\ndevices 1 2")[0]
+SAMPLE = (published.FOLDER / "004_a800.txt").read_text().partition("\n\ndevices 1 2")[0]
 SAMPLE = SAMPLE[SAMPLE.index("[P2P (Peer-to-Peer)") :] + "\n"
 OSU = (DATA / "foreign" / "osu_bw_validated.txt").read_text()
 TOPOLOGY = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV18\t0-7\nGPU1\tNV18\t X \t0-7\n"

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pandas
-import published_files
 import pytest
 
 from linkmatrix import cli
@@ -18,33 +17,16 @@ from linkmatrix.runs import figures
 pytestmark = pytest.mark.usefixtures("wide_terminal")
 
 DATA = Path(__file__).parents[1] / "data"
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", published.NAMES)
-def test_a_file_is_what_its_document_says_today(name):
-    assert published.file_of(name).read_text(encoding="utf-8") == published_files.render(name), (
-        "python tests/tools/published_files.py"
-    )
-
-
-@pytest.mark.parametrize("name", published.NAMES)
-def test_every_number_is_traceable_to_its_line(name):
-    content = published.load(name)
-    lines = (ROOT / content["document"]["file"]).read_text(encoding="utf-8").splitlines()
-    assert content["tables"]
-    for table in content["tables"]:
-        first, last = table["lines"]
-        longest = len(table["rows"]) + 25  # an utilisation, or host times, stand under their matrix
-        printed = {float(word) for line in lines[first - 1 : last + longest] for word in re.findall(r"\d+\.?\d*", line)}
-        scaled = {round(number * scale, 9) for number in printed for scale in (1, 0.001, 0.5, 0.125)}
-        values = list(table.get("sizes", {}).values()) or table["values"]
-        numbers = [round(number, 9) for row in values for number in row if number is not None]
-        assert numbers and set(numbers) <= scaled, table["testcase"]
-
-
-def test_the_writer_knows_the_systems_that_can_be_read():
-    assert tuple(published_files.SYSTEMS) == published.NAMES
+def test_every_number_is_printed_in_its_document(name):
+    system = published.load(name)
+    document = (published.FOLDER / published.SYSTEMS[name].document).read_text(encoding="utf-8")
+    printed = {float(word) for word in re.findall(r"\d+\.?\d*", document)}
+    scaled = {round(number * scale, 9) for number in printed for scale in (1, 0.001, 0.5, 0.125)}
+    numbers = {round(number, 9) for table in system.tables for number in table.cells.values()}
+    assert numbers and numbers <= scaled
 
 
 def test_published_figures_are_no_references():
@@ -52,14 +34,14 @@ def test_published_figures_are_no_references():
 
 
 def test_each_document_has_what_it_published():
-    found = {name: {table["testcase"] for table in published.load(name)["tables"]} for name in published.NAMES}
+    found = {name: {table.testcase for table in published.load(name).tables} for name in published.NAMES}
     assert len(found["h800"]) == 30
     assert {"osu_latency_dd", "osu_bw_hh", "osu_multi_lat_dd_4_pairs"} <= found["abci:vnode"] & found["abci:anode"]
     assert "osu_mbw_mr_dd_8_pairs" in found["abci:anode"] - found["abci:vnode"]
     assert {"all_reduce_perf", "all_reduce_perf_tree", "all_reduce_perf_ring", "ib_write_bw"} <= found["a100-roce"]
     assert sum("peer_off" in name for name in found["a800"]) == 3
-    assert published.load("a800")["series"][0]["devices"][6] == 0.779486
-    assert any(table.get("part") == "utilisation" for table in published.load("ppu")["tables"])
+    assert published.load("a800").series[0].devices[6] == 0.779486
+    assert any(table.part == "utilisation" for table in published.load("ppu").tables)
 
 
 @pytest.fixture
@@ -171,13 +153,11 @@ def test_nothing_in_common_is_said_and_is_exit_code_3(linkmatrix):
     assert code == 3 and "osu_latency_dd" in out
 
 
-def test_an_unknown_system_is_bad_input(linkmatrix, tmp_path):
+def test_an_unknown_system_and_a_missing_document_are_bad_input(linkmatrix, tmp_path, monkeypatch):
     code, _, errors = linkmatrix("compare", DATA / "h200x4_write_ce.record.json", "--against", "h8000")
     assert code == 2 and "h800" in errors
-    (tmp_path / "h800.yaml").write_text("system: a\n")
-    with pytest.raises(BadInput, match="write it again"):
-        published.load("h800", tmp_path)
-    with pytest.raises(BadInput, match="no published system"):
-        published.load("ppu", tmp_path)
+    monkeypatch.setattr(published, "FOLDER", tmp_path)
+    code, _, errors = linkmatrix("compare", DATA / "h200x4_write_ce.record.json", "--against", "h800")
+    assert code == 2 and "003_h800.txt" in errors
     with pytest.raises(BadInput, match=r"no published system 'abci-anode' .*abci:anode"):
         published.load("abci-anode")

@@ -113,6 +113,6 @@ def test_two_runs_of_a_simulation_meet_by_bodies_and_devices(linkmatrix):
 
 def test_every_published_series_is_of_a_test_case(record):
     testcases = {result["testcase"] for result in record["results"]}
-    series = [one for name in published.NAMES for one in published.load(name).get("series", [])]
+    series = [one for name in published.NAMES for one in published.load(name).series]
     assert series
-    assert all(one["testcase"] in testcases and one["bodies_above"] > 0 for one in series)
+    assert all(one.testcase in testcases and one.bodies_above > 0 for one in series)

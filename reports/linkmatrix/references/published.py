@@ -1,48 +1,165 @@
-"""Published systems: config/references/published/*.yaml, figures of other machines to put a run beside.
+"""Published systems: outputs of programs that others published, next to which a run is shown.
 
-They are no references: nobody is held against them, but the systems that they are of (config/references/abci.yaml).
-Each table names the line of the document that it comes from, and `python tests/tools/published_files.py` writes the
-files again out of tests/data/documents; a test does the same.
+config/references/published contains the outputs and command lines, unchanged. The first line of each document names its
+source. The figures are references only for runs on the same systems (config/references/abci.yaml).
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-import yaml
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from .. import suite
 from ..errors import BadInput
+from ..record.collective import Extent
+from ..record.matrix import Pair
+
+if TYPE_CHECKING:
+    from ..foreign.table import Run
 
 FOLDER = suite.REFERENCES / "published"
-NAMES = ("ppu", "abci:anode", "abci:vnode", "a100-roce", "h800", "a800")
-Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+HEADING = re.compile(r"#+ (\d+) GPU to \1 GPU (latency|bandwidth)")
+EFFICIENCY = re.compile(r"^devices((?: \d+)+)\naverage efficiency((?: \d+(?:\.\d+)?)+)$", re.MULTILINE)
+#: (one pair, measured quantity) → OSU's test
+OSU_TESTS = {
+    (True, "latency"): "latency",
+    (True, "bandwidth"): "bw",
+    (False, "latency"): "multi_lat",
+    (False, "bandwidth"): "mbw_mr",
+}
 
 
-def file_of(name: str, folder: Path = FOLDER) -> Path:
-    """Where a system is kept; ':' is no character of a file's name everywhere."""
-    return folder / f"{name.replace(':', '-')}.yaml"
+class Printed(NamedTuple):
+    """A matrix of a published system: a test case, or a part of one, of one size.
+
+    size_bytes: None if unknown. extent: the ranks and nodes of a collective, None for other test cases.
+    """
+
+    testcase: str
+    part: str
+    unit: str
+    size_bytes: int | None
+    cells: Mapping[Pair, float]
+    extent: Extent | None
 
 
-def names(folder: Path = FOLDER) -> list[str]:
-    """All published systems that are there."""
-    return [name for name in NAMES if file_of(name, folder).is_file()]
+class Series(NamedTuple):
+    """The efficiency of a simulation by number of devices, the mean over all numbers of bodies above one."""
+
+    testcase: str
+    bodies_above: int
+    devices: Mapping[int, float]
 
 
-def load(name: str, folder: Path = FOLDER) -> dict[str, Any]:
-    """The content of a system's file. Raises BadInput."""
-    file = file_of(name, folder)
-    known = ", ".join(names(folder)) or "none"
-    unknown = BadInput(f"there is no published system '{name}' in {folder} (known: {known})")
-    if name not in NAMES:  # "abci-anode" is a file's name, and no system's
-        raise unknown
+class Published(NamedTuple):
+    """The figures of a published system. classes: {pair: link class}."""
+
+    classes: Mapping[Pair, str]
+    tables: list[Printed]
+    series: list[Series]
+
+
+@dataclass(frozen=True)
+class System:
+    """A published system.
+
+    runs: whether a run of the document belongs to the system. size: the bytes of a copy where no table contains them.
+    """
+
+    document: str
+    runs: Callable[[Run], bool] = lambda run: True
+    size: int | None = None
+
+
+def abci(letter: str, devices: int) -> Callable[[Run], bool]:
+    """Selects the runs on one of ABCI's two node types: columns of pages, and matrices of that many devices."""
+    return lambda run: (
+        run.software["column"].startswith(f"ComputeNode({letter})")
+        if "column" in run.software
+        else len(run.tables[0].rows) == devices
+    )
+
+
+#: Add a row here and a document to FOLDER to add a system.
+SYSTEMS = {
+    "ppu": System("000_ppu.txt"),
+    "abci:anode": System("001_abci.txt", abci("A", 8)),
+    "abci:vnode": System("001_abci.txt", abci("V", 4)),
+    "a100-roce": System("002_a100_roce.txt"),
+    # the last tables of the page are examples of another machine; the size is the default of nvbandwidth 0.2
+    "h800": System("003_h800.txt", lambda run: bool(run.devices), 64 << 20),
+    "a800": System("004_a800.txt", size=160_000_000),  # "40000000 integers"
+}
+NAMES = tuple(SYSTEMS)
+
+
+def load(name: str) -> Published:
+    """The figures of a system. Raises BadInput."""
+    from ..foreign import nccl, scan, to_record
+
+    if name not in SYSTEMS:
+        raise BadInput(f"there is no published system '{name}' (known: {', '.join(NAMES)})")
+    system = SYSTEMS[name]
     try:
-        content = yaml.load(file.read_text(encoding="utf-8"), Loader=Loader)
-        if content["system"] != name or not isinstance(content["tables"], list):
-            raise ValueError("it is not the table of this system")
-    except OSError:
-        raise unknown from None
-    except (yaml.YAMLError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{file} cannot be used, write it again: {' '.join(str(error).split())[:160]}") from None
-    return content
+        text = (FOLDER / system.document).read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"the document of the published system '{name}' cannot be read: {error}") from None
+    runs = [run for run in [*scan.read_text(text), *of_pages(text)] if not run.tables or system.runs(run)]
+    classes = {pair: word for run in runs if run.topology for pair, word in run.topology.link_class.items() if word}
+    tables = [
+        printed
+        for run in runs
+        for printed in printed_tables(run, system, to_record.extent(run) if run.program in nccl.PROGRAMS else None)
+    ]
+    return Published(classes, tables, list(series_of(text)))
+
+
+def printed_tables(run: Run, system: System, extent: Extent | None) -> Iterator[Printed]:
+    """The tables of a run, each followed by its parts. Cells without a number are left out."""
+    for table in run.tables:
+        grids = [("", table.unit, table.cells), *((name, of.unit, of.cells) for name, of in table.parts.items())]
+        for name, unit, cells in grids:
+            size = system.size if table.size_bytes is None and unit == "GB/s" else table.size_bytes
+            numbers = {
+                (row, column): value
+                for row in table.rows
+                for column in table.columns
+                if isinstance(value := cells.get((row, column)), (int, float))
+            }
+            yield Printed(table.testcase, name, unit, size, numbers, extent)
+
+
+def of_pages(text: str) -> list[Run]:
+    """Tables of OSU's figures with one line per size: one run per column.
+
+    The name of a column of host memory ends with "Mem".
+    """
+    from ..foreign import osu
+    from ..foreign.table import Run
+
+    found: list[Run] = []
+    runs: list[Run] = []
+    test, pairs = "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        words = [word.strip() for word in line.strip("|").split("|")]
+        if heading := HEADING.match(line):
+            test, pairs = OSU_TESTS[heading[1] == "1", heading[2]], int(heading[1])
+        elif words[0] == "Size (B)":
+            runs = [Run(osu.PROGRAM, software={"column": column}) for column in words[1:]]
+            found += runs
+        elif line.startswith("|") and words[0].isdigit():
+            for run, word in zip(runs, words[1:], strict=True):
+                buffers = "hh" if run.software["column"].endswith(" Mem") else "dd"
+                run.tables.append(osu.size_table(test, buffers, pairs, int(words[0]), float(word), number))
+    return found
+
+
+def series_of(text: str) -> Iterator[Series]:
+    """Efficiencies by number of devices: a line `devices 1 2 3 …` above a line of numbers."""
+    for match in EFFICIENCY.finditer(text):
+        devices, values = match[1].split(), match[2].split()
+        if len(devices) == len(values):  # the document: "average efficiency of nbodies>50000"
+            numbers = {int(count): float(value) for count, value in zip(devices, values, strict=True)}
+            yield Series("nbody_float_strong", 50000, numbers)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..record.collective import USUAL, Extent, extent_of, is_collective, library_of
 from ..record.matrix import UNKNOWN, Matrix, Pair, from_result
 from ..references.keys import way_between_devices
+from ..references.published import Published
 from .stored import Run
 
 if TYPE_CHECKING:
@@ -144,27 +145,18 @@ def osu_name(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     return f"{osu}_{buffers}_{pairs}_pairs" if pairs > 1 else f"{OF_ONE_PAIR[osu]}_{buffers}"
 
 
-def of_published(content: Mapping[str, Any]) -> Iterator[Figures]:
+def of_published(system: Published) -> Iterator[Figures]:
     """All tables of a published system."""
     import pandas
 
-    classes: dict[Pair, str] = {}
-    for topology in content.get("topologies") or []:
-        labels = topology["labels"]
-        for row, line in zip(labels, topology.get("link_class") or [], strict=False):
-            classes |= {(row, column): word for column, word in zip(labels, line, strict=True) if word}
-    for one in content["tables"]:
-        extent = Extent(one["nodes"], one["ranks"]) if "ranks" in one else None
-        if extent is not None and one.get("part"):
+    for one in system.tables:
+        if one.extent is not None and one.part:
             continue
-        pairs = [(row, column) for row in one["rows"] for column in one["columns"]]
-        own = [pair[1] if extent is not None else class_of(pair, classes) or NO_CLASS for pair in pairs]
-        by_size = one.get("sizes") or {one["size_bytes"]: [value for row in one["values"] for value in row]}
-        for size, values in by_size.items():
-            rows = [(*pair, name, value) for pair, name, value in zip(pairs, own, values, strict=True)]
-            cells = pandas.DataFrame(rows, columns=CELL).dropna(subset="value")
-            what = (one["testcase"], one.get("part", ""), one["unit"], size, cells)
-            yield Figures(*what, extent=extent, library=USUAL if extent is not None else "")
+        own = [pair[1] if one.extent is not None else class_of(pair, system.classes) or NO_CLASS for pair in one.cells]
+        rows = [(*pair, name, value) for (pair, value), name in zip(one.cells.items(), own, strict=True)]
+        cells = pandas.DataFrame(rows, columns=CELL)
+        library = USUAL if one.extent is not None else ""
+        yield Figures(one.testcase, one.part, one.unit, one.size_bytes, cells, extent=one.extent, library=library)
 
 
 def class_of(pair: Pair, classes: Mapping[Pair, str]) -> str:

@@ -100,7 +100,7 @@ TEST(BusLimit, OfWhatIsNoRingIsWhatMustPassTheNetworkAtLeast) {
   const auto sixteen = ranks(2, 8, 300);
   EXPECT_NEAR(*by_any({.what = Collective::all_reduce}, sixteen, nodes), 187.5, 1e-9)
       << "by tree, 118.7 GB/s of busbw were measured over 100 GB/s of ports "
-         "(tests/data/documents/002_a100_roce.txt)";
+         "(config/references/published/002_a100_roce.txt)";
   EXPECT_NEAR(*by_any({.what = Collective::all_reduce}, ranks(4, 8, 300), nodes), 100 * 31.0 / 32 * 4 / 3, 1e-9)
       << "3 ways to where an element is added up and 3 from there";
   EXPECT_NEAR(*by_any({.what = Collective::all_gather}, sixteen, nodes), 187.5, 1e-9) << "8 of 16 parts arrive";
