@@ -10,7 +10,7 @@ from typing import NamedTuple
 from reframe.core.builtins import xfail
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.record.matrix import UNKNOWN, lasting_names
+from linkmatrix.record.names import UNKNOWN, lasting_names
 from linkmatrix.references.tables import Reference
 
 MOST_ENDPOINTS = 16  # above, n * n variables would bury the rest of a report; the record has every cell

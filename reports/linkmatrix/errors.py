@@ -4,8 +4,6 @@ import re
 import sys
 from typing import TextIO
 
-from .invocation import runnable
-
 #: What steers a terminal, ends a line, turns the direction of writing, is half a character, or is not seen at all, so
 #: that two names look the same; joiners stay, which some scripts need.
 UNPRINTABLE = re.compile(
@@ -38,6 +36,8 @@ def say(*lines: object, to: TextIO | None = None, flush: bool = False) -> None:
     """Prints each on a line of its own, on standard output unless told: a name in it neither steers the terminal nor
     begins a line. Commands print by this or by `show.screen`, and by nothing else.
     """
+    from .invocation import runnable
+
     stream = to or sys.stdout
     for line in lines:
         print(clean(runnable(str(line))), file=stream)

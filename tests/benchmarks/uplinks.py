@@ -19,7 +19,7 @@ import numpy as np
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import diagnosis, sharing
 from linkmatrix.locate.deviations import from_inside
-from linkmatrix.record.matrix import lasting_names
+from linkmatrix.record.names import lasting_names
 from linkmatrix.references.tables import Reference, References
 from tests.tools.confusion import Bench
 from tests.tools.fabric import Fabric, Machine, Run, record_of

@@ -17,7 +17,8 @@ from linkmatrix.locate.families import members, named_family
 from linkmatrix.locate.hypotheses import Finding, search
 from linkmatrix.locate.places import layout_of
 from linkmatrix.locate.sentences import Seen, subject_name
-from linkmatrix.record.matrix import from_result, lasting_names
+from linkmatrix.record.matrix import from_result
+from linkmatrix.record.names import lasting_names
 from linkmatrix.references import noise
 from linkmatrix.references.tolerances import floor_of
 from tests.tools.fabric import Fabric, Machine, Part, Run, record_of

@@ -1,6 +1,6 @@
 """References of what a record measured: the same machine in a good hour."""
 
-from linkmatrix.record import matrix
+from linkmatrix.record.names import lasting_names
 from linkmatrix.references.tables import Reference, References
 
 
@@ -9,7 +9,7 @@ def references_of(record, name, tolerances):
     found = {}
     for result in record["results"]:
         testcase, unit = result["testcase"], result["unit"]
-        rows, columns = (matrix.lasting_names(testcase, result[side]) for side in ("rows", "columns"))
+        rows, columns = (lasting_names(testcase, result[side]) for side in ("rows", "columns"))
         found[name, testcase] = {
             f"{row}->{column}": Reference(value, *tolerances[unit], unit)
             for row, values in zip(rows, result["values"], strict=True)

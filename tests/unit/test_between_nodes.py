@@ -12,7 +12,7 @@ from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
-from linkmatrix.record.matrix import lasting_names
+from linkmatrix.record.names import lasting_names
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import stored, testcases
 from linkmatrix.runs.suspects import suspects

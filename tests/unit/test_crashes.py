@@ -2,7 +2,8 @@
 
 import pytest
 
-from linkmatrix.judge.crashes import (
+from linkmatrix.judge.disturbances import UNNAMED
+from linkmatrix.judge.facts import (
     are_of_programs,
     device_errors,
     died,
@@ -10,7 +11,6 @@ from linkmatrix.judge.crashes import (
     gone_of,
     of_others,
 )
-from linkmatrix.judge.disturbances import UNNAMED
 from linkmatrix.record.counters import risen
 
 SEVEN = {"xid": (0, 7), "xid_31": (None, 7)}

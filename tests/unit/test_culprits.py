@@ -161,7 +161,7 @@ def test_what_the_table_is_made_with_is_what_diagnose_does(benches):
     from linkmatrix.judge.evaluate import evaluate
     from linkmatrix.locate import deviations
     from linkmatrix.record import reading
-    from linkmatrix.record.matrix import lasting_names
+    from linkmatrix.record.names import lasting_names
     from linkmatrix.references.tables import Reference, References
 
     bench = benches(Machine(2, 4))

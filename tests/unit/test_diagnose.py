@@ -13,7 +13,7 @@ from linkmatrix import cli
 from linkmatrix.commands import diagnose
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.locate import diagnosis, effects, sentences
+from linkmatrix.locate import deviations, diagnosis, sentences
 from linkmatrix.record import reading
 from linkmatrix.references import noise, tolerances
 from linkmatrix.references.tables import Reference, References
@@ -75,7 +75,7 @@ def test_median_polish_finds_the_row_and_the_column():
     deviation[2, :] -= 0.1
     deviation[:, 4] -= 0.05
     np.fill_diagonal(deviation, np.nan)
-    level, rows, columns = effects.polish(deviation)
+    level, rows, columns = deviations.polish(deviation)
     assert level == pytest.approx(0, abs=1e-9)
     assert rows[2] == pytest.approx(-0.1) and columns[4] == pytest.approx(-0.05)
     assert np.allclose(np.delete(rows, 2), 0) and np.allclose(np.delete(columns, 4), 0)

@@ -9,7 +9,7 @@ from apart_records import apart
 from linkmatrix.judge import tally
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import deviations, diagnosis
-from linkmatrix.locate.effects import effects as of_rows_and_columns
+from linkmatrix.locate.deviations import effects as of_rows_and_columns
 from linkmatrix.locate.places import Names, layout_of
 from linkmatrix.record import matrix as matrices
 from linkmatrix.record import reading

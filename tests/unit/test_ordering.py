@@ -9,7 +9,7 @@ from linkmatrix.judge.facts import facts
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate.diagnosis import diagnose
 from linkmatrix.record import reading
-from linkmatrix.record.matrix import HANDOVER
+from linkmatrix.record.names import HANDOVER
 from linkmatrix.references.tables import References
 
 RECORDED = Path(__file__).parents[1] / "data" / "h200x2_visibility.record.json"

@@ -8,7 +8,7 @@ from few_records import COUNT, drawn_for, few_record
 
 from linkmatrix import cli
 from linkmatrix.errors import BadInput
-from linkmatrix.judge import uplinks
+from linkmatrix.judge import few
 from linkmatrix.judge.facts import facts
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
@@ -21,14 +21,21 @@ def crossings(capacity, slow=(), pairs=32, sends_only=False):
     found = []
     for turn in (1, 2, 3):
         for leaf in range(LEAVES):
-            for few in (False, True):
+            for is_few in (False, True):
                 other = (leaf + turn) % LEAVES
                 for a, b in ((leaf, other), (other, leaf)):
                     narrow = (capacity[a],) if sends_only else (capacity[a], capacity[b])
-                    rate = LINE if few else LINE * min(1, *(lines / pairs for lines in narrow))
+                    rate = LINE if is_few else LINE * min(1, *(lines / pairs for lines in narrow))
                     rate *= 0.9 if {a, b} & set(slow) else 1.0
-                    count = 4 if few else pairs
-                    one = {"from": f"leaf{a}", "to": f"leaf{b}", "pairs": count, "rate": rate, "best": rate, "few": few}
+                    count = 4 if is_few else pairs
+                    one = {
+                        "from": f"leaf{a}",
+                        "to": f"leaf{b}",
+                        "pairs": count,
+                        "rate": rate,
+                        "best": rate,
+                        "few": is_few,
+                    }
                     found.append(one)
     return found
 
@@ -38,7 +45,7 @@ def result_of(found, metric="bandwidth"):
 
 
 def sentences(result):
-    return [*uplinks.faults(result), *([uplinks.ratio(result)] if uplinks.ratio(result) else [])]
+    return [*few.faults(result), *([few.ratio(result)] if few.ratio(result) else [])]
 
 
 def test_oversubscription_is_said_with_its_ratio_and_is_no_fault():
@@ -52,14 +59,14 @@ def test_oversubscription_is_said_with_its_ratio_and_is_no_fault():
 @pytest.mark.parametrize(("usual", "bad"), [(16, 14), (32, 28), (16, 15)])
 def test_a_group_that_is_low_with_every_other_one_is_named_with_what_its_uplinks_carry(usual, bad):
     found = crossings([usual, usual, bad, usual, usual, usual])
-    assert uplinks.named(result_of(found)["matchings"], False) == [("leaf2", "sends and receives", "all")]
+    assert few.named(result_of(found)["matchings"], False) == [("leaf2", "sends and receives", "all")]
     first = sentences(result_of(found))[0]
     assert first.startswith(f"leaf2 sends and receives {bad}.0 lines' worth across its uplinks, the others {usual}.0")
 
 
 def test_one_way_is_told_from_both():
     found = crossings([16, 16, 12, 16, 16, 16], sends_only=True)
-    assert uplinks.named(result_of(found)["matchings"], False) == [("leaf2", "sends", "all")]
+    assert few.named(result_of(found)["matchings"], False) == [("leaf2", "sends", "all")]
 
 
 def test_what_few_pairs_lose_too_is_the_path_and_no_congestion():
@@ -71,13 +78,13 @@ def test_what_few_pairs_lose_too_is_the_path_and_no_congestion():
 
 def test_a_group_that_met_one_other_is_not_told_from_it():
     found = [one for one in crossings([16, 12] + [16] * 4) if {one["from"], one["to"]} == {"leaf0", "leaf1"}]
-    assert uplinks.named(result_of(found)["matchings"], False) == []
+    assert few.named(result_of(found)["matchings"], False) == []
 
 
 def test_groups_that_were_not_measured_across_are_not_judged():
-    assert uplinks.unknown(result_of([])) == ["leaf0"]
-    assert uplinks.unknown(result_of([], "latency")) == []
-    assert uplinks.unknown(result_of([one for one in crossings([32] * LEAVES) if not one["few"]])) == ["leaf0"]
+    assert few.unknown(result_of([])) == ["leaf0"]
+    assert few.unknown(result_of([], "latency")) == []
+    assert few.unknown(result_of([one for one in crossings([32] * LEAVES) if not one["few"]])) == ["leaf0"]
     assert sentences({"metric": "bandwidth", "matchings": {}}) == []
 
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from ..locate.deviations import ROUNDED
 from ..locate.hypotheses import LEAST
-from ..record.matrix import Matrix, lasting_names
+from ..record.matrix import Matrix
+from ..record.names import lasting_names
 from ..references import noise
 from ..references.pair_classes import MAX_LISTED_ENDPOINTS, NAMES, Group, cover_pairs, places_by_node
 from ..references.reading import Reference, Table

@@ -13,8 +13,9 @@ import numpy as np
 from ..errors import BadInput
 from ..judge.evaluate import judge_matrix
 from ..locate import diagnosis
-from ..record.collective import extent_of, is_collective
-from ..record.matrix import Block, Matrix, from_result, lasting_names, variant_of
+from ..record.collective import extent_of, is_collective, variant_of
+from ..record.matrix import Block, Matrix, from_result
+from ..record.names import lasting_names
 from ..references import noise
 from ..references.pair_classes import Group
 from ..references.tables import References, Table

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import BadInput
-from ..record.matrix import Pair
+from ..record.names import Pair
 from ..record.units import line_rate
 from . import perftest, ucx
 from .scan import read_text

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ..record.matrix import Pair
+from ..record.names import Pair
 from .table import Reading
 
 MOST = 1e9  # the schema's maximum

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import BadInput
-from ..record.matrix import Pair
+from ..record.names import Pair
 from . import launch
 from .endings import COPIES
 from .grid import LACKS, Grid, numbers, read_grid, turned

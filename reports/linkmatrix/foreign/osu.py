@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..record.matrix import Pair
+from ..record.names import Pair
 from .endings import COPIES
 from .table import Part, Reading, Table
 

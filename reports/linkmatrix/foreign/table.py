@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ..record.matrix import Pair
+from ..record.names import Pair
 
 MOST_NOTES = 50  # of one run: a text of nothing but broken rows is no reason for more
 

@@ -9,7 +9,7 @@ from typing import Any
 from .. import __version__
 from ..record import units
 from ..record.collective import Extent
-from ..record.matrix import Pair
+from ..record.names import Pair
 from ..record.reading import SCHEMA
 from . import launch, nccl
 from .table import Run, Table, Topology, square

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from ..errors import BadInput
-from ..record.matrix import Pair
+from ..record.names import Pair
 from .grid import Grid, numbers, read_grid
 from .table import Part, Reading, Table
 

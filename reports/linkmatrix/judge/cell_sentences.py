@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..record.matrix import Pair
+from ..record.names import Pair
 from ..record.units import figure
 from ..references.tables import Reference
 
@@ -13,7 +13,7 @@ class Cell(NamedTuple):
     """The data of a cell that sentences use.
 
     low, high: the interval of the median. limit: of the path, in GB/s. worse: than the baseline of its link class, as a
-    fraction. baseline: "the median" or "the best cell (54.31 GB/s)". behind: see `warning_masks.off_like`. table: name
+    fraction. baseline: "the median" or "the best cell (54.31 GB/s)". behind: see `expected.off_like`. table: name
     of the reference table. others: a sentence about the process that disturbed the cell. slow: a sentence about its
     slow samples, "" unless it is intermittent. link_class, adopted_class: that was found, and by which it is compared.
     """

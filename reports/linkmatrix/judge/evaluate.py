@@ -14,17 +14,18 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..record.matrix import Matrix, Pair, from_result
+from ..record.matrix import Matrix, from_result
+from ..record.names import Pair
 from ..record.reading import Result
 from ..record.units import MOST_NAMED
 from ..references import noise
 from ..references.tables import References
-from . import hot
+from . import soak
 from .disturbances import Disturbances, disturbances
 from .expected import Expected
+from .facts import ending
 from .intermittent import SlowSamples, slow_samples
 from .judged_cells import JudgedCells, lost_cells, not_compared
-from .lost import ending
 from .rules import OTHERS, Judged, judge
 from .tally import KEPT, Tally, endpoints, usual_limits
 from .verdicts import EXIT_CODES, WORDS, CellVerdict, Verdict, worst
@@ -229,7 +230,7 @@ class Evaluation:
 
     matrices: tuple[MatrixVerdict, ...]
     floor: Verdict = Verdict.PASS
-    soaked: tuple[hot.Hot, ...] = ()
+    soaked: tuple[soak.Hot, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -253,8 +254,8 @@ def evaluate(record: Mapping[str, Any], references: References, reference_name: 
 
     matrices = tuple(judged(result) for result in record["results"])
     soaked = (
-        hot.sentences(place, result["testcase"], matrices[place].whole, judged(result).whole)
-        for place, result in hot.results(record)
+        soak.hot_sentences(place, result["testcase"], matrices[place].whole, judged(result).whole)
+        for place, result in soak.hot_results(record)
     )
     return Evaluation(matrices, ending(record), tuple(chain.from_iterable(soaked)))
 

@@ -1,4 +1,4 @@
-"""The references with which the cells of a matrix are compared, and the link classes that choose them."""
+"""The references of the cells of a matrix, the link classes that choose them, and cells close to their limit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,10 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..record.matrix import Block, Matrix, Pair
+from ..record.matrix import Block, Matrix
+from ..record.names import Pair
 from ..references.link_order import cells_where, is_lost, is_worse
 from ..references.pair_classes import MatrixClasses
 from ..references.tables import Reference
+
+NEAR, FAR = 0.9, 2.0  # of the tolerance: see `at_limit`
+
+Ends = tuple[np.ndarray, np.ndarray]  # the low and the high end, rows × columns
 
 
 @dataclass(frozen=True)
@@ -88,3 +93,39 @@ def places(matrix: Matrix, block: Block, of_cell: Mapping[Pair, Reference]) -> l
     columns = {label: at for at, label in enumerate(matrix.columns)}
     there = ((pair, one) for pair, one in of_cell.items() if pair[0] in rows and pair[1] in columns)
     return [(rows[pair[0]], columns[pair[1]], one) for pair, one in there]
+
+
+def at_limit(unit: str, worse: np.ndarray, interval: Ends, value: np.ndarray, limits: Ends) -> np.ndarray:
+    """True where the interval of the median crosses the limit on the slow side by more than healthy noise explains.
+
+    The interval is the one that the program records: two order statistics of the samples, with 95 % confidence or more.
+    Seven samples give minimum to maximum, with 98.4 %. It must cross the limit, and the median must have used more than
+    NEAR of its tolerance, or the interval must reach further than FAR times the tolerance. A crossing alone is too
+    frequent where the samples differ by about the tolerance. `python -m tests.benchmarks.healthy_warnings` counts how
+    many healthy runs are WARN; docs/verdicts.md has the result.
+
+    worse: than the reference, as a fraction. interval: low and high end. value, limits: of the references.
+    """
+    end, limit = (interval[1], limits[1]) if unit == "us" else (interval[0], limits[0])
+    tolerance, reach = np.abs(limit / value - 1), np.abs(end / value - 1)
+    crosses = end > limit if unit == "us" else end < limit
+    return crosses & ((worse > NEAR * tolerance) | (reach > FAR * tolerance))
+
+
+def off_like(matrix: Matrix, block: Block, of_class: Mapping[str, Reference], value: np.ndarray) -> np.ndarray:
+    """By which fraction the ratio of each cell to its reference is worse than that of its link class; NaN if unknown.
+
+    A cell that is slower because of its position has a lower reference, and so its ratio is not lower. For a matrix
+    that is not in memory as a whole, the class has the ratio of its median to its reference. value: of the references.
+    """
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        reached = np.where(block.is_status("ok"), block.values / value, np.nan)
+        middle = np.full(len(matrix.class_names), np.nan)
+        for code, group in enumerate(matrix.class_names):
+            inside = reached[(block.classes == code) & np.isfinite(reached)]
+            if matrix.held and matrix.whole_classes is None:
+                middle[code] = np.median(inside) if len(inside) else np.nan
+            elif group in matrix.classes and group in of_class:
+                middle[code] = matrix.classes[group].median / of_class[group].value
+        off = reached / middle[block.classes] - 1
+    return off if matrix.unit == "us" else -off

@@ -1,18 +1,34 @@
-"""What a record says of its own run beside the cells, and what that means for a verdict."""
+"""The findings of a record besides its cells, and the verdicts that they allow: counters, lost endpoints, samples.
 
-from collections.abc import Collection, Iterator, Mapping
+A lost device is FAIL. A lost process is INCOMPLETE. A device whose memory another process holds is DISTURBED.
+
+A driver counts an Xid on a device also where another user's program reads memory that is not its own. Seven processes
+died in this way on one of two H100: the driver counted Xid 31 seven times, and no cell was slower. An Xid whose remedy
+in NVIDIA's catalogue (https://docs.nvidia.com/deploy/xid-errors) is to restart the program, or none, is no error of
+the device if other processes had a context on it and were gone at the end. It is an error if no process is known to
+have left, and if the run itself could not use the device to its end.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..errors import BadInput
 from ..record import grids, units
 from ..record.checking import LEAST_SAMPLES, is_of_matchings
-from ..record.matrix import HANDOVER
+from ..record.counters import OF_EVENTS, Risen, risen
+from ..record.matrix import from_result
+from ..record.names import HANDOVER
 from ..record.program_options import given
 from ..record.reading import Result
+from ..record.units import first
 from ..references.keys import size_of
-from . import crashes, few, handover, lost, soak, uplinks
+from . import few, handover, soak
+from .disturbances import MEMORY, disturbances, polls, process_name
 from .verdicts import Verdict
 
 MOST_SAMPLED = 64  # rows or columns of which the programs keep samples, as in src/core/result.hpp
+OF_KIND = {"device": Verdict.FAIL, MEMORY: Verdict.DISTURBED, "process": Verdict.INCOMPLETE}
+OF_PROGRAMS = {"xid_13", "xid_31", "xid_43", "xid_45"}  # graphics exception, page fault, stopped, cleared up after one
 
 
 class Fact(NamedTuple):
@@ -36,11 +52,11 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
 
     tolerated_counters: names of error counters that may rise. table: name of the reference table, "" for none.
     """
-    for one in crashes.errors(record):
+    for one in errors(record):
         verdict = Verdict.WARN if one.name in tolerated_counters else Verdict.FAIL
         yield Fact(verdict, one.sentence, topic="counters")
-    yield from (Fact(Verdict.WARN, sentence) for sentence in crashes.died(record))
-    yield from (Fact(*one) for one in lost.sentences(record))
+    yield from (Fact(Verdict.WARN, sentence) for sentence in died(record))
+    yield from (Fact(*one) for one in lost_sentences(record))
     yield from (Fact(Verdict.INCOMPLETE, sentence) for sentence in devices_twice(record))
     if "soak" in record:
         yield from (Fact(*one) for one in soak.sentences(record))
@@ -53,7 +69,7 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
             yield Fact(Verdict.INCOMPLETE, other_size(table, result), place)
         if is_of_matchings(result):
             yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in few.unjudged(result))
-            yield from (Fact(Verdict.WARN, sentence, place) for sentence in uplinks.faults(result))
+            yield from (Fact(Verdict.WARN, sentence, place) for sentence in few.faults(result))
         yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in too_few_short_samples(record, result))
         if "cells" in result:
             continue
@@ -128,3 +144,115 @@ def left_out(result: Result) -> Iterator[str]:
     wanted = (rows // 2) * (rows - rows // 2)
     if applies < wanted:
         yield f"only {applies} of {rows * columns} cells apply, and two halves have {wanted} between them at least"
+
+
+def lost_sentences(record: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
+    """(verdict, sentence) of each lost endpoint."""
+    for one in record.get("lost", ()):
+        verdict = OF_KIND.get(one.get("kind"), Verdict.INCOMPLETE)
+        more = ": measure again without that process" if verdict is Verdict.DISTURBED else ""
+        yield verdict, f"{one['label']} was lost: {one['why']}{more}"
+
+
+def ending(record: Mapping[str, Any]) -> Verdict:
+    """The best verdict that the result of a program (PASS, FAIL, ERROR, TIMEOUT or INCOMPLETE) allows.
+
+    DISTURBED if memory that other processes hold is the only cause in the record.
+    """
+    if record["result"] == "FAIL" and only_soak_failed(record):
+        return soak.verdict_of_cells(record)
+    if record["result"] in ("PASS", "FAIL"):
+        return Verdict[record["result"]]
+    kinds = {one.get("kind") for one in record.get("lost", ())}
+    if "device" in kinds:
+        return Verdict.FAIL
+    held = kinds == {MEMORY} or (not kinds and memory_is_held(record))
+    return Verdict.DISTURBED if held and record["result"] == "ERROR" else Verdict.INCOMPLETE
+
+
+def only_soak_failed(record: Mapping[str, Any]) -> bool:
+    """Whether cells that failed in the soak are the only cause of the program's FAIL."""
+    soaked = record.get("soak")
+    is_good = all(one["complete"] and one.get("verified") is not False for one in record["results"])
+    return soaked is not None and soaked["failures"] > 0 and is_good and not soak.computes_wrong(soaked)
+
+
+def memory_is_held(record: Mapping[str, Any]) -> bool:
+    """Whether another process held the memory of a device, and the run could not measure a cell there, or nothing."""
+    held = any(one["kind"] == MEMORY for others in polls(record) for one in others.get("disturbances") or ())
+    return held and (not record["results"] or any(lacks_memory(record, result) for result in record["results"]))
+
+
+def lacks_memory(record: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
+    """Whether a result lacks a cell at a device whose memory another process held."""
+    others, matrix = disturbances(record, result), from_result(result)
+    try:
+        return any(
+            bool((block.applies & ~block.is_status("ok") & others.without_memory(matrix, block)).any())
+            for block in (matrix.blocks() if others.no_memory else ())
+        )
+    except BadInput:  # a file of cells that cannot be read is reported where it is judged
+        return False
+
+
+def device_errors(record: Mapping[str, Any]) -> list[str]:
+    """A sentence for each error counter that rose, except the Xids of other programs."""
+    return [one.sentence for one in errors(record)]
+
+
+def errors(record: Mapping[str, Any]) -> list[Risen]:
+    """The error counters of devices and adapters that rose during the run, except the Xids of other programs."""
+    theirs = of_others(record)
+    return [one for one in risen(record) if one not in theirs.get(one.label, ())]
+
+
+def died(record: Mapping[str, Any]) -> list[str]:
+    """What programs of others made devices count, a sentence for each device."""
+    there = gone_of(record)
+    return [
+        f"{label}: programs of others died on it ({', '.join(first(sorted(there[label])))}): "
+        f"{', '.join(f'{one.name} {one.after - one.before:.0f} times' for one in counted if one.name != OF_EVENTS)}; "
+        "by such the device is not at fault"
+        for label, counted in of_others(record).items()
+    ]
+
+
+def of_others(record: Mapping[str, Any]) -> dict[str, list[Risen]]:
+    """{device: its Xids, with their sum}, where all of them are of programs, and others were there."""
+    xids: dict[str, list[Risen]] = {}
+    for one in risen(record):
+        if one.name.startswith(OF_EVENTS):
+            xids.setdefault(one.label, []).append(one)
+    there = gone_of(record).keys() - failed_for(record) if xids else set()
+    return {label: counted for label, counted in xids.items() if label in there and are_of_programs(counted)}
+
+
+def are_of_programs(counted: Sequence[Risen]) -> bool:
+    """Whether each Xid of a device is known, and ends a program and nothing else."""
+    known = {one.name: one.after - one.before for one in counted}
+    return known.keys() <= OF_PROGRAMS | {OF_EVENTS} and known.pop(OF_EVENTS, 0.0) == sum(known.values())
+
+
+def failed_for(record: Mapping[str, Any]) -> set[str]:
+    """Devices that the run lost, or of which one of its cells ended in an error."""
+    failed = {one["label"] for one in record["lost"]}
+    for result in record["results"]:
+        if "status" in result and "error" in grids.used(result["status"]):  # of the largest, the cells are in a file
+            for row, cells in zip(result["rows"], result["status"], strict=True):
+                ends = [column for column, status in zip(result["columns"], cells, strict=True) if status == "error"]
+                failed.update([row] * bool(ends), ends)
+    return failed
+
+
+def gone_of(record: Mapping[str, Any]) -> dict[str, set[str]]:
+    """{device: processes that had a context on it at some poll but not at the last, "pid 2983 (hog of bob)"}."""
+    found: dict[str, dict[int, str]] = {}
+    last: set[tuple[str, int]] = set()
+    for others in polls(record):
+        there = [one for one in others["processes"] if one.get("on") != "node"] if others["shared"] else []
+        last = {(process["where"], process["pid"]) for process in there}
+        for process in there:
+            named = found.setdefault(process["where"], {})
+            named[process["pid"]] = max(named.get(process["pid"], ""), process_name(process), key=len)
+    gone = {label: {said for pid, said in named.items() if (label, pid) not in last} for label, named in found.items()}
+    return {label: said for label, said in gone.items() if said}

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..record import grids
-from ..record.matrix import HANDOVER
+from ..record.names import HANDOVER
 from ..record.reading import Result
 from ..record.units import counted
 

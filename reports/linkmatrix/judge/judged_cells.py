@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..record.matrix import CellView, Matrix, Pair, has_status
+from ..record.matrix import CellView, Matrix, has_status
+from ..record.names import Pair
 from .cell_sentences import name
 from .expected import Expected
 from .rules import COMPARES_NOTHING, Judged

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..record.matrix import HANDOVER, Block, Matrix
+from ..record.matrix import Block, Matrix
+from ..record.names import HANDOVER
 from .cell_sentences import (
     Cell,
     better,
@@ -33,10 +34,9 @@ from .cell_sentences import (
     straggling,
 )
 from .disturbances import Disturbances
-from .expected import Expected, comparison
+from .expected import Expected, at_limit, comparison, off_like
 from .intermittent import SlowSamples
 from .verdicts import CellVerdict, Verdict
-from .warning_masks import at_limit, off_like
 
 COMPARES_NOTHING = "its program compared no data"  # a program that cannot compare: cells are NOT JUDGED
 IMPLAUSIBLE = 1.02  # of the limit of the path: a larger value counts bytes that were not transferred

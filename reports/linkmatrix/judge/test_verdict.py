@@ -13,8 +13,7 @@ from ..references.keys import size_of
 from ..references.tables import References
 from .disturbances import looked_for_no_other
 from .evaluate import Evaluation, evaluate
-from .facts import Fact, facts
-from .lost import ending
+from .facts import Fact, ending, facts
 from .verdicts import Reason, Verdict, worst
 
 BY_SIGNAL = "ended by signal"  # how the error of a program begins that a signal ended

@@ -7,7 +7,7 @@ off by more stands out among its like, and is named, though each of its cells ma
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,8 @@ import numpy as np
 from ..judge.evaluate import MatrixVerdict
 from ..record import grids
 from ..record.checking import LEAST_SAMPLES
-from ..record.matrix import FEW_CELLS, Matrix
+from ..record.matrix import Matrix
+from ..record.names import FEW_CELLS
 from ..record.reading import Result
 from ..references import noise
 from ..references.tolerances import FLOORS, STEADY, carrier_of, floor_alone
@@ -26,6 +27,9 @@ from .places import Names
 from .sentences import Seen
 
 ROUNDED = 1e-6  # of a limit that was a tolerance in a file
+LEAST_EFFECT = 0.01  # of a row or a column, as a fraction: below, it is not worth a line
+MOST_EFFECTS = 4
+SETTLED = 1e-6  # change of an effect, of logarithms, below which median polish is done
 
 
 def from_inside(content: Mapping[str, Any], result: Result, values: np.ndarray, layout: Layout, names: Names) -> Seen:
@@ -123,3 +127,37 @@ def looked_at(deviation: np.ndarray, result: Result, matrix: Matrix, look: str) 
         if min(at) >= 0 and one[look] and values[at] > 0:
             found[at] = deviation[at] + sign * math.log(one[look] / values[at])
     return found
+
+
+def polish(deviation: np.ndarray, rounds: int = 10) -> tuple[float, np.ndarray, np.ndarray]:
+    """The level, row effects and column effects of a matrix; NaN does not count."""
+    rest = np.array(deviation, dtype=float)
+    rows, columns, level = np.zeros(rest.shape[0]), np.zeros(rest.shape[1]), 0.0
+    with np.errstate(invalid="ignore"):
+        for _ in range(rounds):
+            step = noise.medians(rest, 1)
+            done = np.abs(step).max(initial=0.0) < SETTLED
+            rest, rows = rest - step[:, None], rows + step
+            shift = float(np.median(columns))
+            columns, level = columns - shift, level + shift
+            step = noise.medians(rest, 0)
+            rest, columns = rest - step[None, :], columns + step
+            shift = float(np.median(rows))
+            rows, level = rows - shift, level + shift
+            if done:
+                break
+    return level, rows, columns
+
+
+def effects(deviation: np.ndarray, names: Names, unit: str) -> Iterator[str]:
+    """Rows and columns that are off as a whole: medians, whatever single cells do."""
+    if min(deviation.shape) < 2 or not np.isfinite(deviation).any():
+        return
+    _, rows, columns = polish(deviation)
+    for word, labels, found in (("row", names.rows, rows), ("column", names.columns, columns)):
+        order = [index for index in np.argsort(found) if found[index] <= math.log1p(-LEAST_EFFECT)]
+        told = [f"{labels[index]} {100 * math.expm1(found[index]):.1f} %" for index in order[:MOST_EFFECTS]]
+        if told:
+            what = "speed" if unit == "us" else "bandwidth"
+            more = f" and {len(order) - len(told)} more" if len(order) > len(told) else ""
+            yield f"{word} effects by median polish ({what}): {', '.join(told)}{more}"

@@ -18,12 +18,12 @@ from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.checking import is_of_matchings
 from ..record.collective import is_collective
-from ..record.matrix import HANDOVER, Matrix
+from ..record.matrix import Matrix
+from ..record.names import HANDOVER
 from ..record.reading import Result
-from . import bottleneck, confidence, matchings, measuring_order, node_wide, own_cells, sharing
+from . import bottleneck, confidence, matchings, measuring_order, node_wide, sharing
 from .bottleneck import Bottleneck
-from .deviations import beside_its_like, from_inside, from_references, looked_at
-from .effects import effects
+from .deviations import beside_its_like, effects, from_inside, from_references, looked_at
 from .experiments import next_experiment
 from .families import SHARED, Layout, members, named_family
 from .hypotheses import Finding, search
@@ -38,6 +38,8 @@ LACKING = (*TRIED, "not-run")  # what was not tried any more, too
 GONE_SIGMA, GONE_LIMIT = 0.01, 0.02  # of "there is no value", which has no noise: any that a slow cell could have
 NEXT = "next: "  # before the command of a next experiment
 OF_ALL = (*SHARED, "inside")  # what all share is no part that could be gone
+#: What makes a cell fail, and makes nothing slow.
+OTHERWISE = ("corrupt", "impossible", "intermittent")
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     )
     told_effects = () if found.drift else tuple(effects(seen.deviation, names, result["unit"]))
     who = tuple(subject_name(one.kind, one.subject, names) for one in every)
-    verdicts = tuple(lost.verdict(one, own_cells.verdict_of(one, matrix, layout)) for one in every)
+    verdicts = tuple(lost.verdict(one, verdict_of(one, matrix, layout)) for one in every)
     return Diagnosis(every, tuple(told), told_effects, not matrix.held, sure, who, verdicts)
 
 
@@ -110,7 +112,7 @@ def of_matchings(content: Mapping[str, Any], result: Result, matrix: MatrixVerdi
     told = (*(text for _, text in found), *rest)
     findings = tuple(matchings.finding(one, of_nodes) for one, _ in found)
     who = tuple(matrix.matrix.rows[one.endpoint] for one, _ in found)
-    verdicts = tuple(own_cells.verdict_of_endpoint(one, matrix) for one in findings)
+    verdicts = tuple(verdict_of_endpoint(one, matrix) for one in findings)
     return Diagnosis(findings, told, (), not matrix.held, who=who, verdicts=verdicts)
 
 
@@ -231,3 +233,32 @@ def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> 
     slow = matrix.slow_lines()
     told = (*found.sentences, *slow, where)
     return Diagnosis(found.findings, told, (), found.from_inside, found.confidence, found.who, found.verdicts)
+
+
+def verdict_of(finding: Finding, matrix: MatrixVerdict, layout: Layout) -> Verdict:
+    """Of what a search found in a matrix that is held."""
+    family, group = named_family(layout, finding.kind, finding.subject)
+    return worst_of(finding, members(family, group).reshape(layout.classes.shape), matrix)
+
+
+def verdict_of_endpoint(finding: Finding, matrix: MatrixVerdict) -> Verdict:
+    """Of what a few matchings say of an endpoint: of the cells that it sends, that it receives, or both."""
+    cells = np.zeros((len(matrix.matrix.rows), len(matrix.matrix.columns)), dtype=bool)
+    if not finding.kind.endswith("ingress"):
+        cells[finding.subject, :] = True
+    if not finding.kind.endswith("egress"):
+        cells[:, finding.subject] = True
+    return worst_of(finding, cells, matrix)
+
+
+def worst_of(finding: Finding, cells: np.ndarray, matrix: MatrixVerdict) -> Verdict:
+    """The worst verdict of these cells, as far as they are what was found: slow, or without a value."""
+    if finding.allowed:
+        return Verdict.WARN
+    whole = matrix.whole
+    if whole is None:
+        return matrix.verdict
+    has_value = np.isfinite(whole.observed) & ~np.isin(whole.rules, [ORDER[rule] for rule in OTHERWISE])
+    own = cells & (whole.block.applies & ~np.isfinite(whole.block.measured) if finding.missing else has_value)
+    least = Verdict.WARN if matrix.held else Verdict.NOT_JUDGED
+    return Verdict(int(whole.codes[own].max(initial=least)))

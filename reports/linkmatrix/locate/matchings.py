@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..judge import few, uplinks
+from ..judge import few
 from ..judge.evaluate import MatrixVerdict
 from ..record import units
 from ..record.reading import Result
@@ -209,7 +209,7 @@ def told(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[Fault, str]]
         return [], ["nothing was measured"]
     found, left = faults(cells, len(labels), both_ways, latency)
     said = [(one, sentence(one, labels[one.endpoint], result)) for one in found]
-    rest = [*uplinks.faults(result), *([uplinks.ratio(result)] if uplinks.ratio(result) else [])]
+    rest = [*few.faults(result), *([few.ratio(result)] if few.ratio(result) else [])]
     rest += [text for one, text in said if not one.lasts]
     rest += of_no_fault(cells, found, left, result, labels)
     return [(one, text) for one, text in said if one.lasts], rest

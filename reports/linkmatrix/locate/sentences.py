@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..judge.crashes import device_errors
+from ..judge.facts import device_errors
 from ..record import units
 from ..record.matrix import Matrix
 from ..record.reading import Result

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..judge.uplinks import LEAST_RATIO
+from ..judge.few import LEAST_RATIO
 from ..record.reading import Result
 from .families import Layout
 from .hypotheses import LEAST, Finding

@@ -68,3 +68,14 @@ def library_of(result: Mapping[str, Any]) -> str:
     """What moves the data of a collective, and between which memory: "MPI between host memory"; "" of a simulation."""
     library = LIBRARIES.get(result["engine"], "")
     return library and f"{library} between {'host memory' if result['memory'] == 'host' else 'devices'}"
+
+
+def variant_of(result: Mapping[str, Any]) -> str:
+    """What was asked for beyond test case and size, as the program prints it: ", offset 4, 32 blocks"."""
+    words = {"offset": "offset {}", "blocks": "{} blocks", "threads": "{} threads"}
+    parts = [text.format(result[key]) for key, text in words.items() if result.get(key)]
+    parts += ["pageable"] if result.get("host_pages") == "pageable" else []
+    parts += [counted(result["pairs"], "pair")] if result.get("pairs") else []
+    if result["engine"] in ENGINES:  # of collectives and of NCCL's sends: elements, reduction, protocol and the like
+        parts += [note.removeprefix(ASKED) for note in result["notes"] if note.startswith(ASKED)]
+    return "".join(f", {part}" for part in parts)

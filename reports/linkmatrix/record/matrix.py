@@ -15,40 +15,20 @@ import numpy as np
 
 from . import grids
 from .apart import Apart
-from .collective import ASKED, ENGINES, is_collective
-from .units import counted
+from .collective import is_collective, variant_of
+from .names import FEW_CELLS, UNKNOWN, Pair
 
-UNITS = ("GB/s", "us", "GFLOP/s")  # 1e9 bytes a second; microseconds; 1e9 operations a second
-MESSAGE_RATE = "msg/s"  # of a further matrix
-HANDOVER = "handover"  # quantity of a visibility test: what counts is the words, and its time promises nothing
-FEW_CELLS = 3  # of a class: up to so many are compared with the best of them, because their median may be a faulty cell
 MOST_HELD = 1 << 22  # cells that are held at once, and that can be asked for one by one
 CELLS_AT_ONCE = 1 << 19  # of a matrix that is not held
 STATUS_WORDS = ("not-applicable", "no-peer-access", "timeout", "error", "corrupt", "not-run", "partial")
-UNKNOWN = "unknown"  # link class
 
 MAPS = ("values", "status", "low", "high", "limit", "samples", "converged", "link_class")
-Pair = tuple[str, str]  # source, destination
 
 
 def in_order(codes: np.ndarray) -> list[int]:
     """The codes that occur, in the order of their first places. np.unique would sort a million."""
     used = np.flatnonzero(np.bincount(codes))
     return sorted(used.tolist(), key=lambda code: int(np.argmax(codes == code)))
-
-
-def lasting_names(testcase: str, labels: Sequence[str]) -> list[str]:
-    """What references and performance variables call the endpoints `labels`, in their order.
-
-    A job gets other nodes each time, so a rank "n17:gpu3" is "rank19", and of a matrix of nodes "n17" is "node2". Where
-    all are of one node, it is what stands behind the node: the GPUs of a node keep their numbers, whichever node it is,
-    and one process a GPU measures what a single process does, under the same names.
-    """
-    if testcase.startswith("node_to_node_"):
-        return [f"node{number}" for number in range(len(labels))]
-    if len({label.partition(":")[0] for label in labels if ":" in label}) == 1:
-        return [label.rpartition(":")[2] for label in labels]
-    return [f"rank{number}" if ":" in label else label for number, label in enumerate(labels)]
 
 
 @dataclass(frozen=True)
@@ -300,14 +280,3 @@ def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
         variant=variant_of(result),
         apart=apart,
     )
-
-
-def variant_of(result: Mapping[str, Any]) -> str:
-    """What was asked for beyond test case and size, as the program prints it: ", offset 4, 32 blocks"."""
-    words = {"offset": "offset {}", "blocks": "{} blocks", "threads": "{} threads"}
-    parts = [text.format(result[key]) for key, text in words.items() if result.get(key)]
-    parts += ["pageable"] if result.get("host_pages") == "pageable" else []
-    parts += [counted(result["pairs"], "pair")] if result.get("pairs") else []
-    if result["engine"] in ENGINES:  # of collectives and of NCCL's sends: elements, reduction, protocol and the like
-        parts += [note.removeprefix(ASKED) for note in result["notes"] if note.startswith(ASKED)]
-    return "".join(f", {part}" for part in parts)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..record.collective import USUAL, extent_of, is_collective, is_simulation, library_of
-from ..record.matrix import variant_of as asked_for
+from ..record.collective import variant_of as asked_for
 from ..record.units import SUFFIXES
 
 SWEEP = "@sweep"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..record.matrix import UNKNOWN
+from ..record.names import UNKNOWN
 from .pair_classes import NO_CLASS
 
 PCI = ("PIX", "PXB", "PHB", "NODE", "SYS", "NET")  # after all direct links

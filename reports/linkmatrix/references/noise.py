@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ..record.matrix import FEW_CELLS
+from ..record.names import FEW_CELLS
 
 FALSE_ALARMS = 0.01  # of a run
 ROUGH = 0.25  # a floor above this is for machines whose noise nobody knows: the matrix itself may say that it is less

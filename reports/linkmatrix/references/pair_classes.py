@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..record.matrix import Pair, lasting_names
+from ..record.names import Pair, lasting_names
 
 EACH_NODE = "node*:"
 MAX_LISTED_ENDPOINTS = 16  # a matrix of more endpoints has no reference per pair; see checks/variables.py

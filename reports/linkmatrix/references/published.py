@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .. import suite
 from ..errors import BadInput
 from ..record.collective import Extent
-from ..record.matrix import Pair
+from ..record.names import Pair
 
 if TYPE_CHECKING:
     from ..foreign.table import Run

@@ -27,7 +27,7 @@ from typing import Any
 
 from .. import suite
 from ..errors import BadInput
-from ..record.matrix import Pair, lasting_names
+from ..record.names import Pair, lasting_names
 from . import keys
 from .pair_classes import NO_CLASSES, MatrixClasses, PairClasses, endpoint_type
 from .reading import Content, Reference, Table, read_file, read_text

@@ -16,8 +16,7 @@ from ..errors import BadInput
 from ..files import read_whole
 from ..record.collective import extent_of, is_collective
 from ..record.reading import Result
-from .reading import MAX_VALUE, is_number, mapping
-from .strict_yaml import StrictLoader, refuse_tags_and_deep_nesting
+from .reading import MAX_VALUE, StrictLoader, is_number, mapping, refuse_tags_and_deep_nesting
 from .tables import TYPICAL
 
 FILE = suite.REFERENCES / TYPICAL

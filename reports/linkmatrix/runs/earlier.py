@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from ..record.matrix import Pair, from_result
+from ..record.matrix import from_result
+from ..record.names import Pair
 from ..record.reading import Result
 from ..record.simulated import simulated_fault
 from ..references.keys import told_apart

@@ -23,7 +23,8 @@ from ..locate.hypotheses import Finding
 from ..locate.ladder import rung_of
 from ..locate.remeasured import confirmation, stayed_alone
 from ..record import units
-from ..record.matrix import Pair, has_status
+from ..record.matrix import has_status
+from ..record.names import Pair
 from ..record.reading import Result
 from ..record.simulated import simulated_fault
 from ..runs.judging import Judged, overall

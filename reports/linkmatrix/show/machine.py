@@ -15,7 +15,7 @@ from ..judge.verdicts import Verdict
 from ..locate.families import part_of
 from ..locate.hypotheses import Finding
 from ..locate.places import ONE_SWITCH, UP, socket, switches_of
-from ..record.matrix import Pair
+from ..record.names import Pair
 from ..record.units import counted
 from ..runs.judging import Judged
 from .analysis import Analysis

@@ -9,7 +9,8 @@ import numpy as np
 from ..judge import few, findings
 from ..judge.evaluate import MatrixVerdict
 from ..locate.remeasured import remeasured_lines
-from ..record.matrix import ClassSummary, from_result, has_status, variant_of
+from ..record.collective import variant_of
+from ..record.matrix import ClassSummary, from_result, has_status
 from ..record.reading import Result
 from ..record.units import counted, figure, size
 from ..runs.judging import Judged

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..judge.crashes import device_errors
 from ..judge.disturbances import beside
 from ..judge.evaluate import MatrixVerdict
+from ..judge.facts import device_errors
 from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.counters import signs_of_congestion
