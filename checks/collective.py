@@ -3,7 +3,7 @@
 from reframe.core.builtins import variable
 
 from linkmatrix.record.collective import ALL
-from linkmatrix.references.tables import Reference
+from linkmatrix.references.reading import Reference
 
 from .case import measuring_run
 from .shares import Share, largest_of, shares_of

@@ -11,7 +11,7 @@ from reframe.core.builtins import xfail
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record.names import UNKNOWN, lasting_names
-from linkmatrix.references.tables import Reference
+from linkmatrix.references.reading import Reference
 
 MOST_ENDPOINTS = 16  # above, n * n variables would bury the rest of a report; the record has every cell
 LATENCY = "us"

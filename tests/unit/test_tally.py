@@ -10,7 +10,7 @@ from linkmatrix.judge.tally import Tally
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record.matrix import Block, from_result
 from linkmatrix.references import noise
-from linkmatrix.references.tables import Reference
+from linkmatrix.references.reading import Reference
 
 NV18, NET = Reference(396.0, -0.02, 0.05, "GB/s"), Reference(48.0, -0.05, 0.10, "GB/s")
 EVERY = Expected({}, {"NV18": NV18}, "hgx")

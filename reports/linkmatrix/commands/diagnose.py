@@ -14,7 +14,7 @@ from ..locate.remeasured import confirmation
 from ..locate.together import Pairs, explain, is_of_pairs
 from ..record import units
 from ..record.collective import is_collective, is_simulation
-from ..record.reading import Result
+from ..record.names import Result
 from ..runs import judging
 from ..runs.judging import Judged
 from ..show import matrix_text, words

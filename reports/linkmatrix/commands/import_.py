@@ -13,7 +13,7 @@ from ..foreign.to_record import to_record
 from ..foreign.unwrap import decoded
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import reading
-from ..record.reading import Record
+from ..record.names import Record
 from ..record.units import counted, parse_size
 from ..show.screen import watched
 

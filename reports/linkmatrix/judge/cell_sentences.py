@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ..record.names import Pair
 from ..record.units import figure
-from ..references.tables import Reference
+from ..references.reading import Reference
 
 LEAST_CONFIDENCE = 0.95  # of the interval of a median, as in src/core/statistics.cpp
 

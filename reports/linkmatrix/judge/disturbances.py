@@ -14,7 +14,7 @@ import numpy as np
 from ..record import units
 from ..record.collective import devices_of, is_collective, is_simulation
 from ..record.matrix import Block, Matrix
-from ..record.reading import Result
+from ..record.names import Result
 from ..record.simulated import simulated_fault
 
 UNNAMED = "another process, unnamed"

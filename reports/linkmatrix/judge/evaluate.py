@@ -15,8 +15,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..record.matrix import Matrix, from_result
-from ..record.names import Pair
-from ..record.reading import Result
+from ..record.names import Pair, Result
 from ..record.units import MOST_NAMED
 from ..references import noise
 from ..references.tables import References

@@ -10,7 +10,7 @@ from ..record.matrix import Block, Matrix
 from ..record.names import Pair
 from ..references.link_order import cells_where, is_lost, is_worse
 from ..references.pair_classes import MatrixClasses
-from ..references.tables import Reference
+from ..references.reading import Reference
 
 NEAR, FAR = 0.9, 2.0  # of the tolerance: see `at_limit`
 

@@ -17,9 +17,8 @@ from ..record import grids, units
 from ..record.checking import LEAST_SAMPLES, is_of_matchings
 from ..record.counters import OF_EVENTS, Risen, risen
 from ..record.matrix import from_result
-from ..record.names import HANDOVER
+from ..record.names import HANDOVER, Result
 from ..record.program_options import given
-from ..record.reading import Result
 from ..record.units import first
 from ..references.keys import size_of
 from . import few, handover, soak

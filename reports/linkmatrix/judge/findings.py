@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..record.collective import is_collective
-from ..record.reading import Result
+from ..record.names import Result
 from ..record.units import counted, first
 from ..references import noise
 from ..references.tolerances import FLOORS, Carrier, floor_alone

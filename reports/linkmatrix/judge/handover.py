@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..record import grids
-from ..record.names import HANDOVER
-from ..record.reading import Result
+from ..record.names import HANDOVER, Result
 from ..record.units import counted, first
 from .verdicts import Verdict
 

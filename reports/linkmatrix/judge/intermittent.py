@@ -26,8 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..record import grids
-from ..record.names import HANDOVER
-from ..record.reading import Result
+from ..record.names import HANDOVER, Result
 from ..record.units import counted
 
 SLOW = 0.25  # a sample is slow if its speed is lower than the cell's usual speed by more, as a fraction

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import clean
-from ..record.reading import Result
+from ..record.names import Result
 from .disturbances import beside
 from .verdicts import Reason, Verdict
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..record import grids
-from ..record.reading import Result
+from ..record.names import Result
 from ..record.simulated import simulated_fault
 from ..record.units import counted, first
 from .disturbances import beside

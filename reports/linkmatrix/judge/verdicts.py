@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from ..references.tables import Reference
+from ..references.reading import Reference
 
 
 class Verdict(IntEnum):

@@ -17,8 +17,7 @@ from ..judge.evaluate import MatrixVerdict
 from ..record import grids
 from ..record.checking import LEAST_SAMPLES
 from ..record.matrix import Matrix
-from ..record.names import FEW_CELLS
-from ..record.reading import Result
+from ..record.names import FEW_CELLS, Result
 from ..references import noise
 from ..references.tolerances import FLOORS, STEADY, carrier_of, floor_alone
 from .families import Layout

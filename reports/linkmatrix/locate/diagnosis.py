@@ -19,8 +19,7 @@ from ..record import units
 from ..record.checking import is_of_matchings
 from ..record.collective import is_collective
 from ..record.matrix import Matrix
-from ..record.names import HANDOVER
-from ..record.reading import Result
+from ..record.names import HANDOVER, Result
 from . import bottleneck, confidence, matchings, measuring_order, node_wide, sharing
 from .bottleneck import Bottleneck
 from .deviations import beside_its_like, effects, from_inside, from_references, looked_at

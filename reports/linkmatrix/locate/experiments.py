@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..invocation import launcher
-from ..record.reading import Result
+from ..record.names import Result
 from .confidence import of_subject
 from .families import Layout
 from .hypotheses import Finding

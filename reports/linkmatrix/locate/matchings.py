@@ -16,7 +16,7 @@ import numpy as np
 from ..judge import few
 from ..judge.evaluate import MatrixVerdict
 from ..record import units
-from ..record.reading import Result
+from ..record.names import Result
 from . import unsettled
 from .hypotheses import Finding
 

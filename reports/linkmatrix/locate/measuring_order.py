@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..record.reading import Result
+from ..record.names import Result
 from . import node_wide
 
 ROW_BY_ROW = ("p2p_bandwidth_latency_test",)  # imported programs whose cells are measured in the order of their table

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..record import grids
 from ..record.matrix import Matrix
-from ..record.reading import Result
+from ..record.names import Result
 from .hypotheses import Finding
 
 LEAST_DEVICES, SHARE = 4, 1 / 3  # of a node that are compared, and the share of slow devices that is the node's

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..record.matrix import Matrix
-from ..record.reading import Result
+from ..record.names import Result
 from .families import Layout, Places
 
 UP = ("ACTIVE", "ACTIVE_DEFER", "up", "unknown")  # of a port, in the kernel's words; unknown: it does not say

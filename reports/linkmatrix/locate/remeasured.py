@@ -12,7 +12,7 @@ from ..judge.cell_sentences import quantity
 from ..judge.disturbances import beside
 from ..record import grids, units
 from ..record.checking import is_of_matchings
-from ..record.reading import Result
+from ..record.names import Result
 
 #: The fraction by which a cell must be worse than its like, or controls than before, at least: as in the programs.
 OUTLIER = {"GB/s": 0.02, "us": 0.05, "GFLOP/s": 0.02}

@@ -13,7 +13,7 @@ import numpy as np
 from ..judge.facts import device_errors
 from ..record import units
 from ..record.matrix import Matrix
-from ..record.reading import Result
+from ..record.names import Result
 from .families import Layout, Subject, members, named_family, part_of
 from .hypotheses import Finding
 from .node_wide import CAUSES

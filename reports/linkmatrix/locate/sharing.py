@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..judge.few import LEAST_RATIO
-from ..record.reading import Result
+from ..record.names import Result
 from .families import Layout
 from .hypotheses import LEAST, Finding
 from .sentences import Seen

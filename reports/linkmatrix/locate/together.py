@@ -8,7 +8,7 @@ from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.collective import is_collective
-from ..record.reading import Result
+from ..record.names import Result
 from . import halves, left_out
 
 #: How much of a collective's deficit its worst link must have to explain it: half. Each ring or tree of NCCL has an

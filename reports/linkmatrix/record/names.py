@@ -1,6 +1,7 @@
-"""Names in records: units, pairs of endpoints, and the names of endpoints that outlast a job."""
+"""Names and types of records: units, pairs of endpoints, and the names of endpoints that outlast a job."""
 
 from collections.abc import Sequence
+from typing import Any
 
 UNITS = ("GB/s", "us", "GFLOP/s")  # 1e9 bytes a second; microseconds; 1e9 operations a second
 MESSAGE_RATE = "msg/s"  # of a further matrix
@@ -8,6 +9,8 @@ HANDOVER = "handover"  # quantity of a visibility test: what counts is the words
 UNKNOWN = "unknown"  # link class
 FEW_CELLS = 3  # of a class: up to so many are compared with the best of them, because their median may be a faulty cell
 Pair = tuple[str, str]  # source, destination
+Record = dict[str, Any]
+Result = dict[str, Any]  # one entry of a record's `results`
 
 
 def lasting_names(testcase: str, labels: Sequence[str]) -> list[str]:

@@ -26,6 +26,7 @@ from .checking import (
     only_diagonal,
 )
 from .matrix import from_result
+from .names import Record
 
 SCHEMA = "linkmatrix.record/2"
 EARLIER = "linkmatrix.record/1"  # of development versions
@@ -43,8 +44,6 @@ PLAIN = {int, float, str, bool, type(None)}
 HUGE = re.compile(r"[eE]\+?\d{3}|\d{200}")  # what a number that no double holds has in it
 DESCRIBED = re.compile(r"(raise JsonSchemaValueException)\(.*\)$", re.MULTILINE)
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # alone it is half a character, which no file can hold
-
-Record = dict[str, Any]
 
 
 def load(path: str | Path) -> Record:
@@ -308,6 +307,3 @@ def check_axes(result: dict[str, Any], devices: list[str]) -> None:
         missing = [label for label in devices if label not in labels]
         if missing and len(missing) < len(devices):
             raise BadInput(f"{name}.{axis} lack {', '.join(missing)}")
-
-
-Result = dict[str, Any]  # one entry of a record's `results`

@@ -15,7 +15,7 @@ from .. import suite
 from ..errors import BadInput
 from ..files import read_whole
 from ..record.collective import extent_of, is_collective
-from ..record.reading import Result
+from ..record.names import Result
 from .reading import MAX_VALUE, StrictLoader, is_number, mapping, refuse_tags_and_deep_nesting
 from .tables import TYPICAL
 

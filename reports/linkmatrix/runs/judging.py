@@ -9,7 +9,7 @@ from ..judge.facts import Fact
 from ..judge.test_verdict import TestVerdict, is_import_without_matrix, judge_test
 from ..judge.verdicts import EXIT_CODES, Verdict, worst
 from ..record.matrix import has_status
-from ..record.reading import Result
+from ..record.names import Result
 from ..references.keys import with_variant
 from ..references.tables import References
 from .stored import Run

@@ -14,7 +14,7 @@ from ..judge.evaluate import MatrixVerdict
 from ..locate.families import Layout, Subject, part_of
 from ..locate.hypotheses import Finding
 from ..locate.places import Names, layout_of
-from ..record.reading import Result
+from ..record.names import Result
 from . import parts, questions
 from .parts import Sighting
 from .questions import CLEAN, Answers

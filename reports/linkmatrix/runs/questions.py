@@ -13,7 +13,7 @@ import numpy as np
 from ..judge.disturbances import MEMORY
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
-from ..record.reading import Result
+from ..record.names import Result
 from ..references.keys import size_of, told_apart
 
 ANOTHER = "another process"  # in place of a name that could not be read

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..record.collective import bodies_of, devices_of, is_simulation
-from ..record.reading import Result
+from ..record.names import Result
 from ..record.units import counted
 from ..references.published import Published, Series
 from .stored import Run

@@ -32,7 +32,7 @@ from ..locate.hypotheses import Finding
 from ..locate.places import layout_of
 from ..record.checking import is_of_matchings
 from ..record.matrix import Matrix
-from ..record.reading import Result
+from ..record.names import Result
 from ..record.simulated import simulated_fault
 from ..references.tables import References
 from . import judging, over_adapters, parts, questions

@@ -16,7 +16,7 @@ from ..judge.evaluate import MatrixVerdict
 from ..judge.expected import places
 from ..judge.verdicts import WORDS, Verdict
 from ..record.matrix import Matrix, from_result
-from ..references.tables import Reference
+from ..references.reading import Reference
 from .judging import Judged
 from .testcases import Test
 

@@ -12,7 +12,7 @@ from ..judge.verdicts import Verdict
 from ..locate import diagnosis
 from ..locate.diagnosis import Diagnosis
 from ..locate.ladder import LADDER, Rung
-from ..record.reading import Result
+from ..record.names import Result
 from ..record.units import listed
 from ..runs import judging
 from ..runs.judging import Judged

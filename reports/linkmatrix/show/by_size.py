@@ -12,8 +12,7 @@ from ..judge.verdicts import Verdict
 from ..record import grids, units
 from ..record.collective import is_collective
 from ..record.matrix import from_result
-from ..record.names import MESSAGE_RATE
-from ..record.reading import Result
+from ..record.names import MESSAGE_RATE, Result
 from ..record.units import figure
 from ..references.keys import way_between_devices
 from ..runs.judging import Judged

@@ -14,7 +14,7 @@ from ..judge.evaluate import MatrixVerdict
 from ..record import units
 from ..record.collective import extent_of, is_collective, is_simulation
 from ..record.matrix import ClassSummary, from_result
-from ..record.reading import Result
+from ..record.names import Result
 from . import words
 from .by_size import Band, Bands, Table, bands
 from .plot import dressed, files_of, styled

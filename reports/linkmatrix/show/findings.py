@@ -24,8 +24,7 @@ from ..locate.ladder import rung_of
 from ..locate.remeasured import confirmation, stayed_alone
 from ..record import units
 from ..record.matrix import has_status
-from ..record.names import Pair
-from ..record.reading import Result
+from ..record.names import Pair, Result
 from ..record.simulated import simulated_fault
 from ..runs.judging import Judged, overall
 from ..suite import BUSY, REFUSED_OPTIONS

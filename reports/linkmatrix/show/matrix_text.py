@@ -11,7 +11,7 @@ from ..judge.evaluate import MatrixVerdict
 from ..locate.remeasured import remeasured_lines
 from ..record.collective import variant_of
 from ..record.matrix import ClassSummary, from_result, has_status
-from ..record.reading import Result
+from ..record.names import Result
 from ..record.units import counted, figure, size
 from ..runs.judging import Judged
 from .analysis import Analysis

@@ -9,8 +9,7 @@ from typing import Any
 
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
-from ..record.names import Pair
-from ..record.reading import Result
+from ..record.names import Pair, Result
 from ..record.units import figure
 from ..runs.judging import Judged
 from . import words

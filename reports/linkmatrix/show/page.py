@@ -10,7 +10,7 @@ from ..judge.facts import device_errors
 from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.counters import signs_of_congestion
-from ..record.reading import Result
+from ..record.names import Result
 from ..record.units import listed
 from ..runs.earlier import Earlier
 from ..runs.judging import Judged

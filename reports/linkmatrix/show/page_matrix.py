@@ -15,8 +15,7 @@ from markupsafe import Markup
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record import units
-from ..record.names import Pair
-from ..record.reading import Result
+from ..record.names import Pair, Result
 from ..record.units import counted, figure
 from ..runs.earlier import Earlier
 from ..runs.judging import Judged

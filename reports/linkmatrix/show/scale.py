@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..record.matrix import Matrix
-from ..record.reading import Result
+from ..record.names import Result
 from ..runs.judging import Judged
 
 #: A cell that is worse than expected by at least this fraction has the colour of the step's place, the worst first;

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
 from ..record.collective import bodies_of, devices_of, is_simulation
-from ..record.reading import Result
+from ..record.names import Result
 from ..record.units import counted
 from . import words
 from .charts import COLOURS, MARKERS, add_title

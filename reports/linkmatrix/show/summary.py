@@ -10,7 +10,7 @@ from ..judge.findings import percents, shares
 from ..judge.verdicts import Verdict
 from ..record.collective import is_collective, is_simulation
 from ..record.matrix import ClassSummary
-from ..record.reading import Result
+from ..record.names import Result
 from ..record.units import counted, figure
 from ..runs.judging import Judged
 from . import words

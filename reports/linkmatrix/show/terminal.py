@@ -10,7 +10,7 @@ from typing import TextIO
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record import units
-from ..record.reading import Result
+from ..record.names import Result
 from ..record.units import counted, figure
 from ..runs.judging import Judged
 from . import by_size, devices, matrix_text, words

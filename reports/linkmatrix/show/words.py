@@ -7,7 +7,7 @@ from ..judge.evaluate import MatrixVerdict
 from ..judge.facts import Fact
 from ..judge.verdicts import WORDS, Verdict
 from ..record.matrix import has_status
-from ..record.reading import Result
+from ..record.names import Result
 from ..record.units import counted, listed
 from ..runs.judging import Judged
 
