@@ -221,6 +221,9 @@ def report():
         content["session_info"]["cmdline"] = " ".join(sys.argv)
         if os.path.exists(prefix + "/by_hand"):
             content["session_info"]["cmdline"] = "reframe -r"
+        elif "--session-extras" in sys.argv:
+            stored = sys.argv[sys.argv.index("--session-extras") + 1].split(",")
+            content["session_info"] |= dict(one.split("=", 1) for one in stored)
         open(prefix + "/folders.txt", "a").write(os.environ["RFM_TIMESTAMP_DIRS"] + "\\n")
         count = len(os.listdir(prefix + "/reports"))
         text = json.dumps(content)

@@ -77,14 +77,14 @@ def test_other_references_than_those_of_the_commit_are_incomplete(site, certifie
 
 
 @pytest.mark.parametrize(
-    ("options", "mode"),
-    [("--mode=acceptance", "acceptance"), ("--session-extras run=quick:0 --tag=quick", "quick")],
+    ("session", "mode"),
+    [({"cmdline": "reframe -r --mode=acceptance"}, "acceptance"), ({"linkmatrix_mode": "quick"}, "quick")],
 )
 @pytest.mark.parametrize("partition", ["node:gpu", "node:gpu2"])
-def test_less_than_the_manifest_is_incomplete(site, certified, options, mode, partition):
+def test_less_than_the_manifest_is_incomplete(site, certified, session, mode, partition):
     report = site.measure(1)
     content = json.loads(report.read_text())
-    content["session_info"]["cmdline"] = f"reframe -C config/settings.py -c checks -R -r {options}"
+    content["session_info"] |= session
     report.write_text(json.dumps(content))
     cases = {"cases": {"another +cuda": 12}, "skipped": {}, "frozen": []}
     manifest = site.folder / "config" / "manifests" / "node.json"

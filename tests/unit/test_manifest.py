@@ -182,4 +182,3 @@ def test_only_what_is_known_to_choose_nothing_is_harmless():
     assert more == modes.MOST
     for more in (["-n", "a"], ["-nab"], ["--name=a"], ["-t", "b"], ["-x", "a"], ["-T", "a"], ["--exclude-tag", "c"]):
         assert modes.default_selection(more) == ()
-    assert modes.mode_of("reframe -r --mode=acceptance") == "acceptance" and modes.mode_of("reframe 'r") == ""

@@ -155,28 +155,36 @@ def test_the_name_of_a_node_steers_no_terminal(typed):
     assert typed(line.partition("again: ")[2])[-1] == "/abc"
 
 
+def session_of(options, cmdline="reframe -r"):
+    """`session_info` of ReFrame's report for its option --session-extras."""
+    (name, value) = options
+    assert name == "--session-extras"
+    return {"cmdline": cmdline, **dict(one.split("=", 1) for one in value.split(","))}
+
+
 @pytest.mark.parametrize(
-    ("line", "again"),
+    "command",
     [
-        ("reframe -r --session-extras measure=m-1 --mode=measure", "linkmatrix measure"),
-        ("reframe -r --session-extras measure=m-1 -n 'a b'", "linkmatrix measure -- -n 'a b'"),
-        (
-            "reframe -r --session-extras measure=m-1 --mode=measure -S wait_idle=1",
-            "linkmatrix measure -- -S wait_idle=1",
-        ),
-        ("reframe -r --session-extras run=quick:0 --tag=quick", "linkmatrix run --mode=quick"),
-        (
-            "reframe -r --session-extras run=quick:2 --tag=quick --system=s:p --exclude=/a -n 'b c'",
-            "linkmatrix run --mode=quick --system=s:p -- -n 'b c'",
-        ),
-        ("reframe -r --session-extras other=1 -n a", "reframe -r --session-extras other=1 -n a"),
-        ("reframe -r -n measure=1", "reframe -r -n measure=1"),
-        ("measure=1 it's", "measure=1 it's"),
-        ("", ""),
+        ["linkmatrix", "measure"],
+        ["linkmatrix", "measure", "--samples=31", "--", "-n", "a b", "-S", "extra_opts=--samples,31"],
+        ["linkmatrix", "run", "--mode=sweep", "--nodes=n[001-016,18],n20", "--", "-J", "comment=50%,=é"],
     ],
 )
-def test_a_session_that_measure_began_is_repeated_by_measure_and_another_as_it_was(line, again):
-    assert modes.rerun(line) == again
+def test_a_session_of_linkmatrix_is_repeated_by_the_command_that_began_it(command):
+    session = session_of(modes.extras(command, measure="m-1"))
+    assert shlex.split(modes.command_of(session, ["n1"])) == command
+    assert session["measure"] == "m-1"
+
+
+@pytest.mark.parametrize("line", ["reframe -r --session-extras other=1 -n a", "measure=1 it's", ""])
+def test_another_session_is_repeated_as_it_was(line):
+    assert modes.command_of({"cmdline": line}, []) == line
+
+
+def test_a_sweep_of_plain_reframe_is_repeated_with_its_nodes(typed):
+    command = modes.command_of({"cmdline": "p2p_matrix -r --mode=sweep"}, ["n1", "n2"])
+    assert command.startswith(f"{modes.NODES}=n1,n2 ")
+    assert typed(command) == ["-r", "--mode=sweep"]
 
 
 def test_the_command_of_acceptance_takes_its_short_samples_again(make_record):
@@ -192,7 +200,14 @@ def test_the_command_of_acceptance_takes_its_short_samples_again(make_record):
     assert "--setvar=node_session.short_samples=72" in line
 
 
-@pytest.mark.parametrize("mode", ["quick", "nightly", "acceptance", "sweep"])
-def test_the_mode_of_a_run_is_known_from_both_of_its_command_lines(mode):
-    line = shlex.join(["reframe", "-r", *modes.run_marker(mode, ["-n", "a"]), *modes.MODES[mode], "-n", "a"])
-    assert modes.mode_of(line) == modes.mode_of(modes.rerun(line)) == mode
+@pytest.mark.parametrize("mode", ["quick", "nightly", "acceptance", "sweep", "pair"])
+def test_the_mode_of_a_run_is_known_from_its_report(mode):
+    assert modes.mode_of(session_of(modes.extras(["linkmatrix"], mode))) == mode
+    assert modes.mode_of({"cmdline": f"reframe -r --mode={mode} -v"}) == mode
+    assert modes.mode_of({"cmdline": f"reframe -r --mode {mode}"}) == mode
+
+
+@pytest.mark.parametrize("cmdline", ["reframe 'r", "reframe --mode=measure", "reframe --tag=quick", None])
+def test_a_selection_of_tests_is_no_mode(cmdline):
+    assert modes.mode_of({"cmdline": cmdline}) == ""
+    assert modes.mode_of({"cmdline": cmdline, "linkmatrix_mode": ["quick"]}) == ""

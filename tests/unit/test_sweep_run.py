@@ -2,12 +2,14 @@
 
 import importlib
 import json
+import shlex
 from types import SimpleNamespace
 
 import pytest
 
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Reason, Verdict
+from linkmatrix.runs import stored
 
 
 @pytest.fixture
@@ -40,6 +42,23 @@ def test_all_nodes_unless_some_are_named(sweep, machine):
     assert {"--tag=node-sweep", "--warn-as-error"} <= set(machine.commands()[0].split())
     sweep({"n1": ("pass", None)}, "--nodes", "n[1-2],x")
     assert (machine.folder / "nodes.txt").read_text() == "n1,n2,x"
+
+
+@pytest.mark.parametrize("options", [(), ("--nodes", "n[1-2]"), ("--system=s:p", "--samples=31")])
+def test_the_command_that_repeats_a_sweep_measures_the_same_nodes(sweep, machine, options):
+    sweep(dict.fromkeys(("n1", "n2"), ("pass", None)), *options)
+    (report,) = (machine.folder / "reports").glob("run-report-*.json")
+    words = shlex.split(stored.find(report).rerun)
+    assert words[:3] == ["linkmatrix", "run", "--mode=sweep"]
+    assert words[3:] == (["--nodes=n[1-2]"] if "--nodes" in options else list(options))
+
+
+def test_a_sweep_without_linkmatrix_is_repeated_with_its_nodes(sweep, machine):
+    """ReFrame's command line lacks them: without LINKMATRIX_NODES it runs no test, and ends with PASSED."""
+    (machine.folder / "by_hand").write_text("")
+    sweep(dict.fromkeys(("n1", "n2"), ("pass", None)))
+    (report,) = (machine.folder / "reports").glob("run-report-*.json")
+    assert stored.find(report).rerun == "LINKMATRIX_NODES=n1,n2 reframe -r"
 
 
 @pytest.mark.parametrize(

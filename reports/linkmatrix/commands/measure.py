@@ -49,7 +49,9 @@ def run_measure(options: argparse.Namespace) -> int:
     prefix = folders.prefix()
     # identifies the report of this run among the reports of concurrent runs
     stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
-    selection = ["--session-extras", f"{modes.MEASURE}{stamp}", *modes.default_selection(options.more)]
+    words = ["linkmatrix", "measure", *run_options.measuring_words(options)]
+    words += ["--", *options.more] if options.more else []
+    selection = [*modes.extras(words, measure=stamp), *modes.default_selection(options.more)]
     selection += [*run_options.measuring(options), *options.more]
     try:
         program = begin.reframe(options.reframe)

@@ -20,7 +20,7 @@ from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..runs import completeness, folders, judging, junit, manifest, reframe_output, resume
 from ..runs.judging import Judged
-from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, run_marker, selects
+from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, extras, selects
 from ..runs.retries import after_retries
 from ..show import words
 from ..site import configured, environment, known_systems
@@ -101,7 +101,7 @@ def run_acceptance(options: argparse.Namespace) -> int:
         raise BadInput("--keep-days: 0 to 100000")
     if not 0 < options.resume_hours <= 8760:
         raise BadInput("--resume-hours: up to 8760, a year")
-    options.nodes = sweep_nodes(options)
+    options.again, options.nodes = again(options), sweep_nodes(options)
     if options.manifest is not None and (not options.manifest.strip() or options.resume or is_part(options)):
         raise BadInput("--manifest REASON takes a reason and a whole run: leave out --resume, and what selects tests")
     repository, prefix = folders.repository(), folders.prefix()
@@ -162,7 +162,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     selection = selection_options(options, before, left_out(options, manifests, program, repository))
     checks = run_options.ALL_CHECKS if selects(options.more) else check_paths(options.mode, repository)
     command = [program, *run_options.load_options(checks), "-r", f"--report-junit={for_junit}"]
-    command += [*run_marker(options.mode, [*run_options.measuring(options), *options.more]), *selection]
+    command += [*extras(options.again, options.mode), *selection]
     variables = {**run_options.environment(), "PATH": environment.search_path()}
     variables |= {NODES: options.nodes} if options.nodes else {}
     variables |= run_options.check_run(program, selection, options.more, repository, variables)
@@ -219,6 +219,15 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {report}")
     pruned(prefix, options.keep, options.keep_days, options.clean_runs, repository)
     return judging.exit_code(analysis.judged, verdict, acceptance)
+
+
+def again(options: argparse.Namespace) -> list[str]:
+    """The command that repeats the run, without --resume, whose tests depend on the run before."""
+    words = ["linkmatrix", "run", f"--mode={options.mode}"]
+    words += [f"--system={options.system}"] if options.system else []
+    words += [f"--nodes={options.nodes}"] if options.nodes else []
+    words += ["--with-left-out"] if options.with_left_out else []
+    return [*words, *run_options.measuring_words(options), *(["--", *options.more] if options.more else [])]
 
 
 def for_mode(line: str, options: argparse.Namespace) -> str:

@@ -95,7 +95,7 @@ def refused(bundle: Bundle, judged: Sequence[Judged], references: References, ta
 
 def manifests_of(bundle: Bundle) -> tuple[str, dict[str, manifest.Manifest]]:
     """(mode of the run, {partition: its manifest}); "" and no manifest for a selection without a mode."""
-    mode = modes.mode_of(bundle.run.rerun)
+    mode = bundle.run.mode
     return mode, dict(manifest.load(bundle.folder, mode)) if mode else {}
 
 

@@ -3,9 +3,10 @@
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 from ..invocation import launcher
 from ..record.program_options import given
@@ -57,10 +58,11 @@ WITHOUT_TESTS = {
 }
 DECORATOR = "simple_test"  # ReFrame's decorator of a test; a file without it has no test
 
-#: By which `linkmatrix measure` knows its session, and its selection of tests.
-MEASURE, MOST = "measure=", ("--mode=measure",)
-#: By which `linkmatrix run` knows its sessions: its mode and the number of further options of ReFrame.
-RUN = "run="
+#: The selection of `linkmatrix measure`.
+MOST = ("--mode=measure",)
+#: Keys of ReFrame's report, from its option --session-extras: the mode of `linkmatrix run`, and the command that
+#: started the session, percent-encoded, because ReFrame splits the option at commas.
+MODE, COMMAND = "linkmatrix_mode", "linkmatrix_command"
 #: Options of ReFrame that replace the selection of `linkmatrix measure`.
 SELECTING = {"-n": "--name", "-t": "--tag", "-T": "--exclude-tag", "-x": "--exclude"}
 #: Minimum characters of an abbreviated option.
@@ -97,45 +99,37 @@ def refused(words: Sequence[str]) -> str:
     return ""
 
 
-def mode_of(command_line: str) -> str:
-    """The mode that a command line of ReFrame, or of `linkmatrix run`, is of; "" for none."""
+def extras(command: Sequence[str], mode: str = "", **more: str) -> list[str]:
+    """The option of ReFrame that stores in its report which command of linkmatrix started the session.
+
+    more: further entries of the report.
+    """
+    entries = {**({MODE: mode} if mode else {}), COMMAND: quote(shlex.join(command)), **more}
+    return ["--session-extras", ",".join(f"{key}={value}" for key, value in entries.items())]
+
+
+def mode_of(session: Mapping[str, Any]) -> str:
+    """The mode of a session: that of `linkmatrix run`, or of ReFrame's option --mode; "" for none.
+
+    session: `session_info` of ReFrame's report.
+    """
     try:
-        words = shlex.split(command_line)
+        words = shlex.split(str(session.get("cmdline") or ""))
     except ValueError:
-        return ""
-    if words[:2] == ["linkmatrix", "run"]:  # as `rerun` writes it
-        return words[2].removeprefix("--mode=")
-    return next((mode for mode, options in MODES.items() if options[0] in words), "")
+        words = []
+    named = [str(session.get(MODE) or ""), *values_of(words, "--mode", "--mode")]
+    return next((mode for mode in named if mode in MODES), "")
 
 
-def run_marker(mode: str, more: Sequence[str]) -> list[str]:
-    """The options of ReFrame by which `rerun` knows a session of `linkmatrix run`. more: the user's, the last ones."""
-    return ["--session-extras", f"{RUN}{mode}:{len(more)}"]
+def command_of(session: Mapping[str, Any], swept: Iterable[str]) -> str:
+    """The command that repeats a session: the command of linkmatrix that started it, or else that of ReFrame.
 
-
-def rerun(command_line: str) -> str:
-    """The command that repeats a session of ReFrame: `linkmatrix measure` or `run` where they started the session."""
-    try:
-        words = shlex.split(command_line)
-    except ValueError:
-        return command_line
-    extras = {word: words[at + 2 :] for at, word in enumerate(words[1:]) if words[at] == "--session-extras"}
-    for word, more in extras.items():
-        if word.startswith(MEASURE):
-            more = more[len(MOST) :] if more[: len(MOST)] == list(MOST) else more
-            return with_options("linkmatrix measure", more)
-        if marked := re.fullmatch(rf"{RUN}([a-z]+):(\d+)", word):
-            system = [one for one in more if one.startswith("--system=")][:1]
-            count = int(marked[2])
-            return with_options(
-                shlex.join(["linkmatrix", "run", f"--mode={marked[1]}", *system]), words[len(words) - count :]
-            )
-    return command_line
-
-
-def with_options(command: str, more: Sequence[str]) -> str:
-    """A command of linkmatrix with further options of ReFrame."""
-    return command + (f" -- {shlex.join(more)}" if more else "")
+    session: `session_info` of ReFrame's report. swept: the nodes of its sweep, which ReFrame's command lacks.
+    """
+    if command := unquote(str(session.get(COMMAND) or "")):
+        return command
+    nodes, command = ",".join(swept), str(session.get("cmdline") or "")
+    return f"{NODES}={shlex.quote(nodes)} {command}" if nodes and command else command
 
 
 def default_selection(more: Sequence[str]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from ..record.units import counted
 from ..references import keys
 from . import manifest, modes, verdict_file
 from .folders import CUT, HEAD_BYTES, REPORT, below, newest_report, prefix, reports_in, repository
+from .patrol import SWEEP
 from .testcases import Test, of_case
 
 SCHEMA = "linkmatrix.record/"
@@ -32,7 +33,7 @@ class Run:
     """What was found at `path`; `rerun` is the command line that measures it again, "" where that is not known.
 
     started: when ReFrame began it, by its own clock, "" without a report. again: sentences on tests that were left out,
-    for what they measured is there already.
+    for what they measured is there already. mode: of `linkmatrix run` or ReFrame, "" for none.
     """
 
     path: Path
@@ -42,6 +43,7 @@ class Run:
     again: tuple[str, ...] = ()
     session: str = ""
     started: str = ""
+    mode: str = ""
 
 
 def find(path: Path | None) -> Run:
@@ -224,8 +226,7 @@ def of_report(path: Path, report: dict[str, Any], site: Path | None = None) -> R
     site: the folder with config/manifests, None for that of the working directory.
     """
     run = every_case(path, report)
-    mode = modes.mode_of(run.rerun)
-    known = manifest.load(site or repository(), mode) if mode else {}
+    known = manifest.load(site or repository(), run.mode) if run.mode else {}
 
     def excuse(test: Test) -> str | None:
         one = known.get(test.partition)
@@ -291,8 +292,9 @@ def every_case(path: Path, report: dict[str, Any]) -> Run:
     return Run(
         path=path,
         tests=tests,
-        rerun=modes.rerun(str(session.get("cmdline") or "")),
+        rerun=modes.command_of(session, dict.fromkeys(test.node for test in tests if test.name.startswith(SWEEP))),
         notes=tuple(notes),
         session=str(session.get("uuid") or ""),
         started=started,
+        mode=modes.mode_of(session),
     )
