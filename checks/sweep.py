@@ -144,7 +144,10 @@ class node_sweep(p2p_matrix_run, special=True):
     def need_references(self):
         """Raises PerformanceError for missing references, which ReFrame cannot see without performance variables."""
         if not self.is_dry_run() and self.require_reference and self.verdict.verdict is Verdict.NOT_JUDGED:
-            raise PerformanceError("NOT JUDGED: no cell has a reference: the partition names no table")
+            found = zip(self.record["results"], self.verdict.evaluation.matrices, strict=True)
+            lacking = [result for result, matrix in found if matrix.verdict is Verdict.NOT_JUDGED]
+            names = dict.fromkeys(result["testcase"] for result in lacking)
+            raise PerformanceError(f"NOT JUDGED: not all cells have references: {', '.join(names)}")
 
 
 if NODES:  # ReFrame warns of a check without any, and a warning may be an error

@@ -129,6 +129,20 @@ def test_the_newest_report_is_the_default(report, monkeypatch, tmp_path):
     assert stored.find(tmp_path / "results").path == new
 
 
+def test_the_default_is_the_run_that_ended_last(report, monkeypatch, tmp_path, capsys):
+    """A run of 12 minutes that ends now is newer than one of 10 seconds that began and ended meanwhile."""
+    long = report(case(), name="run-report-1.json", time_start_unix=1795225822.5, time_end_unix=1795226542.5)
+    report(case(), name="run-report-2.json", time_start_unix=1795226000.5, time_end_unix=1795226010.5)
+    ahead = {"time_start_unix": 1795226001.5, "time_end_unix": 99999999999.5}  # of a clock that was wrong
+    report(case(), name="run-report-3.json", **ahead)
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path / "results"))
+    monkeypatch.setenv("COLUMNS", "1000")
+    assert stored.find(None).path == stored.find(tmp_path / "results").path == long
+    cli.main(["show"])
+    said = capsys.readouterr().out
+    assert str(long) in said and "2026-11-21T01:50:22Z" in said and "2026-11-21T02:02:22Z" in said
+
+
 def test_show_names_the_report_that_it_chose(report, monkeypatch, tmp_path, capsys):
     """A later session without tests, or with --report-file, left no report here."""
     new = report(case(), time_start_unix=1795225822.5)

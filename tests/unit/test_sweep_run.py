@@ -14,9 +14,13 @@ from linkmatrix.runs import stored
 
 @pytest.fixture
 def sweep(machine):
-    """A function that prepares a report of {node: (ReFrame's word, its reason)} and runs with the given options."""
+    """A function that prepares a report of {node: (ReFrame's word, its reason)} and runs with the given options.
 
-    def run(nodes, *options, **changes):
+    others: test cases with the values of the first, and without references. throttled: why devices were during the
+    first.
+    """
+
+    def run(nodes, *options, others=(), throttled=None, **changes):
         machine.prepare(*(word for word, _ in nodes.values()), **changes)
         report = json.loads((machine.folder / "prepared.json").read_text())
         for case, (node, (_, reason)) in zip(report["runs"][0]["testcases"], nodes.items(), strict=True):
@@ -29,6 +33,8 @@ def sweep(machine):
             content["host"]["name"] = content["nodes"][0]["name"] = node
             content["devices"] = [{**device, "node": node} for device in content["devices"]]
             content["asked_by"] = own["display_name"]
+            content["results"] += [{**content["results"][0], "testcase": name} for name in others]
+            content["results"][0]["throttled"] = throttled or []
             record.write_text(json.dumps(content))
         (machine.folder / "prepared.json").write_text(json.dumps(report))
         return machine.run("--mode", "sweep", *options)
@@ -94,6 +100,17 @@ def test_the_worst_node_comes_first_with_its_cell_and_what_did_not_run_with_its_
     )
     assert lines[first + 2] == f"  INCOMPLETE n3: {drained}"
     assert "again: LINKMATRIX_NODES=n1 linkmatrix measure" in out
+
+
+def test_the_reason_of_a_node_is_of_its_verdict_and_of_its_test_case(sweep):
+    """A WARN of the test case with references is no reason why the two without references are NOT JUDGED."""
+    others = ["device_to_device_memcpy_read_ce", "device_to_device_memcpy_write_sm"]
+    code, out = sweep(dict.fromkeys(("n1", "n2"), ("pass", None)), others=others, throttled=["gpu2: power cap"])
+    assert code == 0
+    lines = [line for line in out.splitlines() if line.startswith("  NOT JUDGED n")]
+    assert len(lines) == 2
+    for line in lines:
+        assert "12 cells have no reference" in line and "power cap" not in line
 
 
 def test_a_sweep_of_all_nodes_is_held_against_the_last_one_and_one_of_some_is_not(sweep):

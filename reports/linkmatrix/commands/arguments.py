@@ -28,7 +28,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         nargs="?",
         type=path_of,
         metavar="PATH",
-        help="a record.json, a ReFrame report (run-report-*.json) or a folder (default: the newest report)",
+        help="a record.json, a ReFrame report (run-report-*.json) or a folder (default: the run that ended last)",
     )
     add_reference_options(command)
     command.add_argument(

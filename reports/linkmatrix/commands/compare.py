@@ -67,7 +67,7 @@ class Compared:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `compare`."""
-    command.add_argument("path", nargs="?", type=path_of, metavar="RUN", help="as for show; default: the newest report")
+    command.add_argument("path", nargs="?", type=path_of, metavar="RUN", help="as for show")
     command.add_argument(
         "--against",
         required=True,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..errors import BadInput, say
 from ..files import MOST_BYTES, read_whole
-from ..invocation import VARIABLE, linkmatrix_command, program_command
+from ..invocation import VARIABLE, linkmatrix_command, program_command, relative
 from ..record import units
 from ..runs import folders, judging, modes, reframe_output, stored
 from ..runs.retries import after_retries
@@ -98,8 +98,7 @@ def shown(report: Path, of_reframe: int, repository: Path) -> int:
         say(error)
         return CANNOT
     code, page = judging.exit_code(judged), report.with_suffix("") / "report.html"
-    show = "linkmatrix show" if folders.is_measurement(report) else f"linkmatrix show {report}"
-    rest = [f"Matrices: {show}", how_to_call()]
+    rest = [f"Matrices: linkmatrix show {relative(report)}", how_to_call()]
     rest += [f"note: {note}" for note in units.first(run.notes, MOST_NOTES)]
     if code == PASS and of_reframe != 0:
         code = INCOMPLETE

@@ -20,12 +20,12 @@ def run_show(options: argparse.Namespace) -> int:
     """Prints the run and returns the exit code of its verdict. Raises BadInput."""
     run, judged = arguments.judged_run(options)
     if options.path is None:
-        run = replace(run, notes=(*run.notes, newest(run)))
+        run = replace(run, notes=(*run.notes, chosen(run)))
     show(Analysis(run, judged), others=arguments.published_beside(options, judged))
     return judging.exit_code(judged)
 
 
-def newest(run: stored.Run) -> str:
+def chosen(run: stored.Run) -> str:
     """A sentence that names the shown report. A later session may have written no report, or a report elsewhere."""
-    started = f"of the session that started {run.started}" if run.started else "of a session without a start time"
-    return f"this is the newest report, {run.path}, {started}. A session without tests has no report"
+    times = f"began {run.started or 'at an unknown time'}, ended {run.ended or 'at an unknown time'}"
+    return f"this is the run that ended last, {run.path} ({times}). A session without tests has no report"

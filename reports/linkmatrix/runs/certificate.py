@@ -13,7 +13,7 @@ from ..judge.verdicts import OF_WORD, WORDS, Reason, Verdict, worst
 from ..record import units
 from ..record.simulated import simulated_fault
 from ..references.tables import References
-from . import completeness, judging, manifest, modes, parts, verdict_file
+from . import completeness, judging, manifest, parts, verdict_file
 from .bound import short
 from .bundle import Bundle
 from .judging import Judged

@@ -11,7 +11,8 @@ from ..files import read_json, regular
 from .bound import SKEW
 
 REPORT = re.compile(r"run-report-.*\.json")
-BEGAN = re.compile(rb'"time_start_unix": ([0-9.]+)')
+START, END = "time_start_unix", "time_end_unix"  # of a session
+TIMES = {key: re.compile(rb'"%s": ([0-9.]+)' % key.encode()) for key in (START, END)}
 DRY_RUN = re.compile(rb'"cmdline": "[^"]* --dry')
 #: ReFrame counts these tests if a signal ends it, as Ctrl-C does.
 ABORTED, FAILED = re.compile(rb'"num_aborted": [1-9]'), re.compile(rb'"num_failures": [1-9]')
@@ -44,11 +45,11 @@ def repository() -> Path:
 
 
 def newest_report(folder: Path) -> Path:
-    """The newest run-report-*.json in `folder`. Raises BadInput where there is none.
+    """The run-report-*.json in `folder` whose session ended last. Raises BadInput where there is none.
 
     Dry runs do not count. Nor do runs that a signal ended before a test failed: the run before has more to show.
     """
-    found = reports_in(folder)
+    found = sorted(reports_in(folder), key=ended)
     newest = next((path for path in reversed(found) if is_measurement(path)), None)
     if newest is None:
         there = (
@@ -108,6 +109,15 @@ def age(path: Path) -> tuple[float, list[int]]:
     return began if began <= time.time() + SKEW else 0.0, [int(number) for number in re.findall(r"\d+", path.name)]
 
 
+def ended(path: Path) -> float:
+    """When the session of a report ended, in seconds since 1970; when it began where the report does not say.
+
+    As for `age`, a time that is still to come says nothing.
+    """
+    end = session_time(path, END)
+    return end if 0.0 < end <= time.time() + SKEW else age(path)[0]
+
+
 def head(path: Path) -> bytes:
     """The beginning of a report; empty if it cannot be read."""
     try:
@@ -118,12 +128,12 @@ def head(path: Path) -> bytes:
         return b""
 
 
-def session_time(path: Path) -> float:
-    """When the session of a report began, in seconds since 1970; 0 where it does not say."""
+def session_time(path: Path, key: str = START) -> float:
+    """When the session of a report began, or with the key END ended, in seconds since 1970; 0 where it does not say."""
     try:
-        if found := BEGAN.search(head(path)):
+        if found := TIMES[key].search(head(path)):
             return float(found[1])
-        return float(read_json(path)["session_info"]["time_start_unix"])
+        return float(read_json(path)["session_info"][key])
     except (OSError, BadInput, KeyError, TypeError, ValueError):
         return 0.0
 

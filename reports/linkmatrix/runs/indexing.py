@@ -77,7 +77,7 @@ def rows_of(path: Path, references: References, written: float) -> tuple[str, di
             lacking.extend([test.name] if is_lacking else [])
             yield one
 
-    began = stored.began(path, report)
+    began = stored.session_time(path, report, folders.START)
     flagged, clean, seen = of_run(judged())
     began = began or min(first, default="")
     began, clean = dated(began, clean, written)

@@ -21,7 +21,7 @@ from ..record.collective import variant_of
 from ..record.units import counted
 from ..references import keys
 from . import manifest, modes, verdict_file
-from .folders import CUT, HEAD_BYTES, REPORT, below, newest_report, prefix, reports_in, repository
+from .folders import CUT, END, HEAD_BYTES, REPORT, START, below, newest_report, prefix, reports_in, repository
 from .patrol import SWEEP
 from .testcases import Test, of_case
 
@@ -32,8 +32,8 @@ SCHEMA = "linkmatrix.record/"
 class Run:
     """What was found at `path`; `rerun` is the command line that measures it again, "" where that is not known.
 
-    started: when ReFrame began it, by its own clock, "" without a report. again: sentences on tests that were left out,
-    for what they measured is there already. mode: of `linkmatrix run` or ReFrame, "" for none.
+    started, ended: when ReFrame began and ended it, by its own clock, "" without a report. again: sentences on tests
+    that were left out, for what they measured is there already. mode: of `linkmatrix run` or ReFrame, "" for none.
     """
 
     path: Path
@@ -43,11 +43,12 @@ class Run:
     again: tuple[str, ...] = ()
     session: str = ""
     started: str = ""
+    ended: str = ""
     mode: str = ""
 
 
 def find(path: Path | None) -> Run:
-    """The run at `path`: a record, a ReFrame report, or a folder with either; None is the newest run.
+    """The run at `path`: a record, a ReFrame report, or a folder with either; None is the run that ended last.
 
     Raises BadInput where there is none.
     """
@@ -66,7 +67,7 @@ def find(path: Path | None) -> Run:
 
 
 def find_each(paths: Iterable[Path], for_verdicts: bool = True) -> list[Run]:
-    """The runs at all paths, each measurement once; none is the newest run. Raises BadInput.
+    """The runs at all paths, each measurement once; none is the run that ended last. Raises BadInput.
 
     for_verdicts: two tests of a report are two, though both read what was measured once: each has its verdict.
     """
@@ -86,7 +87,7 @@ def find_all(paths: Iterable[Path]) -> Run:
 
 
 def in_folder(folder: Path) -> Run:
-    """The newest report in `folder` or its reports/; else all records below it. Raises BadInput where it has none."""
+    """The report in `folder` or its reports/ whose run ended last; else all records below it. Raises BadInput."""
     for place in (folder, folder / "reports"):
         if reports_in(place):
             return find(newest_report(place))
@@ -277,17 +278,17 @@ def held_up(case: Mapping[str, Any], failed: Mapping[Any, str]) -> str:
     return f"not run, because {needed[-1].split()[0]} failed" if needed else ""
 
 
-def began(path: Path, report: dict[str, Any]) -> str:
-    """When ReFrame began what the report at `path` is of, by its own clock; "" where it does not say."""
+def session_time(path: Path, report: dict[str, Any], key: str) -> str:
+    """When the session of the report at `path` began or ended, by ReFrame's clock; "" where it does not say."""
     with of_reframe(path):
-        seconds = report["session_info"].get("time_start_unix")
+        seconds = report["session_info"].get(key)
         return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}" if seconds else ""
 
 
 def every_case(path: Path, report: dict[str, Any]) -> Run:
     """All test cases of a ReFrame report. Fixtures are left out, unless one failed. Raises BadInput."""
     tests = tuple(case_by_case(path, report))
-    started, session = began(path, report), report["session_info"]
+    session, (started, ended) = report["session_info"], (session_time(path, report, key) for key in (START, END))
     notes = [] if tests else ["ReFrame ran no test case: 'reframe -C config/settings.py -c checks -R -l' lists them"]
     return Run(
         path=path,
@@ -296,5 +297,6 @@ def every_case(path: Path, report: dict[str, Any]) -> Run:
         notes=tuple(notes),
         session=str(session.get("uuid") or ""),
         started=started,
+        ended=ended,
         mode=modes.mode_of(session),
     )

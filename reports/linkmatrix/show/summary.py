@@ -196,14 +196,15 @@ class Found(NamedTuple):
 
 
 def found_on(node: str, one: Judged) -> Iterator[Found]:
-    """The results of a test on its node: the worst cell of each matrix, or why there is none."""
-    for result, matrix in one.matrices:
-        marked, _ = matrix.marked(1)
+    """The results of a test on its node: each matrix with the first reason of its verdict."""
+    for place, (result, matrix) in enumerate(one.matrices):
+        verdict, (marked, _) = one.of_matrix(matrix), matrix.marked(1)
         worse = max((matrix.worse(pair) or 0.0 for pair, _ in marked), default=0.0)
-        facts = [fact.sentence for fact in one.facts if fact.verdict is not Verdict.PASS]
-        said = [cell.reason for _, cell in marked] or list(one.reasons) or facts
-        said = said or ([f"{matrix.unjudged} cells have no reference"] if matrix.unjudged else [])
-        yield Found(one.of_matrix(matrix), worse, node, ": ".join([result["testcase"], *said[:1]]))
+        known = [(cell.verdict, cell.reason) for _, cell in marked]
+        known += [(fact.verdict, fact.sentence) for fact in one.facts if fact.result in (None, place)]
+        said = [sentence for of, sentence in known if of is verdict]
+        said += [f"{matrix.unjudged} cells have no reference"] if verdict is Verdict.NOT_JUDGED else []
+        yield Found(verdict, worse, node, ": ".join([result["testcase"], *[*said, *one.reasons][:1]]))
     if one.beyond_cells is not None:
         yield Found(one.verdict, 0.0, node, "; ".join(one.reasons) or one.test.name)
 
