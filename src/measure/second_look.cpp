@@ -212,8 +212,8 @@ class Choice {
 
   void note() {
     if (!forgiven_.empty())
-      context_.note("slow once and not in " + std::to_string(tries) +
-                    " measurements alone; the second worst of all counts: " + Context::some_of(forgiven_));
+      context_.note("the second worst of " + std::to_string(1 + tries) +
+                    " measurements counts, not the worst: " + Context::some_of(forgiven_));
   }
 
  private:

@@ -194,6 +194,15 @@ def test_cells_that_were_measured_again_are_listed_and_those_not_reproduced_come
     assert "350.00 GB/s when measured again alone: reproduced" in said
 
 
+def test_a_cell_that_was_slow_twice_is_not_said_to_be_slow_once(judged_run, make_record):
+    """The median of the measurements alone is good, and the second worst of all, by which the cell fails, is not."""
+    record = make_record(off={(2, 3): 350.0})
+    record["results"][0]["remeasured"] = [{"row": "gpu2", "column": "gpu3", "before": 340.0, "after": 396.0}]
+    said = " ".join(shown(judged_run(record, reference="hgx"), width=200)[0].split())
+    assert "FAIL: gpu2->gpu3 350.00 GB/s" in said and "not reproduced" not in said
+    assert "396.00 GB/s when measured again alone: slow in 2 of 4 measurements" in said
+
+
 @pytest.mark.parametrize(
     ("after", "said"),
     [

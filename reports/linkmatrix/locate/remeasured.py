@@ -24,7 +24,11 @@ def remeasured_lines(result: Result, most: int = 5) -> list[str]:
     lines = []
     for one in result["remeasured"]:
         before, after = (quantity(one[key], result["unit"]) for key in ("before", "after"))
-        word = "reproduced" if is_reproduced(result, one) else "not reproduced"
+        word = "not reproduced"
+        if is_reproduced(result, one):
+            word = "reproduced"
+        elif alone and is_slow(result, one, used_value(result, one)):
+            word = "slow in 2 of 4 measurements, so the second worst counts"
         lines.append(f"{one['row']}->{one['column']} was {before}, and {after} when measured again{alone}: {word}")
     lines.sort(key=lambda line: line.endswith(": reproduced"))
     lines = lines[:most] + ([f"and {len(lines) - most} more were measured again"] if len(lines) > most else [])
@@ -32,9 +36,26 @@ def remeasured_lines(result: Result, most: int = 5) -> list[str]:
 
 
 def is_reproduced(result: Result, one: Mapping[str, Any]) -> bool:
-    """Whether a remeasured cell is worse than its like again."""
+    """Whether a remeasured cell is worse than its like again, in the median of its measurements alone."""
+    return is_slow(result, one, one["after"])
+
+
+def is_slow(result: Result, one: Mapping[str, Any], value: float) -> bool:
+    """Whether a value of a remeasured cell is worse than its like."""
     usual, limit = usual_value(result, one), max(OUTLIER[result["unit"]], noise_of(result, one))
-    return usual is None or worse(result, usual, one["after"]) > limit
+    return usual is None or worse(result, usual, value) > limit
+
+
+def used_value(result: Result, one: Mapping[str, Any]) -> float:
+    """The value of a remeasured cell: the second worst of its measurements.
+
+    If the record has no value of the cell, it is the median of the measurements alone, which is no worse.
+    """
+    rows, columns = result["rows"], result["columns"]
+    if "values" in result and one["row"] in rows and one["column"] in columns:
+        value = result["values"][rows.index(one["row"])][columns.index(one["column"])]
+        return float(one["after"] if value is None else value)
+    return float(one["after"])
 
 
 def usual_value(result: Result, one: Mapping[str, Any]) -> float | None:
