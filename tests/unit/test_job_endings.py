@@ -1,10 +1,12 @@
 """Why a job ended, as the checks say it: in the words of scheduler and launcher, of the node that failed."""
 
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
 from linkmatrix.reframe_ext.sessions import endings
+from linkmatrix.reframe_ext.sessions.member import Member
 from linkmatrix.runs.testcases import sentence
 
 CUT = "p2p_matrix: SIGTERM: the run was ended\n"
@@ -44,6 +46,19 @@ def test_a_job_that_was_cancelled_did_not_run_out_of_time():
     text = said("CANCELLED", CUT + CANCELLED, "Result: TIMEOUT")
     assert text.startswith("the job was cancelled (the scheduler says CANCELLED)")
     assert "TIMEOUT" not in text
+
+
+@pytest.mark.parametrize(("seconds", "late"), [(240.2, False), (28799.9, True), (30000, True), (None, False)])
+def test_only_a_job_that_waited_as_long_as_it_may_did_not_begin_in_time(seconds, late):
+    """After 4 minutes of 8 hours somebody cancelled it."""
+    ended = None if seconds is None else 1e9 + seconds
+    submitted = 1e9 if seconds else None
+    job = SimpleNamespace(state="CANCELLED", jobid="7", completion_time=ended, submit_time=submitted)
+    test = SimpleNamespace(job=job, max_pending_time=28800.0, stagedir="/stage")
+    said = Member.no_output_reason(test)
+    assert ("max_pending_time is 28800 s" in said) is late
+    assert late or f"ended {seconds or 0:.0f} s after its submission" in said
+    assert "share" not in said
 
 
 def test_a_job_that_reached_its_time_limit_says_so_with_the_last_line_of_the_program():

@@ -137,6 +137,24 @@ def test_wrong_data_blames_both_ends(after):
     assert {one.label for one in found} == {"gpu0", "gpu1"}
 
 
+def test_the_reason_of_a_rank_has_its_number_in_its_node_too(after):
+    """A flag follows the number within the node: the number in a job differs from job to job."""
+
+    def on_two_nodes(number, content):
+        names = {f"gpu{at}": f"n{1 + at // 2}:rank{at}" for at in range(4)}
+        text = json.dumps(content)
+        for old, new in names.items():
+            text = text.replace(f'"{old}"', f'"{new}"')
+        content |= json.loads(text)
+        for at, device in enumerate(content["devices"]):
+            device["node"] = device["place"]["node"] = f"n{1 + at // 2}"
+
+    found = after({(1, 2): "corrupt"}, change=on_two_nodes)
+    assert [(one.node, one.label) for one in found] == [("n1", "rank1"), ("n2", "rank0")]
+    for one in found:
+        assert "n1:rank1->n2:rank0" in one.sentence(3) and "rank2" not in one.sentence(3)
+
+
 def test_counters_that_failed_a_test_blame_their_device(after):
     def count(_, content):
         counters = [{"name": "nvlink_replay", "before": 0, "after": 12}]

@@ -17,6 +17,7 @@ record flags nothing, because its program looked for no other process.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -44,6 +45,7 @@ from .stored import Run, measurements
 from .suspicion import Clean, Device, Flagged, Found, Suspect, dated, left_by
 
 MOST_CELLS = 10_000  # whose ends are named
+RANK = re.compile(r"[\w.-]+:rank\d+")  # a rank, by its node and its number in the job
 COMPUTES_WRONG, SOAK = "computes wrong", Question("soak")  # topic of a fact, and the question that it answers
 PARTS = ("nic", "nics", "switch", "socket", "node")  # findings about these flag the endpoints of that part
 OF_A_NODE = ("node", "node_egress", "node_ingress")  # findings that are about one node
@@ -98,9 +100,10 @@ def of_run(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sight
         adapters = over_adapters.known_in(record)
         devices = adapters | endpoints(record)
         seen |= dict(devices.values())
+        known_as = {label: f"{at.node}:{at.label}" for label, (_, at) in devices.items() if RANK.search(str(label))}
         for label, question, reason in flagged_in(one, record, adapters):
             if label in devices:
-                flagged.setdefault(devices[label][0], {}).setdefault(question, reason)
+                flagged.setdefault(devices[label][0], {}).setdefault(question, with_names(reason, known_as))
         for label in soaked_well(one, record) & devices.keys():
             clean.setdefault(devices[label][0], set()).add(SOAK)
         for result, matrix in one.matrices:
@@ -110,6 +113,11 @@ def of_run(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sight
                     found.setdefault(devices[label][0], set()).update(of_labels[label])
     left = {device: found - bad.get(device, set()) - flagged.get(device, {}).keys() for device, found in clean.items()}
     return flagged, {device: found for device, found in left.items() if found}, seen
+
+
+def with_names(text: str, known_as: Mapping[str, str]) -> str:
+    """The text with each rank's number in its node: the number in a job differs from job to job."""
+    return RANK.sub(lambda found: known_as.get(found[0], found[0]), text) if known_as else text
 
 
 def endpoints(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sighting]]:

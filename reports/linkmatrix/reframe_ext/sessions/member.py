@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -199,10 +200,12 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
 
     def no_output_reason(self) -> str:
         """A sentence about why the job left no output."""
-        state, waited = self.job.state, f", max_pending_time is {self.max_pending_time:g} s"
-        never = (
-            f"it did not begin in time{waited if self.max_pending_time else ''}, or was cancelled before it could write"
-        )
+        state, limit = self.job.state, self.max_pending_time
+        now = time.time()
+        waited = (self.job.completion_time or now) - (self.job.submit_time or now)
+        never = f"it was ended {waited:.0f} s after its submission, before it could write"
+        if limit and waited >= limit - 1:  # the scheduler has whole seconds
+            never = f"it did not begin in time, max_pending_time is {limit:g} s"
         unshared = (
             f"it ran where {self.stagedir} cannot be written: results must go to a folder that login and compute nodes"
             " share ($LINKMATRIX_PREFIX, or 'prefix' of the system)"
