@@ -65,6 +65,19 @@ def test_of_a_long_series_the_end_is_looked_at():
     assert np.isfinite(change.before)
 
 
+def test_each_node_of_a_sweep_is_a_series(sweeps, make_record, monkeypatch, capsys):
+    """One good and one slow node, measured in turn, are no changes of level."""
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(sweeps.prefix))
+    for number in range(1, 9):
+        sweeps.add(number, [make_record(host=node, value=value) for node, value in (("n1", 396.0), ("n2", 350.0))])
+    assert cli.main(["history"]) == 0
+    said = capsys.readouterr().out
+    assert "NV18, n1" in said and "NV18, n2" in said and said.count("8 runs") == 2
+    assert "->" not in said.partition(" is flagged")[0]
+    cli.main(["history", "--testcase", TESTCASE, "--node", "node001"])
+    assert "8 runs" in capsys.readouterr().out
+
+
 @pytest.fixture
 def history(tmp_path, make_record, write_record, capsys):
     """The output of `history` over records of one value each; host and driver by number."""

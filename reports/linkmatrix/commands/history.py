@@ -218,7 +218,10 @@ def runs_of(options: argparse.Namespace) -> Iterator[Run]:
 
 
 def series(tests: Iterable[Test], choice: Choice, testcases: set[str]) -> dict[Key, list[over_time.Point]]:
-    """{(test case, size, unit, link class): points}; each is the median of the chosen cells of a run."""
+    """{(test case, size, unit, link class): points}; each is the median of the chosen cells of a run.
+
+    The link class is followed by what else distinguishes results, and by the node of a test for one node.
+    """
     found: dict[Key, list[over_time.Point]] = {}
     for test, record, result in results_of(tests, testcases):
         known = over_time.facts_of(record)
@@ -227,7 +230,7 @@ def series(tests: Iterable[Test], choice: Choice, testcases: set[str]) -> dict[K
             groups = {name: of.median for name, of in matrix.classes.items() if choice.link_class in ("", name)}
         else:
             groups = chosen(test, matrix, choice).groupby("link_class", sort=False)["value"].median()
-        apart = told_apart(record, result, test.variant)
+        apart = told_apart(record, result, test.variant) + (f", {test.node}" if test.node else "")
         beside = over_time.others_beside(result)
         for group, value in groups.items():
             key = (result["testcase"], result["size_bytes"], result["unit"], group + apart)
