@@ -125,6 +125,18 @@ def test_the_account_is_written_where_only_one_is_allowed():
     assert "only for owners, project (AllowAccounts): add --account= to access" in text
 
 
+@pytest.mark.parametrize(
+    ("mine", "accounts"),
+    [
+        ("project|||\n", ["--account=project"]),
+        ("project|||gpu\nproject|||\n", ["--account=project"]),
+        ("project|||\nowners|||\n", []),
+    ],
+)
+def test_the_account_is_written_where_the_user_has_only_one(mine, accounts):
+    assert [option for option in awkward(mine)[0].access if "account" in option] == accounts
+
+
 def test_a_partition_for_accounts_that_none_of_mine_is_is_closed():
     one, text = awkward(accounts="strangers")
     assert one.closed

@@ -154,7 +154,7 @@ def by_account(said: Words, mine: Mine) -> Iterator[Rule]:
         if mine and not accounts:
             words = f"not for {denied} (DenyAccounts), which all of your accounts are: no job of yours starts"
             yield Rule(notes=(words,), closed=True)
-        yield Rule(named if denied else (), walls=walls)
+        yield Rule(named, walls=walls)
     elif not accounts:
         words = f"only for {listed} (AllowAccounts), and none of your accounts is: no job of yours starts"
         yield Rule(notes=(words,), closed=True)
