@@ -10,6 +10,9 @@ from linkmatrix.reframe_ext.schedulers import pending
     [
         ("Job's account not permitted to use this partition (owned allows owners not root)", True, "its account"),
         ("AccountNotAllowed", True, "its account"),
+        ("PartitionConfig", True, "scontrol show partition"),
+        ("BadConstraints", True, "scontrol show node"),
+        ("launch failed requeued held", True, "failed launches"),
         ("PartitionNodeLimit", True, "more nodes"),
         ("PartitionTimeLimit", True, "more time"),
         ("QOSMaxWallDurationPerJobLimit", True, "more time"),
@@ -94,6 +97,59 @@ def test_a_reason_that_the_site_does_not_wait_for_cancels_the_job(slurm, clock, 
     clock.now += 5
     job = slurm.waits("PENDING", "ReqNodeNotAvail, UnavailableNodes:n1")
     assert commands.calls("scancel") == ["12"] and "UnavailableNodes:n1" in str(job.exception)
+
+
+JOB = "JobId=12 QOS=normal Partition=cpu ReqNodeList={} NumNodes={} ReqTRES=cpu=8,mem=4000M,node=2,billing=8\n"
+NODES = "n1|idle|none\nn2|drained|bad DIMM\nn3|mixed|none\n"
+DOWN = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
+
+
+@pytest.mark.parametrize(
+    ("reason", "named", "count", "nodes", "words"),
+    [
+        ("ReqNodeNotAvail, UnavailableNodes:n2", "n2", "1", "n2|drained|bad DIMM\n", "n2 is drained: bad DIMM"),
+        ("ReqNodeNotAvail, UnavailableNodes:n2", "n2", "1", "n2|down*|Not responding\n", "n2 is down*"),
+        ("ReqNodeNotAvail", "n2", "1", "n2|reserved|none\n", ""),
+        ("ReqNodeNotAvail", "n2", "1", "n2|reboot^|update\n", ""),
+        (DOWN, "(null)", "3-3", NODES, "the job requests 3 nodes, and 2 of 3 of cpu are in service: n2 is drained"),
+        (DOWN, "(null)", "2-2", NODES, ""),
+        (DOWN, "(null)", "3-3", "", ""),
+        ("Resources", "n2", "1", "n2|drained|bad DIMM\n", ""),
+    ],
+)
+def test_a_job_whose_node_is_out_of_service_is_cancelled_at_once_and_no_other(
+    slurm, clock, commands, reason, named, count, nodes, words
+):
+    commands("scontrol", JOB.format(named, count))
+    commands("sinfo", nodes)
+    slurm._cancel_reasons = []  # else ReFrame's default ends each job with ReqNodeNotAvail
+    clock.now += 5
+    job = slurm.waits("PENDING", reason)
+    assert commands.calls("scancel") == (["12"] if words else [])
+    assert (job.exception is not None) == bool(words)
+    if words:
+        assert reason in str(job.exception) and words in str(job.exception)
+
+
+@pytest.mark.parametrize(
+    ("limits", "exceeded"),
+    [
+        ("normal|node=1||\n", "node=2"),
+        ("normal||cpu=4|\n", "cpu=8"),
+        ("normal|||mem=2G\n", "mem=4000M"),
+        ("normal|node=2,cpu=8,mem=4000M||\n", ""),
+        ("other|node=1||\n", ""),
+        ("", ""),
+    ],
+)
+def test_a_job_that_exceeds_a_limit_of_its_qos_alone_is_cancelled_at_once(slurm, clock, commands, limits, exceeded):
+    commands("scontrol", JOB.format("(null)", "2-2"))
+    commands("sacctmgr", limits)
+    clock.now += 5
+    job = slurm.waits("PENDING", "QOSGrpNodeLimit")
+    assert commands.calls("scancel") == (["12"] if exceeded else [])
+    if exceeded:
+        assert "QOSGrpNodeLimit" in str(job.exception) and f"the job requests {exceeded}" in str(job.exception)
 
 
 @pytest.mark.parametrize(

@@ -124,3 +124,37 @@ def test_a_job_that_cannot_be_submitted_is_incomplete_in_the_words_of_sbatch(log
     run = login(*(("-r", "--mode=sweep") if sweep else (*HOST, *QUICK)))
     assert "Socket timed out" in only(run)["fail_reason"]
     assert verdict(run) is Verdict.INCOMPLETE
+
+
+@pytest.fixture
+def down(slurm):
+    """lmx2 is down until the test ends."""
+    slurm("scontrol", "update", "nodename=lmx2", "state=down", "reason=PSU failed")
+    yield "lmx2"
+    slurm("scontrol", "update", "nodename=lmx2", "state=resume")
+
+
+@BACK_ENDS
+def test_a_required_node_that_is_down_ends_it_at_once(login, slurm, down, back_end):
+    run = login(*HOST, *QUICK, "-S", f"on={down}", replace={'"scheduler": "slurm"': f'"scheduler": "{back_end}"'})
+    reason = ended(run, slurm)
+    assert "the job could never begin" in reason and "lmx2 is down: PSU failed" in reason
+
+
+def test_more_nodes_than_are_in_service_end_it_at_once(login, slurm, down):
+    reason = ended(login(*RANKS, "-S", "rank_p2p.nodes=3"), slurm)
+    assert "the job could never begin" in reason and "the job requests 3 nodes, and 2 of 3 of cpu are" in reason
+
+
+def test_more_nodes_than_the_quality_of_service_has_end_it_at_once(login, slurm):
+    slurm("sacctmgr", "-i", "modify", "qos", "brief", "set", "GrpTRES=node=1")
+    try:
+        reason = ended(login(*RANKS, "-S", "rank_p2p.nodes=2", replace=partition("brief")), slurm)
+    finally:
+        slurm("sacctmgr", "-i", "modify", "qos", "brief", "set", "GrpTRES=node=-1")
+    assert "QOSGrpNodeLimit" in reason and "the job requests node=2" in reason
+
+
+def test_more_time_than_the_partition_gives_ends_it_at_once(login, slurm):
+    reason = ended(login(*HOST, *QUICK, *LONG), slurm)
+    assert "PartitionTimeLimit" in reason and "-S time_limit=" in reason

@@ -12,23 +12,34 @@ from reframe.core.schedulers import Job
 
 FIRST_QUERY, NEXT_QUERY = 5, 45  # seconds from the submission to the first query, and between queries
 
-#: {regular expression of a permanent reason: its meaning}; a job with such a reason waits forever
+ACCOUNT, QOS = "choose another account with -J account=NAME", "choose another QOS with -J qos=NAME"
+TIME = "set -S time_limit=…"
+
+#: {regular expression of a permanent reason: its meaning, and the remedy}; a job with such a reason waits forever
 PERMANENT = {
-    r"Job's account not permitted|AccountNotAllowed": "its account may not use the partition",
-    r"Job's QOS not permitted|QOSNotAllowed|InvalidQOS": "its quality of service may not use the partition",
-    r"InvalidAccount": "its account does not exist any more",
-    r"PartitionNodeLimit": "the job requests more nodes than the partition has, or allows per job",
-    r"PartitionTimeLimit": "the job requests more time than the partition allows: set -S time_limit=…",
+    r"Job's account not permitted|AccountNotAllowed": f"its account may not use the partition: {ACCOUNT}",
+    r"Job's QOS not permitted|QOSNotAllowed|InvalidQOS": f"its quality of service may not use the partition: {QOS}",
+    r"InvalidAccount": f"its account does not exist any more: {ACCOUNT}",
+    r"PartitionConfig": "the partition does not admit the job any more: compare its options with"
+    " `scontrol show partition`",
+    r"PartitionNodeLimit": "the job requests more nodes than the partition has, or a number that the partition does not"
+    " allow: choose another partition with --system, or other nodes with -S nodes=N",
+    r"PartitionTimeLimit": f"the job requests more time than the partition allows: {TIME}",
     r"(QOS|Assoc)MaxWall\w*PerJob\w*": "the job requests more time than its quality of service or account allows:"
-    " set -S time_limit=…",
+    f" {TIME}",
     r"(QOS|Assoc)Max\w+PerJob\w*|(QOS|Assoc)Max\w+PerNode\w*": "the job requests more than its quality of service or"
-    " account allows per job",
-    r"QOSMin\w+": "the job requests less than its quality of service requires",
-    r"MaxMemPerLimit": "the job requests more memory than the partition allows",
-    r"ReservationDeleted": "its reservation does not exist any more",
-    r"BadConstraints": "no node has the requested resources",
-    r"DependencyNeverSatisfied": "a job that this job depends on failed",
-    r"Can Never Run": "no node has the requested resources",
+    f" account allows per job: {QOS}",
+    r"QOSMin\w+": f"the job requests less than its quality of service requires: {QOS}",
+    r"MaxMemPerLimit": "the job requests more memory than the partition allows: lower --mem in 'access' of the"
+    " partition",
+    r"ReservationDeleted": "its reservation does not exist any more: choose another with -J reservation=NAME",
+    r"BadConstraints": "no node has the requested resources: compare 'access' and 'resources' of the partition with"
+    " `scontrol show node`",
+    r"DependencyNeverSatisfied": "a job that this job depends on failed: remove the dependency",
+    r"JobHoldMaxRequeue|.*requeued held": "Slurm holds the job after failed launches: see the log of slurmctld, then"
+    " measure again",
+    r"Can Never Run": "no node has the requested resources: compare 'access' and 'resources' of the partition with"
+    " `pbsnodes -a`",
 }
 #: {regular expression of a temporary reason: its meaning}
 TEMPORARY = {
@@ -43,10 +54,10 @@ TEMPORARY = {
 }
 
 
-def explained(reason: str) -> str:
-    """The scheduler's reason, with its meaning in parentheses if the meaning is known."""
+def explained(reason: str, cause: str = "") -> str:
+    """The scheduler's reason, with its meaning in parentheses if the meaning is known. cause: a more exact meaning."""
     known = next((words for pattern, words in {**PERMANENT, **TEMPORARY}.items() if re.match(pattern, reason)), "")
-    return f"{reason} ({known})" if known else reason
+    return f"{reason} ({cause or known})" if cause or known else reason
 
 
 def is_permanent(reason: str) -> bool:
@@ -63,26 +74,38 @@ def duration(seconds: float | None) -> str:
 
 
 class Reasons:
-    """The reasons of waiting jobs, by job ID: the time of the last query, and the last answer."""
+    """The reasons of waiting jobs, by job ID: the time of the last query, and the last answer.
+
+    causes: why a job with a temporary reason waits forever nevertheless; "" if it may begin.
+    """
 
     def __init__(self) -> None:
         self.asked: dict[str, float] = {}
         self.known: dict[str, str] = {}
+        self.causes: dict[str, str] = {}
 
     def of(self, job: Job) -> str:
         """The last reason of a job; "" if none is known yet."""
         return self.known.get(job.jobid, "")
+
+    def explained(self, job: Job) -> str:
+        """The last reason of a job with its meaning."""
+        return explained(self.of(job), self.causes.get(job.jobid, ""))
+
+    def is_permanent(self, job: Job) -> bool:
+        """Whether a job waits forever."""
+        return is_permanent(self.of(job)) or bool(self.causes.get(job.jobid))
 
     def is_query_due(self, job: Job, now: float) -> bool:
         """Whether it is time to query the reason of a waiting job."""
         asked = self.asked.get(job.jobid)
         return now >= (job.submit_time + FIRST_QUERY if asked is None else asked + NEXT_QUERY)
 
-    def note(self, job: Job, reason: str, now: float) -> None:
-        """Store an answer of the scheduler, and print a new reason."""
-        before = self.of(job)
-        self.asked[job.jobid] = now
-        if reason and reason != before:
+    def note(self, job: Job, reason: str, now: float, cause: str = "") -> None:
+        """Store an answer of the scheduler, and print a new reason. cause: as in `causes`."""
+        before = self.of(job), self.causes.get(job.jobid, "")
+        self.asked[job.jobid], self.causes[job.jobid] = now, cause
+        if reason and (reason, cause) != before:
             self.known[job.jobid] = reason
-            limit = "" if is_permanent(reason) else f"; linkmatrix waits up to {duration(job.max_pending_time)}"
-            getlogger().info(f"waiting: job {job.jobid} ({job.name}): {explained(reason)}{limit}")
+            limit = "" if self.is_permanent(job) else f"; linkmatrix waits up to {duration(job.max_pending_time)}"
+            getlogger().info(f"waiting: job {job.jobid} ({job.name}): {self.explained(job)}{limit}")

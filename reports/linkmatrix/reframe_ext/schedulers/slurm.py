@@ -20,7 +20,8 @@ from reframe.core.logging import getlogger
 from reframe.core.schedulers import Job
 from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler, slurm_state_completed
 
-from .pending import Reasons, explained, is_permanent
+from .pending import Reasons
+from .slurm_blocked import permanent_cause
 from .slurm_job import SlurmJob
 
 QUERY_SECONDS = 60  # time limit of squeue
@@ -201,7 +202,8 @@ class Slurm(SlurmJobScheduler):
         due = [job for job in waiting if self.reasons.is_query_due(job, now)]
         reasons = self.pending_reasons(due) if due else {}
         for job in due:
-            self.reasons.note(job, reasons.get(job.jobid, ""), now)
+            reason = reasons.get(job.jobid, "")
+            self.reasons.note(job, reason, now, permanent_cause(reason, job.jobid, self.query))
         for job in waiting:
             if reason := self.cancel_reason(job, now):
                 with contextlib.suppress(OSError, ReframeError):  # the next poll tries again
@@ -219,17 +221,25 @@ class Slurm(SlurmJobScheduler):
         reasons = {re.split(r"[_+]", number)[0]: reason.strip() for number, _, reason in pairs}
         return {number: reason for number, reason in reasons.items() if reason not in ("", "None")}
 
+    @staticmethod
+    def query(command: str) -> str:
+        """The standard output of a command; "" without an answer."""
+        try:
+            return str(osext.run_command(command, log=False, timeout=QUERY_SECONDS).stdout)
+        except (OSError, ReframeError):
+            return ""
+
     def cancel_reason(self, job: Job, now: float) -> str:
         """Why a waiting job must be cancelled; "" if it may wait."""
-        reason = self.reasons.of(job)
-        if is_permanent(reason):
-            return f"the job could never begin, and was CANCELLED: {explained(reason)}"
+        reason, explained = self.reasons.of(job), self.reasons.explained(job)
+        if self.reasons.is_permanent(job):
+            return f"the job could never begin, and was CANCELLED: {explained}"
         if job.max_pending_time and now - job.submit_time >= job.max_pending_time:
-            given = f"the scheduler's reason was: {explained(reason)}" if reason else "the scheduler gave no reason"
+            given = f"the scheduler's reason was: {explained}" if reason else "the scheduler gave no reason"
             late = "is suspended" if job.state in STOPPED else "did not begin in time"
             return f"the job {late}, max_pending_time is {job.max_pending_time:g} s: CANCELLED; {given}"
         if reason.partition(",")[0] in self._cancel_reasons:
-            return f"the job was CANCELLED, because slurm_job_cancel_reasons has its reason: {explained(reason)}"
+            return f"the job was CANCELLED, because slurm_job_cancel_reasons has its reason: {explained}"
         return ""
 
     def _cancel_if_blocked(self, jobs: list[Job], reasons: Any = None) -> None:
