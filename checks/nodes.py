@@ -28,7 +28,7 @@ def of_partition(partition):
 
 def ask(partition):
     """As `of_partition`; a partition without a scheduler is this machine."""
-    scheduler = reframe_ext.reframe_name(partition.scheduler.registered_name)
+    scheduler = scheduler_of(partition)
     if scheduler == "local":
         return {short(socket.gethostname()): ""}
     resources = [option for options in partition.resources.values() for option in options]
@@ -37,6 +37,11 @@ def ask(partition):
     except (OSError, BadInput) as error:
         getlogger().info(f"{partition.fullname}: which of its nodes take jobs is not known: {error}")
         return None
+
+
+def scheduler_of(partition):
+    """ReFrame's name of a partition's scheduler."""
+    return reframe_ext.reframe_name(partition.scheduler.registered_name)
 
 
 def asked_for():
@@ -65,7 +70,10 @@ def unknown_partitions():
 
 
 def partitions_of(node):
-    """The partitions that have a node, or may have it; all, where none has, so that one of its tests says so.
+    """The partition that sweeps a node, and those that may have it; all, where none has, so that a test says so.
+
+    Of several partitions that share a node, the first with GPUs sweeps the node, or else the first. A partition that
+    takes jobs there comes before one that does not.
 
     With `all` each name came from a partition that has it: it is not sent to one of which nothing is known. That has a
     test of its own, which is named `all` and says so.
@@ -74,6 +82,7 @@ def partitions_of(node):
     if node == nodes.ALL:
         return [one.fullname for one in unknown_partitions() or every]
     found = [one for one in every if short(node) in map(short, of_partition(one) or {})]
+    found = sorted(found, key=lambda one: (bool(why_not_now(node, one)), "gpu" not in one.features))[:1]
     if os.environ.get(VARIABLE, "").strip() != nodes.ALL or not found:
         found += [one for one in every if of_partition(one) is None]
     return [one.fullname for one in found or every]
@@ -107,3 +116,8 @@ def why_not_now(node, partition, ask_anew=False):
         answers.pop(partition.fullname, None)
     known = of_partition(partition) or {}
     return next((why for name, why in known.items() if short(name) == short(node)), "")
+
+
+def is_taken_out(why, partition):
+    """Whether an administrator has taken a node out of service. why: the words of `why_not_now`."""
+    return nodes.is_taken_out(scheduler_of(partition), why)

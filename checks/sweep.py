@@ -4,6 +4,7 @@ import contextlib
 from dataclasses import replace
 
 import reframe as rfm
+import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 
@@ -26,7 +27,8 @@ class node_sweep(p2p_matrix_run, special=True):
 
     There is one for each node that ``LINKMATRIX_NODES`` names, such as ``all`` or ``n[001-016],n20``, and none without
     it: ``LINKMATRIX_NODES=all reframe … -r --mode=sweep``. All are those of the partition, as its scheduler says. A
-    node that takes no job then is skipped with the scheduler's reason, and not waited for.
+    node that takes no job then is skipped with the scheduler's reason, and not waited for. A node of several partitions
+    is measured once.
 
     The references are those of ``intranode_p2p``. The message of a failed test names the test cases and pairs. The test
     has no performance variables: the record has all cells, and the variables of a thousand nodes would make ReFrame's
@@ -35,6 +37,10 @@ class node_sweep(p2p_matrix_run, special=True):
 
     #: The node.
     node = parameter(NODES, loggable=True)
+
+    #: Whether an administrator has taken the node out of service. The verdict of the run is then that of the others.
+    #: :default: set by the run
+    out_of_service = variable(typ.Bool, value=False, loggable=True)
 
     #: The test cases that are measured: those of ``intranode_p2p`` that have this tag.
     suite = variable(str, value="quick", loggable=True)
@@ -119,6 +125,7 @@ class node_sweep(p2p_matrix_run, special=True):
         """ReFrame's report has no reason of a skip, so `unmeasured` has it."""
         why = nodes.why_not_now(self.node, self.current_partition, ask_anew)
         if why:
+            self.out_of_service = nodes.is_taken_out(why, self.current_partition)
             self.unmeasured = f"not run: the scheduler says {why}"
             self.skip(self.unmeasured)
 

@@ -322,3 +322,10 @@ def test_an_incomplete_test_without_a_record_is_known_of_the_node_of_its_job(tmp
     one = judge(test, References({}), None)
     assert one.verdict is Verdict.INCOMPLETE
     assert [row["node"] for row in indexing.rows_of_test(one, 1_800_000_000)] == ["n1"]
+
+
+def test_a_node_out_of_service_is_indexed_as_incomplete_so_that_it_is_never_known_good():
+    test = testcases.Test(name="node_sweep", node="n1", result="skip", reason="not run", out_of_service=True)
+    one = judge(test, References({}), None)
+    (row,) = indexing.rows_of_test(one, 1_800_000_000)
+    assert one.verdict is Verdict.NOT_JUDGED and row["verdict"] == Verdict.INCOMPLETE

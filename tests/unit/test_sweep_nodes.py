@@ -215,3 +215,25 @@ def test_what_is_not_understood_and_who_is_not_known_are_sentences():
         nodes.of("slurm", [], answer)
     with pytest.raises(BadInput, match="name them"):
         nodes.of("flux", [])
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "why", "taken_out"),
+    [
+        ("slurm", "drained: bad DIMM", True),
+        ("squeue", "draining*: bad DIMM", True),
+        ("slurm", "maint", True),
+        ("slurm", "idle$: it is in a reservation for maintenance", True),
+        ("slurm", "down*: Not responding", False),
+        ("slurm", "down: drain it", False),
+        ("slurm", "", False),
+        ("pbs", "offline: fan 3", True),
+        ("torque", "down,offline", True),
+        ("pbs", "down: offline soon", False),
+        ("sge", "d: disabled", True),
+        ("sge", "au: its daemon does not answer, too much load", False),
+        ("flux", "drained", False),
+    ],
+)
+def test_nodes_that_an_administrator_took_out_are_told_from_those_that_are_down(scheduler, why, taken_out):
+    assert nodes.is_taken_out(scheduler, why) == taken_out

@@ -10,9 +10,10 @@ checks = importlib.import_module("linkmatrix_checks.nodes")
 LOGIN = checks.socket.gethostname().partition(".")[0]
 
 
-def partition(name, scheduler="slurm"):
+def partition(name, scheduler="slurm", features=()):
     """A partition as ReFrame describes it."""
     return SimpleNamespace(
+        features=features,
         fullname=f"here:{name}",
         scheduler=SimpleNamespace(registered_name=scheduler),
         access=[f"--partition={name}"],
@@ -31,7 +32,10 @@ def cluster(monkeypatch):
                 raise found
             return found
 
-        every = [partition(name, "local" if one == "local" else "slurm") for name, one in said.items()]
+        every = [
+            partition(name, "local" if one == "local" else "slurm", ["gpu"] if name == "gpu" else ["mpi"])
+            for name, one in said.items()
+        ]
         system = SimpleNamespace(system=SimpleNamespace(partitions=every))
         monkeypatch.setattr(checks.runtime, "runtime", lambda: system)
         monkeypatch.setattr(checks.nodes, "of", answer)
@@ -65,7 +69,17 @@ def test_the_login_host_is_not_sent_to_a_partition_of_which_nothing_is_known(clu
 
 def test_where_all_is_known_there_is_no_such_test(cluster):
     cluster("all", gpu={"g1": "", "g2": "drained"}, debug={"g1": ""})
-    assert sent() == {"g1": ["here:gpu", "here:debug"], "g2": ["here:gpu"]}
+    assert sent() == {"g1": ["here:gpu"], "g2": ["here:gpu"]}
+
+
+def test_a_node_of_several_partitions_is_swept_once_by_the_one_with_gpus(cluster):
+    cluster("all", cpu={"g1": "", "c1": ""}, debug={"c1": ""}, gpu={"g1": ""})
+    assert sent() == {"g1": ["here:gpu"], "c1": ["here:cpu"]}
+
+
+def test_a_partition_that_takes_jobs_of_a_shared_node_comes_first(cluster):
+    cluster("g1", gpu={"g1": "d: disabled"}, debug={"g1": ""})
+    assert sent() == {"g1": ["here:debug"]}
 
 
 def test_where_nothing_is_known_each_partition_says_so(cluster):

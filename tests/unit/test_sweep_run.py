@@ -17,16 +17,17 @@ def sweep(machine):
     """A function that prepares a report of {node: (ReFrame's word, its reason)} and runs with the given options.
 
     others: test cases with the values of the first, and without references. throttled: why devices were during the
-    first.
+    first. out: the nodes that an administrator has taken out of service.
     """
 
-    def run(nodes, *options, others=(), throttled=None, **changes):
+    def run(nodes, *options, others=(), throttled=None, out=(), **changes):
         machine.prepare(*(word for word, _ in nodes.values()), **changes)
         report = json.loads((machine.folder / "prepared.json").read_text())
         for case, (node, (_, reason)) in zip(report["runs"][0]["testcases"], nodes.items(), strict=True):
             own = {"display_name": f"node_sweep %node={node}", "node": node, "on": node, "fail_reason": reason}
             if case["result"] == "skip":  # of which ReFrame's report has no reason
                 own |= {"fail_reason": None, "unmeasured": reason}
+            own["out_of_service"] = node in out
             case.update(own, name="node_sweep")
             record = machine.folder.parent / case["outputdir"] / "record.json"
             content = json.loads(record.read_text())
@@ -89,8 +90,8 @@ def test_no_node_at_all_is_never_a_pass(sweep):
 
 
 def test_the_worst_node_comes_first_with_its_cell_and_what_did_not_run_with_its_reason(sweep):
-    drained = "not run: the scheduler says drained: bad DIMM"
-    nodes = {"n1": ("pass", None), "n2": ("pass", None), "n3": ("skip", drained)}
+    down = "not run: the scheduler says down*: Not responding"
+    nodes = {"n1": ("pass", None), "n2": ("pass", None), "n3": ("skip", down)}
     code, out = sweep(nodes, off={(0, 1): 300.0})
     assert code == 1
     lines = out.splitlines()
@@ -98,7 +99,7 @@ def test_the_worst_node_comes_first_with_its_cell_and_what_did_not_run_with_its_
     assert lines[first + 1].startswith(
         "  FAIL       n1: device_to_device_memcpy_write_ce: gpu0->gpu1 300.00 GB/s is 24.2 % under"
     )
-    assert lines[first + 2] == f"  INCOMPLETE n3: {drained}"
+    assert lines[first + 2] == f"  INCOMPLETE n3: {down}"
     assert "again: LINKMATRIX_NODES=n1 linkmatrix measure" in out
 
 
@@ -121,9 +122,28 @@ def test_a_sweep_of_all_nodes_is_held_against_the_last_one_and_one_of_some_is_no
     assert sweep({"n1": ("pass", None)}, "--nodes=n1")[0] == 0
 
 
-def test_a_node_that_was_drained_when_the_manifest_was_made_is_excused_by_nothing(sweep):
-    drained = ("skip", "not run: the scheduler says drained: fan")
-    code, out = sweep({"n1": ("pass", None), "n2": drained}, "--manifest", "n2 has a new fan")
+DRAINED = ("skip", "not run: the scheduler says drained: fan")
+
+
+def test_a_node_out_of_service_is_listed_and_the_exit_code_is_that_of_the_others(sweep):
+    four = dict.fromkeys(("n1", "n2", "n3", "n4"), ("pass", None))
+    assert sweep(four)[0] == 0  # it freezes all four
+    code, out = sweep({**four, "n2": DRAINED}, out=["n2"])
+    assert code == 0 and "4 nodes: 3 PASS, 1 out of service" in out
+    assert f"  out of service n2: {DRAINED[1]}" in out.splitlines()
+    assert any(line.startswith("PASS  sweep of") for line in out.splitlines())
+    code, out = sweep({**four, "n2": DRAINED, "n3": ("skip", "not run: the scheduler says down*")}, out=["n2"])
+    assert code == 3 and "4 nodes: 1 INCOMPLETE, 2 PASS, 1 out of service" in out
+
+
+def test_a_sweep_of_nodes_out_of_service_alone_measured_nothing(sweep):
+    code, out = sweep({"n1": DRAINED, "n2": DRAINED}, out=["n1", "n2"])
+    assert code == 4 and "INCOMPLETE  sweep of" in out
+
+
+def test_a_node_that_was_down_when_the_manifest_was_made_is_excused_by_nothing(sweep):
+    down = ("skip", "not run: the scheduler says down: fan")
+    code, out = sweep({"n1": ("pass", None), "n2": down}, "--manifest", "n2 has a new fan")
     assert code == 3 and "may be skipped" not in out
     code, out = sweep({"n1": ("pass", None), "n2": ("skip", "not run: the scheduler says down*: Not responding")})
     assert code == 3

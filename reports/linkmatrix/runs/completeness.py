@@ -1,7 +1,7 @@
 """Whether a run measured what it should have: what its manifest says of its mode, or the nodes that were asked for."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -26,12 +26,22 @@ class Ran:
     repository: Path
 
     @cached_property
+    def tests(self) -> tuple[Test, ...]:
+        """The test cases of its report."""
+        return stored.all_of(self.report).tests
+
+    @cached_property
     def measured(self) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
         """{partition: {test case: its cells}} of it and what it resumes, and {partition: what was skipped}."""
-        measured, skipped = measured_in(stored.all_of(self.report).tests)
+        measured, skipped = measured_in(self.tests)
         for one in self.before.cases():
             measured.setdefault(one.partition, {}).setdefault(one.case, one.cells)
         return measured, skipped
+
+    def expected(self, one: manifest.Manifest) -> manifest.Manifest:
+        """A manifest without the tests of nodes that are out of service."""
+        out = {manifest.key(test.name, test.environ) for test in self.tests if test.out_of_service}
+        return replace(one, cases={name: cells for name, cells in one.cases.items() if name not in out})
 
 
 def measured_in(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
@@ -59,7 +69,7 @@ def held_against(ran: Ran, verdict: Verdict) -> list[str]:
     lines = [
         f"{LESS}the manifest: {sentence}"
         for one in manifest.wanted(known, set(measured) | set(skipped), ran.system)
-        for sentence in manifest.shortfall(ran.mode, one, measured.get(one.partition, {}))
+        for sentence in manifest.shortfall(ran.mode, ran.expected(one), measured.get(one.partition, {}))
     ]
     without = sorted(set(measured) - set(known))
     for partition in set(measured) & set(known):

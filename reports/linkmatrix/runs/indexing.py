@@ -14,6 +14,7 @@ import numpy as np
 
 from ..files import read_json
 from ..judge.odd import facts_of_nodes
+from ..judge.verdicts import Verdict
 from ..record.checking import is_of_matchings
 from ..record.matrix import from_result
 from ..record.simulated import simulated_fault
@@ -106,7 +107,9 @@ def rows_of_test(one: Judged, then: int | None) -> Iterator[Row]:
     test, record = one.test, one.test.record
     if record is not None and simulated_fault(record):
         return
-    head = {"partition": test.partition, "test": test.name, "verdict": int(one.verdict)}
+    # a node out of service is not measured, and so never known good
+    verdict = Verdict.INCOMPLETE if test.out_of_service else one.verdict
+    head = {"partition": test.partition, "test": test.name, "verdict": int(verdict)}
     if record is None:
         lost = [test.node] if test.node else test.job_nodes if test.measures else ()
         for node in lost if then is not None else ():

@@ -75,8 +75,11 @@ class Judged:
 
 
 def overall(judged: Iterable[Judged]) -> Verdict:
-    """The verdict of a run: that of its worst test. INCOMPLETE without a test for which the machine is large enough."""
-    tests = list(judged)
+    """The verdict of a run: that of its worst test, without nodes that are out of service.
+
+    INCOMPLETE without a test for which the machine is large enough.
+    """
+    tests = [one for one in judged if not one.test.out_of_service]
     if all(one.test.too_small for one in tests):
         return Verdict.INCOMPLETE
     return worst(one.verdict for one in tests)
@@ -100,9 +103,9 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
 
     Its check stored one, unless the test ended before. With `reference_name`, the name of another reference table, and
     for single records, the judge decides now. A stored verdict without its record stays, and is INCOMPLETE at best. A
-    test that needs more devices than its partition has is NOT JUDGED.
+    test that needs more devices than its partition has is NOT JUDGED, and so is that of a node out of service.
     """
-    if test.too_small:
+    if test.too_small or test.out_of_service:
         return Judged(test, Verdict.NOT_JUDGED, reasons=(test.reason,))
     if test.current and test.stored is None:
         return Judged(test, Verdict.INCOMPLETE, reasons=(test.reason or NO_VERDICT,))

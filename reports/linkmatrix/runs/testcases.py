@@ -41,6 +41,7 @@ class Test:
     folders: where a record of it is to be, in ReFrame's words; none where it leaves none.
     stored: the verdict of its check; None where the test ended before that.
     too_small: whether the partition has fewer devices, ranks or nodes than the test needs.
+    out_of_service: whether an administrator has taken its node out of service, so that nothing of the run is missing.
     current: whether a version that stores verdicts ran it. check: what its check found, as far as that is known.
     """
 
@@ -71,6 +72,7 @@ class Test:
     stored: StoredVerdict | None = None
     current: bool = False
     too_small: bool = False
+    out_of_service: bool = False
 
     @property
     def check(self) -> CheckFacts:
@@ -143,6 +145,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         stored=left.stored,
         current=DIGEST in case,
         too_small=bool(case.get("too_small")) and case["result"] == "skip",
+        out_of_service=bool(case.get("out_of_service")) and case["result"] == "skip",
     )
 
 

@@ -134,7 +134,9 @@ def found_in(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
 def of_test(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
     """The findings of a test: its own reasons, its facts, then its matrices."""
     topic = "not run" if one.test.unmeasured else OF_PHASE.get(one.test.phase, "program")
-    if one.test.result in ("skip", "fail_deps") and not one.test.unmeasured:  # no program ran, and ReFrame says why
+    if one.test.out_of_service:
+        topic = "noted"
+    elif one.test.result in ("skip", "fail_deps") and not one.test.unmeasured:  # no program ran, and ReFrame says why
         topic = "skipped" if words.has_nothing_to_do(one) else "noted"
     topic = "aborted" if one.test.result == "abort" else topic
     topic = "noted" if one.verdict is Verdict.DISTURBED else topic  # the program ended because of another process

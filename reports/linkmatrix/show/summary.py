@@ -11,7 +11,7 @@ from ..judge.verdicts import Verdict
 from ..record.collective import is_collective, is_simulation
 from ..record.matrix import ClassSummary
 from ..record.names import Result
-from ..record.units import counted, figure
+from ..record.units import counted, figure, first
 from ..runs.judging import Judged
 from . import words
 from .analysis import MOST, Analysis
@@ -26,6 +26,7 @@ MOST_KINDS = 12
 HEADS = ("kind", "cases", "range", "of limit", "typical", "spread")
 DIGITS = 4  # of a number in a narrow table
 MOST_NODES, MOST_CHARACTERS = 20, 300  # lines about nodes, and their length
+OUT_OF_SERVICE = "out of service"
 
 
 def show(
@@ -212,15 +213,18 @@ def found_on(node: str, one: Judged) -> Iterator[Found]:
 def node_lines(judged: list[Judged]) -> list[str]:
     """The number of nodes per verdict, and the nodes that are not PASS, the worst first; nothing for a single node."""
     worst: dict[str, Found] = {}
+    out = [f"  {OUT_OF_SERVICE} {one.test.node}: {one.test.unmeasured}" for one in judged if one.test.out_of_service]
     for one in judged:
-        if node := words.node_of(one):
+        if not one.test.out_of_service and (node := words.node_of(one)):
             worst[node] = max([*([worst[node]] if node in worst else []), *found_on(node, one)])
-    if len(worst) < 2:
+    if len(worst) + len(out) < 2:
         return []
     verdicts = [one.verdict for one in worst.values()]
     said = ", ".join(f"{verdicts.count(one)} {words.WORDS[one]}" for one in reversed(words.ORDER) if one in verdicts)
+    said += f", {len(out)} {OUT_OF_SERVICE}" if out else ""
     bad = [one for one in sorted(worst.values(), reverse=True) if one.verdict is not Verdict.PASS]
     listed = [f"  {words.WORDS[one.verdict]:<10} {clean(f'{one.node}: {one.text}')}" for one in bad[:MOST_NODES]]
     listed = [line[:MOST_CHARACTERS] for line in listed]
+    out_of_service = [clean(line)[:MOST_CHARACTERS] for line in first(out, MOST_NODES)]
     more = [f"  and {len(bad) - MOST_NODES} more: linkmatrix report"] if len(bad) > MOST_NODES else []
-    return [f"{counted(len(worst), 'node')}: {said}", *listed, *more]
+    return [f"{counted(len(worst) + len(out), 'node')}: {said}", *listed, *more, *out_of_service]

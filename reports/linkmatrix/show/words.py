@@ -156,6 +156,8 @@ def tally(judged: Sequence[Judged]) -> str:
     """ "3 test cases: 1 FAIL, 2 PASS", and the number of test cases that a budget left out, which have no verdict."""
     found: list[Verdict] = []
     for one in judged:
+        if one.test.out_of_service:
+            continue
         of_case: dict[str, Verdict] = {}
         for result, matrix in one.matrices:  # of several sizes the worst
             of_case[result["testcase"]] = max(of_case.get(result["testcase"], Verdict.PASS), one.of_matrix(matrix))
@@ -164,6 +166,8 @@ def tally(judged: Sequence[Judged]) -> str:
     beyond = [one.beyond_cells for one in judged if one.matrices and one.beyond_cells is not None]
     also = f"; {counted(len(beyond), 'test')} {WORDS[max(beyond)]} for a reason outside the cells" if beyond else ""
     also += f"; {len(rest)} more left out, for a budget" if (rest := left_out(judged)) else ""
+    out = sum(one.test.out_of_service for one in judged)
+    also += f"; {counted(out, 'node')} out of service" if out else ""
     return counted(len(found), "test case") + (f": {each}" if each else "") + also
 
 
@@ -174,8 +178,12 @@ def left_out(judged: Iterable[Judged]) -> list[str]:
 
 
 def has_nothing_to_do(one: Judged) -> bool:
-    """Whether a test was skipped because of its partition, such as a pair of one GPU, and not because of a failure."""
-    return one.test.result == "skip" and bool(one.test.reason) and not one.test.unmeasured
+    """Whether a test was skipped because of its partition, such as a pair of one GPU, and not because of a failure.
+
+    A node that is out of service has nothing to do either.
+    """
+    of_partition = bool(one.test.reason) and not one.test.unmeasured
+    return one.test.out_of_service or (one.test.result == "skip" and of_partition)
 
 
 def incomplete_cells(matrix: MatrixVerdict) -> int:

@@ -137,6 +137,12 @@ def in_queue(wanted: str, queue: str, host: str) -> bool:
     return fnmatchcase(queue, name or "*") and by_host
 
 
+#: ReFrame's schedulers → a regular expression of the states in which an administrator has taken a node out of service
+TAKEN_OUT = {
+    **dict.fromkeys(("slurm", "squeue"), r"drain|maint|\w+\$"),
+    **dict.fromkeys(("pbs", "pbspro", "torque"), r"[^:]*\b(offline|maintenance)\b"),
+    "sge": r"\w*d",
+}
 #: ReFrame's schedulers → who asks
 ASK: dict[str, Callable[[Sequence[str], Answer], dict[str, str]]] = {
     "slurm": slurm,
@@ -146,6 +152,11 @@ ASK: dict[str, Callable[[Sequence[str], Answer], dict[str, str]]] = {
     "torque": pbs,
     "sge": sge,
 }
+
+
+def is_taken_out(scheduler: str, why: str) -> bool:
+    """Whether an administrator has taken the node out of service. why: the words of `of` about the node."""
+    return bool(re.match(TAKEN_OUT.get(scheduler, r"(?!)"), why))
 
 
 def of(scheduler: str, options: Sequence[str], answer: Answer = machine.answer) -> dict[str, str]:

@@ -1,7 +1,10 @@
 """A sweep of a real Slurm's nodes: one of them drained, one at fault, one named that is not there."""
 
 import re
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -44,10 +47,44 @@ def test_all_nodes_are_measured_but_the_drained_one_and_the_one_at_fault_is_name
     assert len({check["jobid"] for check in by_node.values() if check["jobid"]}) == 2
     assert len(set(jobs_of(slurm)) - set(before)) == 2  # none for the drained one
     found = {one.test.node: one.verdict for one in judged}
-    assert found["lmx3"] is Verdict.FAIL and found["lmx2"] is Verdict.INCOMPLETE
+    assert found["lmx3"] is Verdict.FAIL and found["lmx2"] is Verdict.NOT_JUDGED
     lines = summary.node_lines(judged)
     assert lines[1].startswith("  FAIL       lmx3: device_to_device_")
-    assert "  INCOMPLETE lmx2: not run: the scheduler says drained: bad DIMM" in lines
+    assert "  out of service lmx2: not run: the scheduler says drained: bad DIMM" in lines
+
+
+@pytest.fixture
+def four(cluster, daemons):
+    """The partition `four`: the three nodes, and one that is drained and has no daemon; gone when the test ends."""
+    configuration = Path(cluster["SLURM_CONF"])
+    before = configuration.read_text()
+    drained = 'NodeName=lmx4 NodeAddr=10.98.77.253 State=DRAIN Reason="bad DIMM"\nPartitionName=four Nodes=ALL\n'
+    configuration.write_text(before + drained)
+    daemons.restart_controller()
+    daemons.until_well()
+    yield "four"
+    configuration.write_text(before)
+    daemons.restart_controller()
+
+
+def test_a_sweep_of_four_nodes_with_one_drained_is_exit_code_0_and_lists_the_node(four, site, of_linkmatrix, tmp_path):
+    file = site / "config" / "systems" / "slurm_example.py"
+    file.write_text(file.read_text().replace("--partition=cpu", f"--partition={four}"))
+    reframe = ["--reframe", str(Path(sys.executable).parent / "reframe")]
+    command = [sys.executable, "-m", "linkmatrix", "run", "--mode=sweep", "--system=slurm-example:cpu", *reframe]
+    little = ["--", "-S", "node_sweep.extra_opts=--samples,3,--target-ci,50,--size,1MiB"]
+    done = subprocess.run(
+        [*command, *little],
+        env={**of_linkmatrix, "LINKMATRIX_PREFIX": str(tmp_path / "results")},
+        cwd=site,
+        timeout=300,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "4 nodes: 3 NOT JUDGED, 1 out of service" in done.stdout  # there are no references
+    assert re.search(r"^  out of service lmx4: .*drained.*bad DIMM", done.stdout, re.MULTILINE), done.stdout
 
 
 def test_the_page_has_the_node_at_fault_first_and_the_drained_one(sweep, drained, tmp_path, capsys):
@@ -93,9 +130,9 @@ def test_a_node_that_is_drained_while_its_job_waits_is_listed_as_not_run(sweep, 
         slurm("scontrol", "update", "nodename=lmx2", "state=resume")
     assert {node: check["result"] for node, check in by_node.items()} == {"lmx1": "pass", "lmx2": "skip"}, run.output
     assert "rfm" not in left
-    assert {one.test.node: one.verdict for one in judged}["lmx2"] is Verdict.INCOMPLETE
+    assert {one.test.node: one.test.out_of_service for one in judged} == {"lmx1": False, "lmx2": True}
     lines = summary.node_lines(judged)
-    assert "  INCOMPLETE lmx2: not run: the scheduler says draining: bad DIMM" in lines
+    assert "  out of service lmx2: not run: the scheduler says draining: bad DIMM" in lines
 
 
 def test_a_node_that_stays_busy_is_incomplete_and_no_failure(sweep, slurm, busy):
