@@ -95,7 +95,7 @@ class node_collectives(OfExtent, collective_run):
 
     testcase = parameter(OF_MPI, loggable=True)
 
-    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
+    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else all that take jobs, at most extras['nodes'].
     extent = parameter(["two", "all"], loggable=True)
 
     session = fixture(nodes_session, scope="environment")
@@ -138,7 +138,9 @@ class of_subsets(rfm.RegressionTestPlugin):
         super().prepare()
         name, least = next(need for end, need in self.fewest.items() if self.testcase.endswith(end))
         found = getattr(self, name)
-        self.skip_partition(found < least, f"has {name}={found}, and {self.testcase} needs {least}", too_small=True)
+        self.skip_partition(
+            found < least, f"has {name}={found}, and {self.testcase} needs {least}", not self.nodes_missing
+        )
 
     def ways(self):
         if self.testcase.endswith("_halves"):
@@ -154,7 +156,7 @@ class node_collectives_without(of_subsets, node_collectives):
 
     testcase = parameter(["all_reduce_perf_without_node", "all_reduce_perf_halves"], loggable=True)
 
-    #: ``all`` nodes: as many as `nodes` says, or else the partition in its extras['nodes'].
+    #: ``all`` nodes: as many as `nodes` says, or else all that take jobs, at most extras['nodes'].
     extent = parameter(["all"], loggable=True)
 
     descr = "collectives between all nodes but one"
@@ -170,7 +172,7 @@ class node_device_collectives_without(of_subsets, node_device_collectives):
         ["all_reduce_perf_without_node", "all_reduce_perf_without_rail", "all_reduce_perf_halves"], loggable=True
     )
 
-    #: ``all`` nodes: as many as `nodes` says, or else the partition in its extras['nodes'].
+    #: ``all`` nodes: as many as `nodes` says, or else all that take jobs, at most extras['nodes'].
     extent = parameter(["all"], loggable=True)
 
     descr = "collectives between the GPUs of all nodes but one"

@@ -1,10 +1,12 @@
 """How fast is it between nodes: each pair of them, each pair of their ranks, and every size of message?"""
 
 import reframe as rfm
+import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, parameter, run_after, variable
 
 from linkmatrix.judge.verdicts import Verdict
 
+from . import nodes
 from .adapters import adapter_faults
 from .case import measuring_run, p2p_matrix_case
 from .cells import MATCHINGS
@@ -19,25 +21,51 @@ class CrossNode(rfm.RegressionTestPlugin):
     """Ranks on several nodes of a partition, which has the feature ``crossnode``."""
 
     #: Nodes of the job, e.g. ``-S crossnode_matrix.nodes=16``; matrices of two nodes stay those of two.
-    #: :default: 0: for a matrix all of the partition, for a sweep two
+    #: :default: 0: for a matrix all nodes of the partition that take jobs, for a sweep two
     nodes = variable(int, value=0, loggable=True)
+
+    #: The nodes of the partition that take no jobs, with the reason. A test of all nodes leaves them out.
+    #: :default: set by the run
+    nodes_left_out = variable(str, value="", loggable=True)
+
+    #: Whether one of these nodes is down, and no administrator has taken it out of service.
+    #: :default: set by the run
+    nodes_missing = variable(typ.Bool, value=False, loggable=True)
 
     #: Ranks on each node.
     #: :default: 0: as many as the node has GPUs, or 1 where it has none
     ranks = variable(int, value=0)
 
     def place_on_nodes(self, wanted, ranks):
-        """Asks for `wanted` nodes, 0: all of the partition, with `ranks` ranks on each."""
+        """Asks for `wanted` nodes, 0: all that take jobs, with `ranks` ranks on each."""
         partition = self.current_partition
         self.skip_partition(partition.scheduler.is_local, "runs jobs on this machine: there is no other node")
-        self.nodes = wanted or partition.extras.get("nodes", 0)
-        option = f"-S {type(self).__name__}.nodes=N"
-        self.skip_partition(self.nodes == 0, f"does not say how many nodes it has: extras['nodes'], or {option}")
+        self.nodes = wanted or self.nodes_that_take_jobs()
         self.skip_partition(self.nodes < 2, "has one node: there is no pair of nodes", too_small=True)
         self.num_tasks_per_node = self.ranks or ranks
         if self.ranks:
             self.add_variant(f"{self.ranks}-ranks")
         self.num_tasks = self.nodes * self.num_tasks_per_node
+
+    def nodes_that_take_jobs(self):
+        """The number of nodes that take jobs, and at most extras['nodes']. Sets `nodes_left_out`.
+
+        Skips the test if the number is not known, or if fewer than two of several nodes take jobs.
+        """
+        partition = self.current_partition
+        most, known = partition.extras.get("nodes", 0), nodes.at_start(partition)
+        if not known:
+            option = f"-S {type(self).__name__}.nodes=N"
+            why = f"has nodes whose number its scheduler does not tell: set extras['nodes'], or {option}"
+            self.skip_partition(not most, why)
+            return most
+        up = sum(not why for why in known.values())
+        self.skip_partition(up < 2 <= len(known), f"has {up} of {len(known)} nodes that take jobs now")
+        out = {node: why for node, why in known.items() if why}
+        if out and (not most or up < most):
+            self.nodes_left_out = "; ".join(f"{node}: {why}" for node, why in out.items())
+            self.nodes_missing = not all(nodes.is_taken_out(why, partition) for why in out.values())
+        return min(up, most or up)
 
     def ranks_at_most(self, wanted):
         """Ranks of a node: one for each GPU; without, as many as are wanted and have cores, where it says how many."""
@@ -81,7 +109,7 @@ class crossnode_matrix(OfExtent, p2p_matrix_case):
 
     testcase = parameter(OF_RANKS, loggable=True)
 
-    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
+    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else all that take jobs, at most extras['nodes'].
     extent = parameter(["two", "all"], loggable=True)
 
     #: How the ranks of two nodes pair off in the matrices of nodes: ``affine``, each with the one of its own number,
@@ -215,7 +243,7 @@ class crossnode_matchings(crossnode_matrix):
 
     testcase = parameter([name for name in OF_RANKS if "_put_" not in name], loggable=True)
 
-    #: All nodes that `nodes` says, or else the partition in its extras['nodes'].
+    #: All nodes that `nodes` says, or else all that take jobs, at most extras['nodes'].
     extent = parameter(["all"], loggable=True)
 
     #: A file that says which nodes share a leaf switch: lines such as ``leaf1: n[1-32]``, or Slurm's topology.conf. It

@@ -15,6 +15,7 @@ from linkmatrix.site import nodes
 VARIABLE = "LINKMATRIX_NODES"
 ENOUGH = 60  # seconds for which an answer is good: a sweep of hours asks again, for nodes are drained meanwhile
 answers = {}  # {partition: (when it was asked, what it said)}
+first_answers = {}  # {partition: what it said first}
 
 
 def of_partition(partition):
@@ -24,6 +25,13 @@ def of_partition(partition):
         said = ask(partition)
         answers[partition.fullname] = (time.monotonic(), said)
     return said
+
+
+def at_start(partition):
+    """As `of_partition`, but always the first answer: a session and its tests must agree on the number of nodes."""
+    if partition.fullname not in first_answers:
+        first_answers[partition.fullname] = of_partition(partition)
+    return first_answers[partition.fullname]
 
 
 def ask(partition):

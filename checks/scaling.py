@@ -101,7 +101,7 @@ class node_scaling(OfExtent, scaling_run):
 
     testcase = parameter(CASES, loggable=True)
 
-    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
+    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else all that take jobs, at most extras['nodes'].
     extent = parameter(["two", "all"], loggable=True)
 
     session = fixture(nodes_session, scope="environment")

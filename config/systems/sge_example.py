@@ -67,7 +67,7 @@ system = {
                 {"name": "node", "options": ["-l hostname={host}"]},
             ],
             "extras": {
-                # how many hosts it has, for the checks between all of them at once; or -S crossnode_matrix.nodes=N
+                # the most nodes of a job between all nodes; without it, such a job takes all nodes that are up
                 # "nodes": 512,
                 # how mpirun binds ranks: the check rank_binding says what came of it. What the check wants can stand in
                 # braces, as in ["--map-by", "ppr:{num_tasks_per_node}:node"]
@@ -99,7 +99,7 @@ system = {
             "extras": {
                 # the table in config/references that measurements are compared with; without one they are NOT JUDGED
                 # "reference": "sge-example",
-                # how many hosts it has, for the checks between all of them at once; or -S crossnode_matrix.nodes=N
+                # the most nodes of a job between all nodes; without it, such a job takes all nodes that are up
                 # "nodes": 512,
                 # MPI must take the addresses of GPUs: a matrix between GPUs whose bytes went through host memory fails
                 # "gpudirect": True,

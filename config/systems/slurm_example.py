@@ -66,7 +66,7 @@ system = {
                 "job_submit_timeout": 60,
             },
             "extras": {
-                # how many nodes it has, for the checks between all of them at once; or -S crossnode_matrix.nodes=N
+                # the most nodes of a job between all nodes; without it, such a job takes all nodes that are up
                 # "nodes": 512,
                 # how srun binds ranks, and a process that has the node to itself: `srun --cpu-bind=help`; the check
                 # rank_binding says what came of it. With mpirun: ["--map-by", "numa", "--bind-to", "core"], and []
@@ -104,7 +104,7 @@ system = {
                 # "reference": "slurm-example",
                 # the file with that table, where it is not p2p.yaml
                 # "reference_file": "slurm-example.yaml",
-                # how many nodes it has, for the checks between all of them at once; or -S crossnode_matrix.nodes=N
+                # the most nodes of a job between all nodes; without it, such a job takes all nodes that are up
                 # "nodes": 512,
                 # with the feature rdma: network adapters that each node must have, judged before anything is timed; a
                 # list of such groups, where they are not all alike. `linkmatrix detect` on a node writes it

@@ -160,14 +160,35 @@ def adopted(between, write_record, tmp_path, capsys):
     return adopt
 
 
-@pytest.mark.parametrize(("testcase", "name"), [(RANKS, "rank"), (NODES, "node")])
-def test_references_are_adopted_from_jobs_that_ran_on_other_nodes_each(adopted, between, testcase, name):
+@pytest.mark.parametrize("testcase", [RANKS, NODES])
+def test_references_are_adopted_from_jobs_that_ran_on_other_nodes_each(adopted, between, testcase):
     jobs = [tuple(f"n{10 * number + place}" for place in range(4)) for number in range(6)]
     code, told, found = adopted(testcase, jobs)
     assert code == 0, told
-    assert set(found.cells("cluster", testcase)) == set(permutations([f"{name}{number}" for number in range(4)], 2))
+    assert found.cells("cluster", testcase) == {}, "pairs between nodes are compared by their class"
     assert evaluate(between(testcase), found, "cluster").verdict is Verdict.PASS
     assert evaluate(between(testcase, slow=of("n19", 0.6)), found, "cluster").verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 5])
+@pytest.mark.parametrize("testcase", [RANKS, NODES])
+def test_adopted_references_do_not_depend_on_the_number_of_nodes(adopted, between, testcase, nodes):
+    """One node is drained today, and another one was added."""
+    code, told, found = adopted(testcase, [("n1", "n2")] * 6)
+    assert code == 0, told
+    there = tuple(f"n{number}" for number in range(1, nodes + 1))
+    evaluation = evaluate(between(testcase, there, 2), found, "cluster")
+    assert evaluation.verdict is Verdict.PASS and evaluation.matrices[0].unjudged == 0
+    slow = evaluate(between(testcase, there, 2, slow=of("n2", 0.6)), found, "cluster")
+    assert slow.verdict is Verdict.FAIL
+
+
+def test_a_class_between_nodes_in_a_table_of_before_has_no_effect(between, tmp_path):
+    rows = f"    {NODES}:\n      'cell[NET]': [24.0, -0.05, 0.1, GB/s]\n"
+    head = "crossnode_matrix:\n  $index: [reference_name, testcase]\n  cluster:\n"
+    (tmp_path / "p2p.yaml").write_text(f"{head}    $classes:\n      NET: node[0-3]->node[0-3]\n{rows}")
+    for nodes in (("n1", "n2", "n3"), ("n1", "n2", "n3", "n4", "n5")):
+        assert evaluate(between(NODES, nodes), References.load(tmp_path), "cluster").verdict is Verdict.PASS
 
 
 def test_jobs_with_other_numbers_of_ranks_on_a_node_are_not_mixed(adopted):

@@ -212,3 +212,53 @@ def test_a_sweep_of_pairs_is_judged_by_all_of_its_sizes_tables_and_pairs():
     assert of_pairs() == []
     assert of_pairs(pairs=4) == [f"{NODES}: 4 pairs of ranks should measure concurrently, 2 did"]
     assert any("23 sizes were requested, the record has 12" in fault for fault in of_pairs(sizes="1:4MiB:2"))
+
+
+DRAINED, DOWN = "drained: bad DIMM", "down*: Not responding"
+
+
+@pytest.mark.parametrize(
+    ("known", "most", "nodes", "left_out", "missing"),
+    [
+        ({"n1": "", "n2": "", "n3": ""}, 0, 3, "", False),
+        ({"n1": "", "n2": DRAINED, "n3": ""}, 0, 2, f"n2: {DRAINED}", False),
+        ({"n1": "", "n2": DOWN, "n3": ""}, 0, 2, f"n2: {DOWN}", True),
+        ({"n1": "", "n2": DRAINED, "n3": ""}, 2, 2, "", False),
+        ({"n1": "", "n2": DRAINED, "n3": ""}, 3, 2, f"n2: {DRAINED}", False),
+        (None, 4, 4, "", False),
+        ({"n1": ""}, 0, 1, "", False),
+    ],
+)
+def test_a_test_of_all_nodes_takes_those_that_take_jobs_now(monkeypatch, known, most, nodes, left_out, missing):
+    run, _ = all_nodes(monkeypatch, known, most)
+    assert run.taken == nodes
+    assert (run.nodes_left_out, run.nodes_missing) == (left_out, missing)
+
+
+@pytest.mark.parametrize(
+    ("known", "why"),
+    [
+        ({"n1": "", "n2": DRAINED}, "1 of 2 nodes that take jobs now"),
+        ({"n1": DOWN, "n2": DRAINED}, "0 of 2 nodes that take jobs now"),
+        (None, "set extras['nodes']"),
+    ],
+)
+def test_a_test_of_all_nodes_is_skipped_where_no_two_take_jobs(monkeypatch, known, why):
+    _, skipped = all_nodes(monkeypatch, known)
+    assert len(skipped) == 1 and why in skipped[0]
+
+
+def all_nodes(monkeypatch, known, most=0):
+    """(test of all nodes of a partition, why it is skipped). known: {node: why it takes no job}."""
+    monkeypatch.setattr(crossnode.nodes, "at_start", lambda partition: known)
+    skipped = []
+    run = SimpleNamespace(
+        current_partition=SimpleNamespace(
+            extras={"nodes": most} if most else {}, scheduler=SimpleNamespace(registered_name="linkmatrix_slurm")
+        ),
+        nodes_left_out="",
+        nodes_missing=False,
+        skip_partition=lambda condition, why, too_small=False: skipped.append(why) if condition else None,
+    )
+    run.taken = crossnode.CrossNode.nodes_that_take_jobs(run)
+    return run, skipped

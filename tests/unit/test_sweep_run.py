@@ -3,6 +3,7 @@
 import importlib
 import json
 import shlex
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -175,3 +176,26 @@ def test_a_reason_and_a_name_steer_no_terminal(sweep):
     code, out = sweep({"n1": ("pass", None), "n\x1b[31m2": ("fail", evil)})
     assert code != 0 and "again: " in out and "owned" in out
     assert "\x1b" not in out and "\x07" not in out
+
+
+def test_a_matrix_of_all_nodes_may_have_fewer_cells_while_a_node_is_out_of_service_and_not_while_it_is_down(machine):
+    """The first run freezes 16 cells: of the next one, a node is drained, and then down."""
+
+    def fewer(missing):
+        machine.prepare("pass")
+        report = json.loads((machine.folder / "prepared.json").read_text())
+        (case,) = report["runs"][0]["testcases"]
+        case |= {"nodes_left_out": "n4: fan", "nodes_missing": missing}
+        (machine.folder / "prepared.json").write_text(json.dumps(report))
+        file = next(Path("config/manifests").glob("*.json"))
+        said = json.loads(file.read_text())
+        said["modes"]["acceptance"]["cases"] = dict.fromkeys(said["modes"]["acceptance"]["cases"], 1000)
+        file.write_text(json.dumps(said))
+        return machine.run()
+
+    machine.prepare("pass")
+    assert machine.run()[0] == 0
+    code, out = fewer(missing=False)
+    assert code == 0 and "Nodes that take no jobs, left out: n4: fan" in out
+    code, out = fewer(missing=True)
+    assert code == 3 and "of 1000 cells" in out

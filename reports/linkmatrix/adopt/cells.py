@@ -10,7 +10,7 @@ from ..locate.hypotheses import LEAST
 from ..record.matrix import Matrix
 from ..record.names import lasting_names
 from ..references import noise
-from ..references.pair_classes import MAX_LISTED_ENDPOINTS, NAMES, Group, cover_pairs, places_by_node
+from ..references.pair_classes import BETWEEN_NODES, MAX_LISTED_ENDPOINTS, NAMES, Group, cover_pairs, places_by_node
 from ..references.reading import Reference, Table
 from ..references.tolerances import FLOORS, STEADY, Floor
 from .proposal import Pairs, make_reference
@@ -18,7 +18,6 @@ from .proposal import Pairs, make_reference
 Floors = Mapping[str, Floor]  # {link class: floor}
 #: Floors of link classes in which the diagnosis flags deviations of LEAST or more. Their limit of similarity is lower.
 STEADY_FLOORS = {FLOORS[one] for one in STEADY}
-BETWEEN_NODES = "NET"
 ERRORS = 2  # standard errors of a median: 95 % of equally fast cells differ by less
 MAX_GROUPS_PER_CLASS = 64  # a class of many endpoints that needs more groups is not adopted
 

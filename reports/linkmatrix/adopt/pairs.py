@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..references.pair_classes import NAMES, Group, PairClasses, cover_pairs
+from ..references.pair_classes import BETWEEN_NODES, NAMES, Group, PairClasses, cover_pairs
 from ..references.reading import Table
 from .proposal import Proposal
 
@@ -36,7 +36,8 @@ def fit_to_table(proposal: Proposal, present: Table, classes: PairClasses) -> Pr
             shares[group] += 1
     kept = {group for group, count in shares.items() if count or f"cell[{group}]" in present}
     table = {name: one for name, one in table.items() if not name.startswith("cell[") or name[5:-1] in kept}
-    new = {group: new_groups(proposal, group, classes) for group in kept if f"cell[{group}]" in table}
+    adopted = [group for group in kept - {BETWEEN_NODES} if f"cell[{group}]" in table]
+    new = proposal.groups or {group: new_groups(proposal, group, classes) for group in adopted}
     groups = {group: groups for group, groups in new.items() if groups}
     return replace(proposal, table=table, groups=groups, moved=moved)
 

@@ -17,7 +17,7 @@ from ..record.collective import extent_of, is_collective, variant_of
 from ..record.matrix import Block, Matrix, from_result
 from ..record.names import lasting_names
 from ..references import noise
-from ..references.pair_classes import Group
+from ..references.pair_classes import Group, places_by_node
 from ..references.tables import References, Table
 from ..references.tolerances import Carrier, Floor, carrier_of, floor_of
 from . import drift
@@ -139,7 +139,8 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     groups: dict[str, list[Group]] = {}
     if first.held:
         table, pairs = cell_references(*made_of)
-        groups = {} if pairs else large_matrix_classes(first, classes, applies)
+        several = len(set(places_by_node(first.rows)[0])) > 1
+        groups = large_matrix_classes(first, classes, applies) if several or not pairs else {}
     else:
         table = class_references(*made_of, {group: one.median.value for group, one in summaries.items()})
     told += [] if first.held else beyond(samples, matrices, table)

@@ -24,6 +24,7 @@ import numpy as np
 from ..record.names import Pair, lasting_names
 
 EACH_NODE = "node*:"
+BETWEEN_NODES = "NET"  # the class of pairs between nodes, which is never adopted: jobs differ in nodes and their number
 MAX_LISTED_ENDPOINTS = 16  # a matrix of more endpoints has no reference per pair; see checks/variables.py
 MAX_GROUPS = 1024  # groups of pairs per table
 NAMES = re.compile(r"(?P<prefix>[^\[\]>,:\s]+?)(\[(?P<ranges>\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*)\])?")
@@ -134,14 +135,18 @@ class PairClasses:
 
     @classmethod
     def read(cls, content: object) -> "PairClasses":
-        """Parses the content of `$classes`, {link class: text with its groups of pairs}. Raises ValueError."""
+        """Parses the content of `$classes`, {link class: text with its groups of pairs}. Raises ValueError.
+
+        BETWEEN_NODES is left out.
+        """
         if not isinstance(content, dict):
             raise ValueError("it must be a mapping of link classes to pairs of endpoints")
-        found = {}
+        found: dict[str, tuple[Group, ...]] = {}
         for name, text in content.items():
             if not name or not isinstance(text, str):
                 raise ValueError(f"{name}: write its pairs of endpoints, such as gpu[0-7]->gpu[0-7]")
-            found[name] = tuple(Group.read(one) for one in re.split(r",\s+", text))
+            groups = tuple(Group.read(one) for one in re.split(r",\s+", text))
+            found |= {name: groups} if name != BETWEEN_NODES else {}
         if sum(map(len, found.values())) > MAX_GROUPS:
             raise ValueError(f"there are more than {MAX_GROUPS} groups of pairs")
         return cls(found)

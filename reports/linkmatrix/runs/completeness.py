@@ -39,9 +39,17 @@ class Ran:
         return measured, skipped
 
     def expected(self, one: manifest.Manifest) -> manifest.Manifest:
-        """A manifest without the tests of nodes that are out of service."""
-        out = {manifest.key(test.name, test.environ) for test in self.tests if test.out_of_service}
-        return replace(one, cases={name: cells for name, cells in one.cases.items() if name not in out})
+        """A manifest without the cells of nodes that are out of service."""
+        cases = dict(one.cases)
+        for test in self.tests:
+            name = manifest.key(test.name, test.environ)
+            if name not in cases or test.partition != one.partition:
+                continue
+            if test.out_of_service:
+                del cases[name]
+            elif test.nodes_left_out and not test.nodes_missing:
+                cases[name] = min(cases[name], manifest.cells(test.record))
+        return replace(one, cases=cases)
 
 
 def measured_in(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:

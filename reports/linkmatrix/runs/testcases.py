@@ -42,6 +42,8 @@ class Test:
     stored: the verdict of its check; None where the test ended before that.
     too_small: whether the partition has fewer devices, ranks or nodes than the test needs.
     out_of_service: whether an administrator has taken its node out of service, so that nothing of the run is missing.
+    nodes_left_out: nodes of its partition that take no jobs, and why. nodes_missing: whether one of these is down, and
+    no administrator has taken it out of service.
     current: whether a version that stores verdicts ran it. check: what its check found, as far as that is known.
     """
 
@@ -73,6 +75,8 @@ class Test:
     current: bool = False
     too_small: bool = False
     out_of_service: bool = False
+    nodes_left_out: str = ""
+    nodes_missing: bool = False
 
     @property
     def check(self) -> CheckFacts:
@@ -146,6 +150,8 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         current=DIGEST in case,
         too_small=bool(case.get("too_small")) and case["result"] == "skip",
         out_of_service=bool(case.get("out_of_service")) and case["result"] == "skip",
+        nodes_left_out=str(case.get("nodes_left_out") or ""),
+        nodes_missing=bool(case.get("nodes_missing")),
     )
 
 

@@ -1,4 +1,7 @@
-"""The lines that every output prints with its verdict: the simulated fault (always first) and the ignored processes."""
+"""The lines that every output prints with its verdict.
+
+They name the simulated fault (always first), the ignored processes, and the nodes that were left out.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -33,7 +36,15 @@ def ignored_line(records: Iterable[Record]) -> str:
     return f"Ignored processes: {named}" if named else ""
 
 
+def left_out_line(judged: Iterable[Judged]) -> str:
+    """ "Nodes that take no jobs, left out: n3: drained: bad DIMM"; "" where a test between nodes left none out."""
+    found = dict.fromkeys(node for one in judged for node in one.test.nodes_left_out.split("; ") if node)
+    named = clean("; ".join(units.first(list(found), MOST_NAMED)))
+    return f"Nodes that take no jobs, left out: {named}" if named else ""
+
+
 def lines(judged: Iterable[Judged]) -> list[str]:
     """The notices on a run, the simulated fault first."""
-    records = records_of(judged)
-    return [line for line in (simulated_line(records), ignored_line(records)) if line]
+    tests = list(judged)
+    records = records_of(tests)
+    return [line for line in (simulated_line(records), ignored_line(records), left_out_line(tests)) if line]

@@ -47,10 +47,14 @@ class Partition:
     closed: bool = False
 
     @property
-    def usable(self) -> int:
-        """Nodes that a job could have when it was asked; all of them where none could run."""
-        count = sum(self.nodes.values())
-        return min(count - self.down or count, self.most or count)
+    def count(self) -> int:
+        """The number of its nodes, with those that are down today."""
+        return sum(self.nodes.values())
+
+    @property
+    def largest_job(self) -> int:
+        """The number of nodes that a job may have."""
+        return min(self.count, self.most or self.count)
 
     @property
     def time_limit(self) -> str:

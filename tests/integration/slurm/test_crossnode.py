@@ -133,13 +133,32 @@ def test_what_the_mpi_cannot_do_is_skipped_with_its_reason_and_no_other_test_cas
     assert {found[name] for name in puts} == {Verdict.INCOMPLETE}
 
 
-def test_all_nodes_are_skipped_with_the_reason_where_the_partition_does_not_say_how_many(login):
-    run = login(*matrix("node_to_node_bandwidth_mpi", nodes=None))
+def test_all_nodes_are_those_that_take_jobs_and_the_drained_one_is_named(login, slurm, daemons):
+    slurm("scontrol", "update", "nodename=lmx2", "state=drain", "reason=bad DIMM")
+    try:
+        run = login(*matrix("node_to_node_bandwidth_mpi", nodes=None))
+    finally:
+        slurm("scontrol", "update", "nodename=lmx2", "state=resume")
+    assert run.code == 0, run.output
+    result, _ = result_of(only(run))
+    assert_whole(result, ["lmx1", "lmx3"])
+    assert only(run)["nodes_left_out"] == "lmx2: drained: bad DIMM" and not only(run)["nodes_missing"]
+
+
+def test_all_nodes_are_skipped_with_the_reason_where_only_one_of_several_takes_jobs(login, slurm, daemons):
+    slurm("scontrol", "update", "nodename=lmx[2-3]", "state=drain", "reason=bad DIMM")
+    try:
+        run = login(*matrix("node_to_node_bandwidth_mpi", nodes=None))
+    finally:
+        slurm("scontrol", "update", "nodename=lmx[2-3]", "state=resume")
     assert run.code == 0, run.output
     assert only(run)["result"] == "skip"
-    why = "slurm-example:cpu does not say how many nodes it has: extras['nodes'], or -S crossnode_matrix.nodes=N"
+    why = "slurm-example:cpu has 1 of 3 nodes that take jobs now"
     assert why in run.output
     assert only(run)["skipped"] == why  # ReFrame's report has no reason of its own
+    (report,) = (run.prefix / "reports").glob("run-report-*.json")
+    (one,) = judging.judge_all(stored.find(report), References.load(None), None)
+    assert one.verdict is Verdict.INCOMPLETE
 
 
 def test_pairs_of_ranks_have_every_size_in_one_job_and_more_than_there_are_ranks_are_skipped(login):

@@ -127,7 +127,7 @@ def test_a_job_that_cannot_be_submitted_is_incomplete_in_the_words_of_sbatch(log
 
 
 @pytest.fixture
-def down(slurm):
+def down(slurm, daemons):
     """lmx2 is down until the test ends."""
     slurm("scontrol", "update", "nodename=lmx2", "state=down", "reason=PSU failed")
     yield "lmx2"
