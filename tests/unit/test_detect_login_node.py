@@ -1,11 +1,13 @@
 """`linkmatrix detect --scheduler` on a login node: the file it writes for the commands on PATH, and what it refuses."""
 
 import re
+import socket
 
 import pytest
 from scheduler_answers import ANSWERS, DATA
 
 from linkmatrix import cli
+from linkmatrix.site import system_files
 
 
 @pytest.fixture
@@ -79,3 +81,41 @@ def test_a_scheduler_that_fails_is_quoted_and_nothing_is_written(login_node, tmp
     assert cli.main([*command, "--scheduler", "auto"]) == 4
     assert "Unable to contact slurm controller" in capsys.readouterr().err
     assert list((tmp_path / "config").iterdir()) == []
+
+
+MODULES = {"LOADEDMODULES": "gcc/13:openmpi/5", "LMOD_CMD": "", "MODULES_CMD": ""}
+
+
+@pytest.mark.parametrize(("variable", "system"), [("LMOD_CMD", "lmod"), ("MODULES_CMD", "envmod")])
+def test_the_loaded_modules_are_in_the_system_file(login_node, tmp_path, monkeypatch, variable, system):
+    for name, value in {**MODULES, variable: "/modules"}.items():
+        monkeypatch.setenv(name, value)
+    assert cli.main([*login_node("slurm", "sinfo", "scontrol"), "--scheduler", "slurm"]) == 0
+    written, environments = system_files.load(tmp_path / "config" / "systems" / "mine.py", tmp_path)
+    assert written["modules_system"] == system
+    assert [one["modules"] for one in environments] == [["gcc/13", "openmpi/5"]]
+
+
+def test_without_modules_that_reframe_can_load_the_system_file_has_none(login_node, tmp_path, monkeypatch):
+    for name, value in MODULES.items():  # Environment Modules 3 sets no command
+        monkeypatch.setenv(name, value)
+    assert cli.main([*login_node("slurm", "sinfo", "scontrol"), "--scheduler", "slurm"]) == 0
+    written, environments = system_files.load(tmp_path / "config" / "systems" / "mine.py", tmp_path)
+    assert "modules_system" not in written and "modules" not in environments[0]
+
+
+@pytest.mark.parametrize(
+    ("host", "same", "other"),
+    [
+        ("login1", "login12", "gateway1"),
+        ("login1.cluster.example", "login2.cluster.example", "login2.other.example"),
+        ("front", "front", "node1"),
+    ],
+)
+def test_a_system_file_is_of_all_login_nodes_that_are_numbered_alike(
+    login_node, tmp_path, monkeypatch, host, same, other
+):
+    monkeypatch.setattr(socket, "gethostname", lambda: host)
+    assert cli.main([*login_node("slurm", "sinfo", "scontrol"), "--scheduler", "slurm"]) == 0
+    (pattern,) = system_files.load(tmp_path / "config" / "systems" / "mine.py", tmp_path)[0]["hostnames"]
+    assert re.match(pattern, same) and re.match(pattern, host) and not re.match(pattern, other)

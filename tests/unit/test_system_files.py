@@ -80,3 +80,10 @@ def test_a_later_folder_replaces_a_file_and_generic_comes_last_or_not_at_all(tmp
     assert [one["name"] for one in systems] == ["site-mine", "shipped-zebra"]
     assert environments[0] == {"target_systems": ["site-mine"], "name": "gnu"}
     assert systems[0]["prefix"] == str(tmp_path)
+
+
+def test_the_deprecated_name_of_a_modules_system_is_replaced(tmp_path):
+    """ReFrame warns of tmod4, and a warning ends `linkmatrix run` with a traceback."""
+    file = tmp_path / "mine.py"
+    file.write_text(GOOD.replace('"name": "mine"', '"name": "mine", "modules_system": "tmod4"'))
+    assert system_files.load(file, tmp_path)[0]["modules_system"] == "envmod"

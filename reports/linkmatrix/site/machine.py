@@ -20,7 +20,7 @@ import jinja2
 
 from ..errors import BadInput
 from ..files import write_whole
-from . import adapters, nccl, open_mpi, prebuilt, spack
+from . import adapters, modules, nccl, open_mpi, prebuilt, spack
 
 TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without persistence mode
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")  # what ReFrame takes for a system, partition or environment
@@ -209,6 +209,7 @@ def system_file(found: Machine, system: str, partition: str) -> str:
         found=found,
         system=system,
         partition=partition,
+        modules=modules.loaded(),
         what=" and ".join(f"{count} {model}" for model, count in models.items()) or "no GPU",
         hostname=re.escape(found.host),
         gpu_option=GPU_OPTIONS.get(found.scheduler),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BadInput
-from . import machine
+from . import machine, modules
 from .cluster import Answer, Cluster, Kind, Partition, attributes, least, number, time_notes
 from .slurm import slurm
 
@@ -225,8 +225,14 @@ def commented(text: str) -> str:
     return re.sub(r"^ {8}(?=.)", "        # ", text, flags=re.MULTILINE)
 
 
+def login_hosts(host: str) -> str:
+    """A regular expression for all login nodes that are numbered as this one: "login[0-9]+" for login1."""
+    name, dot, domain = host.partition(".")
+    return re.sub(r"[0-9]+", "[0-9]+", re.escape(name)) + re.escape(dot + domain)
+
+
 def system_file(found: Cluster, system: str) -> str:
     """The text of config/systems/<system>.py."""
     names = reframe_names(one.name for one in found.partitions)
     template = machine.template("cluster.jinja", reframe_name=names.__getitem__, commented=commented)
-    return template.render(found=found, system=system, hostname=re.escape(found.host))
+    return template.render(found=found, system=system, hostname=login_hosts(found.host), modules=modules.loaded())

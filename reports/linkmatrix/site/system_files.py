@@ -20,6 +20,9 @@ from ..errors import BadInput
 from . import ignored_processes
 
 SCHEMA = Path(reframe.__file__).parent / "schemas" / "config.json"
+#: {deprecated name of a modules system: its new name}. ReFrame warns of the old name, and `linkmatrix run` ends at each
+#: warning.
+RENAMED = {"tmod4": "envmod"}
 
 
 def load(file: Path, prefix: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -30,6 +33,8 @@ def load(file: Path, prefix: Path) -> tuple[dict[str, Any], list[dict[str, Any]]
     """
     module = load_module(file)
     system = {"prefix": str(prefix), **module.system}
+    if (name := system.get("modules_system")) in RENAMED:
+        system["modules_system"] = RENAMED[name]
     environments = getattr(module, "environments", [])
     validate(file, system, environments)
     return system, [{"target_systems": [system["name"]], **environment} for environment in environments]

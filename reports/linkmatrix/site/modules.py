@@ -1,0 +1,24 @@
+"""The environment modules of this shell."""
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Modules(NamedTuple):
+    """ReFrame's name of the modules system, and the loaded modules in their order; empty if no module is loaded."""
+
+    system: str = ""
+    names: tuple[str, ...] = ()
+
+
+#: {variable that a modules system sets: ReFrame's name of the system}; Environment Modules 3 sets neither, and ReFrame
+#: cannot use it.
+SYSTEMS = {"LMOD_CMD": "lmod", "MODULES_CMD": "envmod"}
+
+
+def loaded(environment: Mapping[str, str] = os.environ) -> Modules:
+    """The modules that Lmod or Environment Modules loaded in this shell."""
+    names = tuple(name for name in environment.get("LOADEDMODULES", "").split(":") if name)
+    system = next((name for variable, name in SYSTEMS.items() if environment.get(variable)), "")
+    return Modules(system, names) if names and system else Modules()
