@@ -1,11 +1,13 @@
 """A mistake in a system file is one sentence, with the file and what may be meant."""
 
+import socket
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from linkmatrix.errors import BadInput
-from linkmatrix.site import system_files
+from linkmatrix.site import login_node, system_files
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 
@@ -52,10 +54,10 @@ def test_every_shipped_file_has_none(file, tmp_path):
 @pytest.mark.parametrize(
     ("words", "variable", "name"),
     [
-        (["-r", "--system=mine:gpu", "-l"], "other", "mine"),
+        (["-r", "--system=mine:gpu", "-l"], "other", "mine:gpu"),
         (["--system", "mine"], None, "mine"),
         (["--system=a", "--system=b"], None, "b"),
-        (["-r"], "mine:gpu", "mine"),
+        (["-r"], "mine:gpu", "mine:gpu"),
         (["--system"], None, ""),
         (["-n", "system", "--systems=mine"], None, ""),
     ],
@@ -64,7 +66,7 @@ def test_the_system_that_is_named_is_known_before_the_files_are_read(monkeypatch
     monkeypatch.delenv("RFM_SYSTEM", raising=False)
     if variable:
         monkeypatch.setenv("RFM_SYSTEM", variable)
-    assert system_files.named_system(words) == name
+    assert system_files.named_place(words) == name
 
 
 def test_a_later_folder_replaces_a_file_and_generic_comes_last_or_not_at_all(tmp_path):
@@ -87,3 +89,48 @@ def test_the_deprecated_name_of_a_modules_system_is_replaced(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(GOOD.replace('"name": "mine"', '"name": "mine", "modules_system": "tmod4"'))
     assert system_files.load(file, tmp_path)[0]["modules_system"] == "envmod"
+
+
+LOGIN = '{"name": "login", "scheduler": "local", "launcher": "local", "environs": ["gnu"]}'
+
+
+@pytest.mark.parametrize(
+    ("words", "partitions"),
+    [
+        ([], ["gpu"]),
+        (["--system=mine"], ["gpu"]),
+        (["--system=mine:gpu"], ["gpu"]),
+        (["--system=mine:login"], ["login", "gpu"]),
+    ],
+)
+def test_a_local_partition_of_a_cluster_is_measured_only_by_its_name(tmp_path, words, partitions):
+    (tmp_path / "mine.py").write_text(GOOD.replace('"partitions": [', f'"partitions": [{LOGIN}, '))
+    (system,), _ = system_files.load_all([tmp_path], tmp_path, words)
+    assert [one["name"] for one in system["partitions"]] == partitions
+
+
+def test_a_system_without_a_scheduler_keeps_its_partitions(tmp_path):
+    (tmp_path / "mine.py").write_text(GOOD.replace(PARTITION, LOGIN))
+    (system,), _ = system_files.load_all([tmp_path], tmp_path, [])
+    assert [one["name"] for one in system["partitions"]] == ["login"]
+
+
+@pytest.mark.parametrize(
+    ("host", "words", "refused"),
+    [
+        ("login2", [], True),
+        ("login2", ["--system=generic"], False),
+        ("x", [], False),  # the system file has this name
+        ("node1", [], False),  # a node of the cluster
+    ],
+)
+def test_a_login_node_without_a_system_file_is_not_measured(tmp_path, monkeypatch, host, words, refused):
+    for name in ("generic", "mine"):
+        (tmp_path / f"{name}.py").write_text(GOOD.replace('"mine"', f'"{name}"'))
+    monkeypatch.setattr(socket, "gethostname", lambda: host)
+    monkeypatch.setattr(login_node.shutil, "which", {"sinfo": "/bin/sinfo"}.get)
+    monkeypatch.setattr(login_node.machine, "answer", lambda *_: "node1\nnode2\n")
+    for name in ("RFM_SYSTEM", *login_node.IN_A_JOB):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(BadInput, match="login2 is a login node of Slurm") if refused else nullcontext():
+        system_files.load_all([tmp_path], tmp_path, words)

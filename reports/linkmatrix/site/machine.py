@@ -110,12 +110,14 @@ def without_scheduler(found: Machine) -> Machine:
     return replace(found, scheduler="local", launcher=local_launcher(found.mpi))
 
 
-def answer(command: list[str]) -> str:
+def answer(command: list[str], seconds: float | None = None) -> str:
     """Standard output of `command`, without terminal escapes. Raises OSError with one sentence if it fails or hangs.
+
+    seconds: when it hangs; None: TIMEOUT_S.
 
     Nothing is asked of it by standard input, and its words are English.
     """
-    said = " ".join(command[:2])
+    said, seconds = " ".join(command[:2]), seconds or TIMEOUT_S
     try:
         done = subprocess.run(
             command,
@@ -123,11 +125,11 @@ def answer(command: list[str]) -> str:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=TIMEOUT_S,
+            timeout=seconds,
             env={**os.environ, "LC_ALL": "C"},
         )
     except subprocess.TimeoutExpired:
-        raise OSError(f"'{said}' did not answer in {TIMEOUT_S} s: is what it asks all right?") from None
+        raise OSError(f"'{said}' did not answer in {seconds:g} s: is what it asks all right?") from None
     if done.returncode != 0:
         reason = (done.stderr.strip() or done.stdout.strip()).partition("\n")[0]
         raise OSError(f"'{said}' failed with exit code {done.returncode}: {reason or 'it said nothing'}")

@@ -5,6 +5,8 @@ import importlib.util
 import itertools
 import json
 import os
+import re
+import socket
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +19,7 @@ from reframe.core.backends import getlauncher, getscheduler
 from reframe.core.exceptions import ConfigError
 
 from ..errors import BadInput
-from . import ignored_processes
+from . import ignored_processes, login_node
 
 SCHEMA = Path(reframe.__file__).parent / "schemas" / "config.json"
 #: {deprecated name of a modules system: its new name}. ReFrame warns of the old name, and `linkmatrix run` ends at each
@@ -106,14 +108,34 @@ def error_message(error: jsonschema.ValidationError) -> str:
     return f"there is no '{', '.join(wrong)}'" + (f"; is '{', '.join(suggestions)}' meant?" if suggestions else "")
 
 
-def named_system(words: Sequence[str]) -> str:
-    """The system in ReFrame's `--system=SYSTEM:PARTITION`, or else in $RFM_SYSTEM; "" for none."""
+def named_place(words: Sequence[str]) -> str:
+    """The SYSTEM or SYSTEM:PARTITION in ReFrame's option `--system`, or else in $RFM_SYSTEM; "" for none."""
     chosen = os.environ.get("RFM_SYSTEM", "")
     for word, after in itertools.pairwise([*words, ""]):
         option, equals, value = word.partition("=")
         if option == "--system":
             chosen = value if equals else after
-    return chosen.partition(":")[0]
+    return chosen
+
+
+def without_local_partitions(system: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """The system of a cluster without its local partitions, which are login nodes, unless `place` names one."""
+    partitions = system["partitions"]
+    queued = [one for one in partitions if one["scheduler"] != "local"]
+    kept = [one for one in partitions if one in queued or f"{system['name']}:{one['name']}" == place]
+    return {**system, "partitions": kept if queued else partitions}
+
+
+def refuse_login_node(systems: Sequence[Mapping[str, Any]], host: str) -> None:
+    """Raises BadInput if this host is a login node whose name no system file has: it would be measured itself."""
+    if any(re.match(pattern, host) for system in systems for pattern in system["hostnames"]):
+        return
+    if scheduler := login_node.scheduler_of_login_node():
+        raise BadInput(
+            f"{host} is a login node of {scheduler}, and no system file has its name. Add the name to `hostnames` of"
+            " your system file, or write one: linkmatrix detect --scheduler auto. To measure this host itself:"
+            " --system=this-machine"
+        )
 
 
 def load_all(
@@ -123,14 +145,17 @@ def load_all(
 
     ReFrame selects the first system whose hostnames match. generic.py is last, because it matches all hosts. It runs
     nvidia-smi twice, which takes seconds on idle GPUs, and is left out if ReFrame's command line `words` names another
-    system. Raises BadInput.
+    system. A login node is measured only if `words` names it. Raises BadInput.
     """
+    place = named_place(words)
     found = {file.stem: file for folder in folders for file in folder.glob("*.py")}
     generic = found.pop("generic", None)
     loaded = [load(found[name], prefix) for name in sorted(found)]
-    if generic and named_system(words) not in [system["name"] for system, _ in loaded]:
+    if generic and not place:
+        refuse_login_node([system for system, _ in loaded], socket.gethostname())
+    if generic and place.partition(":")[0] not in [system["name"] for system, _ in loaded]:
         loaded.append(load(generic, prefix))
-    systems = [system for system, _ in loaded]
+    systems = [without_local_partitions(system, place) for system, _ in loaded]
     environments = [one for _, environments in loaded for one in environments]
     known = {"builtin", *(one["name"] for one in environments)}
     for system in systems:
