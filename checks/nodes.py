@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 import time
 
 import reframe.core.runtime as runtime
@@ -10,6 +11,7 @@ from reframe.core.logging import getlogger
 from linkmatrix import reframe_ext
 from linkmatrix.errors import BadInput
 from linkmatrix.runs.bound import short
+from linkmatrix.runs.modes import job_options
 from linkmatrix.site import nodes
 
 VARIABLE = "LINKMATRIX_NODES"
@@ -40,8 +42,10 @@ def ask(partition):
     if scheduler == "local":
         return {short(socket.gethostname()): ""}
     resources = [option for options in partition.resources.values() for option in options]
+    # the command line overrides the partition
+    options = [*job_options(sys.argv[1:]), *partition.access, *(one for one in resources if one.startswith("-"))]
     try:
-        return nodes.of(scheduler, [*partition.access, *(one for one in resources if one.startswith("-"))])
+        return nodes.of(scheduler, options)
     except (OSError, BadInput) as error:
         getlogger().info(f"{partition.fullname}: which of its nodes take jobs is not known: {error}")
         return None

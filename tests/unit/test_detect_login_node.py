@@ -83,6 +83,16 @@ def test_a_scheduler_that_fails_is_quoted_and_nothing_is_written(login_node, tmp
     assert list((tmp_path / "config").iterdir()) == []
 
 
+def test_auto_goes_on_to_the_next_scheduler_and_says_so(login_node, tmp_path, capsys):
+    command = login_node("openpbs", "qstat", "pbsnodes", "sinfo", "scontrol")
+    for name in ("sinfo", "scontrol"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2\nexit 1\n")
+    assert cli.main([*command, "--scheduler", "auto"]) == 0
+    assert '"scheduler": "pbs"' in (tmp_path / "config" / "systems" / "mine.py").read_text()
+    said = capsys.readouterr().out
+    assert "Unable to contact slurm controller" in said and "asking pbs" in said
+
+
 MODULES = {"LOADEDMODULES": "gcc/13:openmpi/5", "LMOD_CMD": "", "MODULES_CMD": ""}
 
 

@@ -321,6 +321,65 @@ def test_queues_of_pbs_that_share_nodes_are_written_once():
     assert each["longer"].notes == ("the same nodes by other queues: short, long",)
 
 
+ROUTE = "Queue: {}\n    queue_type = Route\n    route_destinations = {}\n    enabled = True\n    started = True\n\n"
+FROM_ROUTE = SAME.format("long", "24:00:00").replace("    enabled", "    from_route_only = True\n    enabled")
+
+
+@pytest.mark.parametrize(
+    ("routes", "access", "closed"),
+    [
+        (ROUTE.format("enter", "long"), "-q enter", False),
+        (ROUTE.format("all", "other,long@server") + ROUTE.format("enter", "long"), "-q enter", False),
+        (ROUTE.format("all", "other,long@server"), "-q all", False),
+        (ROUTE.format("enter", "long").replace("started = True", "started = False"), "-q long", True),
+        (ROUTE.format("enter", "other"), "-q long", True),
+        ("", "-q long", True),
+    ],
+)
+def test_jobs_reach_a_queue_of_pbs_through_its_routing_queue(routes, access, closed):
+    """The server refuses a job that is sent to such a queue itself."""
+    _, each = asked("pbs", "openpbs", queues=routes + FROM_ROUTE)
+    assert (each["long"].access[0], each["long"].closed) == (access, closed)
+    assert "from_route_only" in " ".join(each["long"].notes)
+
+
+@pytest.mark.parametrize(
+    ("limits", "closed", "note"),
+    [
+        ("resources_min.nodect = 2", False, "those of one node start elsewhere only"),
+        ("resources_min.nodect = 3", True, "a job has 3 nodes or more (resources_min.nodect), and 2 at most"),
+        ("resources_min.nodect = 1", False, ""),
+    ],
+)
+def test_a_queue_of_pbs_without_jobs_of_one_node_says_so(limits, closed, note):
+    queues = SAME.format("long", "24:00:00").replace("    enabled", f"    {limits}\n    enabled")
+    _, each = asked("pbs", "openpbs", queues=queues)
+    assert each["long"].closed == closed and note in " ".join(each["long"].notes)
+    assert bool(each["long"].notes) == bool(note)
+
+
+def test_a_queue_of_pbs_gives_a_job_no_more_nodes_than_its_most():
+    queues = SAME.format("long", "24:00:00").replace("    enabled", "    resources_max.nodect = 1\n    enabled")
+    _, each = asked("pbs", "openpbs", queues=queues)
+    assert each["long"].usable == 1
+
+
+@pytest.mark.parametrize("hidden", ["", OSError("pbsnodes: Unauthorized Request")])
+def test_queues_of_pbs_are_written_where_the_site_hides_its_nodes(hidden):
+    def answer(command):
+        if command[0] == "qstat":
+            return SAME.format("short", "00:20:00") + SAME.format("long", "24:00:00")
+        if isinstance(hidden, OSError):
+            raise hidden
+        return hidden
+
+    found = partitions.pbs(answer)
+    assert [one.name for one in found.partitions] == ["short", "long"]
+    assert "pbsnodes shows you no nodes" in found.notes[0]
+    _, entries = written(found)
+    assert entries["long"]["features"] == ["mpi"]
+
+
 def test_openpbs_of_two_nodes():
     found, each = asked("pbs", "openpbs")
     assert {name: (dict(one.nodes), one.down) for name, one in each.items()} == {

@@ -109,7 +109,29 @@ def test_slurm_says_which_nodes_of_a_partition_take_no_job_and_why(options, foun
     assert len(asked) == 1
     if "n5" in said:
         assert said["n5"] == "reserved"
-        assert nodes.of("slurm", [*options, "--reservation=r1"], answer)["n5"] == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("ReservationName=r1 StartTime=x Nodes=n[4-5] NodeCnt=2", {"n4": "", "n5": ""}),
+        ("ReservationName=r1 Nodes=n2,g1 NodeCnt=2", {"n2": "drained: bad DIMM | in slot 3"}),
+        ("ReservationName=r1 Nodes=(null) NodeCnt=0", {}),
+    ],
+)
+def test_a_job_with_a_reservation_has_the_nodes_of_the_reservation(said, found):
+    """Jobs on other nodes wait for ever, and reserved nodes take only jobs of the reservation."""
+    answer, asked = answering(sinfo=SINFO, scontrol=said)
+    assert nodes.of("slurm", ["--reservation=r1", "--partition=cpu"], answer) == found
+    assert ["scontrol", "show", "reservation", "--oneliner", "r1"] in asked
+
+
+def test_a_queue_of_pbs_that_routes_has_the_nodes_of_its_destinations():
+    queues = QSTAT + "\nQueue: route\n    queue_type = Route\n    route_destinations = gpuq@server\n"
+    answer, _ = answering(pbsnodes=PBSNODES.replace("     queue = gpuq\n", ""), qstat=queues)
+    assert set(nodes.of("pbs", ["-q route"], answer)) == {"n1", "n2", "n3", "g1"}
+    answer, _ = answering(pbsnodes=PBSNODES.replace("queue = gpuq", "queue = workq"), qstat=queues)
+    assert set(nodes.of("pbs", ["-q route"], answer)) == {"n1", "n2", "n3"}
 
 
 @pytest.mark.parametrize("state", ["offline", "maintenance", "free,stale", "state-unknown"])
@@ -198,7 +220,7 @@ def test_in_no_state_of_a_queue_of_grid_engine_starts_a_job(letter):
     ],
 )
 def test_slurms_states_in_which_a_job_would_wait(state, why, with_reservation):
-    answer, _ = answering(sinfo=f"cpu*|n1|{state}|none\n")
+    answer, _ = answering(sinfo=f"cpu*|n1|{state}|none\n", scontrol="ReservationName=r1 Nodes=n1")
     assert nodes.of("slurm", [], answer) == {"n1": why}
     expected = why if with_reservation is None else with_reservation
     assert nodes.of("slurm", ["--reservation=r1"], answer) == {"n1": expected}

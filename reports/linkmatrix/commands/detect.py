@@ -19,7 +19,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         choices=partitions.CHOICES,
         default="local",
         help="local: describe this machine as a node, with devices.json; a scheduler: describe all partitions of its"
-        " cluster, from a login node; auto: use the scheduler whose commands are installed (default: local)",
+        " cluster, from a login node; auto: use the first scheduler that answers (default: local)",
     )
     command.add_argument(
         "--config", type=path_of, metavar="DIR", help="output folder (default: config in the repository)"
@@ -35,14 +35,14 @@ def run_detect(options: argparse.Namespace) -> int:
     config = options.config or folders.repository() / "config"
     if not config.is_dir():
         raise BadInput(f"{config} is no folder: name the repository's config with --config")
-    scheduler = partitions.choose(options.scheduler)
+    schedulers = partitions.candidates(options.scheduler)
     if options.spack:
         systems = config.parent / "spack-env" / "systems"
         texts = machine.spack_files(machine.machine(), systems, options.system, options.partition)
-    elif scheduler == "local":
+    elif schedulers == ["local"]:
         texts = machine.files(machine.machine(), config, options.system, options.partition)
     else:
-        texts = partitions.files(scheduler, config, options.system, options.partition)
+        texts = partitions.files(schedulers, config, options.system, options.partition, say)
     for path, text in texts.items():
         print(f"# {path}\n{text}")
     if not options.dry_run:

@@ -149,6 +149,16 @@ def values_of(more: Sequence[str], short: str, long: str) -> Iterator[str]:
             yield word.removeprefix(short)
 
 
+def job_options(words: Sequence[str]) -> list[str]:
+    """The options of jobs that ReFrame makes of its options `-J`: "--reservation=x" of "reservation=x"."""
+    found = []
+    for value in values_of(words, "-J", "--job-option"):
+        name, _, rest = value.partition("=")
+        with_dash = value.startswith(("-", "#"))
+        found.append(value if with_dash else f"-{name} {rest}" if len(name) == 1 else f"--{name}={rest}")
+    return found
+
+
 def selects(more: Sequence[str]) -> bool:
     """May these further options make a run smaller than its mode? All may that are not known to be harmless."""
     words = iter(more)

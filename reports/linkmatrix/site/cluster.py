@@ -70,6 +70,8 @@ class Partition:
     @property
     def what(self) -> str:
         """ "6 nodes of 112 cores, 8 GPUs (gpu:h200:8)", or "9 nodes of 2 kinds"."""
+        if not self.nodes:
+            return "an unknown number of nodes"
         return (
             counted(*next(iter(self.nodes.items())))
             if len(self.nodes) == 1
@@ -143,6 +145,15 @@ def time_notes(limit: str, of: str) -> list[str]:
     if found is None or found >= CHECK_MINUTES:
         return []
     return [f"{of} is {limit}, less than the {CHECK_MINUTES} minutes that the checks would ask for"]
+
+
+def size_notes(fewest: int, most: int, setting: str) -> tuple[tuple[str, ...], bool]:
+    """(notes, whether no job starts) of a partition whose jobs have `fewest` to `most` nodes, by a setting."""
+    if fewest > most:
+        return (f"a job has {fewest} nodes or more ({setting}), and {most} at most: no job starts",), True
+    if fewest > 1:
+        return (f"a job has {fewest} nodes or more ({setting}): those of one node start elsewhere only",), False
+    return (), False
 
 
 def least(*limits: str) -> float | None:

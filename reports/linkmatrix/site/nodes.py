@@ -9,7 +9,7 @@ from itertools import islice
 from ..errors import BadInput, clean
 from . import machine
 from .cluster import Answer
-from .partitions import AWAY, blocks, serves
+from .pbs import AWAY, blocks, destinations, serves
 from .slurm import HELD_SIGNS, SIGNS, held, unfit
 
 NODES = ["sinfo", "-a", "-h", "-N", "-o", "%P|%N|%T|%E"]
@@ -83,12 +83,15 @@ def option(options: Iterable[str], *names: str) -> str:
 
 
 def slurm(options: Sequence[str], answer: Answer) -> dict[str, str]:
-    """Of the partition that the options name, or the default one, by sinfo."""
+    """Of the partition that the options name, or the default one, by sinfo; only the nodes of the job's reservation."""
     wanted = set(option(options, "-p", "--partition").split(",")) - {""}
-    reserved = bool(option(options, "--reservation"))
+    reservation = option(options, "--reservation")
+    reserved = of_reservation(reservation, answer) if reservation else None
     found = {}
     for line in answer(NODES).splitlines():
         partition, name, state, reason = line.split("|", 3)
+        if reserved is not None and name not in reserved:
+            continue
         if partition.removesuffix("*") in wanted or (not wanted and partition.endswith("*")):
             out = unfit(state) or (held(state) and not reserved)
             sign = (SIGNS | HELD_SIGNS).get(state[-1:], "")
@@ -97,12 +100,24 @@ def slurm(options: Sequence[str], answer: Answer) -> dict[str, str]:
     return found
 
 
+def of_reservation(names: str, answer: Answer) -> set[str]:
+    """The nodes of Slurm's reservations, such as "a,b". Raises OSError where Slurm knows no such reservation."""
+    found = set()
+    for name in names.split(","):
+        said = answer(["scontrol", "show", "reservation", "--oneliner", name])
+        listed = re.search(r"(?:^|\s)Nodes=(\S+)", said)
+        if listed and listed[1] != "(null)":
+            found.update(expanded(listed[1]))
+    return found
+
+
 def pbs(options: Sequence[str], answer: Answer) -> dict[str, str]:
     """Of the queue that the options name, or of all, by pbsnodes; a host with several virtual nodes is one."""
     queue, found = option(options, "-q").partition("@")[0], {}
-    rules = blocks(answer(["qstat", "-Qf"])).get(queue, {}) if queue else {}
+    queues = blocks(answer(["qstat", "-Qf"])) if queue else {}
+    rules = {one: queues[one] for one in destinations(queue, queues) if one in queues}
     for name, said in blocks(answer(["pbsnodes", "-a"])).items():
-        if queue and rules and not serves(said, queue, rules):
+        if rules and not any(serves(said, one, words) for one, words in rules.items()):
             continue
         state, reason = said.get("state", "unknown"), said.get("comment") or said.get("note") or ""
         out = AWAY.search(state)

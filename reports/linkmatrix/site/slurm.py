@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from .cluster import Answer, Cluster, Kind, Partition, attributes, least, number, time_notes
+from .cluster import Answer, Cluster, Kind, Partition, attributes, least, number, size_notes, time_notes
 
 NODES = ["sinfo", "-h", "-e", "-o", "%R|%D|%T|%c|%G|%f"]
 ALL = ("ALL", "N/A", "(null)", "UNLIMITED", "")
@@ -189,11 +189,8 @@ def timed(wall: str, of: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def by_size(said: Words, nodes: int) -> Iterator[Rule]:
     """How many of a partition's nodes a job has at least: the checks of one node want one."""
     fewest, most = number(said.get("MinNodes")), number(said.get("MaxNodes")) or nodes
-    if fewest > min(most, nodes):
-        words = f"a job has {fewest} nodes or more (MinNodes), and {min(most, nodes)} at most: no job starts"
-        yield Rule(notes=(words,), closed=True)
-    elif fewest > 1:
-        yield Rule(notes=(f"a job has {fewest} nodes or more (MinNodes): those of one node start elsewhere only",))
+    notes, closed = size_notes(fewest, min(most, nodes), "MinNodes")
+    yield Rule(notes=notes, closed=closed)
 
 
 def partition(said: Words, kinds: Counter, down: int, mine: Rights) -> Partition:

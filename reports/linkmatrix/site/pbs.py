@@ -1,0 +1,154 @@
+"""Asks OpenPBS, PBS Pro or Torque for its cluster: queues and their nodes."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from .cluster import Answer, Cluster, Kind, Partition, attributes, least, number, size_notes, time_notes
+
+# PBS and Torque: {what: the names that they give it}
+CORES = ("resources_available.ncpus", "np", "pcpus")
+GPUS = ("resources_available.ngpus", "gpus")
+AWAY = re.compile("down|offline|unknown|stale|maintenance")  # in the state of a node where no job starts
+
+
+def blocks(text: str) -> dict[str, dict[str, str]]:
+    """{name: attributes} of PBS's listings: "NAME" or "Queue: NAME" at the margin, indented attributes below it."""
+    found: dict[str, dict[str, str]] = {}
+    for paragraph in re.split(r"\n(?=\S)", text):
+        head, _, rest = paragraph.partition("\n")
+        if rest and not head.startswith("#"):
+            found[head.removeprefix("Queue:").strip()] = attributes(rest.replace("\n\t", ""))
+    return found
+
+
+def first(said: dict[str, str], names: Iterable[str]) -> int:
+    """The number that stands under the first of `names` that is there; 0 for none."""
+    return next((number(said[name]) for name in names if name in said), 0)
+
+
+def serves(node: dict[str, str], name: str, queue: dict[str, str]) -> bool:
+    """Does the node run jobs of the queue? A queue asks for nodes by words in default_chunk that the node has too."""
+    wanted = {
+        key.removeprefix("default_chunk."): value
+        for key, value in queue.items()
+        if key.startswith("default_chunk.") and not value[:1].isdigit()
+    }
+    has = {key: re.split(r'[",\s]+', node.get(f"resources_available.{key}", "")) for key in wanted}
+    return node.get("queue", name) == name and all(value in has[key] for key, value in wanted.items())
+
+
+def pbs_kinds(nodes: Iterable[dict[str, str]]) -> tuple[Counter, int]:
+    """({kind: how many hosts}, how many are down); a host may have several virtual nodes, with a part of it each."""
+    hosts: dict[str, list[dict[str, str]]] = {}
+    for index, said in enumerate(nodes):
+        hosts.setdefault(said.get("resources_available.host", f"node {index}"), []).append(said)
+    kinds = Counter(
+        Kind(sum(first(said, CORES) for said in parts), sum(first(said, GPUS) for said in parts))
+        for parts in hosts.values()
+    )
+    down = sum(any(AWAY.search(said.get("state", "")) for said in one) for one in hosts.values())
+    return kinds, down
+
+
+def once(queues: list[Partition]) -> Partition:
+    """The queue to measure by, of those that have the same nodes: one that is open to most, for the longest jobs."""
+    best = min(queues, key=lambda one: (one.closed, len(one.notes), -(one.limit or float("inf"))))
+    others = ", ".join(one.name for one in queues if one is not best)
+    return replace(best, notes=(*best.notes, f"the same nodes by other queues: {others}")) if others else best
+
+
+def destinations(name: str, queues: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """The queues that run jobs of a queue: those that a routing queue leads to, or else the queue itself."""
+    said = queues.get(name, {})
+    if not is_routing(said):
+        return [name]
+    return [one.partition("@")[0] for one in re.split(r"[,\s]+", said.get("route_destinations", "")) if one]
+
+
+def is_routing(queue: Mapping[str, str]) -> bool:
+    """Whether a queue of PBS sends its jobs to other queues."""
+    return queue.get("queue_type", "").startswith(("R", "r"))
+
+
+def stopped(queue: Mapping[str, str]) -> list[str]:
+    """Notes on a queue that takes or starts no jobs. PBS prints nothing for what was never set to True."""
+    return [f"it is not {key}: no job starts" for key in ("enabled", "started") if queue.get(key) != "True"]
+
+
+def entrance(name: str, queues: Mapping[str, Mapping[str, str]]) -> tuple[str, list[str]]:
+    """(the queue that jobs of a queue are submitted to, notes); "" if only routing queues may, and none does."""
+    if queues[name].get("from_route_only") != "True":
+        return name, []
+    leading = {one: found for one in queues if is_routing(queues[one]) and name in (found := destinations(one, queues))}
+    usable = [one for one in leading if not stopped(queues[one])]
+    if not usable:
+        return "", ["only a routing queue may send jobs to it (from_route_only), and none does: no job starts"]
+    best = min(usable, key=lambda one: len(leading[one]))
+    others = ", ".join(one for one in leading[best] if one != name)
+    also = f", which leads to {others} too" if others else ""
+    return best, [f"jobs reach it only through the routing queue {best}{also} (from_route_only)"]
+
+
+def pbs_nodes(answer: Answer) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """({node: its attributes}, notes). A site may hide its nodes from users."""
+    try:
+        nodes, why = blocks(answer(["pbsnodes", "-a"])), "it lists none"
+    except OSError as error:
+        nodes, why = {}, str(error)
+    return nodes, [] if nodes else [f"pbsnodes shows you no nodes ({why}): complete the nodes and GPUs of each queue"]
+
+
+def pbs(answer: Answer) -> Cluster:
+    """A cluster with OpenPBS, PBS Pro or Torque, asked by qstat and pbsnodes."""
+    queues = blocks(answer(["qstat", "-Qf"]))
+    nodes, cluster_notes = pbs_nodes(answer)
+    torque = any("np" in said for said in nodes.values())
+    of_nodes: dict[tuple[str, ...], list[Partition]] = {}
+    for name, said in queues.items():
+        if is_routing(said):
+            cluster_notes.append(f"left out: {name} only routes jobs to other queues")
+            continue
+        served = [node for node, words in nodes.items() if serves(words, name, said)]
+        if nodes and not served:
+            cluster_notes.append(f"left out: {name} has no nodes")
+            continue
+        kinds, down = pbs_kinds(nodes[node] for node in served)
+        queue = pbs_queue(name, queues, torque, kinds, down)
+        of_nodes.setdefault(tuple(sorted(served)) or (name,), []).append(queue)
+    return Cluster(
+        title="Torque" if torque else "PBS",
+        scheduler="torque" if torque else "pbs",
+        launcher="mpirun",
+        partitions=tuple(once(queues) for queues in of_nodes.values()),
+        gpu_option="gpus={num_gpus_per_node}" if torque else "ngpus={num_gpus_per_node}",
+        node_option="{host}" if torque else "host={host}",
+        notes=tuple(cluster_notes),
+    )
+
+
+def pbs_queue(
+    name: str, queues: Mapping[str, dict[str, str]], torque: bool, kinds: Counter[Kind], down: int
+) -> Partition:
+    """A queue in the words of `qstat -Qf`. kinds, down: of its nodes, as in `Partition`."""
+    said = queues[name]
+    enter, through = entrance(name, queues)
+    walltime, count = said.get("resources_max.walltime", ""), sum(kinds.values())
+    most = number(said.get("resources_max.nodect"))
+    fewest = number(said.get("resources_min.nodect"))
+    sizes, too_large = size_notes(fewest, min(filter(None, (most, count)), default=fewest), "resources_min.nodect")
+    notes = [f"not for all: {key} = {said[key]}" for key in ("acl_users", "acl_groups") if key in said]
+    notes += [*through, *stopped(said), *sizes, *time_notes(walltime, "its time limit")]
+    # without scatter PBS may put the ranks of two nodes on one
+    place = () if torque else ("-l place=scatter:excl",)
+    return Partition(
+        name,
+        kinds,
+        down,
+        access=(f"-q {enter or name}", *place, "-r n", "-V"),
+        notes=tuple(notes),
+        limit=least(walltime),
+        most=most,
+        closed=bool(stopped(said) or too_large or not enter),
+    )
