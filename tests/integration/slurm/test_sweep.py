@@ -150,6 +150,20 @@ def test_a_node_is_asked_for_by_the_name_that_the_scheduler_has_of_it(sweep):
     assert [check["job_nodelist"] for check in run.checks()] == [["lmx3"]]
 
 
+@pytest.fixture
+def reservation(slurm):
+    """A reservation of lmx2 until the test ends."""
+    words = ("ReservationName=acceptance", "users=root", "nodes=lmx2", "starttime=now", "duration=30")
+    assert "created" in slurm("scontrol", "create", *words)
+    yield "acceptance"
+    slurm("scontrol", "delete", "ReservationName=acceptance")
+
+
+def test_a_sweep_in_a_reservation_measures_the_reserved_nodes_only(sweep, reservation):
+    run, by_node, _ = sweep("all", "-J", f"reservation={reservation}")
+    assert {node: check["result"] for node, check in by_node.items()} == {"lmx2": "pass"}, run.output
+
+
 @pytest.mark.slow
 def test_of_a_fleet_of_500_nodes_those_that_are_there_are_measured_and_each_other_is_listed(
     sweep, slurm, fleet, capsys
