@@ -1,5 +1,6 @@
 """`linkmatrix schedule`: lines and units that cron, systemd and Slurm take as they are."""
 
+import getpass
 import os
 import shutil
 import subprocess
@@ -67,6 +68,20 @@ def test_whom_a_failure_is_told_is_in_each_form(schedule):
     assert "#SCRON --mail-type=FAIL\n#SCRON --mail-user=ops@example.org\n" in found["scrontab"]
 
 
+def test_a_service_runs_as_the_user_who_schedules_it(schedule, monkeypatch):
+    monkeypatch.setattr(getpass, "getuser", lambda: "operator")
+    service = schedule("--systemd")[1].partition("# /etc/systemd/system/linkmatrix-nightly.timer")[0]
+    assert "\nUser=operator\n" in service
+
+
+@pytest.mark.parametrize("form", ["--cron", "--systemd", "--scrontab"])
+@pytest.mark.parametrize("value", ["/mpi\nUser=root", "/mpi\n", "/mpi\r"])
+def test_a_variable_with_a_line_break_is_refused_by_its_name(schedule, monkeypatch, form, value):
+    monkeypatch.setenv("LD_LIBRARY_PATH", value)
+    code, out, errors = schedule(form)
+    assert (code, out, errors.count("\n")) == (2, "", 1) and "LD_LIBRARY_PATH" in errors
+
+
 def test_a_scrontab_entry_names_its_partition(schedule):
     code, out, _ = schedule("--scrontab", "--partition", "gpu", "--every", "weekly")
     assert code == 0 and "#SCRON --partition=gpu" in out and out.splitlines()[-1].startswith("30 2 * * 1 cd ")
@@ -79,6 +94,7 @@ def test_a_scrontab_entry_names_its_partition(schedule):
         ["--cron", "--system", "a;b"],
         ["--scrontab", "--partition", "a b"],
         ["--cron", "--mail", "a\nb"],
+        ["--systemd", "--", "-n", "a\nb"],
         ["--cron", "--", "-n", "x" * 1000],
     ],
 )

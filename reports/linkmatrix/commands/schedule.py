@@ -11,10 +11,10 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..errors import BadInput
+from ..errors import BadInput, clean
 from ..runs import folders
 from ..runs.modes import MODES
 from ..site import environment
@@ -53,8 +53,17 @@ def run_schedule(options: argparse.Namespace) -> int:
     if options.mail and not re.fullmatch(r"[\w.+-]+(@[\w.-]+)?", options.mail):
         raise BadInput(f"--mail '{options.mail}' is no address")
     options.mail = options.mail or getpass.getuser()
+    refuse_line_breaks([*command_of(options), str(folders.repository())])
     print(FORMS[options.form][0](options, int(match[1]), int(match[2])), end="")
     return 0
+
+
+def refuse_line_breaks(words: Sequence[str]) -> None:
+    """Raises BadInput for a word that would become several lines of a unit or a crontab."""
+    for word in words:
+        if re.search(r"[\r\n]", word):
+            name, equals, _ = word.partition("=")
+            raise BadInput(f"'{clean(name + equals)}' contains a line break, which ends a line of a unit: leave it out")
 
 
 def command_of(options: argparse.Namespace) -> list[str]:
@@ -102,6 +111,7 @@ OnFailure=linkmatrix-failed@%n.service
 
 [Service]
 Type=oneshot
+User={getpass.getuser()}
 WorkingDirectory={escaped(str(folders.repository()))}
 ExecStart={command}
 TimeoutStartSec=25h
