@@ -361,7 +361,7 @@ def test_a_queue_of_pbs_without_jobs_of_one_node_says_so(limits, closed, note):
 def test_a_queue_of_pbs_gives_a_job_no_more_nodes_than_its_most():
     queues = SAME.format("long", "24:00:00").replace("    enabled", "    resources_max.nodect = 1\n    enabled")
     _, each = asked("pbs", "openpbs", queues=queues)
-    assert each["long"].usable == 1
+    assert each["long"].largest_job == 1
 
 
 @pytest.mark.parametrize("hidden", ["", OSError("pbsnodes: Unauthorized Request")])
