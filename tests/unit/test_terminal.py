@@ -6,6 +6,10 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging
+from linkmatrix.runs.stored import Run
+from linkmatrix.runs.testcases import Test
 from linkmatrix.show import screen, terminal
 from linkmatrix.show.analysis import Analysis
 from linkmatrix.show.findings import INSIDE
@@ -264,3 +268,28 @@ def test_what_was_measured_in_part_has_data_that_was_verified(judged_run, make_r
     every = [(row, column) for row in range(2) for column in range(2) if row != column]
     text, _ = shown(judged_run(make_record(count=2, off=dict.fromkeys(every, "partial"))), width=200)
     assert ", data verified," in text
+
+
+def test_each_line_of_several_partitions_and_nodes_names_its_place(make_record, reference_folder):
+    """Also a test that left no record, whose node is not known, and whose reason another partition has too."""
+    tests = []
+    for partition in ("alpha:cpu", "alpha:gpu"):
+        for node in ("n1", "n2"):
+            content = make_record(host=node, off={(0, 1): 356.4})
+            content["devices"] = [{**device, "node": node} for device in content["devices"]]
+            tests.append(Test("sweep", partition=partition, record=content, reference="hgx"))
+        tests.append(Test("p2p", result="fail", partition=partition, reason="it failed"))
+    run = Run(path=Path("run-report-0.json"), tests=tuple(tests))
+    judged = judging.judge_all(run, References.load(reference_folder), None)
+    lines = shown((run, judged), width=1000)[0].splitlines()
+    for partition in ("alpha:cpu", "alpha:gpu"):
+        named = [line for line in lines if partition in line]
+        assert len([line for line in named if "p2p" in line and ": it failed" in line]) == 2, (
+            "before and after the rest"
+        )
+        assert len([line for line in named if line.startswith("?") and "p2p" in line]) == 1
+        for node in ("n1", "n2"):
+            assert [line for line in named if line.startswith(f"{partition}: 4 ×") and node in line]
+            assert [line for line in named if line.startswith("✗") and line.split("  ")[-2].endswith(f" {node}")]
+    one = shown((run, judged[:1]), width=1000)[0]
+    assert "alpha:cpu" not in one

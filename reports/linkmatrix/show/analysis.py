@@ -86,6 +86,11 @@ class Analysis:
         """The records of the tests that have one."""
         return [one.test.record for one in self.judged if one.test.record is not None]
 
+    @cached_property
+    def places(self) -> words.Places:
+        """The partitions and nodes of the tests, which outputs name if there are several."""
+        return words.Places.of(self.judged)
+
     @property
     def matrices(self) -> list[tuple[Judged, Result, MatrixVerdict]]:
         """Each measured matrix, in the order of the run."""

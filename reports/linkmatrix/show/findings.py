@@ -74,9 +74,9 @@ OF_PHASE = {
 
 def merged(judged: list[Judged], diagnose: Diagnose) -> list[Headline]:
     """All findings of a run, the most urgent first; none if every part of the run is PASS."""
-    cases, several = sum(len(one.matrices) or 1 for one in judged), words.several_nodes(judged)
+    cases, places = sum(len(one.matrices) or 1 for one in judged), words.Places.of(judged)
     by_component: dict[tuple[str, str, bool], Headline] = {}
-    found = (on_node(one, words.node_of(test), several) for test in judged for one in found_in(test, diagnose))
+    found = (at_place(one, test, places) for test in judged for one in found_in(test, diagnose))
     for one in sorted(found, key=lambda one: one.order):
         alike = COUNTS.sub("", one.text) if one.topic == "samples" else one.text
         topic = "device" if one.topic == "settings" else one.topic  # a component has one piece of advice
@@ -110,11 +110,11 @@ def together(known: Headline, one: Headline) -> Headline:
     return replace(known, where=tuple(dict.fromkeys([*known.where, *one.where])), rung=max(known.rung, one.rung))
 
 
-def on_node(one: Headline, node: str, several: bool) -> Headline:
-    """With its node, where there are several: a device of one name is on each of them."""
-    if not node or not several:
-        return one
-    return replace(one, text=f"{node}: {one.text}", who=f"{one.who} of {node}" if one.who else "")
+def at_place(one: Headline, test: Judged, places: words.Places) -> Headline:
+    """With its place, where there are several: a device of one name is on each node."""
+    place, node = places.name(test), places.node(test)
+    text = f"{place}: {one.text}" if place else one.text
+    return replace(one, text=text, who=f"{one.who} of {node}" if one.who and node else one.who)
 
 
 def placed(one: Headline) -> Headline:

@@ -48,8 +48,10 @@ def show(
         screen.print(line, "bold")
     show_answer(screen, analysis)
     last = None
-    for one, *alike in grouped(sorted(judged, key=lambda one: -one.verdict)):
+    for one, *alike in grouped(sorted(judged, key=lambda one: -one.verdict), analysis.places):
         heading = words.heading(one)
+        if heading and analysis.places.partition(one):
+            heading = f"{one.test.partition}: {heading}"
         if heading and heading != last:
             screen.print(heading, "bold")
             screen.print()
@@ -57,7 +59,7 @@ def show(
         show_test(screen, analysis, one, len(alike))
     if analysis.matrices:
         show_legend(screen)
-    show_overview(screen, judged)
+    show_overview(screen, analysis)
     for of_sizes in (by_size.beside(one, others or {}) for one in by_size.tables(judged)):
         show_table(screen, of_sizes)
     if lines := list(devices.adapter_lines(analysis.records, screen.console.width)):
@@ -103,12 +105,12 @@ def show_answer(screen: Screen, analysis: Analysis) -> None:
     screen.print()
 
 
-def grouped(judged: Sequence[Judged]) -> list[list[Judged]]:
-    """Tests that left no record for the same reason in one group, in the place of the first; each other test alone."""
+def grouped(judged: Sequence[Judged], places: words.Places) -> list[list[Judged]]:
+    """Tests of a place that left no record for the same reason in one group, at the first; each other test alone."""
     groups: dict[object, list[Judged]] = {}
     for at, one in enumerate(judged):
         silent = one.test.record is None and one.reasons and not one.test.node
-        groups.setdefault((one.verdict, one.reasons) if silent else at, []).append(one)
+        groups.setdefault((one.verdict, one.reasons, places.name(one)) if silent else at, []).append(one)
     return list(groups.values())
 
 
@@ -134,7 +136,8 @@ def show_test(screen: Screen, analysis: Analysis, one: Judged, others: int = 0) 
             screen.print(screen.text(line))
     if one.beyond_cells is not None:
         more = f" and {counted(others, 'other test case')}" if others else ""
-        screen.print(screen.badge(one.verdict) + screen.text(f"  {one.test.name}{more}"))
+        name = analysis.places.added(one.test.name, one)
+        screen.print(screen.badge(one.verdict) + screen.text(f"  {name}{more}"))
     lines = [*(f"{words.WORDS[one.verdict]}: {reason}" for reason in one.reasons), *words.fact_lines(one)]
     for line in lines:
         screen.print(line, indent=2)
@@ -228,19 +231,20 @@ def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> 
     return Cell(text, cell.verdict if cell is not None else Verdict.INCOMPLETE, style)
 
 
-def show_overview(screen: Screen, judged: list[Judged]) -> None:
+def show_overview(screen: Screen, analysis: Analysis) -> None:
     """A line for each test case, the worst first, below the matrices of many test cases."""
-    lines = [(one.verdict, one.test.name, "") for one in judged if one.beyond_cells is not None]
+    judged, places = analysis.judged, analysis.places
+    lines = [(one.verdict, places.added(one.test.name, one), "") for one in judged if one.beyond_cells is not None]
     for one in judged:
         for shown in groups_by_size(one):
             if isinstance(shown, Collective):
-                lines.append((shown.verdict, shown.name, shown.span()))
+                lines.append((shown.verdict, places.added(shown.name, one), shown.span()))
                 continue
             result, matrix = shown
             classes = matrix.matrix.classes
             medians = [f"{name} {matrix_text.extremes(classes[name], result['unit'])[1]}" for name in classes]
             said = f"median {', '.join(medians)} {words.UNITS[result['unit']]}" if medians else "not measured"
-            lines.append((one.of_matrix(matrix), result["testcase"], said))
+            lines.append((one.of_matrix(matrix), places.added(result["testcase"], one), said))
     if len(lines) < 2:
         return
     width = max(len(name) for _, name, _ in lines)

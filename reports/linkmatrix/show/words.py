@@ -1,6 +1,7 @@
 """The words that all outputs share: verdicts with meaning and next step, units, machines, tests."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..judge.evaluate import MatrixVerdict
@@ -116,9 +117,36 @@ def node_of(one: Judged) -> str:
     return one.test.node or (nodes.pop() if len(nodes) == 1 else "")
 
 
-def several_nodes(judged: Iterable[Judged]) -> bool:
-    """Whether tests ran on more than one node. Tests without a record have no node."""
-    return len({node_of(one) for one in judged if one.test.record or one.test.node}) > 1
+@dataclass(frozen=True)
+class Places:
+    """The places of the tests of a run. partitions, nodes: whether there are several."""
+
+    partitions: bool
+    nodes: bool
+
+    @classmethod
+    def of(cls, judged: Iterable[Judged]) -> "Places":
+        """The places of these tests. A test has no partition without ReFrame, and no node without a record."""
+        tests = list(judged)
+        partitions = {one.test.partition for one in tests if one.test.partition}
+        nodes = {node_of(one) for one in tests if one.test.record or one.test.node}
+        return cls(len(partitions) > 1, len(nodes) > 1)
+
+    def partition(self, one: Judged) -> str:
+        """The partition of a test if there are several, else ""."""
+        return one.test.partition if self.partitions else ""
+
+    def node(self, one: Judged) -> str:
+        """The node of a test if there are several, else ""."""
+        return node_of(one) if self.nodes else ""
+
+    def name(self, one: Judged) -> str:
+        """ "mycluster:gpu, n1", as far as there are several."""
+        return ", ".join(filter(None, (self.partition(one), self.node(one))))
+
+    def added(self, text: str, one: Judged) -> str:
+        """A name of a test or test case, with its place as far as there are several."""
+        return ", ".join(filter(None, (text, self.name(one))))
 
 
 def has_values(result: Result) -> bool:
