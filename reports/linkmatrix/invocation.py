@@ -18,8 +18,8 @@ COMMANDS = (
     *("adopt", "baseline", "compare", "detect", "diagnose", "export", "history", "import"),
     *("init", "measure", "next", "note", "report", "run", "schedule", "show"),
 )
-#: Configuration of Slurm, the second where a node gets it from the controller.
-SLURM_FILES = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf")
+#: Configuration of Slurm, the second and third where a node gets it from the controller.
+SLURM_FILES = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf", "/var/spool/slurmd/conf-cache/slurm.conf")
 #: A command in a text: its program, in front of a command of linkmatrix or of an option.
 COMMAND = re.compile(
     rf"(?<![\w./,=-])(?:{NAME}(?= (?:{'|'.join(COMMANDS)})\b)"
@@ -98,9 +98,12 @@ def has_slurm() -> bool:
     return any(file.exists() for file in (*map(Path, SLURM_FILES), of_srun))
 
 
-def launcher(ranks: Mapping[str, int]) -> list[str]:
-    """The words that start a program on {node: number of ranks}: srun on a machine of a Slurm cluster, else mpirun."""
-    if has_slurm():
+def launcher(ranks: Mapping[str, int], scheduler: str = "") -> list[str]:
+    """The words that start a program on {node: number of ranks}: srun on a machine of a Slurm cluster, else mpirun.
+
+    scheduler: of the partition, if it is known. Programs of a partition without scheduler run on this machine.
+    """
+    if scheduler != "local" and has_slurm():
         return ["srun", f"--nodelist={','.join(ranks)}", f"--ntasks-per-node={max(ranks.values())}"]
     if len(ranks) == 1:
         return ["mpirun", "-n", *map(str, ranks.values())]

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linkmatrix import cli
+from linkmatrix import cli, invocation
 from linkmatrix.locate import confidence
-from linkmatrix.locate.experiments import EXPERIMENTS, next_experiment
+from linkmatrix.locate.experiments import EXPERIMENTS, Origin, next_experiment
 from linkmatrix.locate.hypotheses import Finding
 from linkmatrix.locate.places import layout_of
 from linkmatrix.locate.sentences import Seen
@@ -69,6 +69,60 @@ def test_a_finding_that_is_sure_is_measured_again_alone_beside_healthy_ones(betw
     assert words[0] == "p2p_matrix" and "serial" in words
     hosts = shlex.split(found.command)[2].split(",")
     assert all(host.endswith(":8") for host in hosts) and len(hosts) >= 2
+
+
+OF_ALL = "crossnode_matrix %testcase=rank_to_rank_bandwidth_mpi %extent=all"
+
+
+def through_reframe(command):
+    """(environment variables, options of ReFrame) of a command, whose words `linkmatrix measure` takes."""
+    words = shlex.split(command)
+    at = words.index("linkmatrix")
+    assert words[at + 1] == "measure"
+    options = cli.parser("measure").parse_args(words[at + 1 :])
+    assert options.samples == 21
+    return words[:at], options.more
+
+
+@pytest.mark.parametrize("scheduler", ["slurm", "squeue", "pbs", "sge"])
+def test_what_a_scheduler_runs_is_measured_again_through_it(between, scheduler):
+    """No mpirun or srun of the login node, where neither the partition's account nor its modules are known."""
+    one = Finding("egress", 9, -0.1, 6, 6, 9.0)
+    origin = Origin(OF_ALL, "abc", "s:p", scheduler)
+    found = next_experiment(one, between.names, between.layout, between.record, between.result, origin)
+    variables, more = through_reframe(found.command)
+    assert variables == [] and more[:3] == ["--system=s:p", "-n", "/abc"]
+    nodes = [word.removeprefix("-Jnodelist=").split(",") for word in more if word.startswith("-Jnodelist=")]
+    assert ("n001" in nodes[0] and more[-1] == f"crossnode_matrix.nodes={len(nodes[0])}") if nodes else more[3:] == []
+    assert bool(nodes) is (scheduler in ("slurm", "squeue"))
+
+
+@pytest.mark.parametrize(
+    ("name", "variables", "pinned"),
+    [("node_sweep %node=n9", ["LINKMATRIX_NODES=node001"], []), ("intranode_p2p", [], ["intranode_p2p.on=node001"])],
+)
+def test_what_one_node_measured_is_measured_again_on_it(make_record, name, variables, pinned):
+    content, result, layout, names = in_a_node(make_record)
+    origin = Origin(name, "abc", "s:p", "pbs")
+    found = next_experiment(Finding("egress", 3, -0.1, 7, 7, 9.0), names, layout, content, result, origin)
+    given, more = through_reframe(found.command)
+    assert (given, more) == (variables, ["--system=s:p", "-n", "/abc", *(["-S", *pinned] if pinned else [])])
+
+
+def test_a_partition_without_scheduler_has_the_launcher_of_this_machine(between, monkeypatch):
+    monkeypatch.setattr(invocation, "has_slurm", lambda: True)
+    one = Finding("egress", 1, -0.1, 6, 6, 9.0)
+    arguments = one, between.names, between.layout, between.record, between.result
+    assert next_experiment(*arguments).command.startswith("srun ")
+    assert next_experiment(*arguments, Origin(OF_ALL, "abc", "s:p", "local")).command.startswith("mpirun ")
+
+
+@pytest.mark.parametrize("kinds", [("node", "node_pair"), ("nic", "device"), ("class", "inside"), ("nic", "node")])
+def test_a_run_of_linkmatrix_measures_the_partition_of_the_record(between, kinds):
+    one = Finding(kinds[0], 0, -0.1, 6, 6, 9.0, alike=((kinds[1], (0, 1) if kinds[1] == "node_pair" else 0),))
+    origin = Origin(OF_ALL, "abc", "s:p", "slurm")
+    found = next_experiment(one, between.names, between.layout, between.record, between.result, origin)
+    assert found.command.startswith("linkmatrix run ") and "--system=s:p" in typed(found.command)
 
 
 def in_a_node(make_record, backend="cuda", **changes):

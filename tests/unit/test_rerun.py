@@ -147,6 +147,30 @@ def test_one_command_repeats_all_failed_tests_of_a_partition():
     assert [re.findall(r"--system=(\S+)", command) for command in two] == [["s:q"], ["s:p"]]
 
 
+def test_a_test_that_was_pinned_to_a_node_is_repeated_on_it():
+    def judged(name):
+        test = testcases.Test(name, hashcode="abc", partition="s:p", node="n7")
+        return SimpleNamespace(test=test, verdict=Verdict.FAIL, matrices=())
+
+    good = SimpleNamespace(test=testcases.Test("good"), verdict=Verdict.PASS, matrices=())
+    both = [judged("intranode_p2p %testcase=a"), judged("node_sweep %node=n7"), good]
+    one, two = Analysis(SimpleNamespace(rerun="reframe"), both, Verdict.FAIL).repeat()
+    assert one.endswith("-S on=n7") and "LINKMATRIX_NODES" not in one
+    assert two.startswith("LINKMATRIX_NODES=n7 ") and "-S" not in two
+
+
+def test_tests_of_several_runs_are_repeated_by_reframe_and_not_by_the_launcher_of_this_machine(make_record):
+    def judged(partition, verdict):
+        test = testcases.Test("p2p", hashcode="abc", partition=partition, record=make_record())
+        return SimpleNamespace(test=test, verdict=verdict, matrices=())
+
+    both = [judged("s:p", Verdict.NOT_JUDGED), judged("s:q", Verdict.NOT_JUDGED)]
+    found = Analysis(SimpleNamespace(rerun=""), both, Verdict.NOT_JUDGED).repeat()
+    assert [shlex.split(command)[3:] for command in found] == [
+        [f"--system={one}", "-n", "/abc"] for one in ("s:p", "s:q")
+    ]
+
+
 def test_the_name_of_a_node_steers_no_terminal(typed):
     case = {"name": "a", "system": "s", "partition": "p", "hashcode": "abc", "node": "n\x1b[2J\n1"}
     failed = SimpleNamespace(test=testcases.Test(name="a"), verdict=Verdict.FAIL)

@@ -48,6 +48,11 @@ def test_a_report_leads_to_records_and_the_references_of_their_partition(tmp_pat
     assert (run.tests[0].reference, run.tests[0].partition, run.rerun) == ("hgx", "hgx:gpu", "reframe -r")
 
 
+def test_a_test_knows_the_scheduler_of_its_partition(report):
+    assert stored.find(report(case(scheduler="slurm"))).tests[0].scheduler == "slurm"
+    assert stored.find(report(case())).tests[0].scheduler == ""
+
+
 def test_records_are_found_after_the_results_were_copied_elsewhere(tmp_path, report, write_record):
     write_record(path=tmp_path / "results" / "output" / "p2p" / "record.json")
     run = stored.find(report(case("/gone/prefix/output/p2p")))

@@ -16,7 +16,8 @@ from ..runs.judging import Judged
 from ..runs.modes import PAIR
 from ..runs.retries import after_retries
 from ..show import summary, words
-from ..show.analysis import MOST, Analysis, rerun_command, short_samples
+from ..show.analysis import MOST, Analysis
+from ..show.rerun import rerun_command, short_samples
 from ..show.screen import Screen
 from ..site import nodes as site_nodes
 
@@ -108,7 +109,9 @@ def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
                 told.add(name)
                 place = f"{case.get('system')}:{case.get('partition')}"
                 short = short_samples([failed[name]])
-                again = rerun_command(place, [str(case["hashcode"])], str(case.get("node") or ""), short)
+                swept = str(case.get("node") or "")
+                pinned = "" if swept else str(case.get("on") or "")
+                again = rerun_command(place, [str(case["hashcode"])], swept, short, pinned)
                 yield f"  again: {again}  # {clean(name)}"
 
 

@@ -23,7 +23,7 @@ from ..record.names import HANDOVER, Result
 from . import bottleneck, confidence, matchings, measuring_order, node_wide, sharing
 from .bottleneck import Bottleneck
 from .deviations import beside_its_like, effects, from_inside, from_references, looked_at
-from .experiments import next_experiment
+from .experiments import NO_TEST, Experiment, Origin, next_experiment
 from .families import SHARED, Layout, members, named_family
 from .hypotheses import Finding, search
 from .lost import Lost
@@ -60,8 +60,13 @@ class Diagnosis:
     verdicts: tuple[Verdict, ...] = ()
 
 
-def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, part: bool = False) -> Diagnosis:
-    """What is at fault in a matrix of the checked record `content`; part: in some endpoints of a larger one."""
+def diagnose(
+    content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, part: bool = False, origin: Origin = NO_TEST
+) -> Diagnosis:
+    """What is at fault in a matrix of the checked record `content`; part: in some endpoints of a larger one.
+
+    origin: the test that left the record, for the commands.
+    """
     if matrix.problem:
         return Diagnosis((), (matrix.problem,), (), not matrix.held)
     if is_collective(result):  # of all ranks together: no part of it is seen
@@ -71,7 +76,7 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     if is_of_matchings(result):
         return of_matchings(content, result, matrix)
     if matrix.closely is not matrix:
-        return among(content, result, matrix)
+        return among(content, result, matrix, origin)
     layout, names = layout_of(content, result, matrix.matrix)
     found = searched(content, result, matrix, layout, names)
     drift = node_wide.drift(found.seen.deviation, result) if found.findings and not part else 0.0
@@ -94,8 +99,10 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     told += [found.drift] if found.drift else []
     told += beside_findings(found, result, matrix)
     every = (*found.findings, *gone)
+    experiments = (next_experiment(one, names, layout, content, result, origin) for one in every)
     sure = tuple(
-        (*confidence.lines(one, names, seen), *next_line(one, names, layout, content, result)) for one in every
+        (*confidence.lines(one, names, seen), *next_line(experiment))
+        for one, experiment in zip(every, experiments, strict=True)
     )
     told_effects = () if found.drift else tuple(effects(seen.deviation, names, result["unit"]))
     who = tuple(subject_name(one.kind, one.subject, names) for one in every)
@@ -172,9 +179,8 @@ def beside_findings(found: Searched, result: Result, matrix: MatrixVerdict) -> I
         yield f"devices were held back while it was measured: {'; '.join(units.first(throttled, 3))}"
 
 
-def next_line(one: Finding, names: Names, layout: Layout, content: Mapping[str, Any], result: Result) -> Iterator[str]:
+def next_line(experiment: Experiment | None) -> Iterator[str]:
     """ "next: p2p_matrix …  # the same again, alone"."""
-    experiment = next_experiment(one, names, layout, content, result)
     if experiment:
         yield f"{NEXT}{experiment.command}  # {experiment.tells}"
 
@@ -222,9 +228,9 @@ def of_values(content: Mapping[str, Any], result: Result, matrix: Matrix, values
     return [sentence(one, names, content, result, seen) for one in found if one.kind != "class"]
 
 
-def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Diagnosis:
+def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, origin: Origin) -> Diagnosis:
     """What is at fault in a matrix that is not held: among its worst endpoints, and healthy ones."""
-    found = diagnose(content, result, matrix.closely, part=True)
+    found = diagnose(content, result, matrix.closely, True, origin)
     if not matrix.slow_lines() and not found.sentences:
         return Diagnosis((), (), (), found.from_inside)
     looked_at, count = len(matrix.closely.matrix.rows), len(matrix.matrix.rows)

@@ -19,6 +19,36 @@ MOST_SUSPECTS, GOOD = 4, 2  # endpoints or nodes that are measured again: the su
 LAUNCHED = ("mpi", "ipc")  # back ends of programs that a launcher starts
 
 
+#: Schedulers whose jobs take the option --nodelist.
+WITH_NODELIST = ("slurm", "squeue")
+SWEEP, NODES = "node_sweep", "LINKMATRIX_NODES"  # the check of one node of many, and the variable that names nodes
+
+
+class Origin(NamedTuple):
+    """The test of ReFrame that left a record: its name, hash, partition, and the scheduler of the partition.
+
+    All are "" for a record alone. Without a scheduler the launcher is not known.
+    """
+
+    name: str = ""
+    hashcode: str = ""
+    partition: str = ""
+    scheduler: str = ""
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether its programs run in jobs of a scheduler, and not on this machine."""
+        return self.scheduler not in ("", "local")
+
+    @property
+    def system(self) -> list[str]:
+        """The option of a command of linkmatrix with the partition."""
+        return [f"--system={self.partition}"] if self.partition else []
+
+
+NO_TEST = Origin()
+
+
 class Experiment(NamedTuple):
     """A command, and what it tells."""
 
@@ -35,6 +65,7 @@ class Case:
     layout: Layout
     content: Mapping[str, Any]
     result: Result
+    origin: Origin = NO_TEST
 
     @property
     def devices(self) -> Mapping[str, Mapping[str, Any]]:
@@ -63,17 +94,43 @@ class Case:
 
 
 def next_experiment(
-    one: Finding, names: Names, layout: Layout, content: Mapping[str, Any], result: Result
+    one: Finding,
+    names: Names,
+    layout: Layout,
+    content: Mapping[str, Any],
+    result: Result,
+    origin: Origin = NO_TEST,
 ) -> Experiment | None:
     """What to run; None of figures that other programs made, which none of ours repeats."""
     if content.get("program") != "p2p_matrix":
         return None
-    case = Case(one, names, layout, content, result)
+    case = Case(one, names, layout, content, result, origin)
     kinds = {one.kind, *(kind for kind, _ in one.alike)}
     for wanted, tells, made in EXPERIMENTS:
         if wanted <= kinds:
             return Experiment(shlex.join(made(case)), tells)
+    if case.origin.is_queued:
+        return Experiment(shlex.join(test_again(case)), "the same test with more samples: what stays slow is at fault")
     return Experiment(shlex.join(again(case)), "the same again, alone: what stays slow beside healthy ones is at fault")
+
+
+def test_again(case: Case) -> list[str]:
+    """The test of ReFrame, on the nodes of the suspects and some others, with more samples.
+
+    ReFrame starts the program as the partition does, whatever its scheduler and launcher are.
+    """
+    origin, check = case.origin, case.origin.name.partition(" ")[0]
+    words = ["linkmatrix", "measure", f"--samples={SAMPLES}", "--", *origin.system, "-n", f"/{origin.hashcode}"]
+    every = case.nodes_of(case.devices)
+    if check == SWEEP:
+        return [f"{NODES}={','.join(every)}", *words]
+    if len(every) == 1:
+        return [*words, "-S", f"{check}.on={every[0]}"]
+    if origin.scheduler not in WITH_NODELIST:
+        return words
+    is_of_all = "%extent=all" in origin.name
+    nodes = case.beside(case.nodes_of(case.suspects), case.nodes_of(case.names.rows)) if is_of_all else every
+    return [*words, f"-Jnodelist={','.join(nodes)}", *(["-S", f"{check}.nodes={len(nodes)}"] if is_of_all else [])]
 
 
 def again(case: Case) -> list[str]:
@@ -95,7 +152,7 @@ def launched(case: Case, nodes: Sequence[str]) -> list[str]:
     for device in case.devices.values():
         if device["node"] in ranks:
             ranks[device["node"]] += 1
-    words = launcher({node: max(count, 1) for node, count in ranks.items()})
+    words = launcher({node: max(count, 1) for node, count in ranks.items()}, case.origin.scheduler)
     memory = ["--memory", "device"] if case.result["memory"] == "device" else []
     return [*words, "p2p_matrix", "--backend", "mpi", *memory]
 
@@ -111,27 +168,32 @@ def third_node(case: Case) -> list[str]:
     """The same check on three nodes."""
     check = "crossnode_device_matrix" if case.result["memory"] == "device" else "crossnode_matrix"
     name = f"{check}.*{case.result['testcase']}.*extent=all"
-    return ["linkmatrix", "run", "--mode=nightly", "--", "-n", name, "-S", "nodes=3", "-S", "nodes_session.suite="]
+    run = ["linkmatrix", "run", "--mode=nightly", *case.origin.system]
+    return [*run, "--", "-n", name, "-S", "nodes=3", "-S", "nodes_session.suite="]
 
 
 def inside_nodes(case: Case) -> list[str]:
     """The devices of the suspect's nodes, each within its node."""
-    return ["linkmatrix", "run", "--mode=sweep", "--nodes", ",".join(case.nodes_of(case.suspects))]
+    nodes = ",".join(case.nodes_of(case.suspects))
+    return ["linkmatrix", "run", "--mode=sweep", *case.origin.system, "--nodes", nodes]
 
 
 def every_node(case: Case) -> list[str]:
     """All nodes of the partition, each alone."""
-    return ["linkmatrix", "run", "--mode=sweep"]
+    return ["linkmatrix", "run", "--mode=sweep", *case.origin.system]
 
 
 def each_adapter(case: Case) -> list[str]:
     """Each adapter alone, without GPUs and without MPI."""
     suite = "nodes_session.suite=rdma_perftest"
-    return ["linkmatrix", "run", "--mode=nightly", "--", "-n", "rdma_perftest", "-S", suite]
+    run = ["linkmatrix", "run", "--mode=nightly", *case.origin.system]
+    return [*run, "--", "-n", "rdma_perftest", "-S", suite]
 
 
 def all_devices(case: Case) -> list[str]:
     """All devices of the node."""
+    if case.origin.is_queued:
+        return test_again(case)
     return ["p2p_matrix", "--backend", case.content["backend"], *measured(case), "--samples", SAMPLES]
 
 

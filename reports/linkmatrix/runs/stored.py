@@ -22,7 +22,6 @@ from ..record.units import counted
 from ..references import keys
 from . import manifest, modes, verdict_file
 from .folders import CUT, END, HEAD_BYTES, REPORT, START, below, newest_report, prefix, reports_in, repository
-from .patrol import SWEEP
 from .testcases import Test, of_case
 
 SCHEMA = "linkmatrix.record/"
@@ -293,7 +292,7 @@ def every_case(path: Path, report: dict[str, Any]) -> Run:
     return Run(
         path=path,
         tests=tests,
-        rerun=modes.command_of(session, dict.fromkeys(test.node for test in tests if test.name.startswith(SWEEP))),
+        rerun=modes.command_of(session, dict.fromkeys(test.swept for test in tests if test.swept)),
         notes=tuple(notes),
         session=str(session.get("uuid") or ""),
         started=started,

@@ -15,6 +15,7 @@ from ..judge.test_verdict import CheckFacts
 from ..record import reading
 from . import bound, modes, verdict_file
 from .copies import file_in, files_in
+from .patrol import SWEEP
 from .verdict_file import StoredVerdict
 
 DRY_RUN = "nothing was measured: it was a dry run"
@@ -45,6 +46,7 @@ class Test:
     nodes_left_out: nodes of its partition that take no jobs, and why. nodes_missing: whether one of these is down, and
     no administrator has taken it out of service.
     current: whether a version that stores verdicts ran it. check: what its check found, as far as that is known.
+    scheduler: of its partition, "local" for none, "" if it is not known.
     """
 
     __test__: ClassVar = False  # pytest would collect it for its name
@@ -77,6 +79,7 @@ class Test:
     out_of_service: bool = False
     nodes_left_out: str = ""
     nodes_missing: bool = False
+    scheduler: str = ""
 
     @property
     def check(self) -> CheckFacts:
@@ -88,6 +91,11 @@ class Test:
             return self.stored.check
         tolerated = counter_names(self.record) if self.result == "pass" else ()
         return CheckFacts(self.testcase, (), tolerated, self.measures)
+
+    @property
+    def swept(self) -> str:
+        """The node of a test of a sweep, which LINKMATRIX_NODES names; "" for another test."""
+        return self.node if self.name.startswith(SWEEP) else ""
 
     @property
     def lacks_record(self) -> bool:
@@ -152,6 +160,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         out_of_service=bool(case.get("out_of_service")) and case["result"] == "skip",
         nodes_left_out=str(case.get("nodes_left_out") or ""),
         nodes_missing=bool(case.get("nodes_missing")),
+        scheduler=str(case.get("scheduler") or ""),
     )
 
 

@@ -1,26 +1,26 @@
 """The analysis of a run: verdict, findings, components, other processes and next steps. Every output renders it."""
 
-import shlex
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from ..errors import clean
 from ..judge import few, intermittent
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis
 from ..locate.diagnosis import Diagnosis
+from ..locate.experiments import Origin
 from ..locate.ladder import LADDER, Rung
 from ..record.names import Result
 from ..record.units import listed
 from ..runs import judging
 from ..runs.judging import Judged
-from ..runs.modes import NODES, of_program, session_options
+from ..runs.modes import of_program
 from ..runs.stored import Run
 from ..suite import REFUSED_OPTIONS
 from . import notices, words
 from .findings import disturbing, merged
+from .rerun import FITTING, rerun_commands
 from .topics import BEFORE_ASSESSMENT, SLOW, TOPICS, WRONG_BITS, Headline
 
 MOST = 4  # findings that an output begins with
@@ -45,7 +45,6 @@ CHOOSE = (
 )
 FIRST = "Measure the slow part again, alone, before you adopt references."
 SIMULATED = "No part is faulty: the fault was simulated. Measure without --simulate-fault."
-FITTING = "linkmatrix measure"
 #: The meaning of a verdict for a run, where nothing more specific is known.
 OF_VERDICT = {
     Verdict.WARN: "All cells are inside their references. Read the lines marked WARN.",
@@ -73,7 +72,9 @@ class Analysis:
         if one.of_matrix(matrix) <= Verdict.WARN and not of_good:
             return NOTHING
         if matrix not in self._diagnoses:
-            self._diagnoses[matrix] = diagnosis.diagnose(one.test.record or {}, result, matrix)
+            test = one.test
+            origin = Origin(test.name, test.hashcode, test.partition, test.scheduler if test.hashcode else "")
+            self._diagnoses[matrix] = diagnosis.diagnose(test.record or {}, result, matrix, origin=origin)
         return self._diagnoses[matrix]
 
     @cached_property
@@ -253,15 +254,12 @@ class Analysis:
         """
         if all(one.matrices and not any(any(of.counts.values()) for _, of in one.matrices) for one in self.judged):
             return [FITTING]
-        tests = [one for one in self.judged if one.verdict >= Verdict.DISTURBED and one.test.hashcode]
-        tests.sort(key=lambda one: -one.verdict)
-        failed: dict[tuple[str, str], dict[str, None]] = {}  # {(partition, node): hashes}
-        for test in (one.test for one in tests if not one.test.fixture):
-            failed.setdefault((test.partition, test.node), {})[test.hashcode] = None
-        if failed and len(tests) < len(self.judged):
-            short = short_samples(tests)
-            return [rerun_command(partition, codes, node, short) for (partition, node), codes in failed.items()]
-        return self.repeat_all()
+        tests = sorted((one for one in self.judged if one.test.hashcode), key=lambda one: -one.verdict)
+        failed = [one for one in tests if one.verdict >= Verdict.DISTURBED]
+        if self.run is None or not self.run.rerun:  # several runs have no command of their own
+            return rerun_commands(failed or tests) or self.repeat_all()
+        some = rerun_commands(failed) if len(failed) < len(self.judged) else []
+        return some or self.repeat_all()
 
     def repeat_all(self) -> list[str]:
         """The commands that repeat the whole run: ReFrame's, or the commands of the records."""
@@ -279,18 +277,3 @@ def lacking(matrices: Sequence[MatrixVerdict]) -> str:
         return f"References exist for only {held} of {count} cells."
     outside = sum(matrix.counts[Verdict.NOT_JUDGED] for matrix in matrices)
     return f"{outside} of {count} cells are better than their references allow."
-
-
-def short_samples(judged: Iterable[Judged]) -> int:
-    """The requested short samples of tests: without them a repetition cannot find an intermittent cell again."""
-    records = [one.test.record for one in judged if one.test.record is not None]
-    asked = [(result.get("short_samples") or {}).get("asked", 0) for record in records for result in record["results"]]
-    return max(asked, default=0)
-
-
-def rerun_command(partition: str, hashcodes: Iterable[str], node: str, short: int = 0) -> str:
-    """The command that repeats tests of ReFrame. node: of tests of one node, else "". short: their short samples."""
-    chosen = [f"--system={partition}", *(word for code in hashcodes for word in ("-n", f"/{code}"))]
-    chosen += session_options("short_samples", short) if short else []
-    again = f"{FITTING} -- {shlex.join(chosen)}"
-    return (f"{NODES}={shlex.quote(clean(node))} " if node else "") + clean(again)
