@@ -3,6 +3,7 @@
 import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, parameter, run_after, variable
+from reframe.core.logging import getlogger
 
 from linkmatrix.judge.verdicts import Verdict
 
@@ -20,8 +21,8 @@ from .variables import Figure
 class CrossNode(rfm.RegressionTestPlugin):
     """Ranks on several nodes of a partition, which has the feature ``crossnode``."""
 
-    #: Nodes of the job, e.g. ``-S crossnode_matrix.nodes=16``; matrices of two nodes stay those of two.
-    #: :default: 0: for a matrix all nodes of the partition that take jobs, for a sweep two
+    #: Nodes of the job, e.g. ``-S crossnode_matrix.nodes=16``. Tests of the extent ``two`` measure two nodes.
+    #: :default: 0: all nodes of the partition that take jobs; of a sweep two
     nodes = variable(int, value=0, loggable=True)
 
     #: The nodes of the partition that take no jobs, with the reason. A test of all nodes leaves them out.
@@ -94,6 +95,8 @@ class OfExtent(CrossNode):
     def prepare(self):
         """Asks for the nodes, with a rank for each of their GPUs, or one where they have none."""
         super().prepare()
+        if self.extent == "two" and self.nodes not in (0, 2):
+            getlogger().info(f"note: {self.display_name} measures two nodes: nodes={self.nodes} is of extent=all")
         self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.expected.devices or 0))
         if self.extent == "all":
             self.add_variant("all")

@@ -46,6 +46,32 @@ def checked(tmp_path, capsys):
     return check
 
 
+TWO, OF_ALL = ({"@class": "crossnode_matrix", "extent": extent, "nodes": 0} for extent in ("two", "all"))
+OF_RANKS = {"@class": "rank_p2p", "nodes": 1}
+
+
+@pytest.mark.parametrize(
+    ("tests", "option", "is_refused"),
+    [
+        ([TWO], "nodes=16", True),
+        ([TWO], "crossnode_matrix.nodes=16", True),
+        ([TWO], "nodes=2", False),
+        ([TWO, OF_ALL], "nodes=16", False),
+        ([TWO, OF_RANKS], "nodes=16", False),
+        ([TWO, OF_RANKS], "crossnode_matrix.nodes=16", True),
+    ],
+)
+def test_a_number_of_nodes_is_refused_where_each_test_measures_two(tmp_path, tests, option, is_refused):
+    """Of both extents, as in a mode, the number is of one of them."""
+    program = python_program(tmp_path, f"print({json.dumps(tests, indent=2)!r})")
+    more = ["-n", "crossnode", "-S", option]
+    if not is_refused:
+        run_options.check_run(program, more, more, tmp_path, {})
+        return
+    with pytest.raises(BadInput, match="two nodes.*extent=all"):
+        run_options.check_run(program, more, more, tmp_path, {})
+
+
 @pytest.mark.parametrize(
     ("option", "remedy"),
     [

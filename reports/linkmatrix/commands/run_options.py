@@ -195,7 +195,10 @@ def check_run(
             check, sizes = str(test.get("@class")), next((one for one in ("size", "sizes") if one in test), "")
             if scope in ("", check) and (why := for_program.refused(value.split(","), check, sizes)):
                 raise BadInput(why)
-        known = {name for test in tests if scope in ("", test.get("@class")) for name in test}
+        taking = [test for test in tests if scope in ("", test.get("@class"))]
+        if name == "nodes" and value != "2" and {test.get("extent") for test in taking if name in test} == {"two"}:
+            raise BadInput(f"-S nodes={value}: the selected tests measure two nodes; select those of extent=all")
+        known = {name for test in taking for name in test}
         if name in known or scope in FIXTURES:
             continue
         if scope and scope not in classes:
