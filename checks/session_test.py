@@ -43,10 +43,6 @@ class session_test(Member, special=True):
     #: :default: set by the run
     too_small = variable(typ.Bool, value=False, loggable=True)
 
-    #: ReFrame's name of the partition's scheduler, from which the commands that repeat a test follow.
-    #: :default: set by the run
-    scheduler = variable(str, value="", loggable=True)
-
     #: The file with the verdict, in the test's output folder.
     #: :default: set by the sanity function; empty: the test ended before
     verdict_file = variable(str, value="", loggable=True)
@@ -74,7 +70,6 @@ class session_test(Member, special=True):
 
     def prepare(self):
         partition = self.current_partition
-        self.scheduler = reframe_ext.reframe_name(partition.scheduler.registered_name)
         reframe_ext.warn_of_plain_scheduler(partition.fullname, partition.scheduler.registered_name)
         if hasattr(self, ".nid"):
             raise ReframeError(
@@ -84,7 +79,7 @@ class session_test(Member, special=True):
         if refused := modes.refused(sys.argv[1:]) or ("" if self.strict_check else modes.NOT_STRICT):
             raise ReframeError(refused)
         self.expected = ExpectedConfiguration.of(self.current_partition)
-        queued = self.scheduler != "local"
+        queued = self.current_partition.scheduler.registered_name != "local"
         if self.on and queued and not self.current_partition.get_resource("node", host=self.on):
             raise ReframeError(
                 f"on={self.on}: {self.current_partition.fullname} has no resource 'node' that requests a node"

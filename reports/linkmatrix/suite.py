@@ -15,6 +15,8 @@ FOLDER = WITHIN if WITHIN.is_dir() else Path(__file__).resolve().parents[2]
 REFERENCES = FOLDER / "config" / "references"
 #: The programs that measure. They have the same options of a process, and record what other processes did.
 PROGRAMS = ("p2p_matrix", "collective_perf", "nbody_scaling")
+#: In front of the name of one of ReFrame's schedulers: its extension.
+EXTENSION = "linkmatrix_"
 #: In the reason of a test whose program did not begin, because an option was wrong.
 REFUSED_OPTIONS = "refused its options"
 #: In the reason of a test whose program did not begin, because of --refuse-busy.

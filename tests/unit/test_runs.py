@@ -49,7 +49,8 @@ def test_a_report_leads_to_records_and_the_references_of_their_partition(tmp_pat
 
 
 def test_a_test_knows_the_scheduler_of_its_partition(report):
-    assert stored.find(report(case(scheduler="slurm"))).tests[0].scheduler == "slurm"
+    for name in ("slurm", "linkmatrix_slurm"):
+        assert stored.find(report(case(scheduler=name))).tests[0].scheduler == "slurm"
     assert stored.find(report(case())).tests[0].scheduler == ""
 
 

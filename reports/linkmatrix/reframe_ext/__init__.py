@@ -13,6 +13,8 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+from ..suite import EXTENSION
+
 #: {scheduler of ReFrame: module of its extension}
 EXTENDED = {
     "slurm": "slurm",
@@ -22,7 +24,6 @@ EXTENDED = {
     "pbspro": "pbs",
     "sge": "grid_engine",
 }
-PREFIX = "linkmatrix_"
 TESTED = ("4.10", "4.11")
 
 
@@ -34,12 +35,12 @@ def scheduler(name: str) -> str:
     if name not in EXTENDED:
         return name
     importlib.import_module(f".schedulers.{EXTENDED[name]}", __name__)
-    return PREFIX + name
+    return EXTENSION + name
 
 
 def reframe_name(name: str) -> str:
     """ReFrame's name of a scheduler: "slurm" for "linkmatrix_slurm" and for "slurm"."""
-    return name.removeprefix(PREFIX)
+    return name.removeprefix(EXTENSION)
 
 
 def extend_schedulers(system: Mapping[str, Any]) -> dict[str, Any]:

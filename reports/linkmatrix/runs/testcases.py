@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from ..errors import BadInput
 from ..judge.test_verdict import CheckFacts
 from ..record import reading
+from ..suite import EXTENSION
 from . import bound, modes, verdict_file
 from .copies import file_in, files_in
 from .patrol import SWEEP
@@ -160,7 +161,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         out_of_service=bool(case.get("out_of_service")) and case["result"] == "skip",
         nodes_left_out=str(case.get("nodes_left_out") or ""),
         nodes_missing=bool(case.get("nodes_missing")),
-        scheduler=str(case.get("scheduler") or ""),
+        scheduler=str(case.get("scheduler") or "").removeprefix(EXTENSION),
     )
 
 

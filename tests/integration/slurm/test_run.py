@@ -108,6 +108,31 @@ def test_what_failed_once_is_repeated_alone_and_is_no_clean_pass(run, references
     assert "3 test cases: 3 FAIL" in done.output and "FAIL  quick of slurm-example:cpu" in done.output
 
 
+def test_the_next_experiment_runs_as_printed_on_the_login_node(run, of_linkmatrix, site):
+    """No program of the login node is started: the job is on the node that was measured, as the partition has it."""
+    done = run(*ONE, "-S", f"{LITTLE},--simulate-fault,slow:cpu1")
+    environment = {**of_linkmatrix, "LINKMATRIX_PREFIX": str(done.prefix)}
+    (case,) = (one for one in done.report["runs"][0]["testcases"] if not one["fixture"])
+    (node,) = case["job_nodelist"]
+    linkmatrix = [sys.executable, "-m", "linkmatrix"]
+    shown = subprocess.run([*linkmatrix, "diagnose"], env=environment, cwd=site, text=True, stdout=subprocess.PIPE)
+    command = re.search(r"next: (.*)  # ", shown.stdout)[1]
+    assert f"on={node}" in command and "mpirun" not in command and "srun" not in command
+    typed = subprocess.run(
+        ["bash", "-c", f"{command} {' '.join(SIZE)}"],
+        env=environment,
+        cwd=site,
+        timeout=150,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert typed.returncode == 0 and "1 test case: 1 NOT JUDGED" in typed.stdout, typed.stdout
+    newest = max((done.prefix / "reports").glob("run-report-*.json"), key=lambda path: path.stat().st_mtime)
+    (again,) = (one for one in json.loads(newest.read_text())["runs"][0]["testcases"] if not one["fixture"])
+    assert again["job_nodelist"] == [node] and again["jobid"] != case["jobid"]
+
+
 def test_the_printed_command_measures_a_failed_test_case_again_by_slurm(run, of_linkmatrix, site):
     done = run(*ONE, "-S", f"{LITTLE},--simulate-fault,corrupt:cpu1")
     (again,) = re.findall(r"again: (\S.* -n /\w+)  #", done.output)

@@ -10,6 +10,7 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.runs import stored
 from linkmatrix.show import summary
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
@@ -46,6 +47,8 @@ def test_all_nodes_are_measured_but_the_drained_one_and_the_one_at_fault_is_name
     assert re.search(r"device_to_device_\w+: cpu\d->cpu\d", by_node["lmx3"]["fail_reason"])
     assert len({check["jobid"] for check in by_node.values() if check["jobid"]}) == 2
     assert len(set(jobs_of(slurm)) - set(before)) == 2  # none for the drained one
+    (report,) = (run.prefix / "reports").glob("run-report-*.json")
+    assert stored.find(report).rerun.startswith("LINKMATRIX_NODES=lmx1,lmx2,lmx3 ")
     found = {one.test.node: one.verdict for one in judged}
     assert found["lmx3"] is Verdict.FAIL and found["lmx2"] is Verdict.NOT_JUDGED
     lines = summary.node_lines(judged)
