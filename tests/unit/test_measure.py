@@ -70,6 +70,14 @@ def test_all_within_its_references_is_a_pass(machine, measure):
     assert code == 0 and "2 test cases: 2 PASS" in out
 
 
+def test_the_last_lines_name_the_report_of_this_run(machine, measure):
+    """Another run may have ended later, by the time that somebody types the command."""
+    machine.prepare("pass")
+    _, out = measure()
+    (report,) = (machine.folder / "reports").glob("run-report-*.json")
+    assert f" show {report} " in out[out.index("Matrices: ") :]
+
+
 def test_a_pipe_and_a_folder_that_look_like_reports_are_not_waited_for(machine, measure):
     os.mkfifo(machine.folder / "reports" / "run-report-998.json")
     (machine.folder / "reports" / "run-report-999.json").mkdir()
