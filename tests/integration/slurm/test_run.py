@@ -110,16 +110,24 @@ def test_what_failed_once_is_repeated_alone_and_is_no_clean_pass(run, references
 
 def test_the_next_experiment_runs_as_printed_on_the_login_node(run, of_linkmatrix, site):
     """No program of the login node is started: the job is on the node that was measured, as the partition has it."""
-    done = run(*ONE, "-S", f"{LITTLE},--simulate-fault,slow:cpu1")
+    table = ["intranode_p2p:", "  $index: [reference_name, testcase]", "  here@1MiB:"]
+    limits = zip(PAIRS, ("100000", "0.001"), strict=True)  # no memory is as fast as the first
+    lines = [f"      '{pair}': [{limit}, -0.02, null, GB/s]" for pair, limit in limits]
+    text = "\n".join([*table, "    device_to_device_memcpy_write_ce:", *lines, ""])
+    (site / "config" / "references" / "p2p.yaml").write_text(text)
+    chosen = (*SIZE, "-S", "intranode_p2p.reference_name=here")
+    done = run(*ONE, *chosen)
+    assert done.code == 1, done.output
     environment = {**of_linkmatrix, "LINKMATRIX_PREFIX": str(done.prefix)}
     (case,) = (one for one in done.report["runs"][0]["testcases"] if not one["fixture"])
     (node,) = case["job_nodelist"]
     linkmatrix = [sys.executable, "-m", "linkmatrix"]
-    shown = subprocess.run([*linkmatrix, "diagnose"], env=environment, cwd=site, text=True, stdout=subprocess.PIPE)
+    shown = subprocess.run([*linkmatrix, "diagnose"], env=environment, cwd=site, text=True, capture_output=True)
+    assert "next: " in shown.stdout, shown.stdout + shown.stderr
     command = re.search(r"next: (.*)  # ", shown.stdout)[1]
     assert f"on={node}" in command and "mpirun" not in command and "srun" not in command
     typed = subprocess.run(
-        ["bash", "-c", f"{command} {' '.join(SIZE)}"],
+        ["bash", "-c", f"{command} {' '.join(chosen)}"],
         env=environment,
         cwd=site,
         timeout=150,
@@ -127,7 +135,7 @@ def test_the_next_experiment_runs_as_printed_on_the_login_node(run, of_linkmatri
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    assert typed.returncode == 0 and "1 test case: 1 NOT JUDGED" in typed.stdout, typed.stdout
+    assert typed.returncode == 1 and "1 test case: 1 FAIL" in typed.stdout, typed.stdout
     newest = max((done.prefix / "reports").glob("run-report-*.json"), key=lambda path: path.stat().st_mtime)
     (again,) = (one for one in json.loads(newest.read_text())["runs"][0]["testcases"] if not one["fixture"])
     assert again["job_nodelist"] == [node] and again["jobid"] != case["jobid"]
