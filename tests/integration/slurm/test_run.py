@@ -2,10 +2,12 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
+from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -108,26 +110,41 @@ def test_what_failed_once_is_repeated_alone_and_is_no_clean_pass(run, references
     assert "3 test cases: 3 FAIL" in done.output and "FAIL  quick of slurm-example:cpu" in done.output
 
 
-def test_the_next_experiment_runs_as_printed_on_the_login_node(run, of_linkmatrix, site):
-    """No program of the login node is started: the job is on the node that was measured, as the partition has it."""
-    table = ["intranode_p2p:", "  $index: [reference_name, testcase]", "  here@1MiB:"]
-    limits = zip(PAIRS, ("100000", "0.001"), strict=True)  # no memory is as fast as the first
-    lines = [f"      '{pair}': [{limit}, -0.02, null, GB/s]" for pair, limit in limits]
-    text = "\n".join([*table, "    device_to_device_memcpy_write_ce:", *lines, ""])
-    (site / "config" / "references" / "p2p.yaml").write_text(text)
-    chosen = (*SIZE, "-S", "intranode_p2p.reference_name=here")
-    done = run(*ONE, *chosen)
+#: A matrix of three nodes.
+NODES = ("-n", "crossnode_matrix.*node_to_node_bandwidth_mpi.*extent=all", "-S", "crossnode_matrix.nodes=3")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "table", "pairs", "words"),
+    [
+        ((*ONE, *SIZE), "intranode_p2p here@1MiB device_to_device_memcpy_write_ce", PAIRS, ["intranode_p2p.on="]),
+        (
+            (*NODES, "-S", "crossnode_matrix.size=1MiB", "-S", "crossnode_matrix.extra_opts=--samples,3"),
+            "crossnode_matrix here@1MiB@all node_to_node_bandwidth_mpi",
+            [f"node{a}->node{b}" for a, b in permutations(range(3), 2)],
+            ["-Jnodelist=", "crossnode_matrix.nodes="],
+        ),
+    ],
+    ids=["one node", "three nodes"],
+)
+def test_the_next_experiment_runs_as_printed_on_the_login_node(run, of_linkmatrix, site, chosen, table, pairs, words):
+    """No program of the login node is started: the job is on nodes that were measured, as the partition has it."""
+    check, name, testcase = table.split()
+    limits = [f"      '{pair}': [{0.001 if at else 100000}, -0.02, null, GB/s]" for at, pair in enumerate(pairs)]
+    lines = [f"{check}:", "  $index: [reference_name, testcase]", f"  {name}:", f"    {testcase}:", *limits, ""]
+    (site / "config" / "references" / "p2p.yaml").write_text("\n".join(lines))
+    known = ("-S", f"{check}.reference_name=here")
+    done = run(*chosen, *known)
     assert done.code == 1, done.output
     environment = {**of_linkmatrix, "LINKMATRIX_PREFIX": str(done.prefix)}
-    (case,) = (one for one in done.report["runs"][0]["testcases"] if not one["fixture"])
-    (node,) = case["job_nodelist"]
     linkmatrix = [sys.executable, "-m", "linkmatrix"]
     shown = subprocess.run([*linkmatrix, "diagnose"], env=environment, cwd=site, text=True, capture_output=True)
     assert "next: " in shown.stdout, shown.stdout + shown.stderr
     command = re.search(r"next: (.*)  # ", shown.stdout)[1]
-    assert f"on={node}" in command and "mpirun" not in command and "srun" not in command
+    assert all(word in command for word in words) and "mpirun" not in command and "srun" not in command
+    size = chosen[chosen.index(next(word for word in chosen if ".size=" in word)) - 1 :][:2]
     typed = subprocess.run(
-        ["bash", "-c", f"{command} {' '.join(chosen)}"],
+        ["bash", "-c", f"{command} {shlex.join([*size, *known])}"],
         env=environment,
         cwd=site,
         timeout=150,
@@ -137,8 +154,12 @@ def test_the_next_experiment_runs_as_printed_on_the_login_node(run, of_linkmatri
     )
     assert typed.returncode == 1 and "1 test case: 1 FAIL" in typed.stdout, typed.stdout
     newest = max((done.prefix / "reports").glob("run-report-*.json"), key=lambda path: path.stat().st_mtime)
-    (again,) = (one for one in json.loads(newest.read_text())["runs"][0]["testcases"] if not one["fixture"])
-    assert again["job_nodelist"] == [node] and again["jobid"] != case["jobid"]
+    before, after = (
+        [one for one in report["runs"][0]["testcases"] if not one["fixture"]]
+        for report in (done.report, json.loads(newest.read_text()))
+    )
+    (case,), (again,) = before, after
+    assert {*again["job_nodelist"]} <= {*case["job_nodelist"]} and again["jobid"] != case["jobid"]
 
 
 def test_the_printed_command_measures_a_failed_test_case_again_by_slurm(run, of_linkmatrix, site):
