@@ -11,7 +11,6 @@ from ..record.units import counted
 LEAST_GPUS = 3  # that are connected alike: with fewer, the usual connection is not known
 MOST_GPUS = 128  # of a node that are compared
 MOST_ODD = 1 / 3  # of a node's GPUs: if more are unlike the others, the node is built that way
-MOST_NAMED = 4  # GPUs in a sentence
 NIC_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")  # from the nearest on
 
 
@@ -141,7 +140,7 @@ def inactive_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[Odd]:
     states = [device.get("state", {}) for device in devices]
     links = {state.get("nvlinks", "0") for state in states}
     if devices and "0" not in links and all(state.get("nvlinks_active") == "0" for state in states):
-        labels = units.first([device["label"] for device in devices], MOST_NAMED)
+        labels = units.first([device["label"] for device in devices])
         count = f"{counted(len(devices), 'GPU')} {'has' if len(devices) == 1 else 'have'}"
         yield Odd(", ".join(labels), "no active NVLink", f"{count} no active NVLink")
 

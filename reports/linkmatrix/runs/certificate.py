@@ -21,7 +21,6 @@ from .retries import after_retries, attempts_of, reasons_in
 from .stored import Run
 
 SUBJECT = "this run"
-MOST_NAMED = 8  # test cases per sentence
 
 
 @dataclass(frozen=True)
@@ -195,5 +194,5 @@ def not_covered(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[str]:
             if result["verified"] is None and result["size_bytes"]:
                 yield f"{name}: its data was not verified"
     if without:
-        names = ", ".join(units.first(list(dict.fromkeys(without)), MOST_NAMED))
+        names = ", ".join(units.first(list(dict.fromkeys(without))))
         yield f"no reference describes {units.counted(len(without), 'result')}: {names}"

@@ -26,7 +26,6 @@ from .patrol import MOST_RUNS, SWEEP, TOGETHER, Node, Pair, Span, span_of
 from .suspects import Suspect
 
 DAY = 86400
-MOST_NAMED = 3
 #: Of a part, what identifies it wherever it is put; the first that it has.
 IDENTITY = ("serial", "uuid", "guid", "mac")
 #: Of a part's place, what says where it is on its node; the first that it has.
@@ -197,7 +196,7 @@ def difference(before: State, after: State) -> str:
             said.append(f"{kind} at {place} {old[kind, place]} -> {new[kind, place]}")
     if before.boot and after.boot and before.boot != after.boot:
         said.append("it was started again")
-    return "changed since it was measured whole: " + ", ".join(units.first(said, MOST_NAMED)) if said else ""
+    return "changed since it was measured whole: " + ", ".join(units.first(said)) if said else ""
 
 
 def placed(parts: Iterable[Part]) -> dict[tuple[str, str], str]:

@@ -18,8 +18,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..files import MOST_BYTES, changing, read_whole, write_whole
-
-MOST_NAMED = 3
+from ..record.units import listed
 
 #: {test case with its environment: how many cells it measured}
 Cases = Mapping[str, int]
@@ -85,8 +84,8 @@ def shortfall(mode: str, manifest: Manifest, measured: Cases) -> list[str]:
     if missing:
         count = len(manifest.cases)
         found.append(
-            f"{count - len(missing)} of {count} test cases of {where} were measured, not {named(missing)}: measure all,"
-            " or say why they are no more: --manifest REASON"
+            f"{count - len(missing)} of {count} test cases of {where} were measured, not {listed(missing)}:"
+            " measure all, or say why they are no more: --manifest REASON"
         )
     found += [
         f"{name}: {measured[name]} of {count} cells of {where}"
@@ -94,12 +93,6 @@ def shortfall(mode: str, manifest: Manifest, measured: Cases) -> list[str]:
         if name in measured and measured[name] < count
     ]
     return found
-
-
-def named(names: list[str]) -> str:
-    """The first ones, and how many more."""
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def freeze(

@@ -9,7 +9,6 @@ from .notes import Note
 from .parts import Part, Place, is_at, is_part, place_name
 from .suspicion import Found, Kept, Ledger, answer_on, read
 
-MOST_NAMED = 5
 NO_SERIAL = (
     "its records have no serial number, so it is known by its UUID: one that is exchanged for the same is not seen"
 )

@@ -31,7 +31,6 @@ from .modes import suite_options
 from .questions import disturbed_nodes
 
 MOST_REPORTS = 20  # that are looked through for the one of a killed run
-MOST_NAMED = 3  # changes of a node
 MISSING = "not found"  # a component
 
 Judge = Callable[[Path], list[Judged]]
@@ -184,7 +183,7 @@ def kept(before: Before, judged: Iterable[Judged]) -> tuple[Before, list[str]]:
                 passed.pop(code, None)
     sentences = []
     for node, which in sorted(changes.items()):
-        listed = ", ".join(units.first(sorted(which), MOST_NAMED))
+        listed = ", ".join(units.first(sorted(which)))
         why = f"{node} changed ({listed})" if which else f"no new record identifies the components of {node}"
         earlier = f"{units.counted(void[node], 'test case')} passed earlier and must be measured again"
         sentences.append(f"{why}: {earlier}: run without --resume")

@@ -18,7 +18,6 @@ from .suspects import endpoints
 
 ENOUGH = 3  # DISTURBED in a row
 MOST_CELLS = 64  # per test case
-MOST_NAMED = 3  # processes
 
 
 class Cell(NamedTuple):
@@ -99,6 +98,6 @@ def of_streaks(tests: Iterable[Measured]) -> Iterator[str]:
     for key, count in sorted(counts.items(), key=lambda item: -item[1]):
         if count >= ENOUGH:
             cell = newest[key]
-            names = " and ".join(units.first(list(cell.processes), MOST_NAMED))
+            names = " and ".join(units.first(list(cell.processes)))
             of = f"{cell.testcase} {cell.pair} was DISTURBED {count} times in a row"
             yield f"cannot be judged while {names} {'runs' if len(cell.processes) == 1 else 'run'}: {of}"

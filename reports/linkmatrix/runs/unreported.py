@@ -21,7 +21,6 @@ FOLDER, PATTERN = "runs", "began-*.json"
 LONGEST = 1000.0  # hours that `run --timeout` may allow
 UNREADABLE = 24.0  # hours after which a file that cannot be read is that of a run that ended
 REPORTING = 3600.0  # seconds behind the timeout, in which a run stores its report
-MOST_NAMED = 5
 
 
 class Began(NamedTuple):
@@ -56,7 +55,7 @@ def ended_without_report(prefix: Path) -> list[Began]:
 def sentences(prefix: Path) -> list[str]:
     """A sentence for each of the newest of these runs."""
     newest = [one.sentence() for one in ended_without_report(prefix)][::-1]
-    return units.first(newest, MOST_NAMED)
+    return units.first(newest)
 
 
 def read(file: Path) -> Began | None:

@@ -12,7 +12,6 @@ Row = tuple[str, ...]
 
 ADAPTER_HEADS: Row = ("adapter", "interface", "state", "rate", "link", "PCI", "now", "NUMA", "nearest GPU", "firmware")
 MOST_KINDS = 4  # tables of nodes with different adapters
-MOST_NAMES = 4  # sentences on congestion
 MOST_DEVICES = 32  # of the table of link classes
 MOST_UNFOLDED = 16  # devices of a page that are not folded
 MOST_ODD = 64  # listed devices that differ
@@ -46,7 +45,7 @@ def adapter_lines(records: Iterable[Record], width: int) -> Iterator[str]:
         rest = sum(len(nodes) for nodes in list(kinds.values())[MOST_KINDS:])
         yield f"and {rest} nodes more, whose adapters differ from these: their records say how"
     if signs := dict.fromkeys(line for record in records for line in signs_of_congestion(record)):
-        yield f"signs of congestion: {'; '.join(first([*signs], MOST_NAMES))}"
+        yield f"signs of congestion: {'; '.join(first([*signs]))}"
 
 
 def adapter_sentence(row: Row) -> str:

@@ -31,7 +31,6 @@ from ..suite import BUSY, REFUSED_OPTIONS
 from . import words
 from .topics import Headline
 
-MOST_NAMED = 3  # cells
 INSIDE = "without references, compared with cells of its link class: "
 Diagnose = Callable[[Judged, Result, MatrixVerdict], Diagnosis]
 #: Kind of a finding → its topic if the endpoints are devices, and if they are ranks.
@@ -168,7 +167,7 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diag
     verdict, where = one.of_matrix(matrix), (result["testcase"],)
     wrong = cells_by(matrix, "corrupt") if has_status(result, "corrupt") else []
     if wrong:
-        cells = ", ".join(units.first(list(map(name, wrong)), MOST_NAMED))
+        cells = ", ".join(units.first(list(map(name, wrong))))
         yield Headline(verdict, "wrong data", f"wrong data arrived: {cells}", cells, where)
     slow = matrix.whole.slow if matrix.whole is not None else None
     for rule, topic in BY_THEMSELVES.items():

@@ -14,13 +14,12 @@ from typing import Any
 import pandas
 
 from ..record import units
-from ..record.units import figure
+from ..record.units import MOST_NAMED, figure
 from ..references import noise
 from . import words
 
 LEAST_HOSTS = 3  # with two hosts it is unknown which one is off
 MOST_HOSTS = 20  # that are listed
-MOST_NAMED = 3  # positions of a host
 CASE = ["testcase", "size_bytes", "unit", "link_class"]
 POSITION = ["from_place", "to_place"]
 

@@ -12,8 +12,6 @@ from ..record import units
 from ..record.simulated import simulated_fault
 from ..runs.judging import Judged
 
-MOST_NAMED = 6  # faults or processes per line
-
 Record = Mapping[str, Any]
 
 
@@ -25,14 +23,14 @@ def records_of(judged: Iterable[Judged]) -> list[Record]:
 def simulated_line(records: Iterable[Record]) -> str:
     """ "SIMULATED: …", the first line of every output on these records; "" where no fault was simulated."""
     faults = filter(None, map(simulated_fault, records))
-    named = clean(", ".join(units.first(list(dict.fromkeys(faults)), MOST_NAMED)))
+    named = clean(", ".join(units.first(list(dict.fromkeys(faults)))))
     return f"SIMULATED: --simulate-fault {named} made this result. It says nothing about the hardware." if named else ""
 
 
 def ignored_line(records: Iterable[Record]) -> str:
     """ "Ignored processes: …", printed with every verdict; "" where no process was ignored."""
     found = (one for record in records for one in ignored(record))
-    named = clean(", ".join(units.first(list(dict.fromkeys(found)), MOST_NAMED)))
+    named = clean(", ".join(units.first(list(dict.fromkeys(found)))))
     return f"Ignored processes: {named}" if named else ""
 
 
