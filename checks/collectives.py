@@ -3,8 +3,7 @@
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter
 
-from linkmatrix.locate import halves
-from linkmatrix.locate.left_out import WITHOUT
+from linkmatrix.locate.rank_subsets import WITHOUT, half_columns
 
 from .case import p2p_matrix_case
 from .collective import OF_MPI, OF_NCCL, collective_run
@@ -144,7 +143,7 @@ class of_subsets(rfm.RegressionTestPlugin):
 
     def ways(self):
         if self.testcase.endswith("_halves"):
-            return halves.columns(self.num_tasks)
+            return half_columns(self.num_tasks)
         if self.testcase.endswith("_without_rail"):
             return [f"{WITHOUT}rail{rail}" for rail in range(self.num_tasks_per_node)]
         return list(dict.fromkeys(f"{WITHOUT}{device['node']}" for device in self.record["devices"]))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkmatrix.locate import hypotheses
 from linkmatrix.locate.families import Layout
-from linkmatrix.locate.hypotheses import Finding, locate
+from linkmatrix.locate.hypotheses import Finding
 from linkmatrix.references import noise
 
 PER_NODE = 8
@@ -114,10 +115,12 @@ def search(values: np.ndarray, layout: Layout, sigma: float, floor: float = 0.02
     expected = np.array(RATES)[np.maximum(layout.classes, 0)]
     cells = int((layout.classes >= 0).sum())
     limit = max(floor, noise.tolerance(sigma, cells, 6))
-    return locate(np.log(values / expected), np.full(values.shape, sigma), np.full(values.shape, limit), layout)
+    return hypotheses.search(
+        np.log(values / expected), np.full(values.shape, sigma), np.full(values.shape, limit), layout
+    )[0]
 
 
 def search_inside(values: np.ndarray, layout: Layout, floor: float) -> list[Finding]:
     """As `linkmatrix diagnose` does without references, where a test case has this floor."""
-    found = locate(*noise.against_class(np.log(values), layout.classes, floor), layout)
+    found, _ = hypotheses.search(*noise.against_class(np.log(values), layout.classes, floor), layout)
     return [one for one in found if one.kind != "class"]

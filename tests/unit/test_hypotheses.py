@@ -211,9 +211,9 @@ def test_a_cell_of_which_no_noise_is_known_proves_little():
     deviation = np.zeros(shape)
     deviation[1, 2] = -0.5
     sigma = np.full(shape, 0.01)
-    assert len(hypotheses.locate(deviation, sigma, np.full(shape, 0.05), layout)) == 1
+    assert len(hypotheses.search(deviation, sigma, np.full(shape, 0.05), layout)[0]) == 1
     sigma[1, 2] = np.nan
-    assert hypotheses.locate(deviation, sigma, np.full(shape, 0.05), layout) == []
+    assert hypotheses.search(deviation, sigma, np.full(shape, 0.05), layout)[0] == []
 
 
 def one_cell_slow(moments, count=64, depth=0.06):

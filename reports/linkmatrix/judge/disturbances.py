@@ -185,7 +185,7 @@ def ignored(record: Mapping[str, Any]) -> list[str]:
 
 def beside(result: Mapping[str, Any]) -> list[str]:
     """The sentences about the processes that disturbed a result or soak, each once."""
-    return list(dict.fromkeys(one.sentence for one in entries_of(result.get("others") or {})))
+    return unique(entries_of(result.get("others") or {}))
 
 
 def not_exclusive(record: Mapping[str, Any]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from ..record.apart import Apart
 from ..record.checking import drawn_cells, is_of_matchings
 from ..record.matrix import from_result
 from ..record.units import MOST_NAMED, counted, first
+from ..references import noise
 
 LEAST_COST = 0.05  # of all at once, as a fraction: as the program does
 SURE = 0.001  # chance that noise looks like a cost
@@ -60,7 +61,7 @@ def shared(result: Mapping[str, Any]) -> str:
     if not is_of_matchings(result):
         return ""
     by, slower, count = cost(result)
-    if by < LEAST_COST or by_coin(count, slower) > SURE:
+    if by < LEAST_COST or noise.binomial_tail(count, slower, 0.5) > SURE:
         return ""
     ratio = 1 + by if result["unit"] == "us" else 1 / (1 - by)
     load = "all endpoints send" if result["metric"] == "bidirectional" else "half of the endpoints send to the others"
@@ -68,14 +69,6 @@ def shared(result: Mapping[str, Any]) -> str:
         f"pairs are {100 * by:.1f} % slower while {load} than alone ({slower} of {count}): a shared bottleneck,"
         f" {ratio:.2f}:1 oversubscribed by that, members uncertain; congestion is no fault, and no endpoint is judged"
     )
-
-
-def by_coin(tosses: int, heads: int) -> float:
-    """The chance of so many heads or more."""
-    terms = [1.0]
-    for k in range(tosses):
-        terms.append(terms[-1] * (tosses - k) / (k + 1))
-    return sum(terms[heads:]) / sum(terms)
 
 
 def unjudged(result: Mapping[str, Any]) -> Iterator[str]:
@@ -152,7 +145,7 @@ def ends_of(matchings: Mapping[str, Any], both_ways: bool) -> tuple[list[End], f
 def low(scores: np.ndarray) -> np.ndarray:
     """True where a score is lower than the others by more than they differ."""
     middle = float(np.median(scores))
-    spread = 1.4826 * float(np.median(np.abs(scores - middle)))
+    spread = noise.robust_sigma(scores)
     return scores < middle * (1 - max(LEAST, SIGMAS * spread))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..record import units
 from .families import SHARED, Layout
-from .hypotheses import AGREE, Finding
+from .hypotheses import AGREE, Finding, slowness
 from .places import Names
 
 FEWEST = 2  # nodes of a group
@@ -159,11 +159,8 @@ def holds(is_slow: np.ndarray, members: np.ndarray) -> bool:
 def sentence(one: Bottleneck, names: Names, unit: str, leaves_known: bool) -> str:
     """What is slow between whom, that it is shared, and that nobody is named for it."""
     said = [f"[{', '.join(units.first([names.nodes[node] for node in of], MOST_NODES))}]" for of in one.groups]
-    amount = f"{-100 * one.shift:.1f} % slow"
-    if unit == "us":
-        amount = f"at {100 * (1 / (1 + one.shift) - 1):.1f} % more latency"
     text = (
-        f"cells between groups of nodes are {amount}, and inside each group they are fine:"
+        f"cells between groups of nodes are {slowness(one.shift, unit)}, and inside each group they are fine:"
         f" {' and '.join(units.first(said, MOST_GROUPS))}: a shared bottleneck between them, members uncertain"
     )
     if one.again and 2 * one.fine >= one.again:

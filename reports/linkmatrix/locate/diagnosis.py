@@ -20,7 +20,7 @@ from ..record.checking import is_of_matchings
 from ..record.collective import is_collective
 from ..record.matrix import Matrix
 from ..record.names import HANDOVER, Result
-from . import bottleneck, confidence, matchings, measuring_order, node_wide, sharing
+from . import bottleneck, confidence, measuring_order, node_wide, sharing
 from .bottleneck import Bottleneck
 from .deviations import beside_its_like, effects, from_inside, from_references, looked_at
 from .experiments import NO_TEST, Experiment, Origin, next_experiment
@@ -112,6 +112,8 @@ def diagnose(
 
 def of_matchings(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Diagnosis:
     """What is at fault in a matrix of which a few cells of each endpoint were measured."""
+    from . import matchings
+
     found, rest = matchings.told(result, matrix)
     rest += [one for one in matrix.disturbed_sentences() if one not in rest][:MOST_DISTURBED]
     of_nodes = not {device["label"] for device in content.get("devices", [])} & set(matrix.matrix.rows)

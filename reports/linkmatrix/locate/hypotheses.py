@@ -64,9 +64,11 @@ class Finding:
 Explained = tuple[Finding, np.ndarray]  # with its cells
 
 
-def locate(deviation: np.ndarray, sigma: np.ndarray, limit: np.ndarray, layout: Layout) -> list[Finding]:
-    """What is at fault, as `search` says."""
-    return search(deviation, sigma, limit, layout)[0]
+def slowness(shift: float, unit: str) -> str:
+    """ "11.0 % slow", or "at 12.4 % more latency". shift: of the speed, as a fraction; -0.11 is 11 % slow."""
+    if unit == "us":
+        return f"at {100 * abs(1 / (1 + shift) - 1):.1f} % more latency"
+    return f"{100 * abs(shift):.1f} % slow"
 
 
 def search(

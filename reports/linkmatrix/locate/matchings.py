@@ -5,10 +5,8 @@ that ran with it by half of the smallest loss that is looked for, and by three t
 fault where more of its cells are slow than flukes explain, and where it is so again after a pause.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,8 +15,9 @@ from ..judge import few
 from ..judge.evaluate import MatrixVerdict
 from ..record import units
 from ..record.names import Result
+from ..references import noise
 from . import unsettled
-from .hypotheses import Finding
+from .hypotheses import Finding, slowness
 
 SMALLEST = 0.05  # loss that is looked for, as a fraction
 CHANCE, LOOKS = 0.01, 8  # of a false alarm in a run that looks so often
@@ -110,14 +109,8 @@ def off_together(cells: Cells, latency: bool) -> np.ndarray:
 
 def threshold(off: np.ndarray) -> float:
     """By how much a cell is worse than the median that is slow."""
-    spread = 1.4826 * float(np.median(np.abs(off - np.median(off)))) if len(off) else 0.0
+    spread = noise.robust_sigma(off) if len(off) else 0.0
     return max(SMALLEST / 2, 3 * spread)
-
-
-@lru_cache(maxsize=4096)
-def tail(cells: int, slow: int, share: float) -> float:
-    """The chance that of `cells`, each slow with chance `share`, so many or more are."""
-    return sum(math.comb(cells, k) * share**k * (1 - share) ** (cells - k) for k in range(slow, cells + 1))
 
 
 def share_of_flukes(slow: np.ndarray, cells: np.ndarray) -> float:
@@ -152,7 +145,7 @@ def settled_ends(cells: Cells, is_slow: np.ndarray, endpoints: int, both_ways: b
             slow += np.bincount(side[open_cells & is_slow], minlength=ends)
         share = share_of_flukes(slow, count)
         tried = np.flatnonzero((slow >= LEAST_SLOW) & (slow >= LEAST_SHARE * count))
-        chances = [tail(int(count[end]), int(slow[end]), share) for end in tried]
+        chances = [noise.binomial_tail(int(count[end]), int(slow[end]), share) for end in tried]
         if not chances or min(chances) > CHANCE / (ends * LOOKS):
             return settled
         worst = int(tried[int(np.argmin(chances))])
@@ -184,10 +177,7 @@ def faults(cells: Cells, endpoints: int, both_ways: bool, latency: bool) -> tupl
 
 def sentence(one: Fault, label: str, result: Result) -> str:
     """ "n17 sends 10.2 % slow to whomever it meets (6 of 6 cells, and 3 of 3 after a pause of 10 s): suspect …"."""
-    latency = result["unit"] == "us"
-    amount = f"{-100 * one.shift:.1f} % slow"
-    if latency:
-        amount = f"at {100 * (1 / (1 + one.shift) - 1):.1f} % more latency"
+    amount = slowness(one.shift, result["unit"])
     pause = f"after a pause of {result['matchings']['pause']:.0f} s"
     seen = f"{one.slow} of {units.counted(one.cells, 'cell')}"
     if not one.lasts:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..record.names import Result
+from ..references import noise
 from . import node_wide
 
 ROW_BY_ROW = ("p2p_bandwidth_latency_test",)  # imported programs whose cells are measured in the order of their table
@@ -97,7 +98,7 @@ def phases(first: np.ndarray, last: np.ndarray) -> list[tuple[float, float]]:
     middle = (np.median(slow) + np.median(fast)) / 2
     wrong = float((slow > middle).mean()), float((fast < middle).mean())
     loss = -np.expm1(-abs(difference))
-    spread = 1.4826 * float(np.median(np.abs(fast - np.median(fast))))
+    spread = noise.robust_sigma(fast)
     if loss < LEAST_LOSS or abs(difference) < 4 * spread:
         return []
     if wrong[0] > MOST_SLOW_MISFITS or wrong[1] > MOST_FAST_MISFITS:

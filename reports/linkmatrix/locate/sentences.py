@@ -15,7 +15,7 @@ from ..record import units
 from ..record.matrix import Matrix
 from ..record.names import Result
 from .families import Layout, Subject, members, named_family, part_of
-from .hypotheses import Finding
+from .hypotheses import Finding, slowness
 from .node_wide import CAUSES
 from .places import Names
 
@@ -213,9 +213,7 @@ def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Res
     """ "gpu3 sends 11.0 % slow to every peer, receives fine (7 of 7 cells): suspect its egress"."""
     who = subject_name(one.kind, one.subject, names)
     words, each = words_of(one.kind, names), seen.each(one)
-    percent = 100 * abs(one.shift if result["unit"] != "us" else 1 / (1 + one.shift) - 1)
-    amount = f"{percent:.1f} % slow" if result["unit"] != "us" else f"at {percent:.1f} % more latency"
-    text = f"{words.head.format(who=who, all='all ' if each else '')} {amount}"
+    text = f"{words.head.format(who=who, all='all ' if each else '')} {slowness(one.shift, result['unit'])}"
     text += (words.every if each else "") + (words.tail if words.tail and seen.rest_is_fine(one) else "")
     text += f" ({one.agreeing} of {units.counted(one.cells, 'cell')})"
     if one.once:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..judge.few import LEAST_RATIO
 from ..record.names import Result
+from ..references import noise
 from .families import Layout
 from .hypotheses import LEAST, Finding
 from .sentences import Seen
@@ -56,7 +57,7 @@ class Sharing:
     def narrow(self) -> list[int]:
         """The switches that reach the others with less than the usual one does; not one of a single node."""
         every = np.array(list(self.lack.values()))
-        differ = 1.4826 * float(np.median(np.abs(every - np.median(every))))
+        differ = noise.robust_sigma(every)
         least = self.usual - max(LEAST, SIGMAS * differ)
         return [leaf for leaf, of in self.lack.items() if of < least and leaf in self.inside]
 

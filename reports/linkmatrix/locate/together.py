@@ -9,7 +9,7 @@ from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.collective import is_collective
 from ..record.names import Result
-from . import halves, left_out
+from . import rank_subsets
 
 #: How much of a collective's deficit its worst link must have to explain it: half. Each ring or tree of NCCL has an
 #: order of its own, so that a link carries a part of them, and the slowest one decides how long that part takes.
@@ -56,9 +56,7 @@ def explain(
 
     content: the collective's record. pairs: the matrices of the same ranks and memory in the run.
     """
-    topology = content.get("topology") or {}
-    yield from left_out.sentences(collective, topology)
-    yield from halves.sentences(collective, topology)
+    yield from rank_subsets.sentences(collective, content.get("topology") or {})
     marked, _ = matrix.marked(1)
     slow = [(way, -cell.deviation) for (_, way), cell in marked if cell.verdict is Verdict.FAIL and cell.deviation]
     if not slow or slow[0][1] <= 0:
@@ -89,8 +87,8 @@ def explain(
         yield (
             "no matrix of its links was held against references in this run: one tells a link from the library's choice"
         )
-    if not (left_out.leaves_out(collective) or halves.of_halves(collective)):
-        yield f"whether one rank holds the others back, {left_out.PROGRAM} tells"
+    if not (rank_subsets.leaves_out(collective) or rank_subsets.of_halves(collective)):
+        yield f"whether one rank holds the others back, {rank_subsets.PROGRAM} tells"
     yield from choices(collective, content)
 
 

@@ -20,7 +20,6 @@ from .names import FEW_CELLS, UNKNOWN, Pair
 
 MOST_HELD = 1 << 22  # cells that are held at once, and that can be asked for one by one
 CELLS_AT_ONCE = 1 << 19  # of a matrix that is not held
-STATUS_WORDS = ("not-applicable", "no-peer-access", "timeout", "error", "corrupt", "not-run", "partial")
 
 MAPS = ("values", "status", "low", "high", "limit", "samples", "converged", "link_class")
 
@@ -208,7 +207,7 @@ class Matrix:
 
     @cached_property
     def cells(self) -> Mapping[Pair, float | str]:
-        """{pair: number in `unit`, or a word of STATUS_WORDS} of what applies; empty where it is not held."""
+        """{pair: number in `unit`, or a status word} of what applies; empty where it is not held."""
         if not self.held:
             return {}
         block, (status, words) = self.whole, self.whole.status

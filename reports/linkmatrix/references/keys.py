@@ -30,12 +30,6 @@ VARIANTS = [
 WORDS = {word for _, word in VARIANTS}
 #: The checks of some of the nodes' ranks at once, by whether between the memory of devices.
 PAIRS = {False: "crossnode_pairs", True: "crossnode_device_pairs"}
-#: The checks with tests of two nodes and of all, by their parameter `extent`.
-OF_EXTENT = (
-    *("crossnode_matrix", "crossnode_device_matrix", "crossnode_matchings", "adapter_matrix"),
-    *("node_collectives", "node_device_collectives", "node_collectives_without", "node_device_collectives_without"),
-    "node_scaling",
-)
 #: Checks that have no references of their own: they measure what others have them for.
 FOR_OTHERS = ("node_sweep",)
 #: The checks of collectives, by engine and whether there are several nodes.

@@ -6,8 +6,10 @@ keeps the chance of any false alarm in m cells of a healthy run at 1 %: the norm
 (Bonferroni), 3.6 for 8 devices (56 cells), 4.6 for 64, 5.6 for 1,024.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
@@ -31,6 +33,17 @@ def sigmas(cells: int) -> float:
 def sigmas_of(chance: float) -> float:
     """How many σ noise exceeds, on one side, with this chance."""
     return -NormalDist().inv_cdf(chance)
+
+
+def robust_sigma(values: np.ndarray) -> float:
+    """The σ of a normal distribution with the median absolute deviation of these values."""
+    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
+
+
+@cache
+def binomial_tail(trials: int, hits: int, chance: float) -> float:
+    """The chance of `hits` or more in so many trials, each with this chance."""
+    return sum(math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(hits, trials + 1))
 
 
 @dataclass(frozen=True)
@@ -171,5 +184,4 @@ def measured_floor(off: np.ndarray, found: float, k: float, floor: float) -> flo
     """A rough floor lowered to what the cells of a class show: their spread on both sides, and the best of them."""
     if floor < ROUGH:
         return floor
-    spread_of_all = 1.4826 * float(np.median(np.abs(off - np.median(off))))
-    return max(LEAST_ROUGH, MARGIN * k * max(found, spread_of_all), MARGIN * float(off.max()))
+    return max(LEAST_ROUGH, MARGIN * k * max(found, robust_sigma(off)), MARGIN * float(off.max()))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ..judge.verdicts import Verdict
 from ..record import units
-from ..record.units import listed
 from . import manifest, resume, stored
 from .bound import short
 from .modes import ACCEPTANCE
@@ -84,7 +83,7 @@ def held_against(ran: Ran, verdict: Verdict) -> list[str]:
     for partition in set(measured) & set(known):
         new = [name for name in measured[partition] if name not in known[partition].cases]
         if new:
-            lines.append(f"{listed(new)}: not in {known[partition].file}: --manifest REASON takes them in")
+            lines.append(f"{units.listed(new)}: not in {known[partition].file}: --manifest REASON takes them in")
     partial = bool(lines) or not ran.before.whole
     if without and partial and ran.mode == ACCEPTANCE:
         count = sum(len(measured[partition]) for partition in without)
@@ -103,7 +102,7 @@ def left_out_lines(known: Mapping[str, manifest.Manifest], measured: Mapping[str
     for partition in sorted(set(known) & set(measured)):
         names = [name for name in known[partition].left_out if name not in measured[partition]]
         if names:
-            lines.append(f"left out by {known[partition].file}: {listed(names)}; --with-left-out measures them")
+            lines.append(f"left out by {known[partition].file}: {units.listed(names)}; --with-left-out measures them")
     return lines
 
 
@@ -111,7 +110,7 @@ def unasked(report: Path, nodes: list[str]) -> list[str]:
     """A line that begins with LESS where a node that was asked for has no test in a report."""
     there = {short(test.node) for test in stored.all_of(report).tests}
     without = [node for node in nodes if short(node) not in there]
-    return [f"{LESS}was asked for: no test of {listed(without)}"] if without else []
+    return [f"{LESS}was asked for: no test of {units.listed(without)}"] if without else []
 
 
 def frozen(ran: Ran, reason: str, left_out: Mapping[str, str] | None = None) -> list[str]:

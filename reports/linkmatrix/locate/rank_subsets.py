@@ -1,0 +1,206 @@
+"""Collectives of some of the ranks: the rank, or the link between two ranks, that slows all others.
+
+One program leaves out each rank in turn. Another one measures halves of the ranks: each binary digit of a rank's number
+tells one half from the other.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from ..record.collective import is_collective
+from ..record.units import MOST_NAMED
+
+PROGRAM = "collective_perf --testcase all_reduce_perf_without"
+WITHOUT = "without-"  # before the label of a rank: the column of all others
+HALF = re.compile(r"digit(\d+)-is-([01])")  # column of the half of the ranks of whose number that binary digit is so
+
+#: By how much it must be faster without a rank, beyond the intervals of both, by the memory: each column is measured
+#: once, and from one to the next they differ by more than their intervals, most where ranks share a host's cores. And
+#: how far apart those may be that are alike, as a share of that gap.
+GAPS, ALIKE = {"device": 0.03, "host": 0.10}, 0.5
+FEWEST = 3  # columns: of two nobody knows which of them is as it should be
+
+
+class Column(NamedTuple):
+    """What some of the ranks reach together, with the interval of its median."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+def leaves_out(result: Mapping[str, Any]) -> bool:
+    """Is a result of a collective without each rank in turn?"""
+    return is_collective(result) and all(column.startswith(WITHOUT) for column in result["columns"])
+
+
+def of_halves(result: Mapping[str, Any]) -> bool:
+    """Is a result of a collective of halves of the ranks?"""
+    return is_collective(result) and all(HALF.fullmatch(column) for column in result["columns"])
+
+
+def columns_of(result: Mapping[str, Any]) -> list[Column]:
+    """The columns in the order of the record; none where a single one has no value, or is noise."""
+    rows = [result[name][0] for name in ("values", "low", "high")]
+    if any(value is None for row in rows for value in row) or not all(result["converged"][0]):
+        return []  # the interval of a column that did not converge may be that of a temporary state
+    return list(map(Column, result["columns"], *rows))
+
+
+def spread(found: Sequence[Column]) -> float:
+    """The distance of the largest value from the least, as a fraction of the least."""
+    return max(one.value for one in found) / min(one.value for one in found) - 1
+
+
+def sentences(result: Mapping[str, Any], topology: Mapping[str, Any]) -> Iterator[str]:
+    """What a collective of some of the ranks says of the ranks. topology: the record's."""
+    if leaves_out(result):
+        yield from of_left_out(result, topology)
+    elif of_halves(result) and topology.get("labels"):
+        yield from of_slow_halves(result, list(topology["labels"]))
+
+
+def holding_back(result: Mapping[str, Any]) -> tuple[list[Column], float]:
+    """(the rank without which alone all others are faster, or the two without either of which they are; by how much).
+
+    A slow rank is cured by leaving itself out; a slow link by leaving out one of its ends. Nothing where all are alike,
+    or where the step is not clear.
+    """
+    found, least = sorted(columns_of(result), key=lambda one: -one.value), GAPS[result["memory"] or "host"]
+    for count in (1, 2):
+        cured, others = found[:count], found[count:]
+        if not others or len(found) < FEWEST or (count == 1 and len(others) < 2):
+            continue
+        gap = cured[-1].value / others[0].value - 1
+        clear = min(one.low for one in cured) > (1 + least) * max(one.high for one in others)
+        if clear and max(spread(cured), spread(others)) <= ALIKE * gap:
+            return cured, gap
+    return [], 0.0
+
+
+def links_of(label: str, topology: Mapping[str, Any]) -> list[str]:
+    """The link classes from a rank to all others, sorted; empty where it is not in the topology."""
+    labels = list(topology.get("labels") or [])
+    classes = topology.get("link_class") or []
+    if label not in labels or not classes:
+        return []
+    at = labels.index(label)
+    return sorted(classes[at][other] for other in range(len(labels)) if other != at)
+
+
+def links_differ(result: Mapping[str, Any], cured: Sequence[str], topology: Mapping[str, Any]) -> bool:
+    """Whether the links of these ranks differ from those that all ranks have."""
+    all_links = [links_of(column.removeprefix(WITHOUT), topology) for column in result["columns"]]
+    return any(links_of(label, topology) != links for label in cured for links in all_links)
+
+
+def of_left_out(result: Mapping[str, Any], topology: Mapping[str, Any]) -> Iterator[str]:
+    """What the ranks that were left out in turn say of each other."""
+    found, gap = holding_back(result)
+    cured = sorted(one.name.removeprefix(WITHOUT) for one in found)
+    if cured and links_differ(result, cured, topology):
+        names = " or ".join(cured)
+        yield (
+            f"the others are {100 * gap:.1f} % faster without {names}, and so they may be without any fault: the links"
+            " of the ranks are not alike"
+        )
+    elif len(cured) == 1:
+        (label,) = cured
+        yield (
+            f"the others are {100 * gap:.1f} % faster without {label} than without any other rank: {label} or what"
+            " joins it to them holds them back, if their links are alike"
+        )
+    elif cured:
+        first, second = cured
+        yield (
+            f"the others are {100 * gap:.1f} % faster without {first} or {second} than without any other rank: the way"
+            f" between these two holds them back, if all links are alike; or both are slow"
+        )
+
+
+def half_columns(ranks: int) -> list[str]:
+    """Of so many ranks, as collective_perf measures them: halves that have two ranks or more."""
+    digits = range((ranks - 1).bit_length())
+    numbers = range(ranks)
+    return [
+        f"digit{digit}-is-{of}"
+        for digit in digits
+        for of in (0, 1)
+        if sum(number >> digit & 1 == of for number in numbers) >= 2
+    ]
+
+
+def by_digit(result: Mapping[str, Any]) -> dict[int, dict[int, Column]]:
+    """Both halves of each digit that has two."""
+    digits: dict[int, dict[int, Column]] = {}
+    for column in columns_of(result):
+        digit, of = HALF.fullmatch(column.name).groups()
+        digits.setdefault(int(digit), {})[int(of)] = column
+    return {digit: both for digit, both in digits.items() if len(both) == 2}
+
+
+def slow_digits(result: Mapping[str, Any]) -> tuple[dict[int, int | None], float]:
+    """(by digit the half that is slow, None where both are fast; by how much the fast ones are faster).
+
+    Nothing where none is slow, where both halves of a digit are, or where the step between slow and fast is not clear.
+    """
+    digits, least = by_digit(result), GAPS[result["memory"] or "host"]
+    sides: dict[int, int | None] = {}
+    slow, fast = [], []
+    for digit, both in digits.items():
+        lower = min(both, key=lambda of: both[of].value)
+        is_slow = both[1 - lower].low > (1 + least) * both[lower].high
+        sides[digit] = lower if is_slow else None
+        (slow if is_slow else fast).append(both[lower])
+        fast.append(both[1 - lower])
+    if not slow:
+        return {}, 0.0
+    gap = min(one.value for one in fast) / max(one.value for one in slow) - 1
+    if gap < least or max(spread(slow), spread(fast)) > ALIKE * gap:
+        return {}, 0.0
+    return sides, gap
+
+
+def suspects(sides: Mapping[int, int | None], labels: Sequence[str]) -> list[tuple[str, ...]]:
+    """Single ranks, or else pairs with the way between them, that are in every slow half and in no fast one.
+
+    A rank is in one half of each digit: where both halves of one are fast, no single rank is slow, but what lies
+    between two that this digit tells apart.
+    """
+
+    def agrees(rank: int, digit: int) -> bool:
+        return rank >> digit & 1 == sides[digit]
+
+    known = [digit for digit, side in sides.items() if side is not None]
+    split = [digit for digit, side in sides.items() if side is None]
+    inside = [rank for rank in range(len(labels)) if all(agrees(rank, digit) for digit in known)]
+    if not split:
+        return [(labels[rank],) for rank in inside]
+    return [
+        (labels[one], labels[other])
+        for one, other in combinations(inside, 2)
+        if all((one ^ other) >> digit & 1 for digit in split)
+    ]
+
+
+def of_slow_halves(result: Mapping[str, Any], labels: Sequence[str]) -> Iterator[str]:
+    """What the halves say of the ranks with these labels."""
+    sides, gap = slow_digits(result)
+    if not sides:
+        return
+    found = suspects(sides, labels)
+    said = f"halves of the ranks without it are {100 * gap:.1f} % faster"
+    if len(found) == 1 and len(found[0]) == 1:
+        yield f"{found[0][0]} or what joins it to the others holds them back, if their links are alike: {said}"
+    elif found and len(found) <= MOST_NAMED:
+        names = "; ".join(" and ".join(one) for one in found)
+        what = "the way between two holds them back" if len(found[0]) == 2 else "one holds them back"
+        yield f"{what}, if their links are alike: {names}: {said}"
+    else:
+        yield (
+            f"some halves of the ranks are {100 * gap:.1f} % faster than others, which no single rank explains:"
+            " two or more hold the others back, or their links are not alike"
+        )
