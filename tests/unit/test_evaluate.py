@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.judge.verdicts import EXIT_CODES, Verdict
 from linkmatrix.record.matrix import from_result
 from linkmatrix.references.tables import Reference, References
 
@@ -54,11 +54,12 @@ def test_a_whole_class_that_is_slow_fails_though_its_cells_agree(make_record):
     assert len(verdicts(judged(make_record(value=380.0)))[Verdict.FAIL]) == 12
 
 
-@pytest.mark.parametrize("status", ["timeout", "error", "not-run", "no-peer-access"])
-def test_a_cell_that_was_not_measured_is_incomplete(make_record, status):
+@pytest.mark.parametrize("status", ["timeout", "error", "not-run", "no-peer-access", "corrupt"])
+def test_a_cell_that_was_not_measured_is_incomplete_and_wrong_data_fails(make_record, status):
+    verdict = Verdict.FAIL if status == "corrupt" else Verdict.INCOMPLETE
     evaluation = judged(make_record(off={(0, 1): status}))
-    assert verdicts(evaluation) == {Verdict.INCOMPLETE: {("gpu0", "gpu1")}}
-    assert evaluation.exit_code == 3
+    assert verdicts(evaluation) == {verdict: {("gpu0", "gpu1")}}
+    assert evaluation.exit_code == EXIT_CODES[verdict]
 
 
 @pytest.mark.parametrize("value", [396.0, 792.0])  # a half of which is the reference of the whole
@@ -69,19 +70,10 @@ def test_a_total_of_less_than_the_whole_is_held_against_no_reference(make_record
     assert all("only in part" in cell.reason for cell in evaluation.matrices[0].cells.values())
 
 
-def test_wrong_data_fails_whatever_the_rate(make_record):
-    assert verdicts(judged(make_record(off={(0, 1): "corrupt"}, result="FAIL"))) == {Verdict.FAIL: {("gpu0", "gpu1")}}
-
-
-def test_data_that_nobody_compared_is_incomplete(make_record):
+@pytest.mark.parametrize("verified", [None, False])
+def test_data_that_was_not_compared_is_incomplete(make_record, verified):
     record = make_record()
-    record["results"][0]["verified"] = None
-    assert judged(record).verdict is Verdict.INCOMPLETE
-
-
-def test_data_of_which_not_all_was_compared_is_incomplete(make_record):
-    record = make_record()
-    record["results"][0]["verified"] = False
+    record["results"][0]["verified"] = verified
     assert len(verdicts(judged(record))[Verdict.INCOMPLETE]) == 12
 
 

@@ -1,12 +1,8 @@
-"""What a table's name and a record say of what was measured, and what is said of a file that cannot be used."""
+"""What a table's name and a record say of what was measured."""
 
 import pytest
 
-from linkmatrix.errors import BadInput
 from linkmatrix.references import keys
-from linkmatrix.references.tables import References
-
-HEAD = "intranode_p2p:\n  $index: [reference_name, testcase]\n"
 
 
 @pytest.mark.parametrize(
@@ -70,25 +66,3 @@ def test_collectives_have_the_references_of_the_check_that_measures_the_same(mak
 def test_what_nobody_asked_for_is_the_usual():
     assert keys.variant_of({}) == keys.variant_of({"asked_by": None}) == ""
     assert keys.asking_check({"asked_by": "node_sweep"}) == keys.asking_check({}) == ""
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("a->b: [-5, -0.1, 0.1, GB/s]", "the value -5 is no positive number: write [value, "),
-        ("a->b: [.nan, -0.1, 0.1, GB/s]", "the value nan is no positive number: write [value, "),
-        ("a->b: [1000000001, -0.1, 0.1, us]", "the value 1000000001 is more than the maximum 1000000000: "),
-        ("a->b: [2.5e+9, -0.1, 0.1, GB/s]", "the value 2500000000.0 is more than the maximum 1000000000: "),
-        ("a->b: [.inf, -0.1, 0.1, GB/s]", "the value inf is more than the maximum 1000000000: "),
-        ("a->b: [5, -0.1, 0.1, MB/s]", "the unit 'MB/s' is unknown: use GB/s or us"),
-        ("a->b: [5, -0.1, 0.1, us]\n      a->b: [5, -0.1, 0.1, us]", "the key 'a->b' is repeated"),
-        ("? [a, b]\n      : [5, -0.1, 0.1, us]", "YAML does not read the key"),
-    ],
-)
-def test_a_refusal_names_what_stands_there_and_what_may(tmp_path, line, said):
-    (tmp_path / "p2p.yaml").write_text(f"{HEAD}  hgx:\n    case:\n      {line}\n")
-    with pytest.raises(BadInput) as caught:
-        References.load(tmp_path)
-    assert said in str(caught.value) and "\n" not in str(caught.value)
-    if "twice" in said:
-        assert "line 5" in str(caught.value)
