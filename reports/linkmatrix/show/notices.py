@@ -37,7 +37,7 @@ def ignored_line(records: Iterable[Record]) -> str:
 def left_out_line(judged: Iterable[Judged]) -> str:
     """ "Nodes that take no jobs, left out: n3: drained: bad DIMM"; "" where a test between nodes left none out."""
     found = dict.fromkeys(node for one in judged for node in one.test.nodes_left_out.split("; ") if node)
-    named = clean("; ".join(units.first(list(found), MOST_NAMED)))
+    named = clean("; ".join(units.first(list(found))))
     return f"Nodes that take no jobs, left out: {named}" if named else ""
 
 
