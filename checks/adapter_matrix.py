@@ -9,12 +9,11 @@ from reframe.core.builtins import parameter
 
 from linkmatrix.judge.reasons import failed, missing
 
-from .build import REPOSITORY
 from .crossnode import crossnode_matrix
 from .expect import rank_faults
 from .rdma import groups_of
 
-SCRIPT = REPOSITORY / "src" / "rdma" / "adapter_rank.sh"
+SCRIPT = "adapter_rank.sh"  # the build puts it next to the programs
 SAID = re.compile(
     r"\badapter host=(\S+) rank=(\d+) name=(\S+) sent=(\d+|unknown) received=(\d+|unknown)\s*$", re.MULTILINE
 )
@@ -51,7 +50,7 @@ class adapter_matrix(crossnode_matrix):
         self.add_variant("adapters")
 
     def job_request(self):
-        return replace(super().job_request(), starter=(str(SCRIPT), "--adapters", ",".join(self.adapter_names())))
+        return replace(super().job_request(), starter=(SCRIPT, "--adapters", ",".join(self.adapter_names())))
 
     def machine_faults(self):
         return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + self.carried_faults()

@@ -9,12 +9,11 @@ from linkmatrix.judge.reasons import missing
 from linkmatrix.reframe_ext.sessions.endings import said_by
 from linkmatrix.reframe_ext.sessions.processes import RANKS_FOLDER
 
-from .build import REPOSITORY
 from .on_ranks import OnRanks
 from .ranks import bindings, faults_of
 from .session_test import session_test
 
-SCRIPT = REPOSITORY / "src" / "binding" / "binding.sh"
+SCRIPT = "binding.sh"  # the build puts it next to the programs
 
 
 @rfm.simple_test
@@ -40,7 +39,7 @@ class rank_binding(OnRanks, session_test):
             self.num_gpus_per_node = self.expected.devices
 
     def job_request(self):
-        return replace(super().job_request(), program=str(SCRIPT), execs_next=True, without_mpi=False)
+        return replace(super().job_request(), program=SCRIPT, execs_next=True, without_mpi=False)
 
     @sanity_function
     def every_rank_is_where_it_should_be(self):

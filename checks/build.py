@@ -1,5 +1,6 @@
 """The build fixture: it builds the programs with Spack or CMake, or takes those of a platform wheel."""
 
+import functools
 import hashlib
 import json
 import os
@@ -25,11 +26,12 @@ from linkmatrix.reframe_ext.sessions.processes import layout_of
 from linkmatrix.site import prebuilt, spack_environment
 from linkmatrix.suite import PROGRAMS
 
-from . import build_log, cmake_builds
+from . import build_log, cmake_builds, shared_build
 from .expect import ExpectedConfiguration
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 METHODS = ("auto", "cmake", "prebuilt", "spack")
+SCRIPTS = sorted((REPOSITORY / "src").glob("*/*.sh"))  # that jobs start
 FEATURES = ("cuda", "mpi", "nccl")  # each one a variant of the recipe and an option LINKMATRIX_<name> of CMake
 # programs of others that measure the same: from Spack, a module of the environment, or on PATH; all are optional
 PEERS = (
@@ -38,11 +40,18 @@ PEERS = (
 )
 
 
+@functools.cache
+def content_of_sources():
+    """A hash of all files below src/."""
+    return cmake_builds.content_of(REPOSITORY / "src")
+
+
 class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     """Builds the programs of src/ once per partition and environment, with Spack or CMake, or takes those of a wheel.
 
-    The checks use only `<stagedir>/prefix/bin/<program>`. `prefix/share/linkmatrix/build.json` describes the build, and
-    contains the paths of the PEERS that were found. The features that the partition and the environment have in common
+    Jobs use only `<stagedir>/prefix/bin`, which has the programs and the scripts of src/: nodes may lack the folder of
+    the sources. `prefix/share/linkmatrix/build.json` describes the build, and contains the paths of the PEERS that were
+    found. The features that the partition and the environment have in common
     select what is built:
 
     * ``cuda``: the back end cuda, for the architectures in ``extras['cuda_arch']`` of the environment, such as '80;90',
@@ -217,10 +226,19 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         further = self.spack_spec or self.current_environ.extras.get("spack_spec", "")
         specs = [spack_environment.spec({name: name in features for name in FEATURES}, archs, further)]
         specs += spack_environment.peers(features, archs) if self.peers else []
-        folder = spack_environment.prepare(specs, files, self.spack_root())
-        self.build_system = "Spack"
-        self.build_system.environment = str(folder)
-        self.alone_in(folder)
+        folder = spack_environment.folder_of(specs, files, self.spack_root())
+        if shared_build.writable(folder):
+            spack_environment.prepare(specs, files, self.spack_root())
+            self.set_mark(folder)
+            self.prebuild_cmds += shared_build.for_writing(folder)
+            self.build_system = "Spack"
+            self.build_system.environment = str(folder)
+        elif self.is_built(folder, spack_environment.PROGRAMS):
+            self.prebuild_cmds += shared_build.for_reading(folder)
+            self.build_system = CustomBuild()
+            self.build_system.commands = [":"]
+        else:
+            shared_build.refuse_read_only(folder)
         self.postbuild_cmds = spack_environment.copy_out(folder, self.peers)
         self.keep_files = [*self.keep_files, "spack.lock"]
 
@@ -235,8 +253,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         if "nccl" in self.features() and (place := self.current_environ.extras.get("nccl_root")):
             options.append(f"-DNCCL_ROOT={place}")
 
-        built = self.preset_folder(options)
-        self.build_system = cmake_builds.BuiltByPreset() if built else cmake_builds.ConfiguredOnce()
+        preset = self.preset_folder(options)
+        self.build_system = cmake_builds.BuiltByPreset() if preset else cmake_builds.ConfiguredOnce()
         self.build_system.configuredir = shlex.quote(str(REPOSITORY / "src"))
         self.build_system.max_concurrency = os.cpu_count()
         self.build_system.config_opts = [
@@ -247,28 +265,38 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             *self.cmake_opts,
         ]
         self.build_system.build_opts = self.programs
-        folder = built or self.build_folder()
+        self.built = " ".join(["cmake", *options, *self.cmake_opts])
+        folder = preset or self.build_folder()
+        # `make build` may have changed a preset: who may write there builds again
+        final = not preset or (shared_build.is_unchanged(folder, self.programs) and not shared_build.writable(folder))
+        if not (final and self.is_built(folder)):
+            self.build_in(folder)
+            return
+        self.prebuild_cmds += shared_build.for_reading(folder)
+        self.build_system = CustomBuild()
+        self.build_system.commands = shared_build.copied(folder, self.programs)
+
+    def build_in(self, folder):
+        """Raises BadInput where this user may not build."""
+        shared_build.refuse_read_only(folder)
         if said := cmake_builds.patience(folder):
             getlogger().info(said)
         folder.parent.mkdir(parents=True, exist_ok=True)
         self.build_system.builddir = shlex.quote(str(folder))
-        if not built:
-            self.skip_if_built(folder)
-        self.alone_in(folder)
-        self.built = " ".join(["cmake", *options, *self.cmake_opts])
+        self.set_mark(folder)
+        self.prebuild_cmds += shared_build.for_writing(folder)
         install = f"cmake --install {shlex.quote(str(folder))} --prefix prefix --component"
         self.postbuild_cmds = [f"{install} {name}" for name in self.programs]
 
-    def skip_if_built(self, folder):
-        """Compiles nothing if the folder has the programs of these sources, however new the files are."""
-        content = cmake_builds.content_of(REPOSITORY / "src")
-        if cmake_builds.is_built(folder, content, self.programs):
-            self.build_system = CustomBuild()
-            self.build_system.commands = [":"]
-            return
+    def is_built(self, folder, place=""):
+        """Whether a build folder has the programs of these sources, in its subfolder `place`."""
+        return cmake_builds.is_built(folder, content_of_sources(), self.programs, place)
+
+    def set_mark(self, folder):
+        """Removes the mark of a build folder until it is built: a build that fails leaves a folder of no sources."""
         file = folder / cmake_builds.MARK
-        file.unlink(missing_ok=True)  # a build that fails leaves a folder of neither
-        self.mark = file, " ".join([content, *self.programs]).encode()
+        file.unlink(missing_ok=True)
+        self.mark = file, " ".join([content_of_sources(), *self.programs]).encode()
 
     def lacks_a_tool(self):
         """What a build needs and PATH has not, in a sentence; "" where modules or a node may have it."""
@@ -289,17 +317,6 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         told = dict(option.removeprefix("-D").split("=", 1) for option in options)
         told["CMAKE_BUILD_TYPE"] = "Release"
         return cmake_builds.folder_of(Path(self.build_root), REPOSITORY / "src", self.current_environ, told)
-
-    def alone_in(self, folder):
-        """Two sessions may share the folder: the second waits. The lock ends with the script.
-
-        After it, programs are copied out, because a later build overwrites its own while jobs still run.
-        """
-        busy = shlex.quote(f"build_linkmatrix: {folder} has been locked by another session for half an hour")
-        self.prebuild_cmds += [
-            f"exec 9> {shlex.quote(f'{folder}.lock')}",
-            f"flock --timeout 1800 9 || {{ echo {busy} >&2; false; }}",
-        ]
 
     def build_folder(self):
         """The folder for this processor. Its name ends in a hash of compilers, flags, options and the sources' path.
@@ -345,6 +362,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         if self.method == "spack":
             self.built = spack_environment.concrete_spec(stage / "spack.lock")
         self.found_peers = {Path(path).name: path for path in (stage / "peers").read_text().splitlines()}
+        for script in SCRIPTS:
+            shutil.copy2(script, stage / "prefix" / "bin")
         file = stage / "prefix" / "share" / "linkmatrix" / "build.json"
         if self.mark:
             write_whole(*self.mark)

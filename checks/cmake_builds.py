@@ -101,10 +101,15 @@ def content_of(source):
     return found.hexdigest()
 
 
-def is_built(folder, content, programs):
-    """Whether a folder has programs of these sources. Times of files say nothing after a reinstallation."""
+def is_built(folder, content, programs, place=""):
+    """Whether a folder has programs of these sources, in the subfolder `place`.
+
+    Times of files say nothing after a reinstallation.
+    """
     try:
         known, *built = (folder / MARK).read_text().split()
     except (OSError, ValueError):
         return False
-    return known == content and set(programs) <= set(built) and all((folder / name).exists() for name in programs)
+    return (
+        known == content and set(programs) <= set(built) and all((folder / place / name).exists() for name in programs)
+    )

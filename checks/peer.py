@@ -9,12 +9,11 @@ from linkmatrix.foreign.peer_output import found_in, output_of, places_first, re
 from linkmatrix.judge.reasons import missing
 from linkmatrix.reframe_ext.sessions.processes import PROGRAM_FOLDER, TESTCASES
 
-from .build import REPOSITORY
 from .expect import device_faults
 from .foreign_run import foreign_run
 from .session_test import session_test
 
-SCRIPT = REPOSITORY / "src" / "peers" / "peer.sh"
+SCRIPT = "peer.sh"  # the build puts it next to the programs
 
 
 class peer_run(foreign_run, special=True):
@@ -51,7 +50,7 @@ class peer_run(foreign_run, special=True):
             *self.command(),
             *self.extra_opts,
         ]
-        return replace(session_test.job_request(self), testcase=self.asked_for(), opts=tuple(opts), program=str(SCRIPT))
+        return replace(session_test.job_request(self), testcase=self.asked_for(), opts=tuple(opts), program=SCRIPT)
 
     def asked_for(self):
         """The test case as the program calls it."""

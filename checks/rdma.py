@@ -13,7 +13,6 @@ from linkmatrix.record.units import parse_size
 from linkmatrix.reframe_ext.sessions.processes import TOPOLOGY_FOLDER
 
 from .adapters import UnreadableError, adapter_faults, promised, ratio_faults
-from .build import REPOSITORY
 from .crossnode import CrossNode
 from .foreign_run import foreign_run
 from .p2p import p2p_matrix_run
@@ -24,7 +23,7 @@ from .session_test import session_test
 BANDWIDTHS = ("ib_write_bw", "ib_read_bw", "ib_send_bw")
 LATENCIES = ("ib_write_lat", "ib_read_lat", "ib_send_lat")
 AT_ONCE = "_at_once"
-SCRIPT = REPOSITORY / "src" / "rdma" / "adapter_pairs.sh"
+SCRIPT = "adapter_pairs.sh"  # the build puts it next to the programs
 
 
 def groups_of(partition):
@@ -115,7 +114,7 @@ class rdma_perftest(foreign_run, CrossNode):
             *(("--memory", "cuda") if self.memory == "device" else ()),
             *self.command(),
         )
-        return replace(session_test.job_request(self), opts=opts, program=str(SCRIPT), tasks=2, ranks_per_node=1)
+        return replace(session_test.job_request(self), opts=opts, program=SCRIPT, tasks=2, ranks_per_node=1)
 
     def command(self):
         """The program with its options."""

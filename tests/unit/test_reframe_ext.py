@@ -53,6 +53,25 @@ def test_a_job_of_slurm_is_restored_from_a_report(scheduler_of, commands):
     assert (restored.jobid, restored.state, restored.nodelist) == ("12", "COMPLETED", ["n1"])
 
 
+@pytest.mark.parametrize("word", ["slurm", "squeue"])
+@pytest.mark.parametrize(
+    ("exclusive", "access", "asks"),
+    [
+        (True, ["--partition=gpu"], True),
+        (True, ["--mem-per-cpu=4G"], False),  # sbatch refuses both
+        (True, ["--mem=64G"], False),
+        (False, [], False),
+    ],
+)
+def test_a_job_that_has_its_nodes_alone_has_all_of_their_memory(scheduler_of, word, exclusive, access, asks):
+    """Slurm gives it the default memory of the partition only."""
+    scheduler = scheduler_of(word)
+    job = scheduler.make_job("rfm_check", sched_access=access)
+    job.exclusive_access = exclusive
+    lines = scheduler.emit_preamble(job)
+    assert ("#SBATCH --exclusive" in lines, "#SBATCH --mem=0" in lines) == (exclusive, asks)
+
+
 @pytest.mark.parametrize("version", ["4.10.0", "4.10.4", "4.10.12", "4.11.0-dev1", reframe.VERSION])
 def test_tried_versions_are_taken_without_a_word(version):
     assert reframe_ext.version_warning(version) == ""

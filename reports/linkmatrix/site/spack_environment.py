@@ -25,6 +25,7 @@ from ..files import write_whole
 from . import spack
 
 HOME = suite.FOLDER / "spack-env"
+PROGRAMS = "view/bin"  # the programs of an environment's folder
 SITE = Path(os.environ.get("LINKMATRIX_SITE") or suite.FOLDER) / "spack-env"  # config/settings.py sets it
 PEERS = HOME / "peers.yaml"
 REPO = HOME / "repo" / "spack_repo" / "linkmatrix"
@@ -127,13 +128,19 @@ def manifest(specs: list[str], files: list[Path], root: Path, folder: Path) -> s
     return text
 
 
+def folder_of(specs: list[str], files: list[Path], root: Path | str) -> Path:
+    """The folder of the environment for `specs`."""
+    root = Path(root).absolute()
+    recipe = REPO / "packages" / "linkmatrix" / "package.py"
+    made_of = [spack.version(), manifest(specs, files, root, root), *(file.read_text() for file in [*files, recipe])]
+    return root / hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
+
+
 def prepare(specs: list[str], files: list[Path], root: Path | str) -> Path:
     """The folder of the environment for `specs`, written if it is not there. Raises OSError."""
     root = Path(root).absolute()
     (root / "links").mkdir(parents=True, exist_ok=True)
-    recipe = REPO / "packages" / "linkmatrix" / "package.py"
-    made_of = [spack.version(), manifest(specs, files, root, root), *(file.read_text() for file in [*files, recipe])]
-    folder = root / hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
+    folder = folder_of(specs, files, root)
     file = folder / "spack.yaml"
     if not file.exists():
         write_whole(file, manifest(specs, files, root, folder).encode())
@@ -142,7 +149,7 @@ def prepare(specs: list[str], files: list[Path], root: Path | str) -> Path:
 
 def copy_out(folder: Path, peers: bool) -> list[str]:
     """The shell commands that copy the programs into prefix/bin, and the lock file beside it."""
-    commands = ["mkdir -p prefix", f"cp -RL {folder}/view/bin prefix/", f"cp {folder}/spack.lock ."]
+    commands = ["mkdir -p prefix", f"cp -RL {folder}/{PROGRAMS} prefix/", f"cp {folder}/spack.lock ."]
     # OSU's programs are elsewhere
     osu = [f"find -L {folder}/view -path '*/libexec/*' -name 'osu_*' -type f -exec cp {{}} prefix/bin ';'"]
     return commands + (osu if peers else [])

@@ -10,6 +10,7 @@ from reframe_runs import only, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
+REPOSITORY = Path(__file__).resolve().parents[3]
 HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
 RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
 QUICK = "--samples,3,--size,1MiB"
@@ -55,6 +56,18 @@ def test_no_home_directory_on_the_nodes_and_a_strict_umask_are_no_obstacle(login
     assert run.code == 0, run.output
     record = Path(only(run)["outputdir"]) / "record.json"
     assert record.stat().st_mode & 0o077 == 0
+
+
+def test_nodes_need_nothing_of_the_clone(login, hide, tmp_path):
+    """A clone is often in a home that nodes lack; results are in a folder that they share.
+
+    The script of `rank_binding` starts the ranks of `rank_p2p`. Here, nodes cannot bind ranks to cores.
+    """
+    hide(REPOSITORY)
+    suite = ("-S", "node_session.suite=rank_binding,rank_p2p.rank_to_rank_latency_mpi")
+    run = login("-r", "-n", "rank_binding|rank_p2p.*rank_to_rank_latency_mpi", *suite)
+    results = {check["name"].split()[0]: check["result"] for check in run.checks()}
+    assert results["rank_p2p"] == "pass", run.output
 
 
 def test_no_more_jobs_are_in_flight_than_the_system_says(login, slurm):

@@ -91,6 +91,17 @@ class Slurm(SlurmJobScheduler):
             keywords["sched_access"] = [*access, f"-M {','.join(self._multi_clusters)}"]
         return SlurmJob(*args, **keywords)
 
+    def emit_preamble(self, job: Job) -> list[str]:
+        """The options of a job. A job that has its nodes alone has all of their memory.
+
+        Slurm gives such a job all processors and GPUs, and no more than the default memory (sbatch(1), --exclusive).
+        """
+        lines: list[str] = super().emit_preamble(job)
+        given = [*job.sched_access, *job.options, *job.cli_options]
+        if job.exclusive_access and not any(option.strip().startswith("--mem") for option in given):
+            lines.insert(lines.index(f"{self._prefix} --exclusive") + 1, f"{self._prefix} --mem=0")
+        return lines
+
     def finished(self, job: Job) -> bool:
         """Whether a job has ended or was given up."""
         return job.state == LOST or has_ended(job)

@@ -38,14 +38,15 @@ RANK_ENVIRONMENT = {"HWLOC_COMPONENTS": "${HWLOC_COMPONENTS:--opencl}"}
 class JobRequest:
     """The program, options and resources that one test requests.
 
-    check: the unique name of the test. program: one of `suite.PROGRAMS`, or the path of a foreign program. testcase: ""
-    for a foreign program, and for a test of the topology. opts: the options but test case, size and record.
+    check: the unique name of the test. program: one of `suite.PROGRAMS`, or a foreign program: its name in the folder
+    of built programs, or its path. testcase: "" for a foreign program, and for a test of the topology. opts: the
+    options but test case, size and record.
 
     size: the value of --size. "" is the program's default. None: the test case has a fixed size. ranks_per_node: None
     for any. group: only tests of the same group share a process. execs_next: the program takes another command after
     `--into FOLDER`, writes its output to this folder, and executes the command. environment: NAME=VALUE, for this
-    process only. starter: an absolute path with options that starts the program. references: lines of the file that the
-    program reads by `--references`.
+    process only. starter: a foreign program with options, which starts the program. references: lines of the file that
+    the program reads by `--references`.
     """
 
     check: str
@@ -251,17 +252,23 @@ def process_commands(test: Any, process: Process, folder: str, asked_by: str) ->
     program_folder = Path(test.build.stagedir) / "prefix" / "bin"
     asked = asked_by if len(process.tests) > 1 else single_test_name(test, process)
     options = process.options(asked, folder, str(program_folder))
-    # an absolute path of a foreign program replaces the folder
-    program, folders = [shlex.quote(str(program_folder / process.request.program))], folder
+    program, folders = [path_of(process.request.program, program_folder)], folder
     if process.predecessor:
         folders = f"{folder}/{RANKS_FOLDER}"
-        program = [shlex.quote(process.predecessor.request.program), "--into", folders, *program]
-    program = [*map(shlex.quote, process.request.starter), *program]
+        program = [path_of(process.predecessor.request.program, program_folder), "--into", folders, *program]
+    if process.request.starter:
+        starter, *words = process.request.starter
+        program = [path_of(starter, program_folder), *map(shlex.quote, words), *program]
     if process.request.environment:  # by `env`: not every launcher passes variables on
         program = ["env", *map(shlex.quote, process.request.environment), *program]
     words = [launch_command(test, process.request), *program, *options, f"> {folder}/out 2> {folder}/err"]
     # If ReFrame keeps the stage, the folder has the record of an earlier run, which would count as one of this run.
     return [f"rm -rf {folder}; mkdir -p {folders}", " ".join(word for word in words if word)]
+
+
+def path_of(program: str, folder: Path) -> str:
+    """A program of a folder, quoted for the shell. An absolute path replaces the folder."""
+    return shlex.quote(str(folder / program))
 
 
 def single_test_name(test: Any, process: Process) -> str:

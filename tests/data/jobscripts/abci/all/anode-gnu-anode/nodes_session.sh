@@ -73,14 +73,14 @@ mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --
 rm -rf process32; mkdir -p process32
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process32/record.json --asked-by CHECK --sweep 1KiB:16MiB:4 > process32/out 2> process32/err
 rm -rf process33; mkdir -p process33
-mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process33/out 2> process33/err
+mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process33/out 2> process33/err
 rm -rf process34; mkdir -p process34
-mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process34/out 2> process34/err
+mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process34/out 2> process34/err
 rm -rf process35; mkdir -p process35
-mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process35/out 2> process35/err
+mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process35/out 2> process35/err
 rm -rf process36; mkdir -p process36
-mpirun -np 8 --map-by ppr:4:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process36/out 2> process36/err
+mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process36/out 2> process36/err
 rm -rf process37; mkdir -p process37
-mpirun -np 16 --map-by ppr:8:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process37/out 2> process37/err
+mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process37/out 2> process37/err
 rm -rf process38; mkdir -p process38
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process38/record.json --asked-by CHECK --bodies 262144,1048576 --memory device > process38/out 2> process38/err

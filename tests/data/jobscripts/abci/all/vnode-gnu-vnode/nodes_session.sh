@@ -57,12 +57,12 @@ mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --
 rm -rf process24; mkdir -p process24
 mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process24/record.json --asked-by CHECK --sweep 1KiB:16MiB:4 > process24/out 2> process24/err
 rm -rf process25; mkdir -p process25
-mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process25/out 2> process25/err
+mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process25/out 2> process25/err
 rm -rf process26; mkdir -p process26
-mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process26/out 2> process26/err
+mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process26/out 2> process26/err
 rm -rf process27; mkdir -p process27
-mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process27/out 2> process27/err
+mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process27/out 2> process27/err
 rm -rf process28; mkdir -p process28
-mpirun -np 8 --map-by ppr:4:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process28/out 2> process28/err
+mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process28/out 2> process28/err
 rm -rf process29; mkdir -p process29
 mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process29/record.json --asked-by CHECK --bodies 262144,1048576 --memory device > process29/out 2> process29/err

@@ -29,8 +29,8 @@ mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_
 rm -rf process9; mkdir -p process9
 mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process9/record.json --asked-by CHECK --sweep 1KiB:16MiB:4 > process9/out 2> process9/err
 rm -rf process10; mkdir -p process10
-mpirun -np 2 --map-by numa --bind-to core REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process10/out 2> process10/err
+mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process10/out 2> process10/err
 rm -rf process11; mkdir -p process11
-mpirun -np 2 --map-by numa --bind-to core REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process11/out 2> process11/err
+mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process11/out 2> process11/err
 rm -rf process12; mkdir -p process12
-mpirun -np 2 --map-by numa --bind-to core REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process12/out 2> process12/err
+mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process12/out 2> process12/err

@@ -6,6 +6,7 @@
 #SBATCH --error=rfm_job.err
 #SBATCH --time=1:37:0
 #SBATCH --exclusive
+#SBATCH --mem=0
 #SBATCH --nodes=2
 #SBATCH --partition=cpu
 #SBATCH --no-requeue
@@ -31,8 +32,8 @@ srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TE
 rm -rf process9; mkdir -p process9
 srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process9/record.json --asked-by CHECK --sweep 1KiB:16MiB:4 > process9/out 2> process9/err
 rm -rf process10; mkdir -p process10
-srun --cpu-bind=cores REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process10/out 2> process10/err
+srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process10/out 2> process10/err
 rm -rf process11; mkdir -p process11
-srun --cpu-bind=cores REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process11/out 2> process11/err
+srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process11/out 2> process11/err
 rm -rf process12; mkdir -p process12
-srun --cpu-bind=cores REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process12/out 2> process12/err
+srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process12/out 2> process12/err

@@ -6,6 +6,7 @@
 #SBATCH --error=rfm_job.err
 #SBATCH --time=2:23:0
 #SBATCH --exclusive
+#SBATCH --mem=0
 #SBATCH --nodes=1
 #SBATCH --partition=gpu
 #SBATCH --no-requeue
@@ -17,21 +18,21 @@ rm -rf process1; mkdir -p process1
 srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --timeout 3840 --record process1/record.json --asked-by CHECK --backend cuda > process1/out 2> process1/err
 [ -e process1/record.json ] || { rm -rf process1/topology; mkdir -p process1/topology; srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --topology --record process1/topology/record.json --asked-by CHECK --backend cuda > process1/topology/out 2> process1/topology/err; }
 rm -rf process2; mkdir -p process2/ranks
-srun --cpu-bind=cores --gpu-bind=none REPOSITORY/src/binding/binding.sh --into process2/ranks STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --asked-by CHECK --backend mpi --memory device > process2/out 2> process2/err
+srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/binding.sh --into process2/ranks STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --asked-by CHECK --backend mpi --memory device > process2/out 2> process2/err
 rm -rf process3; mkdir -p process3
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process3/record.json --asked-by CHECK --backend mpi > process3/out 2> process3/err
 rm -rf process4; mkdir -p process4
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process4/record.json --asked-by CHECK --size 4KiB,4MiB > process4/out 2> process4/err
 rm -rf process5; mkdir -p process5
-srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 --topology nvbandwidth -j -b 512 -t host_to_device_memcpy_ce device_to_host_memcpy_ce host_to_device_bidirectional_memcpy_ce device_to_device_memcpy_read_ce device_to_device_memcpy_write_ce device_to_device_bidirectional_memcpy_write_ce device_to_device_memcpy_read_sm device_to_device_memcpy_write_sm device_to_device_latency_sm device_local_copy > process5/out 2> process5/err
+srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 --topology nvbandwidth -j -b 512 -t host_to_device_memcpy_ce device_to_host_memcpy_ce host_to_device_bidirectional_memcpy_ce device_to_device_memcpy_read_ce device_to_device_memcpy_write_ce device_to_device_bidirectional_memcpy_write_ce device_to_device_memcpy_read_sm device_to_device_memcpy_write_sm device_to_device_latency_sm device_local_copy > process5/out 2> process5/err
 rm -rf process6; mkdir -p process6
-srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 --topology p2pBandwidthLatencyTest --numElems=40000000 > process6/out 2> process6/err
+srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 --topology p2pBandwidthLatencyTest --numElems=40000000 > process6/out 2> process6/err
 rm -rf process7; mkdir -p process7
-srun --nodes=1 --ntasks=2 --ntasks-per-node=2 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process7/out 2> process7/err
+srun --nodes=1 --ntasks=2 --ntasks-per-node=2 --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process7/out 2> process7/err
 rm -rf process8; mkdir -p process8
-srun --nodes=1 --ntasks=2 --ntasks-per-node=2 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process8/out 2> process8/err
+srun --nodes=1 --ntasks=2 --ntasks-per-node=2 --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process8/out 2> process8/err
 rm -rf process9; mkdir -p process9
-srun --nodes=1 --ntasks=2 --ntasks-per-node=2 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process9/out 2> process9/err
+srun --nodes=1 --ntasks=2 --ntasks-per-node=2 --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process9/out 2> process9/err
 rm -rf process10; mkdir -p process10
 srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process10/record.json --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process10/out 2> process10/err
 rm -rf process11; mkdir -p process11

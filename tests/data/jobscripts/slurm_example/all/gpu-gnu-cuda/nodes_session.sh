@@ -6,6 +6,7 @@
 #SBATCH --error=rfm_job.err
 #SBATCH --time=3:27:0
 #SBATCH --exclusive
+#SBATCH --mem=0
 #SBATCH --nodes=2
 #SBATCH --partition=gpu
 #SBATCH --no-requeue
@@ -66,14 +67,14 @@ srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=cores --gpu-bind=none S
 rm -rf process26; mkdir -p process26
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process26/record.json --asked-by CHECK --sweep 1KiB:16MiB:4 > process26/out 2> process26/err
 rm -rf process27; mkdir -p process27
-srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process27/out 2> process27/err
+srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process27/out 2> process27/err
 rm -rf process28; mkdir -p process28
-srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process28/out 2> process28/err
+srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process28/out 2> process28/err
 rm -rf process29; mkdir -p process29
-srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process29/out 2> process29/err
+srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process29/out 2> process29/err
 rm -rf process30; mkdir -p process30
-srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process30/out 2> process30/err
+srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process30/out 2> process30/err
 rm -rf process31; mkdir -p process31
-srun --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process31/out 2> process31/err
+srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process31/out 2> process31/err
 rm -rf process32; mkdir -p process32
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process32/record.json --asked-by CHECK --bodies 262144,1048576 --memory device > process32/out 2> process32/err

@@ -5,6 +5,7 @@
 #SBATCH --error=rfm_job.err
 #SBATCH --time=0:12:0
 #SBATCH --exclusive
+#SBATCH --mem=0
 #SBATCH --nodes=1
 #SBATCH --partition=gpu
 #SBATCH --no-requeue
