@@ -287,6 +287,44 @@ def test_old_reports_go_and_the_newest_stays(machine):
     assert len(list((machine.folder / "reports").glob("run-report-*.json"))) == 2
 
 
+@pytest.fixture
+def staged(machine):
+    """A function that prepares a session with these folders, and returns its stage."""
+
+    def prepare(name, output=None):
+        content = json.loads(machine.prepare("pass"))
+        folders = {one: machine.folder / one / name for one in ("stage", "output")} | (
+            {"output": output} if output else {}
+        )
+        for folder in folders.values():
+            programs = folder / "node" / "gpu" / "gnu" / "build_linkmatrix_1" / "prefix" / "bin"
+            programs.mkdir(parents=True)
+            (programs / "p2p_matrix").touch()
+            (folder / "node" / "gpu" / "gnu" / "record.json").touch()
+        content["session_info"] |= {f"prefix_{one}": str(folder) for one, folder in folders.items()}
+        (machine.folder / "prepared.json").write_text(json.dumps(content))
+        return folders["stage"]
+
+    return prepare
+
+
+def test_the_records_and_stages_of_old_sessions_go_with_their_reports(machine, staged, tmp_path):
+    for number in range(3):
+        staged(f"s{number}", tmp_path / "elsewhere" if number == 0 else None)
+        machine.run("--keep", "2")
+    assert {path.name for path in (machine.folder / "stage").iterdir()} == {"s1", "s2"}
+    assert {path.name for path in (machine.folder / "output").iterdir() if path.name.startswith("s")} == {"s1", "s2"}
+    assert (tmp_path / "elsewhere").exists()  # no folder of a session in the prefix
+
+
+@pytest.mark.parametrize(("more", "kept"), [([], False), (["--", "--keep-stage-files"], True)])
+def test_a_stage_keeps_what_a_verdict_needs_and_no_programs(machine, staged, more, kept):
+    stage = staged("s0")
+    machine.run(*more)
+    assert [path.name for path in stage.rglob("*") if path.is_file()].count("record.json") == 1
+    assert bool(list(stage.rglob("p2p_matrix"))) == kept
+
+
 def test_a_clock_that_jumps_removes_no_report(machine):
     """A machine whose clock is years ahead for a while took all that was measured before for old."""
     machine.prepare("pass")

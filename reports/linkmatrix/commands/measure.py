@@ -21,6 +21,7 @@ from ..show import summary
 from ..show.analysis import Analysis
 from ..site import environment
 from . import begin, run_options, run_summary
+from .retention import without_programs
 
 PASS, FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(5)  # exit codes
 MOST_NOTES = 2
@@ -78,6 +79,7 @@ def run_measure(options: argparse.Namespace) -> int:
     if report is None:
         output.unreported()
         return BAD_INPUT if code == BAD_INPUT else CANNOT  # ReFrame printed the reason
+    without_programs(prefix, report, options.more)
     return shown(report, code, folders.repository())
 
 

@@ -1,11 +1,12 @@
 """Flags that stored runs leave, and the removal of old reports."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from .. import lock
 from ..errors import BadInput, clean, say
+from ..files import read_json
 from ..record import units
 from ..runs import folders
 
@@ -41,9 +42,9 @@ def flagging(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None
 
 
 def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, repository: Path) -> None:
-    """Removes old reports, JUnit files and pages.
+    """Removes old sessions: their reports, JUnit files, pages, records and stages.
 
-    The newest report stays. A report stays as long as a flag comes from it. Records stay in the folders of ReFrame.
+    The newest report stays. A report stays as long as a flag comes from it.
     """
     reports = folders.reports(prefix)[::-1]
     old = set(reports[keep:]) if keep is not None else set()
@@ -59,10 +60,34 @@ def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, re
         say(f"kept, because a flag comes from them: {units.counted(len(kept), 'old report')}")
     old -= kept
     for path in old:
-        shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+        for folder in [path.with_suffix(""), *session_folders(prefix, path)]:
+            shutil.rmtree(folder, ignore_errors=True)
         path.unlink(missing_ok=True)
     if days is not None:
         for path in folders.outlived((prefix / "reports").glob("junit-*.xml"), days)[0]:
             path.unlink(missing_ok=True)
     if old:
         say(f"removed {units.counted(len(old), 'old report')}")
+
+
+def session_folders(prefix: Path, report: Path) -> list[Path]:
+    """The folders of records and stages that a report names, if they are folders of one session in the prefix."""
+    try:
+        said = read_json(report)["session_info"]
+        found = [(parent, Path(said[f"prefix_{parent}"])) for parent in ("output", "stage")]
+    except (BadInput, KeyError, TypeError):
+        return []
+    prefix = prefix.resolve()
+    return [folder for parent, folder in found if folder.resolve().parent == prefix / parent]
+
+
+def without_programs(prefix: Path, report: Path, more: Sequence[str]) -> None:
+    """Removes the programs that ReFrame left in the stage of a session. No verdict needs them.
+
+    more: the options of ReFrame. With `--keep-stage-files` the programs stay, for `--restore-session`.
+    """
+    if any(word.startswith("--keep-s") for word in more):
+        return
+    for folder in session_folders(prefix, report):
+        for programs in folder.glob("*/*/*/build_linkmatrix*/prefix/bin"):
+            shutil.rmtree(programs, ignore_errors=True)

@@ -26,7 +26,7 @@ from ..show import words
 from ..site import configured, environment, known_systems
 from ..site import nodes as site_nodes
 from . import begin, run_options
-from .retention import pruned, suspect_lines
+from .retention import pruned, suspect_lines, without_programs
 from .run_summary import analysed, judged_cases, prepare
 
 CANNOT, BAD_INPUT = 4, 2
@@ -80,10 +80,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--clean-runs", type=int, default=3, metavar="K", help="number of clean runs that remove a flag (default: 3)"
     )
     command.add_argument(
-        "--keep", type=int, metavar="N", help="after the run, remove all but the N newest reports and their pages"
+        "--keep",
+        type=int,
+        metavar="N",
+        help="after the run, remove all but the N newest sessions: reports, pages, records and stages",
     )
     command.add_argument(
-        "--keep-days", type=int, metavar="DAYS", help="after the run, remove reports that are older than DAYS"
+        "--keep-days", type=int, metavar="DAYS", help="after the run, remove sessions that are older than DAYS"
     )
     command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="path of ReFrame (default: reframe)")
     command.add_argument("more", nargs="*", metavar="OPTION", help="options for ReFrame, behind --")
@@ -200,6 +203,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     if report is None:
         say(f"INCOMPLETE  ReFrame ended with {code} and {NO_REPORT}: nothing began")
         return CANNOT
+    without_programs(prefix, report, options.more)
     before, void = resume.kept(before, judged_cases(report, repository)) if before.passed else (before, [])
     resume.note(last, options.mode, stamp, before, report)
     if note := junit.mended(for_junit, read_json(report)):
