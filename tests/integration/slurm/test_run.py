@@ -49,6 +49,15 @@ def run(of_linkmatrix, site, tmp_path):
     return call
 
 
+def test_the_second_run_of_a_suite_asks_for_little_more_time_than_it_takes(run, slurm):
+    jobs = [
+        next(one["jobid"] for one in run(*ONE).report["runs"][0]["testcases"] if one["name"].startswith("node_session"))
+        for _ in range(2)
+    ]
+    limits = slurm("sacct", "-n", "-X", "-P", "-o", "TimelimitRaw", "-j", ",".join(jobs)).split()
+    assert [int(limit) for limit in limits] == [12, 7]  # minutes
+
+
 def held_back(slurm, seconds=60):
     """Holds the job of a check before it can begin, and lets the nodes go that it waits for."""
     other = slurm("sbatch", "--parsable", "-p", "cpu", "-N3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 300")

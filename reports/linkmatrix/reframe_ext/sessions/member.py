@@ -12,7 +12,7 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import required, run_after, run_before, variable
 from reframe.core.exceptions import JobError, ReframeError
 
-from . import parts, processes, suites
+from . import durations, parts, processes, suites
 from .fixtures import KeepsFixtures
 from .processes import JobRequest
 from .session import Session, find_session
@@ -146,6 +146,7 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
             return
         if self.has_own_job:
             super().run_wait()
+            durations.note(self.duration_file, Path(self.stagedir))
             self.copy_result(Path(self.stagedir), 0, 1, self.display_name)
             return
         if self.session.job is None:

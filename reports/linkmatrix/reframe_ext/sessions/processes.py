@@ -15,12 +15,12 @@ from reframe.core.backends import getlauncher
 
 from ...files import write_whole
 from ...suite import PROGRAMS
+from . import durations
 
 MIN_SECONDS = 600  # time limit of a process that measures: the program's default --timeout
 TOPOLOGY_SECONDS = 120  # time limit of a process that only reads the topology
 SECONDS_PER_TESTCASE = 60  # longer time limit for a process with many test cases
 MAX_REFERENCE_BYTES = 64 << 20  # limit of src/core/command_line.cpp
-JOB_OVERHEAD = 120  # seconds of a job in addition to its processes: modules, launchers
 
 # placeholders in the options of a foreign program: all test cases of the process, and the folder of built programs
 TESTCASES, PROGRAM_FOLDER = "{testcases}", "{beside}"
@@ -97,6 +97,7 @@ class Process:
     topology_tests: list[str] = field(default_factory=list)
     predecessor: Process | None = None
     references: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of each test case
+    most_seconds: int = 0
 
     def accepts(self, request: JobRequest) -> bool:
         """Whether this process can measure another test too."""
@@ -143,7 +144,8 @@ class Process:
             return [word for option in self.request.opts for word in known.get(option, [option])]
         named = ["--testcase", ",".join(self.testcases)] if self.testcases else ["--topology"]
         size = ["--size", self.size] if self.size else []
-        limit = ["--timeout", str(self.seconds())] if self.seconds() > MIN_SECONDS else []
+        seconds = min(self.seconds(), self.most_seconds or self.seconds())
+        limit = ["--timeout", str(seconds)] if seconds != MIN_SECONDS and self.testcases else []
         limit = [] if "--timeout" in self.request.opts else limit
         one_size = "," not in (self.size or "")  # the program takes references for one size only
         known = ["--references", f"{folder}.tsv"] if self.references and one_size else []
@@ -199,9 +201,9 @@ def fill_job(test: Any, processes: list[Process], asked_by: str) -> None:
     test.extra_resources = {**test.extra_resources, "layout": test.layout}
     if requests[0].node:
         test.extra_resources["node"] = {"host": requests[0].node}
+    test.duration_file = durations.file_of(test, processes)
     if not test.time_limit:
-        topology_processes = [topology for process in processes if (topology := process.topology_process())]
-        test.time_limit = sum(process.seconds() for process in [*processes, *topology_processes]) + JOB_OVERHEAD
+        durations.set_time_limit(test, processes)
     if test.current_partition.time_limit:  # a scheduler refuses a longer job, or never starts it
         asked, test.time_limit = test.time_limit, test.current_partition.time_limit
         test.time_limit = min(asked, test.time_limit)
@@ -216,6 +218,7 @@ def fill_job(test: Any, processes: list[Process], asked_by: str) -> None:
     test.job.launcher = getlauncher("local")()
     test.prerun_cmds = [*test.prerun_cmds, *commands[:-1]]
     test.executable, test.executable_opts = commands[-1], []
+    test.postrun_cmds = [*test.postrun_cmds, durations.COMMAND]
 
 
 def layout_of(tasks: int, ranks_per_node: int) -> dict[str, int]:

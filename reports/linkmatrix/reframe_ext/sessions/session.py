@@ -18,7 +18,7 @@ from reframe.core.logging import getlogger
 from reframe.core.runtime import runtime
 
 from ...record.units import counted
-from . import suites
+from . import durations, suites
 from .fixtures import Restorable
 from .processes import JobRequest, fill_job, plan_processes, processes_by_test
 
@@ -154,6 +154,8 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
             super().run_wait()
         except ReframeError as error:
             self.trouble = self.trouble or str(error)
+        if Path(self.stagedir, self.job.stdout).exists():  # the job began
+            durations.note(self.duration_file, Path(self.stagedir))
 
     @sanity_function
     def passes(self) -> bool:
