@@ -128,6 +128,17 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_variable_for_another(
 
 
 @pytest.mark.parametrize("command", ["measure", "run"])
+def test_a_build_folder_of_another_user_is_used_as_it_is(machine, monkeypatch, tmp_path, command):
+    builds = tmp_path / "builds"
+    builds.mkdir()
+    machine.prepare("pass")
+    monkeypatch.setenv("LINKMATRIX_BUILD", str(builds))
+    monkeypatch.setattr(os, "access", lambda path, mode, usual=os.access: path != builds and usual(path, mode))
+    cli.main([command, "--reframe", str(machine.reframe)])
+    assert (machine.folder / "command.txt").exists()
+
+
+@pytest.mark.parametrize("command", ["measure", "run"])
 def test_without_reframe_nothing_begins_and_its_installation_is_named(machine, capsys, command):
     assert cli.main([command, "--reframe", "no-such-reframe"]) == 4
     (line,) = capsys.readouterr().out.splitlines()

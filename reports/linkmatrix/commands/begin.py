@@ -60,7 +60,9 @@ def alone(prefix: Path, system: str | None) -> Iterator[str]:
     Raises NotStarted, also where another run holds the lock.
     """
     make_room(prefix, "LINKMATRIX_PREFIX")
-    make_room(Path(os.environ.get("LINKMATRIX_BUILD") or folders.repository() / ".build"), "LINKMATRIX_BUILD")
+    builds = Path(os.environ.get("LINKMATRIX_BUILD") or folders.repository() / ".build")
+    if os.access(builds, os.W_OK) or not builds.is_dir():  # a read-only folder may have all programs
+        make_room(builds, "LINKMATRIX_BUILD")
     environment.need_home(prefix)
     name = (system or "any").replace(":", "-").replace("/", "-")
     with contextlib.ExitStack() as stack:
