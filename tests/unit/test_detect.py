@@ -7,7 +7,7 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.errors import BadInput
-from linkmatrix.site import machine, nccl
+from linkmatrix.site import machine, nccl, system_files
 
 # what stands in for nvidia-smi; `topo -m` underlines its head line and ends with the NICs and a legend
 FAKE_NVIDIA_SMI = """#!/bin/sh
@@ -155,6 +155,18 @@ def test_scheduler_and_launcher_are_those_on_path(fake_nvidia_smi, config, comma
     assert (partition["scheduler"], partition["launcher"]) == (scheduler, launcher)
     # a scheduler gives no GPU to a job that does not ask for one
     assert ("resources" in partition) == (scheduler != "local")
+
+
+@pytest.mark.parametrize(("commands", "names"), [((), None), (("sbatch",), ["gcc/13"])])
+def test_jobs_load_the_modules_of_this_shell_and_programs_without_a_scheduler_run_in_it(
+    fake_nvidia_smi, config, monkeypatch, commands, names
+):
+    fake_nvidia_smi(commands=commands)
+    monkeypatch.setenv("LOADEDMODULES", "gcc/13")
+    monkeypatch.setenv("LMOD_CMD", "/lmod")
+    machine.write(machine.files(machine.machine(), config, None, None), False, print)
+    system, environments = systems(config)[0], system_files.load(next((config / "systems").glob("*.py")), config)[1]
+    assert (system.get("modules_system"), environments[0].get("modules")) == (names and "lmod", names)
 
 
 @pytest.mark.parametrize("user", [0, 1000])

@@ -211,7 +211,8 @@ def system_file(found: Machine, system: str, partition: str) -> str:
         found=found,
         system=system,
         partition=partition,
-        modules=modules.loaded(),
+        # without a scheduler, all programs run in this shell
+        modules=modules.Modules() if found.scheduler == "local" else modules.loaded(),
         what=" and ".join(f"{count} {model}" for model, count in models.items()) or "no GPU",
         hostname=re.escape(found.host),
         gpu_option=GPU_OPTIONS.get(found.scheduler),
