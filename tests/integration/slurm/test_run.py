@@ -55,7 +55,7 @@ def test_the_second_run_of_a_suite_asks_for_little_more_time_than_it_takes(run, 
         for _ in range(2)
     ]
     limits = slurm("sacct", "-n", "-X", "-P", "-o", "TimelimitRaw", "-j", ",".join(jobs)).split()
-    assert [int(limit) for limit in limits] == [12, 7]  # minutes
+    assert [int(limit) for limit in limits] == [22, 7]  # minutes
 
 
 def held_back(slurm, seconds=60):
