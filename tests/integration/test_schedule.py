@@ -124,12 +124,6 @@ def test_the_unit_for_failures_tells_whoever_was_named(schedule, tmp_path, mails
     assert not mails or (tmp_path / "how").read_text() == "-t\n"
 
 
-def test_the_line_for_scrontab_reaches_reframe(schedule):
-    line = schedule("--scrontab", *NOTHING).splitlines()[-1]
-    code, out = run(["/bin/sh", "-c", line.partition("* * * ")[2]], OF_CRON)
-    assert code == 4 and REACHED in out, out
-
-
 #: cron in a place of its own: its tables, its sendmail, which writes into a file, and nothing else of the machine's.
 CROND = """
 set -e

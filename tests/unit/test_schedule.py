@@ -1,6 +1,7 @@
 """`linkmatrix schedule`: lines and units that cron, systemd and Slurm take as they are."""
 
 import getpass
+import json
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from linkmatrix import cli
+from linkmatrix.site import environment, machine
 
 
 @pytest.fixture
@@ -18,6 +20,45 @@ def schedule(capsys, tmp_path, monkeypatch):
         return code, *capsys.readouterr()
 
     return run
+
+
+#: partition: (nodes, MaxTime, state)
+PARTITIONS = {
+    "gpu": ("g1 g2", "1-00:00:00", "UP"),
+    "all": ("g1 g2 c1", "UNLIMITED", "UP"),
+    "shut": ("s1", "UNLIMITED", "DOWN"),
+    "short": ("c1", "01:00:00", "UP"),
+    "service": ("c1", "12:00:00", "UP"),
+}
+
+
+@pytest.fixture
+def slurm(monkeypatch):
+    """A function that plays Slurm and ReFrame: {partition: (nodes, MaxTime, state)}. ReFrame measures "gpu"."""
+    monkeypatch.setattr(environment, "program", lambda name: f"/opt/{name}" if name == "reframe" else None)
+
+    def play(partitions=PARTITIONS, accounts=""):
+        def answer(command):
+            line = " ".join(command)
+            if "--show-config=systems/0" in line:
+                gpu = {"name": "gpu", "scheduler": "linkmatrix_slurm", "access": ["--partition=gpu"]}
+                login = {"name": "login", "scheduler": "local"}
+                return json.dumps({"name": "mycluster", "partitions": [gpu, login]})
+            if "scontrol show config" in line:
+                return "AccountingStorageType = accounting_storage/slurmdbd\nMpiDefault = pmix\n"
+            if "scontrol show partition" in line:
+                said = "PartitionName={} Nodes=x State={} MaxTime={}\n"
+                return "".join(said.format(name, state, time) for name, (_, time, state) in partitions.items())
+            if "sacctmgr" in line:
+                return accounts if "assoc" in line else ""
+            rows = [(name, node) for name, (nodes, _, _) in partitions.items() for node in nodes.split()]
+            each = "{0}|{1}|idle|none\n" if " -N " in line else "{0}|1|idle|4|(null)|(null)\n"
+            return "".join(each.format(name, node) for name, node in rows)
+
+        monkeypatch.setattr(machine, "answer", answer)
+
+    play()
+    return play
 
 
 @pytest.mark.parametrize("installed", [True, False])
@@ -47,7 +88,9 @@ def test_a_crontab_line_has_its_five_fields_and_no_bare_percent(schedule, monkey
 
 
 @pytest.mark.parametrize("form", ["--cron", "--systemd", "--scrontab"])
-def test_a_timer_has_what_modules_and_schedulers_set_and_no_more_of_path(schedule, monkeypatch, tmp_path, form):
+def test_a_timer_has_what_modules_and_schedulers_set_and_no_more_of_path(schedule, slurm, monkeypatch, tmp_path, form):
+    monkeypatch.undo()
+    slurm()
     programs = tmp_path / "module" / "bin"
     programs.mkdir(parents=True)
     (programs / "mpirun").write_text("#!/bin/sh\n")
@@ -61,7 +104,7 @@ def test_a_timer_has_what_modules_and_schedulers_set_and_no_more_of_path(schedul
     assert "-- -J account=proj" in out
 
 
-def test_whom_a_failure_is_told_is_in_each_form(schedule):
+def test_whom_a_failure_is_told_is_in_each_form(schedule, slurm):
     found = {form: schedule(f"--{form}", "--mail", "ops@example.org")[1] for form in ("cron", "systemd", "scrontab")}
     assert found["cron"].startswith("MAILTO=ops@example.org\n")
     assert "OnFailure=linkmatrix-failed@%n.service" in found["systemd"] and "To: ops@example.org" in found["systemd"]
@@ -76,15 +119,68 @@ def test_a_service_runs_as_the_user_who_schedules_it(schedule, monkeypatch):
 
 @pytest.mark.parametrize("form", ["--cron", "--systemd", "--scrontab"])
 @pytest.mark.parametrize("value", ["/mpi\nUser=root", "/mpi\n", "/mpi\r"])
-def test_a_variable_with_a_line_break_is_refused_by_its_name(schedule, monkeypatch, form, value):
+def test_a_variable_with_a_line_break_is_refused_by_its_name(schedule, slurm, monkeypatch, form, value):
     monkeypatch.setenv("LD_LIBRARY_PATH", value)
     code, out, errors = schedule(form)
     assert (code, out, errors.count("\n")) == (2, "", 1) and "LD_LIBRARY_PATH" in errors
 
 
-def test_a_scrontab_entry_names_its_partition(schedule):
-    code, out, _ = schedule("--scrontab", "--partition", "gpu", "--every", "weekly")
-    assert code == 0 and "#SCRON --partition=gpu" in out and out.splitlines()[-1].startswith("30 2 * * 1 cd ")
+def test_a_scrontab_entry_names_its_partition(schedule, slurm):
+    code, out, _ = schedule("--scrontab", "--partition", "short", "--every", "weekly")
+    assert code == 0 and "#SCRON --partition=short" in out and out.splitlines()[-1].startswith("30 2 * * 1 cd ")
+
+
+@pytest.mark.parametrize(
+    ("options", "changes", "partition", "limit", "hours"),
+    [
+        ([], {}, "service", 720, "11.52"),
+        (["--partition", "short"], {}, "short", 60, "0.96"),
+        ([], {"service": ("c1", "UNLIMITED", "UP")}, "service", 1500, "24.00"),
+        ([], {"service": ("g1", "UNLIMITED", "UP")}, "short", 60, "0.96"),
+    ],
+)
+def test_a_scrontab_entry_fits_a_partition_whose_nodes_are_not_measured(
+    schedule, slurm, options, changes, partition, limit, hours
+):
+    slurm(PARTITIONS | changes)
+    code, out, _ = schedule("--scrontab", *options)
+    assert code == 0 and f"#SCRON --partition={partition}\n" in out and f"#SCRON --time={limit}\n" in out
+    line = out.splitlines()[-1]
+    assert f"--timeout={hours}" in line and "--system=mycluster" in line, "compute nodes have no system of their own"
+
+
+def test_a_scrontab_entry_has_the_only_account_of_its_user(schedule, slurm):
+    slurm(accounts="project|||\n")
+    assert "#SCRON --account=project\n" in schedule("--scrontab")[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "partitions", "words"),
+    [
+        (["--partition", "all"], PARTITIONS, "g1, g2"),
+        (["--partition", "gpu"], PARTITIONS, "g1, g2"),
+        (["--partition", "shut"], PARTITIONS, "its state is DOWN"),
+        (["--partition", "nope"], PARTITIONS, "gpu, all, shut, short, service"),
+        ([], {"gpu": PARTITIONS["gpu"], "all": PARTITIONS["all"]}, "--cron or --systemd"),
+    ],
+)
+def test_a_scrontab_entry_never_holds_a_core_of_a_measured_node(schedule, slurm, options, partitions, words):
+    slurm(partitions)
+    code, out, errors = schedule("--scrontab", *options)
+    assert (code, out, errors.count("\n")) == (2, "", 1) and words in errors
+
+
+def test_a_scrontab_entry_without_slurm_or_reframe_is_one_sentence(schedule, monkeypatch):
+    monkeypatch.setattr(environment, "program", lambda name: None)
+    code, out, errors = schedule("--scrontab")
+    assert (code, out, errors.count("\n")) == (2, "", 1) and "reframe" in errors
+
+
+@pytest.mark.parametrize(("every", "times"), [("daily", "--scheduled=23:05"), ("weekly", "'--scheduled=Mon 23:05'")])
+def test_each_form_tells_the_run_its_times(schedule, slurm, every, times):
+    for form in ("--cron", "--scrontab"):
+        assert times in schedule(form, "--at", "23:05", "--every", every)[1]
+    assert times.strip("'") in schedule("--systemd", "--at", "23:05", "--every", every)[1]
 
 
 @pytest.mark.parametrize(

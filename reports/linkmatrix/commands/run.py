@@ -18,7 +18,7 @@ from .. import lock, suite
 from ..errors import BadInput, say
 from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
-from ..runs import completeness, folders, judging, junit, manifest, reframe_output, resume
+from ..runs import completeness, folders, judging, junit, manifest, reframe_output, resume, scheduled
 from ..runs.judging import Judged
 from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, extras, selects
 from ..runs.retries import after_retries
@@ -77,6 +77,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--timeout", type=float, default=24.0, metavar="HOURS", help="end the run after HOURS (default: 24)"
     )
     command.add_argument(
+        "--scheduled",
+        metavar="TIMES",
+        help="times at which a timer starts this run, such as '02:30' or 'Mon 02:30': a start that was missed makes the"
+        " run INCOMPLETE (`linkmatrix schedule` writes it)",
+    )
+    command.add_argument(
         "--clean-runs", type=int, default=3, metavar="K", help="number of clean runs that remove a flag (default: 3)"
     )
     command.add_argument(
@@ -104,6 +110,8 @@ def run_acceptance(options: argparse.Namespace) -> int:
         raise BadInput("--keep-days: 0 to 100000")
     if not 0 < options.resume_hours <= 8760:
         raise BadInput("--resume-hours: up to 8760, a year")
+    if options.scheduled is not None:
+        scheduled.Schedule.read(options.scheduled)
     options.again, options.nodes = again(options), sweep_nodes(options)
     if options.manifest is not None and (not options.manifest.strip() or options.resume or is_part(options)):
         raise BadInput("--manifest REASON takes a reason and a whole run: leave out --resume, and what selects tests")
@@ -156,6 +164,10 @@ def is_part(options: argparse.Namespace) -> bool:
 def locked_run(options: argparse.Namespace, program: str, repository: Path, prefix: Path, name: str) -> int:
     """The run itself; program: ReFrame."""
     last = prefix / "locks" / f"{name}-{options.mode}.last.json"
+    missed: list[str] = []
+    if options.scheduled is not None:
+        missed = scheduled.note_start(prefix, f"{name}-{options.mode}", options.scheduled, datetime.now())
+        say(*missed)
     stamp = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     for_junit = prefix / "reports" / f"junit-{stamp}.xml"
     (prefix / "reports").mkdir(exist_ok=True)
@@ -210,6 +222,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
         say(note)
     ran = completeness.Ran(options.mode, options.system, report, before, repository)
     analysis, lines = analysed(ran, options, code)
+    void = [*void, *missed]
     analysis.verdict, lines = max([analysis.verdict, *(Verdict.INCOMPLETE for _ in void)]), [*lines, *void]
     verdict = analysis.verdict
     acceptance = options.mode == ACCEPTANCE

@@ -15,13 +15,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..errors import BadInput, clean
+from ..reframe_ext import reframe_name
 from ..runs import folders
 from ..runs.modes import MODES
-from ..site import environment
+from ..site import configured, environment, machine
+from ..site import scrontab as site_scrontab
 
 TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 LONGEST = 998  # characters of a command in the crontab of Debian's cron
-DAYS = {"daily": ("*", "*-*-*"), "weekly": ("1", "Mon *-*-*")}
+DAYS = {"daily": ("*", "*-*-*", ""), "weekly": ("1", "Mon *-*-*", "Mon ")}  # of cron, systemd and `run --scheduled`
+LONGEST_JOB = 25 * 60  # minutes of a job of scrontab; a run lasts 24 hours at most
+RUN_SHARE = 0.96  # of the time limit of that job, in which the run must end: the rest is for its report
+#: Removes the variables of the scrontab job, which would change the jobs that the run submits.
+WITHOUT_JOB = "unset $(env | grep -o '^SLURM_[A-Z0-9_]*' | grep -vx SLURM_CONF)"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -35,7 +41,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--system", metavar="S:P", help="default: the system that ReFrame finds there")
     command.add_argument("--at", default="02:30", metavar="HH:MM", help="default: 02:30")
     command.add_argument("--every", choices=sorted(DAYS), default="daily")
-    command.add_argument("--partition", metavar="NAME", help="of Slurm, for --scrontab")
+    command.add_argument(
+        "--partition", metavar="NAME", help="of Slurm, for --scrontab; default: one whose nodes are not measured"
+    )
     command.add_argument("--mail", metavar="ADDRESS", help="whom a failure is told; default: you")
     command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
     command.set_defaults(command=run_schedule)
@@ -66,8 +74,11 @@ def refuse_line_breaks(words: Sequence[str]) -> None:
             raise BadInput(f"'{clean(name + equals)}' contains a line break, which ends a line of a unit: leave it out")
 
 
-def command_of(options: argparse.Namespace) -> list[str]:
-    """What is run: the installed program, else this package with this Python, with all that it needs of this shell."""
+def command_of(options: argparse.Namespace, hours: float | None = None) -> list[str]:
+    """What is run: the installed program, else this package with this Python, with all that it needs of this shell.
+
+    hours: in which the run must end; None for its default.
+    """
     program = shutil.which("linkmatrix")
     variables = environment.carried() | {"LINKMATRIX_PREFIX": str(folders.prefix().absolute())}
     start = [str(Path(program).absolute())] if program else [sys.executable, "-m", "linkmatrix"]
@@ -78,8 +89,10 @@ def command_of(options: argparse.Namespace) -> list[str]:
     reframe = environment.program("reframe")
     chosen = [f"--system={options.system}"] if options.system else []
     chosen += [f"--reframe={reframe}"] if reframe else []
+    chosen += [f"--timeout={hours:.2f}"] if hours else []
+    times = f"--scheduled={DAYS[options.every][2]}{options.at}"
     more = ["--", *options.more] if options.more else []
-    return ["/usr/bin/env", *given, *start, "run", f"--mode={options.mode}", *chosen, "--keep-days=400", *more]
+    return ["/usr/bin/env", *given, *start, "run", f"--mode={options.mode}", times, *chosen, "--keep-days=400", *more]
 
 
 def shell_line(options: argparse.Namespace, log: Path) -> str:
@@ -160,18 +173,26 @@ def quoted(word: str) -> str:
 
 
 def scrontab(options: argparse.Namespace, hour: int, minute: int) -> str:
-    """An entry of scrontab: Slurm runs it as a small job, which submits the others."""
+    """An entry of scrontab: Slurm runs it as a small job, which submits the others. Raises BadInput.
+
+    The job runs on no node that it measures, and its time limit fits its partition. The entry names the system, because
+    ReFrame takes a system by the name of the login node only.
+    """
+    reframe, repository = environment.program("reframe"), folders.repository()
+    if reframe is None:
+        raise BadInput("--scrontab asks ReFrame for the measured partitions: put reframe on PATH")
+    system, measured = configured.measured(reframe, repository, options.system, machine.answer)
+    options.system = options.system or system
+    of_slurm = [one for one in measured if reframe_name(one["scheduler"]) in ("slurm", "squeue")]
+    chosen = site_scrontab.partition(options.partition, of_slurm, machine.answer)
+    limit = min(LONGEST_JOB, LONGEST_JOB if chosen.limit is None else int(chosen.limit))
     log = folders.prefix().absolute() / "schedule-%j.log"
-    lines = [
-        "# scrontab -e (slurm.conf needs ScronParameters=enable)",
-        "#SCRON --time=25:00:00",
-        "#SCRON --cpus-per-task=1",
-    ]
-    lines += [f"#SCRON --partition={options.partition}"] if options.partition else []
+    lines = ["# scrontab -e (slurm.conf needs ScronParameters=enable)", *(f"# {note}" for note in chosen.notes)]
+    lines += [f"#SCRON {option}" for option in (*chosen.access, "--ntasks=1", f"--time={limit}")]
     lines += [f"#SCRON --job-name=linkmatrix-{options.mode}", f"#SCRON --output={shlex.quote(str(log))}"]
     lines += ["#SCRON --mail-type=FAIL", f"#SCRON --mail-user={options.mail}"]
-    place = shlex.quote(str(folders.repository()))
-    text = f"cd {place} && {shlex.join(command_of(options))}"
+    place, command = shlex.quote(str(repository)), shlex.join(command_of(options, limit / 60 * RUN_SHARE))
+    text = f"cd {place} && {WITHOUT_JOB}; {command}"
     return "\n".join([*lines, f"{minute} {hour} * * {DAYS[options.every][0]} {text}", ""])
 
 

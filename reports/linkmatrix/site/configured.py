@@ -43,20 +43,30 @@ def partition(program: str, repository: Path, name: str, answer: Answer = machin
         raise BadInput(f"--system {name}: ReFrame cannot say what it is: {clean(said)}") from None
 
 
+def measured(
+    program: str, repository: Path, name: str | None = None, answer: Answer = machine.answer
+) -> tuple[str, list[dict[str, Any]]]:
+    """(system, its partitions) that ReFrame measures; name: the value of its option --system, None for this machine.
+
+    Raises BadInput for an unknown system.
+    """
+    options = [f"--system={name}"] if name else []
+    wanted = (name or "").partition(":")[2]
+    try:
+        said = answer([program, "-C", str(repository / "config" / "settings.py"), *options, "--show-config=systems/0"])
+        found = json.loads(said[said.index("{") :])  # site files print lines too
+        return str(found["name"]), [dict(one) for one in found["partitions"] if wanted in ("", one["name"])]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"ReFrame cannot tell the system of {name or 'this machine'}: {clean(str(error))}") from None
+
+
 def chosen(program: str, repository: Path, name: str | None = None, answer: Answer = machine.answer) -> str:
     """The "system:partition" that ReFrame chooses; name: the value of its option --system, None for this machine.
 
     Raises BadInput for an unknown system, and for a system with several partitions of which `name` chooses none.
     """
-    options = [f"--system={name}"] if name else []
-    try:
-        said = answer([program, "-C", str(repository / "config" / "settings.py"), *options, "--show-config=systems/0"])
-        found = json.loads(said[said.index("{") :])  # site files print lines too
-        system, partitions = str(found["name"]), [str(one["name"]) for one in found["partitions"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"ReFrame cannot tell the system of {name or 'this machine'}: {clean(str(error))}") from None
-    wanted = (name or "").partition(":")[2]
-    partitions = [one for one in partitions if wanted in ("", one)]
+    system, found = measured(program, repository, name, answer)
+    partitions = [str(one["name"]) for one in found]
     if len(partitions) != 1:
         there = ", ".join(partitions)
         raise BadInput(f"system {system} has the partitions {there}: choose one with --system {system}:NAME")
@@ -65,9 +75,13 @@ def chosen(program: str, repository: Path, name: str | None = None, answer: Answ
 
 def nodes_of(said: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
     """{node: why it takes no job now, "" where it does} of a partition. Raises OSError, BadInput, as nodes.of does."""
+    return nodes.of(said["scheduler"], job_options(said), answer)
+
+
+def job_options(said: Mapping[str, Any]) -> list[str]:
+    """The options of every job of a partition."""
     resources = [option for one in said.get("resources", []) for option in one.get("options", [])]
-    options = [*said.get("access", []), *(one for one in resources if one.startswith("-"))]
-    return nodes.of(said["scheduler"], options, answer)
+    return [*said.get("access", []), *(one for one in resources if one.startswith("-"))]
 
 
 def least_urgent(said: Mapping[str, Any]) -> list[str]:

@@ -75,7 +75,7 @@ def test_a_sweep_of_four_nodes_with_one_drained_is_exit_code_0_and_lists_the_nod
     file.write_text(file.read_text().replace("--partition=cpu", f"--partition={four}"))
     reframe = ["--reframe", str(Path(sys.executable).parent / "reframe")]
     command = [sys.executable, "-m", "linkmatrix", "run", "--mode=sweep", "--system=slurm-example:cpu", *reframe]
-    little = ["--", "-S", "node_sweep.extra_opts=--samples,3,--target-ci,50,--size,1MiB"]
+    little = ["--", "-S", "node_sweep.extra_opts=--samples,3,--target-ci,50"]
     done = subprocess.run(
         [*command, *little],
         env={**of_linkmatrix, "LINKMATRIX_PREFIX": str(tmp_path / "results")},

@@ -1,0 +1,51 @@
+"""The partition of Slurm for a job of `scrontab` that starts runs: its nodes are not those that the runs measure.
+
+A run measures whole nodes. If the job of `scrontab` held a core of such a node, the run would wait for its own job.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..errors import BadInput
+from . import configured, nodes
+from .cluster import Answer, Partition
+from .slurm import slurm
+
+INSTEAD = "use --cron or --systemd on a login node"
+
+
+def partition(wanted: str | None, measured: Iterable[Mapping[str, Any]], answer: Answer) -> Partition:
+    """The partition for the job; wanted: the one that the user names, None for the one with the longest time limit.
+
+    measured: the partitions of Slurm that the runs measure, as ReFrame's configuration has them. Raises BadInput.
+    """
+    try:
+        every = {one.name: one for one in slurm(answer).partitions}
+        of_each = {name: set(nodes.slurm([f"--partition={name}"], answer)) for name in every}
+        taken = {node for one in measured for node in nodes.slurm(configured.job_options(one), answer)}
+    except (OSError, ValueError) as error:
+        raise BadInput(f"--scrontab needs the answers of Slurm: {error}; {INSTEAD}") from None
+    if wanted is not None:
+        refuse(wanted, every, of_each, taken)
+        return every[wanted]
+    free = [one for name, one in every.items() if not one.closed and of_each[name] and not of_each[name] & taken]
+    if not free:
+        raise BadInput(
+            "each partition that takes jobs has nodes that the run measures, and the job of scrontab would hold a core"
+            f" of one: {INSTEAD}"
+        )
+    return max(free, key=lambda one: float("inf") if one.limit is None else one.limit)
+
+
+def refuse(wanted: str, every: Mapping[str, Partition], of_each: Mapping[str, set[str]], taken: set[str]) -> None:
+    """Raises BadInput for a partition that does not exist, starts no job, or has nodes that the runs measure."""
+    if wanted not in every:
+        raise BadInput(f"--partition '{wanted}' is no partition of this cluster (there are: {', '.join(every)})")
+    if every[wanted].closed:
+        raise BadInput(f"--partition '{wanted}' starts no job of yours: {'; '.join(every[wanted].notes)}")
+    if shared := sorted(of_each[wanted] & taken):
+        few = ", ".join(shared[:3]) + (f" and {len(shared) - 3} more" if len(shared) > 3 else "")
+        raise BadInput(
+            f"--partition '{wanted}' has nodes that the run measures ({few}), and the job of scrontab would hold a core"
+            f" of one: name another partition, or {INSTEAD}"
+        )
