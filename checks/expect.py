@@ -10,6 +10,7 @@ from itertools import permutations
 from linkmatrix.judge.disturbances import not_exclusive
 from linkmatrix.judge.reasons import disturbed, failed, missing, unlike
 from linkmatrix.record.apart import Apart
+from linkmatrix.reframe_ext.sessions import endings
 from linkmatrix.suite import PROGRAMS
 
 from .cells import name_of
@@ -101,6 +102,8 @@ def rank_faults(record, nodes, ranks):
     reasons = []
     if len(rank_nodes) != nodes * ranks:
         reasons += missing(f"{nodes * ranks} ranks were started, {len(rank_nodes)} took part")
+        if len(rank_nodes) == 1:
+            reasons += missing(f"each rank may have run alone, without PMI: with srun, {endings.SET_PMI}")
     counts = {node: rank_nodes.count(node) for node in sorted(set(rank_nodes))}
     if list(counts.values()) != [ranks] * nodes:
         found = ", ".join(f"{count} on {node}" for node, count in counts.items()) or "none"

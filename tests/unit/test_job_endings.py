@@ -168,3 +168,34 @@ def test_a_program_that_refuses_its_options_is_the_reason_itself(tmp_path, said)
     errors = f"p2p_matrix: {said}\nmpirun detected that one or more processes exited\n"
     assert endings.sentences("FAILED", errors, "", tmp_path) == [f"p2p_matrix refused its options: {said}"]
     assert "refused" not in endings.sentences("FAILED", errors, "a table\nResult: FAIL\n", tmp_path)[0]
+
+
+OPEN_MPI_4 = """The application appears to have been direct launched using "srun",
+The application appears to have been direct launched using "srun",
+but OMPI was not built with SLURM's PMI support and therefore cannot
+execute. There are several options for building PMI support under
+but OMPI was not built with SLURM's PMI support and therefore cannot
+SLURM, depending upon the SLURM version you are using:
+*** An error occurred in MPI_Init
+srun: error: n1: task 0: Exited with exit code 1
+"""
+OPEN_MPI_5 = """PMIx_Init failed for the following reason:
+
+  PMIX_ERR_UNREACH
+
+Open MPI requires access to a local PMIx server to execute. Please ensure
+that either you are operating in a PMIx-enabled environment, or use "mpirun"
+"""
+
+
+@pytest.mark.parametrize(
+    ("errors", "quoted"),
+    [
+        (OPEN_MPI_4, "OMPI was not built with SLURM's PMI support and therefore cannot execute."),
+        (OPEN_MPI_5, "Open MPI requires access to a local PMIx server to execute."),
+    ],
+)
+def test_a_launcher_without_pmi_is_quoted_and_the_variable_is_named(tmp_path, errors, quoted):
+    (said,) = endings.sentences("FAILED", errors, "", tmp_path)
+    assert quoted in said and "SLURM_MPI_TYPE" in said
+    assert endings.without_pmi("srun: error: n1: task 0: Exited with exit code 1") == ""

@@ -42,6 +42,15 @@ NOT_HERE = re.compile(
     r"^p2p_matrix: (?:--testcase \S+ cannot run here: )?(?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE
 )
 
+#: {part of what Open MPI reports of a launcher without PMI: the whole sentence, which several ranks print at once}
+WITHOUT_PMI = {
+    "OMPI was not built with SLURM's PMI support": 'The application appears to have been direct launched using "srun",'
+    " but OMPI was not built with SLURM's PMI support and therefore cannot execute.",
+    "requires access to a local PMIx server": "Open MPI requires access to a local PMIx server to execute.",
+    "No PMIx server was reachable": "No PMIx server was reachable, but a PMI1/2 was detected.",
+}
+SET_PMI = "set SLURM_MPI_TYPE in 'env_vars' of the partition (`srun --mpi=list` prints its values)"
+
 # how a program reports wrong options, before it begins
 USAGE = re.compile(rf"^(?:{'|'.join(PROGRAMS)}): ((?:unknown option |--).*)", re.MULTILINE)
 
@@ -59,6 +68,12 @@ def usage_error(errors: str, text: str, program: str = "p2p_matrix") -> str:
     """Why a program refused its options, "" if it began. errors: standard error; text: standard output."""
     found = None if "Result: " in text else USAGE.search(errors)
     return f"{program} {REFUSED_OPTIONS}: {found[1]}" if found else ""
+
+
+def without_pmi(errors: str) -> str:
+    """Why the ranks could not meet, with the words of Open MPI; "" if standard error does not report it."""
+    found = next((sentence for part, sentence in WITHOUT_PMI.items() if part in errors), "")
+    return f'the launcher gave the ranks no PMI: {SET_PMI}; Open MPI reports: "{found}"' if found else ""
 
 
 def refused_for_others(errors: str) -> str:
@@ -122,6 +137,8 @@ def sentences(state: str, errors: str, text: str, folder: Path | str, program: s
         return []
     if refused := usage_error(errors, text, program):
         return [refused]
+    if why := without_pmi(errors):
+        return [why]
     ended, reasons = ended_because(state, errors), causes(state, errors, folder)
     said = said_by(errors, last)
     # the program's word for any end that comes from outside; or it was killed before it could say so
