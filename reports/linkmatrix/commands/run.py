@@ -80,7 +80,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--scheduled",
         metavar="TIMES",
         help="times at which a timer starts this run, such as '02:30' or 'Mon 02:30': a start that was missed makes the"
-        " run INCOMPLETE (`linkmatrix schedule` writes it)",
+        " run INCOMPLETE (the command schedule writes this option)",
     )
     command.add_argument(
         "--clean-runs", type=int, default=3, metavar="K", help="number of clean runs that remove a flag (default: 3)"

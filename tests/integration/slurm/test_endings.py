@@ -49,3 +49,10 @@ def test_ranks_that_lost_rank_0_end_though_srun_leaves_them(login, process_of_ra
     reason = reason_of(login(*check, "-S", long, replace=alone))
     thread.join(10)
     assert "time limit" not in reason and "TIMEOUT" not in reason, reason
+
+
+@pytest.mark.parametrize("check", ["rank_p2p.*rank_to_rank_latency_mpi", "crossnode_matrix.*latency_mpi.*extent=two"])
+def test_ranks_without_pmi_are_incomplete_with_the_words_of_open_mpi_and_the_variable_to_set(login, check):
+    without = {'["SLURM_WAIT", "50"]': '["SLURM_WAIT", "50"], ["SLURM_MPI_TYPE", "none"]'}
+    reason = reason_of(login("-r", "-n", check, replace=without))
+    assert "SLURM_MPI_TYPE" in reason, reason
