@@ -21,7 +21,7 @@ from reframe.core.schedulers import Job
 from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler, slurm_state_completed
 
 from .pending import Reasons
-from .slurm_blocked import permanent_cause
+from .slurm_blocked import OF_NODES, permanent_cause
 from .slurm_job import SlurmJob
 
 QUERY_SECONDS = 60  # time limit of squeue
@@ -214,7 +214,7 @@ class Slurm(SlurmJobScheduler):
         reasons = self.pending_reasons(due) if due else {}
         for job in due:
             reason = reasons.get(job.jobid, "")
-            self.reasons.note(job, reason, now, permanent_cause(reason, job.jobid, self.query))
+            self.reasons.note(job, reason, now, self.permanent_cause(job, reason))
         for job in waiting:
             if reason := self.cancel_reason(job, now):
                 with contextlib.suppress(OSError, ReframeError):  # the next poll tries again
@@ -231,6 +231,15 @@ class Slurm(SlurmJobScheduler):
         pairs = (line.partition("|") for line in done.stdout.splitlines())
         reasons = {re.split(r"[_+]", number)[0]: reason.strip() for number, _, reason in pairs}
         return {number: reason for number, reason in reasons.items() if reason not in ("", "None")}
+
+    def permanent_cause(self, job: Job, reason: str) -> str:
+        """Why a job with a temporary reason waits forever; "" if it may begin.
+
+        Limits are compared once per reason. Nodes are compared each time, because a node can be drained later.
+        """
+        if reason == self.reasons.of(job) and not OF_NODES.match(reason):
+            return self.reasons.causes.get(job.jobid, "")
+        return permanent_cause(reason, job.jobid, self.query)
 
     @staticmethod
     def query(command: str) -> str:
