@@ -127,21 +127,21 @@ def test_a_job_that_cannot_be_submitted_is_incomplete_in_the_words_of_sbatch(log
 
 
 @pytest.fixture
-def down(slurm, daemons):
-    """lmx2 is down until the test ends."""
-    slurm("scontrol", "update", "nodename=lmx2", "state=down", "reason=PSU failed")
+def drained(slurm, daemons):
+    """lmx2 is drained until the test ends. A node that is down would return by itself: ReturnToService is 2."""
+    slurm("scontrol", "update", "nodename=lmx2", "state=drain", "reason=PSU failed")
     yield "lmx2"
     slurm("scontrol", "update", "nodename=lmx2", "state=resume")
 
 
 @BACK_ENDS
-def test_a_required_node_that_is_down_ends_it_at_once(login, slurm, down, back_end):
-    run = login(*HOST, *QUICK, "-S", f"on={down}", replace={'"scheduler": "slurm"': f'"scheduler": "{back_end}"'})
+def test_a_required_node_that_is_out_of_service_ends_it_at_once(login, slurm, drained, back_end):
+    run = login(*HOST, *QUICK, "-S", f"on={drained}", replace={'"scheduler": "slurm"': f'"scheduler": "{back_end}"'})
     reason = ended(run, slurm)
-    assert "the job could never begin" in reason and "lmx2 is down: PSU failed" in reason
+    assert "the job could never begin" in reason and "lmx2 is drained: PSU failed" in reason
 
 
-def test_more_nodes_than_are_in_service_end_it_at_once(login, slurm, down):
+def test_more_nodes_than_are_in_service_end_it_at_once(login, slurm, drained):
     reason = ended(login(*RANKS, "-S", "rank_p2p.nodes=3"), slurm)
     assert "the job could never begin" in reason and "the job requests 3 nodes, and 2 of 3 of cpu are" in reason
 
