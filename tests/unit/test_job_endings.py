@@ -193,6 +193,7 @@ that either you are operating in a PMIx-enabled environment, or use "mpirun"
     [
         (OPEN_MPI_4, "OMPI was not built with SLURM's PMI support and therefore cannot execute."),
         (OPEN_MPI_5, "Open MPI requires access to a local PMIx server to execute."),
+        ("p2p_matrix: there is one rank: start two or more with mpirun -n, or so\n", "each rank started alone"),
     ],
 )
 def test_a_launcher_without_pmi_is_quoted_and_the_variable_is_named(tmp_path, errors, quoted):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
 
@@ -51,8 +52,14 @@ def test_ranks_that_lost_rank_0_end_though_srun_leaves_them(login, process_of_ra
     assert "time limit" not in reason and "TIMEOUT" not in reason, reason
 
 
-@pytest.mark.parametrize("check", ["rank_p2p.*rank_to_rank_latency_mpi", "crossnode_matrix.*latency_mpi.*extent=two"])
-def test_ranks_without_pmi_are_incomplete_with_the_words_of_open_mpi_and_the_variable_to_set(login, check):
+@pytest.mark.parametrize("words", ["OMPI was not built with SLURM's PMI support", "each rank started alone"])
+def test_ranks_without_pmi_are_incomplete_with_the_words_of_open_mpi_and_the_variable_to_set(login, words, monkeypatch):
+    """Debian's Open MPI 4 reports it, and ranks of Open MPI 5 start alone."""
+    if words.startswith("OMPI"):
+        monkeypatch.setenv("PATH", f"/usr/bin:{os.environ['PATH']}")
+    version = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=True).stdout
+    if ("Open MPI) 4" in version) != words.startswith("OMPI"):
+        pytest.skip(f"another version: {version.splitlines()[0]}")
     without = {'["SLURM_WAIT", "50"]': '["SLURM_WAIT", "50"], ["SLURM_MPI_TYPE", "none"]'}
-    reason = reason_of(login("-r", "-n", check, replace=without))
-    assert "SLURM_MPI_TYPE" in reason, reason
+    reason = reason_of(login("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi", replace=without))
+    assert "INCOMPLETE" in reason and "SLURM_MPI_TYPE" in reason and words in reason, reason

@@ -42,12 +42,14 @@ NOT_HERE = re.compile(
     r"^p2p_matrix: (?:--testcase \S+ cannot run here: )?(?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE
 )
 
-#: {part of what Open MPI reports of a launcher without PMI: the whole sentence, which several ranks print at once}
+#: {part of what ranks print without PMI: what it says}; several ranks print the sentence of Open MPI at once
 WITHOUT_PMI = {
-    "OMPI was not built with SLURM's PMI support": 'The application appears to have been direct launched using "srun",'
-    " but OMPI was not built with SLURM's PMI support and therefore cannot execute.",
-    "requires access to a local PMIx server": "Open MPI requires access to a local PMIx server to execute.",
-    "No PMIx server was reachable": "No PMIx server was reachable, but a PMI1/2 was detected.",
+    "OMPI was not built with SLURM's PMI support": 'Open MPI reports: "The application appears to have been direct'
+    ' launched using "srun", but OMPI was not built with SLURM\'s PMI support and therefore cannot execute."',
+    "requires access to a local PMIx server": 'Open MPI reports: "Open MPI requires access to a local PMIx server to'
+    ' execute."',
+    "No PMIx server was reachable": 'Open MPI reports: "No PMIx server was reachable, but a PMI1/2 was detected."',
+    "there is one rank: start two or more": "each rank started alone",
 }
 SET_PMI = "set SLURM_MPI_TYPE in 'env_vars' of the partition (`srun --mpi=list` prints its values)"
 
@@ -71,9 +73,9 @@ def usage_error(errors: str, text: str, program: str = "p2p_matrix") -> str:
 
 
 def without_pmi(errors: str) -> str:
-    """Why the ranks could not meet, with the words of Open MPI; "" if standard error does not report it."""
+    """Why the ranks could not meet, with Open MPI's words; "" if standard error does not contain it."""
     found = next((sentence for part, sentence in WITHOUT_PMI.items() if part in errors), "")
-    return f'the launcher gave the ranks no PMI: {SET_PMI}; Open MPI reports: "{found}"' if found else ""
+    return f"the launcher gave the ranks no PMI: {SET_PMI}; {found}" if found else ""
 
 
 def refused_for_others(errors: str) -> str:
