@@ -209,9 +209,7 @@ def test_an_algorithm_that_was_asked_for_is_the_end_of_the_name(setting, end):
 def test_sizes_whose_bandwidth_is_printed_as_zero_are_left_out_and_said(imported):
     record = reading.load(imported(LAYOUT) / "01" / "record.json")
     assert record["result"] == "PASS" and record["results"][0]["size_bytes"] == 512
-    assert record["results"][0]["notes"] == [
-        "bandwidths that are printed as 0.00 are left out, those of 8 bytes, 64 bytes"
-    ]
+    assert record["results"][0]["notes"] == ["sizes whose bandwidth is printed as 0.00 are ignored: 8 bytes, 64 bytes"]
 
 
 def test_cores_of_a_host_stand_beside_no_gpus_and_that_is_said(against):

@@ -30,7 +30,7 @@ def test_no_matrix_of_a_document_is_lost(number):
     assert sizes == {"002": 5 + 5 + 6 + 4 + 4}.get(number, 0)
     assert {number: [fault for run in runs for fault in run.faults]} == {
         # the document itself lacks that row
-        number: ["utilisation: the text lacks the row of gpu2"] if number == "000" else []
+        number: ["utilisation: missing rows: gpu2"] if number == "000" else []
     }
 
 

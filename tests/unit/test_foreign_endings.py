@@ -101,7 +101,7 @@ def test_a_failed_data_check_in_a_json_is_a_fail_and_the_good_tables_stay(first)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"testcases": []}, "holds no table"),
+        ({"testcases": []}, "contains no table"),
         ({"testcases": [], "error": "CUDA_ERROR_NO_DEVICE"}, "CUDA_ERROR_NO_DEVICE"),
         ({"testcases": [{"name": "device_local_copy", "status": "Error", "error": "it broke"}]}, "it broke"),
     ],
@@ -166,7 +166,7 @@ ENDS = [
 def test_an_end_before_its_time_makes_the_run_incomplete(text, line, how):
     for around, run in ((f"{text}{line}\n", -1), (f"{line}\n{text}", 0)):
         record = records(around)[run]
-        assert f"'{how}': the program ended before its time" in record["error"]
+        assert f"'{how}': the program ended early" in record["error"]
         assert record["result"] == "ERROR" and verdict_of(record) is Verdict.INCOMPLETE
 
 
@@ -250,7 +250,7 @@ def test_a_test_case_that_was_waived_is_the_reason_for_a_text_without_a_table():
 def test_one_rank_moves_nothing_and_the_message_says_so(ranks):
     (record,) = records(ranks + ALONE)
     assert verdict_of(record) is Verdict.INCOMPLETE
-    assert "ran on one rank, which moves nothing by definition" in record["error"]
+    assert "ran on one rank, which moves no data" in record["error"]
     assert "wrong" not in record["error"] and record["results"][0]["status"] == [["not-run", "not-run"]]
     assert record["results"][0]["verified"] is True
 
@@ -302,10 +302,10 @@ def test_a_table_of_sizes_that_is_cut_between_two_lines_is_incomplete(sizes):
     first = next(at for at, line in enumerate(lines) if "  1048576  " in line)
     (record,) = records("\n".join(lines[: first + sizes]) + "\n")
     assert verdict_of(record) is Verdict.INCOMPLETE
-    assert "the program measures up to 128 MiB: the text lacks the end of the table" in record["error"]
+    assert "the program measures up to 128 MiB: the end of the table is missing" in record["error"]
 
 
 @pytest.mark.parametrize("lines_left_out", [1, 4])
 def test_a_table_of_sizes_that_reached_its_largest_size_needs_no_line_below_it(lines_left_out):
     (record,) = records("\n".join(TAGGED.splitlines()[:-lines_left_out]) + "\n")
-    assert record["error"] is None or "lacks the end" not in record["error"]
+    assert record["error"] is None or "the end of the table is missing" not in record["error"]

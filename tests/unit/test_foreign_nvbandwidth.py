@@ -36,11 +36,11 @@ def test_the_json_of_nvbandwidth_is_its_text():
 @pytest.mark.parametrize(
     ("changes", "case", "said"),
     [
-        ({"error": "CUDA_ERROR_NO_DEVICE\n"}, {}, "nvbandwidth says that it failed: CUDA_ERROR_NO_DEVICE"),
+        ({"error": "CUDA_ERROR_NO_DEVICE\n"}, {}, "nvbandwidth reports a failure: CUDA_ERROR_NO_DEVICE"),
         ({}, {"bandwidth_matrix": [["1", "N/A"], ["2", "N/A"]]}, "row 0 has a number on the diagonal"),
-        ({}, {"name": 5}, "testcases[0] has no name of a test case"),
+        ({}, {"name": 5}, "testcases[0] has no valid name"),
         ({}, {"bandwidth_matrix": [["N/A", "N/A"], ["N/A", "N/A"]]}, "device_to_device_memcpy_read_ce has no number"),
-        ({}, {"sum": 652.43}, "have the sum 552.43, not 652.43: a row or a digit was lost"),
+        ({}, {"sum": 652.43}, "have the sum 552.43, not 652.43: a row or a digit is missing"),
     ],
 )
 def test_a_json_that_contradicts_itself_is_no_pass(changes, case, said):
@@ -77,11 +77,16 @@ def test_a_json_test_case_that_failed_is_incomplete_and_a_waived_one_left_out():
 @pytest.mark.parametrize(
     ("old", "new", "statuses", "said"),
     [
-        ("1    176.10       N/A    176.12\n", "", {1: "not-run"}, "lacks the row of 1"),
+        ("1    176.10       N/A    176.12\n", "", {1: "not-run"}, "missing rows: 1"),
         ("1    176.10       N/A    176.12", "1    176.10       N/A", {1: "not-run"}, "3 columns"),
         ("1    176.10       N/A    176.12", "1    176.10    176.12       N/A", {1: "not-run"}, "diagonal"),
         ("1    176.10       N/A    176.12", "1    9 176.10       N/A    176.12", {1: "not-run"}, "3 columns"),
-        ("1    176.10       N/A    176.12", "0    176.10       N/A    176.12", {0: "not-run", 1: "not-run"}, "twice"),
+        (
+            "1    176.10       N/A    176.12",
+            "0    176.10       N/A    176.12",
+            {0: "not-run", 1: "not-run"},
+            "is repeated",
+        ),
         ("1    176.10       N/A    176.12", "1    176.1        N/A    176.12", {1: "not-run"}, "3 columns"),
         ("1    176.10       N/A    176.12", "1    1e2          N/A    176.12", {1: "not-run"}, "3 columns"),
         ("1    176.10       N/A    176.12", "1       nan       N/A    176.12", {1: "not-run"}, "3 columns"),

@@ -103,7 +103,7 @@ def test_a_rate_of_messages_that_the_bandwidth_contradicts_is_not_believed_and_s
     believed = spoilt == "2197295.71 "  # both are rounded
     run = only(text)
     assert [table.size_bytes for table in run.tables] == ([1, 4096] if believed else [1])
-    assert bool(run.faults) != believed and all("is no whole line of a size" in fault for fault in run.faults)
+    assert bool(run.faults) != believed and all("is an incomplete row" in fault for fault in run.faults)
 
 
 @pytest.mark.parametrize(("said", "value", "verified"), [("Pass", 0.91, True), ("Fail", "error", False)])
@@ -112,7 +112,7 @@ def test_data_that_was_wrong_is_no_value_and_is_said(said, value, verified):
         "# OSU MPI Latency Test v7.0\n# Size       Avg Latency(us)        Validation\n"
         f"2                       0.91              {said}\n"
     )
-    wrong = ("line 3: the data of 2 bytes was wrong, from rank0 to rank1",)
+    wrong = ("line 3: 2 bytes have wrong data, from rank0 to rank1",)
     assert run.tables == [of_ranks(2, value, 3, verified=verified, faults=() if verified else wrong)]
 
 
@@ -120,7 +120,7 @@ def test_data_that_was_wrong_is_no_value_and_is_said(said, value, verified):
 def test_a_line_of_a_size_that_is_not_whole_is_not_believed_and_said(line):
     run = only(f"{LATENCY}{line}\n16                      0.99\n")
     assert [table.size_bytes for table in run.tables] == [0, 4]
-    assert run.faults == [f"line 5: '{line}' is no whole line of a size: it is not believed"]
+    assert run.faults == [f"line 5: '{line}' is an incomplete row: the row is ignored"]
 
 
 def test_the_last_line_of_a_text_may_be_cut_off_in_its_number():

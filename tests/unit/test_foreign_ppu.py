@@ -67,7 +67,7 @@ def of_ppu(testcase, first, second, line=1, **fields):
             "EnabledP2P SM WRITE",
             BANDWIDTH,
             "device_to_device_memcpy_write_sm_unknown_kernel",
-            {"engine": "sm", "notes": ("which kernel copied is not known: the text has no command line",)},
+            {"engine": "sm", "notes": ("the kernel is unknown: only the command line contains it",)},
         ),
     ],
 )
@@ -92,7 +92,7 @@ def test_what_copied_stands_in_the_command_line_of_a_ppu(options, engine, kernel
     run = only(f"$ ./p2pBandwidthLatencyTest {options}\n{ppu('EnabledP2P CE WRITE', BANDWIDTH)}")
     (table,) = run.tables
     assert (table.engine, table.kernel, table.testcase) == (engine, kernel, testcase)
-    differ = "the table says CE, the command line SM: the command line counts"
+    differ = "the table contains CE, the command line SM: the command line is used"
     assert table.notes == ((differ,) if engine == "sm" else ())
     assert run.command == f"./p2pBandwidthLatencyTest {options}"
 
@@ -102,14 +102,14 @@ def test_several_processes_have_hosts_and_an_engine_only_their_command_line_know
     text = ppu("EnabledP2P CE WRITE", BANDWIDTH, labels=labels)
     ends = ("host0.gpu0", "host1.gpu0")
     there = {"rows": ends, "columns": ends, "transport": "ipc"}
-    note = ("the head line says CE whatever copied, and there is no command line",)
+    note = ("the engine is unknown: with several processes, only the command line contains it",)
     wanted = of_ppu("device_to_device_memcpy_write_unknown_engine", 10.0, 20.0, engine=None, notes=note, **there)
     assert only(text).tables == [wanted]
     assert only(COMMAND + text).tables[0].testcase == "device_to_device_memcpy_write_sm"
     # rows that are called by their device only are those of the processes, in order
     assert only(ppu("EnabledP2P CE WRITE", BANDWIDTH, labels=labels, names=("DEV0", "DEV0"))).tables == [wanted]
     lost = text.replace("HOST0:DEV0 0.00 10.00\n", "").replace("HOST1:DEV0 20.00", "DEV0 20.00")
-    assert "rows that have no name of their own cannot be told apart: none of them is believed" in only(lost).faults[-1]
+    assert "rows without a name cannot be told apart: all rows are ignored" in only(lost).faults[-1]
 
 
 def test_utilisation_and_times_on_the_cpu_are_parts_and_hops_the_topology_of_a_ppu():

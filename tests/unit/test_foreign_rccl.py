@@ -52,4 +52,4 @@ def test_a_version_that_is_not_known_and_another_run_of_nccl_tests_after_it():
 def test_a_run_that_was_cut_says_which_size_is_not_believed():
     (run,) = read_text(TEXT[: TEXT.index("266.52") + 3] + "\n")
     assert [table.size_bytes for table in run.tables][-1] == 32 << 20
-    assert len(run.faults) == 1 and "is no whole line of a size: it is not believed" in run.faults[0]
+    assert len(run.faults) == 1 and "is an incomplete row: the row is ignored" in run.faults[0]

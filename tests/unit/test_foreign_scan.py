@@ -9,8 +9,8 @@ from linkmatrix.foreign.scan import read_text
 
 TABLE = "Running device_to_device_memcpy_write_ce.\nmemcpy (GB/s)\n 0 1\n 0 N/A 1.00\n 1 2.00 N/A\n"
 NOTHING = (
-    "it holds no table of nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, rccl-tests, perftest, ucx_perftest,"
-    " TransferBench, nvloom or nvidia-smi"
+    "it contains no (?:valid )?table of nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, rccl-tests, perftest,"
+    " ucx_perftest, TransferBench, nvloom or nvidia-smi"
 )
 COLUMNS = "\n   D\\D     0      1\n"  # of the CUDA sample, whose head line is missing
 
@@ -22,13 +22,13 @@ def test_a_text_without_a_table_is_refused(text):
 
 
 def test_a_text_of_which_nothing_can_be_believed_is_refused_with_the_reason():
-    why = r" that can be believed \(line 2: the table of these columns has no head line that is known: it is left out\)"
+    why = r" \(line 2: these columns have no known head line: the table is ignored\)"
     with pytest.raises(BadInput, match=f"^{NOTHING} topo -m{why}$"):
         read_text(COLUMNS)
 
 
 def test_columns_without_a_head_line_are_said_by_the_run_before_or_after_them():
-    said = "the table of these columns has no head line that is known: it is left out"
+    said = "these columns have no known head line: the table is ignored"
     (run,) = read_text(TABLE + COLUMNS)
     assert run.problems == [f"line 7: {said}"]
     (run,) = read_text(COLUMNS + TABLE)
@@ -88,8 +88,8 @@ def test_a_last_row_whose_class_could_be_cut_is_not_believed():
     assert cut.link_class == {("gpu0", "gpu1"): "NV18"}
     cut = topology_of("\tGPU1\tGPU0\nGPU1\t X \tNV18\nGPU0\tNV1\tX")
     assert cut.faults == (
-        "line 3: row GPU0 does not fit 2 columns: it is not believed",
-        "line 1: the text lacks the row of GPU0",
+        "line 3: row GPU0 does not fit 2 columns: the row is ignored",
+        "line 1: missing rows: GPU0",
     )
 
 
@@ -120,7 +120,7 @@ def test_lines_of_nothing_but_beginnings_of_commands_come_to_an_end(what):
 
 
 def test_a_head_is_what_a_reader_begins_with():
-    patterns = [head for head, reader in scan.FORMATS if reader not in (scan.left_out, scan.nccl.stray)]
+    patterns = [head for head, reader in scan.FORMATS if reader not in (scan.headless_columns, scan.nccl.stray)]
     lines = {line for text in (*FOREIGN.values(), *DOCUMENTS.values()) for line in text.splitlines()}
     assert not {line for line in lines if scan.is_head(line) != any(one.match(line) for one in patterns)}
     assert 50 < sum(map(scan.is_head, lines)) < len(lines) / 2

@@ -89,7 +89,7 @@ def test_pairs_that_pair_left_out_are_not_measured():
     assert cell(pairs, "gpu3", "gpu0") == 712.30
     words = [word for row in pairs["status"] for word in row]
     assert (words.count("ok"), words.count("not-run"), words.count("no-peer-access")) == (1, 11, 0)
-    assert latency["complete"] and "--pair left them out" in record["error"]
+    assert latency["complete"] and "--pair excluded them" in record["error"]
     assert judge_test(record, CheckFacts(), References({}), "").verdict is Verdict.INCOMPLETE
 
 
@@ -164,7 +164,7 @@ def test_the_engine_of_the_cuda_sample_is_that_of_its_command(options, engine):
     text = f"$ ./p2pBandwidthLatencyTest{options}\n{head}     0 2900.00 390.00\n     1 391.00 2901.00\n"
     (table,) = read_text(text)[0].tables
     assert table.engine == engine and ("unknown_kernel" in table.testcase) == (engine == "sm")
-    assert not any("taken for" in note for note in table.notes)
+    assert not any("assumed" in note for note in table.notes)
 
 
 def figures(text):

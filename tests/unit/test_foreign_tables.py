@@ -22,7 +22,7 @@ def nvbandwidth(name, rows, unit="GB/s", columns="0 1"):
     return f"Running {name}.\nmemcpy CE some words ({unit})\n  {columns}\n{lines}\n\n"
 
 
-MEDIANS = ("nvbandwidth prints the median of its samples, 3 if not told otherwise",)
+MEDIANS = ("nvbandwidth prints the median of its samples, 3 by default",)
 SQUARE = [["N/A", "10.00"], ["20.00", "N/A"]]
 #: test case → (its fields, its cells): 10 is printed in row 0, column 1
 TABLES = {
@@ -129,7 +129,7 @@ def test_a_direction_without_its_total_or_of_other_devices_is_left_out_and_said(
     small = nvbandwidth("device_to_device_memcpy_write_ce", SQUARE)
     run = only(DIRECTIONS[: DIRECTIONS.rindex("memcpy CE")] + small)
     assert [one.testcase for one in run.tables] == ["device_to_device_memcpy_write_ce"]
-    assert "tables that do not belong together, or none for the total" in run.faults[0]
+    assert "tables that do not belong together, or lacks the total" in run.faults[0]
     larger = DIRECTIONS[: DIRECTIONS.index("Total")] + "Total bandwidth (GB/s)\n 0\n 0 N/A\n\n"
     assert "do not belong together" in only(larger + small).faults[0]
     with pytest.raises(BadInput, match="line 7: .* has the table 'Read1' twice"):
@@ -145,7 +145,7 @@ def test_a_test_case_that_printed_nothing_is_said_unless_it_was_waived():
 
 def test_columns_of_nvbandwidth_are_counted_from_zero():
     for columns in ("0 2", "1 2", "", "a b"):
-        with pytest.raises(BadInput, match="line 3: .* are not the columns 0, 1, 2 … of nvbandwidth"):
+        with pytest.raises(BadInput, match="line 3: .* is not a line of columns 0, 1, 2 …"):
             read_text(nvbandwidth("device_to_device_memcpy_write_ce", SQUARE, columns=columns))
 
 
@@ -171,17 +171,17 @@ def case(name="device_to_device_memcpy_write_ce", matrix=(("N/A", "10.00"), ("20
 @pytest.mark.parametrize(
     ("spoilt", "said"),
     [
-        (case(name="no name"), r"testcases\[0\] has no name"),
+        (case(name="no name"), r"testcases\[0\] has no valid name"),
         (case(status="Error"), r"testcases\[0\]: .* ended with 'Error'"),
-        (case(bandwidth_description="words"), "has no matrix, or its description no unit"),
+        (case(bandwidth_description="words"), "has no matrix, or no known unit"),
         (case(matrix=[]), "has no matrix"),
-        (case(matrix=[["N/A", "1.0"]]), "has 1 rows of 2 columns"),
+        (case(matrix=[["N/A", "1.0"]]), "1 rows and 2 columns"),
         (case(matrix=[["N/A", "1.0"], ["1.0"]]), "row 1 of .* is not 2 numbers"),
         (case(matrix=[["N/A", "fast"], ["1.0", "N/A"]]), "row 0 of .* is not 2 numbers"),
-        (case(name="device_local_copy"), "has 2 rows of 2 columns"),
+        (case(name="device_local_copy"), "2 rows and 2 columns"),
         (case(bandwidth_matrix=[["N/A", "1.0"], "12"]), "row 1 of .* is not 2 numbers"),
         (case(bandwidth_matrix=None), "has no matrix"),
-        (3, "has no name"),
+        (3, "has no valid name"),
     ],
 )
 def test_a_damaged_test_case_in_json_is_refused_with_its_place(spoilt, said):
@@ -194,9 +194,9 @@ def sample(head, below="", corner="D\\D"):
 
 
 def of_sample(testcase, **fields):
-    notes = ["the program does not say whether copy engines copied or kernels (--sm_copy): taken for copy engines"]
+    notes = ["the text does not contain the engine: copy engines are assumed (kernels: --sm_copy)"]
     if fields.get("unit") != "us":
-        notes.append("the diagonal is half of what was printed: the program counts a byte read and written as two")
+        notes.append("the diagonal is half the printed value: the program counts a byte read and written as two")
     described = {"testcase": testcase, "metric": "bandwidth", "quantity": "bandwidth", "unit": "GB/s", "line": 1}
     described |= {"size_bytes": None, "rows": GPUS, "columns": GPUS, "peer_access": "on", "local_copy": True}
     return Table(**{**described, "notes": tuple(notes), **fields})

@@ -192,9 +192,9 @@ def test_prose_that_resembles_a_prefix_changes_nothing(line):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "it is empty"),
-        (" \n\n", "it is empty"),
-        (decoded(b"\x89PNG\n" + bytes(range(256)) * 9), "it is binary"),
+        ("", "the file is empty"),
+        (" \n\n", "the file is empty"),
+        (decoded(b"\x89PNG\n" + bytes(range(256)) * 9), "the file is binary"),
         ("# OSU MPI Bandwidth Test v7.5\n# Size   Bandwidth (MB/s)\n1  0,89\n2  1,80\n4  3,65\n", "a decimal comma"),
     ],
 )

@@ -51,13 +51,13 @@ def test_a_file_without_a_name_is_refused_in_a_sentence(linkmatrix):
 
 def test_an_import_with_something_missing_is_exit_code_3(linkmatrix, tmp_path):
     code, out, _ = linkmatrix("import", published.FOLDER / "000_ppu.txt", "--out", tmp_path)
-    assert code == 3 and "lacks the row of gpu2" in out
+    assert code == 3 and "missing rows: gpu2" in out
 
 
 @pytest.mark.parametrize(
     ("content", "options", "said"),
     [
-        ("hello", [], "holds no table"),
+        ("hello", [], "contains no table"),
         (SMALL, ["--size", "0"], "no size"),
         (SMALL, ["--measured", "yesterday"], "no time"),
         ('{"a": 1}', [], "JSON of nvbandwidth"),

@@ -103,7 +103,7 @@ def test_latencies_are_typical_ones_and_have_no_line_rate():
             {"code": 124, "text": "adapter_pairs: it took more than 60 s"},
             "ended with exit code 124: it took more than 60",
         ),
-        ({"code": 0, "text": ""}, "printed no whole table of one size: its last line is 'it said nothing'"),
+        ({"code": 0, "text": ""}, "printed no complete table of one size: its last line is 'no output'"),
     ],
 )
 def test_an_adapter_without_a_value_is_named_and_the_others_are_kept(spoilt, sentence):
@@ -120,7 +120,7 @@ def test_an_output_that_is_cut_anywhere_has_no_value():
         cut = "\n".join(whole[:lines])
         output, _ = recorded(printed(cut, step("mlx5_1")))
         (fault,) = faults_of(output, ["alone"])
-        assert fault.startswith("ib_write_bw over mlx5_0 printed no whole table"), lines
+        assert fault.startswith("ib_write_bw over mlx5_0 printed no complete table"), lines
     for characters in range(1, len(whole[-2])):
         row = whole[-2][:-characters]
         output, _ = recorded(printed("\n".join([*whole[:-2], row]), step("mlx5_1")))
@@ -154,7 +154,7 @@ def test_all_at_once_are_held_against_the_sum_of_each_alone():
     (result,) = record["results"]
     assert result["testcase"] == "ib_write_bw_at_once" and result["values"] == [[12.22125], [6.11]]
     assert result["parts"]["alone"]["values"] == [[12.22125], [12.22125]]
-    assert "together 75.0 % of the sum of each alone" in result["notes"]
+    assert "concurrently 75.0 % of the sum of each alone" in result["notes"]
     (fault,) = ratio_faults(record, groups(at_once=0.95, ratio=0.95))
     assert fault == (
         "ib_write_bw_at_once: all adapters at once have 75.0 % of what they have alone, the partition specifies 95 %"

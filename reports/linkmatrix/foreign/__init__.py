@@ -1,16 +1,19 @@
-"""What other programs print, as records: `linkmatrix import`.
+"""Readers for the output of other programs, which `linkmatrix import` converts into records.
 
-Each program is a row of FORMATS in scan.py: the head line that its tables have, and a reader. A text may hold several
-runs of several programs with prose between them; readers take their tables and leave the rest. What is defined:
+Each program has a row in FORMATS in scan.py: the head line of its tables, and a reader. A text may contain several runs
+of several programs, with prose between them. Readers take their tables and skip everything else.
 
-* Rows are sources. Which axis a foreign table has as its source stands in the reader, with the place in the program's
-  own source code that says so; what its head line says is not always true.
-* A row with another number of cells than the table has columns, with a number of other decimals than its program
-  prints, or whose mark for "itself" is not on the diagonal, is shifted or cut: none of its cells is believed. They are
-  'not-run', as are the cells of a row that is not there; the record ends with ERROR and says which, in which line.
-* 'N/A' and 'x' on the diagonal do not apply; elsewhere the program had no path between the two: 'no-peer-access'.
-* A number that nothing can measure, such as 0.00 GB/s, is 'error'.
-* A sum under a table that its numbers do not have means that a digit changed: the whole text is refused.
+Rules that all readers follow:
 
-Nothing is guessed: sizes, dates, clocks and link classes that a text does not say stay unknown in the record.
+* The rows of a record are sources. The reader of a program knows which axis of its table is the source, and cites the
+  place in the program's source code. The head line of a table is not always right about it.
+* A row is ignored if it can be shifted or cut: a wrong number of cells, a wrong number of decimals, or a mark for
+  "itself" away from the diagonal. Its cells become 'not-run', as do the cells of a missing row. The record then ends
+  with ERROR and names the row and its line.
+* 'N/A' and 'x' on the diagonal mean "does not apply". Elsewhere the program had no path between the two devices:
+  'no-peer-access'.
+* An impossible number, such as 0.00 GB/s, becomes 'error'.
+* A printed sum that differs from the sum of the numbers means that a digit changed: the whole text is refused.
+
+Nothing is guessed. Sizes, dates, clocks and link classes that the text does not contain stay unknown in the record.
 """

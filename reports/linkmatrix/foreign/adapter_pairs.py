@@ -1,4 +1,7 @@
-"""The output of src/rdma/adapter_pairs.sh, which runs perftest or ucx_perftest over each adapter, as a record."""
+"""Converts the output of src/rdma/adapter_pairs.sh into a record.
+
+The script runs perftest or ucx_perftest over each adapter.
+"""
 
 import re
 from dataclasses import dataclass, field
@@ -19,22 +22,24 @@ ADAPTER = re.compile(r"adapter (server|client) (\S+) (\S+) ?(.*)")
 VERSION = re.compile(r"version (\S+)")
 STEP = re.compile(r"step (\S+) (\S+) (alone|at-once) code=(\d+)")
 QUOTED = "| "
-SIZE = re.compile(r" -s (\d+)\b")  # the first is the check's, later ones are of further options
-#: What the tables of all adapters have in common.
+SIZE = re.compile(r" -s (\d+)\b")  # the check's option is the first; a user's options follow
+#: Fields that are equal in the tables of all adapters.
 COMMON = ("quantity", "metric", "unit", "size_bytes", "direction", "line", "engine", "transport")
-PEER = "peer"  # the column, as `linkmatrix import` calls it
-TO_GB = 1 / 8  # of Gb/s
-#: Lines of perftest's head that say how it measured.
+PEER = "peer"  # the label of the column in imported records
+TO_GB = 1 / 8  # from Gb/s to GB/s
+#: Settings in the head lines of perftest.
 HEAD = re.compile(r"^ (Connection type|Transport type|Mtu|Link type|GID index|Number of qps)\s*:\s*(\S+)", re.MULTILINE)
-INSIDE = re.compile(r"\t+(Transport type)\s*:\s*(\S+)")  # beside another on one line
+INSIDE = re.compile(r"\t+(Transport type)\s*:\s*(\S+)")  # the second setting on a line
 GID = re.compile(r"^ (?:local|remote) address:.*\n GID: (\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One program over one adapter.
+    """One run of one program over one adapter.
 
-    how: "alone" or "at-once". lines: the output of its client. command: with the variables that count.
+    how: "alone" or "at-once" (all adapters concurrently).
+    lines: the output of the client.
+    command: the command line, with its environment variables.
     """
 
     program: str
@@ -46,12 +51,12 @@ class Step:
 
     @property
     def text(self) -> str:
-        """The output of the client."""
+        """The output of the client, as one text."""
         return "".join(f"{line}\n" for line in self.lines)
 
     @cached_property
     def printed(self) -> Table | None:
-        """The only whole table in the output, of any measurement; None where there is none to believe."""
+        """The only complete table in the output, of any measurement; None without exactly one."""
         rows = [line for line in self.lines if line.strip()]
         whole = bool(rows) and (set(rows[-1]) == {"-"} or rows[-1].startswith("Final:"))  # a rule, or UCX's sum
         try:
@@ -63,7 +68,10 @@ class Step:
 
     @property
     def other(self) -> str:
-        """What the table is of, if it is not what was asked. Of both directions it is a sum, twice the line rate."""
+        """The name of the table's measurement where it differs from the requested one; "" if it is the requested one.
+
+        A test of both directions prints their sum, twice the line rate, so it must not pass as a test of one direction.
+        """
         name, table = self.program.rpartition("/")[2], self.printed
         if name != ucx.PROGRAM and table.testcase != name:
             return table.testcase
@@ -72,27 +80,31 @@ class Step:
 
     @property
     def table(self) -> Table | None:
-        """The table that was asked for; None without one."""
+        """The table of the requested measurement; None without one."""
         return self.printed if self.printed and not self.other else None
 
     def fault(self) -> str:
-        """Why the step has no table."""
+        """A sentence on why the step has no table."""
         words = [line.strip() for line in self.lines if line.strip(" -*")]
-        last = words[-1].removeprefix("adapter_pairs: ") if words else "it said nothing"
+        last = words[-1].removeprefix("adapter_pairs: ") if words else "no output"
         if self.printed:
-            said = f"printed a table of {self.other}: that is not what was asked, '{self.command}'"
+            reason = f"printed a table of {self.other}: the command asked for '{self.command}'"
         elif self.code == 0:
-            said = f"printed no whole table of one size: its last line is '{last}'"
+            reason = f"printed no complete table of one size: its last line is '{last}'"
         else:
-            said = f"ended with exit code {self.code}: {last}"
-        return f"{self.program} over {self.adapter}{' with the others' if self.how == 'at-once' else ''} {said}"
+            reason = f"ended with exit code {self.code}: {last}"
+        return (
+            f"{self.program} over {self.adapter}{' with the other adapters' if self.how == 'at-once' else ''} {reason}"
+        )
 
 
 @dataclass(frozen=True)
 class Output:
-    """All that the script printed.
+    """The parsed output of the script.
 
-    adapters: {(role, name): port as in a record}; nodes: {role: node}; version: of perftest or UCX.
+    adapters: {(role, name): port, as in a record}.
+    nodes: {role: node}.
+    version: of perftest or UCX.
     """
 
     adapters: dict[tuple[str, str], Json]
@@ -102,11 +114,11 @@ class Output:
 
     @property
     def names(self) -> list[str]:
-        """The adapters that were to be measured."""
+        """The names of the adapters to measure."""
         return [name for role, name in self.adapters if role == "client"]
 
     def rate(self, name: str) -> float | None:
-        """What both ends of an adapter can carry in Gb/s; None where the kernel does not say."""
+        """The line rate of an adapter in Gb/s, the lower of both endpoints; None where the kernel reports none."""
         ports = [self.adapters[role, name] for role in self.nodes if (role, name) in self.adapters]
         rates = [line_rate(port["rate"]) for port in ports]
         known = [rate for rate in rates if rate is not None]
@@ -114,7 +126,10 @@ class Output:
 
 
 def output_of(text: str, command: str = "") -> Output:
-    """Reads what the script printed. command: how each program was asked, {adapter} stands for its adapter."""
+    """Parse the output of the script.
+
+    command: the command line of each program; {adapter} is replaced by the adapter's name.
+    """
     adapters: dict[tuple[str, str], Json] = {}
     nodes: dict[str, str] = {}
     steps: list[Step] = []
@@ -135,7 +150,7 @@ def output_of(text: str, command: str = "") -> Output:
 
 
 def port(node: str, name: str, rate: str) -> Json:
-    """A port as a record has it."""
+    """An adapter's port, as an entry of a record."""
     adapter, _, number = name.partition(":")
     unknown = dict.fromkeys(("state", "link_layer", "numa"))
     place = {"node": node, "port": number or "1"}
@@ -143,18 +158,21 @@ def port(node: str, name: str, rate: str) -> Json:
 
 
 def faults_of(output: Output, how: list[str]) -> list[str]:
-    """Sentences on what is missing. how: the steps that each adapter must have."""
+    """Sentences on missing measurements.
+
+    how: the steps that each adapter must have: "alone", "at-once" or both.
+    """
     if not output.names:
         return ["no adapter was measured"]
     steps = {(step.adapter, step.how): step for step in output.steps}
-    lacking = [f"{name} was not measured {one}" for one in how for name in output.names if (name, one) not in steps]
+    lacking = [f"{name} was not measured {step}" for step in how for name in output.names if (name, step) not in steps]
     return [*lacking, *(step.fault() for step in output.steps if step.table is None)]
 
 
 def record_of(output: Output, testcase: str, how: str, asked_by: str | None, command: str, memory: str) -> Json:
-    """The record: a matrix of the adapters, each to that of the same name on the other node.
+    """The record of a test case: a matrix with one row per adapter, each to the same adapter of the other node.
 
-    how: the step that is the test case; of one at once, what each had alone is a part.
+    how: the step that the test case is about. For "at-once", the results of "alone" become a part of the matrix.
     """
     tables = {(step.adapter, step.how): step.table for step in output.steps}
     found = {name: tables.get((name, how)) for name in output.names}
@@ -178,14 +196,14 @@ def record_of(output: Output, testcase: str, how: str, asked_by: str | None, com
 
 
 def program_of(output: Output) -> str:
-    """As `linkmatrix import` calls it: those of perftest by the name of their package."""
+    """The program's name in records: "ucx_perftest", or "perftest" for all programs of that package."""
     return ucx.PROGRAM if {step.program for step in output.steps} == {ucx.PROGRAM} else perftest.PROGRAM
 
 
 def joined(
     testcase: str, found: dict[str, Table | None], tables: dict[tuple[str, str], Table | None], memory: str
 ) -> Table:
-    """One table of all adapters; what has no value is an error."""
+    """One table with a row per adapter. An adapter without a table has the status 'error'."""
     first = next(table for table in found.values() if table)
     cells = {(name, PEER): value_of(table) for name, table in found.items()}
     alone: dict[Pair, Any] = {
@@ -206,48 +224,48 @@ def joined(
 
 
 def value_of(table: Table | None) -> float | str:
-    """The only value of a table; a status word where there is no table."""
+    """The only value of a table; 'error' without a table."""
     return next(iter(table.cells.values())) if table else "error"
 
 
 def head_of(output: Output) -> dict[str, str]:
-    """{what perftest's head says: for all adapters, or for each}."""
-    said: dict[str, dict[str, str]] = {}
+    """{setting: value} from perftest's head lines; one value if all adapters agree, else a list by adapter."""
+    settings: dict[str, dict[str, str]] = {}
     program = "UCX" if program_of(output) == ucx.PROGRAM else "perftest"
     for step in output.steps:
         facts = dict(HEAD.findall(step.text)) | dict(INSIDE.findall(step.text))
         if gids := GID.findall(step.text):
             facts["GIDs"] = " to ".join(gids)
         for name, text in facts.items():
-            said.setdefault(name, {})[step.adapter] = text
+            settings.setdefault(name, {})[step.adapter] = text
     versions = {program: output.version} if output.version else {}
     return versions | {
-        f"perftest {name}": next(iter(of.values()))
-        if len(set(of.values())) == 1
-        else ", ".join(f"{adapter} {text}" for adapter, text in of.items())
-        for name, of in said.items()
+        f"perftest {name}": next(iter(texts.values()))
+        if len(set(texts.values())) == 1
+        else ", ".join(f"{adapter} {text}" for adapter, text in texts.items())
+        for name, texts in settings.items()
     }
 
 
 def rates_of(result: Json) -> dict[str, tuple[float, float | None]]:
-    """{adapter: (Gb/s, line rate in Gb/s or None)} of the adapters that have a value."""
+    """{adapter: (measured Gb/s, line rate in Gb/s or None)} for the adapters with a value."""
     rows = zip(result["rows"], result["values"], result["limit"], strict=True)
     return {name: (value / TO_GB, limit and limit / TO_GB) for name, (value,), (limit,) in rows if value is not None}
 
 
 def notes_of(result: Json) -> list[str]:
-    """What the adapters have of their line rate, and together of what they had alone."""
+    """Sentences on the share of the line rate per adapter, and of the concurrent sum relative to each alone."""
     of_line = [
         f"{name} {measured:.2f} of {rate:g} Gb/s ({100 * measured / rate:.1f} %)" if rate else f"{name} unknown"
         for name, (measured, rate) in rates_of(result).items()
     ]
     notes = [f"of the line rate: {', '.join(of_line)}"] if of_line else []
     share = share_of_alone(result)
-    return notes + ([f"together {100 * share:.1f} % of the sum of each alone"] if share is not None else [])
+    return notes + ([f"concurrently {100 * share:.1f} % of the sum of each alone"] if share is not None else [])
 
 
 def share_of_alone(result: Json) -> float | None:
-    """The sum of all at once by that of each alone; None where a value is missing."""
+    """The concurrent sum of all adapters divided by the sum of each alone; None if a value is missing."""
     alone = result["parts"].get("alone", {"values": [[None]]})
     values, before = ([value for row in cells["values"] for value in row] for cells in (result, alone))
     return None if None in [*values, *before] else sum(values) / sum(before)

@@ -1,16 +1,16 @@
-"""How a program ended, as it and its launcher report it outside of the tables: signals, aborts and errors of CUDA."""
+"""Finds early ends of a program, as the program or its launcher reports them: signals, aborts, CUDA errors."""
 
 import re
 
 from .table import Reading
 
-MOST_CHARACTERS = 400  # of a line that are searched
-COPIES = "several copies of the program ran concurrently, each on its own (is it built with MPI?)"
-ENDED = "the program ended before its time"
-MOST_ENDINGS = 3  # of one text: each rank reports the same ending again
+MOST_CHARACTERS = 400  # searched per line
+COPIES = "several copies of the program ran concurrently: build the program with MPI"
+ENDED = "the program ended early"
+MOST_ENDINGS = 3  # per run: each rank repeats the message
 XID = re.compile(r"\bNVRM: (?P<how>Xid \([\w:. ]{1,40}\): \d{1,4})\b")
 REPORTED = "the driver reported an error of this GPU"
-#: What ends a program before its time. The group `how` is quoted.
+#: Messages about the early end of a program. The group `how` is quoted.
 ENDINGS = tuple(
     map(
         re.compile,
@@ -41,19 +41,22 @@ ENDINGS = tuple(
 
 
 def ending(line: str) -> str:
-    """What a line reports of the end of a program, "" for nothing."""
+    """The words with which a line reports that a program ended early; "" for any other line."""
     found = (pattern.search(line, 0, MOST_CHARACTERS) for pattern in ENDINGS)
     return next((match["how"].strip() for match in found if match), "")
 
 
 def note_ending(reading: Reading) -> None:
-    """Makes the run incomplete in or after which the line at the reading position reports an end, or an Xid error."""
+    """Add a problem to the run if the line at the reading position reports an early end or an Xid error.
+
+    The problem goes to the run before the line, or to the first run of the text.
+    """
     xid = XID.search(reading.line(), 0, MOST_CHARACTERS)
     how, means = (xid["how"], REPORTED) if xid else (ending(reading.line()), ENDED)
     if not how:
         return
     sentence = f"line {reading.at + 1}: '{how}': {means}"
-    # the error stream is often written before the tables, so the ending may be that of the next run
-    problems = reading.runs[-1].problems if reading.runs else reading.left_out
+    # the error stream is often written before the tables, so the message may belong to the next run
+    problems = reading.runs[-1].problems if reading.runs else reading.early_problems
     if sum(one.endswith(means) for one in problems) < MOST_ENDINGS:
         problems.append(sentence)

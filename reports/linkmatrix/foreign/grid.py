@@ -1,4 +1,4 @@
-"""Reads the rows under a head line: only whole rows that cannot have shifted are believed."""
+"""Reads the rows below a head line, and keeps only complete rows that cannot have shifted."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,13 +8,13 @@ from ..record.names import Pair
 from .table import Reading
 
 MOST = 1e9  # the schema's maximum
-LACKS = "the text lacks the row of"
+LACKS = "missing rows:"
 MARKS = ("N/A", "x", "X", "-")
 
 
 @dataclass
 class Grid:
-    """The believed rows of a table, {row: {column: word}}, and a sentence for each row that is not believed."""
+    """The valid rows of a table, {row: {column: word}}, and a sentence for each ignored row."""
 
     columns: list[str]
     rows: dict[str, list[str]] = field(default_factory=dict)
@@ -39,13 +39,14 @@ def read_grid(
     by_place: Sequence[str] = (),
     split: Callable[[str], list[str] | None] = str.split,
 ) -> Grid:
-    """The rows at the reading position, which is moved behind them.
+    """Read the rows at the reading position, and move the position behind them.
 
-    row_label: the first word of a line and the number of the row → the row's label, None for what is no row. number:
-    the regular expression of a number as this program prints it, with its decimals. wanted: all rows, in order.
-    zero_is_mark: 0.00 on the diagonal is "itself". by_place: not empty after the last call of row_label: labels say
-    nothing, rows are known by their number only. split: a line → its words, of which a row's label is one; None for a
-    line between two rows, which is no part of the table.
+    row_label: (first word of a line, number of the row) → the row's label; None if the line is no row.
+    number: a regular expression of a number, with the decimals that this program prints.
+    wanted: the labels of all rows, in order.
+    zero_is_mark: 0.00 on the diagonal marks "itself".
+    by_place: filled by row_label with rows that have no name. Such rows are known by their number only.
+    split: line → its words, the row's label among them; None for a separator between two rows.
     """
     grid, seen = Grid(columns), []
     cell = re.compile(f"(?:{number})|" + "|".join(re.escape(mark) for mark in MARKS))
@@ -59,12 +60,12 @@ def read_grid(
             break
         where = f"line {number_of_line}: row {label}"
         good = len(words) == len(columns) + 1 and all(cell.fullmatch(word) for word in words[1:])
-        # without decimals nobody can tell whether the last number is whole
+        # without decimals, a cut number looks complete
         good = good and not (reading.may_be_cut() and "." not in number)
         if not good:
-            grid.faults.append(f"{where} does not fit its {len(columns)} columns: its cells are not believed")
+            grid.faults.append(f"{where} does not fit its {len(columns)} columns: the row is ignored")
         elif label in seen:
-            grid.faults.append(f"{where} comes twice: its cells are not believed")
+            grid.faults.append(f"{where} is repeated: the row is ignored")
             grid.rows.pop(label, None)
         else:
             grid.rows[label] = words[1:]
@@ -72,20 +73,20 @@ def read_grid(
         reading.at += 1
     keep_in_order(grid, seen, wanted)
     if by_place and seen != wanted:
-        grid.faults.append("rows that have no name of their own cannot be told apart: none of them is believed")
+        grid.faults.append("rows without a name cannot be told apart: all rows are ignored")
         grid.rows.clear()
     drop_shifted(grid, (*MARKS, "0.00") if zero_is_mark else MARKS)
     return grid
 
 
 def keep_in_order(grid: Grid, seen: list[str], wanted: list[str]) -> None:
-    """Rows come in the order of `wanted`, and none is missing; what breaks this is a fault."""
+    """Add a fault for each missing, unknown or misplaced row, and remove rows that cannot be trusted."""
     for label in [label for label in grid.rows if label not in wanted]:
-        grid.faults.append(f"row {label} is no endpoint of its table: its cells are not believed")
+        grid.faults.append(f"row {label} is no endpoint of the table: the row is ignored")
         del grid.rows[label]
     places = [wanted.index(label) for label in seen if label in wanted]
     if places != sorted(places):
-        grid.faults.append("the rows are not in order: none of them is believed")
+        grid.faults.append("the rows are out of order: all rows are ignored")
         grid.rows.clear()
     missing = [label for label in wanted if label not in seen]
     if missing:
@@ -93,12 +94,12 @@ def keep_in_order(grid: Grid, seen: list[str], wanted: list[str]) -> None:
 
 
 def drop_shifted(grid: Grid, marks: tuple[str, ...]) -> None:
-    """A row of a square table whose diagonal is marked elsewhere has shifted."""
+    """Remove rows of a square table whose diagonal has a number while other rows have a mark there."""
     marked = [row for row in grid.rows if row in grid.columns and on_diagonal(grid, row) in marks]
     if not marked:
         return
     for row in [row for row in grid.rows if row in grid.columns and row not in marked]:
-        grid.faults.append(f"row {row} has a number on the diagonal, and others have none: its cells are not believed")
+        grid.faults.append(f"row {row} has a number on the diagonal, and other rows have none: the row is ignored")
         del grid.rows[row]
 
 
@@ -110,9 +111,10 @@ def on_diagonal(grid: Grid, row: str) -> str:
 def numbers(
     words: dict[Pair, str], scale: float = 1.0, zero_applies: bool = True, no_path: str = "no-peer-access"
 ) -> dict[Pair, float | str]:
-    """Cells as a record has them: numbers times `scale`, or a status word; the diagonal is left out where it is marked.
+    """Convert words to the cells of a record: numbers times `scale`, or a status word.
 
-    zero_applies: a diagonal of 0.00 is one that was not measured, if False
+    A marked diagonal is left out, as is a diagonal of 0.00 if `zero_applies` is false. no_path: the status of a marked
+    cell elsewhere.
     """
     cells: dict[Pair, float | str] = {}
     for (row, column), word in words.items():
@@ -128,5 +130,5 @@ def numbers(
 
 
 def turned(cells: dict[Pair, float | str]) -> dict[Pair, float | str]:
-    """The same with rows and columns changed: of a program whose rows are destinations."""
+    """The cells with rows and columns exchanged, for programs whose rows are destinations."""
     return {(column, row): value for (row, column), value in cells.items()}

@@ -1,6 +1,6 @@
-"""How many nodes and ranks a command of nccl-tests starts, as far as its words say it, and what a list of ranks says.
+"""Counts the nodes and ranks that a command of nccl-tests starts, or that a list of ranks contains.
 
-Nothing is guessed.
+Counts that the words of the command do not determine are None.
 """
 
 import re
@@ -10,33 +10,36 @@ from ..record.collective import Extent
 
 LAUNCHERS = ("mpirun", "mpiexec", "srun")
 UNKNOWN = Extent(None, None)
-#: What an option of a launcher says → its spellings.
+#: The spellings of a launcher's options.
 PROCESSES = ("-np", "--np", "-n", "-c", "--ntasks")
 HOSTS = ("--host", "-host", "-H", "--hosts")
 NODES = ("-N", "--nodes")
 PER_NODE = ("--ntasks-per-node",)
-PER_PROCESS = (("-t", "--nthreads"), ("-g", "--ngpus"))  # of nccl-tests: each thread has so many GPUs, a rank each
+PER_PROCESS = (
+    ("-t", "--nthreads"),
+    ("-g", "--ngpus"),
+)  # of nccl-tests: threads per process, and GPUs (ranks) per thread
 
 
 def extent_of_ranks(ranks: dict[int, tuple[str, int]]) -> Extent:
-    """Of a list of ranks, {rank: (host, …)}; unknown where one is not in it."""
+    """The nodes and ranks in a list of ranks, {rank: (host, device)}; unknown if a rank is missing."""
     if not ranks or sorted(ranks) != list(range(len(ranks))):
         return UNKNOWN
     return Extent(len({host for host, _ in ranks.values()}), len(ranks))
 
 
 def labels_of_ranks(ranks: dict[int, tuple[str, int]]) -> tuple[str, ...]:
-    """The GPUs of a list of ranks, as p2p_matrix calls them: those of several nodes with their host."""
+    """The GPUs of a list of ranks, labelled as p2p_matrix labels them: with the host if there are several."""
     several = len({host for host, _ in ranks.values()}) > 1
     found = [(f"{host}:" if several else "") + f"gpu{number}" for _, (host, number) in sorted(ranks.items())]
     return tuple(found) if len(set(found)) == len(found) else ()
 
 
 def extent_of_command(command: str | None) -> Extent:
-    """Of a command line: `mpirun -np 16 --host a:8,b:8 all_reduce_perf -g 1`."""
+    """The nodes and ranks of a command line, such as `mpirun -np 16 --host a:8,b:8 all_reduce_perf -g 1`."""
     try:
         words = shlex.split(command or "")
-    except ValueError:  # a quotation without its end
+    except ValueError:  # an unclosed quotation
         return UNKNOWN
     at = next((place for place, word in enumerate(words) if re.fullmatch(r"(.*/)?\w+_perf", word)), None)
     if at is None:
@@ -58,24 +61,24 @@ def extent_of_command(command: str | None) -> Extent:
 
 
 def of_mpirun(words: list[str]) -> Extent:
-    """(nodes, processes) of Open MPI: a host has as many slots as times it is named, or as it says itself."""
+    """(nodes, processes) of Open MPI. A host has as many slots as it is named, or as `host:slots` states."""
     count, hosts = number(words, PROCESSES), value(words, HOSTS)
     if hosts is None:
         return Extent(1 if count == 1 else None, count)
     slots = 0
     for host in hosts.split(","):
-        _, colon, own = host.partition(":")
-        if colon and not own.isdigit():
+        _, colon, count_there = host.partition(":")
+        if colon and not count_there.isdigit():
             return Extent(None, count)
-        slots += int(own) if colon else 1
+        slots += int(count_there) if colon else 1
     named = len({host.partition(":")[0] for host in hosts.split(",")})
     count = slots if count is None else count
-    # with fewer processes than slots it depends on how they are mapped
+    # with fewer processes than slots, the mapping decides how many nodes are used
     return Extent(named if count >= slots or named == 1 else None, count)
 
 
 def of_srun(words: list[str]) -> Extent:
-    """(nodes, processes) of Slurm, one process a node unless told; what the job has instead is not known."""
+    """(nodes, processes) of Slurm; one process per node by default. Settings of the job are not known here."""
     nodes, count = number(words, NODES), number(words, PROCESSES)
     if count is None and nodes is not None:
         per_node = number(words, PER_NODE, 1)
@@ -84,7 +87,7 @@ def of_srun(words: list[str]) -> Extent:
 
 
 def value(words: list[str], names: tuple[str, ...]) -> str | None:
-    """What one of these options says, the last where it comes twice: `-n 2`, `-n2`, `--nodes=2`."""
+    """The value of the last of these options: `-n 2`, `-n2` or `--nodes=2`; None if the option is not there."""
     found = None
     for place, word in enumerate(words):
         for name in names:
@@ -97,8 +100,8 @@ def value(words: list[str], names: tuple[str, ...]) -> str | None:
 
 
 def number(words: list[str], names: tuple[str, ...], default: int | None = None) -> int | None:
-    """The number of one of these options; `default` where it is not there, None where it is none."""
-    said = value(words, names)
-    if said is None:
+    """The number given to one of these options; `default` without the option, None if the value is no valid number."""
+    text = value(words, names)
+    if text is None:
         return default
-    return int(said) if said.isdigit() and 0 < int(said) <= 1 << 24 else None
+    return int(text) if text.isdigit() and 0 < int(text) <= 1 << 24 else None

@@ -1,14 +1,14 @@
-"""nccl-tests, and rccl-tests for AMD's GPUs: all_reduce_perf and its siblings. A size is a result of its own, out of
-place and in place its columns.
+"""Reads nccl-tests (all_reduce_perf and its siblings), and rccl-tests for AMD's GPUs.
 
-The value is the bus bandwidth; algorithm bandwidth and time are its parts. What has wrong elements is an 'error'.
-NCCL_ALGO, where the command sets it, is the end of the test case's name: another algorithm is another test case.
+Each size becomes a result with the columns "out-of-place" and "in-place". The value is the bus bandwidth; algorithm
+bandwidth and time are parts. A cell with wrong elements has the status 'error'. If the command sets NCCL_ALGO, the
+algorithm ends the name of the test case, because another algorithm is another test case.
 
-rccl-tests prints the same table under a head of its own: its version, and after the ranks those of RCCL, HIP and ROCm.
-RCCL is called as NCCL is, so that the engine of both is `nccl`; the record's program and software tell them apart.
+rccl-tests prints the same table below other lines: its version, and after the ranks the versions of RCCL, HIP and ROCm.
+The engine of both is `nccl`; the record's program and software tell them apart.
 
-Options add columns: -C prints the CPU time in place of the time, -I four times of single iterations after each way, and
--S the time of day. `nccl_json` reads the file of -J.
+Options add columns: -C prints the CPU time in place of the time, -I four times of single iterations after each
+placement, and -S the time of day. `nccl_json` reads the file that -J writes.
 """
 
 import itertools
@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from ..record import units
 from .endings import COPIES
-from .nccl_sizes import Size, Way, consistent, moves_nothing, size_table, too_small
+from .nccl_sizes import Placement, Size, consistent, moves_nothing, size_table, too_small
 from .table import Reading, Run
 
 PROGRAM, RCCL = "nccl_tests", "rccl_tests"
@@ -28,43 +28,46 @@ HEAD = re.compile(
 )
 VALUE = r"\d+(?:\.\d+)?"
 WRONG = r"(?:\d+(?:\.\d+)?(?:e[+-]\d+)?|N/A)"
-PER_ITERATION = ("i_min", "i_max", "i_p99", "i_cv%")  # columns of -I, after each way
+PER_ITERATION = ("i_min", "i_max", "i_p99", "i_cv%")  # columns of -I, after each placement
 STAMP = r"\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"  # of -S
-WAYS = {"out-of-place": "", "in-place": "2"}  # way → end of its groups in a row
+PLACEMENTS = {"out-of-place": "", "in-place": "2"}  # placement → end of the names of its groups in ROWS
 
 
-def row_pattern(ways: str, stamp: str) -> re.Pattern[str]:
-    """The line of a size. ways, stamp: patterns of its columns after those that describe the operation."""
+def row_pattern(placements: str, stamp: str) -> re.Pattern[str]:
+    """The pattern of a row.
+
+    placements, stamp: patterns of the columns after those that describe the operation.
+    """
     return re.compile(
         rf"^\s*(?P<size>\d+)\s+\d+\s+\w+(?:\s+(?:sum|prod|min|max|avg|mulsum|none|all))?(?:\s+-?\d+)?"
-        rf"{ways}{stamp}\s*$"
+        rf"{placements}{stamp}\s*$"
     )
 
 
-def way_pattern(end: str, more: str) -> str:
-    """The columns of a way, with groups whose names have this end."""
+def placement_pattern(end: str, more: str) -> str:
+    """The pattern of the columns of one placement (out-of-place or in-place); its group names end with `end`."""
     names = (("time", VALUE), ("alg", VALUE), ("bus", r"\d+\.\d\d"), ("wrong", WRONG))
     return "".join(rf"\s+(?P<{name}{end}>{pattern})" for name, pattern in names) + more
 
 
 MORE = rf"(?:\s+{VALUE}){{{len(PER_ITERATION)}}}"
-#: (with the columns of -I, with that of -S) → the line of a size
+#: (has the columns of -I, has the column of -S) → the pattern of a row
 ROWS = {
     (more, stamp): row_pattern(
-        f"{way_pattern('', more * MORE)}(?:{way_pattern('2', more * MORE)})?",
+        f"{placement_pattern('', more * MORE)}(?:{placement_pattern('2', more * MORE)})?",
         stamp * STAMP,
     )
     for more in (False, True)
     for stamp in (False, True)
 }
-ROW = row_pattern(rf"(?:\s+{VALUE}\s+{VALUE}\s+\d+\.\d\d\s+{WRONG}(?:{MORE})?){{1,2}}", f"(?:{STAMP})?")  # any of them
-COPIED = "copied"  # of Run.settings: a rank was listed twice
+ROW = row_pattern(rf"(?:\s+{VALUE}\s+{VALUE}\s+\d+\.\d\d\s+{WRONG}(?:{MORE})?){{1,2}}", f"(?:{STAMP})?")  # any of ROWS
+COPIED = "copied"  # in Run.settings: a rank was listed twice
 UNITS = {"B", "elements", "us", "GB/s", "%"}
 UNIT = re.compile(r"\(([^()]*)\)")
-#: NCCL's log, which NCCL_DEBUG has on the same output, between the lines of sizes
+#: NCCL's log, which NCCL_DEBUG mixes into the rows
 LOG = re.compile(r"^\S+:\d+:\d+ \[\d*\] NCCL ")
 END = re.compile(r"^#\s*(?:Out of bounds values|Avg bus bandwidth)\b")  # below a table
-BOUNDS = re.compile(r"^# Out of bounds values : (?P<wrong>\d+) (?P<said>\w+)")
+BOUNDS = re.compile(r"^# Out of bounds values : (?P<wrong>\d+) (?P<state>\w+)")
 COMMAND = re.compile(r"(\w+_perf)\b")
 ALGORITHM = re.compile(r"NCCL_ALGO=([\w^,:;]+)")
 RANK = re.compile(
@@ -76,32 +79,32 @@ VERSION = re.compile(
 )
 SIZES = re.compile(r"^#\s+nThread .*\bmaxBytes (?P<most>\d{1,18}) step: (?P<step>\d{1,18})\((?P<how>factor|bytes)\)")
 STARTING = re.compile(r"^# Collective test starting: (\w+_perf)")
-RCCL_VERSION = re.compile(r"^rccl-tests: Version ?(?P<said>\S*)\s*$")
-BESIDE = re.compile(r"^(RCCL|HIP|ROCm) version +: +(\S+)\s*$")
+RCCL_VERSION = re.compile(r"^rccl-tests: Version ?(?P<version>\S*)\s*$")
+LIBRARY_VERSION = re.compile(r"^(RCCL|HIP|ROCm) version +: +(\S+)\s*$")
 
 
 def program_of(reading: Reading) -> str:
-    """Whose lines these are: those of nccl-tests, unless one has said otherwise."""
+    """The program of the lines at the reading position: nccl_tests unless an earlier line named rccl_tests."""
     return reading._facts.program if reading._facts.program in PROGRAMS else PROGRAM
 
 
 def rccl_version(reading: Reading, match: re.Match[str]) -> None:
-    """`rccl-tests: Version develop:448c4c7`, which stands before the ranks."""
+    """Read `rccl-tests: Version develop:448c4c7`, which comes before the ranks."""
     facts = reading.facts(program_of(reading))
     facts.program = RCCL
-    if match["said"]:
-        facts.software["rccl-tests"] = match["said"]
+    if match["version"]:
+        facts.software["rccl-tests"] = match["version"]
     reading.at += 1
 
 
-def beside(reading: Reading, match: re.Match[str]) -> None:
+def library_version(reading: Reading, match: re.Match[str]) -> None:
     """`RCCL version : 2.22.3-develop:f5b15f2`, and those of HIP and ROCm."""
     reading.facts(RCCL).software[match[1]] = match[2]
     reading.at += 1
 
 
 def rank(reading: Reading, match: re.Match[str]) -> None:
-    """`#  Rank  0 Group  0 Pid … on host device  0 [0x1b] NVIDIA H100`."""
+    """Read `#  Rank  0 Group  0 Pid … on host device  0 [0x1b] NVIDIA H100`."""
     facts, number = reading.facts(program_of(reading)), int(match["rank"])
     if number in facts.ranks:
         note_copies(reading, facts, f"rank {number} is listed twice")
@@ -111,26 +114,26 @@ def rank(reading: Reading, match: re.Match[str]) -> None:
 
 
 def note_copies(reading: Reading, facts: Run, why: str) -> None:
-    """Names the cause once where lines of several copies are mixed."""
+    """Report once per run that the lines of several copies of the program are mixed."""
     if COPIED not in facts.settings:
         facts.settings[COPIED] = "yes"
-        reading.left(f"line {reading.at + 1}: {why}: {COPIES}")
+        reading.add_problem(f"line {reading.at + 1}: {why}: {COPIES}")
 
 
 def version(reading: Reading, match: re.Match[str]) -> None:
-    """`# nccl-tests version 2.20.0 (b4d5bee) nccl-headers=23102 nccl-library=23102`: a run begins."""
+    """Read `# nccl-tests version 2.20.0 (b4d5bee) nccl-headers=23102 nccl-library=23102`, the start of a run."""
     reading.end_run()
     reading.facts(PROGRAM).software |= {"nccl-tests": match["version"], "NCCL": nccl_version(int(match["nccl"]))}
     reading.at += 1
 
 
 def nccl_version(code: int) -> str:
-    """ "2.31.2" of 23102, as NCCL counts since 2.9."""
+    """NCCL's version from its number, "2.31.2" for 23102, as NCCL encodes versions since 2.9."""
     return f"{code // 10_000}.{code // 100 % 100}.{code % 100}"
 
 
 def starting(reading: Reading, match: re.Match[str]) -> None:
-    """`# Collective test starting: all_reduce_perf`, of newer versions, some of which print their version before."""
+    """Read `# Collective test starting: all_reduce_perf` of newer versions, some of which print their version first."""
     if reading.facts(PROGRAM).software.keys() != {"nccl-tests", "NCCL"}:
         reading.end_run()
     reading.facts(PROGRAM).software["test"] = match[1]
@@ -138,14 +141,14 @@ def starting(reading: Reading, match: re.Match[str]) -> None:
 
 
 def sizes(reading: Reading, match: re.Match[str]) -> None:
-    """`# nThread 1 nGpus 1 minBytes 8 maxBytes 134217728 step: 2(factor) …`: up to which size the program measures."""
+    """Read `# nThread 1 nGpus 1 minBytes 8 maxBytes 134217728 step: 2(factor) …`, which contains the largest size."""
     facts = reading.facts(program_of(reading))
     facts.settings |= {"most": match["most"], "step": match["step"], "how": match["how"]}
     reading.at += 1
 
 
 def note_cut(reading: Reading, settings: Mapping[str, str], largest: int) -> None:
-    """Names a table that ends before its largest size, without the lines that the program prints below a table."""
+    """Report a table that ends before its largest size and has none of the lines that follow a complete table."""
     rest = itertools.takewhile(lambda line: not HEAD.match(line), reading.lines[reading.at :])
     has_fault = bool(reading.runs and reading.runs[-1].tables and reading.runs[-1].tables[-1].faults)
     if "most" not in settings or has_fault or any(END.match(line) for line in rest):
@@ -153,53 +156,54 @@ def note_cut(reading: Reading, settings: Mapping[str, str], largest: int) -> Non
     step, most = int(settings["step"]), int(settings["most"])
     following = largest * step if settings["how"] == "factor" else largest + step
     if largest < following <= most:
-        reading.left(
-            f"line {reading.at}: the table ends at {units.size(largest)}, and the program measures up to"
-            f" {units.size(most)}: the text lacks the end of the table"
+        reading.add_problem(
+            f"line {reading.at}: the table ends at {units.size(largest)}, but the program measures up to"
+            f" {units.size(most)}: the end of the table is missing"
         )
 
 
-def nccl(reading: Reading, match: re.Match[str]) -> None:
+def table(reading: Reading, match: re.Match[str]) -> None:
     """The line of columns, that of their units, and a line for each size."""
     head, columns = reading.at + 1, match[0].split()
     reading.at += 1
-    passed(reading, LOG)
+    skip_lines(reading, LOG)
     copied = HEAD.match(reading.line())
-    passed(reading, LOG, HEAD)
+    skip_lines(reading, LOG, HEAD)
     if not has_known_units(reading, head):
-        passed(reading, ROW, LOG)
+        skip_lines(reading, ROW, LOG)
         reading.command = None
         return
     facts = reading._facts if reading._facts.program in PROGRAMS else reading.facts(PROGRAM)
-    said = COMMAND.search(reading.command or "")
-    name = facts.software.get("test") or (said[1] if said else "nccl_unknown_test")
+    started = COMMAND.search(reading.command or "")
+    name = facts.software.get("test") or (started[1] if started else "nccl_unknown_test")
     if copied:
-        note_copies(reading, facts, "the head of a table comes twice")
+        note_copies(reading, facts, "the head of a table is repeated")
     pattern = ROWS[PER_ITERATION[0] in columns, "timestamp" in columns]
     settings = dict(facts.settings)
     seen: list[int] = []
     found = (size_of(row, reading.at, match["time"] == "cputime") for row in rows(reading, pattern, seen))
     if add_sizes(reading, facts, f"line {head}", name, found, columns.count(match["time"])):
         note_cut(reading, settings, max(seen))
-        # a later table is another command's
+        # a later table belongs to another command
         reading.command = None
         reading.end_run()
 
 
 def size_of(row: re.Match[str], line: int, cpu: bool) -> Size:
-    """The numbers of a line."""
-    ways = {
-        way: Way(*(float(row[name + end]) for name in ("time", "alg", "bus")), row["wrong" + end])
-        for way, end in WAYS.items()
+    """The numbers of one row. cpu: whether the row has CPU times."""
+    placements = {
+        placement: Placement(*(float(row[name + end]) for name in ("time", "alg", "bus")), row["wrong" + end])
+        for placement, end in PLACEMENTS.items()
         if row["time" + end]
     }
-    return Size(int(row["size"]), ways, f"line {line}", line, cpu)
+    return Size(int(row["size"]), placements, f"line {line}", line, cpu)
 
 
-def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterable[Size], ways: int) -> int:
-    """The believable ones of the sizes of a test become tables; how many sizes there were.
+def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterable[Size], placements: int) -> int:
+    """Add a table for each valid size of a test. Returns the number of sizes, valid or not.
 
-    facts: of the run. where: of the table in its text. ways: those of its head.
+    facts: the run. where: the table's place in its text. name: the program.
+    placements: the number of placements in the head line.
     """
     testcase, program = name.lower() + algorithm_of(reading.command or ""), facts.program
     small, sizes, alone = list[str](), 0, False
@@ -207,51 +211,53 @@ def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterab
     for one in found:
         sizes += 1
         if seen[:1] == [one.size] and len(set(seen)) > 1:
-            seen.clear()  # the next cycle of -N
+            seen.clear()  # -N repeats all sizes
         if one.size in seen:
-            note_copies(reading, facts, "a size comes twice")
+            note_copies(reading, facts, "a size is repeated")
             continue
         seen.append(one.size)
         alone = alone or (moves_nothing(one) and len(facts.ranks) < 2)
-        if len(one.ways) < ways:
-            reading.left(f"{one.where}: a row of {name} without one of the ways of its head: it is left out")
+        if len(one.placements) < placements:
+            reading.add_problem(f"{one.where}: a row of {name} lacks columns of its head: the row is ignored")
         elif not consistent(one, name):
-            reading.left(f"{one.where}: a row of {name} that its own numbers contradict: it is left out")
+            reading.add_problem(f"{one.where}: a row of {name} whose numbers contradict each other: the row is ignored")
         elif too_small(one):
             small.append(units.size(one.size))
         else:
             reading.add(program, size_table(testcase, one, alone))
     if alone:
-        reading.left(f"{where}: {name} ran on one rank, which moves nothing by definition: start 2 ranks or more")
+        reading.add_problem(f"{where}: {name} ran on one rank, which moves no data: start at least 2 ranks")
     if small:
         note_small(reading, small)
     return sizes
 
 
-def passed(reading: Reading, *patterns: re.Pattern[str]) -> None:
-    """Leaves lines behind, as long as they are one of these."""
+def skip_lines(reading: Reading, *patterns: re.Pattern[str]) -> None:
+    """Move the reading position behind all lines that match one of the patterns."""
     while any(line.match(reading.line()) for line in patterns):
         reading.at += 1
 
 
 def has_known_units(reading: Reading, head: int) -> bool:
-    """Whether the line below a head, which is line `head`, says the units that a table is read in; if not, why."""
-    said = UNIT.findall(reading.line()) if reading.line().startswith("#") else []
-    if said and UNITS.issuperset(said):
+    """Whether the line below a table's head has the expected units. If not, report the units found.
+
+    head: the number of the head line.
+    """
+    printed = UNIT.findall(reading.line()) if reading.line().startswith("#") else []
+    if printed and UNITS.issuperset(printed):
         return True
-    found = ", ".join(dict.fromkeys(said)) or "none"
-    reading.left(
-        f"line {head}: the units of this table of sizes should be B, elements, us and GB/s, they are {found}: it is"
-        " left out"
+    found = ", ".join(dict.fromkeys(printed)) or "none"
+    reading.add_problem(
+        f"line {head}: the units of this table are {found}, not B, elements, us and GB/s: the table is ignored"
     )
-    reading.at += bool(said)
+    reading.at += bool(printed)
     return False
 
 
 def rows(reading: Reading, pattern: re.Pattern[str], seen: list[int]) -> Iterator[re.Match[str]]:
-    """The lines of sizes, up to one that is none: a comment or an empty one, or what is a fault of the last table.
+    """Yield the rows of a table up to its end: a comment, an empty line or a damaged row.
 
-    seen: receives the sizes.
+    seen: receives the sizes of the rows.
     """
     begun = False
     while reading.at < len(reading.lines):
@@ -260,7 +266,7 @@ def rows(reading: Reading, pattern: re.Pattern[str], seen: list[int]) -> Iterato
         if between and begun:
             return
         if HEAD.match(line):
-            note_copies(reading, reading._facts, "the head of a table comes twice")
+            note_copies(reading, reading._facts, "the head of a table is repeated")
         if between or LOG.match(line):
             reading.at += 1
             continue
@@ -275,45 +281,47 @@ def rows(reading: Reading, pattern: re.Pattern[str], seen: list[int]) -> Iterato
 
 
 def note_small(reading: Reading, small: Sequence[str]) -> None:
-    """Says in the first table of a run which sizes have no figure."""
+    """Add a note to the first table of a run: which sizes have no bandwidth."""
     if reading.runs and reading.runs[-1].program in PROGRAMS and reading.runs[-1].tables:
-        said = f"bandwidths that are printed as 0.00 are left out, those of {', '.join(small)}"
+        note = f"sizes whose bandwidth is printed as 0.00 are ignored: {', '.join(small)}"
         first = reading.runs[-1].tables[0]
-        reading.runs[-1].tables[0] = replace(first, notes=(*first.notes, said))
+        reading.runs[-1].tables[0] = replace(first, notes=(*first.notes, note))
 
 
 def stray(reading: Reading, match: re.Match[str]) -> None:
-    """A line of a size that is in no table: whatever cut it off its head, it is not lost without a word."""
-    reading.left(f"line {reading.at + 1}: '{match[0].strip()[:60]}' is a line of a size without its table: left out")
+    """Report a row without the head of its table."""
+    reading.add_problem(
+        f"line {reading.at + 1}: '{match[0].strip()[:60]}' is a row without the head of its table: the row is ignored"
+    )
     reading.at += 1
 
 
 def bounds(reading: Reading, match: re.Match[str]) -> None:
-    """`# Out of bounds values : 0 OK`, over all sizes: wrong elements that no line of a size has."""
+    """Read `# Out of bounds values : 0 OK`, the count of wrong elements over all sizes."""
     reading.at += 1
     run = reading.runs[-1] if reading.runs else None
-    if (match["wrong"], match["said"]) == ("0", "OK") or run is None or run.program not in PROGRAMS:
+    if (match["wrong"], match["state"]) == ("0", "OK") or run is None or run.program not in PROGRAMS:
         return
     add_wrong(run, f"line {reading.at}: '{match[0]}'")
 
 
 def add_wrong(run: Run, where: str) -> None:
-    """Notes that the data of a run was wrong in some of its sizes."""
-    run.wrong.append(f"{where}: the data of these sizes was wrong")
+    """Record that a run had wrong data in some of its sizes."""
+    run.wrong.append(f"{where}: these sizes have wrong data")
     run.tables = [replace(table, verified=False) for table in run.tables]
 
 
 def algorithm_of(command: str) -> str:
-    """ "_tree" of NCCL_ALGO=Tree, "_ring_tree" of Ring,Tree, "_not_tree" of ^Tree; "" where NCCL chose."""
-    said = ALGORITHM.search(command)
-    words = re.findall(r"\w+", said[1].lower().replace("^", "not_")) if said else []
+    """The end of a test case's name: "_tree" for NCCL_ALGO=Tree, "_not_tree" for ^Tree, "" without NCCL_ALGO."""
+    setting = ALGORITHM.search(command)
+    words = re.findall(r"\w+", setting[1].lower().replace("^", "not_")) if setting else []
     return "".join(f"_{word}" for word in words)
 
 
 def add_fault(reading: Reading, line: str) -> None:
-    """A line of a size that is cut off or shifted."""
+    """Report a cut or shifted row as a fault of the last table."""
     if not re.match(r"^\s*\d+\s+\d+\s+\w", line) or not reading.runs or reading.runs[-1].program not in PROGRAMS:
         return
     last = reading.runs[-1].tables[-1]
-    fault = f"line {reading.at + 1}: '{line.strip()[:60]}' is no whole line of a size: it is not believed"
+    fault = f"line {reading.at + 1}: '{line.strip()[:60]}' is an incomplete row: the row is ignored"
     reading.runs[-1].tables[-1] = replace(last, faults=(*last.faults, fault))

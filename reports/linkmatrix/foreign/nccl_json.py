@@ -1,11 +1,11 @@
-"""The JSON of nccl-tests (`-J FILE`, since 2.17): versions, ranks, and the sizes of one test."""
+"""Reads the JSON of nccl-tests (`-J FILE`, since 2.17): versions, ranks, and the sizes of one test."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from . import nccl
-from .nccl_sizes import Size, Way
+from .nccl_sizes import Placement, Size
 from .table import Reading
 
 HOST = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -16,7 +16,7 @@ MOST_SIZES = 10_000
 
 
 def read_json(content: Mapping[str, Any]) -> Reading:
-    """The run in the content of a JSON. An entry that is not whole is left out, with a sentence."""
+    """Read the run in the content of a JSON file. A damaged entry is skipped and reported as a problem."""
     reading = Reading("")
     facts = reading.facts(nccl.PROGRAM)
     facts.software |= versions(content)
@@ -27,10 +27,10 @@ def read_json(content: Mapping[str, Any]) -> Reading:
     entries = content["results"] if isinstance(content["results"], list) else []
     name = name_of(reading.command, entries)
     sizes = (size_of(entry, place) for place, entry in enumerate(entries[:MOST_SIZES], start=1))
-    whole = (one for one in sizes if not isinstance(one, str) or reading.left(one))
+    whole = (one for one in sizes if not isinstance(one, str) or reading.add_problem(one))
     nccl.add_sizes(reading, facts, "results", name, whole, 1)
     for sentence in differences(entries):
-        reading.left(sentence)
+        reading.add_problem(sentence)
     wrong = content.get("out_of_bounds")
     count = wrong.get("count") if isinstance(wrong, dict) else 0
     if reading.runs and count not in (0, None):
@@ -39,7 +39,7 @@ def read_json(content: Mapping[str, Any]) -> Reading:
 
 
 def versions(content: Mapping[str, Any]) -> dict[str, str]:
-    """The versions of the program and of NCCL; the number `version` of newer files is that of their layout."""
+    """The versions of nccl-tests and of NCCL. A number in `version` is the layout's version in newer files."""
     found = {}
     if isinstance(content.get("version"), str):
         found["nccl-tests"] = content["version"]
@@ -51,7 +51,7 @@ def versions(content: Mapping[str, Any]) -> dict[str, str]:
 
 
 def ranks(content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The list of ranks, at the top or in the configuration; empty where an entry of it is damaged."""
+    """The entries of the list of ranks; [] if one of them is damaged."""
     config = content.get("config")
     listed = content.get("devices") or (config.get("devices") if isinstance(config, dict) else None)
     listed = listed if isinstance(listed, list) else []
@@ -68,7 +68,7 @@ def ranks(content: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def command_of(content: Mapping[str, Any]) -> str | None:
-    """The command line, with the algorithm that its environment sets; None: the file does not have it."""
+    """The command line, with the algorithm from its environment; None if the file has no command line."""
     arguments, environment = content.get("args"), content.get("env")
     if not isinstance(arguments, list) or not all(isinstance(word, str) for word in arguments) or not arguments:
         return None
@@ -78,7 +78,7 @@ def command_of(content: Mapping[str, Any]) -> str | None:
 
 
 def name_of(command: str | None, entries: list[Any]) -> str:
-    """The test: that of the command line, else what the results call themselves."""
+    """The name of the test: from the command line, else from the results."""
     if found := nccl.COMMAND.search(command or ""):
         return found[1]
     named = {entry.get("experiment_name") for entry in entries if isinstance(entry, dict)}
@@ -90,26 +90,26 @@ def name_of(command: str | None, entries: list[Any]) -> str:
 
 
 def differences(entries: list[Any]) -> list[str]:
-    """A sentence for each size whose result differed between repeats, which newer versions compare bit by bit."""
+    """A sentence for each size whose result differed between repeats. Newer versions compare them bit by bit."""
     found = []
     for place, entry in enumerate(entries[:MOST_SIZES], start=1):
-        for way in nccl.WAYS:
-            of_way = entry.get(way.replace("-", "_")) if isinstance(entry, dict) else None
-            bitwise = of_way.get("bitwise") if isinstance(of_way, dict) else None
+        for placement in nccl.PLACEMENTS:
+            values = entry.get(placement.replace("-", "_")) if isinstance(entry, dict) else None
+            bitwise = values.get("bitwise") if isinstance(values, dict) else None
             count = bitwise.get("different_elements") if isinstance(bitwise, dict) else 0
             if count != 0:
-                found.append(f"result {place}: {way} differs between repeats in {count!r:.20} elements")
+                found.append(f"result {place}: {placement} differs between repeats in {count!r:.20} elements")
     return found
 
 
 def size_of(entry: Any, place: int) -> Size | str:
-    """An entry of `results`, or a sentence on what is wrong with it."""
+    """The numbers in an entry of `results`, or a sentence on the damage."""
     where = f"result {place}"
     if not isinstance(entry, dict) or type(entry.get("size")) is not int or not 0 <= entry["size"] < 1 << 63:
         return f"{where}: it has no size: it is left out"
-    ways, cpu = {}, False
-    for way in nccl.WAYS:
-        found = entry.get(way.replace("-", "_"))
+    placements, cpu = {}, False
+    for placement in nccl.PLACEMENTS:
+        found = entry.get(placement.replace("-", "_"))
         if found is None:
             continue
         time = next((name for name in TIMES if isinstance(found, dict) and name in found), "")
@@ -119,11 +119,11 @@ def size_of(entry: Any, place: int) -> Size | str:
             or not all(is_number(one) for one in numbers[:3])
             or not (numbers[3] is None or is_number(numbers[3]))
         ):
-            return f"{where}: {way} is not the time, both bandwidths and the wrong elements: it is left out"
+            return f"{where}: {placement} is not the time, both bandwidths and the wrong elements: it is left out"
         cpu = cpu or time == "cpu_time"
         wrong = "N/A" if numbers[3] is None else f"{numbers[3]:g}"
-        ways[way] = Way(float(numbers[0]), float(numbers[1]), float(numbers[2]), wrong)
-    return Size(entry["size"], ways, where, place, cpu)
+        placements[placement] = Placement(float(numbers[0]), float(numbers[1]), float(numbers[2]), wrong)
+    return Size(entry["size"], placements, where, place, cpu)
 
 
 def is_number(value: Any) -> bool:

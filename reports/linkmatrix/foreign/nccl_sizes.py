@@ -1,19 +1,23 @@
-"""A size of nccl-tests and rccl-tests, whether from a text or from a JSON: what is believed of it, and its table."""
+"""Validates one size of nccl-tests or rccl-tests, read from text or JSON, and makes a table of it."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from .table import Part, Table
 
-LEAST = 0.01  # GB/s: half of it, the least share that a bus bandwidth is of the other one, is printed as 0.00 or 0.01
-MOST_OF_ALGBW = 2  # busbw is algbw × 2(n − 1)/n for all-reduce, and less for all others
-SLACK, ROUNDING = 0.02, 0.011  # of times and bandwidths that are printed with few digits; GB/s
-MOVED = 0.05  # GB/s of algorithm bandwidth, of which two ranks have a bus bandwidth that is not printed as 0.00
-MOST_ERROR = 1e-2  # relative error of good data
+LEAST = 0.01  # GB/s of algorithm bandwidth: the bus bandwidth, at least half of it, is printed as 0.00 or 0.01
+MOST_OF_ALGBW = 2  # busbw is algbw × 2(n − 1)/n for all-reduce, and less for the other collectives
+SLACK, ROUNDING = 0.02, 0.011  # relative, and in GB/s: times and bandwidths are printed with few digits
+MOVED = 0.05  # GB/s of algorithm bandwidth: two or more ranks then have a bus bandwidth above 0.00
+MOST_ERROR = 1e-2  # largest relative error of correct data
 
 
-class Way(NamedTuple):
-    """What a line has of one way. wrong: elements, or in old versions the largest error; N/A: not checked."""
+class Placement(NamedTuple):
+    """The numbers of one placement, out-of-place or in-place.
+
+    time: in us. algorithm, bus: bandwidths in GB/s.
+    wrong: the number of wrong elements, in old versions the largest error; "N/A" if the data was not checked.
+    """
 
     time: float
     algorithm: float
@@ -27,62 +31,69 @@ class Way(NamedTuple):
 
 
 class Size(NamedTuple):
-    """A line of a size. where: of it in its text. cpu: the times are CPU times, which the bandwidths do not fit."""
+    """The numbers of one size.
+
+    where: its place in the text, for sentences.
+    cpu: whether the times are CPU times, which the bandwidths do not match.
+    """
 
     size: int
-    ways: Mapping[str, Way]
+    placements: Mapping[str, Placement]
     where: str
     line: int
     cpu: bool = False
 
 
-def consistent(one: Size, name: str) -> bool:
-    """Are size, time and both bandwidths of one and the same measurement?"""
-    for way in one.ways.values():
-        if way.bus > MOST_OF_ALGBW * way.algorithm * (1 + SLACK) + 2 * ROUNDING:
+def consistent(row: Size, name: str) -> bool:
+    """Whether size, time and both bandwidths can belong to one measurement."""
+    for placement in row.placements.values():
+        if placement.bus > MOST_OF_ALGBW * placement.algorithm * (1 + SLACK) + 2 * ROUNDING:
             return False
-        # a hypercube's algorithm bandwidth is of a share of the size, and a CPU time ends before the data has arrived
-        timed = way.time > 0 and "hypercube" not in name and not one.cpu
-        moved = one.size / way.time / 1e3 if timed else way.algorithm
-        if abs(way.algorithm - moved) > SLACK * moved + ROUNDING:
+        # hypercube moves only a share of the size, and a CPU time ends before the data arrives
+        timed = placement.time > 0 and "hypercube" not in name and not row.cpu
+        moved = row.size / placement.time / 1e3 if timed else placement.algorithm
+        if abs(placement.algorithm - moved) > SLACK * moved + ROUNDING:
             return False
     return True
 
 
-def too_small(one: Size) -> bool:
-    """Is a bandwidth printed as 0.00 because there were so few bytes, and not because nothing moved?"""
-    zero = [way for way in one.ways.values() if way.bus == 0]
-    return bool(zero) and all(way.time > 0 and one.size / way.time / 1e3 < LEAST for way in zero)
+def too_small(row: Size) -> bool:
+    """Whether a bandwidth is printed as 0.00 because of few bytes, and not because nothing moved."""
+    zero = [placement for placement in row.placements.values() if placement.bus == 0]
+    return bool(zero) and all(placement.time > 0 and row.size / placement.time / 1e3 < LEAST for placement in zero)
 
 
-def moves_nothing(one: Size) -> bool:
-    """Whether the bus bandwidth is 0 and the algorithm bandwidth is not: the factor between them is 0 for one rank."""
-    return all(way.bus == 0 and way.algorithm >= MOVED for way in one.ways.values())
+def moves_nothing(row: Size) -> bool:
+    """Whether only the bus bandwidth is 0, as on one rank, where the factor between both bandwidths is 0."""
+    return all(placement.bus == 0 and placement.algorithm >= MOVED for placement in row.placements.values())
 
 
-def size_table(testcase: str, one: Size, alone: bool) -> Table:
-    """One size. alone: of one rank, which has no bus bandwidth."""
-    pairs = {("all", way): of for way, of in one.ways.items()}
+def size_table(testcase: str, row: Size, alone: bool) -> Table:
+    """The table of one size.
+
+    alone: whether the test ran on one rank, which has no bus bandwidth.
+    """
+    pairs = {("all", placement): of for placement, of in row.placements.items()}
     nothing = "not-run" if alone else "error"
     cells = {pair: "error" if of.is_wrong else nothing if of.bus <= 0 else of.bus for pair, of in pairs.items()}
     faults = tuple(
-        f"{one.where}: {way} of {one.size} bytes "
+        f"{row.where}: {placement} of {row.size} bytes "
         + (f"has {of.wrong} wrong elements" if of.is_wrong else "moved nothing")
-        for (_, way), of in pairs.items()
-        if cells["all", way] == "error"
+        for (_, placement), of in pairs.items()
+        if cells["all", placement] == "error"
     )
     wrong, checked = any(of.is_wrong for of in pairs.values()), all(of.wrong != "N/A" for of in pairs.values())
-    time = ("cpu_time", "CPU time") if one.cpu else ("time", "time")
+    time = ("cpu_time", "CPU time") if row.cpu else ("time", "time")
     return Table(
         testcase=testcase,
         quantity="bus bandwidth",
         metric="bandwidth",
         unit="GB/s",
-        size_bytes=one.size,
+        size_bytes=row.size,
         rows=("all",),
-        columns=tuple(one.ways),
+        columns=tuple(row.placements),
         cells=cells,
-        line=one.line,
+        line=row.line,
         engine="nccl",
         transport="nccl",
         verified=(not wrong) if checked or wrong else None,

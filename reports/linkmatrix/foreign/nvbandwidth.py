@@ -1,8 +1,8 @@
-"""nvbandwidth 0.1 to 0.8: its text, and its JSON (`--json`).
+"""Reads the text of nvbandwidth 0.1 to 0.10 and of its forks; nvbandwidth_json reads `--json`.
 
-The arrow in a head line does not say which way the data goes: in testcases_ce.cpp of v0.2 and v0.8 the matrices of
-read test cases, "GPU(row) -> GPU(column)", hold the copy from column to row, and those of write test cases,
-"GPU(row) <- GPU(column)", the copy from row to column. So the test case says it, the arrow is not read.
+The arrow in a head line does not show the direction of the data. In testcases_ce.cpp of v0.2 and v0.8, "GPU(row) ->
+GPU(column)" of read test cases contains copies from column to row, and "GPU(row) <- GPU(column)" of write test cases
+contains copies from row to column. So the name of the test case decides, and the arrow is not read.
 """
 
 import re
@@ -24,7 +24,7 @@ RUNNING = re.compile(rf"^Running ({NAME})\.\s*$")
 HEAD = re.compile(r"^(?:memcpy|memory latency|Device to Device Latency|multicast)\b.*\((GB/s|ns)\)\s*$")
 NUMBER = r"\d+\.\d\d"
 SUM = re.compile(rf"^SUM ({NAME}) ({NUMBER})\s*$")
-VERSION = re.compile(r"^([a-z]{2,40}bandwidth) Version: v?([\d.]+)\s*$")  # of nvbandwidth and of its forks
+VERSION = re.compile(r"^([a-z]{2,40}bandwidth) Version: v?([\d.]+)\s*$")  # nvbandwidth or a fork
 OTHER_DEVICE = re.compile(r" (?!GPU|CPU)[A-Z]{2,8}\((?:row|column)\)")
 DEVICE = re.compile(r"^Device (\d+): (.+?)(?: \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\))?\s*$")
 BUS = r"\([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\)"
@@ -39,14 +39,14 @@ SOFTWARE = re.compile(r"^(CUDA Runtime|CUDA Driver|Driver) Version(?: \(API\))?:
 SAMPLE = re.compile(r"^\t\s*\S")  # --verbose, before the table
 WRONG = re.compile(r"^\s*Invalid value when checking the pattern at\b")
 PAIR = re.compile(r"\bDevice ?(\d{1,5})\s*->\s*Device ?(\d{1,5})\b")
-WRONG_LINES = 12  # of a report on wrong data
-LEFT_OUT = "pairs without a number were not measured: --pair left them out, or they have no peer access"
+WRONG_LINES = 12  # length of a report on wrong data
+UNMEASURED = "pairs without a number were not measured: --pair excluded them, or they have no peer access"
 SIDES = {"Read1": "one_direction", "Write1": "one_direction", "Read2": "other_direction", "Write2": "other_direction"}
 TITLES = {"one_direction": "one direction", "other_direction": "other direction"}
 
 
 def version(reading: Reading, match: re.Match[str]) -> None:
-    """`nvbandwidth Version: v0.2`: a run begins."""
+    """Read `nvbandwidth Version: v0.2`, the start of a run."""
     reading.end_run()
     reading.fork = "" if match[1] == PROGRAM else match[1]
     reading.facts(match[1]).software[match[1]] = match[2]
@@ -54,33 +54,33 @@ def version(reading: Reading, match: re.Match[str]) -> None:
 
 
 def software(reading: Reading, match: re.Match[str]) -> None:
-    """The versions that it prints before its tables."""
+    """Read the versions above the tables."""
     reading.facts(program_of(reading)).software[{"Driver": "driver"}.get(match[1], match[1])] = match[2]
     reading.at += 1
 
 
 def device(reading: Reading, match: re.Match[str]) -> None:
-    """`Device 0: NVIDIA H800`."""
+    """Read `Device 0: NVIDIA H800`."""
     facts, above = reading.facts(program_of(reading)), reading.lines[max(0, reading.at - 1)].strip()
     facts.devices[int(match[1])] = match[2]
     if match[1] == "0" and HOST_NAME.fullmatch(above):
-        facts.node = above  # the host prints its name above its devices, since 0.5
+        facts.node = above  # the program prints the host's name above its devices, since 0.5
     reading.at += 1
 
 
 def process(reading: Reading, match: re.Match[str]) -> None:
-    """`Process 6 (worker-1): device 2: NVIDIA GB200 (00000018:01:00)`, of a build for several nodes."""
+    """Read `Process 6 (worker-1): device 2: NVIDIA GB200 (00000018:01:00)`, of a build for several nodes."""
     add_process(reading.facts(program_of(reading)), match)
     reading.at += 1
 
 
 def add_process(facts: Run, match: re.Match[str]) -> None:
-    """The endpoint of a process: its host, the number of its device there, and the model."""
+    """Store a process of a run: its host, its device's number there, and the device's model."""
     facts.processes[int(match["rank"])] = match["host"], int(match["device"]), match["model"]
 
 
 def test_case(reading: Reading, match: re.Match[str]) -> None:
-    """`Running NAME.`, and the tables that follow: one, or two directions and their total."""
+    """Read `Running NAME.` and the tables below it: one, or both directions and their total."""
     name = match[1]
     reading.at += 1
     tables: dict[str, tuple[int, str, Grid]] = {}
@@ -102,21 +102,23 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
     if "Total" in tables and len({len(grid.columns) for _, _, grid in tables.values()}) == 1:
         add_on_nodes(reading, name, table_of(name, tables, without_number(reading)))
     elif tables:
-        reading.left(f"line {reading.at + 1}: {name} has tables that do not belong together, or none for the total")
+        reading.add_problem(f"line {reading.at + 1}: {name} has tables that do not belong together, or lacks the total")
     elif WRONG.match(reading.line()):
         add_wrong(reading, name)
     elif match[0] == reading.line():
-        reading.left(f"line {reading.at + 1}: '{match[0]}' comes twice: {COPIES}")
+        reading.add_problem(f"line {reading.at + 1}: '{match[0]}' is repeated: {COPIES}")
     elif reading.line().startswith("Waived"):
-        reading.waived = f"line {reading.at + 1}: {name} was waived: the program has nothing to measure on this machine"
+        reading.waived = (
+            f"line {reading.at + 1}: {name} was waived: the program found nothing to measure on this machine"
+        )
     else:
-        reading.left(f"line {reading.at + 1}: {name} ran and printed no table")
+        reading.add_problem(f"line {reading.at + 1}: {name} ran and printed no table")
 
 
 def add_on_nodes(reading: Reading, name: str, table: Table) -> None:
-    """Adds a table whose endpoints have their nodes, as the list of processes before it contains them.
+    """Add a table, its endpoints labelled with their nodes if a list of processes precedes it.
 
-    A test case that is not of several nodes ran on the devices of the first process's node, and is a run of its own.
+    A test case for one node ran on the devices of the first process's node, and becomes a run of its own.
     """
     program = program_of(reading)
     run = reading._facts if reading._facts.program == program else Run("")
@@ -130,13 +132,13 @@ def add_on_nodes(reading: Reading, name: str, table: Table) -> None:
     if run.tables and run.ranks != ranks:
         reading.end_run()
     reading.add(program, on_nodes(table, launch.labels_of_ranks(ranks) if launch.extent_of_ranks(ranks).ranks else ()))
-    added = reading.runs[-1]  # another run, where a test case comes again: of the same processes
+    added = reading.runs[-1]  # a repeated test case starts another run with the same processes
     added.processes, added.software, added.ranks = run.processes, run.software, ranks
     added.devices, added.node = devices, node
 
 
 def on_nodes(table: Table, labels: Sequence[str]) -> Table:
-    """The table with the labels of processes, "worker-1:gpu2", in place of their numbers."""
+    """The table with labels such as "worker-1:gpu2" in place of the numbers of processes."""
     places = {f"gpu{rank}": label for rank, label in enumerate(labels)}
 
     def moved(cells: Mapping[Pair, Any]) -> dict[Pair, Any]:
@@ -152,11 +154,11 @@ def on_nodes(table: Table, labels: Sequence[str]) -> Table:
 
 
 def add_wrong(reading: Reading, name: str) -> None:
-    """`Invalid value when checking the pattern at 0x70a640000000`: the program compared what arrived, and ends."""
+    """Read `Invalid value when checking the pattern at 0x70a640000000`: wrong data arrived, and the program ends."""
     line, program = reading.at + 1, program_of(reading)
     run = reading.run(program, line)
     found = next(filter(None, map(PAIR.search, reading.lines[reading.at : reading.at + WRONG_LINES])), None)
-    pair = f"from gpu{found[1]} to gpu{found[2]}" if found else "the program does not print of which pair"
+    pair = f"from gpu{found[1]} to gpu{found[2]}" if found else "on an unknown pair"
     columns = [str(number) for number in range(len(run.devices))]
     if columns:
         table = table_of(name, {"Total": (line, "GB/s", Grid(columns))})
@@ -167,13 +169,13 @@ def add_wrong(reading: Reading, name: str) -> None:
 
 
 def program_of(reading: Reading) -> str:
-    """The program whose output this is: nvbandwidth, or the fork that a version or a command line names."""
+    """The name of the program: nvbandwidth, or a fork that a version line or a command line names."""
     started = re.search(r"([a-z]{2,40}bandwidth)(?: -|$)", reading.command or "")
     return reading.fork or (started[1] if started else PROGRAM)
 
 
 def without_number(reading: Reading) -> str:
-    """What N/A means in a cell, by the command line or the version: `--pair` leaves pairs out since 0.9."""
+    """The status of an N/A cell, by the command line or the version. Since 0.9, `--pair` excludes pairs."""
     command, release = reading.command or "", reading._facts.software.get(program_of(reading), "")
     if "bandwidth" in command:
         return "not-run" if re.search(r" --?pairs?\b", command) else "no-peer-access"
@@ -181,55 +183,58 @@ def without_number(reading: Reading) -> str:
 
 
 def no_number(release: str) -> str:
-    """What N/A means in a cell of a version, "" for an unknown one."""
+    """The status of an N/A cell, by the version ("" if unknown)."""
     known = re.fullmatch(r"(\d{1,4})\.(\d{1,4})[\d.]*", release)
     return "no-peer-access" if known and (int(known[1]), int(known[2])) < PAIRS_SINCE else "not-run"
 
 
 def rows_of(reading: Reading, line: int, name: str) -> Grid:
-    """The rows under a head line. Raises BadInput where there are no columns."""
+    """Read the rows below a head line. Raises BadInput if the columns are missing."""
     if HEAD.match(reading.line()):
-        reading.left(f"line {line + 1}: the head of a table comes twice: {COPIES}")
+        reading.add_problem(f"line {line + 1}: the head of a table is repeated: {COPIES}")
     while HEAD.match(reading.line()):
         reading.at += 1
     columns = reading.line().split()
     if not columns or columns != [str(number) for number in range(len(columns))]:
-        raise BadInput(f"line {line + 1}: '{reading.line()[:60]}' are not the columns 0, 1, 2 … of nvbandwidth")
+        raise BadInput(f"line {line + 1}: '{reading.line()[:60]}' is not a line of columns 0, 1, 2 …")
     reading.at += 1
     rows = columns if is_square(name) else ["0"]
     return read_grid(reading, columns, lambda word, _: word if re.fullmatch(r"\d{1,5}", word) else None, NUMBER, rows)
 
 
 def is_square(name: str) -> bool:
-    """Are the rows of a test case all devices? The others have one row."""
+    """Whether each device has a row. Other test cases have a single row."""
     return name.removeprefix("multinode_").startswith("device_to_device")
 
 
 def check_sum(reading: Reading, grid: Grid) -> None:
-    """The line `SUM NAME 442.52` fits the numbers, if there is one. Raises BadInput."""
+    """Compare the line `SUM NAME 442.52`, if there is one, with the numbers above. Raises BadInput."""
     while reading.at < len(reading.lines) and not reading.line().strip():
         reading.at += 1
-    said = SUM.match(reading.line())
-    if said is None:
+    printed = SUM.match(reading.line())
+    if printed is None:
         return
-    fits = not other_sum(replace(grid, faults=[]), float(said[2]))
+    fits = not other_sum(replace(grid, faults=[]), float(printed[2]))
     if fits and all(fault.startswith(LACKS) for fault in grid.faults):
-        grid.faults.clear()  # rows without a number are not printed
-    if not reading.may_be_cut() and (why := other_sum(grid, float(said[2]))):
+        grid.faults.clear()  # the program omits rows without numbers
+    if not reading.may_be_cut() and (why := other_sum(grid, float(printed[2]))):
         raise BadInput(f"line {reading.at + 1}: the numbers above {why}")
     reading.at += 1
 
 
-def other_sum(grid: Grid, said: float) -> str:
-    """What is wrong with a sum of all numbers, both rounded to two decimals; "" where it fits or cannot be told."""
+def other_sum(grid: Grid, printed: float) -> str:
+    """A sentence on the difference between a printed sum and the numbers; "" if they agree or rows are missing."""
     found = [float(word) for word in grid.words().values() if word != "N/A"]
-    if grid.faults or abs(sum(found) - said) <= 0.005 * (len(found) + 2):
+    if grid.faults or abs(sum(found) - printed) <= 0.005 * (len(found) + 2):
         return ""
-    return f"have the sum {sum(found):.2f}, not {said:.2f}: a row or a digit was lost"
+    return f"have the sum {sum(found):.2f}, not {printed:.2f}: a row or a digit is missing"
 
 
 def table_of(name: str, tables: dict[str, tuple[int, str, Grid]], no_path: str = "not-run") -> Table:
-    """A test case out of its tables, {"Total" or a direction: (line, unit, rows)}. no_path: what N/A means."""
+    """The table of a test case.
+
+    tables: {"Total" or a direction: (line, unit, rows)}. no_path: the status of N/A.
+    """
     line, unit, grid = tables["Total"]
     scale = {"GB/s": 1.0, "ns": 0.001}[unit]
     count = len(grid.columns)
@@ -253,7 +258,7 @@ def table_of(name: str, tables: dict[str, tuple[int, str, Grid]], no_path: str =
             faults += part.faults
     found = cells(grid)
     if not faults and ("not-run" in found.values() or (is_square(name) and len(grid.rows) < count)):
-        faults.append(LEFT_OUT)
+        faults.append(UNMEASURED)
     axes = (tuple(columns), tuple(rows)) if turn else (tuple(rows), tuple(columns))
     return Table(
         testcase=(plain if "memcpy" in plain and is_square(plain) else name) + suffix(plain, three),
@@ -269,28 +274,28 @@ def table_of(name: str, tables: dict[str, tuple[int, str, Grid]], no_path: str =
         peer_access=None if "host" in plain or "local" in plain else "on",
         samples=3,
         parts=parts,
-        notes=("nvbandwidth prints the median of its samples, 3 if not told otherwise",),
+        notes=("nvbandwidth prints the median of its samples, 3 by default",),
         faults=tuple(f"{name}: {fault}" for fault in faults),
     )
 
 
 def engine_of(name: str) -> str | None:
-    """What copies, by the end of a test case's name; None for an unknown one."""
+    """The engine in a test case's name: "ce", "sm" or "tma"; None for an unknown name."""
     found = re.search(r"_(ce|sm|tma)(?:_|$)", name)
     return found[1] if found else "ce" if name == "device_local_copy" else None
 
 
 def one_row(name: str) -> list[str]:
-    """What the only row of a table is."""
+    """The label of the row of a table with a single row."""
     if "host" in name:
         return ["host"]
     return ["local"] if "local" in name else ["all"]
 
 
 def column_is_source(name: str, three: bool) -> bool:
-    """Does the data go from the column to the row? As in the program's testcases_*.cpp and testcase.cpp.
+    """Whether data moves from the column to the row, as in the program's testcases_*.cpp and testcase.cpp.
 
-    three: with a table for each direction, since 0.6; the first, Write1 too, is then from column to row
+    three: whether there is a table per direction, as since 0.6. The first one, also Write1, is then from column to row.
     """
     if name.startswith("device_to_device"):
         return three or "_read_" in name or "latency" in name
@@ -298,21 +303,21 @@ def column_is_source(name: str, three: bool) -> bool:
 
 
 def suffix(name: str, total: bool) -> str:
-    """What is added to a test case's name: `bidirectional` is the sum here, and one direction in most of theirs."""
+    """ "_one_direction" for a bidirectional test case that prints one direction. In linkmatrix, it means the sum."""
     return "_one_direction" if "bidirectional" in name and not summed(name, total) else ""
 
 
 def summed(name: str, total: bool) -> bool:
-    """Is the value the sum of both directions? That of copies by kernels always was, between devices."""
+    """Whether the value is the sum of both directions. It always is for kernel copies between devices."""
     return total or (name.startswith("device_to_device") and name.endswith("_sm"))
 
 
 def kind(name: str, total: bool, unit: str) -> dict[str, str]:
-    """Metric, quantity and unit of a test case."""
+    """The metric, the quantity and the unit of a test case."""
     if unit == "ns":
         return {"metric": "latency", "quantity": "load latency", "unit": "us"}
     if "bidirectional" in name:
-        said = "sum of both directions" if summed(name, total) else "one direction, the other loaded"
-        return {"metric": "bidirectional", "quantity": said, "unit": "GB/s"}
+        quantity = "sum of both directions" if summed(name, total) else "one direction, the other loaded"
+        return {"metric": "bidirectional", "quantity": quantity, "unit": "GB/s"}
     total_of_all = name.startswith(("all_to_one", "one_to_all"))
     return {"metric": "bandwidth", "quantity": "total bandwidth" if total_of_all else "bandwidth", "unit": "GB/s"}

@@ -1,4 +1,4 @@
-"""The JSON of nvbandwidth (`--json`) and of its fork for PPU, which has the same layout."""
+"""Reads the JSON of nvbandwidth (`--json`) and of its fork for PPU, which has the same layout."""
 
 import re
 from collections.abc import Mapping
@@ -25,12 +25,12 @@ PROGRAMS = (PROGRAM, "sailbandwidth")
 
 
 def read_json(content: Mapping[str, Any]) -> Reading:
-    """The run in the content of a JSON. Raises BadInput for damage."""
+    """Read the run in the content of a JSON file. Raises BadInput if the file is damaged."""
     program = next(name for name in PROGRAMS if name in content)
     top = content[program]
     cases = top.get("testcases") if isinstance(top, dict) else None
     if not isinstance(cases, list):
-        raise BadInput(f"it is no JSON of {program}: it has no list of testcases")
+        raise BadInput(f"the JSON of {program} has no list 'testcases'")
     reading = Reading("")
     reading.fork = "" if program == PROGRAM else program
     facts = reading.facts(program)
@@ -57,41 +57,41 @@ def read_json(content: Mapping[str, Any]) -> Reading:
             if "Invalid value when checking the pattern" in why:
                 reading.run(program, place + 1).wrong.append(f"{name}: wrong data arrived")
             else:
-                reading.left(f"{name} ended with {why}")
+                reading.add_problem(f"{name} ended with {why}")
             continue
         table = case_of(case, where, no_number(str(top.get("version", "")).removeprefix("v")))
         if table is not None:
             add_on_nodes(reading, case["name"], table)
     if top.get("error"):
-        reading.left(f"{program} says that it failed: {' '.join(str(top['error']).split())[:120]}")
+        reading.add_problem(f"{program} reports a failure: {' '.join(str(top['error']).split())[:120]}")
     return reading
 
 
 def failed(case: Any) -> str:
-    """How an entry of `testcases` failed, "" where it did not."""
+    """The status and the error of a failed entry of `testcases`; "" if the entry did not fail."""
     if not isinstance(case, dict) or case.get("status") in ("Passed", "Waived", "Running", "Not Found"):
         return ""
     return f"'{str(case.get('status'))[:40]}': {' '.join(str(case.get('error', 'no reason')).split())[:120]}"
 
 
 def case_of(case: Any, where: str, no_path: str) -> Table | None:
-    """An entry of `testcases`; None for one that is waived, or only announced. Raises BadInput for a damaged one."""
+    """The table of an entry of `testcases`; None if it was waived or only announced. Raises BadInput for damage."""
     name = case.get("name") if isinstance(case, dict) else None
     if not isinstance(name, str) or not re.fullmatch(NAME, name):
-        raise BadInput(f"{where} has no name of a test case")
+        raise BadInput(f"{where} has no valid name")
     status, matrix = case.get("status"), case.get("bandwidth_matrix")
     if status in ("Waived", "Running", "Not Found") and matrix is None:
         return None
     unit = re.search(r"\((GB/s|ns)\)", str(case.get("bandwidth_description")))
     if unit is None or not isinstance(matrix, list) or not matrix:
-        raise BadInput(f"{where}: {case['name']} has no matrix, or its description no unit that is known")
+        raise BadInput(f"{where}: {case['name']} has no matrix, or no known unit in its description")
     columns = len(matrix[0]) if isinstance(matrix[0], list) else 0
     both_ways = case["name"].removeprefix(MULTINODE).startswith("device_to_device_bidirectional")
-    # one direction, the other, and their total stand below each other
+    # the rows of one direction, of the other direction and of their total follow each other
     sides = ["Read1", "Read2", "Total"] if both_ways and columns > 0 and len(matrix) == 3 * columns else ["Total"]
     size = len(matrix) // len(sides)
     if not columns or size != (columns if is_square(case["name"]) else 1):
-        raise BadInput(f"{where}: {case['name']} has {len(matrix)} rows of {columns} columns")
+        raise BadInput(f"{where}: {case['name']} has a wrong shape, {len(matrix)} rows and {columns} columns")
     tables = {}
     for number, side in enumerate(sides):
         grid = Grid([str(column) for column in range(columns)])
@@ -112,5 +112,5 @@ def case_of(case: Any, where: str, no_path: str) -> Table | None:
 
 
 def place_of(where: str) -> int:
-    """A JSON has no lines: the number of the test case, counted from 1."""
+    """The number of a test case, counted from 1, in place of a line number, which JSON has not."""
     return int(re.sub(r"\D", "", where) or 0) + 1

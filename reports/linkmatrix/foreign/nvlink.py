@@ -1,12 +1,11 @@
-"""`nvidia-smi nvlink -s` and `-e`: the state of each GPU's NVLinks, and the errors that they have counted.
+"""Reads `nvidia-smi nvlink -s` and `-e`: the state of each GPU's NVLinks, and their error counters.
 
     GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-...)
          Link 0: 26.562 GB/s
          Link 1: <inactive>
          Link 0: Replay Errors: 0
 
-A GPU without NVLink has a sentence behind its name. One whose links are all inactive has its sentence there, or on a
-line of its own.
+For a GPU without active links, a sentence follows the name, on the same line or on the next one.
 """
 
 import re
@@ -19,12 +18,12 @@ from .topo import PROGRAM, label
 GPU = re.compile(r"^\s*(?P<gpu>[GP]PU \d{1,5}): (?P<model>.+?)(?: \(UUID: [\w-]+\)(?P<rest>.*))?\s*$")
 SPEED = re.compile(r"^\s*Link (\d+): (?:(?P<speed>\d+(?:\.\d+)?) GB/s|(?P<off><inactive>|N/A))\s*$")
 COUNTER = re.compile(r"^\s*Link (\d+): (?P<name>[A-Za-z][\w /()-]*?):? (?P<count>\d{1,20})\s*$")
-LINK = re.compile(r"^\s*Link \d+: ")  # another line of a link, such as a bit error rate
+LINK = re.compile(r"^\s*Link \d+: ")  # any other line of a link, such as a bit error rate
 INACTIVE = re.compile(r"all links are inactive", re.IGNORECASE)
 
 
 def gpu(reading: Reading, match: re.Match[str]) -> None:
-    """A GPU, and the lines of its links; nothing where it has none."""
+    """Read a GPU and the lines of its links."""
     line, name = reading.at + 1, label(match["gpu"].replace(" ", ""))
     reading.at += 1
     speeds: list[str] = []
@@ -45,12 +44,12 @@ def gpu(reading: Reading, match: re.Match[str]) -> None:
         reading.at += 1
     if INACTIVE.search(match["rest"] or ""):
         speeds = [""]
-    state = state_of(speeds) | ({"nvlink_errors": told(counters)} if errors else {})
+    state = state_of(speeds) | ({"nvlink_errors": counter_text(counters)} if errors else {})
     if not state:
         return
     run = reading.run(PROGRAM, line)
     if state.keys() & run.states.get(name, {}).keys():
-        reading.end_run()  # the same again, of another node or time
+        reading.end_run()  # the same facts of another node or another time
         run = reading.run(PROGRAM, line)
     run.states.setdefault(name, {}).update(state)
     run.models[name] = match["model"]
@@ -58,7 +57,7 @@ def gpu(reading: Reading, match: re.Match[str]) -> None:
 
 
 def state_of(speeds: list[str]) -> dict[str, str]:
-    """The number of links, of active ones, and the speed of the slowest active one."""
+    """The number of links and of active links, and the speed of the slowest active link."""
     if not speeds:
         return {}
     active = [speed for speed in speeds if speed and float(speed) > 0]
@@ -66,7 +65,7 @@ def state_of(speeds: list[str]) -> dict[str, str]:
     return found | ({"nvlink_speed_least": min(active, key=float)} if active else {})
 
 
-def told(counters: Counter[str]) -> str:
-    """The counters that are not 0, the highest first; "none"."""
-    some = [f"{name} {count}" for name, count in counters.most_common() if count]
-    return ", ".join(first(some)) or "none"
+def counter_text(counters: Counter[str]) -> str:
+    """The counters above 0, highest first; "none" if all are 0."""
+    nonzero = [f"{name} {count}" for name, count in counters.most_common() if count]
+    return ", ".join(first(nonzero)) or "none"

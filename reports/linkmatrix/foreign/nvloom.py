@@ -1,9 +1,11 @@
-"""nvloom 1.0 to 1.3: the text of nvloom_cli, one process for each GPU of a multi-node NVLink domain.
+"""Reads the text of nvloom_cli 1.0 to 1.3, which runs one process per GPU of a multi-node NVLink domain.
 
-Which axis is the source stands in cli/testcases.cpp: `output.set(x, y)` is column x of row y, and copies go from x to y
-where both are GPUs or racks, but from the GPU of a row to the racks of the columns in gpu_to_rack. N/A is a value of 0:
-a GPU and itself, or what was not measured. Copies of pairs are those of nvbandwidth: one at a time, behind a kernel
-that waits, in buffers of 512 MiB if not told otherwise, the sum of both directions; so they have its names.
+cli/testcases.cpp defines the source axis: `output.set(x, y)` fills column x of row y. Copies go from x to y between
+GPUs and between racks. In gpu_to_rack, they go from the GPU of a row to the racks of the columns. N/A stands for 0: a
+GPU and itself, or a pair that was not measured.
+
+Copies between pairs match nvbandwidth: one pair at a time, behind a kernel that waits, buffers of 512 MiB by default,
+and the sum of both directions. So they have nvbandwidth's names.
 """
 
 import re
@@ -25,8 +27,8 @@ RUNNING = re.compile(r"^Running ([a-z][a-z0-9_]{2,100}?)(?:_iter_\d+)?\s*$")
 SUMMARY = re.compile(r"^(?P<what>Min|Avg|Max|Total) (?P<name>[a-z0-9_]+) (?P<number>\d+\.\d\d|N/A)(?: GB/s| ns)?\s*$")
 LABEL = re.compile(r"[A-Za-z0-9][\w.@+-]{0,63}(?:->\d+)?")
 NUMBER = r"\d+\.\d\d"
-SIZE, TWICE, RACK = "bytes", "process twice", "rack of"  # of Run.settings
-GPUS, RACKS, BISECT, ALL = "gpus", "racks", "bisect", "all"  # what rows and columns may be
+SIZE, TWICE, RACK = "bytes", "process twice", "rack of"  # in Run.settings
+GPUS, RACKS, BISECT, ALL = "gpus", "racks", "bisect", "all"  # what an axis consists of
 COPY = r"(?P<memory>device_to_device|device_to_egm|egm_to_egm)"
 HOW = r"(?P<direction>write|read)_(?P<engine>ce|sm)"
 SAMPLED, BOTH = "median bandwidth of sampled GPUs", "sum of both directions"
@@ -34,7 +36,12 @@ MULTICAST = r"multicast_(?:one_to_all_mc|one_to_all_mc_red|all_to_one_mc_ld_redu
 
 
 class Kind(NamedTuple):
-    """Test cases of one pattern: their names, what rows and columns of the text are, which of them are sources."""
+    """A group of test cases with one layout.
+
+    names: the pattern of their names.
+    rows, columns: what the axes of the printed table are.
+    column_is_source: whether data moves from the column to the row.
+    """
 
     names: re.Pattern[str]
     quantity: str
@@ -59,14 +66,14 @@ KINDS = (
 
 
 def version(reading: Reading, match: re.Match[str]) -> None:
-    """`nvloom_cli 1.3.0`: a run begins."""
+    """Read `nvloom_cli 1.3.0`, the start of a run."""
     reading.end_run()
     reading.facts(PROGRAM).software[PROGRAM] = match[1]
     reading.at += 1
 
 
-def said(reading: Reading, match: re.Match[str]) -> None:
-    """What it prints before its tables: versions, the size and the processes. Only after its own first line."""
+def header_line(reading: Reading, match: re.Match[str]) -> None:
+    """Read a line above the tables: a version, the buffer size or a process. Ignored before the version line."""
     reading.at += 1
     if reading._facts.program != PROGRAM:
         return
@@ -85,7 +92,7 @@ def said(reading: Reading, match: re.Match[str]) -> None:
 
 
 def test_case(reading: Reading, match: re.Match[str]) -> None:
-    """`Running NAME`, the columns, the rows, and what they are together: all of it or nothing is believed."""
+    """Read `Running NAME`, the columns, the rows and the summary. The table is ignored if one of them is wrong."""
     name, line = match[1], reading.at + 1
     reading.at += 1
     if reading.line().startswith("testcase WAIVED"):
@@ -94,8 +101,8 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
     found = next(((kind, fit) for kind in KINDS if (fit := kind.names.fullmatch(name))), None)
     if found is None:
         if run is not reading._facts:
-            return  # somebody else's word
-        reading.left(f"line {line}: {name} of nvloom is no matrix that is known: it is left out")
+            return  # another program's line
+        reading.add_problem(f"line {line}: {name} of nvloom is an unknown test case: the table is ignored")
         return
     kind, words = found[0], found[1].groupdict()
     printed = {axis: labels(run, axis) for axis in (kind.rows, kind.columns)}
@@ -107,10 +114,10 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
         grid = read_grid(reading, list(printed[kind.columns]), row_label, NUMBER, rows, split=without_lines)
         problem = (grid.faults or [contradiction(reading, name, grid)])[0]
     if problem:
-        reading.left(f"line {line}: {name} of nvloom is left out: {problem}")
+        reading.add_problem(f"line {line}: {name} of nvloom is ignored: {problem}")
         return
     reading.add(PROGRAM, table_of(name, kind, words, printed, grid, line, int(run.settings[SIZE])))
-    added = reading.runs[-1]  # another run, where --repeat has the same test case again: of the same processes
+    added = reading.runs[-1]  # --repeat starts another run with the same processes
     added.ranks, added.devices, added.software, added.settings = run.ranks, run.devices, run.software, run.settings
 
 
@@ -120,12 +127,12 @@ def row_label(word: str, _: int) -> str | None:
 
 
 def without_lines(text: str) -> list[str]:
-    """The words of a line of a table, without the lines between racks."""
+    """The words of a table's line, without the bars between racks."""
     return [word for word in text.split() if word != "|"]
 
 
 def labels(run: Run, axis: str) -> dict[str, str]:
-    """{what the program prints: the label in a record} of an axis; empty where the processes do not say it."""
+    """{printed label: label in a record} of an axis; {} if the list of processes is incomplete."""
     named = launch.labels_of_ranks(run.ranks)
     count = launch.extent_of_ranks(run.ranks).ranks or 0
     if not named or not count or TWICE in run.settings:
@@ -139,18 +146,18 @@ def labels(run: Run, axis: str) -> dict[str, str]:
 
 
 def unknown(run: Run, kind: Kind, head: str, printed: dict[str, dict[str, str]]) -> str:
-    """What is missing to believe a table whose columns stand in the line `head`; "" for nothing."""
+    """A sentence on what a table lacks; "" if nothing. head: the line with the table's columns."""
     if SIZE not in run.settings:
-        return "the text has no line 'Buffer size: … MiB' before it"
+        return "the line 'Buffer size: … MiB' above it is missing"
     if not all(printed.values()):
-        return "the text has no list of all processes before it, 'Process 0 (host): device 0: …', each once"
+        return "the list of processes above it, 'Process 0 (host): device 0: …', is incomplete"
     if without_lines(head) != list(printed[kind.columns]):
-        return f"its columns are not the {kind.columns} of the listed processes (--richOutput is not read)"
+        return f"its columns are not the {kind.columns} of the listed processes (--richOutput is not supported)"
     return ""
 
 
 def contradiction(reading: Reading, name: str, grid: Grid) -> str:
-    """How the lines under a table, `Min NAME 352.10 GB/s`, contradict it; "" where they fit, or the text ends there."""
+    """A sentence on a summary line, such as `Min NAME 352.10 GB/s`, that contradicts its table; "" without one."""
     found = [float(word) for word in grid.words().values() if word != "N/A"]
     wanted = {"Min": min, "Max": max, "Total": sum}
     while (match := SUMMARY.match(reading.line())) or (not reading.line().strip() and reading.at < len(reading.lines)):
@@ -159,16 +166,16 @@ def contradiction(reading: Reading, name: str, grid: Grid) -> str:
             continue
         # each number is rounded to two decimals
         slack = 0.005 * (len(found) + 2) if match["what"] == "Total" else 0.001
-        said = 0.0 if match["number"] == "N/A" else float(match["number"])
-        if match["name"] != name or abs(said - (wanted[match["what"]](found) if found else 0.0)) > slack:
-            return f"line {reading.at} says '{reading.lines[reading.at - 1].strip()[:120]}', its cells something else"
+        printed_value = 0.0 if match["number"] == "N/A" else float(match["number"])
+        if match["name"] != name or abs(printed_value - (wanted[match["what"]](found) if found else 0.0)) > slack:
+            return f"line {reading.at}, '{reading.lines[reading.at - 1].strip()[:120]}', contradicts its cells"
     return ""
 
 
 def table_of(
     name: str, kind: Kind, words: dict[str, str], printed: dict[str, dict[str, str]], grid: Grid, line: int, size: int
 ) -> Table:
-    """A test case as a record has it; words: what its name says."""
+    """The table of a test case. words: the parts of its name, such as its direction and its engine."""
     axes = [tuple(printed[axis].values()) for axis in (kind.rows, kind.columns)]
     named = {
         (printed[kind.rows][row], printed[kind.columns][column]): word for (row, column), word in grid.words().items()
@@ -193,5 +200,5 @@ def table_of(
         engine=words.get("engine", "sm"),
         memory="host" if "egm" in memory else "device",
         peer_access=None if "egm" in memory else "on",
-        notes=("nvloom prints the mean of its iterations, 16 if not told otherwise",),
+        notes=("nvloom prints the mean of its iterations, 16 by default",),
     )

@@ -1,8 +1,8 @@
-"""OSU micro-benchmarks: latency, bw, bibw, multi_lat, mbw_mr.
+"""Reads the OSU micro-benchmarks latency, bw, bibw, multi_lat and mbw_mr.
 
-A size is a record's result of its own, between rank0 and rank1, or between all senders and all receivers of several
-pairs. The test case says which memory was meant, `dd` from device to device, `hh` from host to host, and how many
-pairs: osu_mbw_mr_dd_8_pairs. The program's MB is 1e6 bytes.
+Each size becomes a result: between rank0 and rank1, or between all senders and all receivers for several pairs. The
+test case names the memory (`dd` device to device, `hh` host to host) and the number of pairs: osu_mbw_mr_dd_8_pairs.
+The program's MB is 1e6 bytes.
 """
 
 import re
@@ -40,33 +40,36 @@ QUANTITIES = {
     "multi_lat": "one-way latency, mean of all pairs",
     "mbw_mr": "sum of all pairs",
 }
-RATE = "Messages/s"  # of all pairs, where it is printed
-UNITS = {"latency": "us", "multi_lat": "us"}  # else MB/s
-UNIT = re.compile(r"\b([\w/]+)\)?$")  # at the end of a column's head: "Latency (us)", "MB/s"
+RATE = "Messages/s"  # the title of the column with the message rate, over all pairs
+UNITS = {"latency": "us", "multi_lat": "us"}  # MB/s for other tests
+UNIT = re.compile(r"\b([\w/]+)\)?$")  # at the end of a column's title: "Latency (us)", "MB/s"
 METRICS = {"latency": "latency", "multi_lat": "latency", "bibw": "bidirectional"}
 
 
 class Head(NamedTuple):
-    """What stands above the lines of a test. buffers: "hh", "dd" …, UNKNOWN; columns: their heads."""
+    """The comments above the rows of a test.
+
+    buffers: "hh", "dd", … or UNKNOWN. columns: their titles.
+    """
 
     buffers: str
     pairs: int
     columns: Sequence[str]
 
 
-def osu(reading: Reading, match: re.Match[str]) -> None:
-    """The title of a test, its lines of comment, and a line for each size."""
-    test, said = TESTS.get((match[2], match[3])), match[4]
+def sizes(reading: Reading, match: re.Match[str]) -> None:
+    """Read the title of a test, its comments, and a row per size."""
+    test, release = TESTS.get((match[2], match[3])), match[4]
     reading.at += 1
     if test is None:
         return
     reading.end_run()
-    # without an accelerator there is host memory only; with one, versions before 7.5 print the buffers
+    # without an accelerator, buffers are in host memory; with one, versions before 7.5 print the buffers
     head = head_of(reading, test, buffers_of_command(reading, test) or (UNKNOWN if match["device"] else "hh"))
     if head is None:
         return
-    if said:
-        reading.facts(PROGRAM).software["OSU micro-benchmarks"] = said
+    if release:
+        reading.facts(PROGRAM).software["OSU micro-benchmarks"] = release
     while reading.line().startswith("#"):  # "# Datatype: MPI_CHAR.", since 7.0
         reading.at += 1
     found = [table_of(row, rate, test, head, reading.at + 1) for row, rate in rows(reading, head)]
@@ -76,16 +79,16 @@ def osu(reading: Reading, match: re.Match[str]) -> None:
         if not copied or table is once[table.size_bytes]:
             reading.add(PROGRAM, table)
     if copied:
-        reading.left(f"line {found[0].line}: sizes come twice: {COPIES}")
+        reading.add_problem(f"line {found[0].line}: sizes are repeated: {COPIES}")
     if found and reading.at < len(reading.lines) and ROW_LIKE.match(reading.line()):
-        fault = f"line {reading.at + 1}: '{reading.line()[:60]}' is no whole line of a size: it is not believed"
+        fault = f"line {reading.at + 1}: '{reading.line()[:60]}' is an incomplete row: the row is ignored"
         last = reading.runs[-1].tables[-1]
         reading.runs[-1].tables[-1] = replace(last, faults=(*last.faults, fault))
-    reading.command = None  # a later table is another command's
+    reading.command = None  # a later table belongs to another command
 
 
 def buffers_of_command(reading: Reading, test: str) -> str:
-    """ "dd" of `osu_bw -d cuda D D`, in the command line or in a line above the title; "" where none says it."""
+    """The buffers, "dd" for `osu_bw -d cuda D D`, from the command line or a line above the title; else ""."""
     lines = [*reading.lines[max(0, reading.at - 1 - LINES_ABOVE) : reading.at - 1], reading.command or ""]
     found = [match for line in lines if len(line) < MOST_LINE and (match := OPTIONS.search(line))]
     ours = [match for match in found if match["test"] == test]
@@ -93,9 +96,9 @@ def buffers_of_command(reading: Reading, test: str) -> str:
 
 
 def head_of(reading: Reading, test: str, buffers: str) -> Head | None:
-    """The comments below a title, up to the heads of columns; None, and a note, if those have another unit.
+    """Read the comments below a title, up to the titles of the columns; None if they have another unit.
 
-    buffers: where no comment contains them.
+    buffers: the default, if no comment names the buffers.
     """
     pairs = 1
     while reading.line().startswith("#"):
@@ -110,20 +113,20 @@ def head_of(reading: Reading, test: str, buffers: str) -> Head | None:
         unit = UNIT.search(columns[0])
         if unit and unit[1] == UNITS.get(test, "MB/s"):
             return Head(buffers, pairs, columns)
-        reading.left(
-            f"line {reading.at}: the unit of osu_{test} should be {UNITS.get(test, 'MB/s')}, its column is"
-            f" '{columns[0][:60]}': it is left out"
+        reading.add_problem(
+            f"line {reading.at}: osu_{test} needs the unit {UNITS.get(test, 'MB/s')}, but its column is"
+            f" '{columns[0][:60]}': the table is ignored"
         )
         return None
     return Head(buffers, pairs, ())
 
 
 def rows(reading: Reading, head: Head) -> Iterator[tuple[re.Match[str], str | None]]:
-    """The lines of sizes, each with its rate of messages; the next is read when one has been taken."""
+    """Yield each valid row with its message rate; the rate is None if it is not printed."""
     decimals = None
     while reading.at < len(reading.lines):
         row = ROW.match(reading.line())
-        # "not whole": a number may be cut off at the very end of a text
+        # the last number of a text may be cut
         if row is None or reading.may_be_cut() or len(reading.line().split()) != len(head.columns) + 1:
             return
         places = len(row[2].partition(".")[2])
@@ -136,7 +139,7 @@ def rows(reading: Reading, head: Head) -> Iterator[tuple[re.Match[str], str | No
 
 
 def table_of(row: re.Match[str], rate: str | None, test: str, head: Head, line: int) -> Table:
-    """A line of a size; rate: of its messages, "" and None without."""
+    """The table of a row. rate: the message rate, or None."""
     verified = {"Pass": True, "Fail": False}.get((row[3].split() or [""])[-1])
     table = size_table(test, head.buffers, head.pairs, int(row[1]), float(row[2]), line, verified)
     if not rate or table.verified is False:
@@ -146,7 +149,7 @@ def table_of(row: re.Match[str], rate: str | None, test: str, head: Head, line: 
 
 
 def fits(size: int, bandwidth: float, rate: str) -> bool:
-    """Are a bandwidth in MB/s and a rate of messages, both rounded to two decimals, of one measurement?"""
+    """Whether a bandwidth in MB/s and a message rate, each rounded to two decimals, belong to one measurement."""
     return bool(re.fullmatch(r"\d+\.\d\d", rate)) and abs(float(rate) * size / 1e6 - bandwidth) <= 0.005001 + size / 1e8
 
 
@@ -156,7 +159,7 @@ ROW_LIKE = re.compile(r"^\s*\d+(\s|$)")
 def size_table(
     test: str, buffers: str, pairs: int, size: int, value: float, line: int, verified: bool | None = None
 ) -> Table:
-    """One size of a test; value: as printed, in MB/s or µs."""
+    """The table of one size. value: as printed, in MB/s or µs."""
     bandwidth = test not in ("latency", "multi_lat")
     rows, columns = (("rank0",), ("rank1",)) if pairs == 1 else (("senders",), ("receivers",))
     number = float(f"{value / 1000:.9g}") if bandwidth else value
@@ -178,7 +181,7 @@ def size_table(
         memory={"hh": "host", UNKNOWN: None}.get(buffers, "device"),
         transport="mpi",
         verified=verified,
-        faults=(f"line {line}: the data of {size} bytes was wrong, from {rows[0]} to {columns[0]}",)
+        faults=(f"line {line}: {size} bytes have wrong data, from {rows[0]} to {columns[0]}",)
         if verified is False
         else (),
     )

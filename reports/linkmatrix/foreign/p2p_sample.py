@@ -1,10 +1,12 @@
-"""p2pBandwidthLatencyTest of the CUDA samples, and of T-Head's PCCL tools for PPU, in one process and in several.
+"""Reads p2pBandwidthLatencyTest of the CUDA samples, and of T-Head's PCCL tools for PPU.
 
-CUDA (p2pBandwidthLatencyTest.cu): cell (i, j) is a copy from i to j for writes, from j to i for reads (`--p2p_read`);
-both ways at once it is the sum. The diagonal is a copy inside a device, whose bytes are counted twice: here once.
+CUDA (p2pBandwidthLatencyTest.cu): cell (i, j) is a copy from i to j for writes, and from j to i for reads
+(`--p2p_read`). Bidirectional values are the sum of both directions. The diagonal is a copy inside a device. The program
+counts its bytes twice, linkmatrix once.
 
-PPU: the row is the root device, which writes to the column or reads from it. Which kernel copied stands in the command
-line only, and with several processes the head line says CE whatever copied: where a command line is there, it counts.
+PPU: the row is the root device, which writes to the column or reads from it. One process or several may run. Only the
+command line contains the kernel. With several processes, the head line always shows CE. So the command line decides, if
+there is one.
 """
 
 import re
@@ -34,31 +36,31 @@ PPU_TOTAL = re.compile(r"^Total:\s+(\d+\.\d+) s\s*$")
 PPU_COLUMN = re.compile(r"^(?:HOST(\d+):)?DEV(\d+)$")
 KERNELS = {"cacheCopy": "cached", "ncCopy": "noncached", "bulkCopy": "bulk"}
 OF_KERNEL = {"cached": "sm_cached", "noncached": "sm", "bulk": "sm_bulk", None: "sm_unknown_kernel"}
-LATENCY_BYTES = 16  # four integers, in both programs
+LATENCY_BYTES = 16  # both programs copy four integers
 
 
 def name_of(metric: str, direction: str, engine: str | None, kernel: str | None, peer: bool) -> str:
-    """The test case that linkmatrix has for these axes; it has none for an engine or a kernel that is not known."""
+    """The linkmatrix test case for these properties; another name if the engine or the kernel is unknown."""
     stem = {"bandwidth": "memcpy", "bidirectional": "bidirectional_memcpy", "latency": "copy_latency"}[metric]
     by = {"ce": "ce", "sm": OF_KERNEL[kernel], None: "unknown_engine"}[engine]
     return f"device_to_device_{stem}_{direction}_{by}{'' if peer else '_peer_off'}"
 
 
 def cuda_start(reading: Reading, _: re.Match[str]) -> None:
-    """The first line of the sample: a run begins."""
+    """Read the first line of the sample, the start of a run."""
     reading.end_run()
     reading.facts(CUDA)
     reading.at += 1
 
 
 def cuda_device(reading: Reading, match: re.Match[str]) -> None:
-    """`Device: 0, NVIDIA A800-SXM4-80GB, pciBusID: 10, …`."""
+    """Read `Device: 0, NVIDIA A800-SXM4-80GB, pciBusID: 10, …`."""
     reading.facts(CUDA).devices[int(match[1])] = match[2]
     reading.at += 1
 
 
 def cuda_labels(reading: Reading) -> list[str] | None:
-    """The columns under a head line, after `D\\D`, `GPU` or `CPU`; None where there are none."""
+    """The column labels on a line that starts with `D\\D`, `GPU` or `CPU`; None for any other line."""
     words = reading.line().split()
     if len(words) < 2 or words[0] not in ("D\\D", "GPU", "CPU"):
         return None
@@ -66,7 +68,7 @@ def cuda_labels(reading: Reading) -> list[str] | None:
 
 
 def cuda_cells(reading: Reading, number: str = NUMBER):
-    """(labels, words, faults) of the table at the reading position; None where there is none."""
+    """(labels, words, faults) of the table at the reading position; None without a table."""
     columns = cuda_labels(reading)
     if columns is None:
         return None
@@ -79,21 +81,21 @@ def cuda_cells(reading: Reading, number: str = NUMBER):
 
 
 def cuda_table(reading: Reading, match: re.Match[str]) -> None:
-    """A matrix of bandwidth, or of latency with the times on the CPU under those on the GPU."""
+    """Read a matrix of bandwidths, or of GPU latencies with the CPU latencies below."""
     line, latency = reading.at + 1, "ways" not in match.re.groupindex
     metric = "latency" if latency else {"Uni": "bandwidth", "Bi": "bidirectional"}[match["ways"]]
     direction, peer = (match["do"] or "Write").lower(), match["peer"] == "En"
     reading.at += 1
     found = cuda_cells(reading)
     if found is None:
-        reading.left(f"line {line}: the matrix has no columns")
+        reading.add_problem(f"line {line}: the matrix has no columns")
         return
     labels, words, faults = found
     cells = numbers(words)
     engine, notes = sample_engine(reading.command)
     if not latency:
         cells = {pair: halved(pair, value) for pair, value in cells.items()}
-        notes.append("the diagonal is half of what was printed: the program counts a byte read and written as two")
+        notes.append("the diagonal is half the printed value: the program counts a byte read and written as two")
     name = name_of(metric, direction, engine, None, peer)
     reading.add(
         CUDA,
@@ -121,19 +123,19 @@ def cuda_table(reading: Reading, match: re.Match[str]) -> None:
 
 
 def sample_engine(command: str | None) -> tuple[str, list[str]]:
-    """(engine, notes): the command line contains it, or it is the default of the program."""
+    """(engine, notes) from the command line; the program's default, with a note, without one."""
     if command is not None and "p2pBandwidthLatencyTest" in command:
         return "sm" if "--sm_copy" in command.split() else "ce", []
-    return "ce", ["the program does not say whether copy engines copied or kernels (--sm_copy): taken for copy engines"]
+    return "ce", ["the text does not contain the engine: copy engines are assumed (kernels: --sm_copy)"]
 
 
 def halved(pair: tuple[str, str], value: float | str) -> float | str:
-    """A copy inside a device, with its bytes counted once."""
+    """The value of a cell; half of it for a copy inside a device, whose bytes the program counts twice."""
     return float(f"{value / 2:.9g}") if pair[0] == pair[1] and not isinstance(value, str) else value
 
 
 def cuda_enqueue(reading: Reading, name: str, direction: str) -> None:
-    """The second table of a latency, headed `CPU`: the time on the host."""
+    """Read the second table of a latency, with the head `CPU`: the time on the host."""
     at = reading.at
     while at < len(reading.lines) and not reading.lines[at].strip():
         at += 1
@@ -147,14 +149,14 @@ def cuda_enqueue(reading: Reading, name: str, direction: str) -> None:
 
 
 def add_enqueue(reading: Reading, name: str, cells: dict, faults: list[str]) -> None:
-    """Host times as a part of the latency above them."""
+    """Add host times as a part of the latency table above."""
     measured = {pair: value for pair, value in cells.items() if not isinstance(value, str)}
-    told = tuple(f"{name}, time on the CPU: {fault}" for fault in faults)
-    reading.add_part("enqueue", Part("enqueue latency", "us", measured), told)
+    named_faults = tuple(f"{name}, time on the CPU: {fault}" for fault in faults)
+    reading.add_part("enqueue", Part("enqueue latency", "us", measured), named_faults)
 
 
 def cuda_connectivity(reading: Reading, _: re.Match[str]) -> None:
-    """1 where a device has access to the other's memory."""
+    """Read the matrix of peer access: 1 where a device can access the other's memory."""
     line = reading.at + 1
     reading.at += 1
     found = cuda_cells(reading, number="[01]")
@@ -162,12 +164,12 @@ def cuda_connectivity(reading: Reading, _: re.Match[str]) -> None:
         return
     labels, words, faults = found
     access = {pair: word == "1" for pair, word in words.items() if pair[0] != pair[1]}
-    told = tuple(f"connectivity: {fault}" for fault in faults)
-    reading.add_topology(CUDA, Topology(labels, line, peer_access=access, faults=told))
+    named_faults = tuple(f"connectivity: {fault}" for fault in faults)
+    reading.add_topology(CUDA, Topology(labels, line, peer_access=access, faults=named_faults))
 
 
 def ppu_labels(words: list[str]) -> list[str] | None:
-    """The labels of a line of columns; None where it is none."""
+    """The labels in a line of columns; None for any other line."""
     found = [PPU_COLUMN.match(word) for word in words]
     if not found or not all(found):
         return None
@@ -176,7 +178,7 @@ def ppu_labels(words: list[str]) -> list[str] | None:
 
 
 def ppu_cells(reading: Reading, number: str = NUMBER):
-    """(labels, words, faults) of the table at the reading position; None where there is none."""
+    """(labels, words, faults) of the table at the reading position; None without a table."""
     labels = ppu_labels(reading.line().split())
     if labels is None:
         return None
@@ -187,7 +189,7 @@ def ppu_cells(reading: Reading, number: str = NUMBER):
     def row_label(word: str, row: int) -> str | None:
         if not PPU_COLUMN.match(word):
             return None
-        # with several processes the rows of a latency are DEV0, DEV0, …: the device of each process, in order
+        # with several processes, each row of a latency is DEV0: rows are in the order of processes
         if several and ":" not in word:
             nameless.append(word)
             return labels[row] if row < len(labels) else f"row {row}"
@@ -198,7 +200,7 @@ def ppu_cells(reading: Reading, number: str = NUMBER):
 
 
 def ppu_mode(reading: Reading, match: re.Match[str]) -> None:
-    """`(EnabledP2P CE WRITE Unidirectional)`, and the table whose head is on this line or the next."""
+    """Read `(EnabledP2P CE WRITE Unidirectional)` and the table whose head is on this line or the next."""
     line, rest = reading.at + 1, match["rest"].strip()
     reading.at += 1
     if not rest and reading.at < len(reading.lines):
@@ -210,7 +212,7 @@ def ppu_mode(reading: Reading, match: re.Match[str]) -> None:
         return
     found = ppu_cells(reading)
     if found is None:
-        reading.left(f"line {line}: the matrix has no columns")
+        reading.add_problem(f"line {line}: the matrix has no columns")
         return
     labels, words, faults = found
     direction, peer = match["do"].lower(), match["peer"] == "En"
@@ -221,9 +223,9 @@ def ppu_mode(reading: Reading, match: re.Match[str]) -> None:
         add_enqueue(reading, "latency", cells, faults)
         return
     if head and head["ratio"]:
-        told = tuple(f"utilisation: {fault}" for fault in faults)
+        named_faults = tuple(f"utilisation: {fault}" for fault in faults)
         share = {pair: value for pair, value in cells.items() if not isinstance(value, str)}
-        reading.add_part("utilisation", Part("utilisation", "%", share), told)
+        reading.add_part("utilisation", Part("utilisation", "%", share), named_faults)
         return
     both = bool(head) and (head["ways"] == "Bi" or "Bidirectional" in match[0])
     metric = "latency" if latency else "bidirectional" if both else "bandwidth"
@@ -251,22 +253,25 @@ def ppu_mode(reading: Reading, match: re.Match[str]) -> None:
     )
 
 
-def engine_of(command: str | None, said: str, several: bool) -> tuple[str | None, str | None, tuple[str, ...]]:
-    """(engine, kernel, notes) out of the command line, with the program's own defaults, or of the head line."""
+def engine_of(command: str | None, printed: str, several: bool) -> tuple[str | None, str | None, tuple[str, ...]]:
+    """(engine, kernel, notes) from the command line with the program's defaults, else from the head line.
+
+    printed: the engine in the head line. several: whether several processes ran.
+    """
     if command is None or "p2pBandwidthLatencyTest" not in command:
         if several:
-            return None, None, ("the head line says CE whatever copied, and there is no command line",)
-        notes = ("which kernel copied is not known: the text has no command line",) if said == "sm" else ()
-        return said, None, notes
+            return None, None, ("the engine is unknown: with several processes, only the command line contains it",)
+        notes = ("the kernel is unknown: only the command line contains it",) if printed == "sm" else ()
+        return printed, None, notes
     asked = dict(re.findall(r"--(\w+)=(\S+)", command))
     engine = "ce" if asked.get("p2p_type", "SM") == "CE" else "sm"
     kernel = KERNELS.get(asked.get("kernel", "bulkCopy")) if engine == "sm" else None
-    differ = (f"the table says {said.upper()}, the command line {engine.upper()}: the command line counts",)
-    return engine, kernel, differ if engine != said else ()
+    differ = (f"the table contains {printed.upper()}, the command line {engine.upper()}: the command line is used",)
+    return engine, kernel, differ if engine != printed else ()
 
 
 def ppu_connectivity(reading: Reading, _: re.Match[str]) -> None:
-    """The hops of the shortest path; 0: none."""
+    """Read the matrix with the number of hops of the shortest path; 0 means no path."""
     line = reading.at + 1
     reading.at += 1
     found = ppu_cells(reading, number=r"\d{1,3}")
@@ -274,12 +279,12 @@ def ppu_connectivity(reading: Reading, _: re.Match[str]) -> None:
         return
     labels, words, faults = found
     hops = {pair: int(word) for pair, word in words.items() if word.isdigit()}
-    told = tuple(f"minPath: {fault}" for fault in faults)
-    reading.add_topology(PPU, Topology(labels, line, hops=hops, faults=told))
+    named_faults = tuple(f"minPath: {fault}" for fault in faults)
+    reading.add_topology(PPU, Topology(labels, line, hops=hops, faults=named_faults))
 
 
 def ppu_total(reading: Reading, match: re.Match[str]) -> None:
-    """`Total:  31.10 s`: a run ends."""
+    """Read `Total:  31.10 s`, the end of a run."""
     if reading.runs and reading.runs[-1].program == PPU:
         reading.runs[-1].seconds = float(match[1])
         reading.runs[-1].last = reading.at + 1

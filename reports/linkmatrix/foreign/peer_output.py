@@ -1,4 +1,4 @@
-"""The output of src/peers/peer.sh, which quotes a foreign program, as a record."""
+"""Converts the output of src/peers/peer.sh, which contains the output of another program, into a record."""
 
 import re
 from dataclasses import dataclass, field
@@ -12,17 +12,20 @@ from .to_record import measured_record
 
 LINE = re.compile(r"(rank \d+ on |program |missing |ended code=|\| ?|topology$|output$)(.*)")
 PROGRAMS = {"osu_": osu.PROGRAM, "nvbandwidth": nvbandwidth.PROGRAM, "p2pBandwidthLatencyTest": p2p_sample.CUDA}
-ENDS = {None: "did not end", 124: "did not end in its time (more: -S seconds=N)"}
-#: Programs that end with another code than 0 where one byte that arrived is not what was sent → options that forbid it.
+ENDS = {None: "did not end", 124: "did not end in time (for more time: -S seconds=N)"}
+#: Programs that compare all data and end with an error if one byte differs → the options that disable this.
 COMPARES = {nvbandwidth.PROGRAM: {"-s", "--skipVerification"}}
 
 
 @dataclass(frozen=True)
 class Output:
-    """All that the script printed.
+    """The parsed output of the script.
 
-    places: the node of each rank; path: of the program; missing: its name, where it is not installed; code: None where
-    it did not end; topology, text: what nvidia-smi and the program said.
+    places: the node of each rank.
+    path: the program's path.
+    missing: the program's name, if it is not installed.
+    code: the exit code; None if the program did not end.
+    topology, text: the output of nvidia-smi and of the program.
     """
 
     places: tuple[str, ...] = ()
@@ -34,27 +37,27 @@ class Output:
 
     @property
     def node(self) -> str:
-        """Where the first rank ran."""
+        """The node of the first rank."""
         return self.places[0] if self.places else "unknown"
 
 
 @dataclass(frozen=True)
 class Found:
-    """What can be believed of it: a run of the program, whose tables are those of a test case, or why not."""
+    """The valid tables of a test case, as a run of the program, and sentences on what is wrong with them."""
 
     run: Run
     faults: list[str] = field(default_factory=list)
 
 
 def places_first(printed: str) -> str:
-    """The same with the lines of ranks before the others: a rank may be heard after the first one has ended."""
+    """The output with the lines of ranks moved to the top. A line of a rank may arrive after the first rank's end."""
     lines = printed.splitlines(keepends=True)
     return "".join(sorted(lines, key=lambda line: not line.startswith("rank ")))
 
 
 def output_of(printed: str) -> Output:
-    """Reads what the script printed."""
-    said: dict[str, str] = {}
+    """Parse the output of the script."""
+    fields: dict[str, str] = {}
     places: dict[int, str] = {}
     parts: dict[str, list[str]] = {"topology": [], "output": []}
     part = ""
@@ -70,12 +73,12 @@ def output_of(printed: str) -> Output:
         elif word.startswith("rank"):
             places[int(word.split()[1])] = rest
         else:
-            said.setdefault(word, rest.strip())
-    code = said.get("ended code=", "")
+            fields.setdefault(word, rest.strip())
+    code = fields.get("ended code=", "")
     return Output(
         places=tuple(places[rank] for rank in sorted(places)),
-        path=said.get("program ", ""),
-        missing=said.get("missing ", ""),
+        path=fields.get("program ", ""),
+        missing=fields.get("missing ", ""),
         code=int(code) if code.isdigit() else None,
         topology="".join(parts["topology"]),
         text="".join(parts["output"]),
@@ -83,7 +86,7 @@ def output_of(printed: str) -> Output:
 
 
 def found_in(output: Output, testcase: str, command: str) -> Found:
-    """The tables of a test case in what a program printed, and why not to believe them. command: that asked it."""
+    """The valid tables of a test case in a program's output. command: the program's command line."""
     name = command.split()[0]
     nothing = Run(program_of(name), tables=[], command=command)
     if output.code != 0:
@@ -93,7 +96,7 @@ def found_in(output: Output, testcase: str, command: str) -> Found:
         is_json = output.text.lstrip().startswith("{")
         runs = read_text(output.text if is_json else f"$ {command}\n{output.text}")
     except BadInput as error:
-        return Found(nothing, faults=[f"{name} printed nothing to believe: {error}"])
+        return Found(nothing, faults=[f"{name} printed no valid output: {error}"])
     run = joined(runs)
     run.command, run.known = command, topology_of(output)
     faults = [f"{name}: {fault}" for fault in run.faults]
@@ -101,7 +104,7 @@ def found_in(output: Output, testcase: str, command: str) -> Found:
     if not tables:
         others = ", ".join(dict.fromkeys(table.testcase for table in run.tables))
         faults.append(f"{name} printed no table of {testcase}, but of {others or 'nothing'}")
-    once = {table.key: table for table in reversed(tables)}  # the first of each
+    once = {table.key: table for table in reversed(tables)}  # the first table of each size
     for size in dict.fromkeys(table.size_bytes for table in tables if all(table is not one for one in once.values())):
         faults.append(f"{name} printed {testcase}{'' if size is None else f' of {size} bytes'} twice")
     run.tables = [table for table in tables if table is once[table.key]]
@@ -109,12 +112,12 @@ def found_in(output: Output, testcase: str, command: str) -> Found:
 
 
 def program_of(name: str) -> str:
-    """As `linkmatrix import` calls a program: those of OSU and of nccl-tests by the name of their package."""
+    """The program's name in records. The programs of OSU and of nccl-tests share their package's name."""
     return next((program for begin, program in PROGRAMS.items() if name.startswith(begin)), nccl.PROGRAM)
 
 
 def joined(runs: list[Run]) -> Run:
-    """The runs of one process as one: what a program prints before and after some of its tables is one run of it."""
+    """One run from all runs that the output of one process contains."""
     first, *rest = runs
     for one in rest:
         first.tables = [*first.tables, *one.tables]
@@ -124,7 +127,7 @@ def joined(runs: list[Run]) -> Run:
 
 
 def topology_of(output: Output) -> Topology | None:
-    """How the GPUs are connected, as nvidia-smi said; None where it said nothing that can be read."""
+    """The topology that nvidia-smi reported; None without a readable one."""
     try:
         return read_text(output.topology)[0].topology if output.topology else None
     except BadInput:
@@ -132,7 +135,7 @@ def topology_of(output: Output) -> Topology | None:
 
 
 def last_words(text: str) -> str:
-    """The last line that says something."""
+    """A clause with the last line of a text that has words."""
     words = [line.strip() for line in text.splitlines() if line.strip(" -*#\t")]
     return f"its last line is '{words[-1][:120]}'" if words else "it printed nothing"
 
@@ -140,8 +143,9 @@ def last_words(text: str) -> str:
 def record_of(
     output: Output, found: Found, testcase: str, asked_by: str, link_class: str, size: int | None
 ) -> dict[str, Any]:
-    """The record of one test case. link_class: of a pair of ranks; size: bytes of a copy, where the program does not
-    print them.
+    """The record of one test case.
+
+    link_class: the class of the link between two ranks. size: bytes of a copy, if the program does not print them.
     """
     run = found.run
     record = measured_record(run, output.text, list(output.places), testcase, asked_by, size)

@@ -1,4 +1,4 @@
-"""perftest: ib_write_bw, ib_read_bw, ib_send_bw and their latencies. A size is a result of its own.
+"""Reads perftest: ib_write_bw, ib_read_bw, ib_send_bw and their latencies. Each size becomes a result.
 
 [Gb/sec] is 1e9 bits, [MB/sec] and [MiB/sec] are 2^20 bytes (perftest_parameters.h: 0x100000).
 """
@@ -15,17 +15,17 @@ LATENCY = re.compile(r"^ #bytes\s+#iterations\s+t_min\[usec\]\s+t_max\[usec\]\s+
 WORDS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send"}
 TO_GB = {"Gb/sec": 1 / 8, "MB/sec": 0x100000 / 1e9, "MiB/sec": 0x100000 / 1e9}
 NUMBER = re.compile(r"\d+\.\d+")
-DURATION = re.compile(r"^ #bytes\s+#iterations\s+t_avg\[usec\]\s+tps average")  # of a latency, with -D
-COLUMN = re.compile(r"(?:BW |MsgRate (?=P)|tps |[\d.]+% )?\S+")  # "BW peak[Gb/sec]" is one
-ROUNDING = 0.01  # of the printed bandwidths, in their unit
+DURATION = re.compile(r"^ #bytes\s+#iterations\s+t_avg\[usec\]\s+tps average")  # a latency test with -D
+COLUMN = re.compile(r"(?:BW |MsgRate (?=P)|tps |[\d.]+% )?\S+")  # "BW peak[Gb/sec]" is one column
+ROUNDING = 0.01  # of printed bandwidths, in their unit
 CUDA = re.compile(r"--use_cuda(?:=|\s)")
-COMMAND = re.compile(r"\bib_(?:write|read|send|atomic)_(?:bw|lat)\b")  # lines above it are of another test
-#: perftest prints these lines if it uses the memory of a GPU (cuda_memory.c), whatever the command line was.
+COMMAND = re.compile(r"\bib_(?:write|read|send|atomic)_(?:bw|lat)\b")  # lines above the command belong to another test
+#: perftest prints these lines if it uses GPU memory (cuda_memory.c), whatever the command line was.
 CUDA_LINE = re.compile(r"^(initializing CUDA|creating CUDA Ctx|cuMemAlloc\(\) of|allocated .*GPU buffer)")
 
 
 def title(reading: Reading, match: re.Match[str]) -> None:
-    """`RDMA_Write BW Test`: a run begins."""
+    """Read `RDMA_Write BW Test`, the start of a run."""
     reading.end_run()
     name = f"ib_{WORDS.get(match[1], match[1].lower())}_{'bw' if match[4] == 'BW' else 'lat'}"
     facts = reading.facts(PROGRAM)
@@ -35,14 +35,14 @@ def title(reading: Reading, match: re.Match[str]) -> None:
 
 
 def device(reading: Reading, match: re.Match[str]) -> None:
-    """The line that names the NIC."""
+    """Read the line that names the adapter."""
     if reading._facts.program == PROGRAM:
         reading._facts.software["NIC"] = match[1]
     reading.at += 1
 
 
 def rows(reading: Reading, match: re.Match[str]) -> None:
-    """The line of columns, and a line for each size."""
+    """Read the line of columns, and a row per size."""
     latency, average = match.re in (LATENCY, DURATION), match.re is DURATION
     if reading._facts.program != PROGRAM or (not latency and match[2] not in TO_GB):
         reading.at += 1
@@ -57,7 +57,9 @@ def rows(reading: Reading, match: re.Match[str]) -> None:
         if len(words) < 2 or not words[0].isdecimal():
             break
         if reading.may_be_cut() or not believable(words, columns, latency, average):
-            reading.left(f"line {reading.at + 1}: a row of {test} that its own numbers contradict: it is left out")
+            reading.add_problem(
+                f"line {reading.at + 1}: a row of {test} whose numbers contradict each other: the row is ignored"
+            )
             reading.at += 1
             continue
         scale = 1.0 if latency else TO_GB[match[2]]
@@ -71,7 +73,7 @@ def rows(reading: Reading, match: re.Match[str]) -> None:
 
 
 def uses_gpu(reading: Reading) -> bool:
-    """Whether the test at the reading position copies from or to the memory of a GPU."""
+    """Whether the test at the reading position uses GPU memory."""
     begin = reading.runs[-1].last if reading.runs else 0
     for line in reversed(reading.lines[begin : reading.at]):
         if CUDA_LINE.match(line):
@@ -84,7 +86,11 @@ def uses_gpu(reading: Reading) -> bool:
 def table_of(
     test: str, nic: str, size: int, value: float, peak: float, line: int, memory: str, latency: bool, average: bool
 ) -> Table:
-    """A size of a test. value, peak: in us or GB/s; a peak of 0 was not measured. average: of all latencies."""
+    """The table of one size.
+
+    value, peak: in us or GB/s; a peak of 0 was not measured.
+    average: whether a latency is the average of all, not the typical latency.
+    """
     both, pair = test.endswith("_both_ways"), (nic, "peer")
     bandwidth = "sum of both directions" if both else "bandwidth"
     return Table(
@@ -106,17 +112,18 @@ def table_of(
 
 
 def believable(words: list[str], columns: int, latency: bool, average: bool) -> bool:
-    """Has a row a number for each column, and do they fit: no average above the peak, no typical one beyond the ends?
+    """Whether a row has a number per column, and the numbers agree.
 
-    A row in which one was lost or came twice has its numbers under the wrong heads.
+    Agree means: the average bandwidth is at most the peak, and latencies are between minimum and maximum. A row in
+    which a word is missing or repeated has its numbers under the wrong titles, and fails.
     """
     used = words[2:6] if latency else words[2:4]
     if len(words) != columns or not words[1].isdecimal() or not all(map(NUMBER.fullmatch, used)):
         return False
-    if average:  # a latency is the time of one of so many per second; a test of half a round trip has half of them
+    if average:  # latency times rate is 1, or 0.5 for a test whose latency is half of a round trip
         return any(abs(float(words[2]) * float(words[3]) / 1e6 - share) <= 0.05 for share in (0.5, 1.0))
     if latency:
         least, most, typical, mean = map(float, used)
         return least <= typical <= most and least <= mean <= most
     peak, mean = map(float, used)
-    return not peak or mean <= peak + ROUNDING  # with -D there is no peak, and it is printed as 0
+    return not peak or mean <= peak + ROUNDING  # -D prints 0 as the peak

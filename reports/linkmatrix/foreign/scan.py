@@ -1,4 +1,4 @@
-"""Reads a whole text: a row of FORMATS for each kind of table, tried in order at every line."""
+"""Reads a whole text: tries the patterns of FORMATS, in order, at every line."""
 
 import re
 from collections.abc import Callable
@@ -21,21 +21,21 @@ from . import (
 )
 from .endings import note_ending
 from .table import Reading, Run
-from .unwrap import Lines, in_the_way, unwrapped
+from .unwrap import Lines, prefix_problem, unwrapped
 
 MOST_CHARACTERS = 64 * 1024 * 1024
-MOST_DIGITS = re.compile(r"\d{301}")  # what has more is no number of Python's, which no reader would survive
-MOST_BYTES = 1 << 53  # the schema's
-MOST_HEAD, MOST_INDENT = 20_000, 200  # characters of a line that begins something, and blanks before it
+MOST_DIGITS = re.compile(r"\d{301}")  # float() overflows on longer numbers
+MOST_BYTES = 1 << 53  # the schema's maximum
+MOST_HEAD, MOST_INDENT = 20_000, 200  # characters of a head line, and blanks before it
 
 
-def left_out(reading: Reading, _: re.Match[str]) -> None:
-    """The columns of a table whose head line was not understood."""
-    reading.left(f"line {reading.at + 1}: the table of these columns has no head line that is known: it is left out")
+def headless_columns(reading: Reading, _: re.Match[str]) -> None:
+    """Report the columns of a table without a known head line."""
+    reading.add_problem(f"line {reading.at + 1}: these columns have no known head line: the table is ignored")
     reading.at += 1
 
 
-#: What a line begins with → what reads from there. A reader moves the reading position by one line at least.
+#: (pattern of a head line, its reader). A reader moves the reading position by at least one line.
 FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] = [
     (nvbandwidth.VERSION, nvbandwidth.version),
     (nvbandwidth.RUNNING, nvbandwidth.test_case),
@@ -43,9 +43,9 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (nvbandwidth.PROCESS, nvbandwidth.process),
     (nvbandwidth.SOFTWARE, nvbandwidth.software),
     (nvloom.VERSION, nvloom.version),
-    (nvloom.SOFTWARE, nvloom.said),
-    (nvloom.BUFFER, nvloom.said),
-    (nvloom.PROCESS, nvloom.said),
+    (nvloom.SOFTWARE, nvloom.header_line),
+    (nvloom.BUFFER, nvloom.header_line),
+    (nvloom.PROCESS, nvloom.header_line),
     (nvloom.RUNNING, nvloom.test_case),
     (p2p_sample.CUDA_START, p2p_sample.cuda_start),
     (p2p_sample.CUDA_DEVICE, p2p_sample.cuda_device),
@@ -55,14 +55,14 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (p2p_sample.PPU_CONNECTIVITY, p2p_sample.ppu_connectivity),
     (p2p_sample.PPU_MODE, p2p_sample.ppu_mode),
     (p2p_sample.PPU_TOTAL, p2p_sample.ppu_total),
-    (osu.TITLE, osu.osu),
+    (osu.TITLE, osu.sizes),
     (nccl.RANK, nccl.rank),
     (nccl.VERSION, nccl.version),
     (nccl.STARTING, nccl.starting),
     (nccl.SIZES, nccl.sizes),
     (nccl.RCCL_VERSION, nccl.rccl_version),
-    (nccl.BESIDE, nccl.beside),
-    (nccl.HEAD, nccl.nccl),
+    (nccl.LIBRARY_VERSION, nccl.library_version),
+    (nccl.HEAD, nccl.table),
     (nccl.BOUNDS, nccl.bounds),
     (nccl.ROW, nccl.stray),
     (perftest.TITLE, perftest.title),
@@ -78,17 +78,17 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (transferbench.SUMMARY, transferbench.all_to_all),
     (transferbench.PAIRS, transferbench.peer_to_peer),
     (transferbench_nics.HEAD, transferbench_nics.table),
-    (transferbench.COLUMNS, left_out),
+    (transferbench.COLUMNS, headless_columns),
     (transferbench_rings.HEAD, transferbench_rings.rings),
-    (transferbench_nics.FRAME, left_out),
-    (topo.HEAD, topo.topo),
+    (transferbench_nics.FRAME, headless_columns),
+    (topo.HEAD, topo.matrix),
     (nvlink.GPU, nvlink.gpu),
-    (re.compile(r"^\s*(?:D\\D|GPU|CPU)?\s+0(?:\s+[1-9]\d*)*\s*$"), left_out),
-    (re.compile(r"^\s*(?:HOST0:)?DEV0\s+(?:HOST1:DEV0|DEV1)\b"), left_out),
+    (re.compile(r"^\s*(?:D\\D|GPU|CPU)?\s+0(?:\s+[1-9]\d*)*\s*$"), headless_columns),
+    (re.compile(r"^\s*(?:HOST0:)?DEV0\s+(?:HOST1:DEV0|DEV1)\b"), headless_columns),
 ]
 
-HEADS = [head.pattern for head, reader in FORMATS if reader not in (left_out, nccl.stray)]
-#: Any head, as one pattern for speed. The names of groups come several times in it.
+HEADS = [head.pattern for head, reader in FORMATS if reader not in (headless_columns, nccl.stray)]
+#: One pattern for all heads, for speed. Names of groups are removed, because they would be repeated.
 ANY_HEAD = re.compile("|".join(f"(?:{re.sub(r'[(][?]P<[a-z0-9]+>', '(?:', one)})" for one in HEADS))
 PROGRAMS = (
     "nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, rccl-tests, perftest, ucx_perftest, TransferBench, nvloom"
@@ -96,10 +96,10 @@ PROGRAMS = (
 )
 WHOLE = ": give the program's whole output"
 DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"(?<=\s)\d+,\d+(?=\s|$)"), re.compile(r"(?<=\s)\d+\.\d+(?=\s|$)")
-FEWEST_COMMAS = 3  # numbers of a text that may be a table
-MOST_REPLACED = 50  # one byte of so many is no text, as `unwrap.decoded` marks it: more are no log
+FEWEST_COMMAS = 3  # numbers that make a text look like a table
+MOST_REPLACED = 50  # a text is binary if more than one of so many characters is undecodable
 
-#: A line that started one of the programs: its options say what some tables do not.
+#: A command line of a program. Its options contain facts that some tables lack.
 COMMAND = re.compile(
     r"^\s*(?:.*[#$>] +)?((?:[A-Z_]+=\S+ +)*"
     r"(?:(?:\S*/)?(?:mpirun|mpiexec|srun|prun|aprun|jsrun|ibrun|flux|apptainer|singularity)\b.*[ \t/]|(?:\S*/)?)"
@@ -110,65 +110,71 @@ COMMAND = re.compile(
 
 
 def read_text(text: str) -> list[Run]:
-    """The runs in a text, in its order. Raises BadInput where there is none, or one contradicts itself."""
+    """The runs in a text, in its order. Raises BadInput if there is none, or if one contradicts itself."""
     if len(text) > MOST_CHARACTERS:
-        raise BadInput(f"it has more than {MOST_CHARACTERS} characters: import its parts")
+        raise BadInput(f"the text has more than {MOST_CHARACTERS} characters: split the file and import each part")
     if digits := MOST_DIGITS.search(text):
         line = text.count("\n", 0, digits.start()) + 1
-        raise BadInput(f"line {line} has a number of more than 300 digits, which no program prints: the text is spoilt")
+        raise BadInput(f"line {line} has a number of more than 300 digits: the text is damaged")
     if json_texts.is_json(text):
         reading = json_texts.read_json(text)
-        runs = checked(reading.runs, reading.left_out)
+        runs = checked(reading.runs, reading.early_problems)
         if not runs:
-            raise BadInput(nothing_read(Lines(), reading.left_out))
+            raise BadInput(nothing_read(Lines(), reading.early_problems))
         return runs
     if not text.strip():
-        raise BadInput("it is empty")
+        raise BadInput("the file is empty")
     lines = unwrapped(text, is_head)
     reading = Reading("\n".join(lines.lines) + ("\n" if text[-1:] in ("\r", "\n") else ""))
     try:
-        runs = checked(read_lines(reading).runs, reading.left_out)
+        runs = checked(read_lines(reading).runs, reading.early_problems)
     except BadInput as error:
         raise BadInput(lines.original(str(error))) from None
     if not runs and (inside := json_texts.embedded("\n".join(lines.lines))):
         return read_text(inside)
     if not runs:
-        raise BadInput(nothing_read(lines, [*reading.left_out, *filter(None, [reading.waived])]))
+        raise BadInput(nothing_read(lines, [*reading.early_problems, *filter(None, [reading.waived])]))
     return list(map(lines.renumbered, runs))
 
 
 def checked(runs: list[Run], unread: list[str]) -> list[Run]:
-    """The runs that have something; the last also has what could not be read after it. Raises BadInput."""
+    """The runs with content; the last run gets the problems that follow it. Raises BadInput for an impossible size."""
     if runs:
         runs[-1].problems += unread
     runs = [run for run in runs if run.is_result]
     for table in (table for run in runs for table in run.tables):
         if (table.size_bytes or 0) > MOST_BYTES:
-            raise BadInput(f"line {table.line}: no copy has more than {MOST_BYTES} bytes: the text is spoilt")
+            raise BadInput(
+                f"line {table.line}: a copy of more than {MOST_BYTES} bytes is impossible: the text is damaged"
+            )
     return runs
 
 
 def nothing_read(lines: Lines, unread: list[str]) -> str:
-    """Why a text has no run."""
-    why = in_the_way(lines, is_head) or (lines.original(unread[0]) if unread else "") or unlike_text(lines.lines)
-    return f"it holds no table of {PROGRAMS}" + (f" that can be believed ({why})" if why else WHOLE)
+    """A sentence on why a text contains no run."""
+    why = (
+        prefix_problem(lines, is_head)
+        or (lines.original(unread[0]) if unread else "")
+        or unreadable_reason(lines.lines)
+    )
+    return f"it contains no valid table of {PROGRAMS} ({why})" if why else f"it contains no table of {PROGRAMS}{WHOLE}"
 
 
-def unlike_text(lines: list[str]) -> str:
-    """Why no number of the text can be read: it is binary, or its numbers have a decimal comma. "" otherwise."""
+def unreadable_reason(lines: list[str]) -> str:
+    """Why no number in the lines can be read: binary content, or decimal commas; "" otherwise."""
     if sum(line.count("\ufffd") for line in lines) > sum(map(len, lines)) // MOST_REPLACED:
-        return "it is binary"
+        return "the file is binary"
     commas, points = (sum(len(one.findall(line)) for line in lines) for one in (DECIMAL_COMMA, DECIMAL_POINT))
-    return "its numbers have a decimal comma: write a point" if commas >= max(FEWEST_COMMAS, points + 1) else ""
+    return "its numbers have a decimal comma: replace it by a point" if commas >= max(FEWEST_COMMAS, points + 1) else ""
 
 
 def is_head(line: str) -> bool:
-    """Whether a line begins a program's output or a table of it, whatever is in the lines around it."""
+    """Whether a line starts the output of a program or one of its tables."""
     return bool(ANY_HEAD.match(line))
 
 
 def read_lines(reading: Reading) -> Reading:
-    """Reads all lines."""
+    """Read all lines with the readers of FORMATS."""
     while reading.at < len(reading.lines):
         line, at = reading.line(), reading.at
         if not line.strip() or len(line) > MOST_HEAD or not line[:MOST_INDENT].strip():

@@ -1,4 +1,4 @@
-"""What a reader of a foreign text hands over: tables, topologies and facts, grouped into the runs of programs."""
+"""Data types that the readers of other programs produce: tables and topologies, grouped into runs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from ..record.names import Pair
 
-MOST_NOTES = 50  # of one run: a text of nothing but broken rows is no reason for more
+MOST_NOTES = 50  # per run: a text full of broken rows needs no more
 
 
 @dataclass(frozen=True)
 class Part:
-    """A further matrix of a table's rows and columns: a title, a unit (GB/s, us, %) and numbers."""
+    """A further matrix with the rows and columns of a table: a title, a unit (GB/s, us, %) and numbers."""
 
     title: str
     unit: str
@@ -21,11 +21,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Table:
-    """One matrix, rows = sources, as an entry of a record's `results` describes it (record.schema.json).
+    """One matrix, as an entry of `results` in a record describes it (record.schema.json). Rows are sources.
 
-    cells: {(row, column): number in `unit`, or a status word}; what is not in it was not in the text.
-    size_bytes: None where the program does not say. faults: sentences on rows that were not believed.
-    line: of the head line, counted from 1.
+    cells: {(row, column): number in `unit`, or a status word}; missing cells were not in the text.
+    size_bytes: None if the program does not print the size.
+    faults: sentences on ignored rows.
+    line: the line of the table's head, counted from 1.
     """
 
     testcase: str
@@ -52,16 +53,16 @@ class Table:
 
     @property
     def key(self) -> tuple[str, int | None]:
-        """What a run has once: the test case in one size."""
+        """(test case, size), which a run contains at most once."""
         return self.testcase, self.size_bytes
 
 
 @dataclass(frozen=True)
 class Topology:
-    """How devices are connected; {pair: value} of those pairs that the text tells.
+    """The connections between devices, {pair: value} for the pairs that the text contains.
 
-    link_class: in nvidia-smi's words; links: bonded links; hops: 0 no path. numa, nics: of each device.
-    nic_class: {(device, nic): class}
+    link_class: as nvidia-smi names it. links: bonded links. hops: 0 means no path. numa: {device: NUMA node}.
+    nic_class: {(device, NIC): class}.
     """
 
     labels: tuple[str, ...]
@@ -75,7 +76,7 @@ class Topology:
     faults: tuple[str, ...] = ()
 
     def joined(self, other: Topology) -> Topology:
-        """Both together, `other`'s facts where both say something."""
+        """Both topologies in one; where both contain a fact, `other` has priority."""
         both = {
             name: {**getattr(self, name), **getattr(other, name)}
             for name in ("link_class", "links", "peer_access", "hops", "numa", "nic_class")
@@ -85,14 +86,17 @@ class Topology:
 
 @dataclass
 class Run:
-    """One run of one program, as far as the text tells. first, last: lines, from that of its first table.
+    """One run of one program.
 
-    devices: {index: model}. ranks: {rank of a collective: its host and the number of its device there}. states, models:
-    of devices, by label. known: a topology that stands before it in the same text. problems: what of it is not to be
-    found. wrong: data that arrived changed. notes: what else must be known of it. node: the host, where the text names
-    one. processes: {rank: host, device, model}; some test cases run in the first process only. settings: what the
-    program says of itself before a table, for its reader only. reported: whether the program judges by itself;
-    findings: as `imported.findings` of a record has them.
+    first, last: the lines of the run, from its first table.
+    devices: {index: model}. ranks: {rank of a collective: (host, number of the device on the host)}.
+    states, models: state and model of each device, by label.
+    known: a topology found earlier in the same text.
+    problems: sentences on missing data. wrong: sentences on wrong data. notes: other remarks for the reader.
+    node: the host, if the text names one.
+    processes: {rank: (host, device, model)}. Some test cases use the first process only.
+    settings: values that the program prints above a table, for its reader only.
+    reported: whether the program gives verdicts itself. findings: as `imported.findings` in a record.
     """
 
     program: str
@@ -119,26 +123,26 @@ class Run:
 
     @property
     def is_result(self) -> bool:
-        """Whether the run has something to show: a table, a topology, states of devices, or a report of its own."""
+        """Whether the run has content: a table, a topology, states of devices, wrong data, or findings of its own."""
         return bool(self.tables or self.topology or self.states or self.reported or self.wrong)
 
     @property
     def matrices(self) -> int:
-        """Tables with numbers in them: those of tables and of their parts, and topologies."""
+        """The number of tables, of their parts and of topologies."""
         found = sum(1 + len(table.parts) for table in self.tables)
         return found + (self.topology is not None)
 
     @property
     def faults(self) -> list[str]:
-        """All sentences on what was not believed."""
+        """All sentences on missing, ignored or wrong data, at most MOST_NOTES."""
         found = self.wrong + self.problems + [fault for table in self.tables for fault in table.faults]
         return (found + list(self.topology.faults if self.topology else ()))[:MOST_NOTES]
 
 
 class Reading:
-    """The state of reading a text: where it is, the runs so far, and the facts that will be the next run's.
+    """The state while reading a text: the position, the runs found, and facts for the run that comes next.
 
-    text ends with a line end, or its last line is not believed where a number could have been cut.
+    If the text does not end with a line break, its last line may be cut. A number at its end is then ignored.
     """
 
     def __init__(self, text: str) -> None:
@@ -147,49 +151,55 @@ class Reading:
         self.at = 0
         self.runs: list[Run] = []
         self.command: str | None = None
-        self.waived = ""  # that a program measured nothing, and why that is no fault
-        self.fork = ""  # a program other than nvbandwidth that prints as nvbandwidth does
+        self.waived = ""  # a sentence on a test case that the program skipped on purpose
+        self.fork = ""  # the name of a fork of nvbandwidth that prints the same layout
         self.known: Topology | None = None
         self._facts: Run = Run("")
         self._open = False
-        self.left_out: list[str] = []
+        self.early_problems: list[str] = []
 
     def line(self) -> str:
         """The line at the reading position; "" after the end."""
         return self.lines[self.at] if self.at < len(self.lines) else ""
 
     def may_be_cut(self) -> bool:
-        """Is this the last line, and without its end?"""
+        """Whether the reading position is at a last line without a line break."""
         return self.cut and self.at == len(self.lines) - 1
 
     def end_run(self) -> None:
-        """What follows is another run's."""
+        """Finish the run; what follows belongs to another run."""
         self._facts, self._open = Run(""), False
 
-    def left(self, sentence: str) -> None:
-        """Something that looks like a table and cannot be read: whoever reads the record must know."""
-        (self._facts.problems if self._open else self.left_out).append(sentence)
+    def add_problem(self, sentence: str) -> None:
+        """Record a problem: text that looks like a table and cannot be read.
+
+        The problem belongs to the current run, or to the next one if no run has started.
+        """
+        (self._facts.problems if self._open else self.early_problems).append(sentence)
 
     def facts(self, program: str) -> Run:
-        """Where facts go that a program prints before its first table: of a run that has not begun."""
+        """The run that receives facts printed before its first table. It starts with its first table."""
         if self._open or self._facts.program not in ("", program):
             self.end_run()
         self._facts.program = program
         return self._facts
 
     def run(self, program: str, line: int) -> Run:
-        """The run that the tables of `program` go to; a new one where another program ran before."""
+        """The current run of `program`; a new one if another program ran before.
+
+        line: the number of the run's first line.
+        """
         if not self._open or self._facts.program != program:
             if self._open or self._facts.program not in ("", program):
                 self._facts = Run("")
             self._facts.program, self._facts.first, self._facts.command = program, line, self.command
-            self._facts.problems, self.left_out = [*self.left_out, *self._facts.problems], []
+            self._facts.problems, self.early_problems = [*self.early_problems, *self._facts.problems], []
             self.runs.append(self._facts)
             self._open = True
         return self._facts
 
     def add(self, program: str, table: Table) -> None:
-        """A table. One that the run has already, or between other devices, begins another run."""
+        """Add a table. A repeated test case, other devices or another command line start a new run."""
         if self._open and self._facts.program == program and self._facts.tables:
             run, others = self._facts, self._facts.tables
             new_devices = square(table) and any(square(other) and other.rows != table.rows for other in others)
@@ -199,10 +209,10 @@ class Reading:
         if not run.tables:
             run.command, run.known = self.command, self.known
         run.tables.append(table)
-        run.last = max(self.at, table.line)  # a line that is a table of its own is read while it is added
+        run.last = max(self.at, table.line)  # a table of a single line is added before the position moves
 
     def add_part(self, name: str, part: Part, faults: tuple[str, ...] = ()) -> bool:
-        """A further matrix of the last table; False where there is none."""
+        """Add a further matrix to the last table. Returns False if no table fits."""
         tables = self._facts.tables if self._open else []
         if not tables or name in tables[-1].parts:
             return False
@@ -215,9 +225,9 @@ class Reading:
         return True
 
     def add_topology(self, program: str, topology: Topology) -> None:
-        """How the devices of this run are connected; link classes hold for the runs that follow in the text too."""
+        """Add the topology of the current run. Link classes apply to later runs of the text too."""
         before = self._facts.topology if self._open else None
-        again = bool(before and before.link_class and topology.link_class)  # of another node, or another day
+        again = bool(before and before.link_class and topology.link_class)  # another node or another day
         if self._open and (self._facts.tables or again):
             self.end_run()
         run = self.run(program, topology.line)
@@ -228,5 +238,5 @@ class Reading:
 
 
 def square(table: Table) -> bool:
-    """Are both axes the same devices? Nodes of host memory and network adapters are none."""
+    """Whether both axes of a table are the same GPUs (not host memory, not network adapters)."""
     return table.rows == table.columns and table.memory == "device" and table.engine != "rdma"

@@ -1,4 +1,4 @@
-"""A foreign run as a record: linkmatrix.record/2 with the block `imported`, in which whatever is not known is null."""
+"""Converts a run of another program into a record with the block `imported`. Unknown values are null."""
 
 import hashlib
 import re
@@ -15,21 +15,22 @@ from . import launch, nccl
 from .table import Run, Table, Topology, square
 
 Record = dict[str, Any]
-NEAR = ("PIX", "PXB", "PHB", "NODE", "SYS")  # from the nearest NIC on
+NEAR = ("PIX", "PXB", "PHB", "NODE", "SYS")  # link classes of NICs, nearest first
 HOST = re.compile(r"host|cpu\d+")  # cpu0: host memory of a NUMA node
-MOST_RANKS = 144  # that are listed as devices, for a topology is their square: two racks of 72 GPUs
-UNKNOWN = dict.fromkeys(("machine", "serial", "product", "kernel", "boot"))  # facts of a node
+MOST_RANKS = 144  # two racks of 72 GPUs; the topology grows with the square of this number
+UNKNOWN = dict.fromkeys(("machine", "serial", "product", "kernel", "boot"))  # fields of a node
 LATER = (
-    "when it was measured is not known: 'started' is the time of the import",
-    "the programs print one number a cell: low and high repeat it",
+    "the time of the measurement is unknown: 'started' is the time of the import",
+    "the program prints one number per cell: 'low' and 'high' repeat this number",
 )
 
 
 def to_record(run: Run, file: str, content: bytes, now: str, measured: str | None, size: int | None) -> Record:
     """The record of a run found in `content`, the bytes of `file`.
 
-    now, measured: UTC as in a record; measured is when it was measured, None if nobody knows. size: bytes of a
-    bandwidth table whose program does not print them.
+    now: the time of the import, UTC, in the format of records.
+    measured: the time of the measurement, in the same format; None if unknown.
+    size: bytes per copy, for bandwidth tables whose program does not print them.
     """
     labels = device_labels(run)
     topology = run.topology or (run.known if run.known and run.known.labels == labels else None)
@@ -74,9 +75,9 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
 def measured_record(
     run: Run, text: str, nodes: list[str], testcase: str, asked_by: str | None, size: int | None = None
 ) -> Record:
-    """The record of a run that has just measured a test case on nodes; the first node is the host.
+    """The record of a run that has just measured a test case on nodes. The first node is the host.
 
-    text: the output of the program. size: as in `to_record`.
+    text: the program's output. size: as in `to_record`.
     """
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     record = to_record(run, "rfm_job.out", text.encode(), now, now, size)
@@ -86,15 +87,17 @@ def measured_record(
 
 
 def extent(run: Run) -> Extent:
-    """What a collective ran on, by its list of ranks, else by its command; unknown where the two contradict."""
+    """The nodes and ranks of a collective, from its list of ranks, else its command; None if the two contradict."""
     listed, started = launch.extent_of_ranks(run.ranks), launch.extent_of_command(run.command)
-    said = [{one for one in both if one is not None} for both in zip(listed, started, strict=True)]
-    return Extent(*(one.pop() if len(one) == 1 else None for one in said))
+    counts = [{count for count in both if count is not None} for both in zip(listed, started, strict=True)]
+    return Extent(*(distinct.pop() if len(distinct) == 1 else None for distinct in counts))
 
 
 def device_labels(run: Run) -> tuple[str, ...]:
-    """The devices: those of a list of ranks or of the topology, else of the first table between devices, else of the
-    columns.
+    """The labels of the run's devices.
+
+    They come from the first of these that exists: a list of ranks, a topology, states, a table between devices, the
+    axes of other tables.
     """
     if 0 < (launch.extent_of_ranks(run.ranks).ranks or 0) <= MOST_RANKS:
         return launch.labels_of_ranks(run.ranks)
@@ -110,7 +113,7 @@ def device_labels(run: Run) -> tuple[str, ...]:
 
 
 def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[str, Any]:
-    """An entry of `devices`, with the NICs that are nearest to it."""
+    """An entry of `devices`, with the NICs nearest to the device."""
     of_device = {nic: word for (name, nic), word in (topology.nic_class if topology else {}).items() if name == label}
     nearest = min((NEAR.index(word) for word in of_device.values() if word in NEAR), default=None)
     near = NEAR[nearest] if nearest is not None else ""
@@ -133,7 +136,7 @@ def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[
 
 
 def topology_block(labels: tuple[str, ...], topology: Topology | None) -> dict[str, Any]:
-    """The block `topology`; null and "" is unknown."""
+    """The block `topology`; null and "" mean unknown."""
 
     def pairs(known: Any, diagonal: Any, unknown: Any = None) -> list[list[Any]]:
         return [[diagonal if a == b else (known or {}).get((a, b), unknown) for b in labels] for a in labels]
@@ -153,7 +156,7 @@ def is_wrong(run: Run) -> bool:
 
 
 def complete(table: Table) -> bool:
-    """Has every cell that applies a number or a reason to have none?"""
+    """Whether every applicable cell has a number, or has no path between its two devices."""
     return all(
         isinstance(value := table.cells.get((row, column), "not-run"), (int, float)) or value == "no-peer-access"
         for row in table.rows

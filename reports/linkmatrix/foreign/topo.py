@@ -1,4 +1,4 @@
-"""`nvidia-smi topo -m`, and the same of other vendors: GPUs, and NICs where it lists them."""
+"""Reads `nvidia-smi topo -m`, and the same table of other vendors: GPUs, and NICs if listed."""
 
 import re
 
@@ -8,21 +8,21 @@ PROGRAM = "nvidia_smi"
 NUMBERED = r"(?:GPU|PPU|NIC)\d+"
 ENDPOINT = rf"{NUMBERED}|mlx5_\w+|bnxt_re\w+"
 AFTER = r"CPU Affinity.*"
-#: The line of columns; with blanks lost, those of numbered endpoints.
+#: The line of columns. If the blanks are lost, only numbered endpoints are recognised.
 HEAD = re.compile(
     rf"^\s*(?:(?:(?:{ENDPOINT})\s+)+(?:(?:{ENDPOINT})\s*$|{AFTER})|(?:{NUMBERED}\s*)+(?:{NUMBERED}\s*$|{AFTER}))"
 )
 CLASS = r"(?:X|(?:NV|ICN)\d+|PIX|PXB|PHB|NODE|SYS)"
 ROW = re.compile(rf"^\s*(?:({ENDPOINT})\s|({NUMBERED})(?={CLASS}))")
 CLASSES = re.compile(rf"\s*({CLASS})")
-FIRST = re.compile(r"(\d+)(?:[,-][\d,-]+)?")  # NUMA nodes of a GPU: "0", or "0,3-9" of Grace, whose GPUs have nodes too
+FIRST = re.compile(r"(\d+)(?:[,-][\d,-]+)?")  # NUMA nodes of a GPU: "0", or "0,3-9" on Grace, where GPUs are nodes too
 BONDED = re.compile(r"(?:NV|ICN)(\d+)")
 LEGEND = re.compile(r"^\s*(NIC\d+): (\w+)\s*$")
 LEGEND_LINES = 40
 
 
-def topo(reading: Reading, match: re.Match[str]) -> None:
-    """The line of columns and a row for each GPU and NIC; its affinity, where it is printed, is the NUMA node's."""
+def matrix(reading: Reading, match: re.Match[str]) -> None:
+    """Read the line of columns, a row per GPU and NIC, and the legend. The column "NUMA Affinity" gives NUMA nodes."""
     line = reading.at + 1
     columns = re.findall(ENDPOINT if re.search(r"\s", match[0].strip()) else NUMBERED, match[0])
     affinity = "NUMA Affinity" in match[0]
@@ -34,10 +34,10 @@ def topo(reading: Reading, match: re.Match[str]) -> None:
         name = row[1] or row[2]
         classes, rest = cells_of(reading.line()[row.end(1 if row[1] else 2) :], len(columns))
         cut = reading.may_be_cut() and not rest
-        own = classes.index("X") if classes.count("X") == 1 else -1
+        diagonal = classes.index("X") if classes.count("X") == 1 else -1
         whole = len(classes) == len(columns) and not cut
-        if not whole or name in rows or name not in columns or own != columns.index(name):
-            faults.append(f"line {reading.at + 1}: row {name} does not fit {len(columns)} columns: it is not believed")
+        if not whole or name in rows or name not in columns or diagonal != columns.index(name):
+            faults.append(f"line {reading.at + 1}: row {name} does not fit {len(columns)} columns: the row is ignored")
         else:
             rows[name] = classes
             node = FIRST.fullmatch(rest[1]) if affinity and len(rest) >= 2 else None
@@ -45,9 +45,9 @@ def topo(reading: Reading, match: re.Match[str]) -> None:
                 numa[label(name)] = int(node[1])
         reading.at += 1
     devices = [name for name in columns if name.startswith(("GPU", "PPU"))]
-    lost = [name for name in columns if name not in rows]
-    if lost:
-        faults.append(f"line {line}: the text lacks the row of {', '.join(lost)}")
+    missing = [name for name in columns if name not in rows]
+    if missing:
+        faults.append(f"line {line}: missing rows: {', '.join(missing)}")
     if not devices or len(set(columns)) != len(columns):
         return
     names = nic_names(reading)
@@ -75,9 +75,9 @@ def topo(reading: Reading, match: re.Match[str]) -> None:
 
 
 def cells_of(text: str, count: int) -> tuple[list[str], list[str]]:
-    """(the classes of a row, the words after them); no classes where the text has not so many of them.
+    """(link classes of a row, words after them); no classes if there are fewer than `count`.
 
-    A number of links may stand next to the first processor, as in "NV180-71". It is then that of the row's other links.
+    A number of links may touch the first processor, as in "NV180-71". It is then the number in the row's other cells.
     """
     classes: list[str] = []
     at = 0
@@ -97,11 +97,11 @@ def cells_of(text: str, count: int) -> tuple[list[str], list[str]]:
 
 
 def label(name: str) -> str:
-    """`GPU0` and `PPU0` are gpu0 in a record."""
+    """The label of a device in records: gpu0 for `GPU0` and `PPU0`."""
     return f"gpu{name[3:]}" if name.startswith(("GPU", "PPU")) else name
 
 
 def nic_names(reading: Reading) -> dict[str, str]:
-    """The legend below: {"NIC0": "mlx5_0"}."""
+    """The legend below the matrix, {"NIC0": "mlx5_0"}."""
     found = map(LEGEND.match, reading.lines[reading.at : reading.at + LEGEND_LINES])
     return {match[1]: match[2] for match in found if match}

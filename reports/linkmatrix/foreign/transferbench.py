@@ -1,9 +1,10 @@
-"""TransferBench, for AMD's GPUs: its presets `a2a`, all pairs at once, and `p2p`, a pair at a time; `nicp2p` and
-`nicrings`, between network adapters, stand in transferbench_nics.py and transferbench_rings.py.
+"""Reads TransferBench for AMD's GPUs: presets `a2a`, all pairs concurrently, and `p2p`, one pair at a time.
 
-Rows are sources (PeerToPeer and AllToAll in its source code: `srcs` is the row's memory, `dsts` the column's), also
-where the destination executes. GB/s are 1e9 bytes a second, and the bytes of a copy inside a GPU are counted once. GFX,
-a kernel, is the engine `sm`, DMA is `ce`. Threads of the CPU copy out of host memory; a record has no engine for them.
+transferbench_nics.py and transferbench_rings.py read the presets `nicp2p` and `nicrings` between network adapters.
+
+Rows are sources, also if the destination executes (PeerToPeer and AllToAll in the source code: `srcs` is the row's
+memory, `dsts` the column's). GB/s are 1e9 bytes per second. The bytes of a copy inside a GPU are counted once. GFX, a
+kernel, is the engine `sm`; DMA is `ce`. CPU threads copy out of host memory; records have no engine for them.
 """
 
 import re
@@ -33,43 +34,43 @@ ROW = re.compile(r"^\s*(CPU|GPU) (\d{1,4})\s+(?:(->|<-|<->)\s+)?(\S.*?)\s*$")
 AVERAGES = re.compile(r"^\s*Averages \(During\s+(?:Uni|Bi)Dir\):((?:\s+(?:N/A|\d+\.\d\d)){4})\s*$")
 TOTALS = re.compile(r"^\s*RTotal((?:\s+\d+\.\d{3})+)\s*$")
 ENGINES = {"GFX": "sm", "DMA": "ce", "0": "sm", "1": "ce"}
-MODES = {"0": "1:1", "1": "1:0", "2": "0:1"}  # A2A_MODE: how many are read and written
+MODES = {"0": "1:1", "1": "1:0", "2": "0:1"}  # A2A_MODE → reads:writes
 WAYS = ("->", "<-", "<->")
 TITLES = {"->": "one direction", "<-": "other direction"}
 
 
 def version(reading: Reading, match: re.Match[str]) -> None:
-    """`TransferBench v1.60.00 (with NIC support)`: a run begins."""
+    """Read `TransferBench v1.60.00 (with NIC support)`, the start of a run."""
     reading.end_run()
     reading.facts(PROGRAM).software["TransferBench"] = match[1]
     reading.at += 1
 
 
 def section(reading: Reading, _: re.Match[str]) -> None:
-    """`[P2P Related]`: the settings of a preset."""
+    """Read `[P2P Related]`, the start of a preset's settings."""
     reading.facts(PROGRAM).settings.clear()
     reading.at += 1
 
 
 def setting(reading: Reading, match: re.Match[str]) -> None:
-    """`USE_REMOTE_READ = 0 : Using SRC as executor`."""
+    """Read `USE_REMOTE_READ = 0 : Using SRC as executor`."""
     reading.facts(PROGRAM).settings[match[1]] = match[2]
     reading.at += 1
 
 
 def size(reading: Reading, match: re.Match[str]) -> None:
-    """`Bytes Per Direction 268435456`, of the one or two tables that follow."""
+    """Read `Bytes Per Direction 268435456`, the size of the next one or two tables."""
     reading.facts(PROGRAM).settings["bytes"] = match[1]
     reading.at += 1
 
 
 def settings(reading: Reading) -> dict[str, str]:
-    """What the program has said of the tables at the reading position."""
+    """The settings that apply at the reading position."""
     return reading._facts.settings if reading._facts.program == PROGRAM else {}
 
 
 def labels(reading: Reading) -> list[str]:
-    """The columns at the reading position as a record names them; none where they are not 0, 1, 2 …"""
+    """The columns at the reading position, labelled as in records; [] if they are not 0, 1, 2 …"""
     match = COLUMNS.match(reading.line())
     found = DEVICE.findall(match[1]) if match else []
     names = [f"{kind.lower()}{int(number)}" for kind, number in found]
@@ -79,7 +80,7 @@ def labels(reading: Reading) -> list[str]:
 
 
 def row_words(line: str) -> list[str] | None:
-    """`GPU 00  ->  55.36 48.83` as [gpu0->, 55.36, 48.83]; None for an empty line."""
+    """The words of a row: [gpu0->, 55.36, 48.83] for `GPU 00  ->  55.36 48.83`; None for an empty line."""
     match = ROW.match(line)
     if match is None:
         return line.split() or None
@@ -87,40 +88,40 @@ def row_words(line: str) -> list[str] | None:
 
 
 def row_label(word: str, _: int) -> str | None:
-    """The label that row_words has made."""
+    """The label that row_words has made; None for another word."""
     return word if re.fullmatch(r"(cpu|gpu)\d+(->|<-|<->)?", word) else None
 
 
 def all_to_all(reading: Reading, match: re.Match[str]) -> None:
-    """`Summary: [67108864 bytes per Transfer]`, and the matrix with the sums of its rows and columns."""
+    """Read `Summary: [67108864 bytes per Transfer]`, and the matrix with the sums of its rows and columns."""
     line = reading.at + 1
     reading.at += 1
     while re.match(r"^\s*=+\s*$", reading.line()):
         reading.at += 1
     names = labels(reading)
     if not names or "STotal" not in reading.line():
-        reading.left(f"line {line}: the summary of TransferBench has no matrix under it: it is left out")
+        reading.add_problem(f"line {line}: the summary of TransferBench has no matrix below: the summary is ignored")
         return
     reading.at += 1
     grid = read_grid(reading, [*names, "STotal", "Actual"], row_label, r"\d+\.\d{3}", names, split=row_words)
     check_rows(grid, names)
     check_columns(reading, grid, names)
-    said = settings(reading)
-    engine = ENGINES.get(match["engine"] or said.get("USE_DMA_EXEC", ""))
-    read = said.get("USE_REMOTE_READ") == "1"
-    mode = said.get("A2A_MODE", "0")
+    preset = settings(reading)
+    engine = ENGINES.get(match["engine"] or preset.get("USE_DMA_EXEC", ""))
+    read = preset.get("USE_REMOTE_READ") == "1"
+    mode = preset.get("A2A_MODE", "0")
     mode = f"{match['reads']}:{match['writes']}" if match["reads"] else MODES.get(mode, mode)
     counts = re.fullmatch(r"(\d{1,3}):(\d{1,3})", mode)
     name = f"transferbench_a2a_{'read' if read else 'write'}_{engine or 'unknown_engine'}"
     if mode != "1:1":
         name += f"_{counts[1]}_reads_{counts[2]}_writes" if counts else "_unknown_mode"
-    notes = ["all pairs at once: a value is what each of them had meanwhile"]
-    if "USE_REMOTE_READ" not in said:
-        notes.append("the text does not say which end copied: taken for the source, as the program does if not told")
+    notes = ["all pairs ran concurrently: a value is the bandwidth of one pair during this time"]
+    if "USE_REMOTE_READ" not in preset:
+        notes.append("the text does not contain the executing endpoint: the source is assumed, the program's default")
     words = {pair: word for pair, word in grid.words().items() if pair[1] in names}
     cells = numbers(words, no_path="not-run")
     if "not-run" in cells.values():
-        notes.append("pairs that are not connected directly were not measured (A2A_DIRECT)")
+        notes.append("pairs without a direct link were not measured (A2A_DIRECT)")
     reading.add(
         PROGRAM,
         Table(
@@ -144,40 +145,42 @@ def all_to_all(reading: Reading, match: re.Match[str]) -> None:
 
 
 def check_rows(grid: Grid, names: list[str]) -> None:
-    """A row whose sum is not its STotal has lost a digit."""
+    """Ignore rows whose sum differs from their STotal, because a digit must be missing."""
     for row, words in list(grid.rows.items()):
         found = [float(word) for word in words[: len(names)] if word != "N/A"]
         if "N/A" in words[len(names) :] or abs(sum(found) - float(words[-2])) > 0.0005 * (len(found) + 2):
-            grid.faults.append(f"row {row} has not the sum of its STotal: its cells are not believed")
+            grid.faults.append(f"row {row} has a sum other than its STotal: the row is ignored")
             del grid.rows[row]
 
 
 def check_columns(reading: Reading, grid: Grid, names: list[str]) -> None:
-    """The line RTotal under a matrix, if there is one. Raises BadInput where it does not fit."""
+    """Compare the line RTotal, if there is one, with the columns above. Raises BadInput if they differ."""
     totals = TOTALS.match(reading.line())
     if totals is None or grid.faults or reading.may_be_cut():
         return
-    said = [float(word) for word in totals[1].split()][: len(names)]
+    printed = [float(word) for word in totals[1].split()][: len(names)]
     found = [
         sum(float(words[place]) for words in grid.rows.values() if words[place] != "N/A") for place in range(len(names))
     ]
     rounding = 0.0005 * (len(names) + 2)
-    if len(said) < len(names) or any(abs(a - b) > rounding for a, b in zip(said, found, strict=True)):
-        raise BadInput(f"line {reading.at + 1}: RTotal is not the sum of the columns above: a row or a digit was lost")
+    if len(printed) < len(names) or any(abs(a - b) > rounding for a, b in zip(printed, found, strict=True)):
+        raise BadInput(
+            f"line {reading.at + 1}: RTotal is not the sum of the columns above: a row or a digit is missing"
+        )
 
 
 def peer_to_peer(reading: Reading, match: re.Match[str]) -> None:
-    """A matrix of pairs that were measured one after the other, CPUs and GPUs; both ways at once in three lines."""
+    """Read a matrix of pairs of CPUs and GPUs, measured in sequence; three lines per source if bidirectional."""
     line, both = reading.at + 1, match["ways"] == "Bi"
     reading.at += 1
-    names, said = labels(reading), settings(reading)
-    done = said.get("done", "").split()
-    if not names or "bytes" not in said or match["ways"] in done:
-        reading.left(
-            f"line {line}: a matrix of TransferBench without its columns or 'Bytes Per Direction': it is left out"
+    names, preset = labels(reading), settings(reading)
+    done = preset.get("done", "").split()
+    if not names or "bytes" not in preset or match["ways"] in done:
+        reading.add_problem(
+            f"line {line}: a matrix of TransferBench lacks its columns or 'Bytes Per Direction': the matrix is ignored"
         )
         return
-    bytes_moved = int(said["bytes"])
+    bytes_moved = int(preset["bytes"])
     reading.at += 1
     ways = WAYS if both else WAYS[:1]
     wanted = [f"{name}{way}" for name in names for way in ways]
@@ -185,9 +188,9 @@ def peer_to_peer(reading: Reading, match: re.Match[str]) -> None:
     if both:
         check_ways(grid, names)
     check_averages(reading, grid, names)
-    after = map(PAIRS.match, reading.lines[reading.at :])
-    if not both and said.get("P2P_MODE") == "0" and not any(found and found["ways"] == "Bi" for found in after):
-        grid.faults.append("P2P_MODE is 0, and the text lacks the matrix of both directions")
+    later = map(PAIRS.match, reading.lines[reading.at :])
+    if not both and preset.get("P2P_MODE") == "0" and not any(found and found["ways"] == "Bi" for found in later):
+        grid.faults.append("P2P_MODE is 0, but the bidirectional matrix is missing")
     words = {way: part_of(grid, names, way) for way in ways}
     read = match["read"] == "Remote"
     kinds = [kind for kind in ("cpu", "gpu") if any(name.startswith(kind) for name in names)]
@@ -195,14 +198,14 @@ def peer_to_peer(reading: Reading, match: re.Match[str]) -> None:
     for source, sink in sorted(((a, b) for a in kinds for b in kinds), reverse=True):
         rows, columns = (tuple(name for name in names if name.startswith(kind)) for kind in (source, sink))
         table = block(words, rows, columns, both, read, ENGINES[match["engine"]])
-        told = tuple(f"{table['testcase']}: {fault}" for fault in faults)
-        reading.add(PROGRAM, Table(size_bytes=bytes_moved, line=line, faults=told, **table))
-        faults = []  # said once, by the first
+        named_faults = tuple(f"{table['testcase']}: {fault}" for fault in faults)
+        reading.add(PROGRAM, Table(size_bytes=bytes_moved, line=line, faults=named_faults, **table))
+        faults = []  # reported once, in the first table
     reading._facts.settings["done"] = " ".join([*done, match["ways"]])
 
 
 def part_of(grid: Grid, names: list[str], way: str) -> dict[Pair, str]:
-    """The words of the rows of one way: {(row, column): word}."""
+    """{(row, column): word} in the rows of one direction. way: the mark of the direction in a row's label."""
     return {
         (row.removesuffix(way), column): word
         for (row, column), word in grid.words().items()
@@ -218,7 +221,10 @@ def block(
     read: bool,
     by: str,
 ) -> dict:
-    """What a table says of copies between the memories of one kind and those of one kind."""
+    """The fields of a table of copies between host and device memory, or within one of the two.
+
+    words: {direction's mark: words}. by: the engine of GPUs.
+    """
     names = {"cpu": "host", "gpu": "device"}
     source, sink = names[rows[0][:3]], names[columns[0][:3]]
 
@@ -226,7 +232,7 @@ def block(
         inside = {pair: word for pair, word in words[way].items() if pair[0] in rows and pair[1] in columns}
         return numbers(inside)
 
-    # each end that executes: a GPU by its engine, a CPU by its threads
+    # the endpoints that copy: a GPU with its engine, a CPU with its threads
     ends = {source, sink} if both else {sink if read else source}
     engine = by if ends == {"device"} else None
     how = by if ends == {"device"} else "cpu" if ends == {"host"} else f"cpu_and_{by}"
@@ -257,32 +263,32 @@ def block(
 
 
 def check_ways(grid: Grid, names: list[str]) -> None:
-    """Both directions and their sum belong together: a source that lacks one, or whose sum differs, is not believed."""
+    """Ignore a source whose rows of both directions and their sum are incomplete or disagree."""
     for name in names:
         lines = [grid.rows.get(f"{name}{way}") for way in WAYS]
         if None not in lines and all(map(adds_up, *lines)):
             continue
         if any(lines):
-            grid.faults.append(f"row {name} has not both directions and their sum: its cells are not believed")
+            grid.faults.append(f"row {name} lacks a direction or has a wrong sum: the row is ignored")
         for way in WAYS:
             grid.rows.pop(f"{name}{way}", None)
 
 
 def adds_up(one: str, other: str, total: str) -> bool:
-    """Is the third the sum of the others, but for rounding?"""
+    """Whether the third number is the sum of the others, within rounding."""
     if "N/A" in (one, other, total):
         return one == other == total
     return abs(float(one) + float(other) - float(total)) < 0.0151
 
 
 def check_averages(reading: Reading, grid: Grid, names: list[str]) -> None:
-    """The averages under a matrix, if they are there, are of all pairs of two devices. Raises BadInput."""
+    """Compare the averages below a matrix, if there are any, with its numbers. Raises BadInput."""
     at = reading.at
     while at < len(reading.lines) and re.match(r"^\s*(CPU->CPU.*)?$", reading.lines[at]):
         at += 1
     averages = AVERAGES.match(reading.lines[at]) if at < len(reading.lines) else None
     if averages is None:
-        grid.faults.append("the text lacks the averages under the matrix: it may be cut")
+        grid.faults.append("the averages below the matrix are missing: the text may be cut")
     if averages is None or grid.faults or (reading.cut and at == len(reading.lines) - 1):
         return
     sums: dict[tuple[str, str], list[float]] = {}
@@ -295,6 +301,6 @@ def check_averages(reading: Reading, grid: Grid, names: list[str]) -> None:
         found = sums.get(kind)
         if (word == "N/A") != (found is None) or (found and abs(sum(found) / len(found) - float(word)) > 0.0101):
             raise BadInput(
-                f"line {at + 1}: the average {kind[0]} to {kind[1]} is not that of the numbers above: a row or a digit"
-                " was lost"
+                f"line {at + 1}: the average {kind[0]} to {kind[1]} differs from the numbers above: a row or a digit"
+                " is missing"
             )

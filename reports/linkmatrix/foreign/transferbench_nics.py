@@ -1,6 +1,6 @@
-"""TransferBench's preset `nicp2p`: RDMA from each network adapter of each rank to each, in a frame of lines.
+"""Reads TransferBench's preset `nicp2p`: RDMA between all network adapters of all ranks, in a frame of lines.
 
-Rows are sources, as in its other presets. How many bytes a transfer has is not printed.
+Rows are sources, as in the other presets. The program does not print the size of a transfer.
 """
 
 import re
@@ -11,7 +11,7 @@ from .transferbench import PROGRAM
 
 HEAD = re.compile(r"^\s*Unidirectional copy peak bandwidth GB/s \(NIC RDMA Using Nearest Device\)\s*$")
 FRAME = re.compile(r"^\s*│\s*SRC(?:\+EXE)?\\DST")
-BESIDE = re.compile(r"^\s*(?:Completed \d+/\d+ pairs .*|┌[-─┬]*┐)?\s*$")
+FILLER = re.compile(r"^\s*(?:Completed \d+/\d+ pairs .*|┌[-─┬]*┐)?\s*$")
 SEPARATOR = re.compile(r"^\s*├[-─┼]*┤\s*$")
 CORNERS = {"SRC+EXE\\DST": "write", "SRC\\DST+EXE": "read"}
 RANK = re.compile(r"Rank (\d{1,6})")
@@ -20,14 +20,14 @@ UNKNOWN = "unknown"
 
 
 def fields(line: str) -> list[str]:
-    """What stands between the vertical lines; nothing where they do not begin and end it."""
+    """The words between the vertical lines; [] if the line does not start and end with one."""
     text = line.strip()
     whole = len(text) > 1 and text[0] == text[-1] == "│"
     return [" ".join(field.split()) for field in text[1:-1].split("│")] if whole else []
 
 
 def framed(reading: Reading) -> list[str]:
-    """The fields of the next line of the head, separators left out; the reading position moves behind it."""
+    """The fields of the next head line. The reading position moves behind that line."""
     while SEPARATOR.match(reading.line()):
         reading.at += 1
     reading.at += 1
@@ -35,26 +35,26 @@ def framed(reading: Reading) -> list[str]:
 
 
 def table(reading: Reading, _: re.Match[str]) -> None:
-    """The head line, the three lines that name ranks, adapters and memories, and the rows."""
+    """Read the head line, the three lines with ranks, adapters and memories, and the rows."""
     line = reading.at + 1
     reading.at += 1
-    while reading.at < len(reading.lines) and BESIDE.match(reading.line()):
+    while reading.at < len(reading.lines) and FILLER.match(reading.line()):
         reading.at += 1
     begin = reading.at
     ranks, nics, memories = framed(reading), framed(reading), framed(reading)
     columns = column_labels(ranks, nics, memories)
     if not columns:
         reading.at = begin
-        reading.left(f"line {line}: TransferBench's table of adapters has no columns that are known: it is left out")
+        reading.add_problem(f"line {line}: TransferBench's table of adapters has unknown columns: the table is ignored")
         return
     rank = UNKNOWN
     sources: set[str] = set()
 
     def row_words(text: str) -> list[str] | None:
-        """`│ Rank 00 │ bnxt_re0 GPU 00 │ 31.36 31.31 │` as [rank0:bnxt_re0, 31.36, 31.31]."""
+        """The words of a row: [rank0:bnxt_re0, 31.36, 31.31] for `│ Rank 00 │ bnxt_re0 GPU 00 │ 31.36 31.31 │`."""
         nonlocal rank
         if SEPARATOR.match(text):
-            rank = UNKNOWN  # the next row names its own
+            rank = UNKNOWN  # the next row names its rank
             return None
         found = fields(text)
         if len(found) != len(ranks):
@@ -88,14 +88,16 @@ def table(reading: Reading, _: re.Match[str]) -> None:
             memory="device" if ends == {"GPU"} else "host",
             transport="rdma",
             local_copy=any(row == column for row, column in cells),
-            notes=("disjoint pairs of adapters may have been measured at once (NIC_PARALLEL_LEVEL, PARALLEL_NODE)",),
+            notes=(
+                "disjoint pairs of adapters may have been measured concurrently (NIC_PARALLEL_LEVEL, PARALLEL_NODE)",
+            ),
             faults=tuple(f"{name}: {fault}" for fault in grid.faults),
         ),
     )
 
 
 def column_labels(ranks: list[str], nics: list[str], memories: list[str]) -> list[str]:
-    """`rank0:bnxt_re0` for each column; none where the three lines do not belong together."""
+    """The label of each column, such as rank0:bnxt_re0; [] if the three lines do not match."""
     named = [RANK.fullmatch(word) for word in ranks[2:]]
     counted = [int(match[1]) for match in named if match] == list(range(len(ranks) - 2))
     same = len(ranks) == len(nics) == len(memories) > 2

@@ -1,7 +1,7 @@
-"""TransferBench's preset `nicrings`: each network adapter of each rank to the same one of the next rank, all at once.
+"""Reads TransferBench's preset `nicrings`: each network adapter sends to the same adapter of the next rank.
 
-A row is the rank that sends, a column the ring: the adapter of both ends and the memory nearest to it (NicRings in the
-program's source code: the source is the row's rank, the destination the one after it).
+All transfers run concurrently. A row is the sending rank. A column is a ring: the adapter of both endpoints, and the
+memory nearest to it (NicRings in the source code: the row's rank is the source, the next rank is the destination).
 """
 
 import re
@@ -11,7 +11,7 @@ from .table import Reading, Table
 from .transferbench import PROGRAM
 
 HEAD = re.compile(r"^\s*NIC Rings benchmark\s*$")
-BESIDE = re.compile(r"^\s*=*\s*$")
+FILLER = re.compile(r"^\s*=*\s*$")
 RINGS = re.compile(
     r"^\s*(?P<rings>\d{1,6}) parallel RDMA-(?P<do>read|write) rings\(s\) using [\w -]+ memory"
     r" across (?P<ranks>\d{1,6}) ranks\s*$"
@@ -23,12 +23,12 @@ MEMORY, ADAPTER = re.compile(r"(GPU|CPU) \d{1,4}"), re.compile(r"[A-Za-z0-9][\w.
 
 
 def fields(line: str) -> list[str]:
-    """What stands before, between and behind the vertical lines."""
+    """The words before, between and behind the vertical lines."""
     return [" ".join(field.split()) for field in line.split("│")]
 
 
 def row_words(line: str) -> list[str] | None:
-    """`0  node1 │ 31.32 │ 31.33 │ 62.65` as [rank0, 31.32, 31.33, 62.65]; None between two rows."""
+    """The words of a row: [rank0, 31.32, 31.33, 62.65] for `0  node1 │ 31.32 │ 31.33 │ 62.65`; None for a rule."""
     if RULE.match(line):
         return None
     first, *rest = fields(line)
@@ -37,12 +37,12 @@ def row_words(line: str) -> list[str] | None:
 
 
 def rings(reading: Reading, _: re.Match[str]) -> None:
-    """The head line, what was asked for, three lines of columns, and a row for each rank."""
+    """Read the head line, the settings, three lines of columns, and a row per rank."""
     line, begin = reading.at + 1, reading.at + 1
     reading.at += 1
-    while reading.at < len(reading.lines) and BESIDE.match(reading.line()):
+    while reading.at < len(reading.lines) and FILLER.match(reading.line()):
         reading.at += 1
-    told = RINGS.match(reading.line())
+    settings = RINGS.match(reading.line())
     reading.at += 1
     size = BYTES.match(reading.line())
     reading.at += 1
@@ -50,12 +50,12 @@ def rings(reading: Reading, _: re.Match[str]) -> None:
         reading.at += 1
     heads = [fields(text) for text in reading.lines[reading.at : reading.at + 3]]
     columns = column_labels(heads)
-    if told is None or size is None or not columns or len(columns) != int(told["rings"]):
+    if settings is None or size is None or not columns or len(columns) != int(settings["rings"]):
         reading.at = begin
-        reading.left(f"line {line}: TransferBench's table of rings has no head that is known: it is left out")
+        reading.add_problem(f"line {line}: TransferBench's table of rings has an unknown head: the table is ignored")
         return
     reading.at += 3
-    rows = [f"rank{rank}" for rank in range(min(int(told["ranks"]), len(reading.lines)))]
+    rows = [f"rank{rank}" for rank in range(min(int(settings["ranks"]), len(reading.lines)))]
     first = reading.at
     grid = read_grid(
         reading,
@@ -68,7 +68,7 @@ def rings(reading: Reading, _: re.Match[str]) -> None:
     check_totals(grid)
     found = (RANK.fullmatch(fields(text)[0]) for text in reading.lines[first : reading.at])
     named = ", ".join(f"rank{match[1]} {match[2]}" for match in found if match)
-    name = f"transferbench_nicrings_{told['do']}"
+    name = f"transferbench_nicrings_{settings['do']}"
     gpus = all(field.startswith("GPU") for field in heads[0][1:-1])
     reading.add(
         PROGRAM,
@@ -82,31 +82,34 @@ def rings(reading: Reading, _: re.Match[str]) -> None:
             columns=tuple(columns),
             cells=numbers({pair: word for pair, word in grid.words().items() if pair[1] in columns}),
             line=line,
-            direction=told["do"],
+            direction=settings["do"],
             engine="rdma",
             memory="device" if gpus else "host",
             transport="rdma",
-            notes=("each rank to the next one, the last to the first; a column is the adapter of both", named[:4000]),
+            notes=(
+                "each rank sends to the next rank, the last to the first; both use the adapter of the column",
+                named[:4000],
+            ),
             faults=tuple(f"{name}: {fault}" for fault in grid.faults),
         ),
     )
 
 
 def check_totals(grid: Grid) -> None:
-    """A row whose sum is not its TOTAL has lost a digit."""
+    """Ignore rows whose sum differs from their TOTAL, because a digit must be missing."""
     for row, words in list(grid.rows.items()):
         marked = [word for word in words if not re.fullmatch(r"[\d.]+", word)]
         if marked or abs(sum(map(float, words[:-1])) - float(words[-1])) > 0.005 * (len(words) + 1):
-            grid.faults.append(f"row {row} has not the sum of its TOTAL: its cells are not believed")
+            grid.faults.append(f"row {row} has a sum other than its TOTAL: the row is ignored")
             del grid.rows[row]
 
 
 def column_labels(heads: list[list[str]]) -> list[str]:
-    """`gpu0:bnxt_re0` for each ring; none where the three lines do not belong together."""
+    """The label of each ring, such as gpu0:bnxt_re0; [] if the three lines do not match."""
     if len(heads) < 3 or len({len(fields) for fields in heads}) != 1 or len(heads[0]) < 3:
         return []
     memories, numbered, named = heads
-    ends = [(one[0], one[-1]) for one in heads]
+    ends = [(head[0], head[-1]) for head in heads]
     middle = list(zip(memories[1:-1], numbered[1:-1], named[1:-1], strict=True))
     known = all(
         MEMORY.fullmatch(memory) and re.fullmatch(r"NIC \d+", number) and ADAPTER.fullmatch(name)

@@ -1,7 +1,7 @@
-"""ucx_perftest of UCX: what its client prints of a bandwidth or a latency of tagged messages.
+"""Reads the output of ucx_perftest's client: the bandwidth or the latency of tagged messages.
 
-Test and size stand in its command alone. "MB/s" is 2^20 bytes a second (perftest.c: 1024.0 * 1024.0); a latency is one
-way, and of it the median is taken, as of other programs the typical one.
+Only the command contains the test and the size. "MB/s" is 2^20 bytes per second (perftest.c: 1024.0 * 1024.0).
+Latencies are one-way; the record has the median.
 """
 
 import re
@@ -12,31 +12,33 @@ PROGRAM = "ucx_perftest"
 HEAD = re.compile(
     r"^\|\s+\|\s+\|\s+(overhead|latency) \(usec\)\s+\|\s+bandwidth \(MB/s\)\s+\|\s+message rate \(msg/s\)\s+\|\s*$"
 )
-BESIDE = re.compile(r"^(?:[+|]|\[thread \d+\]|\s*$)")
+FRAME = re.compile(r"^(?:[+|]|\[thread \d+\]|\s*$)")
 FINAL = re.compile(r"^Final:((?:\s+\d+(?:\.\d+)?){8})\s*$")
 TEST, SIZE = re.compile(r" -t (tag_bw|tag_lat)\b"), re.compile(r" -s (\d+)\b")
 DEVICE, TLS = re.compile(r"\bUCX_NET_DEVICES=([\w.:-]+)"), re.compile(r"\bUCX_TLS=tcp\b")
 MIB = 1 << 20
-SLACK = 0.02  # of what is printed with few digits
+SLACK = 0.02  # relative: the numbers are printed with few digits
 
 
 def table(reading: Reading, match: re.Match[str]) -> None:
-    """The head of a table, which ends with the line `Final:`."""
+    """Read the head of a table up to its last line, `Final:`."""
     reading.end_run()
     head, command = reading.at, reading.command or ""
     reading.at += 1
-    while BESIDE.match(reading.line()) and reading.at < len(reading.lines):
+    while FRAME.match(reading.line()) and reading.at < len(reading.lines):
         reading.at += 1
     final, test, size = FINAL.match(reading.line()), TEST.search(command), SIZE.search(command)
     latency = match[1] == "latency"
     if final is None or reading.may_be_cut() or test is None or size is None or test[1].endswith("_lat") != latency:
-        reading.left(
-            f"line {head + 1}: a table of ucx_perftest whose end, test or size is not to be found: it is left out"
+        reading.add_problem(
+            f"line {head + 1}: a table of ucx_perftest lacks its end, test or size: the table is ignored"
         )
         return
     numbers = [float(word) for word in final[1].split()]
     if not consistent(numbers, int(size[1])):
-        reading.left(f"line {reading.at + 1}: a row of ucx_perftest that its own numbers contradict: it is left out")
+        reading.add_problem(
+            f"line {reading.at + 1}: a row of ucx_perftest whose numbers contradict each other: the row is ignored"
+        )
         return
     _, median, _, _, _, overall, _, _ = numbers
     nic = DEVICE.search(command)
@@ -65,7 +67,7 @@ def table(reading: Reading, match: re.Match[str]) -> None:
 
 
 def consistent(numbers: list[float], size: int) -> bool:
-    """Are the time of a message, their rate and the bandwidth, over all, of one and the same measurement?"""
+    """Whether the time of a message, the message rate and the bandwidth can belong to one measurement."""
     iterations, median, average, overall, _, bandwidth, _, rate = numbers
     if min(iterations, median, average, overall, rate) <= 0:
         return False

@@ -1,7 +1,7 @@
-"""Removes what launchers, terminals, mails and Markdown add around the output of a program.
+"""Removes what launchers, terminals, mails and Markdown add to the output of a program.
 
-Only a prefix in front of a known head line of a program is removed. So a line that merely resembles a prefix stays.
-A launcher's prefix names a process. The lines of each process are put next to each other, in their order.
+A prefix is removed only if it precedes a known head line of a program. So a line that merely resembles a prefix stays.
+A launcher's prefix names a process; the lines of each process are put together, in their order.
 """
 
 import re
@@ -15,7 +15,7 @@ IsHead = Callable[[str], bool]
 ESCAPE = re.compile(r"(?:\x1b|\^\[)(?:\[[0-9;:<=>?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B])|\x1b[=>78]")
 MOST_PREFIX, MOST_NESTED, MOST_LINE, MOST_SEARCHED = 200, 3, 2_000, 2_000
 STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
-#: Prefixes of lines. The group `process`, where there is one, names the process that printed the line.
+#: Prefixes of lines. The group `process`, if any, names the process that printed the line.
 PREFIXES = tuple(
     map(
         re.compile,
@@ -36,7 +36,9 @@ PREFIXES = tuple(
         ),
     )
 )
-HOST = re.compile(r"(?P<process>[A-Za-z][\w.-]{0,100}):(?:[ ]|$)")  # pdsh: also "Device: 0", so most lines need it
+HOST = re.compile(
+    r"(?P<process>[A-Za-z][\w.-]{0,100}):(?:[ ]|$)"
+)  # pdsh; matches "Device: 0" too, so most lines must have it
 INDENT = re.compile(r"[ \t]*")
 TABLE_ROW = re.compile(r"\s*\|(.*)\|\s*")
 TABLE_RULE = re.compile(r"\s*\|[\s|:]*-[\s|:-]*\|\s*")
@@ -46,7 +48,7 @@ LINE_NUMBER = re.compile(r"\b(lines?) (\d+)\b")
 
 
 def decoded(content: bytes) -> str:
-    """The text of a file: UTF-8, or UTF-16 as Windows writes it. Bytes that are no text become U+FFFD."""
+    """The text in a file's bytes: UTF-8, or UTF-16 as Windows writes it. Undecodable bytes become U+FFFD."""
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = content.decode("utf-16", "replace")
     else:
@@ -59,26 +61,26 @@ def decoded(content: bytes) -> str:
 
 @dataclass
 class Lines:
-    """Lines of a text, and for each of them its number in the text, counted from 1."""
+    """Lines of a text, and the number of each line in the original text, counted from 1."""
 
     lines: list[str] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
 
     def add(self, line: str, number: int) -> None:
-        """Appends a line."""
+        """Append a line."""
         self.lines.append(line)
         self.numbers.append(number)
 
     def original(self, sentence: str) -> str:
-        """The sentence with the numbers of lines in the original text."""
+        """The sentence with its line numbers translated to the original text."""
         return LINE_NUMBER.sub(lambda found: f"{found[1]} {self.number(int(found[2]))}", sentence)
 
     def number(self, line: int) -> int:
-        """The number in the original text of a line, counted from 1."""
+        """The number of a line in the original text. Both numbers count from 1."""
         return self.numbers[line - 1] if 0 < line <= len(self.numbers) else line
 
     def renumbered(self, run: Run) -> Run:
-        """The run with the numbers of lines in the original text."""
+        """The run with its line numbers translated to the original text."""
         if self.numbers == list(range(1, len(self.numbers) + 1)):
             return run
         ends = [self.number(run.first), self.number(run.last)]
@@ -94,22 +96,21 @@ class Lines:
 
 
 def unwrapped(text: str, is_head: IsHead) -> Lines:
-    """The lines of a text without their wrapping. is_head: whether a program's output begins with a line."""
+    """The lines of a text without their wrapping. is_head: whether a line starts a program's output or a table."""
     lines = [ESCAPE.sub("", line) for line in re.sub(r"\r+\n", "\n", text).splitlines()]
     patterns = prefixes_before_heads(lines, is_head) or common_prefix(lines, is_head)
     found = Lines(lines, list(range(1, len(lines) + 1)))
     if patterns:
         found = by_process(lines, patterns, is_head)
         if text[-1] not in "\r\n" and found.numbers[-1] != len(lines):
-            moved = found.numbers.index(
-                len(lines)
-            )  # the last line may be cut off: at another place, no reader would notice
+            # the last line may be cut; away from the end, no reader would notice
+            moved = found.numbers.index(len(lines))
             del found.lines[moved], found.numbers[moved]
     return without_bars(dedented(found, is_head), is_head)
 
 
 def prefixes_before_heads(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]]:
-    """The prefixes, outermost first, that are in front of the head lines of programs; [] for none."""
+    """The prefixes, outermost first, that precede head lines of programs; [] for none."""
     found: dict[tuple[re.Pattern[str], ...], None] = {}
     filled = [line for line in lines if line.strip()]
     for line in filled:
@@ -120,7 +121,10 @@ def prefixes_before_heads(lines: Sequence[str], is_head: IsHead) -> list[re.Patt
 
 
 def nested(line: str, is_head: IsHead, most: int) -> Iterator[tuple[re.Pattern[str], ...]]:
-    """The first sequence of prefixes in front of a head in a line, outermost first."""
+    """Yield the first sequence of prefixes, outermost first, that precedes a head in a line.
+
+    most: how many prefixes to try.
+    """
     for pattern in (*PREFIXES, HOST):
         prefix = pattern.match(line, 0, MOST_PREFIX)
         if prefix is None or not prefix[0]:
@@ -135,9 +139,9 @@ def nested(line: str, is_head: IsHead, most: int) -> Iterator[tuple[re.Pattern[s
 
 
 def by_process(lines: Sequence[str], patterns: Sequence[re.Pattern[str]], is_head: IsHead) -> Lines:
-    """The lines without prefixes, those of each process together.
+    """The lines without prefixes, with the lines of each process put together.
 
-    A line without a prefix in which a program begins is a border: lines are not moved across it.
+    Lines do not move across a line that has no prefix and starts a program's output.
     """
     found = Lines()
     processes: dict[str, Lines] = {}
@@ -158,7 +162,7 @@ def by_process(lines: Sequence[str], patterns: Sequence[re.Pattern[str]], is_hea
 
 
 def peeled(line: str, patterns: Sequence[re.Pattern[str]]) -> tuple[str, str]:
-    """(process, rest of the line) of a line; the process is "" where no prefix names one."""
+    """(process, rest) of a line; the process is "" if no prefix names one."""
     process = ""
     for pattern in patterns:
         prefix = pattern.match(line, 0, MOST_PREFIX)
@@ -169,21 +173,24 @@ def peeled(line: str, patterns: Sequence[re.Pattern[str]]) -> tuple[str, str]:
 
 
 def dedented(found: Lines, is_head: IsHead) -> Lines:
-    """The same without the indentation of blocks that begin with an indented head line."""
+    """The lines without the indentation of blocks that start with an indented head line."""
     depth, lines = 0, []
     for line in found.lines:
         blanks = INDENT.match(line, 0, MOST_PREFIX).end()  # type: ignore[union-attr]
         if blanks < depth and line.strip():
             depth = 0
         if not depth and 0 < blanks < len(line) and not is_head(line):
-            # perftest's lines begin with a blank
+            # lines of perftest start with a blank
             depth = next((cut for cut in (blanks, blanks - 1) if cut and is_head(line[cut:])), 0)
         lines.append(line[depth:])
     return Lines(lines, found.numbers)
 
 
 def without_bars(found: Lines, is_head: IsHead) -> Lines:
-    """The same with the rows of Markdown tables as plain rows, unless a reader knows the table's first line."""
+    """The lines with the rows of Markdown tables as plain rows.
+
+    A table stays as it is if its first line is a head line of a program.
+    """
     result, in_table, is_plain = Lines(), False, False
     for place, (line, number) in enumerate(zip(found.lines, found.numbers, strict=True)):
         row = TABLE_ROW.fullmatch(line)
@@ -191,7 +198,7 @@ def without_bars(found: Lines, is_head: IsHead) -> Lines:
             below = found.lines[place + 1] if place + 1 < len(found.lines) else ""
             is_plain = bool(TABLE_RULE.fullmatch(below)) and not is_head(line)
             if is_plain:
-                drop_blank_end(result)  # Markdown needs a blank line before a table, and programs print none there
+                drop_blank_end(result)  # Markdown needs this blank line before a table; programs print none there
         in_table = line.lstrip().startswith("|")
         if row is None or not is_plain:
             result.add(line, number)
@@ -201,14 +208,14 @@ def without_bars(found: Lines, is_head: IsHead) -> Lines:
 
 
 def drop_blank_end(found: Lines) -> None:
-    """Removes the blank lines at the end."""
+    """Remove blank lines at the end."""
     while found.lines and not found.lines[-1].strip():
         found.lines.pop()
         found.numbers.pop()
 
 
 def unknown_prefix(lines: Sequence[str], is_head: IsHead) -> tuple[int, str]:
-    """(place, prefix) of the first head line behind words that no wrapper is known for; (0, "") without one."""
+    """(index, prefix) of the first head line that follows words of no known wrapper; (0, "") without one."""
     for place, line in enumerate(lines[:MOST_SEARCHED]):
         for word in WORD.finditer(line, 0, MOST_PREFIX):
             before = line[: word.start()]
@@ -218,7 +225,7 @@ def unknown_prefix(lines: Sequence[str], is_head: IsHead) -> tuple[int, str]:
 
 
 def common_prefix(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]]:
-    """The unknown prefix that most lines have, of any numbers; [] for none, or where a head line has none."""
+    """The unknown prefix that most lines share, numbers aside; [] without one, or if a head line has none."""
     before = "" if any(map(is_head, lines)) else unknown_prefix(lines, is_head)[1]
     if not before:
         return []
@@ -228,8 +235,8 @@ def common_prefix(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]
     return [pattern] if 2 * sum(bool(pattern.match(line)) for line in filled) > len(filled) else []
 
 
-def in_the_way(found: Lines, is_head: IsHead) -> str:
-    """What is in front of the first head line that has an unknown prefix, as a sentence; "" where there is none."""
+def prefix_problem(found: Lines, is_head: IsHead) -> str:
+    """A sentence on the unknown prefix of the first head line; "" without one."""
     place, before = unknown_prefix(found.lines, is_head)
     if not before:
         return ""
