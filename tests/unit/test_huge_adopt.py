@@ -66,5 +66,5 @@ def test_without_their_cells_too_few_or_incomplete_runs_are_refused(make_record,
     assert adopted(paths, file, "--write") == 3 and "cannot be read: No such file" in capsys.readouterr().out
     other = apart(nodes_of(make_record, lambda r, c: 0.1, 64, 8), tmp_path / "other")
     shutil.copy(other.with_name("cells.npy"), tmp_path / "run3")
-    assert adopted(paths, file, "--write") == 3 and "holds other cells than its record" in capsys.readouterr().out
+    assert adopted(paths, file, "--write") == 3 and "does not match the cells of its record" in capsys.readouterr().out
     assert not file.exists()

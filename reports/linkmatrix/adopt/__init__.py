@@ -1,1 +1,1 @@
-"""References out of stored runs, and how they get into their file."""
+"""Proposes references from stored runs, and writes adopted references to their file."""

@@ -49,16 +49,17 @@ def cell_references(
         if alike.sum() > 1:
             of_class[group] = reference
             shared |= alike
-    own = {
+    own_references = {
         (r, c): make_reference(
             float(found.centre[r, c]), float(found.sigma[r, c]), cells, count, floors[str(classes[r, c])], matrix.unit
         )
         for r, c in np.argwhere(applies if small else applies & ~shared).tolist()
     }
-    pair_of = {cell: f"{names[0][cell[0]]}->{names[1][cell[1]]}" for cell in own}
-    table = {f"cell[{group}]": one for group, one in of_class.items()}
-    table |= {pair_of[cell]: one for cell, one in own.items() if not shared[cell]}
-    return table, {pair_of[cell]: (str(classes[cell]), one) for cell, one in own.items()} if small else {}
+    pair_of = {cell: f"{names[0][cell[0]]}->{names[1][cell[1]]}" for cell in own_references}
+    table = {f"cell[{group}]": reference for group, reference in of_class.items()}
+    table |= {pair_of[cell]: reference for cell, reference in own_references.items() if not shared[cell]}
+    pairs = {pair_of[cell]: (str(classes[cell]), reference) for cell, reference in own_references.items()}
+    return table, pairs if small else {}
 
 
 def nameable(rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:

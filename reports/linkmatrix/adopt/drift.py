@@ -209,8 +209,8 @@ def series_of(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> Ite
         scale, unit = units[group]
         runs = sorted(of_runs)
         values = scale * np.array([np.median(of_runs[run]) for run in runs])
-        told = [started[:16].replace("T", " ") for started, _, _ in runs]
-        yield Series(group, values, unit, told, [host for _, _, host in runs], least[group])
+        times = [started[:16].replace("T", " ") for started, _, _ in runs]
+        yield Series(group, values, unit, times, [host for _, _, host in runs], least[group])
 
 
 def sentences(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> list[str]:
@@ -221,8 +221,8 @@ def sentences(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> lis
 def series_sentences(every: Sequence[Series]) -> list[str]:
     """The sentences on the series of a test case, one series per link class."""
     parts = [part for one in every for part in one.by_host()]
-    told = [sentence(one, found) for one in parts if (found := find(one.levels, one.least, len(parts)))]
-    return told or [text for one in every if (text := host_sentence(one, len(every)))]
+    drifts = [sentence(one, found) for one in parts if (found := find(one.levels, one.least, len(parts)))]
+    return drifts or [text for one in every if (text := host_sentence(one, len(every)))]
 
 
 def host_sentence(series: Series, classes: int) -> str:
@@ -235,8 +235,8 @@ def host_sentence(series: Series, classes: int) -> str:
     if set(hosts[0]) & set(hosts[1]):
         return ""
     values = [f"{np.median(series.levels[side]):.3g} {series.unit}" for side in sides]
-    told = [f"{value} on {', '.join(names)}" for value, names in zip(values, hosts, strict=True)]
-    return f"{series.group} differs between hosts by {100 * found.change:+.1f} %: {', '.join(told)}"
+    on_hosts = [f"{value} on {', '.join(names)}" for value, names in zip(values, hosts, strict=True)]
+    return f"{series.group} differs between hosts by {100 * found.change:+.1f} %: {', '.join(on_hosts)}"
 
 
 def sentence(series: Series, found: Drift) -> str:

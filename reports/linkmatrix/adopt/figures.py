@@ -1,4 +1,4 @@
-"""The measured values of stored runs as arrays: all cells of a run, or the cells of some rows."""
+"""Reads the measured values of stored runs as arrays: all cells of a run, or the cells of some rows."""
 
 from collections.abc import Sequence
 
@@ -8,18 +8,21 @@ from ..errors import BadInput
 from ..record.apart import REMEDY, ROUNDING
 from ..record.matrix import Block, Matrix
 
-ROWS = 32  # that are read of each run of a matrix that is not held
+ROWS = 32  # rows read per run of a matrix too large for memory
 
 
-def rows_looked_at(matrix: Matrix) -> list[int]:
-    """The rows whose cells are read: all, or some, evenly, of a matrix that is not held."""
+def sampled_rows(matrix: Matrix) -> list[int]:
+    """The indices of the rows to read: all rows, or ROWS evenly spaced rows of a matrix too large for memory."""
     size = len(matrix.rows)
     count = size if matrix.held else min(size, ROWS)
     return np.unique(np.linspace(0, size - 1, count).astype(int)).tolist()
 
 
 def measured(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
-    """The numbers of some rows, NaN where there are none. Raises BadInput for a file that is not the record's."""
+    """The values of the chosen rows, rows × columns; NaN for cells without a value.
+
+    Raises BadInput if the file of cells does not match the record.
+    """
     if matrix.apart is None:
         return Block(matrix).measured
     if matrix.held:
@@ -30,8 +33,8 @@ def measured(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
         facts.add(block)
         rows.append(block.measured[0])
     values = np.array(rows)
-    said = np.array(matrix.apart.medians[0])[chosen]
-    there = np.array([np.median(row[np.isfinite(row)]) if np.isfinite(row).any() else 0.0 for row in values])
-    if not np.allclose(there, said, rtol=ROUNDING):
-        raise BadInput(f"{facts.path} holds other cells than its record says: {REMEDY}")
+    stored = np.array(matrix.apart.medians[0])[chosen]
+    found = np.array([np.median(row[np.isfinite(row)]) if np.isfinite(row).any() else 0.0 for row in values])
+    if not np.allclose(found, stored, rtol=ROUNDING):
+        raise BadInput(f"{facts.path} does not match the cells of its record: {REMEDY}")
     return values

@@ -1,4 +1,4 @@
-"""Fitting of a proposal to a table: pairs with the reference of their class, and pairs with their own row."""
+"""Fits a proposal to a table: some pairs use the reference of their class, and some have their own row."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from .proposal import Proposal
 
 
 def adopted_class(pair: str, found: str, classes: PairClasses) -> str | None:
-    """The class by which a pair is compared; None for none. found: the class that the runs found."""
+    """The class that a pair is compared with; None without one. found: the pair's class in the runs."""
     return classes.of(pair) or (None if found in classes.groups else found)
 
 
@@ -26,12 +26,12 @@ def fit_to_table(proposal: Proposal, present: Table, classes: PairClasses) -> Pr
         return replace(proposal, groups=new)
     table, shares = dict(proposal.table), dict.fromkeys(proposal.spreads, 0)
     moved: dict[str, list[Group]] = {}
-    for pair, (group, own) in proposal.pairs.items():
+    for pair, (group, reference) in proposal.pairs.items():
         differs = classes.of(pair) not in (None, group)
         if differs:
             moved.setdefault(group, []).append(Group.read(pair))
         if pair in table or pair in present or differs:
-            table[pair] = own
+            table[pair] = reference
         else:
             shares[group] += 1
     kept = {group for group, count in shares.items() if count or f"cell[{group}]" in present}
@@ -43,8 +43,8 @@ def fit_to_table(proposal: Proposal, present: Table, classes: PairClasses) -> Pr
 
 
 def new_groups(proposal: Proposal, group: str, classes: PairClasses) -> Sequence[Group]:
-    """Groups of the pairs that were found in a class and have no adopted class."""
-    endpoints = [pair.partition("->")[::2] for pair, (of, _) in proposal.pairs.items() if of == group]
+    """The groups of the pairs that the runs found in a class, and that have no adopted class."""
+    endpoints = [pair.partition("->")[::2] for pair, (pair_class, _) in proposal.pairs.items() if pair_class == group]
     endpoints = [pair for pair in endpoints if is_nameable(*pair) and classes.of("->".join(pair)) is None]
     rows, columns = (list(dict.fromkeys(axis)) for axis in zip(*endpoints, strict=True)) if endpoints else ([], [])
     inside = np.zeros((len(rows), len(columns)), dtype=bool)
@@ -59,7 +59,7 @@ def is_nameable(source: str, destination: str) -> bool:
 
 
 def with_pair_rows(present: Table, proposal: Proposal, classes: PairClasses) -> Table:
-    """The rows of a table, with one row for each pair of the proposal that has the reference of its class."""
+    """The rows of a table, with a row added for each pair that uses the reference of its class."""
     found = dict(present)
     for pair, (group, _) in proposal.pairs.items():
         of_class = present.get(f"cell[{adopted_class(pair, group, classes)}]")

@@ -16,9 +16,9 @@ from ..references.pair_classes import Group
 from ..references.reading import TOLERANCE_RANGE, Reference, Table
 from ..references.tolerances import Floor
 
-MOST_NOISE = 0.75  # maximum tolerance, as a fraction, that noise may require
+MOST_NOISE = 0.75  # the largest tolerance, as a fraction, that noise may require
 #: The same for bandwidths of GPU links, whose noise is tenths of a percent (config/references/p2p.yaml). Runs that need
-#: more have two levels, and a GPU that is 30 % slow would pass. The number is chosen, not measured.
+#: more have two levels, and a GPU that is 30 % slow would pass. This number is a choice, not a measurement.
 MOST_OF_LINKS = 0.35
 
 
@@ -27,9 +27,10 @@ FINGERPRINT = ("driver", "CUDA", "MPI", "cuda", "mpi")
 
 
 class Sample(NamedTuple):
-    """One result of one run: where it is from, the run's record, and which table of references its partition names.
+    """One result of one run.
 
-    variant: what of the machine was measured, which the name of any table for it says.
+    source: the path or the name of the test. table: the table of references that the partition names.
+    variant: the measured variant, which is a part of the names of tables for it.
     """
 
     source: str
@@ -40,12 +41,12 @@ class Sample(NamedTuple):
 
     @property
     def check(self) -> str:
-        """The check whose references these are."""
+        """The name of the check that the references belong to."""
         return check_of(self.record, self.result)
 
 
 class Summary(NamedTuple):
-    """References of the median, the smallest and the largest cell of a link class, from those of each run."""
+    """References of the median, the lowest and the highest cell of a link class, one value per run."""
 
     median: Reference
     low: Reference
@@ -54,13 +55,15 @@ class Summary(NamedTuple):
 
 @dataclass(frozen=True)
 class Proposal:
-    """References of one test case, with what a reader needs to believe them.
+    """References of one test case, and the evidence for them.
 
-    table: the rows of the file. spreads: {link class: σ as a fraction}. summaries: of each link class. noisy: one
-    sentence per outlier. slow: one sentence per trend or step, and per component that is slow in all runs together.
-
-    pairs: of a small matrix, {pair: (its link class, what a reference of its own would be)}. groups: the pairs of each
-    link class, of a matrix of many endpoints. moved: {class: pairs} of the pairs that were adopted in another class.
+    table: {row of the file: reference}.
+    cells: the number of compared cells. spreads: {link class: σ as a fraction}. summaries: of each link class.
+    noisy: a sentence per outlier.
+    slow: a sentence per trend or step, and per component that is slow in all runs together.
+    pairs: {pair: (link class, reference of its own)} of a small matrix.
+    groups: {link class: its pairs} of a matrix of many endpoints.
+    moved: {class: pairs} of the pairs that were adopted in another class.
     """
 
     testcase: str
@@ -79,73 +82,81 @@ class Proposal:
 
 
 def refuse(name: str, sentences: Sequence[str], remedy: str) -> None:
-    """Raises BadInput for outliers, drifts or slow components, one sentence each; does nothing without any."""
+    """Raise BadInput with the first of the sentences, their number and the remedy; do nothing without sentences."""
     if sentences:
         more = f", and {len(sentences) - 1} more" if len(sentences) > 1 else ""
         raise BadInput(f"{name}: {sentences[0]}{more}. {remedy}")
 
 
 def refuse_impossible(matrix: Matrix, found: noise.Spread, limit: np.ndarray, chosen: Sequence[int]) -> None:
-    """Raises BadInput for a bandwidth above the limit of its path. chosen: indices of the rows of `found`."""
+    """Raise BadInput for a bandwidth above the limit of its path. chosen: the indices of the rows of `found`."""
     with np.errstate(invalid="ignore"):
         beyond_limit = (found.centre > limit * IMPLAUSIBLE) & (matrix.unit == "GB/s")
     for r, c in np.argwhere(beyond_limit)[:1]:
         pair = f"{matrix.rows[chosen[r]]}->{matrix.columns[c]}"
-        said = f"{found.centre[r, c]:.2f} GB/s, more than its path can carry ({limit[r, c]:.0f} GB/s)"
-        raise BadInput(f"{matrix.testcase}: {pair} is {said}: it is measured wrongly, and every run would fail")
+        found_rate, most = f"{found.centre[r, c]:.2f} GB/s", f"{limit[r, c]:.0f} GB/s"
+        raise BadInput(
+            f"{matrix.testcase}: {pair} has {found_rate}, but its path carries {most}: the measurement is wrong"
+        )
 
 
 def refuse_noise(name: str, group: str, sigma: float, cells: int, count: int, most: float = MOST_NOISE) -> None:
-    """Raises BadInput for a link class whose noise asks for limits beyond `most`, which let anything pass."""
+    """Raise BadInput if the noise of a link class requires a tolerance above `most`.
+
+    Such a tolerance would let faulty links pass. sigma, most: as fractions.
+    """
     limit = noise.tolerance(sigma, cells, count)
     if limit > most:
         raise BadInput(
-            f"{name}: {group} differs so much from run to run ({100 * sigma:.0f} %) that a reference would let"
-            f" {100 * limit:.0f} % pass: measure where nothing else runs"
+            f"{name}: {group} differs by {100 * sigma:.0f} % from run to run: a reference would need a tolerance of"
+            f" {100 * limit:.0f} %. Measure while nothing else runs"
         )
 
 
 def reference_of_runs(each: Sequence[float], sigma: float, cells: int, floor: Floor, unit: str) -> Reference:
-    """A reference of one figure of each run, which varies as its class does, or more."""
+    """A reference for one figure per run. Its noise is the noise of its class or its own, whichever is larger."""
     centre = float(statistics.median(each))
-    own = 1.4826 * float(np.median(np.abs(np.array(each) / centre - 1)))
-    return make_reference(centre, max(sigma, own), cells, len(each), floor, unit)
+    noise_of_figure = 1.4826 * float(np.median(np.abs(np.array(each) / centre - 1)))
+    return make_reference(centre, max(sigma, noise_of_figure), cells, len(each), floor, unit)
 
 
 def make_reference(centre: float, sigma: float, cells: int, count: int, floor: Floor, unit: str) -> Reference:
-    """A reference: the larger of floor and k(m)·σ on each side."""
+    """A reference whose tolerance on each side is the larger of the floor and k(m)·σ."""
     noise_limit = noise.tolerance(sigma, cells, count)
     return limited(centre, *(max(least, noise_limit) for least in floor), unit)
 
 
 def limited(centre: float, lower: float, upper: float, unit: str) -> Reference:
-    """A reference with tolerances that a file may have."""
+    """A reference with tolerances inside TOLERANCE_RANGE."""
     least, most = TOLERANCE_RANGE
     return Reference(float(f"{centre:.5g}"), max(-rounded(lower), least), min(rounded(upper), most), unit)
 
 
 def rounded(fraction: float) -> float:
-    """Up to the next tenth of a percent: a tolerance of 2.1347 % pretends to know."""
+    """A tolerance rounded up to the next tenth of a percent, because more digits would suggest false precision."""
     return float(f"{np.ceil(fraction * 1000 - 1e-9) / 1000:.4g}")
 
 
 def outlier_sentences(
     samples: Sequence[Sample], found: noise.Spread, off: np.ndarray, chosen: Sequence[int] | None = None
 ) -> list[str]:
-    """ "gpu2->gpu5 in RUN, 12.1 % under its median of all runs", the worst first. chosen: rows that `found` is of."""
+    """A sentence per outlier, the worst first: "gpu2->gpu5 in RUN, 12.1 % under its median of all runs".
+
+    off: mask of the outliers, runs × rows × columns. chosen: the indices of the rows of `found`; None for all.
+    """
     places = sorted(np.argwhere(off).tolist(), key=lambda place: -abs(found.residuals[tuple(place)]))
-    told = []
+    sentences = []
     for run, row, column in places:
         result, deviation = samples[run].result, found.residuals[run, row, column]
         side = "under" if deviation < 0 else "over"
         source = result["rows"][row if chosen is None else chosen[row]]
         pair = f"{source}->{result['columns'][column]}"
-        told.append(f"{pair} in {samples[run].source}, {100 * abs(deviation):.1f} % {side} its median of all runs")
-    return told
+        sentences.append(f"{pair} in {samples[run].source}, {100 * abs(deviation):.1f} % {side} its median of all runs")
+    return sentences
 
 
 def provenance(samples: Sequence[Sample], spreads: Mapping[str, float], cells: int) -> tuple[str, ...]:
-    """Lines for the file: when, where, with what, and how the limits came about."""
+    """Comment lines for the file: the date, hosts, software and size of the runs, and how the limits follow."""
     dates = sorted(sample.record["started"][:10] for sample in samples)
     days = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     record, result = samples[0].record, samples[0].result

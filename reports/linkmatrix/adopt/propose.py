@@ -1,7 +1,7 @@
-"""References from stored runs: grouping of the runs, checks of the runs, and calculation of the proposal.
+"""Groups stored runs, validates the runs, and calculates the proposed references.
 
-Cells are grouped as arrays, runs × rows × columns, and not as rows of runs/table.py: there one run of 1,024 endpoints
-takes two seconds and 172 MB before anything is grouped, thirty of them a minute and 5 GB; as arrays they take 250 MB.
+Cells are arrays, runs × rows × columns, and not rows of runs/table.py. With rows, one run of 1,024 endpoints takes 2 s
+and 172 MB before the grouping; thirty runs take a minute and 5 GB. With arrays, they take 250 MB.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from ..references.tables import References, Table
 from ..references.tolerances import Carrier, Floor, carrier_of, floor_of
 from . import drift
 from .cells import cell_references, class_references, large_matrix_classes
-from .figures import measured, rows_looked_at
+from .figures import measured, sampled_rows
 from .proposal import (
     FINGERPRINT,
     MOST_NOISE,
@@ -40,7 +40,7 @@ from .proposal import (
     refuse_noise,
 )
 
-FEWEST = 6  # runs: minimum and maximum of fewer do not cover their median with 95 %
+FEWEST = 6  # runs: the range of fewer runs contains the median with less than 95 % probability
 OF_ONE_LEVEL = "Choose six or more runs of one level with --since DATE or --runs K, or set --as-is REASON"
 HEALTHY = "Adopt from runs without outliers, or set --with-outliers"
 REPAIR = "Repair the slow component, then measure again, or set --as-is REASON"
@@ -48,8 +48,10 @@ OF_LINKS = (Carrier.LINK, Carrier.HOST, Carrier.FABRIC)  # carriers whose bandwi
 
 
 def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
-    """Results that measured the same: check, back end, what of the machine, test case, size, variant and endpoints, on
-    whichever nodes a job got; a collective on as many nodes and ranks.
+    """{key: the results that measured the same}.
+
+    The key contains the check, the back end, the variant, the test case, the size and the endpoints. The nodes that a
+    job got are not a part of the key. For a collective, the key contains the numbers of nodes and ranks.
     """
     groups: dict[tuple[Any, ...], list[Sample]] = {}
     for sample in samples:
@@ -69,16 +71,16 @@ def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
 
 
 def spread_of(labels: Sequence[str]) -> tuple[int, ...]:
-    """Which of a job's nodes each rank is on: (0, 0, 1, 1) of "n17:rank0", "n17:rank1", "n40:rank2", "n40:rank3"."""
+    """The number of each rank's node: (0, 0, 1, 1) for "n17:rank0", "n17:rank1", "n40:rank2", "n40:rank3"."""
     nodes = [label.partition(":")[0] for label in labels if ":" in label]
     number = {node: place for place, node in enumerate(dict.fromkeys(nodes))}
     return tuple(number[node] for node in nodes)
 
 
 def refuse_runs(name: str, samples: Sequence[Sample]) -> None:
-    """Raises BadInput for too few runs, and for runs of different machines."""
+    """Raise BadInput for too few runs, and for runs of different machines."""
     if len(samples) < FEWEST:
-        raise BadInput(f"{name}: too few runs: {len(samples)}, at least {FEWEST} are needed to know their noise")
+        raise BadInput(f"{name}: too few runs: {len(samples)}, at least {FEWEST} are needed to measure the noise")
     same_machine(name, samples)
 
 
@@ -94,7 +96,7 @@ def propose_testcase(
     if not as_is:
         refuse(name, drifts, OF_ONE_LEVEL)
     proposals = {size: propose(samples, with_outliers, floor, as_is) for size, samples in sizes.items()}
-    proposal = of_sizes(proposals) if sweep else next(iter(proposals.values()))
+    proposal = sweep_proposal(proposals) if sweep else next(iter(proposals.values()))
     return replace(proposal, slow=(*drifts, *proposal.slow))
 
 
@@ -107,7 +109,7 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     matrices = [from_result(sample.result) for sample in samples]
     first = matrices[0]
     name, unit = first.testcase, first.unit
-    chosen = rows_looked_at(first)
+    chosen = sampled_rows(first)
     block = Block(first) if first.held else first.part(chosen, range(len(first.columns))).whole
     classes = np.array(first.class_names)[block.classes]
     values = np.empty((len(samples), *classes.shape))
@@ -117,18 +119,18 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     applies = np.isfinite(found.centre)
     cells = int(applies.sum()) if first.held else sum(summary.count for summary in first.classes.values())
     if not cells:
-        raise BadInput(f"{name}: there is no cell that all of its {len(samples)} runs have measured")
+        raise BadInput(f"{name}: no cell was measured in all {len(samples)} runs")
     backend = samples[0].record["backend"]
     floors = {group: floor or floor_of(samples[0].result, group, backend) for group in first.class_names}
     least = np.array([min(floors[group]) for group in first.class_names])[block.classes]
-    told = outlier_sentences(samples, found, noise.outliers(found, cells, least), chosen)
+    noisy = outlier_sentences(samples, found, noise.outliers(found, cells, least), chosen)
     if first.held and not with_outliers:
-        refuse(name, told, HEALTHY)
+        refuse(name, noisy, HEALTHY)
     summaries: dict[str, Summary] = {}
     for group in found.of_class if first.held else first.classes:
         sigma = found.of_class.get(group)
         if sigma is None or not all(group in matrix.classes for matrix in matrices):
-            raise BadInput(f"{name}: {group} is not in all of its {len(samples)} runs, or not in the rows looked at")
+            raise BadInput(f"{name}: {group} is missing in a run, or in the rows that were read")
         by_link = unit != "us" and carrier_of(samples[0].result, group, backend) in OF_LINKS
         refuse_noise(name, group, sigma, cells, len(samples), MOST_OF_LINKS if by_link else MOST_NOISE)
         of_runs = [matrix.classes[group] for matrix in matrices]
@@ -143,15 +145,15 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
         groups = large_matrix_classes(first, classes, applies) if several or not pairs else {}
     else:
         table = class_references(*made_of, {group: one.median.value for group, one in summaries.items()})
-    told += [] if first.held else beyond(samples, matrices, table)
+    noisy += [] if first.held else self_failing_cells(samples, matrices, table)
     if not with_outliers:
-        refuse(name, told, HEALTHY)
+        refuse(name, noisy, HEALTHY)
     refuse_impossible(first, found, block.numbers("limit"), chosen)
-    slow = slow_parts(samples, first, found)
+    slow = slow_components(samples, first, found)
     if not as_is:
         refuse(name, slow, REPAIR)
-    said = provenance(samples, found.of_class, cells)
-    said += () if first.held else (f"sigma from {len(chosen)} of {len(first.rows)} rows of each run",)
+    lines = provenance(samples, found.of_class, cells)
+    lines += () if first.held else (f"sigma from {len(chosen)} of {len(first.rows)} rows of each run",)
     return Proposal(
         testcase=name,
         unit=unit,
@@ -159,8 +161,8 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
         cells=cells,
         runs=len(samples),
         spreads=found.of_class,
-        provenance=said,
-        noisy=tuple(told),
+        provenance=lines,
+        noisy=tuple(noisy),
         slow=slow,
         pairs=pairs,
         groups=groups,
@@ -168,8 +170,11 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     )
 
 
-def slow_parts(samples: Sequence[Sample], matrix: Matrix, found: noise.Spread) -> tuple[str, ...]:
-    """What is slow among its like in all runs together, in sentences; in the newest, of a matrix that is not held."""
+def slow_components(samples: Sequence[Sample], matrix: Matrix, found: noise.Spread) -> tuple[str, ...]:
+    """Sentences on components that are slower than similar components in all runs together.
+
+    For a matrix too large for memory, the sentences describe the newest run.
+    """
     if matrix.held:
         return tuple(diagnosis.of_values(samples[0].record, samples[0].result, matrix, found.centre))
     record, result = samples[-1].record, samples[-1].result
@@ -178,8 +183,8 @@ def slow_parts(samples: Sequence[Sample], matrix: Matrix, found: noise.Spread) -
     return seen.sentences if seen.findings else ()
 
 
-def beyond(samples: Sequence[Sample], matrices: Sequence[Matrix], table: Table) -> Iterator[str]:
-    """Cells that the references of their class would fail in the runs that they are made of, a sentence for each."""
+def self_failing_cells(samples: Sequence[Sample], matrices: Sequence[Matrix], table: Table) -> Iterator[str]:
+    """Yield a sentence per cell that fails against the references made from its own run."""
     for sample, matrix in zip(samples, matrices, strict=True):
         for group, of_run in matrix.classes.items():
             reference = table[f"cell[{group}]"]
@@ -189,9 +194,10 @@ def beyond(samples: Sequence[Sample], matrices: Sequence[Matrix], table: Table) 
                     yield f"the {word} cell of {group} in {sample.source}, {percent} from the median of its class"
 
 
-def of_sizes(proposals: Mapping[int, Proposal]) -> Proposal:
-    """The proposals of a sweep, {size: proposal}, as one: "NET@4096" holds for each cell of its class and size, so its
-    limits reach as far as those of the cells.
+def sweep_proposal(proposals: Mapping[int, Proposal]) -> Proposal:
+    """One proposal from the proposals of a sweep, {size: proposal}.
+
+    A reference such as "NET@4096" applies to each cell of its class and size. So its limits include those of the cells.
     """
     first = next(iter(proposals.values()))
     table: Table = {}
@@ -208,14 +214,16 @@ def of_sizes(proposals: Mapping[int, Proposal]) -> Proposal:
 
 
 def same_machine(name: str, samples: Sequence[Sample]) -> None:
-    """Raises BadInput where driver, CUDA or MPI differ: their figures are no noise of each other."""
+    """Raise BadInput if driver, CUDA, MPI or devices differ between the runs: such differences are not noise."""
     for key in FINGERPRINT:
         versions = sorted({sample.record["software"].get(key, "") for sample in samples})
         if len(versions) > 1:
             found = f"the runs have different {key}: {', '.join(versions)}"
             raise BadInput(f"{name}: {found}: choose runs of one version with --since or --runs")
-    # within a run they may differ: cores have numbers, and a node may hold two models
+    # models may differ within a run: cores have numbers, and a node may have two models
     models = {tuple(sorted(device["name"] for device in sample.record["devices"])) for sample in samples}
     if len(models) > 1:
-        said = " and ".join(sorted(", ".join(dict.fromkeys(one)) for one in models)[:2])
-        raise BadInput(f"{name}: the runs are of different devices: {said}")
+        models_found = " and ".join(sorted(", ".join(dict.fromkeys(one)) for one in models)[:2])
+        raise BadInput(
+            f"{name}: the runs have different devices, {models_found}: choose runs of one model with --since or --runs"
+        )

@@ -1,4 +1,4 @@
-"""The stored results that references may be adopted from, and the reasons against the others."""
+"""Selects the stored results that are usable for references, and gives reasons for the refused results."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -14,25 +14,25 @@ from .proposal import Sample
 
 
 def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list[str]]:
-    """Returns the usable results, and one sentence for each refused result.
+    """Select the usable results. Returns them, and one sentence for each refused result.
 
-    Results that failed sanity, or are incomplete, not verified or disturbed, are refused. Results that only miss their
-    references are used, because the references may be wrong. with_failed: refuse only simulated faults.
+    Refused are results that failed sanity, are incomplete, are not verified or were disturbed. A result that only
+    misses its references is used, because the references may be wrong. with_failed: refuse only simulated faults.
     """
     samples, refused = [], []
     for test in tests:
         source = str(test.path or test.name)
         if test.record is None:
             if test.result not in ("skip", ""):
-                refused.append(f"{source}: {test.reason or 'it has no record'}")
+                refused.append(f"{source}: {test.reason or 'the test has no record'}")
             continue
         simulated = simulated_fault(test.record)
-        why = f"simulated fault: {simulated}" if simulated else "" if with_failed else next(of_test(test), "")
+        why = f"simulated fault: {simulated}" if simulated else "" if with_failed else next(test_reasons(test), "")
         if why:
             refused.append(f"{source}: {why}")
             continue
         for place, result in enumerate(test.record["results"]):
-            why = "" if with_failed else next(of_result(test, test.record, place), "")
+            why = "" if with_failed else next(result_reasons(test, test.record, place), "")
             if why:
                 refused.append(f"{source}: {result['testcase']}: {why}")
             else:
@@ -40,28 +40,28 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
     return samples, refused
 
 
-def of_test(test: Test) -> Iterator[str]:
-    """Reasons that make all results of a test unusable, independent of references."""
+def test_reasons(test: Test) -> Iterator[str]:
+    """Yield reasons that make all results of a test unusable, independent of references."""
     assert test.record is not None
     if test.stored is None and test.result not in ("", "pass") and test.phase != "performance":
-        yield f"ReFrame ended it with '{test.result}'" + (f" ({test.reason[:120]})" if test.reason else "")
-    against: list[Reason] = [*test.check.reasons, *reasons_of(test.record, test.check.testcase)]
-    yield from (one.sentence for one in against if one.verdict > Verdict.NOT_JUDGED)
+        yield f"ReFrame ended the test with '{test.result}'" + (f" ({test.reason[:120]})" if test.reason else "")
+    reasons: list[Reason] = [*test.check.reasons, *reasons_of(test.record, test.check.testcase)]
+    yield from (one.sentence for one in reasons if one.verdict > Verdict.NOT_JUDGED)
     yield from test.doubts
     for result in test.record["results"]:
         yield from (f"devices were throttled: {reason}" for reason in result.get("throttled", []))
 
 
-def of_result(test: Test, record: Mapping[str, Any], place: int) -> Iterator[str]:
-    """Reasons that make a result unusable, independent of references; place: index in the record's results."""
+def result_reasons(test: Test, record: Mapping[str, Any], place: int) -> Iterator[str]:
+    """Yield reasons that make a result unusable, independent of references. place: its index in the record."""
     result = record["results"][place]
     for fact in facts(record, test.check.tolerated_counters):
         if fact.verdict > Verdict.NOT_JUDGED and fact.result in (None, place):
             yield fact.sentence
     if not is_known(result["testcase"]):
-        yield "does not say what was measured, so that nothing is comparable with it"
+        yield "what was measured is unknown: the result is comparable with nothing"
     # an empty message has no data to compare
     if not result["complete"] or (result["verified"] is not True and result["size_bytes"] != 0):
-        yield "is incomplete, or its data was not verified"
+        yield "the result is incomplete, or its data was not verified"
     for node, names in disturbed_nodes(record, result).items():
         yield f"{' and '.join(names)} used {node} during the measurement: stop other work, and measure again"

@@ -1,4 +1,4 @@
-"""Changes of a file of references by a proposal. The file is written completely or not at all."""
+"""Changes a file of references by a proposal. The file is written completely or not at all."""
 
 import copy
 import io
@@ -35,7 +35,7 @@ class Change(NamedTuple):
 
 
 def differences(present: Table, proposal: Proposal) -> Iterator[Change]:
-    """The change of each variable of the proposal."""
+    """Yield the change of each variable of the proposal."""
     noise_limit = max(
         0.001, *(noise.tolerance(sigma, proposal.cells, proposal.runs) / 2 for sigma in proposal.spreads.values())
     )
@@ -57,14 +57,14 @@ def table_changes(present: Table, proposal: Proposal, classes: PairClasses) -> l
     own row.
     """
     found = list(differences(with_pair_rows(present, proposal, classes), proposal))
-    changed = {one.variable for one in found if one.kind in ("raised", "lowered")}
+    changed = {change.variable for change in found if change.kind in ("raised", "lowered")}
     moved = {str(pair) for pairs in proposal.moved.values() for pair in pairs}
-    for place, one in enumerate(found):
-        group, _ = proposal.pairs.get(one.variable, ("", None))
-        of_class = f"cell[{adopted_class(one.variable, group, classes)}]"
-        other = of_class in changed or one.variable in moved
-        if one.kind == "kept" and one.present and one.variable not in present and other:
-            found[place] = Change(one.variable, None, one.present, "new")
+    for place, change in enumerate(found):
+        group, _ = proposal.pairs.get(change.variable, ("", None))
+        class_row = f"cell[{adopted_class(change.variable, group, classes)}]"
+        other = class_row in changed or change.variable in moved
+        if change.kind == "kept" and change.present and change.variable not in present and other:
+            found[place] = Change(change.variable, None, change.present, "new")
     return found
 
 
@@ -85,7 +85,7 @@ def updated_text(
     inserted: set[tuple[str, str]] = set()
     changed = False
     for (check, table, testcase), (proposal, found) in changes.items():
-        kept = all(one.kind == "kept" for one in found)
+        kept = all(change.kind == "kept" for change in found)
         if kept and not (proposal.groups or proposal.moved):
             continue
         changed = True
@@ -99,12 +99,12 @@ def updated_text(
         if shared(content, references):  # by an alias: the references of the other check do not change
             references = cases[testcase] = copy.deepcopy(references)
             references.yaml_set_anchor("", always_dump=False)
-        for one in found:
-            if one.kind != "kept":
-                write_reference(references, one)
+        for change in found:
+            if change.kind != "kept":
+                write_reference(references, change)
         author = f"{date.today().isoformat()} by {person()}, "
         notes[check, table, testcase] = [ADOPTED + author + "; ".join(proposal.provenance)]
-        if any(one.kind == "lowered" for one in found) and reason:
+        if any(change.kind == "lowered" for change in found) and reason:
             notes[check, table, testcase].append(LOWERED + author + " ".join(reason.split()))
         if proposal.slow and as_is:
             sentences = [" ".join(text.split()) for text in (as_is, *proposal.slow)]
@@ -116,7 +116,7 @@ def updated_text(
 
 
 def shared(content: CommentedMap, references: CommentedMap) -> bool:
-    """Whether an alias shares a test case's mapping with another test case."""
+    """Whether another test case uses the same mapping through an alias."""
     every = [
         case
         for entry in content.values()
@@ -128,9 +128,9 @@ def shared(content: CommentedMap, references: CommentedMap) -> bool:
 
 
 def add_classes(content: CommentedMap, cases: CommentedMap, proposal: Proposal) -> bool:
-    """Adds the proposed classes of pairs to a table, above its test cases. Returns whether `$classes` is new.
+    """Add the proposed classes of pairs to a table, above its test cases. Returns whether `$classes` is new.
 
-    A pair that moves to another class is removed where it is listed by itself.
+    A pair that moves to another class is removed from the class that lists exactly this pair.
     """
     if inserted := CLASSES not in cases:
         cases.insert(0, CLASSES, CommentedMap())
@@ -157,18 +157,18 @@ def flow(items: list[Any]) -> CommentedSeq:
     return sequence
 
 
-def write_reference(references: CommentedMap, one: Change) -> None:
-    """Writes a reference. The list of a present reference is changed in place, which keeps its comment."""
-    r = one.proposed
+def write_reference(references: CommentedMap, change: Change) -> None:
+    """Write a reference. A present reference is changed in place, which keeps its comment."""
+    r = change.proposed
     yaml = YAML(typ="rt")
     # as a person would write them: 395.57, not 395.570000
     numbers = [None if number is None else yaml.load(format_number(number)) for number in (r.value, r.lower, r.upper)]
-    known = references.get(one.variable)
+    known = references.get(change.variable)
     if isinstance(known, CommentedSeq) and len(known) == 4:
         for place, item in enumerate([*numbers, r.unit]):
             known[place] = item
     else:
-        references[one.variable] = flow([*numbers, r.unit])
+        references[change.variable] = flow([*numbers, r.unit])
 
 
 def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]], inserted: set[tuple[str, str]]) -> str:
@@ -202,7 +202,7 @@ def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]], inserted
 
 
 def comments_above(lines: list[str]) -> int:
-    """The index of the first comment of the comments at the end of the lines."""
+    """The index of the first line of the comment block at the end of the lines."""
     above = len(lines)
     while above and lines[above - 1].strip().startswith("#"):
         above -= 1
@@ -210,7 +210,7 @@ def comments_above(lines: list[str]) -> int:
 
 
 def write(file: Path, text: str, changes: dict[tuple[str, str, str], tuple[Proposal, list[Change]]]) -> None:
-    """Writes the file, if the text reads back as intended. Raises BadInput, OSError."""
+    """Write the file if the text reads back as intended. Raises BadInput and OSError."""
     read = References.read(text, file)
     for (check, table, testcase), (proposal, found) in changes.items():
         known = read.for_check(check)
@@ -218,9 +218,11 @@ def write(file: Path, text: str, changes: dict[tuple[str, str, str], tuple[Propo
         written = with_pair_rows(known.table(table, testcase), proposal, classes)
         new = (*proposal.groups.items(), *proposal.moved.items())
         if any(not set(groups) <= set(classes.groups.get(name, ())) for name, groups in new):
-            raise BadInput(f"{file}: {table}, {CLASSES} would not read back: nothing is written")
-        for one in found:
-            wanted = one.present if one.kind == "kept" else one.proposed
-            if written.get(one.variable) != wanted:
-                raise BadInput(f"{file}: {table}, {testcase}, {one.variable} would not read back: nothing is written")
+            raise BadInput(f"{file}: {table}, {CLASSES} was not read back as written: the file is unchanged")
+        for change in found:
+            wanted = change.present if change.kind == "kept" else change.proposed
+            if written.get(change.variable) != wanted:
+                raise BadInput(
+                    f"{file}: {table}, {testcase}, {change.variable} was not read back as written: the file is unchanged"
+                )
     write_whole(file, text.encode())

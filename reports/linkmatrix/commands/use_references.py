@@ -1,4 +1,4 @@
-"""`linkmatrix adopt --use NAME`: compares every further run of a partition with the adopted table NAME."""
+"""Implements `linkmatrix adopt --use NAME`: later runs of a partition are compared with the table NAME."""
 
 import argparse
 from pathlib import Path
@@ -14,7 +14,10 @@ BY_HAND = 3  # exit code: a person must edit the system file
 
 
 def run_use(options: argparse.Namespace) -> int:
-    """Names an adopted table in a system file. Exit code 3 if the name must be written by hand. Raises BadInput."""
+    """Write the name of an adopted table into a system file.
+
+    Returns exit code 3 if a person must write the name. Raises BadInput.
+    """
     others = [name for name, value in vars(options).items() if value and name not in ("use", "system", "command")]
     if others:
         raise BadInput("--use takes no other option than --system: adopt first, then run linkmatrix adopt --use NAME")
@@ -28,7 +31,7 @@ def run_use(options: argparse.Namespace) -> int:
 
 
 def use_table(repository: Path, place: str, table: str) -> int:
-    """Names the table in the system file of `place`, "system:partition". As `run_use`."""
+    """Write the name of a table into the system file of `place`, "system:partition". Returns as `run_use`."""
     system, _, partition = place.partition(":")
     systems = [suite.FOLDER / "config" / "systems", repository / "config" / "systems"]
     file = reference_name.file_of(system, systems)
