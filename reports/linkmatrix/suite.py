@@ -20,7 +20,7 @@ EXTENSION = "linkmatrix_"
 #: In the reason of a test whose program did not begin, because an option was wrong.
 REFUSED_OPTIONS = "refused its options"
 #: In the reason of a test whose program did not begin, because of --refuse-busy.
-BUSY = "others use what is to be measured"
+BUSY = "another process uses the node"
 #: ReFrame starts scripts by the shell's words, and replaces variables in the name of its log file
 UNUSABLE = re.compile(r"""[\s'"\\$]""")
 

@@ -65,7 +65,7 @@ Layout layout_of(const CollectiveCase& wanted, int ranks) {
   out.size_bytes = out.elements() * element;
   if (out.size_bytes == 0)
     throw BadInput("--size " + std::to_string(wanted.bytes) + ": too few bytes for " + std::string(word(wanted.what)) +
-                   " between " + std::to_string(ranks) + " ranks: each needs a part of 16 bytes");
+                   " between " + std::to_string(ranks) + " ranks: each rank needs at least 16 bytes");
   return out;
 }
 

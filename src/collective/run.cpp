@@ -45,12 +45,12 @@ std::unique_ptr<Collectives> choose_collectives([[maybe_unused]] const Collectiv
 #endif
 #ifdef LINKMATRIX_NCCL
   if (const std::string why = why_no_cuda(); !why.empty())
-    throw BadInput("no GPU to measure (" + why + "): mpirun -n 4 collective_perf measures host memory");
+    throw BadInput("no GPU to measure (" + why + "); to measure host memory: mpirun -n 4 collective_perf");
   return make_device_collectives(options);
 #else
   throw BadInput(
-      "this collective_perf was built without NCCL (-DLINKMATRIX_CUDA=ON -DLINKMATRIX_NCCL=ON): "
-      "mpirun -n 4 collective_perf measures host memory");
+      "this collective_perf was built without NCCL (-DLINKMATRIX_CUDA=ON -DLINKMATRIX_NCCL=ON); to measure host "
+      "memory: mpirun -n 4 collective_perf");
 #endif
 }
 
@@ -95,7 +95,8 @@ class CollectiveRun final : public ProgramRun {
     }
     if (options_.fault && std::ranges::none_of(wanted, [this](const auto& t) { return has_fault(t); }))
       throw BadInput("--simulate-fault " + options_.fault->text() +
-                     ": nothing that is measured has it: name a rank, or the way from one to the next");
+                     ": no measured rank can have this fault: name a rank, or a direction between neighbours such as "
+                     "rank0->rank1");
     return wanted;
   }
 
@@ -108,7 +109,7 @@ class CollectiveRun final : public ProgramRun {
       if (!is_new)
         throw BadInput("sizes " + std::to_string(before->second) + " and " + std::to_string(bytes) + " are both " +
                        std::to_string(size) + " bytes for " + testcase.name + " of " + std::to_string(count()) +
-                       " ranks: leave one out");
+                       " ranks: omit one of them");
     }
   }
 
@@ -130,8 +131,7 @@ class CollectiveRun final : public ProgramRun {
     if (!options_.measure.verify || !is_blind(wanted, count())) return;
     throw BadInput("--reduction avg: " + std::string(word(wanted.type)) + " rounds an average of " +
                    std::to_string(members(wanted, count())) +
-                   " ranks so much that no wrong element would be seen: choose another " +
-                   "--type, or say --no-verify");
+                   " ranks too coarsely to detect wrong elements: use another --type, or --no-verify");
   }
 
   void refuse_idle_options(const std::vector<CollectiveTestCase>& testcases) const {
@@ -143,7 +143,7 @@ class CollectiveRun final : public ProgramRun {
                              .any_reduces = any(reduces),
                              .any_has_root = any(has_root)});
     if (options_.form.root >= count())
-      throw BadInput("--root " + std::to_string(options_.form.root) + ": there are ranks 0 to " +
+      throw BadInput("--root " + std::to_string(options_.form.root) + " is not a rank: use 0 to " +
                      std::to_string(count() - 1));
   }
 

@@ -24,10 +24,11 @@ struct LeftOutWords {
   std::string_view name, text;
 };
 constexpr LeftOutWords left_out[] = {
-    {LeftOut::rank, "_without", "all ranks but one, without each in turn"},
-    {LeftOut::node, "_without_node", "all nodes but one, without each in turn"},
-    {LeftOut::rail, "_without_rail", "all rails but one, without each in turn: the ranks of one number on their nodes"},
-    {LeftOut::half, "_halves", "both halves of the ranks, by each binary digit of their numbers"},
+    {LeftOut::rank, "_without", "all ranks except one, each excluded in turn"},
+    {LeftOut::node, "_without_node", "all nodes except one, each excluded in turn"},
+    {LeftOut::rail, "_without_rail",
+     "all rails except one, each excluded in turn; a rail is the ranks with one number on their nodes"},
+    {LeftOut::half, "_halves", "both halves of the ranks, for each binary digit of the rank number"},
 };
 
 std::vector<CollectiveTestCase> make_all() {
@@ -35,18 +36,18 @@ std::vector<CollectiveTestCase> make_all() {
   for (const auto& [what, name] : Words<Collective>::table) {
     if (what == Collective::send) {
       all.push_back({"rank_to_rank_bandwidth_nccl", what, "", LeftOut::nobody,
-                     "sends of NCCL from each rank to each other, as a matrix"});
+                     "NCCL sends from each rank to each other rank, as a matrix"});
       continue;
     }
     const std::string program = std::string(name) + "_perf";
-    all.push_back({program, what, "", LeftOut::nobody, std::string(name) + ", by the library's own choice"});
+    all.push_back({program, what, "", LeftOut::nobody, std::string(name) + ", algorithm chosen by the library"});
     if (what == Collective::all_reduce)
       for (const auto& [without, end, text] : left_out)
         all.push_back({program + std::string(end), what, "", without, std::string(name) + " of " + std::string(text)});
     if (is_made_of_sends(what)) continue;
     for (const std::string_view algorithm : algorithms)
       all.push_back({program + "_" + lower(algorithm), what, algorithm, LeftOut::nobody,
-                     std::string(name) + ", NCCL's algorithm " + std::string(algorithm) + " forced"});
+                     std::string(name) + ", NCCL algorithm " + std::string(algorithm) + " forced"});
   }
   return all;
 }
@@ -75,7 +76,7 @@ std::vector<CollectiveTestCase> named_collectives(std::string_view names) {
       throw BadInput("unknown --testcase '" + name + "': did you mean " + nearest(name, known) + "? --list shows all");
     }
     if (std::ranges::find(out, name, &CollectiveTestCase::name) != out.end())
-      throw BadInput("--testcase names " + name + " twice: name each once");
+      throw BadInput("--testcase names " + name + " twice: name each test case once");
     out.push_back(*found);
   }
   return out;

@@ -78,7 +78,7 @@ std::vector<std::string_view> parse_command_line(std::span<char* const> argument
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view argument = arguments[i];
     if (!argument.starts_with("-"))
-      throw BadInput("'" + std::string(argument) + "' is no option: --help lists what can be said");
+      throw BadInput("'" + std::string(argument) + "' is not an option: --help lists all options");
     const std::size_t equals = argument.find('=');
     const Option& option = find(options, argument.substr(0, equals));
     given.push_back(option.name);
@@ -116,7 +116,7 @@ std::string text_of_file(std::string_view option, const std::filesystem::path& f
   const std::string said = std::string(option) + " " + file.string();
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error) || std::filesystem::file_size(file, error) > most_bytes)
-    throw BadInput(said + " is no file that can be read: name one with " + std::string(what));
+    throw BadInput(said + " is not a readable file: name a file with " + std::string(what));
   std::ifstream in(file, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), {}};
   if (!in) throw BadInput(said + " cannot be read");

@@ -95,7 +95,7 @@ class Decision {
   double seconds_;
 };
 
-/// "pid 2983 (hog of bob), pid 12", the first few; "another process, unnamed," where none is known.
+/// "pid 2983 (hog of bob), pid 12", the first few; "an unnamed process" where none is known.
 std::string names_of(const Disturbance& disturbance, const Activity& activity) {
   std::vector<std::string> names;
   for (const unsigned pid : disturbance.pids) {
@@ -115,7 +115,7 @@ std::string names_of(const Disturbance& disturbance, const Activity& activity) {
       name += " (" + process->name + (process->user.empty() ? "" : " of " + process->user) + ")";
     names.push_back(name);
   }
-  return names.empty() ? "another process, unnamed," : join(names);
+  return names.empty() ? "an unnamed process" : join(names);
 }
 
 std::string percent_of(std::optional<double> share) {
@@ -146,10 +146,10 @@ constexpr auto nap = std::chrono::milliseconds(20);  // a signal lets every dead
 void pause(double seconds, Deadline end) {
   const Deadline over = Deadline::in(seconds);
   while (!over.passed()) {
-    if (end.passed()) throw TimedOut("the time was up while others used the machine (--wait-idle)");
+    if (end.passed()) throw TimedOut("--timeout passed while other processes used the node (--wait-idle)");
     std::this_thread::sleep_for(nap);
   }
-  if (end.passed()) throw TimedOut("the time was up while others used the machine (--wait-idle)");
+  if (end.passed()) throw TimedOut("--timeout passed while other processes used the node (--wait-idle)");
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ std::vector<IgnoredProcess> parse_ignored_processes(std::string_view text) {
     const auto colon = part.rfind(':');
     if (colon == std::string::npos || colon == 0 || colon + 1 == part.size())
       throw BadInput("--ignore-processes '" + std::string(text) +
-                     "': use NAME:USER[,NAME:USER…], such as nv-hostengine:root; * stands for any");
+                     "': use NAME:USER[,NAME:USER…], such as nv-hostengine:root; * matches any");
     found.push_back({part.substr(0, colon), part.substr(colon + 1)});
   }
   return found;
@@ -215,13 +215,13 @@ IdleWait wait_until_idle(const std::function<Activity()>& poll, Deadline patienc
 }
 
 std::string busy_sentence(const std::string& who, double waited) {
-  std::string text = "others use what is to be measured: " + who;
+  std::string text = "another process uses the node: " + who;
   if (waited > 0) {
     char seconds[32];
     std::snprintf(seconds, sizeof(seconds), "%g", waited);
     text += std::string(", still after ") + seconds + " s";
   }
-  return text + ": --wait-idle SECONDS waits for them, and without --refuse-busy the run measures all the same";
+  return text + ": wait longer with --wait-idle SECONDS, or measure anyway without --refuse-busy";
 }
 
 }  // namespace linkmatrix

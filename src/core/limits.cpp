@@ -92,15 +92,15 @@ std::optional<double> pcie_limit(int version, int lanes) {
 
 std::string limits_text() {
   std::ostringstream out;
-  out << "One NVLink, one direction, GB/s (1e9 bytes/s). Utilisation is measured / net; ce and sm are the best "
-         "payload\n"
-         "that a copy engine (packets of 256 bytes) or a kernel (of 128) was seen to carry.\n"
+  out << "One NVLink, one direction, GB/s (1e9 bytes/s). Utilisation is measured / net. ce and sm are the largest "
+         "measured payloads\nof a copy engine (packets of 256 bytes) and of a kernel (packets of 128 bytes).\n"
       << "generation     raw    net     ce     sm  devices             source\n";
   for (const auto& g : nvlinks)
     out << "NVLink " << g.version << std::setw(11) << number(g.raw, 4) << std::setw(7) << number(g.net, 2)
         << std::setw(7) << number(g.ce, 2) << std::setw(7) << number(g.sm, 2) << "  " << std::left << std::setw(20)
         << g.gpus << std::right << g.source << '\n';
-  out << "\nOne PCIe lane, and a slot of 16, one direction, GB/s. Payload: writes of 256 bytes with 24 of overhead.\n"
+  out << "\nOne PCIe lane and a slot with 16 lanes, one direction, GB/s. Payload: writes of 256 bytes with 24 bytes of "
+         "overhead.\n"
       << "generation     raw    net  payload  net x16  payload x16\n";
   for (const auto& g : pcies)
     out << "PCIe " << g.version << std::setw(12) << number(g.raw, 3) << std::setw(7) << number(g.net, 3) << std::setw(9)
@@ -111,7 +111,7 @@ std::string limits_text() {
   for (const auto& c : chip_links)
     out << std::left << std::setw(20) << c.gpus << std::right << std::setw(8) << number(c.net, 1) << "  " << c.source
         << '\n';
-  out << "\nOther limits, for a class of links: --limit CLASS=GB/s.\n";
+  out << "\nTo set the limit of a link class: --limit CLASS=GB/s.\n";
   return out.str();
 }
 

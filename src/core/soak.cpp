@@ -71,10 +71,10 @@ std::string soak_text(const Soak& soak) {
   std::ostringstream out;
   out << "\nsoak: " << soak.passes << " passes in " << soak.seconds << " s\n";
   for (const Soak::Device& one : soak.heated)
-    out << one.label << ": " << one.products << " products, " << one.wrong << " with wrong bits\n";
+    out << one.label << ": " << one.products << " matrix products, " << one.wrong << " with wrong bits\n";
   for (std::size_t e = 0; e < std::min(most, soak.events.size()); ++e)
     out << "after " << soak.events[e].at << " s: " << soak.events[e].what << '\n';
-  if (soak.events.size() > most) out << "and more events: the record has them\n";
+  if (soak.events.size() > most) out << "the record contains further events\n";
   return out.str();
 }
 

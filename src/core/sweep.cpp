@@ -51,7 +51,7 @@ void fit_sweep(std::span<MatrixResult> results) {
       if (!fit) continue;
       last.part("fit_bandwidth", "fitted bandwidth", "GB/s")(r, c) = fit->bytes_per_second * 1e-9;
       last.part("fit_overhead", "fitted overhead", "us")(r, c) = fit->overhead_seconds * 1e6;
-      last.part("fit_error", "worst deviation from the fit", "%")(r, c) = fit->worst_deviation * 100;
+      last.part("fit_error", "largest deviation from the fit", "%")(r, c) = fit->worst_deviation * 100;
     }
 }
 

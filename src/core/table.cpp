@@ -17,8 +17,8 @@ using CellText = std::function<std::string(std::size_t, std::size_t)>;
 
 constexpr std::size_t worst_shown = 8;
 constexpr std::string_view axes = "row = source, column = destination";
-constexpr std::string_view together = "all ranks together, column = ";           // of a collective
-constexpr std::string_view computed = "all devices together, column = devices";  // of a simulation
+constexpr std::string_view together = "all ranks, column = ";                     // of a collective
+constexpr std::string_view computed = "all devices, column = number of devices";  // of a simulation
 
 std::string number(double value, int decimals) {
   std::ostringstream out;
@@ -57,7 +57,7 @@ void print_grid(std::ostream& out, const std::vector<std::string>& rows, const s
   }
   if (shown_rows < rows.size() || shown_columns < columns.size())
     out << "(first " << max_display << " of " << std::max(rows.size(), columns.size())
-        << " rows and columns shown; the record has all)\n";
+        << " rows and columns shown; the record contains all)\n";
 }
 
 /// What was asked for beyond the size: ", offset 4, 32 blocks"; empty where nothing was.
@@ -80,7 +80,7 @@ std::string axes_text(const MatrixResult& result) {
   if (result.metric == Metric::compute) return std::string(computed);
   if (!is_of_all_ranks(result)) return std::string(axes);
   const bool leaves_out = !result.columns.empty() && result.columns.front().starts_with("without-");
-  return std::string(together) + (leaves_out ? "left out" : "buffers");
+  return std::string(together) + (leaves_out ? "excluded component" : "buffer placement");
 }
 
 void print_table_head(std::ostream& out, const MatrixResult& result, const std::string& title,
@@ -126,9 +126,10 @@ void print_schedule(std::ostream& out, const MatrixResult& result) {
       most = std::max(most, *n);
     }
   const Schedule& s = result.schedule;
-  out << counted(s.rounds, "round") << ", " << counted(s.pairs_at_once, "pair") << " at once; interference "
+  out << counted(s.rounds, "round") << ", " << counted(s.pairs_at_once, "pair")
+      << " measured concurrently; interference "
       << (s.interference ? number(100 * *s.interference, 2) + " %" : "not calibrated") << "; " << fewest << " to "
-      << most << " samples a cell; " << number(result.seconds, 3) << " s\n";
+      << most << " samples per cell; " << number(result.seconds, 3) << " s\n";
 }
 
 void print_fit(std::ostream& out, const MatrixResult& result) {
@@ -136,10 +137,12 @@ void print_fit(std::ostream& out, const MatrixResult& result) {
   const auto rate = measured(result, result.parts.at("fit_bandwidth").values);
   const auto overhead = measured(result, result.parts.at("fit_overhead").values);
   if (rate.empty() || overhead.empty()) return;
-  out << "fit: t = " << figure(median(overhead), 2) << " us + bytes / " << figure(median(rate), 2) << " GB/s (medians)";
+  out << "fit: t = " << figure(median(overhead), 2) << " us + bytes / " << figure(median(rate), 2)
+      << " GB/s (medians of the cells)";
   if (result.parts.contains("fit_error")) {
     const auto error = measured(result, result.parts.at("fit_error").values);
-    if (!error.empty()) out << ", at most " << number(*std::max_element(error.begin(), error.end()), 1) << " % off";
+    if (!error.empty())
+      out << ", largest deviation " << number(*std::max_element(error.begin(), error.end()), 1) << " %";
   }
   out << '\n';
 }
@@ -154,7 +157,7 @@ std::string compared_text(const Coverage& coverage) {
 
 void print_verified(std::ostream& out, const MatrixResult& result) {
   if (!result.verify) {
-    out << "verified: not asked for\n";
+    out << "verified: no (--no-verify)\n";
     return;
   }
   out << "verified: " << result.cells_verified << " of " << result.cells_expected() << " cells"
@@ -190,7 +193,7 @@ void print_head(std::ostream& out, const RecordHead& record, std::size_t max_dis
     print_grid(out, labels, labels, max_display, cell);
   };
   if (t.link_class.empty()) {
-    out << "more than can be shown: the nodes say which pairs are inside one\n";
+    out << "link classes are not shown for this many endpoints; pairs of one node have class NODE, other pairs NET\n";
     for (const auto& note : record.notes) out << "note: " << note << '\n';
     return;
   }
@@ -211,7 +214,7 @@ void print_health(std::ostream& out, const RecordHead& record) {
   for (const Health& device : record.health)
     for (const auto& [name, before, after] : device.counters)
       if (before && after && *after > *before)
-        out << "counter rose: " << device.label << ' ' << name << ' ' << number(*before, 0) << " -> "
+        out << "counter increased: " << device.label << ' ' << name << ' ' << number(*before, 0) << " -> "
             << number(*after, 0) << '\n';
 }
 

@@ -39,7 +39,7 @@ std::uint64_t every_for(double comparing, double running, const std::vector<Copy
 void check_clock(const CopyTime& time) {
   const double seconds = time.span.seconds();
   if (!(seconds > 0) || !std::isfinite(seconds))
-    throw DeviceError("a copy was timed at " + std::to_string(seconds) + " s: the clock cannot be right");
+    throw DeviceError("a copy was timed at " + std::to_string(seconds) + " s: the clock is wrong");
 }
 
 }  // namespace

@@ -73,9 +73,10 @@ void DeviceActivity::add(Activity& activity) {
       continue;
     }
     if (own_.at(d).listed == OwnProcess::Listed::no)
-      activity.untold.push_back(label + ": the driver does not list this process, so others may be missing too");
+      activity.untold.push_back(label +
+                                ": the driver does not list this process, so other processes may be missing too");
     if (own_.at(d).listed == OwnProcess::Listed::unknown)
-      activity.untold.push_back(label + ": this process cannot be told from other processes that use it");
+      activity.untold.push_back(label + ": this process cannot be distinguished from other processes on the device");
     is_untold =
         is_untold || own_.at(d).listed == OwnProcess::Listed::no || own_.at(d).listed == OwnProcess::Listed::unknown;
     const auto add_other = [&](unsigned pid, const std::string& name, std::optional<std::uint64_t> bytes) {

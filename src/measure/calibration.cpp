@@ -32,12 +32,12 @@ std::size_t Calibration::cells_at_once() {
     if (!worst.too_far()) {
       const bool is_whole = at_once == full.size();
       if (is_whole) calibrated_ = number;
-      report(worst.by, is_whole ? "" : "at most " + std::to_string(at_once) + " were measured at once");
+      report(worst.by, is_whole ? "" : "at most " + std::to_string(at_once) + " were measured concurrently");
       return is_whole ? everything : at_once;
     }
     disturbance_ = std::max(disturbance_, worst.by);
     if (context_.shape().rows.size() > most_serial) {
-      report(worst.by, "there are too many to measure one by one");
+      report(worst.by, "the matrix is too large to measure them one by one");
       return everything;
     }
   }
@@ -49,7 +49,7 @@ void Calibration::report(double let_pass, const std::string& note) {
   if (!is_reported_) return;
   context_.let_pass(let_pass);
   if (!note.empty())
-    context_.note("pairs at once change what a pair measures by " + percent(disturbance_) + ": " + note);
+    context_.note("concurrent pairs change the value of a pair by " + percent(disturbance_) + ": " + note);
 }
 
 /// The cell that moves furthest over its limit when the whole round runs with it.

@@ -88,8 +88,8 @@ void Context::count(const Place& place, const Visibility& seen) {
       cell = cell.value_or(0) + static_cast<double>(more);
     };
     add("rounds", "rounds checked", "rounds", seen.rounds);
-    add("wrong_words", "wrong words behind a set flag", "words", seen.wrong_words);
-    add("unseen", "flags and answers never seen", "flags", seen.unseen_flags + seen.unseen_answers);
+    add("wrong_words", "stale words after a visible flag", "words", seen.wrong_words);
+    add("unseen", "flags and answers that never became visible", "flags", seen.unseen_flags + seen.unseen_answers);
   });
 }
 
@@ -191,16 +191,16 @@ std::string Context::some_of(const std::vector<std::string>& cells) {
 
 void Context::note_oddities() {
   for (const auto& [who, cells] : partial_)
-    note("partial, and no measurement of the whole: " + some_of(cells) + ": " + who);
+    note("partial result, because endpoints took no part: " + some_of(cells) + ": " + who);
   if (!apart_.empty())
     note(
-        "copies that belong together could not be made to start at once, so that their sum is over all the time from "
-        "the first start to the last end: " +
+        "concurrent copies did not start together, so their sum is over the time from the first start to the last "
+        "end: " +
         some_of(apart_));
   if (!uneven_.empty())
-    note("one way ended before the other, which ran on alone and is slower while both run: " + some_of(uneven_));
-  if (!early_.empty())
-    note("what loads a cell ended early, and under load all the time it may be slower: " + some_of(early_));
+    note("one direction ended before the other direction; the value of both together may be too high: " +
+         some_of(uneven_));
+  if (!early_.empty()) note("the load of a cell ended early; the value under load may be too high: " + some_of(early_));
 }
 
 double Context::median_of(const Sampled& sampled) const { return median(values_of(shape_.metric, sampled)); }

@@ -49,7 +49,7 @@ class Measurement {
     }
     while (const auto part = witnesses_.next_disturbed()) measure_in_halves(*part);
     if (!context_.store().has_second_look()) {
-      context_.note("a matrix of so many endpoints has no second look: its outliers were measured once");
+      context_.note("outliers were not remeasured, because the matrix is too large");
       return;
     }
     retry(context_, at_once_);
@@ -122,7 +122,7 @@ class Measurement {
     witnesses_.note_unasked();
     if (split_ > 0)
       context_.note(std::to_string(split_) +
-                    " times cells of a round changed each other's answers and were measured in smaller parts");
+                    " times concurrent cells of a round disturbed each other and were measured in smaller groups");
     const Clocking clocking = context_.sampler().clocking();
     context_.store().change([&](MatrixResult& result) {
       result.seconds = context_.seconds();
@@ -143,10 +143,10 @@ class Measurement {
       }
     const std::string of = " of " + std::to_string(all) + " cells ";
     if (noisy > 0)
-      result.notes.push_back(std::to_string(noisy) + of + "are noisier than the wanted interval (--target-ci)");
+      result.notes.push_back(std::to_string(noisy) + of + "are noisier than the target interval (--target-ci)");
     if (few > 0)
       result.notes.push_back(std::to_string(few) + of + "have fewer than " + std::to_string(least_for_interval) +
-                             " samples, too few for an interval of their median (--samples, --max-time)");
+                             " samples, too few for an interval of the median (--samples, --max-time)");
   }
 
   static constexpr std::size_t most_reasons = 20;

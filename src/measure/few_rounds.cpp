@@ -26,7 +26,7 @@ constexpr std::size_t share_at_once = 16;        // … measured so many times f
 constexpr double least_cost = 0.05;              // of all at once, as a fraction
 constexpr double sure = 0.001;                   // chance that noise looks like a cost
 constexpr std::size_t least_controls = 4;        // good pairs beside those that are measured alone
-const std::string out_of_time = "the time for this matrix was over (--max-time): ";
+const std::string out_of_time = "the time limit of this matrix passed (--max-time): ";
 constexpr auto nap = std::chrono::milliseconds(20);
 
 /// Rounds that are known when they have been measured.
@@ -103,14 +103,15 @@ class FewRounds {
     auto out = absent();
     for (const std::size_t endpoint : suspicion_.standing().settled) out[endpoint] = true;
     if (const std::size_t left = measure_crossings(context_, matchmaker_, places_, out); left > 0)
-      context_.note(out_of_time + std::to_string(left) + " matchings across groups were left out");
+      context_.note(out_of_time + std::to_string(left) + " matchings across groups were not measured");
   }
 
   void search() {
     for (std::size_t drawn = first_matchings; drawn < most_searching; ++drawn) {
       const Suspicion::Standing now = suspicion_.standing();
       if (now.suspects.empty()) return;
-      if (context_.out_of_time()) return late(now.suspects.size(), "suspects met no further partner");
+      if (context_.out_of_time())
+        return late(now.suspects.size(), "suspected endpoints were not measured with further partners");
       auto taken = absent();
       std::vector<Pair> pairs = matchmaker_.with_good(now.suspects, now.good, taken);
       if (pairs.empty()) return;
@@ -127,7 +128,7 @@ class FewRounds {
     if (context_.out_of_time()) return late(open, "slow endpoints and pairs were not measured again");
     pause();
     for (std::size_t k = 0; k < confirming; ++k) {
-      if (context_.out_of_time()) return late(open, "slow endpoints and pairs were measured again only in part");
+      if (context_.out_of_time()) return late(open, "slow endpoints and pairs were measured again incompletely");
       const bool alone = k == 1;
       auto taken = absent();
       std::vector<Pair> pairs;
@@ -287,7 +288,7 @@ class FewRounds {
     if (cost < least_cost || by_coin(costs.size(), slower) > sure) return false;
     context_.note("pairs are " + percent(cost) + " slower while all endpoints exchange data than alone (" +
                   std::to_string(slower) + " of " + std::to_string(costs.size()) +
-                  "): they share what is too narrow for all, and no endpoint was looked for");
+                  "): they share a bottleneck, so no slow endpoint was searched for");
     return true;
   }
 

@@ -172,8 +172,8 @@ void note_doubts(MatrixResult& result, std::size_t outliers, std::size_t again, 
   }
   const double usual = median(std::move(fell));
   if (usual > std::max(outlier_limit(result.metric), median(std::move(noises))))
-    result.notes.push_back("the control cells got worse by " + percent(usual) +
-                           " as well: everything was slower by then, so what was measured again proves nothing");
+    result.notes.push_back("the control cells also got worse, by " + percent(usual) +
+                           ": all links were slower by then, so the remeasurement confirms nothing");
 }
 
 }  // namespace linkmatrix

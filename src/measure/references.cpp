@@ -12,7 +12,7 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::string_view form = "write TESTCASE, NAME, VALUE and UNIT with tabs between them";
+constexpr std::string_view form = "write TESTCASE, NAME, VALUE and UNIT, separated by tabs";
 constexpr double least_value = 1e-9, most_value = 1e9;  // the most of a cell, by the schema of records
 
 std::array<std::string_view, 4> columns_of(std::string_view line) {
@@ -67,7 +67,7 @@ References References::parse(std::string_view text) {
 }
 
 References References::read(const std::filesystem::path& file) {
-  const std::string text = text_of_file("--references", file, "what cells should be");
+  const std::string text = text_of_file("--references", file, "the expected values");
   try {
     return parse(text);
   } catch (const BadInput& refusal) {

@@ -12,7 +12,7 @@ namespace linkmatrix {
 namespace {
 
 constexpr int tries = 3;  // each as thorough as the first look: their median is the second
-const std::string late_text = "the time for this matrix was over";
+const std::string late_text = "the time limit of this matrix passed";
 
 template <class Visit>
 void for_each_cell(const Rounds& rounds, const Visit& visit) {
@@ -129,7 +129,7 @@ std::vector<Sampled> sample_alone(Context& context, const Place& place, int atte
   }
   if (const std::size_t all = static_cast<std::size_t>(attempt); answers.size() < all)
     context.note(context.name(place) + " failed in " + std::to_string(all - answers.size()) + " of " +
-                 std::to_string(all) + " measurements alone, and the others count: " + failed.why);
+                 std::to_string(all) + " measurements alone; the other measurements count: " + failed.why);
   std::sort(answers.begin(), answers.end(), [&](const Sampled& a, const Sampled& b) {
     return worse_by(context.shape().metric, context.median_of(b), context.median_of(a)) > 0;
   });
@@ -155,7 +155,7 @@ void put_loss(Context& context, const Place& place, double alone) {
   if (!together) return;
   context.store().change([&](MatrixResult& result) {
     result.part("isolated", "isolated", result.unit)(place.row, place.column) = alone;
-    result.part("loss", "loss against isolated", "%")(place.row, place.column) =
+    result.part("loss", "loss compared with isolated", "%")(place.row, place.column) =
         100 * worse_by(result.metric, alone, *together);
   });
 }
@@ -319,8 +319,8 @@ void retry(Context& context, std::size_t at_once) {
     }
   }
   if (failed == 0) return;
-  context.note(std::to_string(failed) + " pairs failed at first, " + std::to_string(failed - healed) +
-               " of them again when they were tried once more");
+  context.note(std::to_string(failed) + " pairs failed in the first attempt, " + std::to_string(failed - healed) +
+               " of these pairs also in the second attempt");
   for (std::size_t m = 0; m < std::min(reasons.size(), most_notes); ++m) context.note(reasons[m]);
   if (reasons.size() > most_notes)
     context.note("and " + std::to_string(reasons.size() - most_notes) + " more pairs failed");

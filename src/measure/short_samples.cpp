@@ -32,7 +32,8 @@ ShortSamples::ShortSamples(Context& context, const Rounds& rounds) : context_{co
   if (std::max(shape.rows.size(), shape.columns.size()) <= most_sampled)
     asked_ = static_cast<std::size_t>(asked);
   else
-    context.note("no short samples: a record keeps them of up to " + std::to_string(most_sampled) + " endpoints");
+    context.note("no short samples: a record contains them only for up to " + std::to_string(most_sampled) +
+                 " endpoints");
   passes_ = std::min(asked_, most_passes);
 }
 
@@ -182,9 +183,9 @@ void ShortSamples::note() {
   const auto fewer = std::ranges::count_if(counts, [this](std::size_t count) { return count < asked_; });
   if (fewer > 0)
     context_.note(std::to_string(fewer) + " of " + std::to_string(counts.size()) + " cells have fewer than " +
-                  std::to_string(asked_) + " short samples, the fewest " +
+                  std::to_string(asked_) + " short samples; the smallest number is " +
                   std::to_string(*std::ranges::min_element(counts)) +
-                  (context_.out_of_time() ? ": the time for this matrix was over (--max-time)" : ""));
+                  (context_.out_of_time() ? ": the time limit of this matrix passed (--max-time)" : ""));
   for (std::size_t k = 0; k < std::min(reasons_.size(), most_reasons); ++k)
     context_.note("a short sample failed: " + reasons_[k]);
 }

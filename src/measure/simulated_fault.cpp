@@ -106,11 +106,11 @@ void check_fault(const SimulatedFault& fault, const std::vector<Endpoint>& endpo
     for (const Endpoint& endpoint : endpoints) {
       if (names(name, endpoint.label) && is_of_devices(fault.kind) && endpoint.kind != EndpointKind::device)
         throw BadInput("--simulate-fault " + fault.text() + ": " + endpoint.label +
-                       " is memory, which says nothing of itself: name a device");
+                       " is host memory, which has no counters: name a device");
       if (names(name, endpoint.label)) return;
       labels.push_back(endpoint.label);
     }
-    throw BadInput("--simulate-fault: there is no endpoint '" + name + "', there are " + join(labels));
+    throw BadInput("--simulate-fault: unknown endpoint '" + name + "': use one of " + join(labels));
   };
   const auto arrow = fault.endpoint.find("->");
   if (arrow == std::string::npos || is_of_devices(fault.kind)) return check(fault.endpoint);
@@ -260,9 +260,8 @@ SimulatedFault parse_simulated_fault(std::string_view text) {
     return fault;
   }
   throw BadInput("--simulate-fault '" + std::string(text) +
-                 "': use error, corrupt, hang or slow, ':' and an endpoint or "
-                 "the way between two, such as slow:gpu1 or 'slow:gpu1->gpu2', "
-                 "and corrupt=7:gpu1 for every 7th sample");
+                 "': use KIND:ENDPOINT with KIND error, corrupt, hang or slow, such as slow:gpu1 or 'slow:gpu1->gpu2'; "
+                 "corrupt=7:gpu1 corrupts every 7th sample");
 }
 
 }  // namespace linkmatrix

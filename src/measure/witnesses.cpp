@@ -109,7 +109,7 @@ bool Witnesses::disturbs_itself(const Part& part, std::size_t cell) {
     found_ = std::max(found_, here.by);
     return true;
   }
-  context_.note("pairs at once change what a pair measures, and there are too many to measure one by one");
+  context_.note("concurrent pairs change the values of a pair, and the matrix is too large to measure them one by one");
   return agree(here.by), false;
 }
 
@@ -118,8 +118,8 @@ void Witnesses::note_unasked() {
     return std::any_of(part.values.begin(), part.values.end(), [](const auto& values) { return !values.empty(); });
   });
   if (found_ <= 0 || unasked == 0) return;
-  context_.note(std::to_string(unasked) + " rounds stand though others changed each other's answers by up to " +
-                percent(found_) + ": the time for this matrix was over before they were looked at");
+  context_.note(std::to_string(unasked) + " rounds were not checked for interference; other rounds changed by up to " +
+                percent(found_) + ": the time limit of this matrix passed");
   context_.let_pass(found_);
 }
 

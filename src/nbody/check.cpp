@@ -93,7 +93,7 @@ double energy_of(std::span<const Vector4<double>> places, std::span<const Vector
                  std::uint64_t place, Deadline deadline) {
   double energy = 0;
   for (std::size_t i = 0; i < velocities.size(); ++i) {
-    if (i % rows_between_looks == 0 && deadline.passed()) throw TimedOut("the energy was not added up in time");
+    if (i % rows_between_looks == 0 && deadline.passed()) throw TimedOut("the energy was not summed in time");
     const Vector4<double>& body = places[place + i];
     double potential = 0;
     for (const auto& [x, y, z, mass] : places) {
@@ -199,16 +199,17 @@ std::optional<std::string> why_wrong(const Findings& found, const NbodyCase& pre
   const double tolerated = tolerated_momentum(prepared.precision, prepared.bodies);
   const double drift = std::abs(found.energy_after / found.energy_before - 1);
   if (found.wrong > 0)
-    why << found.wrong << " of " << found.compared << " accelerations are wrong, by up to " << found.worst
-        << " times what is tolerated";
+    why << found.wrong << " of " << found.compared << " accelerations are wrong; the largest error is " << found.worst
+        << " times the tolerance";
   else if (!with_drift && (found.compared == 0 || found.devices != static_cast<std::uint64_t>(prepared.devices)))
     why << "only " << found.devices << " devices were compared";
   else if (!with_drift && found.least_digest != found.most_digest)
     why << "the devices have different positions";
   else if (!(momentum <= tolerated * found.momentum_scale))
-    why << "the momentum is " << momentum / found.momentum_scale << " of all bodies' together, more than " << tolerated;
+    why << "the relative momentum is " << momentum / found.momentum_scale << ", larger than the tolerance "
+        << tolerated;
   else if (with_drift && !(drift <= tolerated_drift(prepared.precision)))
-    why << "the energy changed by " << drift << ", more than " << tolerated_drift(prepared.precision);
+    why << "the energy changed by " << drift << ", more than the tolerance " << tolerated_drift(prepared.precision);
   if (why.str().empty()) return std::nullopt;
   why << " (" << prepared.bodies << " bodies on " << prepared.devices
       << (prepared.devices == 1 ? " device)" : " devices)");

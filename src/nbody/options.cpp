@@ -25,13 +25,13 @@ using Row = OptionRow<NbodyOptions, bool>;
 constexpr Condition of_one_process{[](auto&, auto& ranks) { return !ranks; },
                                    "the launcher chooses the ranks: start fewer with mpirun -n"};
 constexpr Condition of_ranks{[](auto&, auto& ranks) { return ranks; },
-                             "one process has its devices: start ranks with mpirun, or say --backend"};
+                             "it needs MPI ranks: start them with mpirun, or use --backend"};
 
 template <class T>
 void refuse_twice(std::string_view option, std::string_view text, const std::vector<T>& found, const T& value,
                   const std::string& part) {
   if (std::ranges::find(found, value) != found.end())
-    throw BadInput(std::string(option) + " '" + std::string(text) + "' names " + part + " twice: name each once");
+    throw BadInput(std::string(option) + " '" + std::string(text) + "' names " + part + " twice: name each value once");
 }
 
 template <class E>
@@ -64,7 +64,7 @@ std::vector<std::uint64_t> parse_bodies_sweep(std::string_view text) {
   const int low = parse_count("--sweep", parts[0], 1, most_bodies),
             high = parse_count("--sweep", parts[1], 1, most_bodies);
   if (low > high)
-    throw BadInput("--sweep begins at " + parts[0] + " and ends at " + parts[1] + ": name the smaller number first");
+    throw BadInput("--sweep starts at " + parts[0] + " and ends at " + parts[1] + ": give the smaller number first");
   const double factor = parts.size() == 3 ? parse_number("--sweep", parts[2], 1.01, 1024) : 2;
   return sweep_sizes(static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high), factor);
 }
@@ -72,37 +72,39 @@ std::vector<std::uint64_t> parse_bodies_sweep(std::string_view text) {
 std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
   return {
       {{"--bodies", "N[,N…]",
-        "bodies of a simulation; where the scaling is weak, of each device (default: of GPUs "
-        "16384 to 4194304, else 2048 to 32768, by fours)",
+        "number of bodies; with weak scaling, per device (default: 16384 to 4194304 on GPUs, 2048 to 32768 on cores, "
+        "in factors of 4)",
         [&](auto v) { o.bodies = parse_numbers<std::uint64_t>("--bodies", v, most_bodies), ++ways_of_bodies; }}},
-      {{"--sweep", "MIN:MAX[:FACTOR]", "bodies from MIN to MAX (default factor: 2)",
+      {{"--sweep", "MIN:MAX[:FACTOR]", "measure numbers of bodies from MIN to MAX (default factor: 2)",
         [&](auto v) { o.bodies = parse_bodies_sweep(v), ++ways_of_bodies; }}},
-      {{"--testcase", "NAME[,NAME…]", "by name: " + nbody_series().front().name() + " and the like; --list shows all",
+      {{"--testcase", "NAME[,NAME…]",
+        "run these test cases, e.g. " + nbody_series().front().name() + "; --list shows all",
         [&](auto v) { o.named = named_series(v); }}},
       {{"--precision", "TYPE[,TYPE]", all_words<Precision>() + ", or both (default: float)",
         [&](auto v) { o.precisions = parse_words<Precision>("--precision", v); }}},
       {{"--scaling", "SCALING[,SCALING]",
-        "strong: the same bodies on more devices; weak: as many bodies on each device (default: strong)",
+        "strong: the same number of bodies in total; weak: the same number per device (default: strong)",
         [&](auto v) { o.scalings = parse_words<Scaling>("--scaling", v); }}},
-      {{"--counts", "N[,N…]", "numbers of devices (default: 1, 2, 4 … and all); the efficiency is over the least",
+      {{"--counts", "N[,N…]",
+        "numbers of devices (default: 1, 2, 4 … and all); efficiency is relative to the smallest number",
         [&](auto v) { o.counts = parse_numbers<int>("--counts", v, most_devices); }}},
-      {{"--devices", "I[,J…]", "only these devices, in this order (default: all)",
+      {{"--devices", "I[,J…]", "use only these devices, in this order (default: all)",
         [&](auto v) { o.devices = parse_devices(v); }},
        {of_one_process}},
       {{"--backend", "BACKEND",
-        all_words<NbodyOptions::On>() + ": GPUs where there are any, else cores (default: auto)",
+        all_words<NbodyOptions::On>() + " (default: auto: GPUs if the node has any, else cores)",
         [&](auto v) { o.on = parse_word<NbodyOptions::On>(v); }},
        {of_one_process}},
-      {{"--memory", "MEMORY", "of ranks: device, a GPU each, or host, a core each (default: host)",
+      {{"--memory", "MEMORY", "memory of ranks: device (one GPU per rank) or host (one core per rank) (default: host)",
         [&](auto v) { o.memory = parse_word<Memory>(v); }},
        {of_ranks}},
-      {{"--steps", "N", "of a sample (default: as many as take 20 ms)",
+      {{"--steps", "N", "time steps per sample (default: as many as take 20 ms)",
         [&](auto v) { o.steps = parse_count("--steps", v, 1, 100000); }}},
       {samples_option(o)},
       {target_option(o, "1")},
       {{"--no-verify", "", "do not compare forces and positions", [&](auto) { o.measure.verify = false; }}},
       {max_time_option(o, "of one number of bodies", "10")},
-      {{"--cell-timeout", "SECONDS", "of one number of bodies on one number of devices (default: 120)",
+      {{"--cell-timeout", "SECONDS", "time limit of one number of bodies on one number of devices (default: 120)",
         [&](auto v) { o.measure.cell_timeout = parse_number("--cell-timeout", v, 0.1, 86400); }}},
       {timeout_option(o)},
       {wait_idle_option(o)},
@@ -111,13 +113,14 @@ std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
       {record_option(o)},
       {asked_by_option(o), {keeps_record<NbodyOptions, bool>}},
       {max_display_option(o)},
-      {{"--simulate-fault", "KIND:DEVICE", "drill: " + simulated_fault_kinds(true) + " at a device, e.g. corrupt:gpu1",
+      {{"--simulate-fault", "KIND:DEVICE",
+        "simulate a fault: " + simulated_fault_kinds(true) + " at a device, e.g. corrupt:gpu1",
         [&](auto v) { o.fault = parse_simulated_fault(v); }},
        {drill_acts<NbodyOptions, bool>}},
-      {print_option(o, "--list", "list the test cases and end", nbody_list)},
-      {print_option(o, "--version", "print the version and end",
+      {print_option(o, "--list", "list the test cases and exit", nbody_list)},
+      {print_option(o, "--version", "print the version and exit",
                     [] { return std::string("linkmatrix nbody_scaling " LINKMATRIX_VERSION "\n"); })},
-      {print_option(o, "--help", "print this and end", nbody_help)},
+      {print_option(o, "--help", "print this help and exit", nbody_help)},
   };
 }
 
@@ -140,9 +143,9 @@ NbodyOptions parse_nbody_options(std::span<char* const> arguments) {
   o.measure.cell_timeout = default_cell_timeout;
   for (const char* argument : arguments) o.command.emplace_back(argument);
   o.given = parse_command_line(arguments.subspan(1), options_of(option_table(o, ways_of_bodies)));
-  if (ways_of_bodies > 1) throw BadInput("say the bodies in one way: --bodies or --sweep");
+  if (ways_of_bodies > 1) throw BadInput("bodies are given twice: use either --bodies or --sweep");
   if (o.is_given("--testcase") && (o.is_given("--precision") || o.is_given("--scaling")))
-    throw BadInput("say what is measured in one way: --testcase, or --precision and --scaling");
+    throw BadInput("test cases are selected twice: use either --testcase, or --precision and --scaling");
   return o;
 }
 
@@ -155,12 +158,13 @@ void refuse_unused(const NbodyOptions& options, bool has_ranks) {
 std::string nbody_help() {
   NbodyOptions unused;
   int ways_of_bodies = 0;
-  return "nbody_scaling measures how much faster devices compute together than one alone: an N-body simulation in\n"
-         "which each body attracts every other, on 1, 2, 4 … devices of this process or, under mpirun, ranks. Forces,\n"
-         "momentum, energy and exchanged positions are compared. What does nothing in a run is refused.\n\n" +
+  return "nbody_scaling measures strong and weak scaling with an N-body simulation in which each body attracts "
+         "every\nother body. The simulation runs on 1, 2, 4 … devices of this process or, under mpirun, on ranks. The "
+         "program\nverifies forces, momentum, energy and exchanged positions. An option that has no effect in a run is "
+         "an error.\nExample: nbody_scaling --bodies 1000000 --scaling strong,weak --record scaling.json\n\n" +
          options_text(options_of(option_table(unused, ways_of_bodies))) +
          "\nExit codes: 0 measured and verified, 1 verification failed, 2 bad input, 3 device or MPI error,\n"
-         "4 timed out (what was measured is in the record).\n";
+         "4 timed out (the record contains the results measured before).\n";
 }
 
 }  // namespace linkmatrix

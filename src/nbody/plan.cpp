@@ -41,9 +41,9 @@ void refuse_too_few_bodies(const NbodyPlan& plan, const std::vector<int>& counts
   for (const int devices : counts) {
     const std::uint64_t least = bodies_of_tile * static_cast<std::uint64_t>(devices);
     if (bodies_on(plan, devices) < least)
-      throw BadInput("--bodies " + std::to_string(plan.bodies) + " are too few for " + std::to_string(devices) +
+      throw BadInput("--bodies " + std::to_string(plan.bodies) + " is too small for " + std::to_string(devices) +
                      (devices == 1 ? " device, which needs " : " devices, which need ") + std::to_string(least) +
-                     " or more: name more bodies, or fewer devices by --counts");
+                     " or more: use more bodies, or fewer devices with --counts");
   }
 }
 
@@ -73,9 +73,9 @@ MatrixResult result_of(const NbodyPlan& plan, const NbodySampler::Cases& cases, 
     result.part(std::string(bodies_part), "bodies", "bodies")(place.row, place.column) =
         static_cast<double>(wanted.bodies);
   }
-  result.notes.push_back("an interaction counts for " +
+  result.notes.push_back("an interaction counts as " +
                          std::to_string(static_cast<int>(flop_of_interaction(plan.series.precision))) +
-                         " operations, and every body has one with each, itself among them");
+                         " operations; each body interacts with all bodies, itself included");
   return result;
 }
 
@@ -97,8 +97,8 @@ std::string scaling_table(const std::vector<MatrixResult>& results) {
   if (results.empty()) return "";
   const MatrixResult& any = results.front();
   const bool is_weak = any.testcase.ends_with("_weak");
-  std::string text = "\n# " + any.testcase + ": efficiency (%), rate over that of as many times " +
-                     any.columns.front() + "\n#" + formatted("%17s", is_weak ? "bodies a device" : "bodies");
+  std::string text = "\n# " + any.testcase + ": efficiency (%): rate relative to the same number of times " +
+                     any.columns.front() + "\n#" + formatted("%17s", is_weak ? "bodies per device" : "bodies");
   for (const std::string& column : any.columns) text += formatted("  %12s", column.c_str());
   text += "\n";
   for (const MatrixResult& result : results) {

@@ -25,7 +25,7 @@ void PositionsGather::prepare(int ranks) {
 void PositionsGather::meet(Deadline deadline) {
   MPI_Request request = MPI_REQUEST_NULL;
   ranks::check_mpi(MPI_Ibarrier(now_, &request), rank(), "MPI_Ibarrier");
-  mpi_.wait_for_all(request, "not all ranks came to the step in time", deadline);
+  mpi_.wait_for_all(request, "not all ranks reached the step in time", deadline);
 }
 
 void PositionsGather::gather(void* memory, std::uint64_t bytes, Deadline deadline) {

@@ -68,7 +68,7 @@ bool on_gpus([[maybe_unused]] const NbodyOptions& options) {
 #ifdef LINKMATRIX_CUDA
   const std::string why = why_no_cuda();
   if (why.empty()) return true;
-  if (options.on == On::cuda) throw BadInput("--backend cuda: " + why + ": --backend host computes on cores");
+  if (options.on == On::cuda) throw BadInput("--backend cuda: " + why + ": use --backend host to compute on cores");
   if (const std::string hidden = why_hidden(); !hidden.empty()) throw BadInput(hidden);
   return false;
 #else
@@ -135,7 +135,7 @@ class NbodyRun final : public ProgramRun {
     if (const int most = options_.counts.back(); most > devices)
       throw BadInput("--counts " + std::to_string(most) + ": there " +
                      (devices == 1 ? "is 1 device" : "are " + std::to_string(devices) + " devices") +
-                     ": name fewer, or give the run more");
+                     ": use smaller numbers, or start the run with more devices");
     return options_.counts;
   }
 
@@ -159,7 +159,7 @@ class NbodyRun final : public ProgramRun {
     });
     if (!has)
       throw BadInput("--simulate-fault " + options_.fault->text() +
-                     ": nothing that is measured has it: name a device that takes part");
+                     ": no measured device can have this fault: name a device of the run");
   }
 
   void measure_series(const std::vector<NbodyPlan>& plans) {
@@ -187,8 +187,8 @@ class NbodyRun final : public ProgramRun {
     });
     if (fits) return false;
     const std::string note = plan.series.name() + ": " + std::to_string(plan.bodies) +
-                             " bodies were left out, for a step would take more than " + formatted_seconds(most) +
-                             ": --bodies measures them all the same";
+                             " bodies were skipped, because a step would take more than " + formatted_seconds(most) +
+                             ": use --bodies to measure them anyway";
     record().change([&](Record& record) { record.notes.push_back(note); });
     supervisor().print("\nnote: " + note + "\n");
     return true;

@@ -29,7 +29,7 @@ std::vector<NbodySeries> named_series(std::string_view names) {
       throw BadInput("unknown --testcase '" + name + "': did you mean " + nearest(name, known) + "? --list shows all");
     }
     if (std::ranges::find(out, *found) != out.end())
-      throw BadInput("--testcase names " + name + " twice: name each once");
+      throw BadInput("--testcase names " + name + " twice: name each test case once");
     out.push_back(*found);
   }
   return out;

@@ -42,7 +42,7 @@ class BackendMeasurer final : public Measurer {
   void measure(const MeasureOptions& how, Deadline deadline, Guarded<Record>& record) override {
     if (how.concurrency == Concurrency::bisection || how.concurrency == Concurrency::matchings)
       throw BadInput("--concurrency " + std::string(word(how.concurrency)) +
-                     " is for nodes: start ranks on several with mpirun");
+                     " needs several nodes: start ranks on several nodes with mpirun");
     measure_plan(*backend_, plan_, how, deadline, record, fault_);
   }
   std::vector<Heated> heat(double seconds, std::optional<int> flips, Deadline deadline) override {
@@ -66,7 +66,7 @@ std::string fitting_backend([[maybe_unused]] std::string& note) {
   if (const std::string hidden = why_hidden(); !hidden.empty()) throw BadInput(hidden);
   const std::string why = why_no_cuda();
   if (why.empty()) return "cuda";
-  note = "no GPU measured (" + why + "): this is host memory";
+  note = "no GPU was measured (" + why + "): the results are for host memory";
 #endif
   return "host";
 }
@@ -85,8 +85,8 @@ void refuse_copies(const std::string& backend) {
 #else
   constexpr const char* built = ", built with -DLINKMATRIX_MPI=ON";
 #endif
-  throw BadInput("mpirun started several processes, and with the back end " + backend +
-                 " each would measure the same: start one without mpirun, or use --backend mpi" + built);
+  throw BadInput("mpirun started several processes, and each would measure the same with back end " + backend +
+                 ": start one process without mpirun, or use --backend mpi" + built);
 }
 
 /// Throws BadInput if this build does not have the back end.
@@ -103,7 +103,7 @@ std::unique_ptr<Measurer> make_measurer(const std::string& backend, const P2pOpt
   if (backend == "mpi") return make_ranks_measurer(options);
 #endif
   if (backend == "cuda" || backend == "mpi")
-    throw BadInput("--backend " + backend + ": this p2p_matrix was built without it: configure with -DLINKMATRIX_" +
+    throw BadInput("--backend " + backend + " is not in this p2p_matrix: configure with -DLINKMATRIX_" +
                    (backend == "cuda" ? "CUDA" : "MPI") + "=ON");
   throw BadInput("unknown --backend '" + backend + "': use cuda, host or mpi");
 }

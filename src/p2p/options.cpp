@@ -55,94 +55,94 @@ bool are_gpus(const RunScope& run) { return run.backend == "cuda" || run.backend
 namespace condition {
 
 const Condition lists{[](auto& o, auto&) { return o.print == testcase_list && !o.topology; },
-                      "another option says what is printed: say one of them"};
+                      "another option already chooses the output: give only one of these options"};
 const Condition limits{[](auto& o, auto&) { return o.print == limits_text && !o.topology; }, lists.why_not};
 const Condition topology{[](auto& o, auto&) { return o.print == nullptr; }, lists.why_not};
 
 const Condition has_format{[](auto& o, auto&) { return o.print == testcase_list; },
-                           "only --list has a format: leave it out"};
-const Condition runs{[](auto& o, auto&) { return o.print == nullptr; },
-                     "only a table of the program is printed: leave it out"};
-const Condition measures{[](auto& o, auto&) { return is_measured(o); }, "nothing is measured: leave it out"};
+                           "only --list has a format: omit it"};
+const Condition runs{[](auto& o, auto&) { return o.print == nullptr; }, "only a table is printed: omit it"};
+const Condition measures{[](auto& o, auto&) { return is_measured(o); }, "nothing is measured: omit it"};
 const Condition chooses_memory{[](auto& o, auto& run) { return is_measured(o) || (o.topology && are_ranks(run)); },
                                measures.why_not};
 const Condition has_open_memory{
     [](auto& o, auto& run) { return are_ranks(run) || !is_measured(o) || (o.named.empty() && !o.suite); },
-    "a test case that is named, or of a suite, has its own: leave it out"};
+    "each test case of a suite or list has its own memory: omit it"};
 const Condition heats{[](auto&, auto& run) { return !are_ranks(run); },
-                      "ranks are not heated: leave it out, or start the program without mpirun"};
+                      "ranks are not heated: omit it, or start the program without mpirun"};
 const Condition of_devices{[](auto&, auto& run) { return !are_ranks(run); },
                            "the launcher chooses the ranks: start fewer with mpirun -n"};
 
 const Condition has_sizes{any<takes_sizes>,
-                          "every test case measured has a size of its own: leave it out, or measure a bandwidth"};
+                          "every selected test case has a fixed size: omit it, or measure a bandwidth"};
 const Condition draws{
     [](auto& o, auto&) { return o.is_given("--random-sizes") || o.measure.concurrency == Concurrency::matchings; },
-    "nothing is drawn at random: say --random-sizes too, or --concurrency matchings"};
+    "the run uses no random numbers: add --random-sizes or --concurrency matchings"};
 const Condition confirms{[](auto& o, auto&) { return o.measure.concurrency == Concurrency::matchings; },
-                         "it is for a few matchings: say --concurrency matchings too"};
+                         "it needs --concurrency matchings: add it"};
 
 const Condition has_one_size{[](auto& o, auto&) { return o.sizes.size() < 2 && o.blocks.size() < 2; },
-                             "references are of one size: leave it out, or measure one size and number of blocks"};
+                             "references apply to one size: omit it, or measure one size and one number of blocks"};
 const Condition takes_second_looks{[](auto& o, auto&) { return o.measure.concurrency != Concurrency::matchings; },
-                                   "matchings confirm what they find by themselves: leave it out"};
+                                   "--concurrency matchings confirms its findings itself: omit it"};
 
-const Condition copies_by_kernels{any<copies_by_kernel>,
-                                  "no test case measured copies by kernels: leave it out, or name one of --engine sm"};
+const Condition copies_by_kernels{
+    any<copies_by_kernel>,
+    "no selected test case copies with a kernel: omit it, or choose test cases with --engine sm"};
 const Condition by_any_kernel{
-    any<has_open_kernel>, "every test case measured has its kernel in its name: leave it out, or name another of them"};
+    any<has_open_kernel>,
+    "the name of every selected test case contains its kernel: omit it, or choose other test cases"};
 const Condition has_blocks{[](auto&, auto& run) { return run.backend != "host"; },
-                           "only kernels of GPUs have blocks and threads: leave it out"};
+                           "only GPU kernels have blocks and threads: omit it"};
 
 const Condition pairs_of_devices{any<is_of_pairs>,
-                                 "no pairs of devices are measured: leave it out, or name device_to_device_*"};
+                                 "no pairs of devices are measured: omit it, or choose device_to_device_*"};
 const Condition pairs_with_themselves{any<linkmatrix::pairs_with_themselves>,
-                                      "no copies of pairs, one way and without load, are measured: leave it out, or "
-                                      "name such as device_to_device_memcpy_write_ce"};
+                                      "no unidirectional copies between pairs without load are measured: omit it, or "
+                                      "choose e.g. device_to_device_memcpy_write_ce"};
 
 const Condition gpus_host_memory{
     [](auto& o, auto& run) { return are_gpus(run) && any<is_with_host>(o, run); },
-    "no copies between GPUs and host memory are measured: leave it out, or name such as host_to_device_memcpy_ce"};
+    "no copies between GPUs and host memory are measured: omit it, or choose e.g. host_to_device_memcpy_ce"};
 const Condition huge_pages{[](auto& o, auto& run) {
                              if (are_ranks(run)) return o.axes.memory.value_or(Memory::host) == Memory::host;
                              return !are_gpus(run) || any<is_with_host>(o, run);
                            },
-                           "no host memory is measured: leave it out"};
+                           "no host memory is measured: omit it"};
 
-const Condition of_ranks{any<is_of_ranks>, "no ranks are measured: leave it out, or start them with mpirun"};
-const Condition has_window{any<has_messages>,
-                           "no bandwidth between ranks is measured: leave it out, or name one of rank_to_rank_* or "
-                           "node_to_node_* under mpirun"};
+const Condition of_ranks{any<is_of_ranks>, "no ranks are measured: omit it, or start ranks with mpirun"};
+const Condition has_window{
+    any<has_messages>,
+    "no bandwidth between ranks is measured: omit it, or choose rank_to_rank_* or node_to_node_* under mpirun"};
 const Condition may_be_cold{[](auto& o, auto& run) { return o.measure.warmup > 0 || !are_ranks(run); },
-                            "ranks meet before their first sample, to agree on its length: say 1 or more"};
-const Condition between_devices{
-    any<is_between_devices>, "nothing is measured between devices: leave it out, or name such as device_to_device_*"};
+                            "ranks need a warm-up to agree on the length of a sample: use 1 or more"};
+const Condition between_devices{any<is_between_devices>,
+                                "nothing is measured between devices: omit it, or choose e.g. device_to_device_*"};
 const Condition of_nodes{any<is_of_nodes>,
-                         "no pairs of nodes are measured: leave it out, or name node_to_node_* under mpirun"};
+                         "no pairs of nodes are measured: omit it, or choose node_to_node_* under mpirun"};
 const Condition device_memory_of_ranks{
     [](auto& o, auto& run) { return are_ranks(run) && o.axes.memory == Memory::device; },
-    "no device memory is sent between ranks: leave it out, or say --memory device under mpirun"};
+    "no device memory is sent between ranks: omit it, or add --memory device under mpirun"};
 
-const Condition has_limits{any<has_limit>,
-                           "nothing that a link limits is measured: leave it out, or measure a bandwidth"};
+const Condition has_limits{any<has_limit>, "no selected test case has a link limit: omit it, or measure a bandwidth"};
 const Condition knows_limits{[](auto& o, auto& run) {
                                const bool ranks_of_devices = are_ranks(run) && o.axes.memory == Memory::device;
                                return are_gpus(run) || ranks_of_devices || !o.plan.limits.empty();
                              },
-                             "no limit of these links is known: say it with --limit"};
+                             "no limit of these links is known: set it with --limit"};
 
 /// What a device counts is seen without a measurement; what is shared, only where cells run at once.
-const Condition drill_acts{
-    [](auto& o, auto&) {
-      using Kind = SimulatedFault::Kind;
-      if (!o.fault || o.fault->kind == Kind::counter) return true;
-      if (o.fault->kind == Kind::flip && o.soak <= 0) return false;
-      if (o.fault->kind == Kind::corrupt && !o.measure.verify) return false;
-      if (o.fault->kind == Kind::shared && o.measure.concurrency == Concurrency::serial) return false;
-      return is_measured(o);
-    },
-    "nothing is measured that could have the fault: leave it out, or measure ('shared': several cells at once; "
-    "'corrupt': without --no-verify; 'flip': with --soak)"};
+const Condition drill_acts{[](auto& o, auto&) {
+                             using Kind = SimulatedFault::Kind;
+                             if (!o.fault || o.fault->kind == Kind::counter) return true;
+                             if (o.fault->kind == Kind::flip && o.soak <= 0) return false;
+                             if (o.fault->kind == Kind::corrupt && !o.measure.verify) return false;
+                             if (o.fault->kind == Kind::shared && o.measure.concurrency == Concurrency::serial)
+                               return false;
+                             return is_measured(o);
+                           },
+                           "no measurement can have this fault: omit it, or change the run ('shared': concurrent "
+                           "cells; 'corrupt': without --no-verify; 'flip': with --soak)"};
 
 }  // namespace condition
 
@@ -170,165 +170,168 @@ std::vector<Group> option_table(Given& given) {
     return [&slot](std::string_view v) { slot = parse_word<typename std::decay_t<decltype(slot)>::value_type>(v); };
   };
   return {
-      {"What is measured",
+      {"Test cases and devices",
        {
-           {{"--testcase", "NAME[,NAME…]", "run these test cases; a number is nvbandwidth's, as in its -t 0",
+           {{"--testcase", "NAME[,NAME…]", "run these test cases, by name or by nvbandwidth number (its -t option)",
              [&](auto v) { o.named = named_testcases(v); }},
             {measures}},
-           {{"--suite", "NAME", "run a suite: " + suite_names() + " (default: quick)",
+           {{"--suite", "NAME", "run all test cases of a suite: " + suite_names() + " (default: quick)",
              [&](auto v) { suite(v), o.suite = v; }},
             {measures}},
-           {{"--metric", "METRIC", "test cases with this metric: " + all_words<Metric>(), axis(o.axes.metric)},
+           {{"--metric", "METRIC", "select test cases by metric: " + all_words<Metric>(), axis(o.axes.metric)},
             {measures}},
-           {{"--direction", "DIRECTION", "test cases with this direction: " + all_words<Direction>(),
+           {{"--direction", "DIRECTION", "select test cases by direction: " + all_words<Direction>(),
              axis(o.axes.direction)},
             {measures}},
-           {{"--engine", "ENGINE", "test cases with this engine: ce, sm or mpi",
+           {{"--engine", "ENGINE", "select test cases by engine: ce, sm or mpi",
              [&](auto v) { o.axes.engine = parse_engine(v); }},
             {measures}},
-           {{"--memory", "MEMORY", "test cases with this memory; of ranks, where their data is: " + all_words<Memory>(),
+           {{"--memory", "MEMORY",
+             "select test cases by memory; under mpirun, the memory that contains the messages: " + all_words<Memory>(),
              axis(o.axes.memory)},
             {chooses_memory, has_open_memory}},
-           {{"--peer-access", "on|off", "test cases with or without peer access (default: on)",
+           {{"--peer-access", "on|off", "select test cases with or without peer access (default: on)",
              [&](auto v) { o.axes.peer_access = parse_switch("--peer-access", v); }},
             {measures}},
-           {{"--devices", "I[,J…]", "only these devices (default: all)", [&](auto v) { o.devices = parse_devices(v); }},
+           {{"--devices", "I[,J…]", "measure only these devices (default: all)",
+             [&](auto v) { o.devices = parse_devices(v); }},
             {runs, of_devices}},
-           {{"--topology", "", "print the topology, measure nothing", [&](auto) { o.topology = true; }}, {topology}},
-           {{"--backend", "NAME", "cuda, host or mpi (default: mpi under mpirun, cuda where there is a GPU, else host)",
+           {{"--topology", "", "print the topology and exit", [&](auto) { o.topology = true; }}, {topology}},
+           {{"--backend", "NAME",
+             "cuda, host or mpi (default: mpi under mpirun, cuda if the node has a GPU, else host)",
              [&](auto v) { o.backend = v; }},
             {runs}},
        }},
-      {"How it is copied",
+      {"Transfers",
        {
            {{"--size", "BYTES[,BYTES…]",
-             "bytes of one transfer, with KiB MiB GiB (default: 512MiB on GPUs, 128MiB or more host, 1MiB of a "
-             "message)",
+             "size of one transfer, with unit KiB, MiB or GiB (default: 512MiB for GPUs, at least 128MiB for host "
+             "memory, 1MiB for messages)",
              [&](auto v) {
                o.sizes = parse_list(v, [](auto b) { return parse_message("--size", b); }), ++size_options;
              }},
             {measures, has_sizes}},
            {{"--sweep", "MIN:MAX[:FACTOR]",
-             "sizes from MIN to MAX (default factor: 2); fits t = overhead + bytes / bandwidth",
+             "measure sizes from MIN to MAX (default factor: 2) and fit t = overhead + bytes / bandwidth",
              [&](auto v) { o.sizes = parse_sweep(v), o.sweep = true, ++size_options; }},
             {measures, has_sizes}},
-           {{"--random-sizes", "N:MIN:MAX", "N random sizes between MIN and MAX",
+           {{"--random-sizes", "N:MIN:MAX", "measure N random sizes between MIN and MAX",
              [&](auto v) { random = v, ++size_options; }},
             {measures, has_sizes}},
            {{"--seed", "N",
-             "of --random-sizes (default: 1), the same seed, the same sizes; of --concurrency matchings (default: "
-             "drawn)",
+             "random seed of --random-sizes (default: 1) and --concurrency matchings (default: random); the same seed "
+             "repeats a run",
              [&](auto v) {
                seed = parse_count("--seed", v, 0, 2147483647), o.measure.seed = static_cast<std::uint32_t>(seed);
              }},
             {measures, draws}},
-           {{"--offset", "BYTES", "begin so far into the buffers (default: 0)",
+           {{"--offset", "BYTES", "offset of the data in the buffers (default: 0)",
              [&](auto v) { o.plan.offset = v == "0" ? 0 : parse_size("--offset", v); }},
             {measures, has_sizes}},
-           {{"--kernel", "KERNEL", "copy kernel of the sm engine: " + all_words<Kernel>() + " (default: noncached)",
+           {{"--kernel", "KERNEL", "copy kernel of engine sm: " + all_words<Kernel>() + " (default: noncached)",
              [&](auto v) { o.plan.kernel = parse_word<Kernel>(v); }},
             {measures, copies_by_kernels, by_any_kernel}},
            {{"--blocks", "N[,M…]",
-             "thread blocks of the sm engine's kernels (default: the best known); several: each in turn",
+             "number of thread blocks of the copy kernel (default: tuned); several numbers are measured in turn",
              [&](auto v) { o.blocks = parse_list(v, [](auto b) { return parse_count("--blocks", b, 1, 1 << 20); }); }},
             {measures, copies_by_kernels, has_blocks}},
-           {{"--threads", "N", "threads of a block, a multiple of 32 (default: the best known)",
+           {{"--threads", "N", "number of threads per block, a multiple of 32 (default: tuned)",
              [&](auto v) { o.plan.threads = parse_threads(v); }},
             {measures, copies_by_kernels, has_blocks}},
-           {{"--triangle", "", "of pairs, only those above the diagonal", [&](auto) { o.plan.triangle = true; }},
+           {{"--triangle", "", "measure only the pairs above the diagonal", [&](auto) { o.plan.triangle = true; }},
             {measures, pairs_of_devices}},
-           {{"--local-copy", "", "of pairs, each device with itself too", [&](auto) { o.plan.local_copy = true; }},
+           {{"--local-copy", "", "also measure each device with itself", [&](auto) { o.plan.local_copy = true; }},
             {measures, condition::pairs_with_themselves}},
            {{"--host-memory", "PAGES",
-             "host memory of the GPUs' copies: " + all_words<HostPages>() + " (default: pinned)",
+             "host memory of copies to and from GPUs: " + all_words<HostPages>() + " (default: pinned)",
              [&](auto v) { o.plan.host_pages = o.host_memory.pages = parse_word<HostPages>(v); }},
             {measures, gpus_host_memory}},
-           {{"--huge-pages", "on|off", "host memory in pages of 2 MiB (default: on)",
+           {{"--huge-pages", "on|off", "use pages of 2 MiB for host memory (default: on)",
              [&](auto v) { o.host_memory.huge = parse_switch("--huge-pages", v); }},
             {measures, condition::huge_pages}},
        }},
-      {"Between ranks, under mpirun",
+      {"Ranks (under mpirun)",
        {
-           {{"--window", "N", "messages in flight between two ranks (default: 64)",
+           {{"--window", "N", "number of messages in flight between two ranks (default: 64)",
              [&](auto v) { o.ranks.window = parse_count("--window", v, 1, 1024); }},
             {measures, has_window}},
            {{"--pairs-per-node", "N",
-             "between two nodes at once: pairs of ranks that make one cell of node_to_node_* (default: all), or cells "
-             "of "
-             "rank_to_rank_* (default: as many as a node has network adapters)",
+             "number of rank pairs that communicate concurrently between two nodes (default: node_to_node_*: all; "
+             "rank_to_rank_*: one per network adapter)",
              [&](auto v) {
                o.ranks.pairs_per_node = static_cast<std::size_t>(parse_count("--pairs-per-node", v, 1, 1024));
              }},
             {measures, of_ranks}},
            {{"--mapping", "MAPPING",
-             "of node_to_node_*: " + all_words<ranks::Mapping>() +
-                 "; each rank with that of its number, or the next one",
+             "rank pairs of node_to_node_*: " + all_words<ranks::Mapping>() + " (same rank number, or the next one)",
              [&](auto v) { o.ranks.mapping = parse_word<ranks::Mapping>(v); }},
             {measures, of_nodes}},
            {{"--transport", "TRANSPORT",
-             "of device memory between ranks: " + all_words<Transport>() +
-                 " (default: auto: fd or ipc inside a node, between nodes "
-                 "mpi where it is CUDA-aware, else staged)",
+             "transport of device memory between ranks: " + all_words<Transport>() +
+                 " (default: auto: fd or ipc inside a node; between nodes mpi if MPI is CUDA-aware, else staged)",
              [&](auto v) { o.ranks.transport = parse_word<Transport>(v); }},
             {measures, device_memory_of_ranks}},
        }},
-      {"How long, and how well",
+      {"Sampling, verification and time limits",
        {
            {samples_option(o), {measures}},
            {{"--short-samples", "N",
-             "further short samples of each cell, spread over the time of its matrix, to find intermittent links "
+             "additional short samples per cell, spread over the time of its matrix, to find intermittent links "
              "(default: 0; 66 find a link that loses half of its rate in 10 % of its samples)",
              [&](auto v) { o.measure.short_samples = parse_count("--short-samples", v, 0, 10000); }},
             {measures, takes_second_looks}},
            {target_option(o, "0.25"), {measures}},
-           {{"--warmup", "N", "transfers of each cell before its first sample (default: 1); 0: each one is a sample",
+           {{"--warmup", "N",
+             "transfers per cell before the first sample (default: 1); 0: the first transfer is a sample",
              [&](auto v) { o.measure.warmup = parse_count("--warmup", v, 0, 100); }},
             {measures, may_be_cold}},
            {{"--warmup-both-ways", "",
-             "before each matrix, copy both ways at once between its devices, by copy engines",
+             "before each matrix, warm up its links with bidirectional copies by copy engines",
              [&](auto) { o.measure.warm_both_ways = true; }},
             {measures, between_devices}},
-           {{"--concurrency", "MODE", "pairs at once: " + all_words<Concurrency>() + " (default: auto, calibrated)",
+           {{"--concurrency", "MODE",
+             "which pairs are measured concurrently: " + all_words<Concurrency>() + " (default: auto, by calibration)",
              [&](auto v) { o.measure.concurrency = parse_word<Concurrency>(v); }},
             {measures}},
            {{"--groups", "FILE",
-             "of --concurrency matchings: which nodes share a leaf switch, 'leaf1: n[1-32]' or Slurm's topology.conf",
+             "file with the nodes of each leaf switch, for --concurrency matchings: lines such as 'leaf1: n[1-32]', or "
+             "Slurm's topology.conf",
              [&](auto v) {
                if (v.empty()) throw BadInput("--groups '': name a file");
                o.ranks.groups = v;
              }},
             {measures, confirms}},
            {{"--confirm-after", "SECONDS",
-             "of --concurrency matchings: pause before what was found is measured again (default: 10)",
+             "pause before --concurrency matchings measures its findings again (default: 10)",
              [&](auto v) { o.measure.confirm_after = parse_number("--confirm-after", v, 0, 86400); }},
             {measures, confirms}},
            {{"--references", "FILE",
-             "what cells should be: those that are worse than theirs are measured again, as outliers are; lines of "
-             "TESTCASE, NAME, VALUE and UNIT, with tabs between them",
+             "file with the expected values of cells; worse cells are remeasured, as outliers are; lines of TESTCASE, "
+             "NAME, VALUE and UNIT, separated by tabs",
              [&](auto v) {
                if (v.empty()) throw BadInput("--references '': name a file");
                o.references = v;
              }},
             {measures, has_one_size, takes_second_looks}},
-           {{"--verify", "", "compare the data that arrived; the default", [&](auto) { o.measure.verify = true; }},
+           {{"--verify", "", "compare the data that arrived (default)", [&](auto) { o.measure.verify = true; }},
             {measures}},
            {{"--no-verify", "", "do not compare the data that arrived", [&](auto) { o.measure.verify = false; }},
             {measures}},
            {max_time_option(o, "of one matrix"), {measures}},
            {{"--pair-timeout", "SECONDS",
-             "of the pairs measured at once; what hangs is marked and the rest goes on (default: 30)",
+             "time limit of concurrent pairs; pairs that hang are marked and the run continues (default: 30)",
              [&](auto v) {
                o.measure.cell_timeout = o.ranks.pair_timeout = parse_number("--pair-timeout", v, 0.1, 86400);
              }},
             {measures}},
            {{"--budget", "SECONDS",
-             "of the whole run: the most telling test cases first, and those left over are named (--timeout: 30 s "
-             "more)",
+             "time budget of the whole run; the most informative test cases come first, and skipped test cases are "
+             "named (sets --timeout to 30 s more)",
              [&](auto v) { o.budget = parse_number("--budget", v, 0.001, 86400); }},
             {measures}},
            {{"--soak", "TIME",
-             "then again and again for so long, as 90s, 30m or 8h, while the devices are heated: what changed, and "
-             "when",
+             "then heat the devices and repeat the measurement for this long, e.g. 90s, 30m or 8h; reports each change "
+             "and its time",
              [&](auto v) { o.soak = parse_duration("--soak", v); }},
             {measures, heats}},
            {timeout_option(o), {runs}},
@@ -336,37 +339,38 @@ std::vector<Group> option_table(Given& given) {
            {refuse_busy_option(o), {measures}},
            {ignore_processes_option(o), {runs}},
        }},
-      {"What is written",
+      {"Output",
        {
            {record_option(o), {runs}},
            {asked_by_option(o), {runs, keeps_record<P2pOptions, RunScope>}},
            {max_display_option(o), {runs}},
-           {{"--utilisation", "", "print each value's share of its path's limit too",
+           {{"--utilisation", "", "also print each value as a share of the limit of its path",
              [&](auto) { o.utilisation = true; }},
             {measures, has_limits, knows_limits}},
            {{"--limit", "CLASS=GBPS[,…]",
-             "limits of one direction by link class, in place of the known ones (--limits)",
+             "limits of one direction per link class, instead of the built-in limits (--limits)",
              [&](auto v) { o.plan.limits = parse_limits(v); }},
             {measures, has_limits}},
        }},
-      {"Drills",
+      {"Fault injection",
        {
            {{"--simulate-fault", "KIND:ENDPOINT",
-             "drill: " + simulated_fault_kinds() + " at an endpoint, e.g. slow:gpu1, or 'slow:gpu1->gpu2'",
+             "simulate a fault: " + simulated_fault_kinds() +
+                 " at an endpoint or direction, e.g. slow:gpu1 or 'slow:gpu1->gpu2'",
              [&](auto v) { o.fault = parse_simulated_fault(v); }},
             {runs, drill_acts}},
        }},
-      {"What else is printed",
+      {"Information",
        {
-           {print_option(o, "--list", "list the test cases and end", testcase_list), {lists}},
-           {{"--format", "FORMAT", "of --list: text or json (default: text)",
+           {print_option(o, "--list", "list the test cases and exit", testcase_list), {lists}},
+           {{"--format", "FORMAT", "format of --list: text or json (default: text)",
              [&](auto v) { o.list_as_json = parse_format(v) == "json"; }},
             {has_format}},
-           {print_option(o, "--limits", "print the table of link limits and end", limits_text), {condition::limits}},
-           {print_option(o, "--version", "print the version and end",
+           {print_option(o, "--limits", "print the table of link limits and exit", limits_text), {condition::limits}},
+           {print_option(o, "--version", "print the version and exit",
                          [] { return std::string("linkmatrix p2p_matrix " LINKMATRIX_VERSION "\n"); }),
             {}},
-           {print_option(o, "--help", "print this and end", p2p_help), {}},
+           {print_option(o, "--help", "print this help and exit", p2p_help), {}},
        }},
   };
 }
@@ -384,10 +388,11 @@ void refuse_contradictions(const P2pOptions& o) {
   const int ways = !o.named.empty() + o.suite.has_value() + axes.any();
   if (o.plan.host_pages == HostPages::pageable && (!o.blocks.empty() || o.plan.threads > 0))
     throw BadInput(
-        "--blocks and --threads shape kernels, which do not reach pageable memory: use --host-memory pinned");
-  if (o.sweep && o.blocks.size() > 1) throw BadInput("--sweep varies the size: name one number of --blocks with it");
-  if (o.soak > 0 && o.budget) throw BadInput("--soak measures for as long as it says: leave out --budget");
-  if (ways > 1) throw BadInput("say which test cases in one way: --testcase, --suite, or axes such as --engine");
+        "--blocks and --threads set kernels, and kernels cannot access pageable memory: use --host-memory pinned");
+  if (o.sweep && o.blocks.size() > 1) throw BadInput("--sweep varies the size: give only one number of --blocks");
+  if (o.soak > 0 && o.budget) throw BadInput("--soak sets the duration of the run: omit --budget");
+  if (ways > 1)
+    throw BadInput("test cases are selected twice: use either --testcase, --suite, or options such as --engine");
 }
 
 /// What is not said of limits follows from the budget or the soak: a run ends soon after it, whatever hangs.
@@ -404,7 +409,7 @@ P2pOptions parse_p2p_options(std::span<char* const> arguments) {
   Given given;
   for (const char* argument : arguments) given.options.command.emplace_back(argument);
   given.options.given = parse_command_line(arguments.subspan(1), options_of(all_rows(given)));
-  if (given.size_options > 1) throw BadInput("say the sizes in one way: --size, --sweep or --random-sizes");
+  if (given.size_options > 1) throw BadInput("sizes are given twice: use either --size, --sweep or --random-sizes");
   if (given.random) given.options.sizes = parse_random(*given.random, given.seed);
   refuse_contradictions(given.options);
   set_limits(given.options);
@@ -425,12 +430,13 @@ std::string p2p_help() {
   std::string options;
   for (const auto& [heading, rows] : option_table(unused))
     options += "\n" + std::string(heading) + "\n" + options_text(options_of(rows));
-  return "p2p_matrix measures every link between the devices of a node as a matrix: rows are sources,\n"
-         "columns destinations, bandwidth in GB/s (1e9 bytes/s), latency in µs. Without options it runs the\n"
-         "suite 'quick'. What does nothing in a run is refused.\n" +
+  return "p2p_matrix measures every link between devices, ranks or nodes: bandwidth and latency, as a matrix.\n"
+         "Rows are sources, columns are destinations. GB/s are 1e9 bytes/s; latency is in µs.\n"
+         "Without options the program runs suite 'quick'. An option that has no effect in a run is an error.\n"
+         "Example: p2p_matrix --testcase device_to_device_memcpy_write_ce --record links.json\n" +
          options +
          "\nExit codes: 0 measured and verified, 1 verification failed, 2 bad input, 3 device or MPI error,\n"
-         "4 timed out (what was measured is in the record).\n";
+         "4 timed out (the record contains the results measured before).\n";
 }
 
 std::map<std::string, double> parse_limits(std::string_view text) {

@@ -173,8 +173,9 @@ void drop_unreachable(const TestCase& t, const Backend& backend, Plan& plan) {
   const bool only_local = std::all_of(plan.cells.begin(), plan.cells.end(),
                                       [&](const CopyCell& cell) { return pairs && cell.row == cell.column; });
   if (only_local)
-    throw BadInput("--testcase " + std::string(t.name) +
-                   " cannot run here: no pair of devices has peer access; the test cases named *_peer_off need none");
+    throw BadInput(
+        "--testcase " + std::string(t.name) +
+        " cannot run here: no pair of devices has peer access; choose a test case *_peer_off, which needs none");
 }
 
 }  // namespace
@@ -185,8 +186,9 @@ std::optional<std::string> why_not(const TestCase& t, const Backend& backend, co
   const bool with_host = t.pattern == Pattern::host_to_device || t.pattern == Pattern::device_to_host;
   const std::size_t needed = with_host || t.pattern == Pattern::local ? 1 : 2;
   if (devices.size() < needed)
-    return "it needs " + std::to_string(needed) + " devices, there is " + std::to_string(devices.size());
-  if (with_host && host.empty()) return "the back end '" + backend.name() + "' has no host memory endpoint";
+    return "it needs " + std::to_string(needed) + " devices; the number of devices is " +
+           std::to_string(devices.size());
+  if (with_host && host.empty()) return "the back end '" + backend.name() + "' has no endpoint in host memory";
   const int first = t.pattern == Pattern::host_to_device ? host.front() : devices.front();
   const int second = t.pattern == Pattern::device_to_host ? host.front() : devices[needed == 1 ? 0 : 1];
   return backend.refusal(CopyMaker(t, options, MiB)(first, second));

@@ -34,9 +34,9 @@ class RanksMeasurer final : public Measurer {
   std::optional<std::string> why_not(const TestCase& t, const PlanOptions& options) const override {
     if (t.engine != Engine::mpi) return why_no_copies(t, options);
     if (t.one_sided && network_->memory() == Memory::device)
-      return "one-sided puts are measured between host memory: leave out --memory device";
+      return "one-sided puts need host memory: omit --memory device";
     if (t.pattern == Pattern::nodes && network_->labels(true).size() < 2)
-      return "all ranks are on one node, and it needs two or more";
+      return "it needs two or more nodes, and all ranks are on one node";
     return t.one_sided ? network_->why_no_window() : std::nullopt;
   }
 
@@ -51,9 +51,9 @@ class RanksMeasurer final : public Measurer {
       throw BadInput("--testcase " + std::string(t.name) + " cannot run here: " + *reason);
     copies_.reset();
     if (t.engine != Engine::mpi) return plan_copies(t, options);
-    if (options.bytes > INT_MAX) throw BadInput("--size: a message has at most 2147483647 bytes");
+    if (options.bytes > INT_MAX) throw BadInput("--size is larger than a message can be: use at most 2147483647 bytes");
     if (options.bytes == 0 && t.metric != Metric::latency)
-      throw BadInput("--size 0: without bytes there is only a latency");
+      throw BadInput("--size 0: only latencies can be measured with empty messages");
     what_ = {{t.metric, t.one_sided, options.bytes, options.offset}, t.pattern == Pattern::nodes};
     MatrixResult result;
     result.testcase = t.name;
@@ -88,18 +88,19 @@ class RanksMeasurer final : public Measurer {
   std::optional<std::string> why_no_copies(const TestCase& t, const PlanOptions& options) const {
     Backend* const devices = network_->devices();
     if (devices == nullptr)
-      return "ranks exchange messages: the test cases named rank_to_rank_* and node_to_node_* do, and with "
-             "--memory device those named device_to_device_*";
+      return "ranks exchange messages: choose rank_to_rank_* or node_to_node_*, or device_to_device_* with --memory "
+             "device";
     if (transport_ == Transport::mpi || transport_ == Transport::staged)
-      return "--transport " + std::string(word(transport_)) + " is for messages, and it copies from device to device";
+      return "--transport " + std::string(word(transport_)) +
+             " applies to messages, and this test case copies between devices";
     if (devices->endpoints().size() > ranks::most_in_record)
-      return "copies between devices are measured between up to " + std::to_string(ranks::most_in_record) + " ranks";
+      return "copies between devices are limited to " + std::to_string(ranks::most_in_record) + " ranks";
     return linkmatrix::why_not(t, *devices, options);
   }
 
   void measure_copies(MeasureOptions how, Deadline deadline, Guarded<Record>& record) {
     if (how.concurrency == Concurrency::matchings)
-      throw BadInput("--concurrency matchings is for messages between nodes: name rank_to_rank_* or node_to_node_*");
+      throw BadInput("--concurrency matchings needs messages between nodes: choose rank_to_rank_* or node_to_node_*");
     how.cell_timeout = pair_timeout_;
     measure_plan(*network_->devices(), *copies_, how, deadline, record, fault_);
   }

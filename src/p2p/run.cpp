@@ -47,7 +47,7 @@ class P2pRun final : public ProgramRun {
       else
         possible.push_back(t);
     }
-    if (possible.empty()) throw BadInput("none of the asked test cases can run here: " + reason);
+    if (possible.empty()) throw BadInput("none of the selected test cases can run here: " + reason);
     return options_.budget ? most_telling_first(possible) : possible;
   }
 
@@ -110,7 +110,7 @@ class P2pRun final : public ProgramRun {
       record.left_out = names;
       std::erase_if(record.expected, [&](const auto& name) { return std::ranges::find(names, name) != names.end(); });
     });
-    supervisor().print("not measured, for --budget has no room for more: " + join(names) + "\n");
+    supervisor().print("not measured, because --budget is used up: " + join(names) + "\n");
   }
 
   /// A drill of what nothing touches would pass, and be taken for an alarm that does not go off.
@@ -121,8 +121,8 @@ class P2pRun final : public ProgramRun {
         measurer_->plan(testcase, plan);
         if (measurer_->has(*options_.fault, options_.measure.concurrency)) return;
       }
-    throw BadInput("--simulate-fault does nothing in this run: no transfer that is measured would have '" +
-                   options_.fault->text() + "': name another endpoint, or test cases that use this one");
+    throw BadInput("--simulate-fault does nothing in this run: no measured transfer can have the fault '" +
+                   options_.fault->text() + "': name another endpoint, or choose test cases that use this endpoint");
   }
 
   /// Every size with every number of blocks, where the test case knows of them.
@@ -133,7 +133,7 @@ class P2pRun final : public ProgramRun {
     if (measurer_->has_own_size(testcase))
       sizes.resize(1);
     else if (testcase.engine != Engine::mpi && std::find(sizes.begin(), sizes.end(), 0) != sizes.end())
-      throw BadInput("--size 0 is for latencies between ranks, under mpirun");
+      throw BadInput("--size 0 is possible only for latencies between ranks: start ranks with mpirun");
     if (testcase.engine == Engine::sm && testcase.operation == Operation::copy && !options_.blocks.empty())
       blocks = options_.blocks;
     std::vector<PlanOptions> out;

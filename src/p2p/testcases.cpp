@@ -85,8 +85,8 @@ std::string name_of(const std::string& word) {
   if (!is_number) return word;
   const auto rows = nvbandwidth_testcases();
   if (word.size() > 3 || std::stoul(word) >= rows.size())
-    throw BadInput("--testcase " + word + ": those of nvbandwidth have the numbers 0 to " +
-                   std::to_string(rows.size() - 1) + ", in the order of --list; name others");
+    throw BadInput("--testcase " + word + ": nvbandwidth has the numbers 0 to " + std::to_string(rows.size() - 1) +
+                   ", in the order of --list; use names for other test cases");
   return std::string(rows[std::stoul(word)].name);
 }
 
@@ -163,7 +163,7 @@ std::vector<TestCase> named_testcases(std::string_view names) {
       throw BadInput("unknown --testcase '" + name + "': did you mean " + nearest(name, known) + "? --list shows all");
     }
     if (std::ranges::find(out, name, &TestCase::name) != out.end())
-      throw BadInput("--testcase names '" + name + "' twice: name each once");
+      throw BadInput("--testcase names '" + name + "' twice: name each test case once");
     out.push_back(*row);
   }
   return out;

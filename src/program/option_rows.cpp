@@ -17,15 +17,15 @@ struct SizeRange {
 SizeRange parse_range(std::string_view option, const std::string& low, const std::string& high) {
   const SizeRange range{parse_message(option, low), parse_size(option, high)};
   if (range.low > range.high)
-    throw BadInput(std::string(option) + " begins at " + low + " and ends at " + high +
-                   ": name the smaller size first");
+    throw BadInput(std::string(option) + " starts at " + low + " and ends at " + high +
+                   ": give the smaller size first");
   return range;
 }
 
 }  // namespace
 
 Option samples_option(ProgramOptions& options) {
-  return {"--samples", "N", "samples of a cell before it may stop (default: 7; at most four times as many)",
+  return {"--samples", "N", "minimum number of samples per cell (default: 7); the maximum is four times as many",
           [&options](auto v) {
             options.measure.stop.min_samples = parse_count("--samples", v, 1, 10000);
             options.measure.stop.max_samples = 4 * options.measure.stop.min_samples;
@@ -34,7 +34,8 @@ Option samples_option(ProgramOptions& options) {
 
 Option target_option(ProgramOptions& options, std::string_view percent) {
   return {"--target-ci", "PERCENT",
-          "stop when the median's interval is within ± this (default: " + std::string(percent) + ")",
+          "stop when the interval of a cell's median is within ± this share of the median (default: " +
+              std::string(percent) + ")",
           [&options](auto v) {
             options.measure.stop.target = parse_number("--target-ci", v, 0.001, 100) / 100;
             options.measure.stop.patience = std::numeric_limits<double>::infinity();  // it was asked for
@@ -43,24 +44,25 @@ Option target_option(ProgramOptions& options, std::string_view percent) {
 
 Option max_time_option(ProgramOptions& options, std::string_view of, std::string_view seconds) {
   return {"--max-time", "SECONDS",
-          std::string(of) + ": then one sample for each cell left (default: " + std::string(seconds) + ")",
+          std::string(of) + "; each cell left after it gets one sample (default: " + std::string(seconds) + ")",
           [&options](auto v) { options.measure.max_seconds = parse_number("--max-time", v, 0.001, 86400); }};
 }
 
 Option timeout_option(ProgramOptions& options) {
-  return {"--timeout", "SECONDS", "of the whole run; what was measured by then is kept (default: 600)",
+  return {"--timeout", "SECONDS", "time limit of the whole run; results measured before it are kept (default: 600)",
           [&options](auto v) { options.timeout = parse_number("--timeout", v, 0.001, 604800); }};
 }
 
 Option record_option(ProgramOptions& options) {
-  return {"--record", "FILE", "write everything as JSON, schema linkmatrix.record/2", [&options](auto v) {
+  return {"--record", "FILE", "write all results as JSON, schema linkmatrix.record/2", [&options](auto v) {
             if (v.empty()) throw BadInput("--record '': name a file");
             options.record = v;
           }};
 }
 
 Option asked_by_option(ProgramOptions& options) {
-  return {"--asked-by", "NAME", "the check that asks, for the record", [&options](auto v) { options.asked_by = v; }};
+  return {"--asked-by", "NAME", "name of the calling check, for the record",
+          [&options](auto v) { options.asked_by = v; }};
 }
 
 Option max_display_option(ProgramOptions& options) {
@@ -71,18 +73,18 @@ Option max_display_option(ProgramOptions& options) {
 
 Option wait_idle_option(ProgramOptions& options) {
   return {"--wait-idle", "SECONDS",
-          "wait at most so long until no other process disturbs, then measure all the same (default: 0)",
+          "wait at most this long until no other process uses the node, then measure anyway (default: 0)",
           [&options](auto v) { options.wait_idle = parse_number("--wait-idle", v, 0.001, 86400); }};
 }
 
 Option refuse_busy_option(ProgramOptions& options) {
-  return {"--refuse-busy", "", "measure nothing where another process disturbs, after --wait-idle (exit code 3)",
+  return {"--refuse-busy", "", "do not measure if another process still uses the node after --wait-idle (exit code 3)",
           [&options](auto) { options.refuse_busy = true; }};
 }
 
 Option ignore_processes_option(ProgramOptions& options) {
   return {"--ignore-processes", "NAME:USER[,…]",
-          "processes that disturb nothing, by executable and user, e.g. nv-hostengine:root; * stands for any",
+          "processes that are not disturbances, by executable and user, e.g. nv-hostengine:root; * matches any",
           [&options](auto v) { options.ignored = parse_ignored_processes(v); }};
 }
 
@@ -95,7 +97,7 @@ std::vector<int> parse_devices(std::string_view text) {
   for (const std::string& part : split(text, ',')) {
     const int device = parse_count("--devices", part, 0, 1023);
     if (std::find(devices.begin(), devices.end(), device) != devices.end())
-      throw BadInput("--devices '" + std::string(text) + "' names device " + part + " twice: name each once");
+      throw BadInput("--devices '" + std::string(text) + "' names device " + part + " twice: name each device once");
     devices.push_back(device);
   }
   return devices;

@@ -32,13 +32,12 @@ Option print_option(ProgramOptions& options, std::string_view name, std::string_
 /// Conditions of such rows.
 template <class Options, class Scope>
 constexpr OptionCondition<Options, Scope> keeps_record{[](auto& o, auto&) { return o.record.has_value(); },
-                                                       "it stands in the record: say --record FILE too"};
+                                                       "only a record contains it: add --record FILE"};
 /// Where cells are measured one by one.
 template <class Options, class Scope>
 constexpr OptionCondition<Options, Scope> drill_acts{
     [](auto& o, auto&) { return o.fault && o.fault->is_of_all(o.measure.verify); },
-    "nothing is measured that could have the fault: leave it out, or name another of --help "
-    "('corrupt': without --no-verify)"};
+    "no measurement can have this fault: omit it, or choose another one of --help ('corrupt': without --no-verify)"};
 
 /// What may follow options that several programs have; all throw BadInput naming the option.
 

@@ -140,14 +140,14 @@ void ProgramRun::look_first() {
                       : IdleWait{poll(), {}, {}}};
   last_look_ = std::move(idle.last);
   if (asked && last_look_.empty())
-    throw BadInput("what others do cannot be seen here: leave out --wait-idle and --refuse-busy");
+    throw BadInput("other processes cannot be detected here: omit --wait-idle and --refuse-busy");
   if (idle.busy && options_.refuse_busy) throw DeviceError(busy_sentence(*idle.busy, options_.wait_idle));
   Activity others = asked ? std::move(idle.between) : at_rest(last_look_);
   if (!asked) decide_disturbances(others);
   add_memory_disturbances(others);
   record().change([&](Record& record) {
     if (!last_look_.empty()) record.others = std::move(others);
-    if (idle.busy) record.notes.push_back("measured beside others: " + *idle.busy);
+    if (idle.busy) record.notes.push_back("other processes used the node: " + *idle.busy);
   });
 }
 

@@ -92,8 +92,8 @@ CellFile::CellFile(Guarded<Record>& record, std::filesystem::path file, std::siz
   const std::uint64_t bytes = header_bytes + n * n * sizeof(Cell);
   // room is taken at once: a disk that is full at the end would cost the whole measurement
   if (out_.number() < 0 || ::posix_fallocate(out_.number(), 0, static_cast<off_t>(bytes)) != 0)
-    throw BadInput("--record: " + file_.string() + " cannot be made: the cells need " + std::to_string(bytes >> 20) +
-                   " MiB of disk beside the record");
+    throw BadInput("--record: " + file_.string() + " cannot be created: the cells need " + std::to_string(bytes >> 20) +
+                   " MiB of disk space in the folder of the record");
   const std::string text = header(n);
   if (::pwrite(out_.number(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
     throw BadInput("--record: " + file_.string() + " cannot be written");
@@ -176,13 +176,13 @@ void CellFile::flush(std::size_t row) {
 void CellFile::read(std::size_t row, std::size_t column, std::span<Cell> cells) const {
   const auto at = static_cast<off_t>(header_bytes + (row * n_ + column) * sizeof(Cell));
   if (::pread(out_.number(), cells.data(), cells.size_bytes(), at) != static_cast<ssize_t>(cells.size_bytes()))
-    throw DeviceError(file_.string() + " cannot be read: is its file system still there?");
+    throw DeviceError(file_.string() + " cannot be read: check its file system");
 }
 
 void CellFile::write(std::size_t row, std::size_t column, std::span<const Cell> cells) {
   const auto at = static_cast<off_t>(header_bytes + (row * n_ + column) * sizeof(Cell));
   if (::pwrite(out_.number(), cells.data(), cells.size_bytes(), at) != static_cast<ssize_t>(cells.size_bytes()))
-    throw DeviceError(file_.string() + " cannot be written: is its file system still there?");
+    throw DeviceError(file_.string() + " cannot be written: check its file system");
 }
 
 CellFile::Cell CellFile::cell_at(const Place& place) const {

@@ -63,7 +63,8 @@ std::string mpi_library() {
 
 Communicator::Communicator() {
   if (MPI_Init(nullptr, nullptr) != MPI_SUCCESS)
-    throw DeviceError("MPI_Init failed: start the ranks with the mpirun of the MPI this was built with");
+    throw DeviceError(
+        "MPI_Init failed: start the ranks with the mpirun of the MPI library that this program was built with");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
@@ -131,8 +132,8 @@ void Communicator::open_window() {
   if (MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window_) != MPI_SUCCESS) {
     window_ = MPI_WIN_NULL;
     throw BadInput(
-        "this MPI makes no window for one-sided transfers over the network it has chosen: leave the test cases"
-        " rank_to_rank_put_… out, or choose another network");
+        "this MPI makes no window for one-sided transfers over the network it has chosen: omit the test cases "
+        "rank_to_rank_put_…, or choose another network");
   }
   MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
 }

@@ -62,9 +62,9 @@ std::vector<Sampled> Coordinator::sample(const Round& round, const SampleRule& r
   std::vector<Order> orders;
   for (std::size_t k = 0; k < round.size(); ++k) {
     if (!is_there(round[k])) {
-      cells[k] = missing(lost_as(round[k]), "one of its ranks takes no part any more");
+      cells[k] = missing(lost_as(round[k]), "one of its ranks is lost");
     } else if (rule.until.passed()) {
-      cells[k] = missing(CellStatus::timeout, "there was no time left");
+      cells[k] = missing(CellStatus::timeout, "no time was left");
     } else {
       asked.push_back(k);
       orders.push_back(order_for(round[k], rule));

@@ -42,7 +42,7 @@ std::vector<std::string_view> items_of(std::string_view list) {
 [[noreturn]] void refuse_hosts(std::string_view list) {
   const std::string begin(list.substr(0, 80));
   throw BadInput("'" + begin + (list.size() > begin.size() ? "…" : "") +
-                 "' is no list of hosts: use such as n[1-32],n40");
+                 "' is not a list of hosts: use e.g. n[1-32],n40");
 }
 
 std::size_t number_of(std::string_view digits, std::string_view list) {
@@ -58,7 +58,7 @@ void expand(const std::string& before, std::string_view rest, std::string_view l
   if (open == std::string_view::npos) {
     const std::size_t length = before.size() + rest.size();
     if (rest.find(']') != std::string_view::npos || length == 0 || length > most_name) refuse_hosts(list);
-    if (hosts.size() >= most_hosts) throw BadInput("a list of hosts has more than a million of them");
+    if (hosts.size() >= most_hosts) throw BadInput("a list contains more than a million hosts");
     hosts.push_back(before + std::string(rest));
     return;
   }
@@ -85,7 +85,7 @@ std::optional<std::pair<std::string_view, std::string_view>> group_of(std::strin
   if (line.find("SwitchName=") == std::string_view::npos) {
     const auto colon = line.find(':');
     if (colon == std::string_view::npos)
-      throw BadInput("'" + std::string(line.substr(0, 80)) + "' names no group: use such as leaf1: n[1-32]");
+      throw BadInput("'" + std::string(line.substr(0, 80)) + "' names no group: use e.g. leaf1: n[1-32]");
     return std::pair{trimmed(line.substr(0, colon)), trimmed(line.substr(colon + 1))};
   }
   std::string_view name, nodes;
@@ -133,7 +133,7 @@ std::map<std::string, std::string> parse_groups(std::string_view text) {
       const auto group = group_of(said);
       if (!group) continue;
       if (!is_label(group->first))
-        throw BadInput("'" + std::string(group->first.substr(0, 80)) + "' is no name of a group");
+        throw BadInput("'" + std::string(group->first.substr(0, 80)) + "' is not a valid name of a group");
       for (const std::string& host : expanded_hosts(group->second))
         if (const auto [at, is_new] = groups.try_emplace(host, group->first); !is_new && at->second != group->first)
           throw BadInput(host + " is in " + at->second + " and in " + std::string(group->first));
@@ -141,7 +141,8 @@ std::map<std::string, std::string> parse_groups(std::string_view text) {
       throw BadInput("line " + std::to_string(number) + ": " + error.what());
     }
   }
-  if (groups.empty()) throw BadInput("it names no group: use lines such as leaf1: n[1-32], or Slurm's topology.conf");
+  if (groups.empty())
+    throw BadInput("no line names a group: use lines such as leaf1: n[1-32], or Slurm's topology.conf");
   return groups;
 }
 
@@ -160,11 +161,12 @@ std::vector<std::string> groups_of(const std::vector<std::string>& nodes,
   for (const std::string& node : nodes) {
     auto at = groups.find(node);
     if (at == groups.end()) at = groups.find(node.substr(0, node.find('.')));  // a scheduler writes short names
-    if (at == groups.end()) throw BadInput("--groups: " + node + " is in no group: name one for each node of the job");
+    if (at == groups.end())
+      throw BadInput("--groups: " + node + " is in no group: add each node of the job to a group");
     found.push_back(at->second);
   }
   if (std::set<std::string>(found.begin(), found.end()).size() < 2)
-    throw BadInput("--groups: all nodes of the job are in " + found.front() + ": leave it out");
+    throw BadInput("--groups: all nodes of the job are in " + found.front() + ": omit it");
   return found;
 }
 

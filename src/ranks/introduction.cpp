@@ -103,7 +103,7 @@ std::unique_ptr<Payload> make_payload(Communicator& mpi, const NetworkOptions& o
     return std::make_unique<HostPayload>(mpi, options.huge_pages,
                                          options.make_answerer ? options.make_answerer(mpi) : Answerer{});
   if (!options.devices.make_payload)
-    throw BadInput("--memory device: this p2p_matrix was built without it: configure with -DLINKMATRIX_CUDA=ON");
+    throw BadInput("--memory device: this p2p_matrix was built without CUDA: configure with -DLINKMATRIX_CUDA=ON");
   return options.devices.make_payload(mpi, number, own);
 }
 

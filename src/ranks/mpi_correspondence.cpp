@@ -131,8 +131,8 @@ std::optional<std::string> MpiRanks::disorder() {
   for (const RankState& state : states_)
     if (!state.there) return labels_[static_cast<std::size_t>(&state - states_.data())] + " was lost: " + state.why;
   if (clean_) return std::nullopt;
-  return "messages that were given up at --pair-timeout are still with MPI, which cannot be left in order: see the "
-         "notes for their pairs, or raise --pair-timeout";
+  return "messages cancelled at --pair-timeout are still pending, so MPI cannot be finalized: see the notes for their "
+         "pairs, or raise --pair-timeout";
 }
 
 }  // namespace linkmatrix::ranks

@@ -17,7 +17,7 @@ constexpr double arriving = 5;       // seconds for what a rank has said it will
 constexpr auto pause = std::chrono::microseconds(20);  // between two looks: the cores may be the ranks' that measure
 constexpr int looks_before_pause = 1000;
 
-constexpr const char* silent_rank = "it does not answer any more";
+constexpr const char* silent_rank = "it does not answer";
 
 template <class Visit>
 void for_each_rank(const Order& order, const Visit& visit) {
@@ -99,7 +99,7 @@ void MpiRanks::reserve(std::uint64_t bytes, Transport sharing, double seconds) {
 
 void MpiRanks::open_window(double seconds) {
   if (others().size() + 1 != states_.size())
-    throw BadInput("one-sided transfers need a window that all ranks make together, and one does not answer any more");
+    throw BadInput("one-sided transfers need a window of all ranks, and a rank does not answer");
   Order order;
   order.task = Task::open_window;
   call_all(order, seconds);
@@ -267,7 +267,7 @@ CellAnswer MpiRanks::answer_to(const Order& order) {
   });
   const bool in_time = answer.report.serial == order.serial;
   if (in_time) answer.samples = leader == mpi_.rank() ? own_.samples() : std::move(state_of(leader).samples);
-  if (!silent.empty()) return give_up_cell(silent + " does not answer any more");
+  if (!silent.empty()) return give_up_cell(silent + " does not answer");
   if (!in_time) return give_up_cell("its ranks did not answer in time");
   if (answer.report.samples != static_cast<int>(answer.samples.size()))
     return give_up_cell("its samples did not arrive");

@@ -223,11 +223,11 @@ class MpiNetwork final : public Network {
 
   void refuse_few(const NetworkCase& what) const {
     if (table_.is_one_node())
-      throw BadInput("--concurrency matchings is between nodes, and all ranks are on one: leave it out");
+      throw BadInput("--concurrency matchings needs several nodes, and all ranks are on one node: omit it");
     if (const std::size_t count = table_.labels(what.by_node).size(); count < least_for_matchings)
       throw BadInput("--concurrency matchings needs " + std::to_string(least_for_matchings) +
-                     (what.by_node ? " nodes" : " ranks") + " or more, and there are " + std::to_string(count) +
-                     ": measure the whole matrix, which takes no longer");
+                     (what.by_node ? " nodes" : " ranks") + " or more; the number here is " + std::to_string(count) +
+                     ": omit it, and measure the whole matrix, which takes no longer");
   }
 
   void make_buffers(const NetworkCase& what) {
@@ -266,7 +266,8 @@ class MpiNetwork final : public Network {
     if (is_root()) return;
     const bool says_it = mpi_.rank() == 1;
     lifeline_.watch(address, Lifeline::pace_of(mpi_.size()), [says_it] {
-      if (says_it) std::cerr << std::string(program_invocation_short_name) + ": rank 0 is gone: the other ranks end\n";
+      if (says_it)
+        std::cerr << std::string(program_invocation_short_name) + ": rank 0 has ended: the other ranks end\n";
       std::_Exit(static_cast<int>(ExitCode::device_error));
     });
   }

@@ -92,7 +92,7 @@ class Unpacker {
       fields(*this, value);
     } else {
       static_assert(std::is_trivially_copyable_v<T>);
-      if (rest_.size() < sizeof(T)) throw DeviceError("a message between ranks did not arrive whole");
+      if (rest_.size() < sizeof(T)) throw DeviceError("a message between ranks arrived incomplete");
       std::memcpy(&value, rest_.data(), sizeof(T));
       rest_ = rest_.subspan(sizeof(T));
     }
@@ -144,7 +144,7 @@ T unpack(std::span<const std::byte> bytes) {
   T value{};
   Unpacker unpacker(bytes);
   unpacker(value);
-  if (!unpacker.at_end()) throw DeviceError("a message between ranks is longer than what it should hold");
+  if (!unpacker.at_end()) throw DeviceError("a message between ranks is longer than its content");
   return value;
 }
 

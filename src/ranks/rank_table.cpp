@@ -47,7 +47,7 @@ void RankTable::add(const RankFacts& facts) {
 std::string RankTable::check(std::span<const RankFacts> facts) const {
   if (const std::string text = difference(facts); !text.empty()) return text;
   if (const std::string text = transport_refusal(); !text.empty()) return text;
-  if (facts.size() < 2) return "there is one rank: start two or more with mpirun -n, or measure without --backend mpi";
+  if (facts.size() < 2) return "only one rank was started: start two or more with mpirun -n, or omit --backend mpi";
   return "";
 }
 
@@ -61,8 +61,8 @@ std::string RankTable::difference(std::span<const RankFacts> facts) const {
       return "the ranks differ: " + who() + " runs linkmatrix " + text_of(own.version) + ", rank 0 on " +
              endpoints_.front().node + " " + text_of(first.version) + ": start the same program on all nodes";
     if (own.options != first.options)
-      return "the ranks' options differ: " + who() + " was given '" + text_of(own.options) + "', rank 0 '" +
-             text_of(first.options) + "': give all the same";
+      return "the ranks' options differ: " + who() + " has '" + text_of(own.options) + "', rank 0 '" +
+             text_of(first.options) + "': give all ranks the same options";
     if (own.complaint.front() != 0) return who() + ": " + text_of(own.complaint);
     // their clocks and links would be taken for those of one node
     const int known = ranks_of_[node_numbers_.at(endpoints_[rank].node)].front();
@@ -70,10 +70,10 @@ std::string RankTable::difference(std::span<const RankFacts> facts) const {
     const bool are_known = own.boot.front() != 0 && neighbour.boot.front() != 0;
     if (are_known && own.boot != neighbour.boot)
       return "rank " + std::to_string(known) + " and rank " + std::to_string(rank) +
-             " are on two hosts that are both named " + endpoints_[rank].node + ": give each host a name of its own";
+             " are on two hosts with the same name, " + endpoints_[rank].node + ": give each host its own name";
   }
   if (std::none_of(no_device_.begin(), no_device_.end(), [](const NoDevice& one) { return one.why.empty(); }))
-    return "no rank's device works: " + no_device_.front().why;
+    return "no rank has a working device: " + no_device_.front().why;
   return "";
 }
 
@@ -82,18 +82,20 @@ std::string RankTable::transport_refusal() const {
   const bool device = options_.memory == Memory::device;
   const Transport asked = options_.transport;
   if (!device && asked != Transport::automatic && asked != Transport::mpi)
-    return "--transport " + std::string(word(asked)) + " is for --memory device: host memory goes by MPI";
+    return "--transport " + std::string(word(asked)) + " needs --memory device: host memory is sent by MPI";
   if (device && asked == Transport::mpi && !cuda_aware_)
-    return "--transport mpi: " + mpi_library() + " does not say that it takes addresses of devices (CUDA-aware)";
+    return "--transport mpi: " + mpi_library() +
+           " does not report that it is CUDA-aware: use --transport staged, or a CUDA-aware MPI";
   if ((asked == Transport::ipc || asked == Transport::fd) && nodes_.size() > 1)
-    return "--transport " + std::string(word(asked)) + " reaches the devices of one node only: start all ranks on one";
+    return "--transport " + std::string(word(asked)) +
+           " connects devices of one node only: start all ranks on one node";
   if (asked == Transport::fd && !have_descriptors_)
-    return "--transport fd: the driver shares no memory by file descriptors here: use --transport ipc";
+    return "--transport fd: the driver cannot share memory by file descriptors here: use --transport ipc";
   if (asked == Transport::fabric && !no_fabric_.empty()) return "--transport fabric: " + no_fabric_;
   std::set<std::string> seen;
   for (const Endpoint& endpoint : endpoints_)
     if (device && !endpoint.uuid.empty() && !seen.insert(endpoint.uuid).second)
-      return "two ranks have the same GPU, " + endpoint.uuid + ": start one rank for each GPU";
+      return "two ranks have the same GPU, " + endpoint.uuid + ": start one rank per GPU";
   return "";
 }
 
@@ -179,7 +181,8 @@ RankRounds RankTable::rounds(bool by_node, bool both_ways, bool bisection) const
   if (nodes_.size() < 2 && (bisection || by_node))
     throw BadInput("all ranks are on one node: matrices of nodes and --concurrency bisection need two or more");
   if (by_node && std::min(options.width, widest_node()) > most_pairs)
-    throw BadInput("--pairs-per-node: at most " + std::to_string(most_pairs) + " pairs of ranks go together");
+    throw BadInput("--pairs-per-node is too large: at most " + std::to_string(most_pairs) +
+                   " pairs of ranks are possible");
   return RankRounds(ranks_of_, options);
 }
 
@@ -194,8 +197,8 @@ void RankTable::check_memory(std::uint64_t bytes) const {
     const std::uint64_t needed = 3 * bytes * ranks_of_[node].size();
     if (needed > available_[node])
       throw BadInput("--size needs " + format_size(needed) + " of host memory for the ranks on " + nodes_[node] +
-                     ", where " + std::to_string(available_[node] / MiB) +
-                     " MiB are available: use a smaller --size or fewer ranks a node");
+                     ", and " + std::to_string(available_[node] / MiB) +
+                     " MiB are available: use a smaller --size or fewer ranks per node");
   }
 }
 

@@ -29,7 +29,7 @@ SharedSegment::SharedSegment(std::uint64_t bytes, const std::string& where)
 
 SharedSegment::SharedSegment(const std::string& name, std::uint64_t bytes, const std::string& where)
     : file_{::open(name.c_str(), O_RDWR | O_CLOEXEC)}, bytes_{bytes}, name_{name} {
-  if (!file_.is_open()) refuse(where, "opened as " + name + ", which needs ranks of one user in one PID namespace");
+  if (!file_.is_open()) refuse(where, "opened as " + name + ": start all ranks as one user in one PID namespace");
   map(where);
 }
 

@@ -44,7 +44,7 @@ bool sync(int descriptor) { return ::fsync(descriptor) == 0 || errno == EINVAL |
 
 BadInput unwritable(const fs::path& file, int error) {
   return BadInput("--record '" + file.string() + "' cannot be written (" + std::strerror(error) +
-                  "): name a file in a folder that exists and is yours");
+                  "): name a file in an existing folder with write permission");
 }
 
 /// Also where nothing is yet. Nothing may be measured for a link that leads to itself.
@@ -95,7 +95,8 @@ fs::path target_of(const fs::path& file) {
   for (const char* system : {"/dev/", "/proc/"})  // a rename would put a file in a device's place
     for (const fs::path& name : {file, target})
       if (name.string().starts_with(system))
-        throw BadInput("--record '" + file.string() + "' is no file of its own: name one in a folder that is yours");
+        throw BadInput("--record '" + file.string() +
+                       "' is not a regular file: name a file in a folder with write permission");
   return target;
 }
 
@@ -108,7 +109,8 @@ void check_writable(const fs::path& file) {
   std::error_code ignored;
   if (fs::is_directory(file, ignored)) throw unwritable(file, EISDIR);
   if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored))
-    throw BadInput("--record '" + file.string() + "' is no file: name one in a folder that exists and is yours");
+    throw BadInput("--record '" + file.string() +
+                   "' is not a file: name a file in an existing folder with write permission");
 }
 
 }  // namespace linkmatrix

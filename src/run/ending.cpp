@@ -72,11 +72,11 @@ constexpr const char* no_room = "out of memory";  // short enough to need none i
 
 std::string full_sentence_of(const std::exception& e) {
   if (dynamic_cast<const std::bad_alloc*>(&e) != nullptr)
-    return "out of host memory: the system, its cgroup or `ulimit -v` gives this process no more";
+    return "out of host memory: the system, a cgroup or `ulimit -v` limits this process";
   const auto* system = dynamic_cast<const std::system_error*>(&e);
   if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again)
-    return std::string("the system gives this process no further thread (") + e.what() +
-           "): raise `ulimit -u`, or the cgroup's pids.max";
+    return std::string("the system refuses a further thread (") + e.what() +
+           "): raise `ulimit -u` or pids.max of the cgroup";
   return e.what();
 }
 
@@ -96,7 +96,7 @@ Ending judge(const Record& record) {
   if (!error && (late_cells || failed_cells)) error = why_cells_ended(record);
   if (late_cells) return late(*error);
   if (error) return broken(*error);
-  if (const auto names = missing(record); !names.empty()) return broken("no result of " + join(names));
+  if (const auto names = missing(record); !names.empty()) return broken("no result for " + join(names));
   if (record.soak && record.soak->failures > 0) return failed();
   return std::all_of(record.results.begin(), record.results.end(), is_good) ? passed() : failed();
 }

@@ -18,7 +18,7 @@ namespace {
 /// A checkpoint may take this share of the time from one to the next: where it needs more, they come less often.
 constexpr double most_share = 0.05;
 
-constexpr const char* unfinished = "the run did not come to its end: this is its last checkpoint";
+constexpr const char* unfinished = "the run did not end normally: this is its last checkpoint";
 
 std::string seconds_text(double seconds) {
   std::ostringstream out;
@@ -83,8 +83,8 @@ std::string RecordKeeper::write_as(const Ending& ending, unsigned number) {
   now.head.result = ending.word;
   now.head.error = ending.error;
   if (cost_ / most_share > between_.count())
-    now.head.notes.push_back("a checkpoint of this record takes " + seconds_text(cost_) + ": there was one every " +
-                             seconds_text(cost_ / most_share));
+    now.head.notes.push_back("a checkpoint of this record takes " + seconds_text(cost_) +
+                             ": checkpoints were written every " + seconds_text(cost_ / most_share));
   const std::string why = write(now.head, now, number);
   return why.empty() ? "" : refusal(why);
 }
@@ -110,13 +110,13 @@ std::string RecordKeeper::refusal(const std::string& why) const {
 
 std::string RecordKeeper::too_slow(Seconds waited) const {
   return "--record '" + file()->string() + "' was not written within " + seconds_text(waited.count()) +
-         " (does its file system hang?)" + what_remains();
+         " (its file system may hang)" + what_remains();
 }
 
 std::string RecordKeeper::what_remains() const {
   const double at = saved_at_;
-  return at > 0 ? ": the checkpoint of " + seconds_text(at) + " after the start remains"
-                : ": nothing of this run is in it";
+  return at > 0 ? ": the file contains the checkpoint " + seconds_text(at) + " after the start"
+                : ": the file contains nothing of this run";
 }
 
 std::string RecordKeeper::write(RecordHead& head, const Snapshot& now, unsigned number) {

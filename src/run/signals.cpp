@@ -77,7 +77,7 @@ int take_over(sigset_t& before) {
   const int waiting = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (waiting < 0) {
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw BadInput("the system gives this process no further file: raise `ulimit -n`");
+    throw BadInput("the system refuses a further open file: raise `ulimit -n`");
   }
   return waiting;
 }

@@ -28,7 +28,7 @@ Clock::time_point in(Seconds time) { return Clock::now() + std::chrono::duration
 
 std::shared_ptr<Descriptor> make_wake() {
   auto wake = std::make_shared<Descriptor>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake->is_open()) throw BadInput("the system gives this process no further file: raise `ulimit -n`");
+  if (!wake->is_open()) throw BadInput("the system refuses a further open file: raise `ulimit -n`");
   return wake;
 }
 
@@ -129,7 +129,7 @@ void Supervisor::end_after(const std::exception& failure) {
 
 /// Without memory even for what there is to say.
 void Supervisor::give_up() const {
-  const std::string_view sentence = ": out of memory: the supervisor of this run failed, and it is ended\n";
+  const std::string_view sentence = ": out of memory: the supervisor failed, so the run ends\n";
   write_until(setup_.errors, setup_.program, in(setup_.saying));
   write_until(setup_.errors, sentence, in(setup_.saying));
   setup_.exit(static_cast<int>(ExitCode::device_error));
@@ -182,8 +182,8 @@ Ending Supervisor::why_over() const {
   if (!signal.empty()) return late(signal);
   if (const auto call = LimitedCall::limit(); Clock::now() >= call.over)
     return late("a call into " + std::string(call.library) +
-                " did not return in time: another rank that takes part in it is gone or hangs");
-  return late(output_.is_waiting() ? "nobody read standard output until --timeout had passed"
+                " did not return in time: another rank has ended or hangs");
+  return late(output_.is_waiting() ? "standard output was not read before --timeout passed"
                                    : "a call into the driver or MPI did not return within --timeout");
 }
 

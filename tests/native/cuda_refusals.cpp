@@ -29,22 +29,22 @@ TEST_P(MpsRefuses, IsSaidWithTheWayOutAndNothingIsMeasuredInItsPlace) {
   for (const char* options : {"", "--backend cuda", "--backend cuda --devices 0"}) {
     const auto [code, said] = refused(GetParam().error, options);
     EXPECT_EQ(code, 3) << said;
-    EXPECT_NE(said.find("the CUDA driver says: "), std::string::npos) << said;
+    EXPECT_NE(said.find("the CUDA driver reports: "), std::string::npos) << said;
     EXPECT_NE(said.find(GetParam().said), std::string::npos) << said;
     EXPECT_EQ(said.find("CUDA_VISIBLE_DEVICES"), std::string::npos) << "no variable hides them: " << said;
     EXPECT_EQ(said.find("GB/s"), std::string::npos) << "something was measured: " << said;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, MpsRefuses,
-                         testing::Values(Refusal{805,
-                                                 "start nvidia-cuda-mps-control -d with the CUDA_MPS_PIPE_DIRECTORY"},
-                                         Refusal{806, "see server.log in CUDA_MPS_LOG_DIRECTORY"},
-                                         Refusal{807, "try again when those that it serves have ended"},
-                                         Refusal{808, "end other clients of MPS, or start fewer processes"},
-                                         Refusal{809, "end other clients of MPS, or start fewer processes"},
-                                         Refusal{810, "another client's fault or MPS's own ended it: run again"}),
-                         [](const auto& one) { return std::to_string(one.param.error); });
+INSTANTIATE_TEST_SUITE_P(
+    Each, MpsRefuses,
+    testing::Values(Refusal{805, "start nvidia-cuda-mps-control -d with the CUDA_MPS_PIPE_DIRECTORY"},
+                    Refusal{806, "see server.log in CUDA_MPS_LOG_DIRECTORY"},
+                    Refusal{807, "try again when its clients have ended"},
+                    Refusal{808, "end other clients of MPS, or start fewer processes"},
+                    Refusal{809, "end other clients of MPS, or start fewer processes"},
+                    Refusal{810, "a fault of another client or of MPS ended this client: run again"}),
+    [](const auto& one) { return std::to_string(one.param.error); });
 
 TEST(MpsRefusesNobody, HostMemoryIsMeasuredWhereItIsAskedFor) {
   const auto [code, said] = refused(805, "--backend host --testcase device_local_copy --size 64KiB --samples 7");

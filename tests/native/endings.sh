@@ -175,7 +175,7 @@ begin "a record that is too large for ulimit -f"
 # shellcheck disable=SC2086
 (ulimit -f 2 && exec timeout 60 "$program" $once --record "$record" 2>&1) | cat >"$work/out"
 prints '^Result: ERROR$'
-prints "^p2p_matrix: --record .*r.json' cannot be written (File too large): nothing of this run is in it$"
+prints "^p2p_matrix: --record .*r.json' cannot be written (File too large): the file contains nothing of this run$"
 
 if [ "$(id -u)" -eq 0 ] && mkdir -p "$work/small" && mount -t tmpfs -o size=64k none "$work/small" 2>/dev/null; then
   small=$work/small
@@ -190,7 +190,7 @@ if [ "$(id -u)" -eq 0 ] && mkdir -p "$work/small" && mount -t tmpfs -o size=64k 
   ended 10
   code 2
   one_line
-  says 'No space left on device): the checkpoint of '
+  says 'No space left on device): the file contains the checkpoint '
   prints '^Result: ERROR$'
   whole INCOMPLETE 1
 
@@ -204,7 +204,7 @@ if [ "$(id -u)" -eq 0 ] && mkdir -p "$work/small" && mount -t tmpfs -o size=64k 
   ended 60
   code 2
   one_line
-  says "--record '$small/r.json' cannot be written (No space left on device): the checkpoint of "
+  says "--record '$small/r.json' cannot be written (No space left on device): the file contains the checkpoint "
   prints '^Result: ERROR$'
   whole INCOMPLETE 1
   record=$kept

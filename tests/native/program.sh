@@ -45,14 +45,14 @@ while IFS='|' read -r option run why; do
   ! grep -q '^verified' "$work/out" || fail "$option must be refused before anything is measured"
 done <<EOF
 --window 8|--backend host $ce|under mpirun
---blocks 1,2|--backend host $sm|only kernels of GPUs
+--blocks 1,2|--backend host $sm|only GPU kernels
 --simulate-fault corrupt:cpu1|--backend host $ce --no-verify|without --no-verify
---simulate-fault error:numa0|--backend host $ce|no transfer that is measured would have 'error:numa0'
+--simulate-fault error:numa0|--backend host $ce|no measured transfer can have the fault 'error:numa0'
 --simulate-fault hang:cpu0->cpu1|--backend host --testcase host_to_device_memcpy_ce|name another endpoint
 --simulate-fault corrupt:numa0|--backend host --testcase host_to_device_memcpy_ce|no transfer
 --simulate-fault flip:cpu1|--backend host $ce|.flip.: with --soak
---simulate-fault reorder:cpu1|--backend host $ce|no transfer that is measured would have .reorder:cpu1.
---record $work/r.json|--list|leave it out
+--simulate-fault reorder:cpu1|--backend host $ce|no measured transfer can have the fault .reorder:cpu1.
+--record $work/r.json|--list|omit it
 EOF
 
 # Copies of the program that mpirun started would all write one record: refused, and the first one says so.
@@ -120,7 +120,7 @@ try 1 $one --simulate-fault shared:cpu1
 
 # A budget: what is measured has a verdict, what is not is named, on the output and in the record.
 try 1 --suite quick --size 1MiB --budget 0.001
-prints '^not measured, for --budget has no room for more: host_to_device_memcpy_ce, device_to_host_memcpy_ce, '
+prints '^not measured, because --budget is used up: host_to_device_memcpy_ce, device_to_host_memcpy_ce, '
 grep -q '"results":\[{"testcase":"device_to_device_memcpy_write_ce"' "$work/r.json" || fail "every link is measured first"
 grep -q '"expected":\["device_to_device_memcpy_write_ce"\],"left_out":\["host_to_device_memcpy_ce",' "$work/r.json" ||
   fail "the record must say what was left out"
@@ -142,14 +142,14 @@ grep -q '"remeasured":\[{"row":"cpu0","column":"cpu1","before":[^[]*"controls":\
 begin_hogs
 attempt=0
 rm -f "$work/r.json"
-until [ "$attempt" -eq 20 ] || grep -q '"measured beside others: pid ' "$work/r.json" 2>/dev/null; do
+until [ "$attempt" -eq 20 ] || grep -q '"other processes used the node: pid ' "$work/r.json" 2>/dev/null; do
   attempt=$((attempt + 1))
   try 1 $one --wait-idle 0.1
 done
 grep -q '"processes":\[{"where":"[^"]*","on":"[a-z]*","pid":' "$work/r.json" || fail "the record must say who else was there"
 grep -q '"disturbances":\[{"node":"[^"]*","kind":"cpu","where":"[^"]*","share":0' "$work/r.json" ||
   fail "the record must say what they disturbed"
-grep -q '"measured beside others: pid ' "$work/r.json" || fail "the record must say that it was measured beside others"
+grep -q '"other processes used the node: pid ' "$work/r.json" || fail "the record must name the other processes"
 # Of processes that cannot be listed, as those outside of a container, it knows only how much they use.
 attempt=0
 : >"$work/err"
@@ -161,7 +161,7 @@ done
 what="a machine that others use (try $attempt)"
 code 3
 one_line
-says '^p2p_matrix: others use what is to be measured: pid [0-9].*: --wait-idle SECONDS waits'
+says '^p2p_matrix: another process uses the node: pid [0-9].*: wait longer with --wait-idle SECONDS'
 expect 0 "processes that are ignored" --backend host --samples 3 $one --ignore-processes '*:*' --record "$work/r.json"
 grep -q '"ignored":\[{"where":"[^"]*","on":"node","pid":' "$work/r.json" || fail "the record must list who is ignored"
 end_hogs
@@ -176,15 +176,15 @@ handover="--backend host --devices 0,1 --testcase device_to_device_visibility_wr
 # shellcheck disable=SC2086
 expect 0 "writes that keep their order" $handover,device_to_host_visibility_write_sm,host_to_device_visibility_read_sm \
   --record "$work/r.json"
-prints '^device_to_host_visibility_write_sm: wrong words behind a set flag (words), '
+prints '^device_to_host_visibility_write_sm: stale words after a visible flag (words), '
 for drill in reorder drop drop-flag; do
   # shellcheck disable=SC2086
   expect 1 "writes of a drill: $drill" $handover --simulate-fault "$drill:cpu0->cpu1" --record "$work/r.json"
   prints '^Result: FAIL$'
   prints '^verified: 1 of 2 cells$'
   case $drill in
-  drop-flag) prints '^note: cpu0->cpu1: flag never seen: cpu1 waited for that of cpu0' ;;
-  *) prints '^note: cpu0->cpu1: [0-9]* wrong words behind a set flag in [0-9]* rounds, the first in round 1$' ;;
+  drop-flag) prints '^note: cpu0->cpu1: flag never visible: cpu1 waited for the flag of cpu0' ;;
+  *) prints '^note: cpu0->cpu1: [0-9]* stale words after a visible flag in [0-9]* rounds, the first in round 1$' ;;
   esac
 done
 

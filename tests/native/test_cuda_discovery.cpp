@@ -55,11 +55,12 @@ TEST(LaunchBlocking, IsTakenBackBeforeTheDriverReadsIt) {
 
 TEST(HiddenGpus, AreNamedWithTheVariableThatHidesThem) {
   EXPECT_EQ(hidden_text(4, "9", "no NVIDIA GPU is visible"),
-            "CUDA_VISIBLE_DEVICES='9' shows none of this host's 4 NVIDIA GPUs: unset it, or measure host memory with "
+            "CUDA_VISIBLE_DEVICES='9' hides this host's 4 NVIDIA GPUs: unset CUDA_VISIBLE_DEVICES, or measure host "
+            "memory with "
             "--backend host");
-  EXPECT_TRUE(hidden_text(1, "", "").starts_with("CUDA_VISIBLE_DEVICES='' shows none of this host's 1 NVIDIA GPU:"));
+  EXPECT_TRUE(hidden_text(1, "", "").starts_with("CUDA_VISIBLE_DEVICES='' hides this host's 1 NVIDIA GPU:"));
   EXPECT_EQ(hidden_text(8, {}, "no NVIDIA driver"),
-            "this host has 8 NVIDIA GPUs, but no NVIDIA driver: ask for them where the job is started, or measure host "
+            "this host has 8 NVIDIA GPUs, but no NVIDIA driver: request GPUs for the job, or measure host "
             "memory with --backend host");
 }
 

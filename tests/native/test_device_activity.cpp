@@ -228,8 +228,8 @@ TEST(DeviceActivity, ReportsThatProcessesCannotBeToldApart) {
   ASSERT_EQ(now.processes.size(), 1u);
   EXPECT_EQ(now.processes[0].pid, 55u) << "the server of MPS is never this process";
   EXPECT_EQ(now.shared, true);
-  EXPECT_EQ(now.untold, std::vector<std::string>{"gpu0: this process cannot be told from "
-                                                 "other processes that use it"});
+  EXPECT_EQ(now.untold, std::vector<std::string>{"gpu0: this process cannot be distinguished from "
+                                                 "other processes on the device"});
   driver.tells = false;
   EXPECT_EQ(poll(driver, {Listed::yes, self}).untold,
             std::vector<std::string>{"gpu0: the driver does not list the processes that use it"});

@@ -59,7 +59,7 @@ TEST(Disturbances, OfAProcessThatTheDriverDoesNotListHaveNoPid) {
   ASSERT_EQ(shared.disturbances.size(), 1u);
   EXPECT_EQ(shared.disturbances[0].where, "gpu0");
   EXPECT_TRUE(shared.disturbances[0].pids.empty());
-  EXPECT_EQ(sentence_of(shared), "another process, unnamed, has a context on gpu0");
+  EXPECT_EQ(sentence_of(shared), "an unnamed process has a context on gpu0");
   shared.processes.push_back(on_device("gpu0", 7, "hog", "bob"));
   ASSERT_EQ(decided(shared).size(), 1u);
   EXPECT_EQ(decided(shared)[0].pids, std::vector<unsigned>{7});

@@ -24,7 +24,7 @@ TEST(Judge, PassesOnlyWhatIsWhole) {
   Record record = record_of("write");
   record.expected.push_back("read");
   EXPECT_EQ(judge(record).word, "ERROR");
-  EXPECT_EQ(judge(record).error, "no result of read");
+  EXPECT_EQ(judge(record).error, "no result for read");
   record = record_of("write");
   record.lost.push_back({"rank1", "it does not answer"});
   EXPECT_EQ(judge(record).code, ExitCode::device_error);

@@ -153,7 +153,7 @@ TEST(Engine, WhatFailedOnceIsTriedOnceMore) {
   };
   const MatrixResult result = measured(sampler, 4, {.concurrency = Concurrency::serial}).results.front();
   EXPECT_TRUE(result.complete());
-  EXPECT_TRUE(has_note(result, "1 pairs failed at first, 0 of them again"));
+  EXPECT_TRUE(has_note(result, "1 pairs failed in the first attempt, 0 of these pairs also"));
 }
 
 TEST(Engine, ACellThatFailsWheneverItIsLookedAtAgainHasNoValue) {
@@ -255,9 +255,10 @@ TEST(Engine, SaysWhereOneWayEndsBeforeTheOther) {
   sampler.script = [](const Place&, const SampleRule&, Sampled& answer) {
     for (Sample& sample : answer.samples) sample.ways = {Span{0, 1}, Span{0, 0.7}}, sample.whole = {0, 1};
   };
-  EXPECT_TRUE(has_note(measured(sampler, 2, {}, Deadline::never(), Metric::bidirectional).results.front(),
-                       "one way ended before the other, which ran on alone and is slower while both run: dev0->dev1 "
-                       "after 70 %"));
+  EXPECT_TRUE(
+      has_note(measured(sampler, 2, {}, Deadline::never(), Metric::bidirectional).results.front(),
+               "one direction ended before the other direction; the value of both together may be too high: dev0->dev1 "
+               "after 70 %"));
 }
 
 TEST(Engine, FewerThanSixSamplesAreNeverCalledConverged) {
@@ -266,7 +267,7 @@ TEST(Engine, FewerThanSixSamplesAreNeverCalledConverged) {
     const MatrixResult result =
         measured(sampler, 3, {.stop = {.min_samples = samples, .max_samples = samples}}).results.front();
     for (const auto& converged : result.converged) EXPECT_NE(converged, true) << samples;
-    EXPECT_TRUE(has_note(result, "too few for an interval of their median"));
+    EXPECT_TRUE(has_note(result, "too few for an interval of the median"));
   }
   ScriptedSampler sampler(ten);
   const MatrixResult result = measured(sampler, 3).results.front();
@@ -293,9 +294,8 @@ TEST(Engine, SaysWhereALoadEndedEarly) {
   sampler.script = [](const Place& place, const SampleRule&, Sampled& answer) {
     if (place == Place{0, 1}) answer.samples.front().loaded_share = 0.6;
   };
-  EXPECT_TRUE(
-      has_note(measured(sampler, 2).results.front(),
-               "what loads a cell ended early, and under load all the time it may be slower: dev0->dev1 after 60 %"));
+  EXPECT_TRUE(has_note(measured(sampler, 2).results.front(),
+                       "the load of a cell ended early; the value under load may be too high: dev0->dev1 after 60 %"));
 }
 
 TEST(Engine, KeepsWhenAndInWhichRoundACellWasMeasuredAndEverySample) {

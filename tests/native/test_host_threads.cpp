@@ -70,7 +70,7 @@ TEST(PathThreads, AreCountedOnceForAKindAndServeSmallerCopiesToo) {
   EXPECT_EQ(threads.of({.same_node = true, .cores = 4}, 64 * MiB), 1u) << "another kind of path";
   ASSERT_EQ(threads.remarks().size(), 1u);
   EXPECT_EQ(threads.remarks()[0],
-            "copies of 64 MiB between two NUMA nodes are made by 4 of 4 cores: more add less than 2 %");
+            "copies of 64 MiB between two NUMA nodes use 4 of 4 cores: more cores add less than 2 %");
 }
 
 TEST(Team, IsAsLargeAsTheSystemLets) {
@@ -79,7 +79,7 @@ TEST(Team, IsAsLargeAsTheSystemLets) {
   const NoThreads limit;
   EXPECT_EQ(team.threads(3).size(), 2u);
   EXPECT_EQ(team.most(), 2u);
-  EXPECT_NE(team.refused().find("no more than 2 threads"), std::string::npos) << team.refused();
+  EXPECT_NE(team.refused().find("only 2 threads"), std::string::npos) << team.refused();
 }
 
 TEST(Pages, AreCountedAsTheKernelListsThem) {

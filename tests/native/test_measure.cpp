@@ -55,7 +55,7 @@ TEST(Measure, GoesSerialWhereEveryNeighbourHurtsAndSaysByHowMuch) {
   EXPECT_FALSE(result.schedule.at_once);
   EXPECT_EQ(result.schedule.pairs_at_once, 1u);
   EXPECT_EQ(result.schedule.interference, 0.0) << "none is in the values";
-  EXPECT_TRUE(has_note(result, "pairs at once change what a pair measures by 50.0 %: they were measured one by one"));
+  EXPECT_TRUE(has_note(result, "concurrent pairs change the value of a pair by 50.0 %: they were measured one by one"));
   EXPECT_NEAR(*result.values(2, 3), 10, 1e-9);
 }
 
@@ -214,7 +214,7 @@ TEST(Measure, FindsASharedLinkAndItsPairsAreMeasuredOneAfterTheOther) {
   const MatrixResult result =
       measured(backend, make_plan(one_way, backend, {.bytes = MiB}), {}, parse_simulated_fault("shared:dev1"));
   EXPECT_FALSE(result.schedule.at_once);
-  EXPECT_TRUE(has_note(result, "pairs at once change what a pair measures by 20.0 %"));
+  EXPECT_TRUE(has_note(result, "concurrent pairs change the value of a pair by 20.0 %"));
   for (const auto& value : result.values) {
     if (value) {
       EXPECT_NEAR(*value, 10, 1e-6);

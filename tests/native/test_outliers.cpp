@@ -84,7 +84,7 @@ TEST(Outliers, SaysThatTheMachineIsSlowerWhenControlsFallToo) {
   const MatrixResult result = measured(backend, one_way, {.concurrency = Concurrency::rounds});
   ASSERT_EQ(result.remeasured.size(), 1u);
   EXPECT_NEAR(worst_control(result), 0.2, 1e-9);
-  EXPECT_TRUE(has_note(result, "the control cells got worse by 20.0 % as well"));
+  EXPECT_TRUE(has_note(result, "the control cells also got worse, by 20.0 %"));
   EXPECT_NEAR(*result.values(1, 0), 10, 1e-9) << "what was measured first stays";
 }
 
@@ -180,7 +180,7 @@ TEST(Outliers, NotesOutliersForWhichThereWasNoTime) {
   });
   const MatrixResult result = measured(backend, one_way, {.max_seconds = 1e-9});
   EXPECT_TRUE(result.remeasured.empty() && result.controls.empty());
-  EXPECT_TRUE(has_note(result, "1 of 1 outlying cells were not measured again: the time for this matrix was over"));
+  EXPECT_TRUE(has_note(result, "1 of 1 outlying cells were not measured again: the time limit of this matrix passed"));
 }
 
 TEST(Controls, AreOfTheClassOfTheOutlierAndEachIsTakenOnce) {
@@ -249,7 +249,7 @@ TEST(Outliers, ControlsThatAreNoisyProveNothingByFallingAsMuch) {
     MatrixResult here = result;
     here.low(0, 1) = 10 - half, here.high(0, 1) = 10 + half;
     note_doubts(here, 1, 1, "");
-    return has_note(here, "the control cells got worse by 3.0 % as well");
+    return has_note(here, "the control cells also got worse, by 3.0 %");
   };
   EXPECT_TRUE(noted(0.01));
   EXPECT_FALSE(noted(0.2)) << "they vary by 6 %";

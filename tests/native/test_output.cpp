@@ -89,7 +89,8 @@ TEST(Table, NeverPrintsTheNumberOfACorruptCell) {
 }
 
 TEST(Table, SaysWhatItDidNotPrint) {
-  EXPECT_NE(printed(sample(), 1).find("(first 1 of 2 rows and columns shown; the record has all)"), std::string::npos);
+  EXPECT_NE(printed(sample(), 1).find("(first 1 of 2 rows and columns shown; the record contains all)"),
+            std::string::npos);
 }
 
 TEST(Json, EscapesTextAndWritesNoNumberThatJsonLacks) {

@@ -56,7 +56,7 @@ TEST(References, WhatIsNoLineOfThemIsRefusedWithItsNumber) {
   for (const std::string_view text : {"t\tgpu0->gpu1\t390\n", "t gpu0->gpu1 390 GB/s", "t\t\t390\tGB/s",
                                       "t\tgpu0->gpu1\t390\tGB/s\tmore", "t\tgpu0->gpu1\t390\t"})
     EXPECT_EQ(refusal("# head\n" + std::string(text)),
-              "line 2: write TESTCASE, NAME, VALUE and UNIT with tabs between them")
+              "line 2: write TESTCASE, NAME, VALUE and UNIT, separated by tabs")
         << text;
   for (const std::string_view value : {"0", "-1", "nan", "inf", "1e99", "fast", "1 "})
     EXPECT_TRUE(refusal("t\tgpu0->gpu1\t" + std::string(value) + "\tGB/s").starts_with("line 1: the value '")) << value;
@@ -72,8 +72,8 @@ TEST(References, AFileIsNamedWithWhatIsWrongInIt) {
     References::read(file);
     ADD_FAILURE() << "it was read";
   } catch (const BadInput& error) {
-    EXPECT_EQ(std::string(error.what()), "--references " + file.string() +
-                                             ", line 1: write TESTCASE, NAME, VALUE and UNIT with tabs between them");
+    EXPECT_EQ(std::string(error.what()),
+              "--references " + file.string() + ", line 1: write TESTCASE, NAME, VALUE and UNIT, separated by tabs");
   }
   std::filesystem::remove_all(folder);
 }

@@ -93,7 +93,7 @@ TEST(BothWays, AreBusyOverTheSameTimeWhereOneIsSlower) {
   EXPECT_NEAR(*result.values(0, 1), 17, 0.04 * 17) << "twice the slower one would be 14";
   EXPECT_NEAR(*result.parts.at("one_direction").values(0, 1), 10, 1e-6);
   EXPECT_NEAR(*result.parts.at("one_direction").values(1, 0), 7, 1e-6);
-  EXPECT_FALSE(has_note(result, "one way ended before the other"));
+  EXPECT_FALSE(has_note(result, "one direction ended before the other"));
 }
 
 TEST(BothWays, AreBalancedByTheRatesThatTheyHaveWhileBothRun) {
@@ -112,7 +112,7 @@ TEST(BothWays, AreBalancedByTheRatesThatTheyHaveWhileBothRun) {
   const double bytes = 100 * MiB * 1e-9;
   EXPECT_NEAR(*result.parts.at("one_direction").values(0, 1), bytes / there, 0.01 * bytes / there);
   EXPECT_NEAR(*result.parts.at("one_direction").values(1, 0), bytes / back, 0.05 * bytes / back);
-  EXPECT_FALSE(has_note(result, "one way ended before the other"));
+  EXPECT_FALSE(has_note(result, "one direction ended before the other"));
 }
 
 TEST(BothWays, OfASymmetricLinkCostNoFurtherLook) {

@@ -46,8 +46,8 @@ TEST(SecondLook, SaysThatATryFailedAlsoWhereOthersWent) {
   };
   const MatrixResult result = measured(sampler, 4, {.concurrency = Concurrency::rounds}).results.front();
   EXPECT_EQ(result.status(1, 2), CellStatus::ok);
-  EXPECT_TRUE(
-      has_note(result, "dev1->dev2 failed in 1 of 3 measurements alone, and the others count: it did not end in time"));
+  EXPECT_TRUE(has_note(
+      result, "dev1->dev2 failed in 1 of 3 measurements alone; the other measurements count: it did not end in time"));
 }
 
 TEST(SecondLook, ACellWhoseValueDoesNotStandHasNoSamplesEither) {
@@ -128,7 +128,7 @@ TEST(Stress, SaysThatItsCellsWereNotMeasuredAloneWhereTheTimeWasOver) {
   const MatrixResult result =
       measured(backend, testcase("device_to_device_memcpy_write_ce_stress"), {.max_seconds = 1e-9});
   EXPECT_TRUE(result.complete());
-  EXPECT_TRUE(has_note(result, "12 of 12 cells were not measured alone: the time for this matrix was over"));
+  EXPECT_TRUE(has_note(result, "12 of 12 cells were not measured alone: the time limit of this matrix passed"));
 }
 
 TEST(Together, WhatWentWellKeepsItsValueWhenItsRoundIsTriedAgain) {
@@ -154,7 +154,7 @@ TEST(Together, SaysThatOutliersWereNotMeasuredAloneWhereTheTimeWasOver) {
   ScriptedSampler sampler(slow_from_1_to_2);
   const MatrixResult result =
       measured(sampler, 4, {.max_seconds = 1e-9}, Deadline::never(), Metric::bandwidth, true).results.front();
-  EXPECT_TRUE(has_note(result, "1 of 1 outlying cells were not measured again: the time for this matrix was over"));
+  EXPECT_TRUE(has_note(result, "1 of 1 outlying cells were not measured again: the time limit of this matrix passed"));
 }
 
 }  // namespace

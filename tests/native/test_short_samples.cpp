@@ -101,7 +101,7 @@ TEST(ShortSamples, OfARoundThatDisturbsItselfRunInSmallerParts) {
     if (is_short(rule)) at_once[place] = sampler.rounds.back().size();  // of the last ones
   };
   const MatrixResult result = measured(sampler, 8, {.short_samples = 11}).results.front();
-  ASSERT_TRUE(has_note(result, "smaller parts"));
+  ASSERT_TRUE(has_note(result, "smaller groups"));
   for (const auto& [place, cells] : at_once) {
     const bool here = std::ranges::find(disturbed, place) != disturbed.end();
     EXPECT_EQ(cells, here ? 1u : 4u);
@@ -133,7 +133,7 @@ TEST(ShortSamples, ThoseThatDoNotFitAreMissingAndTheResultCountsThem) {
   EXPECT_EQ(*std::ranges::min_element(counts), 18u) << "three passes of 12 cells were over";
   EXPECT_EQ(*std::ranges::max_element(counts), 24u);
   EXPECT_EQ(result.cells(CellStatus::ok), 12u);
-  EXPECT_TRUE(has_note(result, "12 of 12 cells have fewer than 72 short samples, the fewest 18"));
+  EXPECT_TRUE(has_note(result, "12 of 12 cells have fewer than 72 short samples; the smallest number is 18"));
   EXPECT_NE(to_json(record).find("\"fewest\":18"), std::string::npos);
 }
 
@@ -142,7 +142,7 @@ TEST(ShortSamples, NoneFitWhereTheTimeIsOver) {
   const Record record = measured(sampler, 4, {.max_seconds = 1e-9, .short_samples = 66});
   EXPECT_TRUE(record.results.front().short_samples->passes.empty());
   EXPECT_NE(to_json(record).find("\"fewest\":0"), std::string::npos);
-  EXPECT_TRUE(has_note(record.results.front(), "the fewest 0"));
+  EXPECT_TRUE(has_note(record.results.front(), "the smallest number is 0"));
 }
 
 TEST(ShortSamples, TheDeadlineOfTheRunKeepsWhatThereIs) {
@@ -173,7 +173,7 @@ TEST(ShortSamples, ACellThatFailsKeepsItsValueAndIsNotTriedAgain) {
   EXPECT_EQ(result.status(0, 1), CellStatus::ok);
   EXPECT_EQ(short_samples(result, 0, 1).size(), 6u);
   EXPECT_EQ(short_samples(result, 1, 0).size(), 72u);
-  EXPECT_TRUE(has_note(result, "1 of 12 cells have fewer than 72 short samples, the fewest 6"));
+  EXPECT_TRUE(has_note(result, "1 of 12 cells have fewer than 72 short samples; the smallest number is 6"));
   EXPECT_TRUE(has_note(result, "dev0->dev1: it did not finish"));
 }
 

@@ -54,7 +54,8 @@ TEST(Handovers, SeeAWordThatIsNotWrittenInEveryRound) {
   const Visibility seen = handed_over(WriteFault::drop);
   EXPECT_EQ(seen.wrong_words, rounds);
   EXPECT_TRUE(seen.is_seen());
-  EXPECT_EQ(sentence_of(seen, "gpu0", "gpu1"), "40 wrong words behind a set flag in 40 rounds, the first in round 1");
+  EXPECT_EQ(sentence_of(seen, "gpu0", "gpu1"),
+            "40 stale words after a visible flag in 40 rounds, the first in round 1");
 }
 
 TEST(Handovers, GiveAFlagUpThatIsNeverSet) {
@@ -74,9 +75,10 @@ TEST(Handovers, GiveThatFlagUpToWhereRoundsAreSoSlowThatTheirTimeEndsBeforeTheir
 TEST(Handovers, OfWhichTheAnswerIsLostAreNoneWithoutAFlag) {
   const Visibility flag = visibility_of({3, 0, 0, 1}, {3, 0, 0, 1}), answer = visibility_of({3, 0, 0, 1}, {4, 0, 0, 1});
   EXPECT_EQ(flag.unseen_flags, 1u);
-  EXPECT_EQ(sentence_of(flag, "gpu0", "gpu1"), "flag never seen: gpu1 waited for that of gpu0 after 3 rounds");
+  EXPECT_EQ(sentence_of(flag, "gpu0", "gpu1"), "flag never visible: gpu1 waited for the flag of gpu0 after 3 rounds");
   EXPECT_EQ(answer.unseen_answers, 1u);
-  EXPECT_EQ(sentence_of(answer, "gpu0", "gpu1"), "answer never seen: gpu0 waited for that of gpu1 after 4 rounds");
+  EXPECT_EQ(sentence_of(answer, "gpu0", "gpu1"),
+            "answer never visible: gpu0 waited for the flag of gpu1 after 4 rounds");
 }
 
 /// As by SIGSTOP, a freezer of containers, a suspended job or a virtual machine that is moved.
@@ -105,7 +107,7 @@ TEST(Handovers, SayNothingOfAFlagWhereOneSideStoodStillWhileTheOtherOneWaited) {
   EXPECT_TRUE(seen.holds());
   EXPECT_EQ(seen.broken_off, 1u);
   EXPECT_EQ(sentence_of(seen, "gpu0", "host0"),
-            "gpu0 or host0 stood still, stopped or preempted, and the other one waited in vain after 4 rounds");
+            "gpu0 or host0 was stopped or preempted, and the other endpoint did not get an answer after 4 rounds");
   EXPECT_EQ(visibility_of({4, 0, 0, 0, 1}, {4, 0, 0, 0, 1}).broken_off, 0u) << "each saw all that it waited for";
 }
 
@@ -218,7 +220,7 @@ TEST(VisibilityTest, CondemnsACellForAWrongWordOfItsFirstWarmUp) {
   EXPECT_EQ(result.status(1, 2), CellStatus::corrupt);
   EXPECT_EQ(result.cells(CellStatus::corrupt), 1u);
   EXPECT_EQ(*result.parts.at("wrong_words").values(1, 2), 3);
-  EXPECT_TRUE(has_note(result, "dev1->dev2: 3 wrong words behind a set flag"));
+  EXPECT_TRUE(has_note(result, "dev1->dev2: 3 stale words after a visible flag"));
   EXPECT_EQ(judge(record).word, std::string("FAIL"));
 }
 
@@ -233,7 +235,7 @@ TEST(VisibilityTest, DoesNotWaitAgainForAFlagThatWasNeverSeen) {
   EXPECT_EQ(result.status(0, 1), CellStatus::corrupt);
   EXPECT_EQ(result.status(1, 0), CellStatus::ok);
   EXPECT_EQ(*result.parts.at("unseen").values(0, 1), 1);
-  EXPECT_TRUE(has_note(result, "dev0->dev1: flag never seen: dev1 waited for that of dev0"));
+  EXPECT_TRUE(has_note(result, "dev0->dev1: flag never visible: dev1 waited for the flag of dev0"));
 }
 
 TEST(VisibilityTest, IsMadeAgainWhereOneSideStoodStill) {
@@ -254,7 +256,7 @@ TEST(VisibilityTest, IsNoVerdictOnWritesWhereOneSideStoodStillAgainAndAgain) {
   const MatrixResult& result = record.results.front();
   EXPECT_EQ(result.status(0, 1), CellStatus::timeout);
   EXPECT_EQ(result.cells(CellStatus::corrupt), 0u);
-  EXPECT_TRUE(has_note(result, "dev0 or dev1 stood still"));
+  EXPECT_TRUE(has_note(result, "dev0 or dev1 was stopped"));
 }
 
 TEST(VisibilityTest, HasDrillsThatNoOtherTestCaseHas) {

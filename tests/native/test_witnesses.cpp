@@ -102,7 +102,7 @@ TEST(Witnesses, FindTheOneRoundThatIsDisturbed) {
   });
   const MatrixResult result = measured(sampler, 8).results.front();
   EXPECT_NEAR(worst_value(result), 10, 1e-9);
-  EXPECT_TRUE(has_note(result, "changed each other's answers and were measured in smaller parts"));
+  EXPECT_TRUE(has_note(result, "disturbed each other and were measured in smaller groups"));
   EXPECT_NEAR(*result.schedule.interference, 0, 1e-9) << "what was not let pass does not count";
 }
 
@@ -134,7 +134,7 @@ TEST(Witnesses, SayWhatStandsUnaskedWhereTheTimeIsOverOnceOneRoundIsDisturbed) {
   };
   const MatrixResult result = measured(sampler, 8, {.max_seconds = 0.5}).results.front();
   ASSERT_LT(worst_value(result), 9);
-  EXPECT_TRUE(has_note(result, "the time for this matrix was over"));
+  EXPECT_TRUE(has_note(result, "the time limit of this matrix passed"));
   EXPECT_NEAR(*result.schedule.interference, 0.15, 1e-9) << "as much may be in the values of those rounds";
 }
 
@@ -182,7 +182,7 @@ TEST(Witnesses, OfManyEndpointsSayWhatTheyLetPass) {
     return at_once > 1 && (place.row + place.column) % 2 == 0 ? 9.5 : 10.0;  // not in the calibration's round
   });
   const MatrixResult result = measured(sampler, 100).results.front();
-  EXPECT_TRUE(has_note(result, "pairs at once change what a pair measures"));
+  EXPECT_TRUE(has_note(result, "concurrent pairs change the values of a pair"));
   EXPECT_NEAR(*result.schedule.interference, 0.05, 1e-9);
 }
 
@@ -205,7 +205,7 @@ TEST(Calibration, SaysWhatPairsDoToEachOtherWhereTheyAreMeasuredOneByOne) {
   const MatrixResult result = measured(sampler, 4).results.front();
   EXPECT_FALSE(result.schedule.at_once);
   EXPECT_EQ(result.schedule.interference, 0.0);
-  EXPECT_TRUE(has_note(result, "pairs at once change what a pair measures by 20.0 %: they were measured one by one"));
+  EXPECT_TRUE(has_note(result, "concurrent pairs change the value of a pair by 20.0 %: they were measured one by one"));
 }
 
 }  // namespace

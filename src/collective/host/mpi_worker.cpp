@@ -151,7 +151,7 @@ class MpiWorker final : public CollectiveWorker {
   void meet(Deadline deadline) {
     MPI_Request request = MPI_REQUEST_NULL;
     ranks::check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request), rank(), "MPI_Ibarrier");
-    mpi_.wait_for_all(request, "not all ranks came to the collective in time", deadline);
+    mpi_.wait_for_all(request, "not all ranks reached the collective in time", deadline);
   }
 
   /// The buffer that is sent from, at the rank's own part where that lies in the larger one.
@@ -276,11 +276,11 @@ std::optional<std::string> mpi_refusal(const CollectiveCase& wanted) {
       wanted.type == ElementType::f8e5m2)
     return "MPI has no type " + std::string(word(wanted.type));
   if (wanted.what == Collective::send)
-    return "p2p_matrix measures messages of MPI from rank to rank: rank_to_rank_bandwidth_mpi";
+    return "use p2p_matrix --testcase rank_to_rank_bandwidth_mpi for MPI messages between ranks";
   if (wanted.reduction == Reduction::avg && reduces(wanted.what)) return "MPI has no reduction avg";
-  if (wanted.what == Collective::broadcast && !wanted.in_place) return "MPI broadcasts in place only";
-  if (wanted.algorithm[0] != 0) return "algorithms are NCCL's";
-  if (wanted.launch != Launch::queued) return "only what GPUs do is launched as a graph, or waited for";
+  if (wanted.what == Collective::broadcast && !wanted.in_place) return "MPI broadcasts only in place";
+  if (wanted.algorithm[0] != 0) return "only NCCL has a choice of algorithms";
+  if (wanted.launch != Launch::queued) return "only GPU collectives have --graph and --blocking";
   if (wanted.bytes / bytes_of(wanted.type) > INT_MAX) return "MPI counts up to 2147483647 elements";
   return std::nullopt;
 }

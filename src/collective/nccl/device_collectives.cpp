@@ -28,7 +28,8 @@ class DeviceCollectives final : public Collectives {
     labels_ = own.labels;
     own.ranks = static_cast<int>(labels_.size());
     if (own.ranks < 2)
-      throw BadInput("a collective needs 2 devices, there is 1: mpirun -n 4 collective_perf measures host memory");
+      throw BadInput(
+          "a collective needs 2 devices, and only 1 is available; to measure host memory: mpirun -n 4 collective_perf");
     worker_ = make_nccl_worker(std::move(own), new_nccl_id());
   }
 

@@ -119,7 +119,7 @@ void launch_expected(void* memory, std::uint64_t count, const CollectiveCase& wa
     expected_kernel<<<blocks_for(count), threads, 0, stream>>>(static_cast<decltype(type)>(memory), count, expected,
                                                                rank, is_whole(wanted.type));
   });
-  check(cudaGetLastError(), "rank " + std::to_string(rank), "what must arrive");
+  check(cudaGetLastError(), "rank " + std::to_string(rank), "the expected data");
 }
 
 void launch_spoil(void* memory, std::uint64_t count, const CollectiveCase& wanted, std::uint64_t part,
@@ -131,7 +131,7 @@ void launch_spoil(void* memory, std::uint64_t count, const CollectiveCase& wante
     std::memset(static_cast<void*>(&spoiled), spoiled_byte, sizeof spoiled);
     spoil_kernel<<<blocks_for(count), threads, 0, stream>>>(static_cast<T*>(memory), count, part, spoiled, blocks);
   });
-  check(cudaGetLastError(), "spoil kernel", "launch");
+  check(cudaGetLastError(), "poison kernel", "launch");
 }
 
 void launch_check(const void* memory, const void* expected, std::uint64_t count, const CollectiveCase& wanted,

@@ -40,7 +40,7 @@ void check(ncclResult_t status, const char* call) {
   std::string said = ncclGetLastError(nullptr);
   while (!said.empty() && (said.back() == '\n' || said.back() == ' ')) said.pop_back();
   if (said.find("no algorithm/protocol available") != std::string::npos)
-    throw NotAvailable(std::string(call) + ": NCCL has no such algorithm here");
+    throw NotAvailable(std::string(call) + ": this NCCL does not support the algorithm here");
   throw DeviceError(std::string(call) + " failed: " + ncclGetErrorString(status) + (said.empty() ? "" : ": " + said));
 }
 
@@ -121,7 +121,7 @@ NcclId new_nccl_id() {
 std::optional<std::string> nccl_refusal(const CollectiveCase& wanted) {
   if (!nccl::type_of(wanted.type)) return "this NCCL has no type " + std::string(word(wanted.type));
   if (wanted.algorithm[0] != 0 && is_made_of_sends(wanted.what))
-    return std::string(word(wanted.what)) + " is made of sends, for which NCCL has no algorithm to choose";
+    return std::string(word(wanted.what)) + " consists of sends, and NCCL has no choice of algorithms for sends";
   return std::nullopt;
 }
 

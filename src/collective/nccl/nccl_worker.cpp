@@ -153,8 +153,8 @@ class NcclWorker final : public CollectiveWorker {
       memory = cuda::make_device_memory(bytes, rank.label);
     } catch (const cuda::CudaError& e) {
       if (e.status() != cudaErrorMemoryAllocation) throw;
-      throw BadInput("--size: " + rank.label + " has not the memory for buffers of " + format_size(bytes) +
-                     ": name a smaller size, or end what else has its memory");
+      throw BadInput("--size: " + rank.label + " has too little free memory for buffers of " + format_size(bytes) +
+                     ": use a smaller --size, or end other processes on the device");
     }
     has = bytes;
   }

@@ -98,11 +98,11 @@ class CudaBackend final : public Backend {
   std::optional<HostPages> host_pages() const override { return host_memory_.pages; }
 
   std::optional<std::string> refusal(const Copy& copy) const override {
-    if (copy.engine == Engine::mpi) return "ranks come with mpirun, and with --backend mpi";
+    if (copy.engine == Engine::mpi) return "ranks need mpirun and --backend mpi";
     if (copy.engine == Engine::sm && !copy.peer_access)
-      return "a kernel cannot reach another device's memory without peer access: use --engine ce";
+      return "a kernel cannot access the memory of another device without peer access: use --engine ce";
     if (work_.with_host(copy) && copy.engine == Engine::sm && host_memory_.pages == HostPages::pageable)
-      return "a kernel cannot reach pageable host memory: use --host-memory pinned, or --engine ce";
+      return "a kernel cannot access pageable host memory: use --host-memory pinned, or --engine ce";
     return std::nullopt;
   }
 
@@ -230,7 +230,7 @@ class CudaBackend final : public Backend {
       reasons += (reasons.empty() ? "" : "; ") + *station.lost;
       if (station.loss == LossKind::memory) held.push_back(station.where());
     }
-    const std::string why = "no device takes part: " + reasons;
+    const std::string why = "no device is usable: " + reasons;
     if (held.size() == device_count_) throw MemoryHeld(why, held, poll_->now());
     throw DeviceError(why);
   }
@@ -259,7 +259,8 @@ class CudaBackend final : public Backend {
 
   /// What devices find, one for each copy of a call.
   std::span<CheckCounters> found_of(std::size_t copies) {
-    if (copies > most_compared) throw DeviceError("no more than " + std::to_string(most_compared) + " copies at once");
+    if (copies > most_compared)
+      throw DeviceError("no more than " + std::to_string(most_compared) + " concurrent copies");
     return {reinterpret_cast<CheckCounters*>(found_.get()), copies};
   }
 

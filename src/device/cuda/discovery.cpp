@@ -121,11 +121,13 @@ int visible_devices(std::string& reason) {
   const bool no_driver = status == cudaErrorInsufficientDriver || status == cudaErrorSystemDriverMismatch;
   int version = 0;
   if (no_driver && cudaDriverGetVersion(&version) == cudaSuccess && version > 0)
-    reason = "the NVIDIA driver is too old for the CUDA this was built with: update it, or build with an older toolkit";
+    reason =
+        "the NVIDIA driver is older than the CUDA version of this program: update the driver, or build with an older "
+        "CUDA toolkit";
   else if (no_driver || status == cudaErrorNoDevice)
     reason = no_driver ? "no NVIDIA driver" : "no NVIDIA GPU is visible";
   else
-    reason = "the CUDA driver says: " + words_of(status);
+    reason = "the CUDA driver reports: " + words_of(status);
   // Devices are there: what no variable hides is no bad input, and host memory is not measured in their place.
   if (is_of_mps(status)) throw CudaError(reason, status);
   return 0;
@@ -150,10 +152,10 @@ int listed_gpus(const std::string& root) {
 std::string hidden_text(int gpus, const std::optional<std::string>& variable, const std::string& reason) {
   const std::string all = std::to_string(gpus) + (gpus == 1 ? " NVIDIA GPU" : " NVIDIA GPUs");
   if (variable)
-    return "CUDA_VISIBLE_DEVICES='" + *variable + "' shows none of this host's " + all +
-           ": unset it, or measure host memory with --backend host";
+    return "CUDA_VISIBLE_DEVICES='" + *variable + "' hides this host's " + all +
+           ": unset CUDA_VISIBLE_DEVICES, or measure host memory with --backend host";
   return "this host has " + all + ", but " + reason +
-         ": ask for them where the job is started, or measure host memory with --backend host";
+         ": request GPUs for the job, or measure host memory with --backend host";
 }
 
 std::string why_hidden() {
@@ -177,8 +179,7 @@ std::vector<int> choose_devices(std::span<const int> wanted) {
   }
   for (const int device : wanted)
     if (device >= count)
-      throw BadInput("--devices: there is no device " + std::to_string(device) + ", there are 0 to " +
-                     std::to_string(count - 1));
+      throw BadInput("--devices: unknown device " + std::to_string(device) + ": use 0 to " + std::to_string(count - 1));
   return {wanted.begin(), wanted.end()};
 }
 

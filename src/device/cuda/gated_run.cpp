@@ -191,10 +191,12 @@ Timeline run_gated(const CopyWork& work, Gate& gate, std::span<const Copy> copie
   for (std::size_t k = 0; deadline.passed() && k < copies.size(); ++k) failures.late(k);
   failures.raise();
   for (const std::size_t copy : run.unheld())
-    failures.failed(copy, "in " + std::to_string(attempts) +
-                              " attempts its device did not wait for the common start: is another process using it?");
+    failures.failed(
+        copy,
+        "in " + std::to_string(attempts) +
+            " attempts its device did not wait for the common start: check whether another process uses the device");
   failures.raise();
-  throw DeviceError("a gate held nobody, and nobody is to blame");
+  throw DeviceError("the common start of the copies failed for an unknown reason");
 }
 
 }  // namespace linkmatrix::cuda

@@ -13,13 +13,14 @@ struct Refusal {
 
 constexpr Refusal of_mps[]{
     {cudaErrorMpsConnectionFailed,
-     "start nvidia-cuda-mps-control -d with the CUDA_MPS_PIPE_DIRECTORY that this process has, or measure without MPS"},
+     "start nvidia-cuda-mps-control -d with the CUDA_MPS_PIPE_DIRECTORY of this process, or measure without MPS"},
     {cudaErrorMpsRpcFailure, "see server.log in CUDA_MPS_LOG_DIRECTORY, and start nvidia-cuda-mps-control -d again"},
     {cudaErrorMpsServerNotReady,
-     "it may be recovering from another client's fault: try again when those that it serves have ended"},
+     "the MPS server may be recovering from a fault of another client: try again when its clients have ended"},
     {cudaErrorMpsMaxClientsReached, "end other clients of MPS, or start fewer processes"},
     {cudaErrorMpsMaxConnectionsReached, "end other clients of MPS, or start fewer processes"},
-    {cudaErrorMpsClientTerminated, "another client's fault or MPS's own ended it: run again, or measure without MPS"},
+    {cudaErrorMpsClientTerminated,
+     "a fault of another client or of MPS ended this client: run again, or measure without MPS"},
 };
 
 const Refusal* refusal(cudaError_t status) {

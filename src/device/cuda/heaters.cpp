@@ -30,7 +30,7 @@ std::vector<Heated> Heaters::heat(std::span<Station> devices, double seconds, st
         if (Clock::now() >= given_up) {
           Station& station = devices[static_cast<std::size_t>(one.endpoint)];
           station.broken = true;
-          station.lost = station.where() + ": the product that heats it did not end in time";
+          station.lost = station.where() + ": the heating kernel did not end in time";
           throw TimedOut(*station.lost);
         }
         std::this_thread::yield();

@@ -74,7 +74,7 @@ bool Heater::is_done() const {
   use(ordinal_, where_);
   const cudaError_t status = cudaEventQuery(end_.get());
   if (status == cudaErrorNotReady) return false;
-  check(status, where_, "the product that heats it");
+  check(status, where_, "the heating kernel");
   return true;
 }
 

@@ -55,7 +55,7 @@ struct Driver {
 
 const Driver& driver() {
   static const Driver driver;
-  if (!driver.complete) throw DeviceError("the driver has no virtual memory API: --transport ipc needs none");
+  if (!driver.complete) throw DeviceError("the driver has no virtual memory API: use --transport ipc");
   return driver;
 }
 

@@ -21,7 +21,7 @@ Registration pin_memory(std::byte* memory, std::uint64_t bytes, const std::strin
   Registration registration(memory);
   void* on_device = nullptr;
   check(cudaHostGetDevicePointer(&on_device, memory, 0), where, "cudaHostGetDevicePointer");
-  if (on_device != memory) throw DeviceError(where + ": devices see host memory at another address than the host");
+  if (on_device != memory) throw DeviceError(where + ": devices access host memory at another address than the host");
   return registration;
 }
 

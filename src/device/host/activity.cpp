@@ -114,8 +114,8 @@ void ProcessorPoll::add_node(Activity& activity, const std::string& node) {
   }
   if (!run.empty()) load.own_busy = own;
   load.kernel = kernel_seconds(std::move(kernel));
-  if (!load.busy) activity.untold.push_back(node + ": how busy its processors are cannot be read");
-  if (others == 0) activity.untold.push_back(node + ": the processes of others cannot be seen from here");
+  if (!load.busy) activity.untold.push_back(node + ": the load of its cores cannot be read");
+  if (others == 0) activity.untold.push_back(node + ": other processes are not visible from here");
   activity.nodes.push_back(std::move(load));
 }
 

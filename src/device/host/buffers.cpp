@@ -64,7 +64,7 @@ void check_room(const AllWanted& all) {
   const std::uint64_t available = available_memory();
   if (needed <= freed || needed - freed <= available) return;
   throw BadInput("--size needs " + std::to_string(buffers) + " buffers of " + std::to_string(needed / MiB) +
-                 " MiB in all, where " + std::to_string(available / MiB) +
+                 " MiB in total, and " + std::to_string(available / MiB) +
                  " MiB of host memory are available: use a smaller --size");
 }
 
@@ -120,7 +120,7 @@ std::vector<int> await_all(std::vector<HostStation>& stations, const AllWanted& 
   std::string why;
   for (const int endpoint : hung) {
     HostStation& station = stations[static_cast<std::size_t>(endpoint)];
-    why = station.endpoint.label + ": the thread that was to touch its buffers hangs";
+    why = station.endpoint.label + ": the thread that initializes its buffers hangs";
     station.lost = why;
     for (std::size_t k = 0; k < copies.size(); ++k)
       if (copies[k].source == endpoint || copies[k].destination == endpoint)
@@ -150,12 +150,12 @@ void doubt_nodes(std::span<const HostStation> stations, std::vector<std::string>
     double least = 1;
     for (const auto& memory : memories_of(station)) {
       const auto share = share_on_node(memory, station.endpoint.numa);
-      if (!share) return doubts.push_back("the kernel does not say on which NUMA node memory lies"), void();
+      if (!share) return doubts.push_back("the kernel does not report the NUMA node of memory"), void();
       least = std::min(least, *share);
     }
     if (least < 1 - most_elsewhere)
       doubts.push_back(percent(1 - least) + " of a buffer of " + station.endpoint.label + " is not on NUMA node " +
-                       std::to_string(station.endpoint.numa) + ": its values are those of another path");
+                       std::to_string(station.endpoint.numa) + ": its values may be those of another path");
   }
 }
 
@@ -173,7 +173,7 @@ void doubt_huge_pages(std::span<const HostStation> stations, bool huge, std::vec
   const double share = static_cast<double>(std::min(*found, most)) / static_cast<double>(most);
   if (huge ? share >= 1 - most_elsewhere : share <= most_elsewhere) return;
   doubts.push_back(percent(share) + " of the buffers are in huge pages, which were " + (huge ? "" : "not ") +
-                   "asked for (transparent_hugepage/enabled: " + huge_page_setting() + ")");
+                   "requested (transparent_hugepage/enabled: " + huge_page_setting() + ")");
 }
 
 }  // namespace

@@ -168,9 +168,9 @@ std::unique_ptr<Descriptor> fetch_descriptor(const DescriptorKey& key) {
   limit_waits(connection.number());
   if (::connect(connection.number(), address.get(), address.length) != 0 ||
       ::send(connection.number(), &key.number, sizeof key.number, MSG_NOSIGNAL) != sizeof key.number)
-    fail("its process does not answer (is it on another node, or in a container with a network of its own?)");
+    fail("the process does not answer (it may be on another node, or in a container with its own network)");
   const int descriptor = receive_descriptor(connection.number());
-  if (descriptor < 0) throw DeviceError("file descriptors of another process: it has none of that key");
+  if (descriptor < 0) throw DeviceError("file descriptors of another process: unknown key");
   return std::make_unique<Descriptor>(descriptor);
 }
 

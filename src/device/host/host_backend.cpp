@@ -60,7 +60,7 @@ class HostBackend final : public Backend {
   std::uint64_t chase_bytes() const override { return own_working_set().chase; }
 
   std::optional<std::string> refusal(const Copy& copy) const override {
-    if (copy.engine == Engine::mpi) return "ranks come with mpirun, and with --backend mpi";
+    if (copy.engine == Engine::mpi) return "ranks need mpirun and --backend mpi";
     return std::nullopt;
   }
 
@@ -82,8 +82,8 @@ class HostBackend final : public Backend {
     std::vector<std::string> remarks = doubts_of_buffers(stations_, huge_pages_);
     if (in_caches_)
       remarks.push_back(
-          "there is too little memory for buffers of several times the last-level caches, which may have "
-          "answered in the memory's place: say a larger --size");
+          "the buffers are smaller than several last-level caches, so values may be those of caches: use a larger "
+          "--size, or free memory");
     for (std::string& counted : path_threads_.remarks()) remarks.push_back(std::move(counted));
     for (const HostStation& station : stations_)
       if (station.team && !station.team->refused().empty())
@@ -175,7 +175,7 @@ class HostBackend final : public Backend {
     for (const auto& [device, mine] : heated) {
       Worker& thread = *threads_of(device, 1).front();
       if (!thread.wait(earlier(Deadline::in(seconds + time_to_cool), deadline)) && !thread.ends_after_all())
-        throw TimedOut(station(device).endpoint.label + ": the product that heats it did not end in time");
+        throw TimedOut(station(device).endpoint.label + ": the heating computation did not end in time");
       all.push_back(*mine);
     }
     return all;

@@ -23,13 +23,12 @@ namespace {
 
 /// Of what would fit: a limit of the process, which no figure of the machine shows.
 BadInput not_given(std::uint64_t bytes, int error) {
-  return BadInput("--size needs a buffer of " + format_size(bytes) +
-                  " in host memory, which the system does not give (" + std::strerror(error) +
-                  "): use a smaller --size, or raise `ulimit -v`");
+  return BadInput("--size needs a buffer of " + format_size(bytes) + " in host memory, and the system refuses it (" +
+                  std::strerror(error) + "): use a smaller --size, or raise `ulimit -v`");
 }
 
 BadInput too_large(std::uint64_t bytes) {
-  return BadInput("--size needs a buffer of " + format_size(bytes) + " in host memory, where " +
+  return BadInput("--size needs a buffer of " + format_size(bytes) + " in host memory, and " +
                   std::to_string(available_memory() / MiB) + " MiB are available: use a smaller --size");
 }
 

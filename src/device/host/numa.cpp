@@ -22,7 +22,7 @@ int parse_core(const std::string& text) {
   int core = -1;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), core);
   if (failure != std::errc{} || end != text.data() + text.size() || core < 0)
-    throw std::invalid_argument("'" + text + "' is no core");
+    throw std::invalid_argument("'" + text + "' is not a core");
   return core;
 }
 
@@ -43,9 +43,9 @@ std::vector<int> parse_cpu_list(const std::string& text) {
   std::vector<int> cores;
   for (const std::string& range : split(text, ',')) {
     const auto ends = split(range, '-');
-    if (ends.size() > 2) throw std::invalid_argument("'" + range + "' is no range of cores");
+    if (ends.size() > 2) throw std::invalid_argument("'" + range + "' is not a range of cores");
     const int first = parse_core(ends.front()), last = parse_core(ends.back());
-    if (last >= core_numbers) throw std::invalid_argument("'" + range + "' has more cores than any kernel");
+    if (last >= core_numbers) throw std::invalid_argument("'" + range + "' has more cores than a kernel supports");
     for (int core = first; core <= last; ++core) cores.push_back(core);
   }
   return cores;

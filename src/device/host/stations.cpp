@@ -33,7 +33,7 @@ std::vector<HostStation> device_stations(const std::vector<NumaNode>& nodes) {
   if (cores.size() == 1) cores.push_back(cores.front());
   const bool shared = cores.front() == cores.back();
   for (const int core : cores)
-    add(nodes.front().id, {core}, "core " + std::to_string(core) + (shared ? ", the only one, shared" : ""));
+    add(nodes.front().id, {core}, "core " + std::to_string(core) + (shared ? " (only node, shared)" : ""));
   return stations;
 }
 
@@ -46,10 +46,10 @@ std::vector<HostStation> choose_stations(std::span<const int> wanted, const std:
   std::vector<HostStation> chosen;
   for (const int device : wanted) {
     if (device < 0 || device >= static_cast<int>(all.size()))
-      throw BadInput("--devices: there is no device " + std::to_string(device) + ", there are 0 to " +
+      throw BadInput("--devices: unknown device " + std::to_string(device) + ": use 0 to " +
                      std::to_string(all.size() - 1));
     if (std::count(wanted.begin(), wanted.end(), device) > 1)
-      throw BadInput("--devices names device " + std::to_string(device) + " twice: name each once");
+      throw BadInput("--devices names device " + std::to_string(device) + " twice: name each device once");
     chosen.push_back(std::move(all[static_cast<std::size_t>(device)]));
   }
   return chosen;

@@ -21,7 +21,7 @@ std::span<const std::unique_ptr<Worker>> Team::threads(std::size_t wanted) {
     try {
       workers_.push_back(std::make_unique<Worker>(core));
     } catch (const std::system_error& e) {
-      refused_ = "no more than " + std::to_string(workers_.size()) + " threads can be started: " + e.code().message();
+      refused_ = "only " + std::to_string(workers_.size()) + " threads can be started: " + e.code().message();
       if (workers_.empty()) throw;
       cores_.resize(workers_.size());  // nobody asks again
       wanted = workers_.size();
@@ -74,8 +74,8 @@ std::vector<std::string> PathThreads::remarks() const {
   for (const auto& [kind, of_size] : threads_)
     for (const auto& [bytes, threads] : of_size)
       remarks.push_back("copies of " + format_size(bytes) + (kind.same_node ? " inside a" : " between two") +
-                        " NUMA node" + (kind.same_node ? "" : "s") + " are made by " + std::to_string(threads) +
-                        " of " + std::to_string(kind.cores) + " cores: more add less than 2 %");
+                        " NUMA node" + (kind.same_node ? "" : "s") + " use " + std::to_string(threads) + " of " +
+                        std::to_string(kind.cores) + " cores: more cores add less than 2 %");
   return remarks;
 }
 

@@ -54,7 +54,7 @@ Worker::~Worker() {
 
 void Worker::start(std::function<void()> job) {
   const std::lock_guard lock(shared_->mutex);
-  if (shared_->busy) throw DeviceError("a thread still works on the copy that did not finish in time");
+  if (shared_->busy) throw DeviceError("a thread is still busy with a copy that did not finish in time");
   shared_->job = std::move(job);
   shared_->busy = true;
   shared_->changed.notify_all();

@@ -135,8 +135,8 @@ class DeviceSimulation final : public Simulation {
       return cuda::make_device_memory(bodies * sizeof(Vector4<T>), part.label);
     } catch (const cuda::CudaError& e) {
       if (e.status() != cudaErrorMemoryAllocation) throw;
-      throw BadInput("--bodies: " + part.label + " has not the memory for " + std::to_string(wanted_.bodies) +
-                     " bodies: name fewer, or end what else has its memory");
+      throw BadInput("--bodies: " + part.label + " has too little free memory for " + std::to_string(wanted_.bodies) +
+                     " bodies: use fewer --bodies, or end other processes on the device");
     }
   }
 

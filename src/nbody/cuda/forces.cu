@@ -104,7 +104,7 @@ void with_shape(const NbodyShape& shape, const Launch& launch) {
   if constexpr (n + 1 < sizeof(nbody_shapes) / sizeof(nbody_shapes[0]))
     with_shape<n + 1>(shape, launch);
   else
-    throw std::logic_error("a kernel of forces that is not compiled");
+    throw std::logic_error("the force kernel is not compiled for this case");
 }
 
 }  // namespace

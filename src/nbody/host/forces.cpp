@@ -70,7 +70,7 @@ void refuse_too_many_bodies(const NbodyCase& wanted, int parts) {
   const std::uint64_t bytes = host_bytes(wanted, parts);
   if (bytes > available_memory())
     throw BadInput("--bodies: " + std::to_string(wanted.bodies) + " need " + std::to_string(bytes / MiB) +
-                   " MiB of host memory, where " + std::to_string(available_memory() / MiB) +
+                   " MiB of host memory, and " + std::to_string(available_memory() / MiB) +
                    " MiB are available: use fewer");
 }
 

@@ -26,7 +26,7 @@ class Meeting {
       return;
     }
     while (generation_ == generation) {
-      if (left_) throw TimedOut("another thread did not come");
+      if (left_) throw TimedOut("another thread did not reach the barrier");
       if (deadline.passed()) throw TimedOut("the step was not done in time");
       std::this_thread::yield();
     }

@@ -41,12 +41,12 @@ double seconds_of(Deadline deadline) { return std::clamp(deadline.seconds_left()
 }  // namespace
 
 std::optional<std::string> DeviceBackend::refusal(const Copy& copy) const {
-  if (copy.engine == Engine::mpi) return "messages between ranks are no copies: rank_to_rank_* are the test cases";
+  if (copy.engine == Engine::mpi) return "ranks exchange messages, not copies: choose rank_to_rank_*";
   if (copy.operation == Operation::visibility)
-    return "one process has both sides of a visibility test: start p2p_matrix without mpirun";
+    return "a visibility test needs both devices in one process: start p2p_matrix without mpirun";
   if (!copy.peer_access)
-    return "between processes, copies without peer access are staged through host memory: rank_to_rank_bandwidth_mpi "
-           "with --transport staged measures that, and one process for all GPUs the driver's own staging";
+    return "copies without peer access need all GPUs in one process: start p2p_matrix without mpirun, or choose "
+           "rank_to_rank_bandwidth_mpi with --transport staged";
   return std::nullopt;
 }
 
@@ -211,8 +211,8 @@ Timeline DeviceBackend::run(std::span<const Copy> copies, Deadline deadline) {
         if (const auto answer = answers.find(rank); answer != answers.end() && answer->second.timed_out)
           held.push_back({k, CellStatus::error, std::nullopt});
   }
-  throw CopiesFailed("the gates of ranks timed out " + std::to_string(gate_attempts) +
-                         " times: the ranks do not get to enqueue; is the machine overloaded?",
+  throw CopiesFailed("the common start of the ranks timed out " + std::to_string(gate_attempts) +
+                         " times, because ranks did not enqueue their copies: check whether the node is overloaded",
                      held);
 }
 

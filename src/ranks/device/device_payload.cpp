@@ -214,8 +214,9 @@ int ordinal_of(int number) {
   if (visible == 0) throw BadInput("--memory device: " + reason);
   const int ordinal = visible == 1 ? 0 : number;  // a launcher may show each rank only its own
   if (ordinal >= visible)
-    throw BadInput("--memory device: rank " + std::to_string(number) + " of the node has no device, there are " +
-                   std::to_string(visible) + ": start one rank for each GPU");
+    throw BadInput("--memory device: rank " + std::to_string(number) +
+                   " of the node has no device; the number of devices is " + std::to_string(visible) +
+                   ": start one rank per GPU");
   return ordinal;
 }
 

@@ -37,7 +37,8 @@ void DirectTransfers::connect(const Exchange& x, const SharedMemory& destination
   try {
     opened.memory = SharedMemory::open(theirs.handle, station_.endpoint.index, station_.where());
   } catch (const DeviceError& e) {
-    throw DeviceError(std::string(e.what()) + "; without peer access, --transport staged goes through host memory");
+    throw DeviceError(std::string(e.what()) +
+                      "; without peer access, use --transport staged, which copies through host memory");
   }
   opened.generation = theirs.generation;
 }

@@ -80,15 +80,15 @@ while IFS='|' read -r options why; do
 done <<EOF
 --graph|does nothing in this run
 --blocking|does nothing in this run
---graph --blocking|say one of --graph and --blocking
+--graph --blocking|--graph and --blocking exclude --blocking
 --devices 0|does nothing in this run
 --root 1 --testcase all_reduce_perf|does nothing in this run
---simulate-fault corrupt:rank99|there is no endpoint 'rank99'
+--simulate-fault corrupt:rank99|unknown endpoint 'rank99'
 --simulate-fault shared:rank0|does nothing in this run
 --simulate-fault reorder:rank0|does nothing in this run
 --simulate-fault corrupt:rank0 --no-verify|does nothing in this run
---simulate-fault error:rank1->rank1|nothing that is measured has it
---root 99 --testcase reduce_perf|there are ranks 0 to
+--simulate-fault error:rank1->rank1|no measured rank can have this fault
+--root 99 --testcase reduce_perf|is not a rank: use 0 to
 --reduction avg|MPI has no reduction avg
 --suite full --reduction avg|MPI has no reduction avg
 --suite full --type bfloat16|MPI has no type bfloat16
@@ -98,7 +98,7 @@ done <<EOF
 --type half|MPI has no type half
 --testcase all_reduce_perf_ring|algorithms are NCCL
 --testcase rank_to_rank_bandwidth_nccl|p2p_matrix measures messages
---size 4 --testcase all_gather_perf|each needs a part of 16 bytes
+--size 4 --testcase all_gather_perf|each rank needs at least 16 bytes
 EOF
 
 # A rank that stops in the middle of MPI's blocking call: what was measured before is kept, and nothing hangs.
@@ -118,7 +118,7 @@ if [ -n "$victim" ]; then
   code=$?
   kill -KILL "$victim" 2>/dev/null
   [ "$code" -eq 4 ] || fail "$what: exit code $code, not 4"
-  says 'another rank that takes part in it is gone or hangs\|rank1 was lost' # by where rank 0 was
+  says 'another rank has ended or hangs\|rank1 was lost' # by where rank 0 was
   [ -s "$work/r.json" ] || fail "$what: no record is left"
   ! grep -q '"result":"PASS"' "$work/r.json" || fail "$what: the record says PASS"
 else

@@ -42,18 +42,18 @@ fi
 expect 0 "both precisions and scalings, forces and positions compared" --bodies 1000,2100 --precision float,double \
   --scaling strong,weak
 prints '^Result: PASS$'
-prints '^nbody_double_weak: efficiency (%), 32000 bytes, all devices together, column = devices$'
-prints '^# nbody_float_strong: efficiency (%), rate over that of as many times 1-device$'
+prints '^nbody_double_weak: efficiency (%), 32000 bytes, all devices, column = number of devices$'
+prints '^# nbody_float_strong: efficiency (%): rate relative to the same number of times 1-device$'
 [ "$(count '"testcase":')" -eq 8 ] || fail "two precisions, two scalings and two numbers of bodies are 8 results"
 # the first look is at the run's beginning: what others did since the machine was started is no part of it
 [ "$(count '"others":{"seconds":[0-9]\{1,2\}\.')" -eq 8 ] || fail "each result must say what others did meanwhile"
 expect 0 "by name" --bodies 2100 --testcase nbody_float_weak
 expect 0 "a single device" --bodies 2100 --counts 1
 expect 0 "nothing compared" --bodies 2100 --no-verify
-prints '^verified: not asked for$'
+prints '^verified: no (--no-verify)$'
 
 expect 0 "bodies that nobody asked for and that take too long are left out, and that is said" --max-time 0.001
-prints '^note: nbody_float_strong: 32768 bodies were left out, for a step would take more than 0.003 s'
+prints '^note: nbody_float_strong: 32768 bodies were skipped, because a step would take more than 0.003 s'
 [ "$(count 'bodies were left out')" -ge 1 ] || fail "the record says what was left out"
 
 expect 1 "wrong forces" --bodies 2100 --simulate-fault "corrupt:$device"
@@ -72,15 +72,15 @@ while IFS='|' read -r options why; do
   says "$why"
   [ ! -s "$work/out" ] || fail "$options: nothing is printed before it is refused"
 done <<EOF
---bodies 100|--bodies 100 are too few for
---counts 999|name fewer, or give the run more
+--bodies 100|--bodies 100 is too small for
+--counts 999|use smaller numbers, or start the run with more
 --simulate-fault shared:$device|does nothing in this run
 --simulate-fault corrupt:$device --no-verify|does nothing in this run
 --simulate-fault drop:$device|does nothing in this run
 --simulate-fault flip:$device|does nothing in this run
---simulate-fault corrupt:nowhere|there is no endpoint 'nowhere'
---simulate-fault corrupt:$device --counts 1|nothing that is measured has it
---testcase nbody_float_weak --scaling weak|in one way
+--simulate-fault corrupt:nowhere|unknown endpoint 'nowhere'
+--simulate-fault corrupt:$device --counts 1|no measured device can have this fault
+--testcase nbody_float_weak --scaling weak|selected twice
 EOF
 
 if [ -z "$mpirun" ]; then

@@ -36,18 +36,18 @@ TEST(NbodyOptions, NameBodiesOnceAndInOrder) {
   EXPECT_EQ(parsed_nbody({"--bodies", "4096,1024"}).bodies, (std::vector<std::uint64_t>{1024, 4096}));
   EXPECT_EQ(parsed_nbody({"--sweep", "1000:16000:4"}).bodies, (std::vector<std::uint64_t>{1000, 4000, 16000}));
   EXPECT_NE(refusal({"--bodies", "1024,1024"}).find("names 1024 twice"), std::string::npos);
-  EXPECT_NE(refusal({"--bodies", "1024", "--sweep", "1:2"}).find("in one way"), std::string::npos);
+  EXPECT_NE(refusal({"--bodies", "1024", "--sweep", "1:2"}).find("given twice"), std::string::npos);
   EXPECT_NE(refusal({"--sweep", "4096:1024"}).find("the smaller number first"), std::string::npos);
 }
 
 TEST(NbodyOptions, SayWhatIsWrongInOneSentence) {
   for (const auto& [words, sentence] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"--precision", "half"}, "unknown precision 'half': use float or double"},
-           {{"--precision", "float,float"}, "--precision 'float,float' names float twice: name each once"},
+           {{"--precision", "float,float"}, "--precision 'float,float' names float twice: name each value once"},
            {{"--testcase", "nbody_float"},
             "unknown --testcase 'nbody_float': did you mean nbody_float_weak? --list shows all"},
            {{"--testcase", "nbody_float_weak", "--scaling", "weak"},
-            "say what is measured in one way: --testcase, or --precision and --scaling"},
+            "test cases are selected twice: use either --testcase, or --precision and --scaling"},
            {{"--scaling", "none"}, "unknown scaling 'none': use strong or weak"},
            {{"--backend", "rocm"}, "unknown back end 'rocm': use auto, cuda or host"}})
     EXPECT_EQ(refusal(words), sentence);

@@ -100,7 +100,7 @@ TEST_F(NodeTrafficTest, SaysWhereNobodyKnowsWhichAdapterIsUsed) {
   Activity look;
   traffic_.take(Messages{message(0, 0, "eth0", false), {}, message(0, 0)});
   traffic_.add(look);
-  EXPECT_EQ(look.untold.at(0), "n1: which adapter carries its messages cannot be told");
+  EXPECT_EQ(look.untold.at(0), "n1: the adapter of its messages is unknown");
 }
 
 }  // namespace

@@ -132,14 +132,10 @@ TEST_F(RankPollTest, OfTheFirstRankOfANodeHasWhoUsesItsGpus) {
 Activity a_poll() {
   Activity look;
   look.shared = true;
-  look.uses = {{.label = this_rank, .of = "cpu", .counted = {}, .own = 5.5, .cores = "0-3"}, {this_rank, "other", {}, {}}};
-  look.nodes = {{.node = this_node,
-                 .load = 1.5,
-                 .cores = 64,
-                 .stolen = 0.25,
-                 .busy = 3e6,
-                 .own_busy = {},
-                 .kernel = 0.5}};
+  look.uses = {{.label = this_rank, .of = "cpu", .counted = {}, .own = 5.5, .cores = "0-3"},
+               {this_rank, "other", {}, {}}};
+  look.nodes = {
+      {.node = this_node, .load = 1.5, .cores = 64, .stolen = 0.25, .busy = 3e6, .own_busy = {}, .kernel = 0.5}};
   look.processes = {{this_rank, 2983, "hog", "bob", 77, {}}, {this_node, 12, "a: b", "", {}, 3.5, 0.75}};
   look.processes.push_back(
       {.where = this_rank, .pid = 14, .name = "", .user = "", .bytes = {}, .seconds = {}, .on_device = true});

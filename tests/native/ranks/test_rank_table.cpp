@@ -49,8 +49,8 @@ TEST(RankTable, NamesTheRankThatIsNotAsTheFirstOne) {
   facts = facts_of(2, 2);
   put(facts[2].options, "--size 8KiB");
   EXPECT_EQ(refusal(facts),
-            "the ranks' options differ: rank 2 on n1 was given '--size 8KiB', "
-            "rank 0 '--size 4KiB': give all the same");
+            "the ranks' options differ: rank 2 on n1 has '--size 8KiB', "
+            "rank 0 '--size 4KiB': give all ranks the same options");
   facts = facts_of(2, 2);
   put(facts[1].complaint, "there is no device");
   EXPECT_EQ(refusal(facts), "rank 1 on n0: there is no device");
@@ -62,7 +62,7 @@ TEST(RankTable, RefusesTwoHostsOfOneName) {
   EXPECT_EQ(refusal(facts), "");
   for (RankFacts& own : facts) put(own.node, "localhost");
   EXPECT_EQ(refusal(facts),
-            "rank 0 and rank 2 are on two hosts that are both named localhost: give each host a name of its own");
+            "rank 0 and rank 2 are on two hosts with the same name, localhost: give each host its own name");
   for (std::size_t rank : {0, 1}) facts[rank].boot = {};  // nobody knows
   EXPECT_EQ(refusal(facts), "");
 }

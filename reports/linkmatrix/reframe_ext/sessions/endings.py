@@ -57,7 +57,7 @@ SET_PMI = "set SLURM_MPI_TYPE in 'env_vars' of the partition (`srun --mpi=list` 
 USAGE = re.compile(rf"^(?:{'|'.join(PROGRAMS)}): ((?:unknown option |--).*)", re.MULTILINE)
 
 # what a program says that was told to measure nothing beside others (--refuse-busy)
-OTHERS = re.compile(rf"^(?:{'|'.join(PROGRAMS)}): (others use what is to be measured: .*)", re.MULTILINE)
+OTHERS = re.compile(rf"^(?:{'|'.join(PROGRAMS)}): (another process uses the node: .*)", re.MULTILINE)
 
 
 def not_here(errors: str) -> str:
