@@ -114,7 +114,7 @@ try 1 $one --huge-pages off --warmup 3 --concurrency serial --verify
 try 1 $one --asked-by 'a check %of=this'
 grep -q '"asked_by":"a check %of=this"' "$work/r.json" || fail "the record must say which check asked"
 try 2 --metric latency --engine sm --direction write --kernel cached && prints '^device_to_device_copy_latency_write_sm:'
-try 1 $one --simulate-fault counter:cpu1 && prints '^counter rose: cpu1 nvlink_replay 0 -> 5$'
+try 1 $one --simulate-fault counter:cpu1 && prints '^counter increased: cpu1 nvlink_replay 0 -> 5$'
 try 1 $one --simulate-fault throttle:cpu1 && prints '^throttled: cpu1: '
 try 1 $one --simulate-fault shared:cpu1
 
@@ -192,7 +192,7 @@ done
 soak="--backend host --devices 0,1 --size 1MiB --samples 3 --testcase device_to_device_memcpy_write_ce --soak"
 # shellcheck disable=SC2086
 expect 0 "a soak" $soak 3s --record "$work/r.json"
-prints '^cpu1: [0-9]* products, 0 with wrong bits$'
+prints '^cpu1: [0-9]* matrix products, 0 with wrong bits$'
 grep -q '"soak":{"asked":3,' "$work/r.json" || fail "the record must have the soak"
 grep -q '"events_left_out":0,"others":{"seconds":' "$work/r.json" || fail "the record must have what others did in the soak"
 # shellcheck disable=SC2086

@@ -35,8 +35,8 @@ def litmus(make_record):
         result["limit"] = [[None] * len(size) for _ in size]
         result["parts"] = {
             "rounds": part("rounds checked", "rounds", {}, 4096),
-            "wrong_words": part("wrong words behind a set flag", "words", wrong, 0),
-            "unseen": part("flags and answers never seen", "flags", unseen, 0),
+            "wrong_words": part("stale words after a visible flag", "words", wrong, 0),
+            "unseen": part("flags and answers that never became visible", "flags", unseen, 0),
         }
         content["expected"] = [result["testcase"]]
         reading.check(content)

@@ -69,7 +69,7 @@ expect 1 "wrong elements" --size 4KiB --simulate-fault corrupt:rank1
 prints '^Result: FAIL$'
 [ "$(count '"corrupt"')" -ge 1 ] || fail "the cell must be corrupt"
 expect 0 "errors that a rank counts" --size 4KiB --simulate-fault counter:rank1
-prints '^counter rose: .*rank1'
+prints '^counter increased: .*rank1'
 expect 3 "a rank that fails" --size 4KiB,8KiB --simulate-fault error:rank1
 prints '^Result: ERROR$'
 

@@ -160,9 +160,9 @@ prints '^Result: ERROR$'
 grep -q '"label":"rank1","why":"simulated fault: it failed"' "$work/r.json" || fail "the record must say who failed"
 
 expect 0 "what a device counts, asked of its rank" --testcase $one --simulate-fault counter:rank1
-prints '^counter rose: .*:rank1 nvlink_replay 0 -> 5$'
+prints '^counter increased: .*:rank1 nvlink_replay 0 -> 5$'
 expect 0 "what a device counts, at rank 0" --testcase $one --simulate-fault counter:rank0
-prints '^counter rose: .*:rank0 nvlink_replay 0 -> 5$'
+prints '^counter increased: .*:rank0 nvlink_replay 0 -> 5$'
 
 # Starts a long run in the background, and waits until it measures; sets mpirun_pid and victim, the last rank.
 start() {
