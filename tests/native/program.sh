@@ -49,7 +49,7 @@ done <<EOF
 --simulate-fault corrupt:cpu1|--backend host $ce --no-verify|without --no-verify
 --simulate-fault error:numa0|--backend host $ce|no measured transfer can have the fault 'error:numa0'
 --simulate-fault hang:cpu0->cpu1|--backend host --testcase host_to_device_memcpy_ce|name another endpoint
---simulate-fault corrupt:numa0|--backend host --testcase host_to_device_memcpy_ce|no transfer
+--simulate-fault corrupt:numa0|--backend host --testcase host_to_device_memcpy_ce|no measured transfer
 --simulate-fault flip:cpu1|--backend host $ce|.flip.: with --soak
 --simulate-fault reorder:cpu1|--backend host $ce|no measured transfer can have the fault .reorder:cpu1.
 --record $work/r.json|--list|omit it
