@@ -35,9 +35,9 @@ struct Group {
 };
 
 /// How much of the bus bandwidth goes through a group's links, one way, where there are `all` ranks.
-double share_of(Collective what, Route route, const Group& group, double all) {
+double share_of(Collective collective, Route route, const Group& group, double all) {
   const double away = all - group.ranks;
-  switch (what) {
+  switch (collective) {
     case Collective::sendrecv:
       return group.leaving;
     case Collective::alltoall:
@@ -60,8 +60,9 @@ double limit_of(const CollectiveCase& wanted, Route route, const std::vector<Gro
   double all = 0, rates = 0;
   for (const Group& group : groups) all += group.ranks, rates += group.rate;
   double least = std::numeric_limits<double>::infinity();
-  for (const Group& group : groups) least = std::min(least, group.rate / share_of(wanted.what, route, group, all));
-  if (wanted.what != Collective::all_reduce || route == Route::ring) return least;
+  for (const Group& group : groups)
+    least = std::min(least, group.rate / share_of(wanted.collective, route, group, all));
+  if (wanted.collective != Collective::all_reduce || route == Route::ring) return least;
   // Of n groups, each element takes n - 1 ways to where it is added up and n - 1 from there, over the links of them
   // all.
   return std::min(least, rates * (all - 1) / (all * (static_cast<double>(groups.size()) - 1)));
@@ -124,8 +125,8 @@ std::optional<double> network_limit(const NodeFacts& node) {
   return sum > 0 ? std::optional(sum) : std::nullopt;
 }
 
-Route route_of(Engine engine, Collective what, const std::string& choice) {
-  if (engine != Engine::nccl || is_made_of_sends(what)) return Route::any;
+Route route_of(Engine engine, Collective collective, const std::string& choice) {
+  if (engine != Engine::nccl || is_made_of_sends(collective)) return Route::any;
   if (choice.empty() || adds_in_network(choice)) return Route::unknown;
   return is_algorithm(choice, "Ring") ? Route::ring : Route::any;
 }

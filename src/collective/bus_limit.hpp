@@ -23,7 +23,7 @@ enum class Route {
 
 /// The route of a collective. Without its choice (see last_choice) NCCL may have had the network add up, but for what
 /// is made of sends.
-Route route_of(Engine engine, Collective what, const std::string& choice);
+Route route_of(Engine engine, Collective collective, const std::string& choice);
 
 /// The bus bandwidth in GB/s that links allow, `ranks` by their endpoints and in their order: inside a node by what
 /// devices can send, over NVLink or else PCIe; between nodes also by what a node's network ports carry together.

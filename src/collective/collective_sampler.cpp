@@ -62,7 +62,7 @@ std::vector<Sampled> CollectiveSampler::sample(const Round& round, const SampleR
 std::vector<Path> CollectiveSampler::paths(const Place& place) const {
   const std::vector<std::string> ranks = collectives_.ranks();
   const CollectiveCase& wanted = cases_.at(place);
-  if (wanted.what == Collective::send)
+  if (wanted.collective == Collective::send)
     return {
         {ranks.at(static_cast<std::size_t>(wanted.source)), ranks.at(static_cast<std::size_t>(wanted.destination))}};
   std::vector<std::string> taking_part;
@@ -151,15 +151,15 @@ std::uint64_t CollectiveSampler::every_for(const CollectiveCase& wanted, const C
 
 /// Where data is wrong in a drill: at the rank that it has, or where that receives nothing, at one that does.
 std::optional<int> CollectiveSampler::wrong_rank(const Place& place) const {
-  if (!drill_) return std::nullopt;
+  if (!simulated_fault_) return std::nullopt;
   const CollectiveCase& wanted = cases_.at(place);
   const std::vector<std::string> ranks = collectives_.ranks();
   const Layout layout = layout_of(wanted, static_cast<int>(ranks.size()));
   for (const Path& path : paths(place)) {
-    if (!drill_->has(path)) continue;
+    if (!simulated_fault_->has(path)) continue;
     const auto rank = static_cast<int>(std::ranges::find(ranks, path.destination) - ranks.begin());
     if (received_elements(wanted, layout, rank) > 0) return rank;
-    return wanted.what == Collective::send ? wanted.destination : wanted.root;
+    return wanted.collective == Collective::send ? wanted.destination : wanted.root;
   }
   return std::nullopt;
 }
@@ -170,7 +170,7 @@ void CollectiveSampler::set_wrong(const Place& place, Burst& burst) {
   burst.wrong = 0;
   burst.wrong_rank = *rank;
   for (int sample = 0; sample < burst.samples; ++sample)
-    if (++drilled_[place] % drill_->every == 0) burst.wrong |= 1U << sample;
+    if (++fault_counts_[place] % simulated_fault_->every == 0) burst.wrong |= 1U << sample;
 }
 
 }  // namespace linkmatrix

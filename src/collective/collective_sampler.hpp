@@ -35,7 +35,7 @@ class CollectiveSampler final : public Sampler {
   }
 
   /// A drill that has data be wrong when it has arrived.
-  void set_drill(const SimulatedFault& fault) { drill_ = fault; }
+  void set_simulated_fault(const SimulatedFault& fault) { simulated_fault_ = fault; }
 
   /// Elements that arrived wrong, of cells that were compared.
   const std::map<Place, std::uint64_t>& wrong() const { return wrong_; }
@@ -57,8 +57,8 @@ class CollectiveSampler final : public Sampler {
   int warmup_;
   std::map<Place, std::uint64_t> wrong_;
   std::map<Place, std::string> choices_;
-  std::optional<SimulatedFault> drill_;
-  std::map<Place, std::uint64_t> drilled_;  ///< samples of cells so far
+  std::optional<SimulatedFault> simulated_fault_;
+  std::map<Place, std::uint64_t> fault_counts_;  ///< samples of cells so far
 };
 
 }  // namespace linkmatrix

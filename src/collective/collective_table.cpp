@@ -37,8 +37,8 @@ std::string collective_table(const std::string& testcase, const std::vector<Coll
                      names + "\n#" + formatted("%11s  %12s  %8s  %6s  %6s  ", "(B)", "(elements)", "", "", "") + units +
                      " " + units + "\n";
   for (const auto& [wanted, layout, out_of_place, in_place] : lines) {
-    const std::string type(word(wanted.type)), op(reduces(wanted.what) ? word(wanted.reduction) : "none");
-    const std::string root = has_root(wanted.what) ? std::to_string(wanted.root) : "-1";
+    const std::string type(word(wanted.type)), op(reduces(wanted.collective) ? word(wanted.reduction) : "none");
+    const std::string root = has_root(wanted.collective) ? std::to_string(wanted.root) : "-1";
     const auto count = layout.part > 0 ? layout.part : layout.sent;
     text += formatted("%12llu  %12llu  %8s  %6s  %6s  ", static_cast<unsigned long long>(layout.size_bytes),
                       static_cast<unsigned long long>(count), type.c_str(), op.c_str(), root.c_str()) +

@@ -25,7 +25,7 @@ enum class Launch { queued, graph, blocking };
 
 template <>
 struct Words<Collective> {
-  static constexpr std::string_view what = "collective";
+  static constexpr std::string_view name = "collective";
   static constexpr std::array table{std::pair{Collective::all_reduce, "all_reduce"},
                                     std::pair{Collective::all_gather, "all_gather"},
                                     std::pair{Collective::reduce_scatter, "reduce_scatter"},
@@ -39,7 +39,7 @@ struct Words<Collective> {
 };
 template <>
 struct Words<ElementType> {
-  static constexpr std::string_view what = "type";
+  static constexpr std::string_view name = "type";
   static constexpr std::array table{std::pair{ElementType::f32, "float"},     std::pair{ElementType::f64, "double"},
                                     std::pair{ElementType::f16, "half"},      std::pair{ElementType::bf16, "bfloat16"},
                                     std::pair{ElementType::f8e4m3, "f8e4m3"}, std::pair{ElementType::f8e5m2, "f8e5m2"},
@@ -49,38 +49,39 @@ struct Words<ElementType> {
 };
 template <>
 struct Words<Reduction> {
-  static constexpr std::string_view what = "reduction";
+  static constexpr std::string_view name = "reduction";
   static constexpr std::array table{std::pair{Reduction::sum, "sum"}, std::pair{Reduction::prod, "prod"},
                                     std::pair{Reduction::min, "min"}, std::pair{Reduction::max, "max"},
                                     std::pair{Reduction::avg, "avg"}};
 };
 template <>
 struct Words<Launch> {
-  static constexpr std::string_view what = "launch";
+  static constexpr std::string_view name = "launch";
   static constexpr std::array table{std::pair{Launch::queued, "queued"}, std::pair{Launch::graph, "graph"},
                                     std::pair{Launch::blocking, "blocking"}};
 };
 
 /// Whether elements of several ranks become one.
-constexpr bool reduces(Collective what) {
-  return what == Collective::all_reduce || what == Collective::reduce_scatter || what == Collective::reduce;
+constexpr bool reduces(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::reduce_scatter ||
+         collective == Collective::reduce;
 }
 
 /// Whether one rank has what the others have not.
-constexpr bool has_root(Collective what) {
-  return what == Collective::broadcast || what == Collective::reduce || what == Collective::gather ||
-         what == Collective::scatter;
+constexpr bool has_root(Collective collective) {
+  return collective == Collective::broadcast || collective == Collective::reduce || collective == Collective::gather ||
+         collective == Collective::scatter;
 }
 
 /// Whether it is made of sends from one rank to another, for which libraries have no algorithm to choose.
-constexpr bool is_made_of_sends(Collective what) {
-  return what == Collective::alltoall || what == Collective::gather || what == Collective::scatter ||
-         what == Collective::sendrecv || what == Collective::send;
+constexpr bool is_made_of_sends(Collective collective) {
+  return collective == Collective::alltoall || collective == Collective::gather || collective == Collective::scatter ||
+         collective == Collective::sendrecv || collective == Collective::send;
 }
 
 /// Whether a rank may send out of the buffer that it receives into.
-constexpr bool has_in_place(Collective what) {
-  return what != Collective::alltoall && what != Collective::sendrecv && what != Collective::send;
+constexpr bool has_in_place(Collective collective) {
+  return collective != Collective::alltoall && collective != Collective::sendrecv && collective != Collective::send;
 }
 
 }  // namespace linkmatrix

@@ -12,7 +12,7 @@ namespace linkmatrix {
 /// additions, so that a single wrong element is seen; calculated from the position alone, on the device or the host
 /// that checks, and not by what is tested.
 struct Expectation {
-  Collective what;
+  Collective collective;
   Reduction reduction;
   int ranks, root, source;
   std::uint64_t part;
@@ -41,7 +41,7 @@ constexpr std::uint64_t exact_limit(ElementType type) {
 }
 
 constexpr Expectation expectation_of(const CollectiveCase& wanted, const Layout& layout, int ranks) {
-  Expectation out{.what = wanted.what,
+  Expectation out{.collective = wanted.collective,
                   .reduction = wanted.reduction,
                   .ranks = ranks,
                   .root = wanted.root,
@@ -58,8 +58,8 @@ constexpr Expectation expectation_of(const CollectiveCase& wanted, const Layout&
 /// Element `index` of what a rank sends.
 LINKMATRIX_HOST_DEVICE constexpr std::uint64_t sent_element(const Expectation& e, int rank, std::uint64_t index) {
   const std::uint64_t mixed = pattern_word(static_cast<std::uint64_t>(rank) + 1, index);
-  const bool reduces =
-      e.what == Collective::all_reduce || e.what == Collective::reduce_scatter || e.what == Collective::reduce;
+  const bool reduces = e.collective == Collective::all_reduce || e.collective == Collective::reduce_scatter ||
+                       e.collective == Collective::reduce;
   if (!reduces || e.reduction == Reduction::min || e.reduction == Reduction::max) return mixed % (e.limit + 1);
   const std::uint64_t turn = (static_cast<std::uint64_t>(rank) + index) % static_cast<std::uint64_t>(e.ranks);
   if (e.reduction == Reduction::prod) {
@@ -96,7 +96,7 @@ LINKMATRIX_HOST_DEVICE constexpr double reduced_element(const Expectation& e, st
 /// Element `index` of what a rank must have received. A rank that receives nothing is not to be asked.
 LINKMATRIX_HOST_DEVICE constexpr double expected_element(const Expectation& e, int rank, std::uint64_t index) {
   const auto moved = [&](int from, std::uint64_t at) { return static_cast<double>(sent_element(e, from, at)); };
-  switch (e.what) {
+  switch (e.collective) {
     case Collective::all_reduce:
     case Collective::reduce:
       return reduced_element(e, index);
@@ -121,8 +121,8 @@ LINKMATRIX_HOST_DEVICE constexpr double expected_element(const Expectation& e, i
 
 /// What a rank has received after a collective, in elements; nothing where only another one does.
 inline std::uint64_t received_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
-  const bool only_root = wanted.what == Collective::reduce || wanted.what == Collective::gather;
-  const bool only_destination = wanted.what == Collective::send;
+  const bool only_root = wanted.collective == Collective::reduce || wanted.collective == Collective::gather;
+  const bool only_destination = wanted.collective == Collective::send;
   const bool is_left_out = wanted.left_out.has(rank) || (only_root && rank != wanted.root) ||
                            (only_destination && rank != wanted.destination);
   return is_left_out ? 0 : layout.received;
@@ -130,15 +130,15 @@ inline std::uint64_t received_elements(const CollectiveCase& wanted, const Layou
 
 /// What a rank sends, in elements; nothing where only another one does.
 inline std::uint64_t sent_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
-  const bool only_root = wanted.what == Collective::broadcast || wanted.what == Collective::scatter;
+  const bool only_root = wanted.collective == Collective::broadcast || wanted.collective == Collective::scatter;
   const bool is_left_out = wanted.left_out.has(rank) || (only_root && rank != wanted.root) ||
-                           (wanted.what == Collective::send && rank != wanted.source);
+                           (wanted.collective == Collective::send && rank != wanted.source);
   return is_left_out ? 0 : layout.sent;
 }
 
 /// Whether a rank takes part.
 inline bool takes_part(const CollectiveCase& wanted, int rank) {
-  if (wanted.what == Collective::send) return rank == wanted.source || rank == wanted.destination;
+  if (wanted.collective == Collective::send) return rank == wanted.source || rank == wanted.destination;
   return !wanted.left_out.has(rank);
 }
 
@@ -158,7 +158,7 @@ constexpr bool is_whole(ElementType type) {
 /// where the number of ranks is a power of 2, by which every type divides exactly. From 1 on, nothing wrong is seen.
 constexpr double tolerance_of(const CollectiveCase& wanted, int ranks) {
   const bool divides_exactly = is_whole(wanted.type) || (ranks & (ranks - 1)) == 0;
-  if (wanted.reduction != Reduction::avg || !reduces(wanted.what) || divides_exactly) return 0;
+  if (wanted.reduction != Reduction::avg || !reduces(wanted.collective) || divides_exactly) return 0;
   const std::uint64_t limit = wanted.type == ElementType::f64 ? std::uint64_t{1} << 53 : exact_limit(wanted.type);
   return 2.0 * ranks / static_cast<double>(limit);
 }

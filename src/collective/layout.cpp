@@ -40,7 +40,7 @@ Layout layout_of(const CollectiveCase& wanted, int ranks) {
   const std::uint64_t all = wanted.bytes / element, part = part_of(wanted.bytes, element, n);
   const double others = static_cast<double>(n - 1) / static_cast<double>(n);
   Layout out;
-  switch (wanted.what) {
+  switch (wanted.collective) {
     case Collective::all_reduce:
       out = {all, all, 0, 0, 2 * others};
       break;
@@ -64,8 +64,9 @@ Layout layout_of(const CollectiveCase& wanted, int ranks) {
   }
   out.size_bytes = out.elements() * element;
   if (out.size_bytes == 0)
-    throw BadInput("--size " + std::to_string(wanted.bytes) + ": too few bytes for " + std::string(word(wanted.what)) +
-                   " between " + std::to_string(ranks) + " ranks: each rank needs at least 16 bytes");
+    throw BadInput("--size " + std::to_string(wanted.bytes) + ": too few bytes for " +
+                   std::string(word(wanted.collective)) + " between " + std::to_string(ranks) +
+                   " ranks: each rank needs at least 16 bytes");
   return out;
 }
 

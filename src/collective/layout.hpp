@@ -11,7 +11,7 @@ namespace linkmatrix {
 
 /// One collective as it is asked for: plain data, sent as bytes between the ranks of one build.
 struct CollectiveCase {
-  Collective what = Collective::all_reduce;
+  Collective collective = Collective::all_reduce;
   ElementType type = ElementType::f32;
   Reduction reduction = Reduction::sum;
   std::uint64_t bytes = 0;  ///< asked for; see Layout::size_bytes

@@ -103,7 +103,7 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
         "simulate a fault: " + simulated_fault_kinds(true) +
             " at a rank, e.g. corrupt:gpu1, or corrupt=7:gpu1 (every 7th sample)",
         [&](auto v) { o.fault = parse_simulated_fault(v); }},
-       {drill_acts<CollectiveOptions, CollectiveScope>}},
+       {fault_has_effect<CollectiveOptions, CollectiveScope>}},
       {print_option(o, "--list", "list the test cases and exit", collective_list)},
       {print_option(o, "--version", "print the version and exit",
                     [] { return std::string("linkmatrix collective_perf " LINKMATRIX_VERSION "\n"); })},

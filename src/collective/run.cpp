@@ -136,7 +136,7 @@ class CollectiveRun final : public ProgramRun {
 
   void refuse_idle_options(const std::vector<CollectiveTestCase>& testcases) const {
     const auto any = [&](bool (*is)(Collective)) {
-      return std::ranges::any_of(testcases, [is](const auto& t) { return is(t.what); });
+      return std::ranges::any_of(testcases, [is](const auto& t) { return is(t.collective); });
     };
     refuse_unused(options_, {.has_ranks = started_by_mpirun(),
                              .memory = collectives_->memory(),
@@ -153,7 +153,7 @@ class CollectiveRun final : public ProgramRun {
     return form_of(options_.form, testcase, bytes);
   }
   static CollectiveCase form_of(CollectiveCase wanted, const CollectiveTestCase& testcase, std::uint64_t bytes) {
-    wanted.what = testcase.what;
+    wanted.collective = testcase.collective;
     wanted.bytes = bytes;
     testcase.algorithm.copy(wanted.algorithm.data(), wanted.algorithm.size() - 1);
     return wanted;
@@ -173,31 +173,31 @@ class CollectiveRun final : public ProgramRun {
       for (std::size_t i = 0; i < cases.size(); ++i) cases[i].left_out = subsets[i].left_out;
     }
     std::erase_if(cases, [this](const CollectiveCase& one) {
-      return (one.in_place && !has_in_place(one.what)) || collectives_->refusal(one);
+      return (one.in_place && !has_in_place(one.collective)) || collectives_->refusal(one);
     });
     return cases;
   }
 
-  std::vector<Subset> subsets_without(LeftOut what) const {
+  std::vector<Subset> subsets_without(LeftOut excluded) const {
     std::vector<std::string> nodes;
     for (const std::string& label : collectives_->ranks()) {
       const auto& all = collectives_->machine().endpoints();
       const auto found = std::ranges::find(all, label, &Endpoint::label);
       nodes.push_back(found == all.end() ? "" : found->node);
     }
-    return subsets_of(what, collectives_->ranks(), nodes);
+    return subsets_of(excluded, collectives_->ranks(), nodes);
   }
 
   /// Halves take the place of single ranks where these would be too many.
-  bool is_of_a_suite(LeftOut what) const {
-    if (what == LeftOut::half) return static_cast<std::size_t>(count()) > most_columns;
-    return subsets_without(what).size() <= most_columns;
+  bool is_of_a_suite(LeftOut excluded) const {
+    if (excluded == LeftOut::half) return static_cast<std::size_t>(count()) > most_columns;
+    return subsets_without(excluded).size() <= most_columns;
   }
 
   /// Sizes of a test case: what is measured for each rank or pair is of one, where nobody says others.
   std::vector<std::uint64_t> sizes_of(const CollectiveTestCase& testcase) const {
     if (!options_.sizes.empty()) return options_.sizes;
-    if (testcase.what == Collective::send) return {pair_bytes};
+    if (testcase.collective == Collective::send) return {pair_bytes};
     std::vector<std::uint64_t> sizes = collectives_->default_sizes();
     if (testcase.without != LeftOut::nobody) return {sizes.back()};
     std::erase_if(sizes, [this](std::uint64_t bytes) { return bytes < least_bytes(count()); });
@@ -205,7 +205,7 @@ class CollectiveRun final : public ProgramRun {
   }
 
   SizePlan plan(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
-    SizePlan plan = testcase.what == Collective::send ? matrix_of(testcase, bytes) : row_of(testcase, bytes);
+    SizePlan plan = testcase.collective == Collective::send ? matrix_of(testcase, bytes) : row_of(testcase, bytes);
     MatrixResult& result = plan.result;
     result.testcase = testcase.name;
     result.engine = collectives_->engine();
@@ -257,13 +257,14 @@ class CollectiveRun final : public ProgramRun {
   void measure_all_of(const CollectiveTestCase& testcase) {
     std::vector<CollectiveLine> lines;
     for (const std::uint64_t bytes : sizes_of(testcase)) lines.push_back(measure_one(plan(testcase, bytes)));
-    const bool has_ways = testcase.what != Collective::send && testcase.without == LeftOut::nobody;
+    const bool has_ways = testcase.collective != Collective::send && testcase.without == LeftOut::nobody;
     if (has_ways) supervisor().print(collective_table(testcase.name, lines));
   }
 
   CollectiveLine measure_one(SizePlan plan) {
     CollectiveSampler sampler(*collectives_, plan.cases, options_.measure.warmup);
-    if (options_.fault && options_.fault->kind == SimulatedFault::Kind::corrupt) sampler.set_drill(*options_.fault);
+    if (options_.fault && options_.fault->kind == SimulatedFault::Kind::corrupt)
+      sampler.set_simulated_fault(*options_.fault);
     measure_one_by_one(std::views::keys(plan.cases), std::move(plan.result), sampler, options_.measure);
     return finish(plan.cases, sampler);
   }
@@ -274,8 +275,8 @@ class CollectiveRun final : public ProgramRun {
     finish_last([&](Record& record) {
       MatrixResult& result = record.results.back();
       for (const auto& [place, wanted] : cases)
-        if (wanted.what != Collective::send) add_figures(place, wanted, sampler, result, line);
-      if (first.what != Collective::send) add_limits(cases, sampler, result);
+        if (wanted.collective != Collective::send) add_figures(place, wanted, sampler, result, line);
+      if (first.collective != Collective::send) add_limits(cases, sampler, result);
       note_choices(sampler, result);
     });
     return line;
@@ -298,7 +299,7 @@ class CollectiveRun final : public ProgramRun {
     for (const auto& [place, wanted] : cases) {
       const auto choice = sampler.choices().find(place);
       const Route route =
-          route_of(collectives_->engine(), wanted.what, choice == sampler.choices().end() ? "" : choice->second);
+          route_of(collectives_->engine(), wanted.collective, choice == sampler.choices().end() ? "" : choice->second);
       result.limit(place.row, place.column) = bus_limit(wanted, route, endpoints_of(wanted), machine().nodes());
     }
     result.add_utilisation();

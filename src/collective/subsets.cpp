@@ -48,10 +48,10 @@ std::vector<Subset> halves(int ranks) {
 
 }  // namespace
 
-std::vector<Subset> subsets_of(LeftOut what, const Names& labels, const Names& nodes) {
+std::vector<Subset> subsets_of(LeftOut excluded, const Names& labels, const Names& nodes) {
   if (labels.size() > RankSet::most) return {};
   std::vector<Subset> subsets;
-  switch (what) {
+  switch (excluded) {
     case LeftOut::nobody:
       break;
     case LeftOut::rank:
@@ -70,8 +70,8 @@ std::vector<Subset> subsets_of(LeftOut what, const Names& labels, const Names& n
   return subsets.size() < fewest ? std::vector<Subset>() : subsets;
 }
 
-std::string_view needs(LeftOut what) {
-  switch (what) {
+std::string_view needs(LeftOut excluded) {
+  switch (excluded) {
     case LeftOut::node:
       return "ranks on 3 nodes or more, and 1024 ranks at most";
     case LeftOut::rail:

@@ -24,10 +24,10 @@ struct Subset {
 };
 
 /// Those of `what`; none where they would tell nothing (see needs). labels, nodes: of each rank, by number.
-std::vector<Subset> subsets_of(LeftOut what, const std::vector<std::string>& labels,
+std::vector<Subset> subsets_of(LeftOut excluded, const std::vector<std::string>& labels,
                                const std::vector<std::string>& nodes);
 
 /// What subsets of `what` need to tell anything: "3 ranks or more".
-std::string_view needs(LeftOut what);
+std::string_view needs(LeftOut excluded);
 
 }  // namespace linkmatrix

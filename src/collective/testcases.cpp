@@ -20,7 +20,7 @@ std::string lower(std::string_view text) {
 }
 
 struct LeftOutWords {
-  LeftOut what;
+  LeftOut excluded;
   std::string_view name, text;
 };
 constexpr LeftOutWords left_out[] = {
@@ -33,20 +33,21 @@ constexpr LeftOutWords left_out[] = {
 
 std::vector<CollectiveTestCase> make_all() {
   std::vector<CollectiveTestCase> all;
-  for (const auto& [what, name] : Words<Collective>::table) {
-    if (what == Collective::send) {
-      all.push_back({"rank_to_rank_bandwidth_nccl", what, "", LeftOut::nobody,
+  for (const auto& [collective, name] : Words<Collective>::table) {
+    if (collective == Collective::send) {
+      all.push_back({"rank_to_rank_bandwidth_nccl", collective, "", LeftOut::nobody,
                      "NCCL sends from each rank to each other rank, as a matrix"});
       continue;
     }
     const std::string program = std::string(name) + "_perf";
-    all.push_back({program, what, "", LeftOut::nobody, std::string(name) + ", algorithm chosen by the library"});
-    if (what == Collective::all_reduce)
+    all.push_back({program, collective, "", LeftOut::nobody, std::string(name) + ", algorithm chosen by the library"});
+    if (collective == Collective::all_reduce)
       for (const auto& [without, end, text] : left_out)
-        all.push_back({program + std::string(end), what, "", without, std::string(name) + " of " + std::string(text)});
-    if (is_made_of_sends(what)) continue;
+        all.push_back(
+            {program + std::string(end), collective, "", without, std::string(name) + " of " + std::string(text)});
+    if (is_made_of_sends(collective)) continue;
     for (const std::string_view algorithm : algorithms)
-      all.push_back({program + "_" + lower(algorithm), what, algorithm, LeftOut::nobody,
+      all.push_back({program + "_" + lower(algorithm), collective, algorithm, LeftOut::nobody,
                      std::string(name) + ", NCCL algorithm " + std::string(algorithm) + " forced"});
   }
   return all;
@@ -86,8 +87,8 @@ std::string setting_of(const CollectiveCase& wanted) {
   const CollectiveCase usual;
   std::vector<std::string> words;
   if (wanted.type != usual.type) words.emplace_back(word(wanted.type));
-  if (reduces(wanted.what) && wanted.reduction != usual.reduction) words.emplace_back(word(wanted.reduction));
-  if (has_root(wanted.what) && wanted.root != usual.root) words.push_back("root " + std::to_string(wanted.root));
+  if (reduces(wanted.collective) && wanted.reduction != usual.reduction) words.emplace_back(word(wanted.reduction));
+  if (has_root(wanted.collective) && wanted.root != usual.root) words.push_back("root " + std::to_string(wanted.root));
   if (wanted.launch != usual.launch) words.emplace_back(word(wanted.launch));
   return join(words, ", ");
 }
@@ -97,7 +98,7 @@ std::vector<CollectiveTestCase> collective_suite(std::string_view name) {
   if (name == "full")
     return select([](auto& t) {
       return t.algorithm.empty() ||
-             (t.what == Collective::all_reduce && (t.algorithm == "Ring" || t.algorithm == "Tree"));
+             (t.collective == Collective::all_reduce && (t.algorithm == "Ring" || t.algorithm == "Tree"));
     });
   throw BadInput("unknown --suite '" + std::string(name) + "': use quick or full");
 }

@@ -14,7 +14,7 @@ namespace linkmatrix {
 /// pairs are measured, one after the other: the matrix that p2p_matrix has of copies, as the library moves the bytes.
 struct CollectiveTestCase {
   std::string name;
-  Collective what;
+  Collective collective;
   std::string_view algorithm;         ///< in the library's spelling, "Tree"; empty: its own choice
   LeftOut without = LeftOut::nobody;  ///< out of place without each of them, instead of in place and out of place
   std::string description;

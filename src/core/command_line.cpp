@@ -112,14 +112,14 @@ std::string options_text(const std::vector<Option>& options) {
   return out;
 }
 
-std::string text_of_file(std::string_view option, const std::filesystem::path& file, std::string_view what) {
-  const std::string said = std::string(option) + " " + file.string();
+std::string text_of_file(std::string_view option, const std::filesystem::path& file, std::string_view content) {
+  const std::string subject = std::string(option) + " " + file.string();
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error) || std::filesystem::file_size(file, error) > most_bytes)
-    throw BadInput(said + " is not a readable file: name a file with " + std::string(what));
+    throw BadInput(subject + " is not a readable file: name a file with " + std::string(content));
   std::ifstream in(file, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) throw BadInput(said + " cannot be read");
+  if (!in) throw BadInput(subject + " cannot be read");
   return text;
 }
 

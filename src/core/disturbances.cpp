@@ -126,13 +126,13 @@ std::string percent_of(std::optional<double> share) {
 
 std::string sentence_of(const Disturbance& disturbance, const Activity& activity) {
   const bool several = disturbance.pids.size() > 1;
-  const std::string who = names_of(disturbance, activity);
-  const std::string uses = who + (several ? " use " : " uses ") + percent_of(disturbance.share);
+  const std::string processes = names_of(disturbance, activity);
+  const std::string uses = processes + (several ? " use " : " uses ") + percent_of(disturbance.share);
   switch (disturbance.kind) {
     case DisturbanceKind::context:
-      return who + (several ? " have" : " has") + " a context on " + disturbance.where;
+      return processes + (several ? " have" : " has") + " a context on " + disturbance.where;
     case DisturbanceKind::memory:
-      return who + (several ? " hold" : " holds") + " the memory of " + disturbance.where;
+      return processes + (several ? " hold" : " holds") + " the memory of " + disturbance.where;
     case DisturbanceKind::adapter:
       return uses + disturbance.where + " of " + disturbance.node;
     case DisturbanceKind::cpu:
@@ -214,8 +214,8 @@ IdleWait wait_until_idle(const std::function<Activity()>& poll, Deadline patienc
   return wait;
 }
 
-std::string busy_sentence(const std::string& who, double waited) {
-  std::string text = "another process uses the node: " + who;
+std::string busy_sentence(const std::string& processes, double waited) {
+  std::string text = "another process uses the node: " + processes;
   if (waited > 0) {
     char seconds[32];
     std::snprintf(seconds, sizeof(seconds), "%g", waited);

@@ -69,6 +69,6 @@ struct IdleWait {
 IdleWait wait_until_idle(const std::function<Activity()>& poll, Deadline patience, Deadline end, double apart = 0.5);
 
 /// Why nothing is measured, with the remedy.
-std::string busy_sentence(const std::string& who, double waited);
+std::string busy_sentence(const std::string& processes, double waited);
 
 }  // namespace linkmatrix

@@ -30,7 +30,7 @@ LINKMATRIX_HOST_DEVICE constexpr std::byte pattern_byte(std::uint64_t seed, std:
 constexpr std::uint64_t first_seed = 1;
 
 /// What a destination holds before a verified copy. Any byte: the pattern differs from it nearly everywhere.
-constexpr int spoiled_byte = 0xA5;
+constexpr int poison_byte = 0xA5;
 
 /// The blocks of a buffer that are compared: every so many-th one, from the first on. With 1 it is the whole buffer.
 struct Portion {

@@ -56,7 +56,7 @@ void write_schedule(JsonWriter& w, const Schedule& schedule) {
                                         : "serial")
       .member("rounds", schedule.rounds);
   w.member("pairs_at_once", schedule.pairs_at_once).member("interference", schedule.interference);
-  w.member("witnessed", schedule.witnessed);
+  w.member("witnessed", schedule.controlled_rounds);
   w.end_object();
 }
 

@@ -21,7 +21,7 @@ enum class CellStatus { ok, not_applicable, no_peer_access, timeout, error, corr
 
 template <>
 struct Words<CellStatus> {
-  static constexpr std::string_view what = "status";
+  static constexpr std::string_view name = "status";
   static constexpr std::array table{std::pair{CellStatus::ok, "ok"},
                                     std::pair{CellStatus::not_applicable, "not-applicable"},
                                     std::pair{CellStatus::no_peer_access, "no-peer-access"},
@@ -55,7 +55,7 @@ struct Schedule {
   /// compared, in rounds whose values stand; of matchings their median. 0 where pairs at once did disturb each other,
   /// so that none are; nothing: none was compared.
   std::optional<double> interference;
-  std::size_t witnessed = 0;  ///< of the rounds: those of which a cell was measured alone as well, and agreed
+  std::size_t controlled_rounds = 0;  ///< of the rounds: those of which a cell was measured alone as well, and agreed
 };
 
 /// How much of what was transferred in samples was compared, and what came of it.

@@ -59,9 +59,9 @@ void Series::add(double value, double at, double share, bool high_is_bad) {
   bin.mean += (value - bin.mean) / static_cast<double>(bin.count);
 }
 
-void Soak::note(double at, std::string what) {
+void Soak::note(double at, std::string text) {
   if (events.size() < most_events)
-    events.push_back({at, std::move(what)});
+    events.push_back({at, std::move(text)});
   else
     ++events_left_out;
 }
@@ -73,7 +73,7 @@ std::string soak_text(const Soak& soak) {
   for (const Soak::Device& one : soak.heated)
     out << one.label << ": " << one.products << " matrix products, " << one.wrong << " with wrong bits\n";
   for (std::size_t e = 0; e < std::min(most, soak.events.size()); ++e)
-    out << "after " << soak.events[e].at << " s: " << soak.events[e].what << '\n';
+    out << "after " << soak.events[e].at << " s: " << soak.events[e].text << '\n';
   if (soak.events.size() > most) out << "the record contains further events\n";
   return out.str();
 }
@@ -94,7 +94,7 @@ void write_soak(JsonWriter& w, const Soak& soak) {
   w.end_array();
   w.key("events").begin_array();
   for (const Soak::Event& event : soak.events)
-    w.begin_object().member("at", event.at).member("what", event.what).end_object();
+    w.begin_object().member("at", event.at).member("what", event.text).end_object();
   w.end_array();
   w.member("events_left_out", soak.events_left_out);
   write_others(w, soak.others);

@@ -43,7 +43,7 @@ struct Soak {
   };
   struct Event {
     double at;  ///< seconds after the soak began
-    std::string what;
+    std::string text;
   };
   double asked = 0, seconds = 0;
   std::uint64_t passes = 0;    ///< over all test cases that came to their end
@@ -54,7 +54,7 @@ struct Soak {
   std::uint64_t events_left_out = 0;
   std::optional<Activity> others;  ///< what they did meanwhile
 
-  void note(double at, std::string what);
+  void note(double at, std::string text);
 };
 
 /// What is printed of it.

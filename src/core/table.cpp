@@ -221,7 +221,7 @@ void print_health(std::ostream& out, const RecordHead& record) {
 namespace {
 
 /// Rows or columns by the median of their cells, the worst first.
-void print_worst(std::ostream& out, const std::string& what, const std::vector<std::string>& labels,
+void print_worst(std::ostream& out, const std::string& axis, const std::vector<std::string>& labels,
                  const std::vector<double>& medians, bool high_is_bad, std::size_t most) {
   std::vector<std::size_t> order(labels.size());
   std::iota(order.begin(), order.end(), 0);
@@ -229,7 +229,7 @@ void print_worst(std::ostream& out, const std::string& what, const std::vector<s
   std::partial_sort(
       order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end(),
       [&](std::size_t a, std::size_t b) { return high_is_bad ? medians[a] > medians[b] : medians[a] < medians[b]; });
-  out << "worst " << what << ":";
+  out << "worst " << axis << ":";
   for (std::size_t k = 0; k < most; ++k) out << ' ' << labels[order[k]] << ' ' << figure(medians[order[k]], 3);
   out << '\n';
 }

@@ -42,36 +42,36 @@ struct Words;
 
 template <>
 struct Words<Engine> {
-  static constexpr std::string_view what = "engine";
+  static constexpr std::string_view name = "engine";
   static constexpr std::array table{std::pair{Engine::ce, "ce"}, std::pair{Engine::sm, "sm"},
                                     std::pair{Engine::mpi, "mpi"}, std::pair{Engine::nccl, "nccl"}};
 };
 template <>
 struct Words<Kernel> {
-  static constexpr std::string_view what = "kernel";
+  static constexpr std::string_view name = "kernel";
   static constexpr std::array table{std::pair{Kernel::cached, "cached"}, std::pair{Kernel::noncached, "noncached"},
                                     std::pair{Kernel::bulk, "bulk"}};
 };
 template <>
 struct Words<Direction> {
-  static constexpr std::string_view what = "direction";
+  static constexpr std::string_view name = "direction";
   static constexpr std::array table{std::pair{Direction::write, "write"}, std::pair{Direction::read, "read"}};
 };
 template <>
 struct Words<Metric> {
-  static constexpr std::string_view what = "metric";
+  static constexpr std::string_view name = "metric";
   static constexpr std::array table{std::pair{Metric::bandwidth, "bandwidth"},
                                     std::pair{Metric::bidirectional, "bidirectional"},
                                     std::pair{Metric::latency, "latency"}};
 };
 template <>
 struct Words<Memory> {
-  static constexpr std::string_view what = "memory";
+  static constexpr std::string_view name = "memory";
   static constexpr std::array table{std::pair{Memory::device, "device"}, std::pair{Memory::host, "host"}};
 };
 template <>
 struct Words<Concurrency> {
-  static constexpr std::string_view what = "concurrency";
+  static constexpr std::string_view name = "concurrency";
   static constexpr std::array table{
       std::pair{Concurrency::automatic, "auto"},      std::pair{Concurrency::serial, "serial"},
       std::pair{Concurrency::serial, "isolated"},     std::pair{Concurrency::rounds, "rounds"},
@@ -80,20 +80,20 @@ struct Words<Concurrency> {
 
 template <>
 struct Words<Purpose> {
-  static constexpr std::string_view what = "purpose";
+  static constexpr std::string_view name = "purpose";
   static constexpr std::array table{std::pair{Purpose::random, "random"}, std::pair{Purpose::suspects, "suspects"},
                                     std::pair{Purpose::confirm, "confirm"}};
 };
 
 template <>
 struct Words<HostPages> {
-  static constexpr std::string_view what = "host memory";
+  static constexpr std::string_view name = "host memory";
   static constexpr std::array table{std::pair{HostPages::pinned, "pinned"}, std::pair{HostPages::pageable, "pageable"}};
 };
 
 template <>
 struct Words<Transport> {
-  static constexpr std::string_view what = "transport";
+  static constexpr std::string_view name = "transport";
   static constexpr std::array table{std::pair{Transport::automatic, "auto"}, std::pair{Transport::mpi, "mpi"},
                                     std::pair{Transport::fd, "fd"},          std::pair{Transport::fabric, "fabric"},
                                     std::pair{Transport::ipc, "ipc"},        std::pair{Transport::staged, "staged"}};
@@ -101,7 +101,7 @@ struct Words<Transport> {
 
 template <>
 struct Words<DisturbanceKind> {
-  static constexpr std::string_view what = "disturbance";
+  static constexpr std::string_view name = "disturbance";
   static constexpr std::array table{
       std::pair{DisturbanceKind::context, "context"}, std::pair{DisturbanceKind::cpu, "cpu"},
       std::pair{DisturbanceKind::adapter, "adapter"}, std::pair{DisturbanceKind::memory, "memory"}};
@@ -109,7 +109,7 @@ struct Words<DisturbanceKind> {
 
 template <>
 struct Words<LossKind> {
-  static constexpr std::string_view what = "loss";
+  static constexpr std::string_view name = "loss";
   static constexpr std::array table{std::pair{LossKind::device, "device"}, std::pair{LossKind::process, "process"},
                                     std::pair{LossKind::memory, "memory"}};
 };
@@ -140,7 +140,7 @@ template <class E>
 E parse_word(std::string_view text) {
   for (const auto& [e, known] : Words<E>::table)
     if (text == known) return e;
-  throw BadInput("unknown " + std::string(Words<E>::what) + " '" + std::string(text) + "': use " + all_words<E>());
+  throw BadInput("unknown " + std::string(Words<E>::name) + " '" + std::string(text) + "': use " + all_words<E>());
 }
 
 }  // namespace linkmatrix

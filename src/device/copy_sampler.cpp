@@ -358,22 +358,22 @@ void CopySampler::lay_patterns(Group& group, const SampleRule& rule) {
 }
 
 /// What a drill makes wrong of this run: the destination does not hold what was brought.
-void CopySampler::spoil_some(Group& group, const SampleRule& rule) {
-  if (!drill_.has) return;
-  std::vector<Copy> spoiled;
+void CopySampler::poison_some(Group& group, const SampleRule& rule) {
+  if (!simulated_fault_.has) return;
+  std::vector<Copy> poisoned;
   for (std::size_t k = 0; k < group.cells.size(); ++k) {
-    if (++drilled_[group.cells[k]] % drill_.every != 0) continue;
+    if (++fault_counts_[group.cells[k]] % simulated_fault_.every != 0) continue;
     for (std::size_t c = 0; c < group.copies.size(); ++c)
-      if (group.owner[c] == k && !group.copies[c].background && drill_.has(group.copies[c]))
-        spoiled.push_back(group.copies[c]);
+      if (group.owner[c] == k && !group.copies[c].background && simulated_fault_.has(group.copies[c]))
+        poisoned.push_back(group.copies[c]);
   }
-  if (!spoiled.empty()) backend_.lay_patterns(spoiled, rule.until);
+  if (!poisoned.empty()) backend_.lay_patterns(poisoned, rule.until);
 }
 
 /// Whether it is a sample or not: a wrong byte is wrong. The first time all is compared, and timed; then as much as
 /// fits a share of the sample's time, other blocks each time. The next run reads from the other window of each source.
 void CopySampler::compare_run(Group& group, const SampleRule& rule, const Timeline& timeline, double run_seconds) {
-  spoil_some(group, rule);
+  poison_some(group, rule);
   const auto began = Clock::now();
   group.of_measured([&](const std::vector<Copy>& copies, const std::vector<std::size_t>& numbers) {
     const auto checks = backend_.compare(copies, group.portion, rule.until);

@@ -33,14 +33,16 @@ class CopySampler final : public Sampler {
   std::vector<Path> paths(const Place& place) const override;
   bool is_there(const Place& place) const override;
   CellStatus lost_as(const Place& place) const override;
-  bool makes_wrong(const Place& place) const override { return drill_.has && are_runs_compared(cell(place).copies); }
+  bool makes_wrong(const Place& place) const override {
+    return simulated_fault_.has && are_runs_compared(cell(place).copies);
+  }
 
   /// Data that is to be wrong at its destination after every so many-th sample of a cell.
-  struct Drill {
+  struct SimulatedCorruption {
     std::uint64_t every = 1;
     std::function<bool(const Copy&)> has;  ///< whose data it is
   };
-  void set_drill(Drill drill) { drill_ = std::move(drill); }
+  void set_simulated_fault(SimulatedCorruption fault) { simulated_fault_ = std::move(fault); }
   std::vector<Lost> take_lost() override { return lost_.take(); }
   Clocking clocking() const override { return clocking_; }
 
@@ -57,7 +59,7 @@ class CopySampler final : public Sampler {
   std::vector<std::vector<std::size_t>> even_sets(const Group& group) const;
   bool are_runs_compared(const std::vector<Copy>& copies) const;
   void lay_patterns(Group& group, const SampleRule& rule);
-  void spoil_some(Group& group, const SampleRule& rule);
+  void poison_some(Group& group, const SampleRule& rule);
   void compare_run(Group& group, const SampleRule& rule, const Timeline& timeline, double run_seconds);
   void verify(Group& group, const SampleRule& rule);
   static void condemn(Sampled& answer, const PatternCheck& check);
@@ -80,8 +82,8 @@ class CopySampler final : public Sampler {
   std::map<std::size_t, Sampled>
       unseen_;  ///< cells whose flags or answers did not come, without their counts: not tried again
   LostEndpoints lost_;
-  Drill drill_;
-  std::map<std::size_t, std::uint64_t> drilled_;  ///< samples of cells so far
+  SimulatedCorruption simulated_fault_;
+  std::map<std::size_t, std::uint64_t> fault_counts_;  ///< samples of cells so far
 };
 
 }  // namespace linkmatrix

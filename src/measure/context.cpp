@@ -39,18 +39,18 @@ StopRule Context::stop() const {
   return stop;
 }
 
-std::vector<Sampled> Context::sample(const Round& round, const What& what) {
+std::vector<Sampled> Context::sample(const Round& round, const SamplingRequest& request) {
   if (deadline_.passed()) throw TimedOut("the matrix was not finished within --timeout");
   SampleRule rule;
-  rule.stop = what.stop;
-  rule.verify = what.counts && options_.verify;
-  rule.divide_bytes_by = what.divide_bytes_by;
+  rule.stop = request.stop;
+  rule.verify = request.counts && options_.verify;
+  rule.divide_bytes_by = request.divide_bytes_by;
   // a slow cell needs time for its last samples and its data, or it would be taken for one that hangs
   rule.enough = earlier(earlier(soft_, deadline_), Deadline::in(options_.cell_timeout * share_for_samples));
   rule.until = earlier(Deadline::in(options_.cell_timeout), deadline_);
   rule.limit = deadline_;
-  rule.warm = what.warm;
-  rule.transfers = what.transfers;
+  rule.warm = request.warm;
+  rule.transfers = request.transfers;
   const double began = seconds();
   std::vector<Sampled> answers;
   try {
@@ -61,7 +61,7 @@ std::vector<Sampled> Context::sample(const Round& round, const What& what) {
     take_lost();
     throw;
   }
-  for (Sampled& answer : answers) answer.round = what.round, answer.began = began, answer.ended = seconds();
+  for (Sampled& answer : answers) answer.round = request.round, answer.began = began, answer.ended = seconds();
   take_lost();
   for (std::size_t k = 0; k < round.size(); ++k)
     if (answers[k].visibility) count(round[k], *answers[k].visibility);
@@ -73,7 +73,7 @@ std::vector<Sampled> Context::sample(const Round& round, const What& what) {
     else
       keep_proven_error(round[k], answers[k]);
   if (deadline_.passed()) {  // values that are there stay: this may be a second look
-    for (std::size_t k = 0; k < round.size() && what.counts; ++k)
+    for (std::size_t k = 0; k < round.size() && request.counts; ++k)
       if (answers[k].status != CellStatus::corrupt && !store_.value(round[k])) keep(round[k], answers[k]);
     throw TimedOut("the matrix was not finished within --timeout");
   }
@@ -158,15 +158,15 @@ void Context::keep(const Place& place, const Sampled& sampled) {
   if (shape_.metric == Metric::bandwidth && sampled.copies > 1) cell.slowest_copy = median(std::move(slowest));
   cell.sampled = values;
   store_.put(place, cell);
-  look_for_oddities(place, sampled);
+  check_irregularities(place, sampled);
 }
 
 /// What makes a value another one than it seems to be.
-void Context::look_for_oddities(const Place& place, const Sampled& sampled) {
+void Context::check_irregularities(const Place& place, const Sampled& sampled) {
   if (sampled.status == CellStatus::corrupt) note(name(place) + ": " + sampled.why);
   if (sampled.status == CellStatus::partial) partial_[sampled.why].push_back(name(place));
   if (!sampled.started_together) apart_.push_back(name(place));
-  if (shape_.metric == Metric::bidirectional) look_for_uneven_ways(place, sampled);
+  if (shape_.metric == Metric::bidirectional) check_uneven_directions(place, sampled);
   double least = 1;
   for (const Sample& sample : sampled.samples) least = std::min(least, sample.loaded_share);
   if (least < least_loaded_share)
@@ -174,7 +174,7 @@ void Context::look_for_oddities(const Place& place, const Sampled& sampled) {
 }
 
 /// The slower way runs on alone, and is faster then: neither its rate nor the sum is that of both at once.
-void Context::look_for_uneven_ways(const Place& place, const Sampled& sampled) {
+void Context::check_uneven_directions(const Place& place, const Sampled& sampled) {
   std::vector<double> shares;
   for (const Sample& sample : sampled.samples) {
     const double there = sample.ways[0].seconds(), back = sample.ways[1].seconds();
@@ -189,7 +189,7 @@ std::string Context::some_of(const std::vector<std::string>& cells) {
   return cells.front() + (more == 0 ? "" : " and " + std::to_string(more) + (more == 1 ? " more cell" : " more cells"));
 }
 
-void Context::note_oddities() {
+void Context::note_irregularities() {
   for (const auto& [who, cells] : partial_)
     note("partial result, because endpoints took no part: " + some_of(cells) + ": " + who);
   if (!apart_.empty())

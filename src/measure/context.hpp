@@ -28,7 +28,7 @@ class Context {
   bool out_of_time() const { return soft_.passed(); }
   double seconds() const { return seconds_since(start_); }
 
-  struct What {
+  struct SamplingRequest {
     StopRule stop;
     bool counts = false;    ///< the samples become values: then the data is compared too
     std::size_t round = 0;  ///< of which they are, where they count
@@ -38,7 +38,7 @@ class Context {
   };
   /// One answer for each cell. Corrupt cells and proven errors are marked whatever the answer was wanted for. Throws
   /// TimedOut when the run's deadline has passed; then what is not ok is marked.
-  std::vector<Sampled> sample(const Round& round, const What& what);
+  std::vector<Sampled> sample(const Round& round, const SamplingRequest& request);
 
   /// A cell's samples become its value; what failed is marked.
   void keep(const Place& place, const Sampled& sampled);
@@ -56,7 +56,7 @@ class Context {
   /// The first of several, and how many there are.
   static std::string some_of(const std::vector<std::string>& cells);
   /// What was odd about cells that were kept, a note for each kind.
-  void note_oddities();
+  void note_irregularities();
 
  private:
   void take_lost();
@@ -64,8 +64,8 @@ class Context {
   void count(const Place& place, const Coverage& coverage);
   void condemn(const Place& place, const Sampled& sampled);
   void keep_proven_error(const Place& place, Sampled& sampled);
-  void look_for_oddities(const Place& place, const Sampled& sampled);
-  void look_for_uneven_ways(const Place& place, const Sampled& sampled);
+  void check_irregularities(const Place& place, const Sampled& sampled);
+  void check_uneven_directions(const Place& place, const Sampled& sampled);
 
   Sampler& sampler_;
   const Work& work_;

@@ -29,7 +29,7 @@ void note_crossings(Context& context, const Places& places, const Round& round, 
 
 }  // namespace
 
-std::vector<Round> in_lanes(const std::vector<Matchmaker::Pair>& pairs, const std::vector<std::size_t>& lanes,
+std::vector<Round> in_lanes(const std::vector<MatchingGenerator::Pair>& pairs, const std::vector<std::size_t>& lanes,
                             bool back) {
   std::vector<Round> rounds(1 + *std::max_element(lanes.begin(), lanes.end()));
   for (const auto& [a, b] : pairs) rounds[lanes[a]].push_back(back ? Place{b, a} : Place{a, b});
@@ -37,12 +37,12 @@ std::vector<Round> in_lanes(const std::vector<Matchmaker::Pair>& pairs, const st
   return rounds;
 }
 
-std::size_t measure_crossings(Context& context, Matchmaker& matchmaker, const Places& places,
+std::size_t measure_crossings(Context& context, MatchingGenerator& generator, const Places& places,
                               const std::vector<bool>& out) {
   for (std::size_t k = 0; k < of_all + of_few; ++k) {
     if (context.out_of_time()) return of_all + of_few - k;
     const bool few = k >= of_all;
-    const auto pairs = matchmaker.across(out, few ? few_pairs : out.size());
+    const auto pairs = generator.across(out, few ? few_pairs : out.size());
     for (const bool back : {false, true}) {
       if (back && context.shape().metric == Metric::bidirectional) continue;
       for (const Round& round : in_lanes(pairs, places.lane, back)) note_crossings(context, places, round, few);

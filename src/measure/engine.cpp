@@ -7,9 +7,9 @@
 #include "core/schedule.hpp"
 #include "measure/calibration.hpp"
 #include "measure/context.hpp"
-#include "measure/second_look.hpp"
+#include "measure/control_measurements.hpp"
+#include "measure/remeasurement.hpp"
 #include "measure/short_samples.hpp"
-#include "measure/witnesses.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -19,7 +19,7 @@ class Measurement {
  public:
   Measurement(Sampler& sampler, const Work& work, const MeasureOptions& options, Deadline deadline, Store& store)
       : context_{sampler, work, options, deadline, store},
-        witnesses_{context_, work.rounds},
+        control_measurements_{context_, work.rounds},
         short_samples_{context_, work.rounds} {}
 
   void run() {
@@ -47,8 +47,8 @@ class Measurement {
         short_samples_.take(measured += step, at_once_);
       }
     }
-    while (const auto part = witnesses_.next_disturbed()) measure_in_halves(*part);
-    if (!context_.store().has_second_look()) {
+    while (const auto part = control_measurements_.next_disturbed()) measure_in_halves(*part);
+    if (!context_.store().can_remeasure()) {
       context_.note("outliers were not remeasured, because the matrix is too large");
       return;
     }
@@ -61,7 +61,7 @@ class Measurement {
     if (together()) return static_cast<std::size_t>(-1);
     Calibration calibration(context_, rounds());
     const std::size_t at_once = calibration.cells_at_once();
-    witnesses_.trust(calibration.calibrated_round());
+    control_measurements_.trust(calibration.calibrated_round());
     return at_once;
   }
 
@@ -80,11 +80,11 @@ class Measurement {
     short_samples_.learn(there, answers);
     short_samples_.take(measured, at_once_);
     stands(there.size(), 1);
-    if (!together()) witnesses_.add(round, there, answers);
+    if (!together()) control_measurements_.add(round, there, answers);
   }
 
   /// What cells measured that disturb each other is not kept.
-  void measure_in_halves(const Witnesses::Part& part) {
+  void measure_in_halves(const ControlMeasurements::Part& part) {
     ++split_;
     stands(part.cells.size(), -1);
     for (const Place& place : part.cells) context_.store().fail(place, CellStatus::not_run);
@@ -118,8 +118,8 @@ class Measurement {
     for (const std::string& reason : std::span(reasons_).first(std::min<std::size_t>(reasons_.size(), most_reasons)))
       context_.note(reason);
     short_samples_.note();
-    context_.note_oddities();
-    witnesses_.note_unasked();
+    context_.note_irregularities();
+    control_measurements_.note_unasked();
     if (split_ > 0)
       context_.note(std::to_string(split_) +
                     " times concurrent cells of a round disturbed each other and were measured in smaller groups");
@@ -152,7 +152,7 @@ class Measurement {
   static constexpr std::size_t most_reasons = 20;
 
   Context context_;
-  Witnesses witnesses_;
+  ControlMeasurements control_measurements_;
   ShortSamples short_samples_;
   std::size_t at_once_ = 1;                    ///< cells
   std::map<std::size_t, std::size_t> widths_;  ///< how many parts of so many cells stand

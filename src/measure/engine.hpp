@@ -15,10 +15,10 @@ namespace linkmatrix {
 
 struct MeasureOptions {
   StopRule stop{};
-  double max_seconds = 60;      ///< of one matrix; afterwards every cell left gets one sample and is not converged
-  double cell_timeout = 30;     ///< seconds of one round (--pair-timeout): what hangs is marked and the rest goes on
-  int warmup = 1;               ///< transfers of each cell before its first sample; 0: each one is a sample
-  bool warm_both_ways = false;  ///< before a matrix is sampled, copies both ways at once between its devices
+  double max_seconds = 60;   ///< of one matrix; afterwards every cell left gets one sample and is not converged
+  double cell_timeout = 30;  ///< seconds of one round (--pair-timeout): what hangs is marked and the rest goes on
+  int warmup = 1;            ///< transfers of each cell before its first sample; 0: each one is a sample
+  bool warm_bidirectional = false;  ///< before a matrix is sampled, copies both ways at once between its devices
   bool verify = true;
   int short_samples = 0;  ///< of each cell, in passes over the time of the matrix; 0: none
   Concurrency concurrency = Concurrency::automatic;

@@ -192,13 +192,13 @@ std::vector<Sampled> FaultySampler::sample(const Round& round, const SampleRule&
           if (fault_.touches(paths[way])) slow_down(sample.ways[way]);
       }
     }
-    if (fault_.kind == Kind::corrupt && !sampler_.makes_wrong(round[k]) && spoils(round[k])) spoil(round[k], answer);
+    if (fault_.kind == Kind::corrupt && !sampler_.makes_wrong(round[k]) && poisons(round[k])) poison(round[k], answer);
   }
   return answers;
 }
 
 /// Of what compares its data once for all samples, all of them are.
-void FaultySampler::spoil(const Place& place, Sampled& answer) {
+void FaultySampler::poison(const Place& place, Sampled& answer) {
   if (!answer.verified || answer.status != CellStatus::ok) return;
   const std::uint64_t samples = answer.samples.size();
   std::uint64_t& before = seen_[place];
@@ -213,7 +213,7 @@ void FaultySampler::spoil(const Place& place, Sampled& answer) {
 }
 
 /// Whether data of the cell arrives where it is spoiled.
-bool FaultySampler::spoils(const Place& place) const {
+bool FaultySampler::poisons(const Place& place) const {
   const auto paths = sampler_.paths(place);
   return std::any_of(paths.begin(), paths.end(), [this](const Path& path) { return fault_.has(path); });
 }

@@ -93,12 +93,12 @@ class FaultySampler final : public Sampler {
 
  private:
   bool touches(const Place& place) const;
-  bool spoils(const Place& place) const;
+  bool poisons(const Place& place) const;
   bool falls_with_it(const Place& place) const;
   bool is_slow(std::size_t cells_at_once, bool in_phase);
   void slow_down(Span& span) const { span.end = span.start + span.seconds() / (1 - fault_.loss); }
   void break_down(const Place& place, Sampled& answer, Deadline until);
-  void spoil(const Place& place, Sampled& answer);
+  void poison(const Place& place, Sampled& answer);
 
   Sampler& sampler_;
   SimulatedFault fault_;

@@ -44,7 +44,7 @@ class Store {
   /// Low and high of the cell's interval.
   virtual std::optional<Interval> interval(const Place& place) const = 0;
   /// Whether cells can be looked at again: those in a file cannot.
-  virtual bool has_second_look() const { return true; }
+  virtual bool can_remeasure() const { return true; }
   /// An endpoint that is not there any more goes into the record.
   virtual void lose(const Lost& endpoint) = 0;
   /// What cells in a file amount to goes into the result; called at the end, whatever it was.

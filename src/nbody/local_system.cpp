@@ -35,9 +35,9 @@ class LocalSystem final : public NbodySystem {
     return guarded(
         [&](NbodyAnswer& answer) { answer.seconds = parts_.simulation->run(steps, {}, Deadline::in(seconds)); });
   }
-  NbodyAnswer find(Proof what, double interactions, double seconds, Findings& found) override {
+  NbodyAnswer find(Proof wanted_proof, double interactions, double seconds, Findings& found) override {
     return guarded([&](NbodyAnswer&) {
-      find_in(*parts_.simulation, prepared_, what, interactions, Deadline::in(seconds), found);
+      find_in(*parts_.simulation, prepared_, wanted_proof, interactions, Deadline::in(seconds), found);
     });
   }
 
@@ -92,10 +92,10 @@ NbodyAnswer answer_of(const std::function<void(NbodyAnswer&)>& work) {
   return answer;
 }
 
-void find_in(Simulation& simulation, const NbodyCase& prepared, Proof what, double interactions, Deadline deadline,
-             Findings& found) {
-  found = what == Proof::drift ? check_drift(simulation, prepared, drift_steps, deadline)
-                               : check_steps(simulation, prepared, interactions, deadline);
+void find_in(Simulation& simulation, const NbodyCase& prepared, Proof wanted_proof, double interactions,
+             Deadline deadline, Findings& found) {
+  found = wanted_proof == Proof::drift ? check_drift(simulation, prepared, drift_steps, deadline)
+                                       : check_steps(simulation, prepared, interactions, deadline);
 }
 
 }  // namespace linkmatrix

@@ -25,7 +25,7 @@ std::unique_ptr<NbodySystem> make_local_system(LocalParts parts);
 NbodyAnswer answer_of(const std::function<void(NbodyAnswer&)>& work);
 
 /// What is asked of a simulation whose parts are all of this process, or of its own ones.
-void find_in(Simulation& simulation, const NbodyCase& prepared, Proof what, double interactions, Deadline deadline,
-             Findings& found);
+void find_in(Simulation& simulation, const NbodyCase& prepared, Proof wanted_proof, double interactions,
+             Deadline deadline, Findings& found);
 
 }  // namespace linkmatrix

@@ -18,12 +18,12 @@ enum class Scaling { strong, weak };
 
 template <>
 struct Words<Precision> {
-  static constexpr std::string_view what = "precision";
+  static constexpr std::string_view name = "precision";
   static constexpr std::array table{std::pair{Precision::f32, "float"}, std::pair{Precision::f64, "double"}};
 };
 template <>
 struct Words<Scaling> {
-  static constexpr std::string_view what = "scaling";
+  static constexpr std::string_view name = "scaling";
   static constexpr std::array table{std::pair{Scaling::strong, "strong"}, std::pair{Scaling::weak, "weak"}};
 };
 

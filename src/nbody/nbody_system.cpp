@@ -21,11 +21,12 @@ NbodyCase small_case(Precision precision, int devices) {
 NbodyAnswer NbodySystem::verify(const NbodyCase& prepared, double seconds) {
   const Deadline deadline = Deadline::in(seconds);
   const auto left = [&] { return std::max(deadline.seconds_left(), 0.0); };
-  const auto judge = [&](const NbodyCase& of, Proof what, double interactions) {
+  const auto judge = [&](const NbodyCase& of, Proof wanted_proof, double interactions) {
     Findings found;
-    NbodyAnswer answer = find(what, interactions, left(), found);
+    NbodyAnswer answer = find(wanted_proof, interactions, left(), found);
     if (answer.status != CellStatus::ok) return answer;
-    if (const auto why = why_wrong(found, of, what == Proof::drift)) return NbodyAnswer{CellStatus::corrupt, *why, 0};
+    if (const auto why = why_wrong(found, of, wanted_proof == Proof::drift))
+      return NbodyAnswer{CellStatus::corrupt, *why, 0};
     return answer;
   };
   if (NbodyAnswer answer = judge(prepared, Proof::steps, most_interactions); answer.status != CellStatus::ok)
@@ -35,8 +36,9 @@ NbodyAnswer NbodySystem::verify(const NbodyCase& prepared, double seconds) {
   const NbodyCase small = small_case(prepared.precision, prepared.devices);
   const auto bodies = static_cast<double>(small.bodies);
   if (NbodyAnswer answer = prepare(small, left()); answer.status != CellStatus::ok) return answer;
-  for (const Proof what : {Proof::steps, Proof::drift})
-    if (NbodyAnswer answer = judge(small, what, 2 * bodies * bodies); answer.status != CellStatus::ok) return answer;
+  for (const Proof wanted_proof : {Proof::steps, Proof::drift})
+    if (NbodyAnswer answer = judge(small, wanted_proof, 2 * bodies * bodies); answer.status != CellStatus::ok)
+      return answer;
   proven_.insert(proof);
   return {};
 }

@@ -46,7 +46,7 @@ class NbodySystem {
   virtual NbodyAnswer prepare(const NbodyCase& wanted, double seconds) = 0;
   virtual NbodyAnswer run(int steps, double seconds) = 0;
   /// `interactions`, of all devices together: as for `check_steps`.
-  virtual NbodyAnswer find(Proof what, double interactions, double seconds, Findings& found) = 0;
+  virtual NbodyAnswer find(Proof wanted_proof, double interactions, double seconds, Findings& found) = 0;
 
   /// Of what was prepared; and, once for each number of devices and each precision, every body of a few, and what
   /// becomes of their energy. Afterwards nothing is prepared.

@@ -116,7 +116,7 @@ std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
       {{"--simulate-fault", "KIND:DEVICE",
         "simulate a fault: " + simulated_fault_kinds(true) + " at a device, e.g. corrupt:gpu1",
         [&](auto v) { o.fault = parse_simulated_fault(v); }},
-       {drill_acts<NbodyOptions, bool>}},
+       {fault_has_effect<NbodyOptions, bool>}},
       {print_option(o, "--list", "list the test cases and exit", nbody_list)},
       {print_option(o, "--version", "print the version and exit",
                     [] { return std::string("linkmatrix nbody_scaling " LINKMATRIX_VERSION "\n"); })},

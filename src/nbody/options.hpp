@@ -34,7 +34,7 @@ struct NbodyOptions : ProgramOptions {
 
 template <>
 struct Words<NbodyOptions::On> {
-  static constexpr std::string_view what = "back end";
+  static constexpr std::string_view name = "back end";
   static constexpr std::array table{std::pair{NbodyOptions::On::automatic, "auto"},
                                     std::pair{NbodyOptions::On::cuda, "cuda"},
                                     std::pair{NbodyOptions::On::host, "host"}};

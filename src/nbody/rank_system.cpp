@@ -71,10 +71,13 @@ class RankSystem final : public NbodySystem {
     Findings none;
     return ask({.order = Order::run, .wanted = prepared_, .steps = steps, .seconds = seconds}, none);
   }
-  NbodyAnswer find(Proof what, double interactions, double seconds, Findings& found) override {
-    return ask(
-        {.order = Order::find, .wanted = prepared_, .proof = what, .interactions = interactions, .seconds = seconds},
-        found);
+  NbodyAnswer find(Proof wanted_proof, double interactions, double seconds, Findings& found) override {
+    return ask({.order = Order::find,
+                .wanted = prepared_,
+                .proof = wanted_proof,
+                .interactions = interactions,
+                .seconds = seconds},
+               found);
   }
 
   std::optional<CellStatus> lost_as(int) const override { return lost_as_; }

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "core/error.hpp"
+#include "device/host/endpoint_state.hpp"
 #include "device/host/host_backend.hpp"
-#include "device/host/stations.hpp"
 #include "nbody/host/host_simulation.hpp"
 #include "nbody/local_system.hpp"
 #include "nbody/plan.hpp"
@@ -37,7 +37,8 @@ using On = NbodyOptions::On;
 class OnCores final : public Simulation {
  public:
   explicit OnCores(const std::vector<int>& devices)
-      : stations_{make_host_stations(devices, numa_nodes())}, simulation_{make_host_simulation(stations_)} {}
+      : endpoint_states_{make_host_endpoint_states(devices, numa_nodes())},
+        simulation_{make_host_simulation(endpoint_states_)} {}
 
   void prepare(const NbodyCase& wanted, Deadline deadline) override { simulation_->prepare(wanted, deadline); }
   void restart(Deadline deadline) override { simulation_->restart(deadline); }
@@ -49,7 +50,7 @@ class OnCores final : public Simulation {
   std::vector<Vector4<double>> velocities(int part) override { return simulation_->velocities(part); }
 
  private:
-  std::vector<HostStation> stations_;
+  std::vector<HostEndpointState> endpoint_states_;
   std::unique_ptr<Simulation> simulation_;
 };
 

@@ -24,7 +24,7 @@ std::vector<Round> rounds_of(const std::vector<CopyCell>& cells, const Sampler& 
 }
 
 /// A copy each way for each pair of devices that the plan has copies between.
-std::vector<CopyCell> both_ways(const Backend& backend, const Plan& plan) {
+std::vector<CopyCell> bidirectional_cells(const Backend& backend, const Plan& plan) {
   const auto is_device = [&](int endpoint) {
     return backend.endpoints().at(static_cast<std::size_t>(endpoint)).kind == EndpointKind::device;
   };
@@ -87,11 +87,11 @@ void measure_plan(Backend& backend, const Plan& plan, const MeasureOptions& aske
                   Guarded<Record>& record, const std::optional<SimulatedFault>& fault) {
   const MeasureOptions how = measured_as(plan, asked);
   const bool stress = !plan.rounds.empty();
-  if (how.warm_both_ways) warm_up(backend, both_ways(backend, plan), how, deadline);
+  if (how.warm_bidirectional) warm_up(backend, bidirectional_cells(backend, plan), how, deadline);
   CopySampler copies(backend, with_write_faults(backend, plan.cells, fault), plan.result.metric, how.warmup, stress,
                      deadline);
   if (fault && fault->kind == SimulatedFault::Kind::corrupt)
-    copies.set_drill({fault->every, [&](const Copy& copy) { return fault->has(path_of(backend, copy)); }});
+    copies.set_simulated_fault({fault->every, [&](const Copy& copy) { return fault->has(path_of(backend, copy)); }});
   std::optional<FaultySampler> faulty;
   if (fault) faulty.emplace(copies, *fault);
   Sampler& sampler = faulty ? static_cast<Sampler&>(*faulty) : copies;

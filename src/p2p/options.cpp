@@ -83,8 +83,8 @@ const Condition confirms{[](auto& o, auto&) { return o.measure.concurrency == Co
 
 const Condition has_one_size{[](auto& o, auto&) { return o.sizes.size() < 2 && o.blocks.size() < 2; },
                              "references apply to one size: omit it, or measure one size and one number of blocks"};
-const Condition takes_second_looks{[](auto& o, auto&) { return o.measure.concurrency != Concurrency::matchings; },
-                                   "--concurrency matchings confirms its findings itself: omit it"};
+const Condition remeasures_outliers{[](auto& o, auto&) { return o.measure.concurrency != Concurrency::matchings; },
+                                    "--concurrency matchings confirms its findings itself: omit it"};
 
 const Condition copies_by_kernels{
     any<copies_by_kernel>,
@@ -132,17 +132,17 @@ const Condition knows_limits{[](auto& o, auto& run) {
                              "no limit of these links is known: set it with --limit"};
 
 /// What a device counts is seen without a measurement; what is shared, only where cells run at once.
-const Condition drill_acts{[](auto& o, auto&) {
-                             using Kind = SimulatedFault::Kind;
-                             if (!o.fault || o.fault->kind == Kind::counter) return true;
-                             if (o.fault->kind == Kind::flip && o.soak <= 0) return false;
-                             if (o.fault->kind == Kind::corrupt && !o.measure.verify) return false;
-                             if (o.fault->kind == Kind::shared && o.measure.concurrency == Concurrency::serial)
-                               return false;
-                             return is_measured(o);
-                           },
-                           "no measurement can have this fault: omit it, or change the run ('shared': concurrent "
-                           "cells; 'corrupt': without --no-verify; 'flip': with --soak)"};
+const Condition fault_has_effect{[](auto& o, auto&) {
+                                   using Kind = SimulatedFault::Kind;
+                                   if (!o.fault || o.fault->kind == Kind::counter) return true;
+                                   if (o.fault->kind == Kind::flip && o.soak <= 0) return false;
+                                   if (o.fault->kind == Kind::corrupt && !o.measure.verify) return false;
+                                   if (o.fault->kind == Kind::shared && o.measure.concurrency == Concurrency::serial)
+                                     return false;
+                                   return is_measured(o);
+                                 },
+                                 "no measurement can have this fault: omit it, or change the run ('shared': concurrent "
+                                 "cells; 'corrupt': without --no-verify; 'flip': with --soak)"};
 
 }  // namespace condition
 
@@ -279,7 +279,7 @@ std::vector<Group> option_table(Given& given) {
              "additional short samples per cell, spread over the time of its matrix, to find intermittent links "
              "(default: 0; 66 find a link that loses half of its rate in 10 % of its samples)",
              [&](auto v) { o.measure.short_samples = parse_count("--short-samples", v, 0, 10000); }},
-            {measures, takes_second_looks}},
+            {measures, remeasures_outliers}},
            {target_option(o, "0.25"), {measures}},
            {{"--warmup", "N",
              "transfers per cell before the first sample (default: 1); 0: the first transfer is a sample",
@@ -287,7 +287,7 @@ std::vector<Group> option_table(Given& given) {
             {measures, may_be_cold}},
            {{"--warmup-both-ways", "",
              "before each matrix, warm up its links with bidirectional copies by copy engines",
-             [&](auto) { o.measure.warm_both_ways = true; }},
+             [&](auto) { o.measure.warm_bidirectional = true; }},
             {measures, between_devices}},
            {{"--concurrency", "MODE",
              "which pairs are measured concurrently: " + all_words<Concurrency>() + " (default: auto, by calibration)",
@@ -312,7 +312,7 @@ std::vector<Group> option_table(Given& given) {
                if (v.empty()) throw BadInput("--references '': name a file");
                o.references = v;
              }},
-            {measures, has_one_size, takes_second_looks}},
+            {measures, has_one_size, remeasures_outliers}},
            {{"--verify", "", "compare the data that arrived (default)", [&](auto) { o.measure.verify = true; }},
             {measures}},
            {{"--no-verify", "", "do not compare the data that arrived", [&](auto) { o.measure.verify = false; }},
@@ -358,7 +358,7 @@ std::vector<Group> option_table(Given& given) {
              "simulate a fault: " + simulated_fault_kinds() +
                  " at an endpoint or direction, e.g. slow:gpu1 or 'slow:gpu1->gpu2'",
              [&](auto v) { o.fault = parse_simulated_fault(v); }},
-            {runs, drill_acts}},
+            {runs, fault_has_effect}},
        }},
       {"Information",
        {

@@ -22,8 +22,8 @@ std::uint64_t bytes_of(const TestCase& t, const Backend& backend, const PlanOpti
     return t.operation == Operation::chase ? backend.chase_bytes() : access_bytes;
   }
   const bool with_host = t.pattern == Pattern::host_to_device || t.pattern == Pattern::device_to_host;
-  const bool both_ways = with_host && t.metric == Metric::bidirectional && t.engine == Engine::ce;
-  const bool through_host = t.load == Load::others || !t.peer_access || both_ways;
+  const bool bidirectional = with_host && t.metric == Metric::bidirectional && t.engine == Engine::ce;
+  const bool through_host = t.load == Load::others || !t.peer_access || bidirectional;
   return options.may_shrink && through_host ? std::min(options.bytes, loaded_bytes) : options.bytes;
 }
 

@@ -54,13 +54,13 @@ class RanksMeasurer final : public Measurer {
     if (options.bytes > INT_MAX) throw BadInput("--size is larger than a message can be: use at most 2147483647 bytes");
     if (options.bytes == 0 && t.metric != Metric::latency)
       throw BadInput("--size 0: only latencies can be measured with empty messages");
-    what_ = {{t.metric, t.one_sided, options.bytes, options.offset}, t.pattern == Pattern::nodes};
+    matrix_case_ = {{t.metric, t.one_sided, options.bytes, options.offset}, t.pattern == Pattern::nodes};
     MatrixResult result;
     result.testcase = t.name;
     result.metric = t.metric;
     result.quantity = t.metric == Metric::latency         ? "copy latency"
                       : t.metric == Metric::bidirectional ? "sum of both directions"
-                      : what_.by_node                     ? "total bandwidth"
+                      : matrix_case_.by_node              ? "total bandwidth"
                                                           : "bandwidth";
     result.direction = t.direction;
     result.engine = t.engine;
@@ -68,19 +68,19 @@ class RanksMeasurer final : public Measurer {
     result.unit = t.metric == Metric::latency ? "us" : "GB/s";
     result.size_bytes = options.bytes;
     result.offset = options.offset;
-    if (what_.by_node && pairs_ > 0 && pairs_ < ranks_of_a_node()) result.pairs = static_cast<int>(pairs_);
+    if (matrix_case_.by_node && pairs_ > 0 && pairs_ < ranks_of_a_node()) result.pairs = static_cast<int>(pairs_);
     shape(options, result);
     return result;
   }
 
   bool has(const SimulatedFault& fault, Concurrency concurrency) override {
     if (copies_) return has_fault(*network_->devices(), *copies_, fault);
-    return network_->has(what_, concurrency, fault);
+    return network_->has(matrix_case_, concurrency, fault);
   }
 
   void measure(const MeasureOptions& how, Deadline deadline, Guarded<Record>& record) override {
     if (copies_) return measure_copies(how, deadline, record);
-    network_->measure(what_, how, deadline, record, fault_);
+    network_->measure(matrix_case_, how, deadline, record, fault_);
   }
 
  private:
@@ -112,8 +112,8 @@ class RanksMeasurer final : public Measurer {
   }
 
   void shape(const PlanOptions& options, MatrixResult& result) const {
-    const auto labels = network_->labels(what_.by_node);
-    result.transport = network_->transport(what_.by_node, 0, 1);
+    const auto labels = network_->labels(matrix_case_.by_node);
+    result.transport = network_->transport(matrix_case_.by_node, 0, 1);
     if (labels.size() > ranks::most_in_record) {
       result.rows = result.columns = labels;
       return;
@@ -121,23 +121,24 @@ class RanksMeasurer final : public Measurer {
     result.shape(labels, labels);
     for (std::size_t r = 0; r < labels.size(); ++r)
       for (std::size_t c = 0; c < labels.size(); ++c) {
-        const std::string link_class = network_->link_class(what_.by_node, r, c);
+        const std::string link_class = network_->link_class(matrix_case_.by_node, r, c);
         result.link_class(r, c) = link_class;
         if (r != c) result.status(r, c) = CellStatus::not_run;  // what never comes is missing
         if (r != c) name_transport(r, c, result);
         const auto limit = options.limits.find(link_class);
         const std::optional<double> known =
             limit != options.limits.end() ? std::optional(limit->second) : link_limit(r, c);
-        if (known && r != c && what_.metric != Metric::latency)
-          result.limit(r, c) = *known * (what_.metric == Metric::bidirectional ? 2 : 1);
+        if (known && r != c && matrix_case_.metric != Metric::latency)
+          result.limit(r, c) = *known * (matrix_case_.metric == Metric::bidirectional ? 2 : 1);
       }
   }
 
   /// GB/s of one direction, where devices write each other's memory.
   std::optional<double> link_limit(std::size_t r, std::size_t c) const {
-    const Transport way = parse_word<Transport>(network_->transport(what_.by_node, r, c));
+    const Transport way = parse_word<Transport>(network_->transport(matrix_case_.by_node, r, c));
     const auto& limits = network_->topology().limit;
-    if (what_.by_node || way == Transport::mpi || way == Transport::staged || r >= limits.rows()) return std::nullopt;
+    if (matrix_case_.by_node || way == Transport::mpi || way == Transport::staged || r >= limits.rows())
+      return std::nullopt;
     return limits(r, c);
   }
 
@@ -152,7 +153,7 @@ class RanksMeasurer final : public Measurer {
 
   /// Of each pair, where they differ.
   void name_transport(std::size_t r, std::size_t c, MatrixResult& result) const {
-    const std::string transport = network_->transport(what_.by_node, r, c);
+    const std::string transport = network_->transport(matrix_case_.by_node, r, c);
     if (transport == result.transport && result.transports.empty()) return;
     if (result.transports.empty()) {
       result.transports = Matrix<std::string>(result.rows.size(), result.columns.size(), result.transport);
@@ -167,7 +168,7 @@ class RanksMeasurer final : public Measurer {
   std::size_t pairs_;  ///< --pairs-per-node, 0: all
   double pair_timeout_;
   std::optional<SimulatedFault> fault_;
-  ranks::NetworkCase what_;
+  ranks::NetworkCase matrix_case_;
   std::optional<Plan> copies_;  ///< of a test case that is no messages
 };
 

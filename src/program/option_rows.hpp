@@ -35,7 +35,7 @@ constexpr OptionCondition<Options, Scope> keeps_record{[](auto& o, auto&) { retu
                                                        "only a record contains it: add --record FILE"};
 /// Where cells are measured one by one.
 template <class Options, class Scope>
-constexpr OptionCondition<Options, Scope> drill_acts{
+constexpr OptionCondition<Options, Scope> fault_has_effect{
     [](auto& o, auto&) { return o.fault && o.fault->is_of_all(o.measure.verify); },
     "no measurement can have this fault: omit it, or choose another one of --help ('corrupt': without --no-verify)"};
 

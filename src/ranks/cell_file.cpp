@@ -76,12 +76,12 @@ std::vector<std::string> CellFile::status_words(CellStatus blank) {
   return words;
 }
 
-CellFile::CellFile(Guarded<Record>& record, std::filesystem::path file, std::size_t n, bool both_ways,
+CellFile::CellFile(Guarded<Record>& record, std::filesystem::path file, std::size_t n, bool bidirectional,
                    LinkClass link_class, CellStatus blank)
     : record_{record},
       file_{std::move(file)},
       n_{n},
-      both_ways_{both_ways},
+      bidirectional_{bidirectional},
       link_class_{std::move(link_class)},
       blank_{blank},
       out_{open_new(file_)},
@@ -106,7 +106,7 @@ CellFile::CellFile(Guarded<Record>& record, std::filesystem::path file, std::siz
 }
 
 void CellFile::put(const Place& place, const CellValue& cell) {
-  if (cell.verified && cell.status != CellStatus::corrupt) verified_ += both_ways_ ? 2 : 1;
+  if (cell.verified && cell.status != CellStatus::corrupt) verified_ += bidirectional_ ? 2 : 1;
   add(place, {static_cast<float>(cell.value), static_cast<float>(cell.low), static_cast<float>(cell.high),
               static_cast<std::uint16_t>(std::min(cell.samples, 65535)), code(cell.status),
               static_cast<std::uint8_t>(cell.converged)});
@@ -121,8 +121,9 @@ void CellFile::mark(const Place& place, CellStatus status) {
 void CellFile::fail(const Place& place, CellStatus status) {
   const std::uint8_t was = cell_at(place).status;
   if (was == code(CellStatus::corrupt)) return;
-  if (was == code(CellStatus::ok)) verified_ -= std::min<std::uint64_t>(verified_, both_ways_ ? 2 : 1);
-  for (int ways = both_ways_ ? 2 : 1; ways > 0 && was != 0; --ways) --counts_[was], ++counts_[0];  // as never touched
+  if (was == code(CellStatus::ok)) verified_ -= std::min<std::uint64_t>(verified_, bidirectional_ ? 2 : 1);
+  for (int ways = bidirectional_ ? 2 : 1; ways > 0 && was != 0; --ways)
+    --counts_[was], ++counts_[0];  // as never touched
   mark(place, status);
 }
 
@@ -136,7 +137,7 @@ void CellFile::change(const std::function<void(MatrixResult&)>& change) {
 
 void CellFile::add(const Place& place, const Cell& cell) {
   add_once(place, cell);
-  if (both_ways_) add_once({place.column, place.row}, cell);
+  if (bidirectional_) add_once({place.column, place.row}, cell);
   if (seconds_since(flushed_) < most_unwritten) return;
   flush_all();
   change([this](MatrixResult& result) { result.large = counted(), result.cells_verified = verified_; });

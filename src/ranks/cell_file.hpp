@@ -41,7 +41,7 @@ class CellFile final : public Store {
 
   /// Of the last result of the record; blank: the status of a cell that nobody touches, the diagonal aside. Throws
   /// BadInput where the file cannot be made, or the disk has no room for it.
-  CellFile(Guarded<Record>& record, std::filesystem::path file, std::size_t n, bool both_ways, LinkClass link_class,
+  CellFile(Guarded<Record>& record, std::filesystem::path file, std::size_t n, bool bidirectional, LinkClass link_class,
            CellStatus blank = CellStatus::not_run);
 
   void put(const Place& place, const CellValue& cell) override;
@@ -50,7 +50,7 @@ class CellFile final : public Store {
   std::optional<double> value(const Place& place) const override;
   CellStatus status(const Place& place) const override;
   std::optional<Interval> interval(const Place& place) const override;
-  bool has_second_look() const override { return false; }
+  bool can_remeasure() const override { return false; }
   void lose(const Lost& endpoint) override;
   void change(const std::function<void(MatrixResult&)>& change) override;
 
@@ -88,7 +88,7 @@ class CellFile final : public Store {
   Guarded<Record>& record_;
   std::filesystem::path file_;
   std::size_t n_;
-  bool both_ways_;
+  bool bidirectional_;
   LinkClass link_class_;
   CellStatus blank_;
   std::array<std::uint8_t, Words<CellStatus>::table.size()> codes_{};  ///< of each status

@@ -73,8 +73,8 @@ Function as(void* function) {
 }
 
 std::string of_ucx(void* function) {
-  const char* said = as<const char* (*)()>(function)();
-  return said != nullptr ? said : "";
+  const char* text = as<const char* (*)()>(function)();
+  return text != nullptr ? text : "";
 }
 
 std::string of_libfabric(void* function) {

@@ -127,10 +127,10 @@ std::map<std::string, std::string> parse_groups(std::string_view text) {
   std::size_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    const std::string_view said = trimmed(std::string_view(line).substr(0, line.find('#')));
-    if (said.empty()) continue;
+    const std::string_view content = trimmed(std::string_view(line).substr(0, line.find('#')));
+    if (content.empty()) continue;
     try {
-      const auto group = group_of(said);
+      const auto group = group_of(content);
       if (!group) continue;
       if (!is_label(group->first))
         throw BadInput("'" + std::string(group->first.substr(0, 80)) + "' is not a valid name of a group");

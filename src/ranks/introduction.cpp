@@ -131,7 +131,7 @@ void put_adapters(RankFacts& own) {
 
 }  // namespace
 
-void tell_all(Communicator& mpi, LifelineAddress& address) {
+void tell_all(Communicator& mpi, HeartbeatAddress& address) {
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Ibcast(&address, sizeof(address), MPI_BYTE, 0, MPI_COMM_WORLD, &request), mpi.rank(), "MPI_Ibcast");
   mpi.wait_for_all(request, late_start(mpi), Deadline::in(startup_seconds), true);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ranks/communicator.hpp"
-#include "ranks/lifeline.hpp"
+#include "ranks/heartbeat.hpp"
 #include "ranks/messages.hpp"
 #include "ranks/options.hpp"
 #include "ranks/payload.hpp"
@@ -22,7 +22,7 @@ struct Introduction {
 };
 
 /// What rank 0 says to all others before anything else. All ranks together. Throws TimedOut.
-void tell_all(Communicator& mpi, LifelineAddress& address);
+void tell_all(Communicator& mpi, HeartbeatAddress& address);
 
 /// Of this rank: makes its memory, or says in its facts why it cannot.
 Introduction introduce(Communicator& mpi, const NetworkOptions& options);

@@ -52,9 +52,9 @@ std::vector<Correspondence::Reply> MpiRanks::ask(const std::vector<Question>& qu
 
 Correspondence::Reply MpiRanks::take_reply(int rank, int serial) {
   const Report& report = state_of(rank).report;
-  const std::string who = labels_[static_cast<std::size_t>(rank)] + ": ";
-  if (!state_of(rank).there) return {ReportStatus::timeout, who + state_of(rank).why, {}};
-  if (report.serial != serial) return {ReportStatus::timeout, who + "no answer in time", {}};
+  const std::string name = labels_[static_cast<std::size_t>(rank)] + ": ";
+  if (!state_of(rank).there) return {ReportStatus::timeout, name + state_of(rank).why, {}};
+  if (report.serial != serial) return {ReportStatus::timeout, name + "no answer in time", {}};
   if (report.status != ReportStatus::ok) return {report.status, text_of(report.text), {}};
   if (rank == mpi_.rank()) return {ReportStatus::ok, "", own_.reply()};
   Reply reply;
@@ -66,7 +66,7 @@ Correspondence::Reply MpiRanks::take_reply(int rank, int serial) {
   } catch (const std::exception& e) {
     mpi_.abandon();
     if (stop_signal == 0) lose(rank, e.what());
-    return {ReportStatus::timeout, who + e.what(), {}};
+    return {ReportStatus::timeout, name + e.what(), {}};
   }
   return reply;
 }

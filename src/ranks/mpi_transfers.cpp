@@ -19,7 +19,7 @@ StepTimes MpiTransfers::transfer(const Exchange& x, std::byte* source, std::byte
   const double start = steady_seconds();
   for (int i = 0; i < x.step.repeats; ++i)
     if (both)
-      receiving += both_ways(x, source, destination);
+      receiving += bidirectional(x, source, destination);
     else
       send_window(x, source, destination);
   if (both || x.first) times.whole = {start, steady_seconds()};  // one way ends when its sender has the last answer
@@ -44,7 +44,7 @@ void MpiTransfers::send_window(const Exchange& x, std::byte* source, std::byte* 
 }
 
 /// Returns how long it took until all that comes here was here.
-double MpiTransfers::both_ways(const Exchange& x, std::byte* source, std::byte* destination) {
+double MpiTransfers::bidirectional(const Exchange& x, std::byte* source, std::byte* destination) {
   const auto start = Clock::now();
   for (int m = 0; m < x.step.messages; ++m) mpi_.receive_bytes(destination, x.order.bytes, x.other, x.tag);
   for (int m = 0; m < x.step.messages; ++m) mpi_.send_bytes(source, x.order.bytes, x.other, x.tag);

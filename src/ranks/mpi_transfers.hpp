@@ -42,7 +42,7 @@ class MpiTransfers {
 
  private:
   void send_window(const Exchange& exchange, std::byte* source, std::byte* destination);
-  double both_ways(const Exchange& exchange, std::byte* source, std::byte* destination);
+  double bidirectional(const Exchange& exchange, std::byte* source, std::byte* destination);
   StepTimes put(const Exchange& exchange, const std::byte* source);
   StepTimes ping_pong(const Exchange& exchange, std::byte* source, std::byte* destination);
 

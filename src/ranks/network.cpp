@@ -11,13 +11,13 @@
 
 #include "core/units.hpp"
 #include "device/host/host_facts.hpp"
-#include "measure/few_rounds.hpp"
+#include "measure/matching_schedule.hpp"
 #include "ranks/communicator.hpp"
 #include "ranks/coordinator.hpp"
 #include "ranks/facts.hpp"
 #include "ranks/groups.hpp"
+#include "ranks/heartbeat.hpp"
 #include "ranks/introduction.hpp"
-#include "ranks/lifeline.hpp"
 #include "ranks/mpi_ranks.hpp"
 #include "ranks/network_cells.hpp"
 #include "ranks/node_traffic.hpp"
@@ -95,7 +95,7 @@ class MpiNetwork final : public Network {
     for (;;) {
       const Order order = next_order();
       if (order.task == Task::end) {
-        lifeline_.stop();
+        heartbeat_.stop();
         if (order.pairs == 0) leave();
         mpi_.set_exit_code(ExitCode::measured);
         return;
@@ -140,12 +140,12 @@ class MpiNetwork final : public Network {
     return why_no_window_;
   }
 
-  bool has(const NetworkCase& what, Concurrency concurrency, const SimulatedFault& fault) override {
+  bool has(const NetworkCase& matrix_case, Concurrency concurrency, const SimulatedFault& fault) override {
     const bool is_of_one_path = fault.endpoint.find("->") != std::string::npos;
     if (concurrency == Concurrency::matchings && is_of_one_path) return false;  // few of them are measured
     if (fault.write_fault() != WriteFault::none) return false;                  // messages are no visibility test
-    const RankRounds rounds = rounds_of(what, concurrency);
-    const Coordinator coordinator(*ranks_, table_, rounds, form_of(what, {}));
+    const RankRounds rounds = rounds_of(matrix_case, concurrency);
+    const Coordinator coordinator(*ranks_, table_, rounds, form_of(matrix_case, {}));
     for (std::size_t r = 0; r < rounds.count(); ++r)
       for (const Place& place : rounds.at(r))
         for (const Path& path : coordinator.paths(place))
@@ -153,12 +153,12 @@ class MpiNetwork final : public Network {
     return false;
   }
 
-  void measure(const NetworkCase& what, const MeasureOptions& how, Deadline deadline, Guarded<Record>& record,
+  void measure(const NetworkCase& matrix_case, const MeasureOptions& how, Deadline deadline, Guarded<Record>& record,
                const std::optional<SimulatedFault>& fault) override {
     const bool bisection = how.concurrency == Concurrency::bisection;
-    const RankRounds rounds = rounds_of(what, how.concurrency);
-    make_buffers(what);
-    Coordinator coordinator(*ranks_, table_, rounds, form_of(what, how));
+    const RankRounds rounds = rounds_of(matrix_case, how.concurrency);
+    make_buffers(matrix_case);
+    Coordinator coordinator(*ranks_, table_, rounds, form_of(matrix_case, how));
     std::optional<FaultySampler> faulty;
     if (fault) faulty.emplace(coordinator, *fault);
     Sampler& sampler = faulty ? static_cast<Sampler&>(*faulty) : coordinator;
@@ -166,8 +166,8 @@ class MpiNetwork final : public Network {
     options.cell_timeout = options_.pair_timeout;
     const Work work{rounds, bisection || how.concurrency == Concurrency::rounds};
     const bool few = how.concurrency == Concurrency::matchings;
-    const Places places = few ? places_of(what, rounds) : Places{};
-    const NetworkCells cells(table_, options_.record, what);
+    const Places places = few ? places_of(matrix_case, rounds) : Places{};
+    const NetworkCells cells(table_, options_.record, matrix_case);
     const std::unique_ptr<Store> store = cells.make_store(rounds, few, record);
     try {
       if (few)
@@ -207,41 +207,42 @@ class MpiNetwork final : public Network {
     table_.set_links(std::move(endpoints), std::move(links));
   }
 
-  RankRounds rounds_of(const NetworkCase& what, Concurrency concurrency) const {
-    if (concurrency == Concurrency::matchings) refuse_few(what);
-    return table_.rounds(what.by_node, what.metric == Metric::bidirectional, concurrency == Concurrency::bisection);
+  RankRounds rounds_of(const NetworkCase& matrix_case, Concurrency concurrency) const {
+    if (concurrency == Concurrency::matchings) refuse_few(matrix_case);
+    return table_.rounds(matrix_case.by_node, matrix_case.metric == Metric::bidirectional,
+                         concurrency == Concurrency::bisection);
   }
 
   /// Throws BadInput where the file of groups does not fit.
-  Places places_of(const NetworkCase& what, const RankRounds& rounds) const {
+  Places places_of(const NetworkCase& matrix_case, const RankRounds& rounds) const {
     Places places = rounds.places();
     if (!options_.groups.empty())
       places.group =
-          groups_of(what.by_node ? table_.labels(true) : table_.nodes_of_ranks(), read_groups(options_.groups));
+          groups_of(matrix_case.by_node ? table_.labels(true) : table_.nodes_of_ranks(), read_groups(options_.groups));
     return places;
   }
 
-  void refuse_few(const NetworkCase& what) const {
+  void refuse_few(const NetworkCase& matrix_case) const {
     if (table_.is_one_node())
       throw BadInput("--concurrency matchings needs several nodes, and all ranks are on one node: omit it");
-    if (const std::size_t count = table_.labels(what.by_node).size(); count < least_for_matchings)
+    if (const std::size_t count = table_.labels(matrix_case.by_node).size(); count < least_for_matchings)
       throw BadInput("--concurrency matchings needs " + std::to_string(least_for_matchings) +
-                     (what.by_node ? " nodes" : " ranks") + " or more; the number here is " + std::to_string(count) +
-                     ": omit it, and measure the whole matrix, which takes no longer");
+                     (matrix_case.by_node ? " nodes" : " ranks") + " or more; the number here is " +
+                     std::to_string(count) + ": omit it, and measure the whole matrix, which takes no longer");
   }
 
-  void make_buffers(const NetworkCase& what) {
-    const std::uint64_t bytes = what.bytes + what.offset;
+  void make_buffers(const NetworkCase& matrix_case) {
+    const std::uint64_t bytes = matrix_case.bytes + matrix_case.offset;
     if (options_.memory == Memory::host) table_.check_memory(bytes);
     ranks_->reserve(std::max(bytes, least_buffer), table_.sharing(), patience());
-    if (what.one_sided) ranks_->open_window(patience());
+    if (matrix_case.one_sided) ranks_->open_window(patience());
   }
 
   double patience() const { return std::max(least_patience, options_.pair_timeout); }
 
   /// What all orders of a matrix have in common.
-  Order form_of(const NetworkCase& what, const MeasureOptions& how) const {
-    Order form{what};
+  Order form_of(const NetworkCase& matrix_case, const MeasureOptions& how) const {
+    Order form{matrix_case};
     form.window = options_.window;
     form.warmup = how.warmup;
     form.time_limit = options_.pair_timeout;
@@ -255,17 +256,17 @@ class MpiNetwork final : public Network {
               "MPI_Irecv");
     for (std::uint64_t polls = 0; !mpi_.test(request); ++polls)
       polls < polls_before_sleep ? std::this_thread::yield() : std::this_thread::sleep_for(nap);
-    lifeline_.heard();
+    heartbeat_.heard();
     return order;
   }
 
   /// Without rank 0 nothing can come of this any more, and not every launcher ends the others.
   void hold_on_to_rank_0() {
-    LifelineAddress address = is_root() ? lifeline_.answer() : LifelineAddress{};
+    HeartbeatAddress address = is_root() ? heartbeat_.answer() : HeartbeatAddress{};
     tell_all(mpi_, address);
     if (is_root()) return;
     const bool says_it = mpi_.rank() == 1;
-    lifeline_.watch(address, Lifeline::pace_of(mpi_.size()), [says_it] {
+    heartbeat_.watch(address, Heartbeat::pace_of(mpi_.size()), [says_it] {
       if (says_it)
         std::cerr << std::string(program_invocation_short_name) + ": rank 0 has ended: the other ranks end\n";
       std::_Exit(static_cast<int>(ExitCode::device_error));
@@ -281,7 +282,7 @@ class MpiNetwork final : public Network {
   static constexpr double least_reporting = 5;  ///< seconds until a report has left
 
   NetworkOptions options_;
-  Lifeline lifeline_;  ///< until MPI is left
+  Heartbeat heartbeat_;  ///< until MPI is left
   Communicator mpi_;
   std::unique_ptr<Payload> payload_;
   std::optional<RankWorker> worker_;

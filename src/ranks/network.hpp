@@ -53,12 +53,12 @@ class Network : public Machine {
   virtual std::optional<std::string> why_no_window() = 0;
 
   /// Whether a message of the case has the fault. Throws BadInput where it cannot be measured.
-  virtual bool has(const NetworkCase& what, Concurrency concurrency, const SimulatedFault& fault) = 0;
+  virtual bool has(const NetworkCase& matrix_case, Concurrency concurrency, const SimulatedFault& fault) = 0;
 
   /// Measures into the record's last result, which has been shaped and described. Throws BadInput, TimedOut and
   /// DeviceError.
-  virtual void measure(const NetworkCase& what, const MeasureOptions& how, Deadline deadline, Guarded<Record>& record,
-                       const std::optional<SimulatedFault>& fault) = 0;
+  virtual void measure(const NetworkCase& matrix_case, const MeasureOptions& how, Deadline deadline,
+                       Guarded<Record>& record, const std::optional<SimulatedFault>& fault) = 0;
 };
 
 }  // namespace linkmatrix::ranks

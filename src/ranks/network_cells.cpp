@@ -38,10 +38,10 @@ std::unique_ptr<Store> NetworkCells::in_file(const RankRounds& rounds, bool few,
   });
   std::filesystem::path file = record_;
   file.replace_extension();
-  file += "." + testcase + "." + std::to_string(what_.bytes) + ".npy";
+  file += "." + testcase + "." + std::to_string(matrix_case_.bytes) + ".npy";
   auto cells = std::make_unique<CellFile>(
-      record, file, n, what_.metric == Metric::bidirectional,
-      [&table = table_, by_node = what_.by_node](std::size_t r, std::size_t c) {
+      record, file, n, matrix_case_.metric == Metric::bidirectional,
+      [&table = table_, by_node = matrix_case_.by_node](std::size_t r, std::size_t c) {
         return table.link_class(by_node, r, c);
       },
       few ? CellStatus::not_applicable : CellStatus::not_run);
@@ -56,7 +56,7 @@ void NetworkCells::finish(Store& store) const {
   store.change([&](MatrixResult& result) {
     if (result.large)
       name_transports(result);
-    else if (what_.by_node && what_.metric == Metric::bandwidth)
+    else if (matrix_case_.by_node && matrix_case_.metric == Metric::bandwidth)
       add_message_rates(result);
   });
 }

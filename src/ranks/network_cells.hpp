@@ -14,8 +14,8 @@ namespace linkmatrix::ranks {
 /// Where the cells of a matrix between ranks go: into the record, or those of a large one into a file beside it.
 class NetworkCells {
  public:
-  NetworkCells(const RankTable& table, const std::filesystem::path& record, const NetworkCase& what)
-      : table_{table}, record_{record}, what_{what} {}
+  NetworkCells(const RankTable& table, const std::filesystem::path& record, const NetworkCase& matrix_case)
+      : table_{table}, record_{record}, matrix_case_{matrix_case} {}
 
   /// For the record's last result. Cells that the rounds do not have do not apply; few: none does until it is chosen.
   std::unique_ptr<Store> make_store(const RankRounds& rounds, bool few, Guarded<Record>& record) const;
@@ -29,7 +29,7 @@ class NetworkCells {
 
   const RankTable& table_;
   const std::filesystem::path& record_;
-  const NetworkCase& what_;
+  const NetworkCase& matrix_case_;
 };
 
 }  // namespace linkmatrix::ranks

@@ -77,10 +77,10 @@ void NodeTraffic::add(Activity& activity) {
   for (auto& [name, node] : found_) {
     if (node.by.empty()) activity.untold.push_back(name + ": the adapter of its messages is unknown");
     for (const auto& [of, way] : {std::pair{"net_out", &node.out}, std::pair{"net_in", &node.in}}) {
-      const bool told = !node.by.empty() && way->is_whole();
-      if (!node.by.empty() && !told)
+      const bool is_complete = !node.by.empty() && way->is_whole();
+      if (!node.by.empty() && !is_complete)
         activity.untold.push_back(name + ": " + of + " of " + node.by + " counted less than was transferred");
-      activity.uses.push_back({name, of, told ? std::optional(way->counted) : std::nullopt,
+      activity.uses.push_back({name, of, is_complete ? std::optional(way->counted) : std::nullopt,
                                node.known ? std::optional(way->own) : std::nullopt, node.by, node.rate});
       way->counted_before = way->counted, way->own_before = way->own;
     }

@@ -58,7 +58,7 @@ struct NetworkOptions {
 
 template <>
 struct Words<ranks::Mapping> {
-  static constexpr std::string_view what = "mapping";
+  static constexpr std::string_view name = "mapping";
   static constexpr std::array table{std::pair{ranks::Mapping::affine, "affine"},
                                     std::pair{ranks::Mapping::crossed, "crossed"}};
 };

@@ -23,11 +23,11 @@ void HostPayload::fill(std::uint64_t bytes, std::uint64_t offset, std::uint64_t 
   fill_pattern(source_.data() + offset, 0, bytes, seed);
 }
 
-void HostPayload::spoil(std::uint64_t bytes, std::uint64_t offset, std::uint64_t most) {
-  const std::uint64_t end = spoiled_at_ + spoiled_bytes_;
-  spoiled_at_ = most < bytes && end < bytes ? end : 0;
-  spoiled_bytes_ = std::min(most, bytes - spoiled_at_);
-  std::memset(destination_.data() + offset + spoiled_at_, spoiled_byte, spoiled_bytes_);
+void HostPayload::poison(std::uint64_t bytes, std::uint64_t offset, std::uint64_t most) {
+  const std::uint64_t end = poisoned_at_ + poisoned_bytes_;
+  poisoned_at_ = most < bytes && end < bytes ? end : 0;
+  poisoned_bytes_ = std::min(most, bytes - poisoned_at_);
+  std::memset(destination_.data() + offset + poisoned_at_, poison_byte, poisoned_bytes_);
 }
 
 PatternCheck HostPayload::compare(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) {
@@ -36,8 +36,8 @@ PatternCheck HostPayload::compare(std::uint64_t bytes, std::uint64_t offset, std
     fill_pattern(expected_.data(), 0, bytes, seed);
   }
   const std::byte* const found = destination_.data() + offset;
-  if (std::memcmp(found + spoiled_at_, expected_.data() + spoiled_at_, spoiled_bytes_) == 0) return {};
-  return check_pattern(found, spoiled_at_, spoiled_bytes_, seed);
+  if (std::memcmp(found + poisoned_at_, expected_.data() + poisoned_at_, poisoned_bytes_) == 0) return {};
+  return check_pattern(found, poisoned_at_, poisoned_bytes_, seed);
 }
 
 void HostPayload::renew() {

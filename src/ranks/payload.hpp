@@ -78,7 +78,7 @@ class Payload {
   virtual void fill(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) = 0;
   /// Overwrites what the destination holds, so that only a new transfer makes it right: all of it, or of host memory
   /// `most` bytes, which begin where those of the last call ended.
-  virtual void spoil(std::uint64_t bytes, std::uint64_t offset, std::uint64_t most) = 0;
+  virtual void poison(std::uint64_t bytes, std::uint64_t offset, std::uint64_t most) = 0;
   /// Compares what was spoiled with the pattern.
   virtual PatternCheck compare(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) = 0;
 
@@ -109,7 +109,7 @@ class HostPayload final : public Payload {
   void connect(const Exchange& exchange) override;
   StepTimes transfer(const Exchange& exchange) override;
   void fill(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) override;
-  void spoil(std::uint64_t bytes, std::uint64_t offset, std::uint64_t most) override;
+  void poison(std::uint64_t bytes, std::uint64_t offset, std::uint64_t most) override;
   PatternCheck compare(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) override;
   void renew() override;
   std::vector<std::byte> answer(std::span<const std::byte> question) override {
@@ -125,7 +125,7 @@ class HostPayload final : public Payload {
   HostMemory source_, destination_;
   HostMemory expected_;  ///< the pattern of a destination: comparing with a copy is ten times as fast as computing it
   std::uint64_t expected_seed_ = 0;
-  std::uint64_t spoiled_at_ = 0, spoiled_bytes_ = 0;
+  std::uint64_t poisoned_at_ = 0, poisoned_bytes_ = 0;
   std::vector<HostMemory> given_up_;
 };
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "measure/matchmaker.hpp"
+#include "measure/matching_generator.hpp"
 #include "measure/rounds.hpp"
 #include "ranks/messages.hpp"
 #include "ranks/options.hpp"
@@ -11,9 +11,9 @@
 namespace linkmatrix::ranks {
 
 struct RoundOptions {
-  bool by_node = false;    ///< a cell is a pair of nodes, and all their ranks exchange data at once
-  bool both_ways = false;  ///< each unordered pair once: its cell measures both directions
-  bool bisection = false;  ///< the first half of the nodes against the second
+  bool by_node = false;        ///< a cell is a pair of nodes, and all their ranks exchange data at once
+  bool bidirectional = false;  ///< each unordered pair once: its cell measures both directions
+  bool bisection = false;      ///< the first half of the nodes against the second
   Mapping mapping = Mapping::affine;
   std::size_t width = 0;  ///< by node: ranks of each node that take part; else: cells measured at once between two
                           ///< nodes. 0: all
@@ -44,7 +44,7 @@ class RankRounds final : public Rounds {
   Round between(std::size_t round) const;
   Round inside(std::size_t round) const;
   void pair_off(std::size_t from, std::size_t to, std::size_t shift, std::size_t cut, Round& out) const;
-  std::size_t ways() const { return options_.both_ways ? 1 : 2; }
+  std::size_t ways() const { return options_.bidirectional ? 1 : 2; }
 
   std::vector<std::vector<int>> ranks_of_;
   std::vector<std::size_t> node_of_;

@@ -56,14 +56,14 @@ std::string RankTable::difference(std::span<const RankFacts> facts) const {
   const RankFacts& first = facts.front();
   for (std::size_t rank = 0; rank < facts.size(); ++rank) {
     const RankFacts& own = facts[rank];
-    const auto who = [&] { return "rank " + std::to_string(rank) + " on " + endpoints_[rank].node; };
+    const auto rank_name = [&] { return "rank " + std::to_string(rank) + " on " + endpoints_[rank].node; };
     if (own.version != first.version)
-      return "the ranks differ: " + who() + " runs linkmatrix " + text_of(own.version) + ", rank 0 on " +
+      return "the ranks differ: " + rank_name() + " runs linkmatrix " + text_of(own.version) + ", rank 0 on " +
              endpoints_.front().node + " " + text_of(first.version) + ": start the same program on all nodes";
     if (own.options != first.options)
-      return "the ranks' options differ: " + who() + " has '" + text_of(own.options) + "', rank 0 '" +
+      return "the ranks' options differ: " + rank_name() + " has '" + text_of(own.options) + "', rank 0 '" +
              text_of(first.options) + "': give all ranks the same options";
-    if (own.complaint.front() != 0) return who() + ": " + text_of(own.complaint);
+    if (own.complaint.front() != 0) return rank_name() + ": " + text_of(own.complaint);
     // their clocks and links would be taken for those of one node
     const int known = ranks_of_[node_numbers_.at(endpoints_[rank].node)].front();
     const RankFacts& neighbour = facts[static_cast<std::size_t>(known)];
@@ -167,10 +167,10 @@ Topology RankTable::topology(std::size_t most) const {
   return topology;
 }
 
-RankRounds RankTable::rounds(bool by_node, bool both_ways, bool bisection) const {
+RankRounds RankTable::rounds(bool by_node, bool bidirectional, bool bisection) const {
   RoundOptions options;
   options.by_node = by_node;
-  options.both_ways = both_ways;
+  options.bidirectional = bidirectional;
   options.bisection = bisection;
   options.mapping = options_.mapping;
   options.width = options_.pairs_per_node;

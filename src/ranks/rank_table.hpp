@@ -54,7 +54,7 @@ class RankTable {
   Topology topology(std::size_t most) const;
 
   /// The rounds of a matrix. Throws BadInput where these ranks have none.
-  RankRounds rounds(bool by_node, bool both_ways, bool bisection) const;
+  RankRounds rounds(bool by_node, bool bidirectional, bool bisection) const;
 
   /// Throws BadInput where the ranks of a node have no room for buffers of so many bytes: each alone would find it,
   /// and all together would end in the kernel's hunt for memory.

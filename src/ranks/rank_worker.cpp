@@ -24,7 +24,7 @@ constexpr std::uint64_t seed_step = 1000003;   // prime: no two orders give a ra
 bool is_latency(const Order& order) { return order.metric == Metric::latency; }
 
 /// A ping-pong too brings the bytes back, a put does not.
-bool goes_both_ways(const Order& order) {
+bool is_bidirectional(const Order& order) {
   return order.metric == Metric::bidirectional || (is_latency(order) && !order.one_sided);
 }
 
@@ -254,7 +254,7 @@ void RankWorker::count(const Exchange& x) {
   if (x.same_node || (x.transport != Transport::mpi && x.transport != Transport::staged)) return;
   const double bytes =
       static_cast<double>(x.order.bytes) * static_cast<double>(x.step.messages) * static_cast<double>(x.step.repeats);
-  const bool both = goes_both_ways(x.order);
+  const bool both = is_bidirectional(x.order);
   if (x.first || both) traffic_.sent += bytes;
   if (!x.first || both) traffic_.received += bytes;
 }
@@ -299,7 +299,7 @@ StepTimes RankWorker::transfer(const Exchange& x) {
 }
 
 StepTimes RankWorker::take_part(const Order& order, const Step& step, const RankPair& pair, Deadline deadline) {
-  const bool first = pair.source == mpi_.rank(), both = goes_both_ways(order);
+  const bool first = pair.source == mpi_.rank(), both = is_bidirectional(order);
   const int other = first ? pair.destination : pair.source;
   const auto seed_of = [&](int rank) {
     return (static_cast<std::uint64_t>(order.serial) + 1) * seed_step + static_cast<std::uint64_t>(rank);
@@ -307,7 +307,7 @@ StepTimes RankWorker::take_part(const Order& order, const Step& step, const Rank
   const bool begins = std::exchange(connected_, order.serial) != order.serial;
   const bool compares = step.compared > 0 && (!first || both);
   if (begins && order.verify && (first || both)) payload_.fill(order.bytes, order.offset, seed_of(mpi_.rank()));
-  if (compares) payload_.spoil(order.bytes, order.offset, step.compared);
+  if (compares) payload_.poison(order.bytes, order.offset, step.compared);
   const Exchange exchange{
       order, step, other, first, pair.transport, order.same_node, tag_of(order.serial, MessageKind::data), deadline};
   if (begins) payload_.connect(exchange);

@@ -71,14 +71,14 @@ void sync_folder(const fs::path& file) {
 }  // namespace
 
 std::string write_whole(const std::string& text, const fs::path& file, int number,
-                        const std::function<bool()>& still_wanted) {
+                        const std::function<bool()>& is_current) {
   const fs::path partial = beside(file, number);
   Descriptor out{open_new(partial)};
   if (!out.is_open()) return std::strerror(errno);
   bool good = write_all(out.number(), text) && sync(out.number());
   good = good && out.close() == 0;
   int error = good ? 0 : errno;
-  const bool wanted = still_wanted();
+  const bool wanted = is_current();
   if (good && wanted && ::rename(partial.c_str(), file.c_str()) != 0) error = errno;
   if (error != 0 || !wanted) {
     ::unlink(partial.c_str());

@@ -11,7 +11,7 @@ namespace linkmatrix {
 /// could not be written, as the system says it; empty: it was, or was not wanted any more. `number` tells the temporary
 /// names of a process apart.
 std::string write_whole(const std::string& text, const std::filesystem::path& file, int number,
-                        const std::function<bool()>& still_wanted);
+                        const std::function<bool()>& is_current);
 
 /// Removes what a write that did not come to its end has left under that number.
 void remove_partial(const std::filesystem::path& file, int number);

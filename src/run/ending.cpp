@@ -31,13 +31,13 @@ std::string reason_of(const MatrixResult& result, const std::string& cell) {
 }
 
 /// "write: 2 cells timed out, gpu0->gpu1 the first: it hung; read: …".
-std::string cells_sentence(const Record& record, CellStatus status, const std::string& what) {
+std::string cells_sentence(const Record& record, CellStatus status, const std::string& verb) {
   constexpr std::size_t most = 3;  // matrices: the record has all
   std::vector<std::string> each;
   for (const MatrixResult& result : record.results) {
     const std::size_t cells = result.cells(status);
     if (cells == 0) continue;
-    std::string text = result.testcase + ": " + std::to_string(cells) + (cells == 1 ? " cell " : " cells ") + what;
+    std::string text = result.testcase + ": " + std::to_string(cells) + (cells == 1 ? " cell " : " cells ") + verb;
     if (const std::string first = first_cell(result, status); !first.empty())
       text += ", " + first + (cells == 1 ? "" : " the first") + reason_of(result, first);
     each.push_back(std::move(text));
@@ -51,8 +51,8 @@ std::string cells_sentence(const Record& record, CellStatus status, const std::s
 /// Why cells of a run ended so, where no endpoint was lost with them.
 std::string why_cells_ended(const Record& record) {
   std::vector<std::string> each;
-  for (const auto& [status, what] : {std::pair{CellStatus::timeout, "timed out"}, {CellStatus::error, "failed"}})
-    if (has_cells(record, status)) each.push_back(cells_sentence(record, status, what));
+  for (const auto& [status, verb] : {std::pair{CellStatus::timeout, "timed out"}, {CellStatus::error, "failed"}})
+    if (has_cells(record, status)) each.push_back(cells_sentence(record, status, verb));
   return join(each, "; ");
 }
 

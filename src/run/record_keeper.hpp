@@ -70,7 +70,7 @@ class RecordKeeper {
   using Moment = Clock::time_point;
   using Seconds = std::chrono::duration<double>;
   using Write = std::function<std::string(const std::string& text, const std::filesystem::path& file, int number,
-                                          const std::function<bool()>& still_wanted)>;
+                                          const std::function<bool()>& is_current)>;
   using Notify = std::function<void()>;
 
   RecordKeeper(const Guarded<Record>& record, Moment start, Seconds between, Write write)

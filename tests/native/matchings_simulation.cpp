@@ -47,7 +47,7 @@ std::string trial(std::size_t endpoints, unsigned seed, double sigma, std::size_
     bad_leaf = random() % leaves;
     network.leaves.uplinks[*bad_leaf] = uplinks.bad;
   }
-  const FewCells cells = measured_in_few(network, endpoints, seed);
+  const FewCells cells = measured_by_matchings(network, endpoints, seed);
   JsonWriter w;
   w.begin_object().key("truth").begin_array();
   for (const auto& fault : faults)

@@ -23,7 +23,7 @@ inline const TestCase& testcase(std::string_view name) {
 }
 
 inline const TestCase& one_way = testcase("device_to_device_memcpy_write_ce");
-inline const TestCase& both_ways = testcase("device_to_device_bidirectional_memcpy_write_ce");
+inline const TestCase& bidirectional_write = testcase("device_to_device_bidirectional_memcpy_write_ce");
 
 inline double at_10_gigabytes(const Copy& copy, std::size_t) { return static_cast<double>(copy.bytes) / 10e9; }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "leaf_switches.hpp"
-#include "measure/few_rounds.hpp"
+#include "measure/matching_schedule.hpp"
 
 namespace linkmatrix {
 
@@ -140,8 +140,8 @@ inline Places apart(std::size_t endpoints) {
 }
 
 /// A few matchings of it, without a pause and with a sample a cell; with its leaves as groups, where it has some.
-inline FewCells measured_in_few(SimulatedNetwork& network, std::size_t endpoints, std::uint32_t seed,
-                                Metric metric = Metric::bandwidth, double max_seconds = 600) {
+inline FewCells measured_by_matchings(SimulatedNetwork& network, std::size_t endpoints, std::uint32_t seed,
+                                      Metric metric = Metric::bandwidth, double max_seconds = 600) {
   Places places = apart(endpoints);
   for (std::size_t k = 0; k < endpoints && network.leaves.endpoints > 0; ++k)
     places.group.push_back("leaf" + std::to_string(k / network.leaves.endpoints));

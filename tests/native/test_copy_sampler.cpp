@@ -73,7 +73,7 @@ TEST(CopySampler, AllPairsAreWarmedUpBothWaysAtOnceBeforeTheFirstSampleWhereThat
       for (const Copy& copy : copies) ways.emplace_back(copy.source, copy.destination);
     };
     MeasureOptions how;
-    how.warm_both_ways = asked;
+    how.warm_bidirectional = asked;
     EXPECT_TRUE(measured(backend, testcase("device_to_device_memcpy_write_ce"), how).complete());
     const auto is_both_ways = [](const auto& ways) {
       return ways.size() == 2 && ways[0].first == ways[1].second && ways[0].second == ways[1].first;
@@ -90,7 +90,7 @@ TEST(CopySampler, APairThatFailsWhileItIsWarmedUpIsNamedWhereItIsMeasured) {
   ScriptedBackend backend(3, at_10_gigabytes);
   backend.gone[2] = "it hangs";
   MeasureOptions how;
-  how.warm_both_ways = true;
+  how.warm_bidirectional = true;
   const MatrixResult result = measured(backend, testcase("device_to_device_memcpy_write_ce"), how);
   EXPECT_EQ(result.cells(CellStatus::ok), 2u);
   EXPECT_EQ(result.cells(CellStatus::error), 4u);
@@ -225,10 +225,11 @@ TEST(CopySampler, ACellWhoseDataIsNeverComparedHasAStatusAndNoValue) {
 
 /// One cell of two devices, `samples` of it, each of several transfers of 10
 /// GB/s.
-Sampled sampled(ScriptedBackend& backend, int samples, CopySampler::Drill drill = {}, std::uint64_t bytes = 8 * MiB) {
+Sampled sampled(ScriptedBackend& backend, int samples, CopySampler::SimulatedCorruption fault = {},
+                std::uint64_t bytes = 8 * MiB) {
   CopySampler sampler(backend, {{0, 1, {{.source = 0, .destination = 1, .bytes = bytes}}}}, Metric::bandwidth, 1, false,
                       Deadline::never());
-  sampler.set_drill(std::move(drill));
+  sampler.set_simulated_fault(std::move(fault));
   return sampler.sample({{0, 1}}, {.stop = {.min_samples = samples, .max_samples = samples}}).front();
 }
 

@@ -5,36 +5,36 @@
 #include "core/units.hpp"
 #include "device/cuda/chains.hpp"
 #include "device/cuda/discovery.hpp"
-#include "device/cuda/stations.hpp"
+#include "device/cuda/endpoint_state.hpp"
 
 namespace linkmatrix::cuda {
 namespace {
 
 constexpr std::uint64_t room = MiB, rounds = 100, patience_ns = 5'000'000'000;
-constexpr std::byte spoiled{0xAA};
+constexpr std::byte poisoned{0xAA};
 
 /// One end of a ping-pong: a message, a place where the other's arrives, and a
 /// word beside it.
 struct End {
-  explicit End(int ordinal) : station{describe_devices(std::array{ordinal}).front()} {
-    station.use();
-    memory = make_device_memory(2 * room + 16, station.where());
-    state = make_device_memory(sizeof(PingPongState), station.where());
+  explicit End(int ordinal) : endpoint_state{describe_devices(std::array{ordinal}).front()} {
+    endpoint_state.use();
+    memory = make_device_memory(2 * room + 16, endpoint_state.where());
+    state = make_device_memory(sizeof(PingPongState), endpoint_state.where());
     check(cudaMemset(state.get(), 0, sizeof(PingPongState)), "test", "cudaMemset");
     check(cudaMemset(memory.get(), 0, 2 * room + 16), "test", "cudaMemset");
-    check(cudaMemset(arrived(), static_cast<int>(spoiled), room), "test", "cudaMemset");
+    check(cudaMemset(arrived(), static_cast<int>(poisoned), room), "test", "cudaMemset");
   }
   std::byte* message() const { return memory.get(); }
   std::byte* arrived() const { return memory.get() + room; }
   std::byte* word() const { return memory.get() + 2 * room; }
-  cudaStream_t stream() { return station.lane(0).stream.get(); }
+  cudaStream_t stream() { return endpoint_state.lane(0).stream.get(); }
 
-  Station station;
+  EndpointState endpoint_state;
   DeviceMemory memory, state;
 };
 
 void launch(End& here, const End& there, std::uint64_t offset, std::uint64_t bytes, bool begins) {
-  here.station.use();
+  here.endpoint_state.use();
   launch_ping_pong({.theirs = there.arrived() + offset,
                     .message = here.message() + offset,
                     .bytes = bytes,
@@ -44,7 +44,7 @@ void launch(End& here, const End& there, std::uint64_t offset, std::uint64_t byt
 }
 
 PingPongState result(End& end) {
-  end.station.use();
+  end.endpoint_state.use();
   check(cudaStreamSynchronize(end.stream()), "test", "cudaStreamSynchronize");
   PingPongState state{};
   check(cudaMemcpy(&state, end.state.get(), sizeof state, cudaMemcpyDeviceToHost), "test", "cudaMemcpy");
@@ -87,7 +87,7 @@ TEST_F(PingPong, CarriesTheWholeMessageAndTimesIt) {
     for (const std::uint64_t bytes : {0u, 1u, 16u, 1000u, 262144u}) {
       SCOPED_TRACE(testing::Message() << bytes << " bytes at " << offset);
       End first(0), second(second_);
-      first.station.use();
+      first.endpoint_state.use();
       if (bytes > 0) launch_fill(first.message() + offset, bytes, 5, first.stream());
       check(cudaStreamSynchronize(first.stream()), "test", "filling");
       launch(first, second, offset, bytes, true);
@@ -97,13 +97,13 @@ TEST_F(PingPong, CarriesTheWholeMessageAndTimesIt) {
       EXPECT_GT(there.nanoseconds, rounds * 100) << "a round trip cannot be that short";
       const auto arrived = what_arrived(second);
       for (std::uint64_t i = 0; i < bytes; ++i) ASSERT_EQ(arrived[offset + i], pattern_byte(5, i)) << i;
-      EXPECT_EQ(arrived[offset + bytes], spoiled);
+      EXPECT_EQ(arrived[offset + bytes], poisoned);
     }
 }
 
 TEST_F(PingPong, GivesUpWhereNobodyAnswers) {
   End alone(0);
-  alone.station.use();
+  alone.endpoint_state.use();
   launch_ping_pong({.theirs = alone.arrived(),
                     .message = alone.message(),
                     .bytes = 8,

@@ -94,8 +94,8 @@ TEST(PeerAccess, GoesOffForCopiesThatMustDoWithoutAndAtTheEnd) {
 }
 
 /// Two devices and a host memory, with nothing behind them.
-std::vector<Station> stations() {
-  std::vector<Station> out;
+std::vector<EndpointState> endpoint_states() {
+  std::vector<EndpointState> out;
   for (const auto& [label, kind] :
        {std::pair{"gpu0", EndpointKind::device}, {"gpu1", EndpointKind::device}, {"numa0", EndpointKind::host}}) {
     Endpoint endpoint;
@@ -106,10 +106,10 @@ std::vector<Station> stations() {
   return out;
 }
 
-std::string nobody(const Station&) { return ""; }
+std::string nobody(const EndpointState&) { return ""; }
 
 TEST(Reservation, CountsEachBufferOnceAndEachSlot) {
-  auto all = stations();
+  auto all = endpoint_states();
   const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 10 * MiB},
                                  {.source = 0, .destination = 1, .bytes = 30 * MiB, .destination_slot = 1},
                                  {.source = 2, .destination = 1, .bytes = 5 * MiB}};
@@ -120,13 +120,13 @@ TEST(Reservation, CountsEachBufferOnceAndEachSlot) {
 }
 
 TEST(Reservation, RefusesWhatIsTooLargeForEveryDeviceAndForTheHost) {
-  auto all = stations();
+  auto all = endpoint_states();
   const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 300 * GiB},
                                  {.source = 2, .destination = 1, .bytes = 300 * GiB}};
   const Reservation reservation(copies, all);
   const auto refuse = [&](std::uint64_t on_device, std::uint64_t on_host) -> std::string {
     try {
-      reservation.shortages([&](const Station&) { return on_device; }, on_host, nobody);
+      reservation.shortages([&](const EndpointState&) { return on_device; }, on_host, nobody);
     } catch (const BadInput& e) {
       return e.what();
     }
@@ -139,26 +139,26 @@ TEST(Reservation, RefusesWhatIsTooLargeForEveryDeviceAndForTheHost) {
 }
 
 TEST(Reservation, NamesTheOneDeviceThatHasNotTheMemoryAndWhoHoldsIt) {
-  auto all = stations();
+  auto all = endpoint_states();
   const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = GiB}};
   const auto shortages =
       Reservation(copies, all)
-          .shortages([&](const Station& at) { return at.where() == "gpu1" ? 3 * MiB : 100 * GiB; }, 100 * GiB,
-                     [](const Station&) { return "; process 12 (python3) holds 139.2 GiB"; });
+          .shortages([&](const EndpointState& at) { return at.where() == "gpu1" ? 3 * MiB : 100 * GiB; }, 100 * GiB,
+                     [](const EndpointState&) { return "; process 12 (python3) holds 139.2 GiB"; });
   ASSERT_EQ(shortages.size(), 1u);
   EXPECT_EQ(shortages.at(1),
             "the buffers need 1024 MiB on gpu1, where 3 MiB are free; process 12 (python3) holds 139.2 GiB");
 }
 
 TEST(Reservation, AsksNothingOfDevicesThatAreLost) {
-  auto all = stations();
+  auto all = endpoint_states();
   all[1].lost = "gpu1: no context";
   const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = GiB}};
   EXPECT_EQ(Reservation(copies, all).missing(1), 0u);
 }
 
 TEST(Failures, RefuseTheCopiesOfALostDeviceAndNoOthers) {
-  auto all = stations();
+  auto all = endpoint_states();
   all[1].lost = "gpu1: no context";
   const std::vector<Copy> copies{{.source = 0, .destination = 2}, {.source = 0, .destination = 1}};
   const CopyWork work(all, {});
@@ -178,7 +178,7 @@ TEST(Failures, RefuseTheCopiesOfALostDeviceAndNoOthers) {
 }
 
 TEST(Failures, TellACopyThatIsLateFromADeviceThatHangs) {
-  auto all = stations();
+  auto all = endpoint_states();
   const std::vector<Copy> copies{
       {.source = 0, .destination = 2}, {.source = 1, .destination = 2}, {.source = 0, .destination = 1}};
   const CopyWork work(all, {});

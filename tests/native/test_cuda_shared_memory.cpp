@@ -7,8 +7,8 @@
 
 #include "core/units.hpp"
 #include "device/cuda/discovery.hpp"
+#include "device/cuda/endpoint_state.hpp"
 #include "device/cuda/shared_memory.hpp"
-#include "device/cuda/stations.hpp"
 
 namespace linkmatrix::cuda {
 namespace {
@@ -18,24 +18,26 @@ constexpr std::uint64_t question = 11,
                         answer = 12;  // seeds of the patterns there and back
 constexpr const char* handle_variable = "LINKMATRIX_TEST_HANDLE";
 
-Station station_of(int ordinal) {
-  Station station(describe_devices(std::array{ordinal}).front());
-  station.use();
-  station.make_counters();
-  return station;
+EndpointState endpoint_state_of(int ordinal) {
+  EndpointState endpoint_state(describe_devices(std::array{ordinal}).front());
+  endpoint_state.use();
+  endpoint_state.make_counters();
+  return endpoint_state;
 }
 
-void fill(Station& station, std::byte* memory, std::uint64_t seed) {
-  launch_fill(memory, shared_size, seed, station.lane(0).stream.get());
-  check(cudaStreamSynchronize(station.lane(0).stream.get()), station.where(), "filling");
+void fill(EndpointState& endpoint_state, std::byte* memory, std::uint64_t seed) {
+  launch_fill(memory, shared_size, seed, endpoint_state.lane(0).stream.get());
+  check(cudaStreamSynchronize(endpoint_state.lane(0).stream.get()), endpoint_state.where(), "filling");
 }
 
-unsigned long long wrong_bytes(Station& station, const std::byte* memory, std::uint64_t seed) {
+unsigned long long wrong_bytes(EndpointState& endpoint_state, const std::byte* memory, std::uint64_t seed) {
   CheckCounters found{0, ~0ull};
-  check(cudaMemcpy(station.check_counters(), &found, sizeof found, cudaMemcpyHostToDevice), "test", "cudaMemcpy");
-  launch_check(memory, shared_size, seed, station.check_counters(), station.lane(0).stream.get());
-  check(cudaStreamSynchronize(station.lane(0).stream.get()), station.where(), "comparing");
-  check(cudaMemcpy(&found, station.check_counters(), sizeof found, cudaMemcpyDeviceToHost), "test", "cudaMemcpy");
+  check(cudaMemcpy(endpoint_state.check_counters(), &found, sizeof found, cudaMemcpyHostToDevice), "test",
+        "cudaMemcpy");
+  launch_check(memory, shared_size, seed, endpoint_state.check_counters(), endpoint_state.lane(0).stream.get());
+  check(cudaStreamSynchronize(endpoint_state.lane(0).stream.get()), endpoint_state.where(), "comparing");
+  check(cudaMemcpy(&found, endpoint_state.check_counters(), sizeof found, cudaMemcpyDeviceToHost), "test",
+        "cudaMemcpy");
   return found.wrong_bytes;
 }
 
@@ -83,42 +85,42 @@ TEST(OtherProcess, DISABLED_OpensReadsAndWrites) {
   const char* const text = std::getenv(handle_variable);
   if (text == nullptr) GTEST_SKIP() << "is started by another test";
   const int ordinal = devices() - 1;
-  Station station = station_of(ordinal);
-  const SharedMemory opened = SharedMemory::open(from_text(text), ordinal, station.where());
+  EndpointState endpoint_state = endpoint_state_of(ordinal);
+  const SharedMemory opened = SharedMemory::open(from_text(text), ordinal, endpoint_state.where());
   ASSERT_TRUE(opened);
   EXPECT_GE(opened.bytes(), shared_size);
-  EXPECT_EQ(wrong_bytes(station, opened.data(), question), 0u);
-  const DeviceMemory own = make_device_memory(shared_size, station.where());
-  fill(station, own.get(), answer);
+  EXPECT_EQ(wrong_bytes(endpoint_state, opened.data(), question), 0u);
+  const DeviceMemory own = make_device_memory(shared_size, endpoint_state.where());
+  fill(endpoint_state, own.get(), answer);
   check(cudaMemcpy(opened.data(), own.get(), shared_size / 2, cudaMemcpyDefault), "test", "cudaMemcpy");
   check(cudaMemset(own.get(), 0, shared_size), "test", "cudaMemset");
   check(cudaMemcpy(own.get(), opened.data(), shared_size / 2, cudaMemcpyDefault), "test", "cudaMemcpy");
-  fill(station, opened.data(), answer);
-  EXPECT_EQ(wrong_bytes(station, opened.data(), answer), 0u);
+  fill(endpoint_state, opened.data(), answer);
+  EXPECT_EQ(wrong_bytes(endpoint_state, opened.data(), answer), 0u);
 }
 
 class SharedMemoryTest : public testing::TestWithParam<HandleKind> {};
 
 TEST_P(SharedMemoryTest, IsReadAndWrittenByAnotherProcess) {
   if (devices() == 0) GTEST_SKIP() << "no GPU";
-  Station station = station_of(0);
+  EndpointState endpoint_state = endpoint_state_of(0);
   if (const auto reason = why_no_handles(GetParam(), 0)) GTEST_SKIP() << *reason;
-  const SharedMemory memory = SharedMemory::make(shared_size, GetParam(), 0, station.where());
+  const SharedMemory memory = SharedMemory::make(shared_size, GetParam(), 0, endpoint_state.where());
   for (int time = 0; time < 2; ++time) {  // what was opened and closed can be opened again
-    fill(station, memory.data(), question);
+    fill(endpoint_state, memory.data(), question);
     ASSERT_EQ(run_other_process(memory.share()), 0);
-    EXPECT_EQ(wrong_bytes(station, memory.data(), answer), 0u);
+    EXPECT_EQ(wrong_bytes(endpoint_state, memory.data(), answer), 0u);
   }
 }
 
 TEST_P(SharedMemoryTest, GivesItsBytesBack) {
   if (devices() == 0) GTEST_SKIP() << "no GPU";
-  Station station = station_of(0);
+  EndpointState endpoint_state = endpoint_state_of(0);
   if (const auto reason = why_no_handles(GetParam(), 0)) GTEST_SKIP() << *reason;
   std::size_t before = 0, after = 0, total = 0;
   check(cudaMemGetInfo(&before, &total), "test", "cudaMemGetInfo");
   for (int i = 0; i < 3; ++i) {
-    const SharedMemory memory = SharedMemory::make(total / 2, GetParam(), 0, station.where());
+    const SharedMemory memory = SharedMemory::make(total / 2, GetParam(), 0, endpoint_state.where());
     EXPECT_TRUE(memory);
   }
   check(cudaMemGetInfo(&after, &total), "test", "cudaMemGetInfo");

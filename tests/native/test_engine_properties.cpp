@@ -23,7 +23,7 @@ class Trouble {
         together_{chance(0.3) ? 0.8 : 1} {
     while (chance(0.4)) slow_.insert({random_() % n, random_() % n});
     sampler.script = [this](const Place& place, const SampleRule& rule, Sampled& answer) {
-      spoil(place, rule, answer);
+      poison(place, rule, answer);
     };
     constexpr std::array metrics{Metric::bidirectional, Metric::latency, Metric::bandwidth};
     constexpr std::array ways{Concurrency::rounds, Concurrency::serial, Concurrency::automatic, Concurrency::automatic};
@@ -51,7 +51,7 @@ class Trouble {
  private:
   bool chance(double share) { return std::bernoulli_distribution(share)(random_); }
 
-  void spoil(const Place& place, const SampleRule& rule, Sampled& answer) {
+  void poison(const Place& place, const SampleRule& rule, Sampled& answer) {
     const auto end = [&](CellStatus status) {
       answer = {};
       answer.status = status;
@@ -99,7 +99,7 @@ TEST(EngineInTrouble, NoCellAndNoRunIsCalledGoodThatIsNot) {
       }
     EXPECT_EQ(m.cells_verified, m.cells(CellStatus::ok));
     EXPECT_EQ(machine.record.lost.size(), machine.lost.size());
-    EXPECT_LE(m.schedule.witnessed, m.schedule.rounds);
+    EXPECT_LE(m.schedule.controlled_rounds, m.schedule.rounds);
     const bool is_good = machine.lost.empty() && machine.wrong.empty();
     EXPECT_TRUE(is_good || judge(machine.record).word != "PASS");
     if (HasFailure()) return;

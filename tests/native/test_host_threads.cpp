@@ -15,9 +15,9 @@
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "device/host/endpoint_state.hpp"
 #include "device/host/jobs.hpp"
 #include "device/host/memory.hpp"
-#include "device/host/stations.hpp"
 #include "device/host/team.hpp"
 #include "device/host/worker.hpp"
 #include "no_threads.hpp"
@@ -168,7 +168,7 @@ TEST(CheckedByOthers, NoThreadComparesWhatItHasCopied) {
 
 TEST(CoresBeside, AreThoseThatNoDeviceHas) {
   const std::vector<NumaNode> nodes{{0, {0, 1, 2}}, {1, {5}}};
-  std::vector<HostStation> devices(2);
+  std::vector<HostEndpointState> devices(2);
   devices[0].cores = {1};
   devices[1].cores = {5};
   EXPECT_EQ(cores_beside(nodes, devices), (std::vector{0, 2}));

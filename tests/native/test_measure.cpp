@@ -72,7 +72,7 @@ TEST(Measure, SumsBothDirectionsWhileBothAreBusyAndGivesEach) {
   ScriptedBackend backend(2, [](const Copy& copy, std::size_t) {
     return static_cast<double>(copy.bytes) / (copy.source == 0 ? 10e9 : 5e9);
   });
-  const MatrixResult result = measured(backend, both_ways);
+  const MatrixResult result = measured(backend, bidirectional_write);
   EXPECT_NEAR(*result.values(0, 1), 15, 1e-9);  // the faster one is repeated twice as often
   EXPECT_EQ(result.values(0, 1), result.values(1, 0));
   const Values& each = result.parts.at("one_direction").values;

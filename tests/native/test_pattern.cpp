@@ -10,7 +10,7 @@ namespace linkmatrix {
 namespace {
 
 std::vector<std::byte> filled(std::uint64_t bytes, std::uint64_t seed) {
-  std::vector<std::byte> memory(bytes, static_cast<std::byte>(spoiled_byte));
+  std::vector<std::byte> memory(bytes, static_cast<std::byte>(poison_byte));
   fill_pattern(memory.data(), 0, bytes, seed);
   return memory;
 }
@@ -53,7 +53,7 @@ TEST(Pattern, IsTheSamePieceByPiece) {
 }
 
 TEST(Pattern, IsNotWhatASpoiledDestinationHolds) {
-  std::vector<std::byte> untouched(1 << 16, static_cast<std::byte>(spoiled_byte));
+  std::vector<std::byte> untouched(1 << 16, static_cast<std::byte>(poison_byte));
   EXPECT_GT(check_pattern(untouched.data(), 0, untouched.size(), 1).wrong_bytes, untouched.size() * 99 / 100);
 }
 

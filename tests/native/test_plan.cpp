@@ -39,7 +39,7 @@ TEST(Plan, MeasuresTheTriangleOrTheDiagonalWhereAsked) {
 
 TEST(Plan, TakesTheUsersLimits) {
   ScriptedBackend backend(2, at_10_gigabytes);
-  Plan plan = make_plan(both_ways, backend, {.limits = {{"NV1", 20.0}}});
+  Plan plan = make_plan(bidirectional_write, backend, {.limits = {{"NV1", 20.0}}});
   EXPECT_EQ(plan.result.limit(0, 1), 40.0);
   MatrixResult result = measured(backend, plan);
   result.add_utilisation();

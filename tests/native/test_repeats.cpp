@@ -89,7 +89,7 @@ TEST(BothWays, AreBusyOverTheSameTimeWhereOneIsSlower) {
   // As between host memory and all devices: back takes 10/7 of the time.
   ScriptedBackend backend(
       2, [](const Copy& copy, std::size_t n) { return at_10_gigabytes(copy, n) * (copy.source == 1 ? 10.0 / 7 : 1); });
-  const MatrixResult result = measured(backend, both_ways);
+  const MatrixResult result = measured(backend, bidirectional_write);
   EXPECT_NEAR(*result.values(0, 1), 17, 0.04 * 17) << "twice the slower one would be 14";
   EXPECT_NEAR(*result.parts.at("one_direction").values(0, 1), 10, 1e-6);
   EXPECT_NEAR(*result.parts.at("one_direction").values(1, 0), 7, 1e-6);
@@ -108,7 +108,7 @@ TEST(BothWays, AreBalancedByTheRatesThatTheyHaveWhileBothRun) {
     timeline.copies[fast].span = {0, busy};
     timeline.copies[slow].span = {0, std::min(busy, back * copies[slow].repeats) + left * back_alone};
   };
-  const MatrixResult result = measured(backend, both_ways);
+  const MatrixResult result = measured(backend, bidirectional_write);
   const double bytes = 100 * MiB * 1e-9;
   EXPECT_NEAR(*result.parts.at("one_direction").values(0, 1), bytes / there, 0.01 * bytes / there);
   EXPECT_NEAR(*result.parts.at("one_direction").values(1, 0), bytes / back, 0.05 * bytes / back);
@@ -117,7 +117,7 @@ TEST(BothWays, AreBalancedByTheRatesThatTheyHaveWhileBothRun) {
 
 TEST(BothWays, OfASymmetricLinkCostNoFurtherLook) {
   ScriptedBackend backend(2, at_10_gigabytes);
-  measured(backend, make_plan(both_ways, backend, {.bytes = 100 * MiB}), {.concurrency = Concurrency::rounds});
+  measured(backend, make_plan(bidirectional_write, backend, {.bytes = 100 * MiB}), {.concurrency = Concurrency::rounds});
   EXPECT_EQ(backend.runs, 1 + 7) << "one to find the repeats, and the samples";
 }
 

@@ -143,7 +143,7 @@ TEST_F(Soaks, FailWithADeviceThatComputesAWrongBitAndSayWhen) {
   EXPECT_EQ(seen.failures, 1u);
   EXPECT_EQ(seen.heated[1].wrong, 1u);
   ASSERT_EQ(seen.events.size(), 1u);
-  EXPECT_EQ(seen.events.front().what, "dev1 computed wrong bits in 1 of 10 products");
+  EXPECT_EQ(seen.events.front().text, "dev1 computed wrong bits in 1 of 10 products");
   EXPECT_EQ(record.look(judge).word, std::string("FAIL"));
 }
 
@@ -151,7 +151,7 @@ TEST_F(Soaks, FailWithACellThatIsWrongInALaterPass) {
   backend.corrupt = [&](const Copy& copy) { return measurer.passes == 2 && copy.source == 0; };
   const Soak seen = soaked(4);
   EXPECT_EQ(seen.failures, 1u);
-  EXPECT_EQ(seen.events.front().what, "device_to_device_memcpy_write_ce: dev0->dev1 is corrupt");
+  EXPECT_EQ(seen.events.front().text, "device_to_device_memcpy_write_ce: dev0->dev1 is corrupt");
   EXPECT_EQ(record.look(judge).word, std::string("FAIL"));
 }
 

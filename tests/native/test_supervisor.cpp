@@ -207,9 +207,9 @@ TEST_F(Supervised, AnExceptionInAWriteIsASentenceToo) {
 
 TEST_F(Supervised, WantOfMemoryInTheLastWriteLosesNothingWhereSomeIsLeft) {
   std::atomic<bool> refused = false;
-  setup_.write = [&](const auto& text, const auto& file, int number, const auto& still_wanted) -> std::string {
+  setup_.write = [&](const auto& text, const auto& file, int number, const auto& is_current) -> std::string {
     if (text.find("PASS") != std::string::npos && !refused.exchange(true)) throw std::bad_alloc();
-    return write_whole(text, file, number, still_wanted);
+    return write_whole(text, file, number, is_current);
   };
   EXPECT_EQ(start_writing().end(passed()), ExitCode::measured);
   EXPECT_TRUE(refused);
@@ -269,15 +269,15 @@ TEST_F(Supervised, ACheckpointThatCameLateDoesNotReplaceTheRecord) {
   std::promise<void> release;
   std::shared_future<void> released = release.get_future().share();
   std::atomic<bool> began = false, done = false;
-  setup_.write = [&, released](const auto& text, const auto& file, int number, const auto& still_wanted) {
+  setup_.write = [&, released](const auto& text, const auto& file, int number, const auto& is_current) {
     if (!began.exchange(true)) {
       released.wait();
-      EXPECT_FALSE(still_wanted());
-      const std::string why = write_whole(text, file, number, still_wanted);
+      EXPECT_FALSE(is_current());
+      const std::string why = write_whole(text, file, number, is_current);
       done = true;
       return why;
     }
-    return write_whole(text, file, number, still_wanted);
+    return write_whole(text, file, number, is_current);
   };
   setup_.teardown = SupervisorSetup::Seconds(3600);
   Supervisor& supervisor = start_writing();

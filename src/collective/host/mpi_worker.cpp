@@ -107,7 +107,7 @@ class MpiWorker final : public CollectiveWorker {
   double lay(const Burst& burst) {
     const auto began = Clock::now();
     for (int sample = 0; burst.compares && sample < burst.samples; ++sample) {
-      spoil(sample + 1, burst.blocks);
+      poison(sample + 1, burst.blocks);
       if (wanted_.in_place) fill(sample + 1, burst.blocks);
     }
     return seconds_since(began);
@@ -117,7 +117,7 @@ class MpiWorker final : public CollectiveWorker {
   double compare(const Burst& burst, RankTimes& times) {
     const auto began = Clock::now();
     for (int sample = 0; burst.compares && sample < burst.samples; ++sample) {
-      if (burst.is_wrong(sample, rank())) spoil(sample + 1, {});
+      if (burst.is_wrong(sample, rank())) poison(sample + 1, {});
       times.wrong.at(static_cast<std::size_t>(sample)) =
           with_type(wanted_.type, [&](auto zero) { return wrong_elements<decltype(zero)>(sample + 1, burst.blocks); });
     }
@@ -163,7 +163,7 @@ class MpiWorker final : public CollectiveWorker {
 
   /// Where what was received lies: MPI leaves a root that scatters in place its part where it was.
   std::byte* received(int number) const {
-    const bool stays = wanted_.in_place && wanted_.what == Collective::scatter && is_root();
+    const bool stays = wanted_.in_place && wanted_.collective == Collective::scatter && is_root();
     return window(number) + (stays ? place_of_part(layout_, rank()) * bytes() : 0);
   }
 
@@ -176,7 +176,7 @@ class MpiWorker final : public CollectiveWorker {
     const void* const from = wanted_.in_place ? MPI_IN_PLACE : send_.data();
     const void* const from_root = wanted_.in_place && is_root() ? MPI_IN_PLACE : sending(number);
     const auto check = [this](int status, const char* call) { ranks::check_mpi(status, rank(), call); };
-    switch (wanted_.what) {
+    switch (wanted_.collective) {
       case Collective::all_reduce:
         return check(MPI_Allreduce(from, to, count, type, op, all), "MPI_Allreduce");
       case Collective::all_gather:
@@ -211,9 +211,9 @@ class MpiWorker final : public CollectiveWorker {
                      "MPI_Scatter");
   }
 
-  void spoil(int number, const ElementBlocks& blocks) {
+  void poison(int number, const ElementBlocks& blocks) {
     blocks.for_each(layout_.elements(), layout_.part, [&](std::uint64_t begin, std::uint64_t end) {
-      std::fill_n(window(number) + begin * bytes(), (end - begin) * bytes(), static_cast<std::byte>(spoiled_byte));
+      std::fill_n(window(number) + begin * bytes(), (end - begin) * bytes(), static_cast<std::byte>(poison_byte));
     });
   }
 
@@ -275,10 +275,10 @@ std::optional<std::string> mpi_refusal(const CollectiveCase& wanted) {
   if (wanted.type == ElementType::f16 || wanted.type == ElementType::bf16 || wanted.type == ElementType::f8e4m3 ||
       wanted.type == ElementType::f8e5m2)
     return "MPI has no type " + std::string(word(wanted.type));
-  if (wanted.what == Collective::send)
+  if (wanted.collective == Collective::send)
     return "use p2p_matrix --testcase rank_to_rank_bandwidth_mpi for MPI messages between ranks";
-  if (wanted.reduction == Reduction::avg && reduces(wanted.what)) return "MPI has no reduction avg";
-  if (wanted.what == Collective::broadcast && !wanted.in_place) return "MPI broadcasts only in place";
+  if (wanted.reduction == Reduction::avg && reduces(wanted.collective)) return "MPI has no reduction avg";
+  if (wanted.collective == Collective::broadcast && !wanted.in_place) return "MPI broadcasts only in place";
   if (wanted.algorithm[0] != 0) return "only NCCL has a choice of algorithms";
   if (wanted.launch != Launch::queued) return "only GPU collectives have --graph and --blocking";
   if (wanted.bytes / bytes_of(wanted.type) > INT_MAX) return "MPI counts up to 2147483647 elements";

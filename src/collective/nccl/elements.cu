@@ -55,8 +55,8 @@ __global__ void expected_kernel(T* to, std::uint64_t count, Expectation expected
 }
 
 template <class T>
-__global__ void spoil_kernel(T* to, std::uint64_t count, std::uint64_t part, T spoiled, ElementBlocks blocks) {
-  for_each_element(blocks, count, part, [&](std::uint64_t i) { to[i] = spoiled; });
+__global__ void poison_kernel(T* to, std::uint64_t count, std::uint64_t part, T poisoned, ElementBlocks blocks) {
+  for_each_element(blocks, count, part, [&](std::uint64_t i) { to[i] = poisoned; });
 }
 
 template <class T>
@@ -122,14 +122,14 @@ void launch_expected(void* memory, std::uint64_t count, const CollectiveCase& wa
   check(cudaGetLastError(), "rank " + std::to_string(rank), "the expected data");
 }
 
-void launch_spoil(void* memory, std::uint64_t count, const CollectiveCase& wanted, std::uint64_t part,
-                  const ElementBlocks& blocks, cudaStream_t stream) {
+void launch_poison(void* memory, std::uint64_t count, const CollectiveCase& wanted, std::uint64_t part,
+                   const ElementBlocks& blocks, cudaStream_t stream) {
   if (count == 0) return;
   with_type(wanted.type, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    T spoiled;
-    std::memset(static_cast<void*>(&spoiled), spoiled_byte, sizeof spoiled);
-    spoil_kernel<<<blocks_for(count), threads, 0, stream>>>(static_cast<T*>(memory), count, part, spoiled, blocks);
+    T poisoned;
+    std::memset(static_cast<void*>(&poisoned), poison_byte, sizeof poisoned);
+    poison_kernel<<<blocks_for(count), threads, 0, stream>>>(static_cast<T*>(memory), count, part, poisoned, blocks);
   });
   check(cudaGetLastError(), "poison kernel", "launch");
 }

@@ -18,8 +18,8 @@ void launch_expected(void* memory, std::uint64_t count, const CollectiveCase& wa
                      int rank, cudaStream_t stream);
 
 /// Overwrites the blocks with what no rank sends.
-void launch_spoil(void* memory, std::uint64_t count, const CollectiveCase& wanted, std::uint64_t part,
-                  const ElementBlocks& blocks, cudaStream_t stream);
+void launch_poison(void* memory, std::uint64_t count, const CollectiveCase& wanted, std::uint64_t part,
+                   const ElementBlocks& blocks, cudaStream_t stream);
 
 /// Adds to `*wrong`, in device memory, how many elements of the blocks differ from those that must have been received.
 void launch_check(const void* memory, const void* expected, std::uint64_t count, const CollectiveCase& wanted,

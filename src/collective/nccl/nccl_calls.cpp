@@ -37,11 +37,11 @@ std::optional<Value> find(const std::array<std::pair<Key, Value>, n>& table, Key
 
 void check(ncclResult_t status, const char* call) {
   if (status == ncclSuccess || status == ncclInProgress) return;
-  std::string said = ncclGetLastError(nullptr);
-  while (!said.empty() && (said.back() == '\n' || said.back() == ' ')) said.pop_back();
-  if (said.find("no algorithm/protocol available") != std::string::npos)
+  std::string text = ncclGetLastError(nullptr);
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  if (text.find("no algorithm/protocol available") != std::string::npos)
     throw NotAvailable(std::string(call) + ": this NCCL does not support the algorithm here");
-  throw DeviceError(std::string(call) + " failed: " + ncclGetErrorString(status) + (said.empty() ? "" : ": " + said));
+  throw DeviceError(std::string(call) + " failed: " + ncclGetErrorString(status) + (text.empty() ? "" : ": " + text));
 }
 
 void check_state(ncclComm_t communicator) {
@@ -65,13 +65,13 @@ void begin(const CollectiveCase& wanted, const Layout& layout, const RankBuffers
   const std::size_t count = layout.sent, part = layout.part;
   const int root = wanted.root;
   const auto place = [&](int peer) { return place_of_part(layout, peer) * bytes_of(wanted.type); };
-  const auto send = [&](const std::byte* what, std::size_t elements, int peer) {
-    check(ncclSend(what, elements, type, peer, comm, stream), "ncclSend");
+  const auto send = [&](const std::byte* data, std::size_t elements, int peer) {
+    check(ncclSend(data, elements, type, peer, comm, stream), "ncclSend");
   };
   const auto receive = [&](std::byte* where, std::size_t elements, int peer) {
     check(ncclRecv(where, elements, type, peer, comm, stream), "ncclRecv");
   };
-  switch (wanted.what) {
+  switch (wanted.collective) {
     case Collective::all_reduce:
       return check(ncclAllReduce(from, to, count, type, op, comm, stream), "ncclAllReduce");
     case Collective::all_gather:
@@ -120,8 +120,8 @@ NcclId new_nccl_id() {
 
 std::optional<std::string> nccl_refusal(const CollectiveCase& wanted) {
   if (!nccl::type_of(wanted.type)) return "this NCCL has no type " + std::string(word(wanted.type));
-  if (wanted.algorithm[0] != 0 && is_made_of_sends(wanted.what))
-    return std::string(word(wanted.what)) + " consists of sends, and NCCL has no choice of algorithms for sends";
+  if (wanted.algorithm[0] != 0 && is_made_of_sends(wanted.collective))
+    return std::string(word(wanted.collective)) + " consists of sends, and NCCL has no choice of algorithms for sends";
   return std::nullopt;
 }
 

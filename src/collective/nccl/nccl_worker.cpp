@@ -14,7 +14,7 @@
 #include "collective/nccl_log.hpp"
 #include "core/limited_call.hpp"
 #include "core/units.hpp"
-#include "device/cuda/gate.hpp"
+#include "device/cuda/launch_gate.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -73,7 +73,7 @@ class NcclWorker final : public CollectiveWorker {
 
   std::string choice() const override {
     const auto is_here = [this](const LocalRank& rank) { return takes_part(wanted_, rank.number); };
-    if (is_made_of_sends(wanted_.what) || std::ranges::none_of(ranks_, is_here))
+    if (is_made_of_sends(wanted_.collective) || std::ranges::none_of(ranks_, is_here))
       return "";  // its log is of another one
     return last_choice(nccl_log(last_lines));
   }
@@ -93,7 +93,7 @@ class NcclWorker final : public CollectiveWorker {
     if (as_graph) record(burst);
     {
       gate_.close();
-      const cuda::Gate::Opener opener(gate_);
+      const cuda::LaunchGate::Opener opener(gate_);
       if (gate_use_ == GateUse::always) hold();
       once(0);
       mark(0);
@@ -186,7 +186,7 @@ class NcclWorker final : public CollectiveWorker {
         nccl::begin(wanted_, layout_,
                     {ranks_[i].number, all_, sending(ranks_[i], number), receiving(ranks_[i], number)}, (*now_)[i],
                     ranks_[i].stream.get());
-    nccl::check(ncclGroupEnd(), word(wanted_.what).data());
+    nccl::check(ncclGroupEnd(), word(wanted_.collective).data());
   }
 
   void repeat(const Burst& burst, int sample) {
@@ -223,7 +223,7 @@ class NcclWorker final : public CollectiveWorker {
     const auto began = Clock::now();
     for (const LocalRank& rank : ranks_)
       for (int sample = 0; sample < burst.samples; ++sample) {
-        spoil(rank, sample + 1, burst.blocks);
+        poison(rank, sample + 1, burst.blocks);
         if (wanted_.in_place) fill(rank, sample + 1, burst.blocks);
       }
     wait(deadline);
@@ -239,7 +239,7 @@ class NcclWorker final : public CollectiveWorker {
       check(cudaMemsetAsync(rank.wrong.get(), 0, sizeof(WrongCounts), rank.stream.get()), rank.label,
             "cudaMemsetAsync");
       for (int sample = 0; sample < burst.samples; ++sample) {
-        if (burst.is_wrong(sample, rank.number)) spoil(rank, sample + 1, {});
+        if (burst.is_wrong(sample, rank.number)) poison(rank, sample + 1, {});
         compare(rank, sample, burst.blocks);
       }
     }
@@ -252,9 +252,9 @@ class NcclWorker final : public CollectiveWorker {
     return seconds_since(began);
   }
 
-  void spoil(const LocalRank& rank, int number, const ElementBlocks& blocks) const {
+  void poison(const LocalRank& rank, int number, const ElementBlocks& blocks) const {
     rank.use();
-    cuda::launch_spoil(window(rank, number), layout_.elements(), wanted_, layout_.part, blocks, rank.stream.get());
+    cuda::launch_poison(window(rank, number), layout_.elements(), wanted_, layout_.part, blocks, rank.stream.get());
   }
 
   void fill(const LocalRank& rank, int number, const ElementBlocks& blocks) const {
@@ -310,7 +310,7 @@ class NcclWorker final : public CollectiveWorker {
   std::vector<LocalRank> ranks_;
   nccl::Communicators communicators_;
   const std::vector<ncclComm_t>* now_ = nullptr;  ///< of what was prepared
-  cuda::Gate gate_;
+  cuda::LaunchGate gate_;
   GateUse gate_use_ = GateUse::not_yet;
   CollectiveCase wanted_;
   Layout layout_;

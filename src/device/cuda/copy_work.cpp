@@ -20,7 +20,7 @@ constexpr HandoverTimes handover_times{.patience_ns = 1'000'000'000, .longest_ns
 std::uint64_t accesses(const Copy& copy) { return static_cast<std::uint64_t>(copy.repeats) * accesses_per_repeat; }
 
 /// Waits for all that is in a stream. Never by a call that blocks: a device that hangs would not let go.
-void await(const Station& at, cudaStream_t stream, const char* what, Deadline deadline) {
+void await(const EndpointState& at, cudaStream_t stream, const char* what, Deadline deadline) {
   std::optional<Clock::time_point> given_up;
   cudaError_t status = cudaStreamQuery(stream);
   for (; status == cudaErrorNotReady; status = cudaStreamQuery(stream)) {
@@ -31,7 +31,7 @@ void await(const Station& at, cudaStream_t stream, const char* what, Deadline de
   check(status, at.where(), what);
 }
 
-void put_down(Station& at, std::byte* flag, Deadline deadline) {
+void put_down(EndpointState& at, std::byte* flag, Deadline deadline) {
   at.use();
   const cudaStream_t stream = at.lane(0).stream.get();
   check(cudaMemsetAsync(flag, 0, sizeof(std::uint64_t), stream), at.where(), "cudaMemsetAsync");
@@ -41,11 +41,11 @@ void put_down(Station& at, std::byte* flag, Deadline deadline) {
 }  // namespace
 
 std::string CopyWork::pair_text(const Copy& copy) const {
-  return station(copy.source).where() + "->" + station(copy.destination).where();
+  return endpoint_state(copy.source).where() + "->" + endpoint_state(copy.destination).where();
 }
 
 bool CopyWork::with_host(const Copy& copy) const {
-  return !station(copy.source).is_device() || !station(copy.destination).is_device();
+  return !endpoint_state(copy.source).is_device() || !endpoint_state(copy.destination).is_device();
 }
 
 bool CopyWork::staged(std::span<const Copy> copies) const {
@@ -54,17 +54,17 @@ bool CopyWork::staged(std::span<const Copy> copies) const {
   });
 }
 
-Station& CopyWork::executor(const Copy& copy) const {
-  Station& initiator = station(copy.initiator());
+EndpointState& CopyWork::executor(const Copy& copy) const {
+  EndpointState& initiator = endpoint_state(copy.initiator());
   if (initiator.is_device()) return initiator;
-  return station(copy.source == copy.initiator() ? copy.destination : copy.source);
+  return endpoint_state(copy.source == copy.initiator() ? copy.destination : copy.source);
 }
 
 std::vector<PlacedCopy> CopyWork::place(std::span<const Copy> copies) const {
-  std::map<Station*, std::size_t> taken;
+  std::map<EndpointState*, std::size_t> taken;
   std::vector<PlacedCopy> placed;
   for (const Copy& copy : copies) {
-    Station& on = executor(copy);
+    EndpointState& on = executor(copy);
     on.use();
     placed.push_back({copy, on, on.lane(taken[&on]++)});
   }
@@ -97,59 +97,59 @@ KernelCopy CopyWork::kernel_copy(const Copy& copy, int repeats) const {
           .host_memory = with_host(copy)};
 }
 
-void CopyWork::enqueue_chain(const PlacedCopy& placed, Gate& gate) const {
+void CopyWork::enqueue_chain(const PlacedCopy& placed, LaunchGate& gate) const {
   const auto& [copy, on, lane, slot] = placed;
   const cudaStream_t stream = lane.stream.get();
   on.use();
   if (copy.operation == Operation::chase)
     on.chased = launch_chase(source(copy), accesses(copy), on.chase_state(), stream);
   if (copy.operation == Operation::atomic) {
-    station(copy.source).source.at(copy.source_slot).write_over();
+    endpoint_state(copy.source).source.at(copy.source_slot).write_over();
     launch_atomics(source(copy), accesses(copy), on.sink(), stream);
   }
   if (copy.operation == Operation::flag)
-    launch_flag(destination(copy), source(copy), true, accesses(copy), gate.timed_out_flag(slot), Gate::timeout_ns,
-                stream);
+    launch_flag(destination(copy), source(copy), true, accesses(copy), gate.timed_out_flag(slot),
+                LaunchGate::timeout_ns, stream);
   if (copy.operation == Operation::visibility)
-    (&on == &station(copy.source) ? launch_writer : launch_checker)(handover_place(copy), on.terms,
-                                                                    on.handover_end(false), stream);
+    (&on == &endpoint_state(copy.source) ? launch_writer : launch_checker)(handover_place(copy), on.terms,
+                                                                           on.handover_end(false), stream);
 }
 
-Gate::Slot CopyWork::enqueue_answer(const Copy& copy, Gate& gate) const {
-  Station& on = answerer(copy);
+LaunchGate::Slot CopyWork::enqueue_answer(const Copy& copy, LaunchGate& gate) const {
+  EndpointState& on = answerer(copy);
   on.use();
   const cudaStream_t stream = on.answer_lane().stream.get();
-  const Gate::Slot slot = gate.hold(stream);
+  const LaunchGate::Slot slot = gate.hold(stream);
   if (copy.operation == Operation::visibility) {
-    (&on == &station(copy.source) ? launch_writer : launch_checker)(handover_place(copy), executor(copy).terms,
-                                                                    on.handover_end(true), stream);
+    (&on == &endpoint_state(copy.source) ? launch_writer : launch_checker)(handover_place(copy), executor(copy).terms,
+                                                                           on.handover_end(true), stream);
     return slot;
   }
-  launch_flag(source(copy), destination(copy), false, accesses(copy), gate.timed_out_flag(slot), Gate::timeout_ns,
+  launch_flag(source(copy), destination(copy), false, accesses(copy), gate.timed_out_flag(slot), LaunchGate::timeout_ns,
               stream);
   return slot;
 }
 
 void CopyWork::set_up_chain(const Copy& copy, Deadline deadline) const {
   const Buffer::Ring wanted{source(copy), copy.bytes};
-  if (copy.operation == Operation::chase && station(copy.source).source.at(copy.source_slot).ring != wanted)
+  if (copy.operation == Operation::chase && endpoint_state(copy.source).source.at(copy.source_slot).ring != wanted)
     build_ring(copy, deadline);
   if (copy.operation == Operation::visibility) return set_up_handovers(copy, deadline);
   if (copy.operation != Operation::flag) return;
-  station(copy.source).source.at(copy.source_slot).write_over();
-  put_down(station(copy.source), source(copy), deadline);
+  endpoint_state(copy.source).source.at(copy.source_slot).write_over();
+  put_down(endpoint_state(copy.source), source(copy), deadline);
   put_down(answerer(copy), destination(copy), deadline);
   answerer(copy).answer_lane();  // no stream is made behind a closed gate
 }
 
 void CopyWork::build_ring(const Copy& copy, Deadline deadline) const {
-  Station& writer = executor(copy);
+  EndpointState& writer = executor(copy);
   writer.use();
   const cudaStream_t stream = writer.lane(0).stream.get();
   launch_ring(source(copy), copy.bytes, stream);
   await(writer, stream, "laying a ring", deadline);
-  station(copy.source).source.at(copy.source_slot).write_over();
-  station(copy.source).source.at(copy.source_slot).ring = {source(copy), copy.bytes};
+  endpoint_state(copy.source).source.at(copy.source_slot).write_over();
+  endpoint_state(copy.source).source.at(copy.source_slot).ring = {source(copy), copy.bytes};
 }
 
 /// Data and flag are where they are written to from afar, or read from there; answers go, or are read, the other way.
@@ -163,10 +163,10 @@ HandoverPlace CopyWork::handover_place(const Copy& copy) const {
 
 void CopyWork::set_up_handovers(const Copy& copy, Deadline deadline) const {
   executor(copy).terms = make_terms(accesses(copy), copy.write_fault, handover_times, deadline);
-  station(copy.source).source.at(copy.source_slot).write_over();
+  endpoint_state(copy.source).source.at(copy.source_slot).write_over();
   if (with_host(copy)) return reset_handovers(handover_place(copy));
-  for (const auto& [at, memory] :
-       {std::pair{&station(copy.source), source(copy)}, std::pair{&station(copy.destination), destination(copy)}}) {
+  for (const auto& [at, memory] : {std::pair{&endpoint_state(copy.source), source(copy)},
+                                   std::pair{&endpoint_state(copy.destination), destination(copy)}}) {
     put_down(*at, memory + handover_flag_at, deadline);
     put_down(*at, memory + handover_answer_at, deadline);
   }
@@ -175,11 +175,11 @@ void CopyWork::set_up_handovers(const Copy& copy, Deadline deadline) const {
 
 std::unique_ptr<HostSide> CopyWork::host_side(const Copy& copy) const {
   return std::make_unique<HostSide>(handover_place(copy), executor(copy).terms,
-                                    &answerer(copy) == &station(copy.source));
+                                    &answerer(copy) == &endpoint_state(copy.source));
 }
 
 Visibility CopyWork::visibility(const PlacedCopy& placed, HostSide* host) const {
-  const auto end_on = [](const Station& at, bool answers_it) {
+  const auto end_on = [](const EndpointState& at, bool answers_it) {
     HandoverEnd end{};
     at.use();
     check(cudaMemcpy(&end, at.handover_end(answers_it), sizeof end, cudaMemcpyDeviceToHost), at.where(), "cudaMemcpy");
@@ -187,11 +187,11 @@ Visibility CopyWork::visibility(const PlacedCopy& placed, HostSide* host) const 
   };
   const HandoverEnd mine = end_on(placed.on, false);
   const HandoverEnd other = host != nullptr ? host->end() : end_on(answerer(placed.copy), true);
-  return &placed.on == &station(placed.copy.source) ? visibility_of(mine, other) : visibility_of(other, mine);
+  return &placed.on == &endpoint_state(placed.copy.source) ? visibility_of(mine, other) : visibility_of(other, mine);
 }
 
 CopyWork::Chased CopyWork::chased(const PlacedCopy& placed) const {
-  const Station& on = placed.on;
+  const EndpointState& on = placed.on;
   ChaseState state{};
   on.use();
   check(cudaMemcpy(&state, on.chase_state(), sizeof state, cudaMemcpyDeviceToHost), on.where(), "cudaMemcpy");
@@ -199,7 +199,7 @@ CopyWork::Chased CopyWork::chased(const PlacedCopy& placed) const {
 }
 
 void CopyWork::fill(const Copy& copy, std::uint64_t seed, Deadline deadline) const {
-  Station& from = station(copy.source);
+  EndpointState& from = endpoint_state(copy.source);
   from.source.at(copy.source_slot).write_over();
   if (!from.is_device()) return fill_on_host(source(copy), copy.bytes, seed);
   from.use();
@@ -207,17 +207,17 @@ void CopyWork::fill(const Copy& copy, std::uint64_t seed, Deadline deadline) con
   await(from, from.lane(0).stream.get(), "filling", deadline);
 }
 
-void CopyWork::spoil(const Copy& copy, Deadline deadline) const {
-  Station& to = station(copy.destination);
-  if (!to.is_device()) return spoil_on_host(destination(copy), copy.bytes);
+void CopyWork::poison(const Copy& copy, Deadline deadline) const {
+  EndpointState& to = endpoint_state(copy.destination);
+  if (!to.is_device()) return poison_on_host(destination(copy), copy.bytes);
   to.use();
   const cudaStream_t stream = to.lane(0).stream.get();
-  check(cudaMemsetAsync(destination(copy), spoiled_byte, copy.bytes, stream), to.where(), "cudaMemsetAsync");
+  check(cudaMemsetAsync(destination(copy), poison_byte, copy.bytes, stream), to.where(), "cudaMemsetAsync");
   await(to, stream, "spoiling", deadline);
 }
 
 PatternCheck CopyWork::compare(const Copy& copy, std::uint64_t seed, Deadline deadline) const {
-  Station& to = station(copy.destination);
+  EndpointState& to = endpoint_state(copy.destination);
   if (!to.is_device()) return check_on_host(destination(copy), copy.bytes, seed);
   to.use();
   const cudaStream_t stream = to.lane(0).stream.get();
@@ -234,7 +234,7 @@ PatternCheck CopyWork::compare(const Copy& copy, std::uint64_t seed, Deadline de
 }
 
 void CopyWork::lay_pattern(const Copy& copy, Deadline deadline) const {
-  Station& from = station(copy.source);
+  EndpointState& from = endpoint_state(copy.source);
   Buffer& buffer = from.source.at(copy.source_slot);
   if (buffer.patterned) return;
   buffer.write_over();
@@ -250,7 +250,7 @@ void CopyWork::lay_pattern(const Copy& copy, Deadline deadline) const {
 }
 
 void CopyWork::begin_compare(const Copy& copy, const Portion& portion, CheckCounters* found) const {
-  Station& to = station(copy.destination);
+  EndpointState& to = endpoint_state(copy.destination);
   *found = {0, std::numeric_limits<unsigned long long>::max()};
   if (!to.is_device()) return;
   to.use();
@@ -266,7 +266,7 @@ void CopyWork::begin_compare(const Copy& copy, const Portion& portion, CheckCoun
 
 PatternCheck CopyWork::end_compare(const Copy& copy, const Portion& portion, const CheckCounters& found,
                                    Deadline deadline) const {
-  Station& to = station(copy.destination);
+  EndpointState& to = endpoint_state(copy.destination);
   if (!to.is_device())
     return check_on_host(destination(copy), copy.bytes, source_seed(copy.source, copy.source_slot),
                          copy.offset + copy.shift, portion);

@@ -7,29 +7,29 @@
 
 #include "core/clock.hpp"
 #include "device/backend.hpp"
-#include "device/cuda/gate.hpp"
+#include "device/cuda/endpoint_state.hpp"
 #include "device/cuda/handovers.hpp"
-#include "device/cuda/stations.hpp"
+#include "device/cuda/launch_gate.hpp"
 
 namespace linkmatrix::cuda {
 
 /// A copy of a call, and the stream of the device that executes it, which no other copy of the call has.
 struct PlacedCopy {
   const Copy& copy;
-  Station& on;
+  EndpointState& on;
   Lane& lane;
-  Gate::Slot slot = 0;  ///< at the gate, where there is one
+  LaunchGate::Slot slot = 0;  ///< at the gate, where there is one
 };
 
 /// Puts copies between stations into streams, and fills and compares their buffers.
 class CopyWork {
  public:
   /// Keeps a reference to the stations, one for each endpoint.
-  CopyWork(std::vector<Station>& stations, HostMemoryKind host_memory)
-      : stations_{stations}, host_memory_{host_memory} {}
+  CopyWork(std::vector<EndpointState>& endpoint_states, HostMemoryKind host_memory)
+      : endpoint_states_{endpoint_states}, host_memory_{host_memory} {}
 
   /// The device that makes a copy: the initiator, or where that is host memory, the other end.
-  Station& executor(const Copy& copy) const;
+  EndpointState& executor(const Copy& copy) const;
   /// "gpu0->gpu3".
   std::string pair_text(const Copy& copy) const;
   /// Whether one end is host memory.
@@ -44,13 +44,13 @@ class CopyWork {
   /// Enqueues some transfers of a copy that is no chain.
   void enqueue(const PlacedCopy& placed, int transfers) const;
   /// Enqueues a chain, which the gate holds.
-  void enqueue_chain(const PlacedCopy& placed, Gate& gate) const;
+  void enqueue_chain(const PlacedCopy& placed, LaunchGate& gate) const;
   /// The other end of a flag or of a visibility test.
-  Station& answerer(const Copy& copy) const {
-    return station(&executor(copy) == &station(copy.source) ? copy.destination : copy.source);
+  EndpointState& answerer(const Copy& copy) const {
+    return endpoint_state(&executor(copy) == &endpoint_state(copy.source) ? copy.destination : copy.source);
   }
   /// What the device there does, in a stream of its own that the gate holds; returns its slot.
-  Gate::Slot enqueue_answer(const Copy& copy, Gate& gate) const;
+  LaunchGate::Slot enqueue_answer(const Copy& copy, LaunchGate& gate) const;
   /// What host memory does there: a thread that is told when to begin.
   std::unique_ptr<HostSide> host_side(const Copy& copy) const;
   /// What both sides of a visibility test saw, when they are done. `host`: that of host memory, where it is one.
@@ -68,7 +68,7 @@ class CopyWork {
   /// For verification. Like all that waits here they throw TimedOut where the device hangs when the deadline has
   /// passed.
   void fill(const Copy& copy, std::uint64_t seed, Deadline deadline = Deadline::never()) const;
-  void spoil(const Copy& copy, Deadline deadline = Deadline::never()) const;
+  void poison(const Copy& copy, Deadline deadline = Deadline::never()) const;
   PatternCheck compare(const Copy& copy, std::uint64_t seed, Deadline deadline = Deadline::never()) const;
 
   /// Fills the whole source buffer with its own pattern, unless it holds that.
@@ -81,19 +81,19 @@ class CopyWork {
                            Deadline deadline) const;
 
  private:
-  Station& station(int endpoint) const { return stations_[static_cast<std::size_t>(endpoint)]; }
+  EndpointState& endpoint_state(int endpoint) const { return endpoint_states_[static_cast<std::size_t>(endpoint)]; }
   std::byte* source(const Copy& copy) const {
-    return station(copy.source).source.at(copy.source_slot).data() + copy.offset + copy.shift;
+    return endpoint_state(copy.source).source.at(copy.source_slot).data() + copy.offset + copy.shift;
   }
   std::byte* destination(const Copy& copy) const {
-    return station(copy.destination).destination.at(copy.destination_slot).data() + copy.offset;
+    return endpoint_state(copy.destination).destination.at(copy.destination_slot).data() + copy.offset;
   }
   KernelCopy kernel_copy(const Copy& copy, int repeats) const;
   HandoverPlace handover_place(const Copy& copy) const;
   void build_ring(const Copy& copy, Deadline deadline) const;
   void set_up_handovers(const Copy& copy, Deadline deadline) const;
 
-  std::vector<Station>& stations_;
+  std::vector<EndpointState>& endpoint_states_;
   HostMemoryKind host_memory_;
 };
 

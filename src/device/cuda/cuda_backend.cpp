@@ -9,15 +9,15 @@
 #include "device/cuda/copy_work.hpp"
 #include "device/cuda/device_use.hpp"
 #include "device/cuda/discovery.hpp"
+#include "device/cuda/endpoint_state.hpp"
 #include "device/cuda/failures.hpp"
-#include "device/cuda/gate.hpp"
 #include "device/cuda/heaters.hpp"
 #include "device/cuda/kernels.hpp"
+#include "device/cuda/launch_gate.hpp"
 #include "device/cuda/own_context.hpp"
 #include "device/cuda/peer_access.hpp"
 #include "device/cuda/reservation.hpp"
 #include "device/cuda/runs.hpp"
-#include "device/cuda/stations.hpp"
 #include "device/host/available_memory.hpp"
 #include "device/host/numa.hpp"
 
@@ -30,9 +30,9 @@ constexpr int host_paths = 1 << 20;          // resource number of everything th
 
 /// What a device that must not be touched again leaves behind: it outlives everything, so that nothing frees it.
 struct LeftAlone {
-  std::vector<Station> stations;
+  std::vector<EndpointState> endpoint_states;
   std::vector<Buffer> buffers;
-  std::vector<Gate> gates;
+  std::vector<LaunchGate> gates;
   std::vector<Heaters> heaters;
   std::vector<PinnedMemory> pinned;
 };
@@ -45,8 +45,8 @@ class CudaBackend final : public Backend {
  public:
   CudaBackend(std::span<const int> wanted, HostMemoryKind host_memory) : host_memory_{host_memory} {
     std::vector<Endpoint> devices = describe_devices(choose_devices(wanted));
-    for (const Endpoint& device : devices) stations_.emplace_back(device);
-    device_count_ = stations_.size();
+    for (const Endpoint& device : devices) endpoint_states_.emplace_back(device);
+    device_count_ = endpoint_states_.size();
     NvmlUse use(nvml_.emplace(), devices);
     std::vector<OwnProcess> own(devices.size(), {OwnProcess::Listed::absent, 0});
     // The driver's tables are read while the contexts come up.
@@ -55,20 +55,20 @@ class CudaBackend final : public Backend {
       for (Endpoint& device : devices) read_limits(*nvml_, device), identify(*nvml_, device);
       return std::pair(discover_links(*nvml_, devices), describe_software(*nvml_));
     });
-    const auto failures = each_at_once(device_stations(), [&](Station& station) {
-      const auto device = static_cast<std::size_t>(&station - stations_.data());
-      own[device] = make_own_context(station.endpoint.index, station.where(), use, device);
-      bring_up(station);
+    const auto failures = each_at_once(device_endpoint_states(), [&](EndpointState& endpoint_state) {
+      const auto device = static_cast<std::size_t>(&endpoint_state - endpoint_states_.data());
+      own[device] = make_own_context(endpoint_state.endpoint.index, endpoint_state.where(), use, device);
+      bring_up(endpoint_state);
     });
     std::tie(topology_, software_) = discovered.get();
     poll_.emplace(*nvml_, devices, std::move(own));
-    for (std::size_t d = 0; d < devices.size(); ++d) stations_[d].endpoint = devices[d];
+    for (std::size_t d = 0; d < devices.size(); ++d) endpoint_states_[d].endpoint = devices[d];
     for (std::size_t d = 0; d < failures.size(); ++d)
-      if (failures[d]) set_lost(stations_[d], failures[d]);
+      if (failures[d]) set_lost(endpoint_states_[d], failures[d]);
     home().use();
     add_reach(topology_, devices);
-    for (const Endpoint& memory : host_memory_endpoints()) stations_.emplace_back(memory);
-    for (const Station& station : stations_) endpoints_.push_back(station.endpoint);
+    for (const Endpoint& memory : host_memory_endpoints()) endpoint_states_.emplace_back(memory);
+    for (const EndpointState& endpoint_state : endpoint_states_) endpoints_.push_back(endpoint_state.endpoint);
     gate_.emplace(home().where());
     found_ = make_pinned_memory(most_compared * sizeof(CheckCounters), home().where());
   }
@@ -81,7 +81,8 @@ class CudaBackend final : public Backend {
     left_alone().gates.push_back(*std::move(gate_));
     left_alone().heaters.push_back(std::move(heaters_));
     left_alone().pinned.push_back(std::move(found_));
-    for (Station& station : stations_) left_alone().stations.push_back(std::move(station));
+    for (EndpointState& endpoint_state : endpoint_states_)
+      left_alone().endpoint_states.push_back(std::move(endpoint_state));
   }
   CudaBackend(const CudaBackend&) = delete;
   CudaBackend& operator=(const CudaBackend&) = delete;
@@ -91,9 +92,9 @@ class CudaBackend final : public Backend {
   const Topology& topology() const override { return topology_; }
   const Software& software() const override { return software_; }
   std::optional<std::string> lost(int endpoint) const override {
-    return stations_[static_cast<std::size_t>(endpoint)].lost;
+    return endpoint_states_[static_cast<std::size_t>(endpoint)].lost;
   }
-  LossKind lost_kind(int endpoint) const override { return stations_[static_cast<std::size_t>(endpoint)].loss; }
+  LossKind lost_kind(int endpoint) const override { return endpoint_states_[static_cast<std::size_t>(endpoint)].loss; }
 
   std::optional<HostPages> host_pages() const override { return host_memory_.pages; }
 
@@ -110,20 +111,20 @@ class CudaBackend final : public Backend {
   std::vector<int> resources(const Copy& copy) const override {
     std::set<int> out;
     for (const int end : {copy.source, copy.destination})
-      out.insert(stations_[static_cast<std::size_t>(end)].is_device() ? end : host_paths);
+      out.insert(endpoint_states_[static_cast<std::size_t>(end)].is_device() ? end : host_paths);
     if (!copy.peer_access) out.insert(host_paths);
     return {out.begin(), out.end()};
   }
 
   void prepare(std::span<const Copy> copies, Deadline) override {
-    Failures failures(work_, copies, stations_);
+    Failures failures(work_, copies, endpoint_states_);
     failures.refuse_lost();
     failures.guard_all([&] {
-      const Reservation reservation(copies, stations_);
-      const auto shortages =
-          reservation.shortages(free_memory, available_memory(), [this](const Station& at) { return holders(at); });
+      const Reservation reservation(copies, endpoint_states_);
+      const auto shortages = reservation.shortages(free_memory, available_memory(),
+                                                   [this](const EndpointState& at) { return holders(at); });
       for (const auto& [endpoint, why] : shortages)
-        failures.lacks(station(endpoint), why, loss_of_memory(station(endpoint)));
+        failures.lacks(endpoint_state(endpoint), why, loss_of_memory(endpoint_state(endpoint)));
       make_buffers(reservation, failures);
       std::map<PeerPair, bool> pairs;
       for (const Copy& copy : copies)
@@ -134,7 +135,7 @@ class CudaBackend final : public Backend {
   }
 
   Timeline run(std::span<const Copy> copies, Deadline deadline) override {
-    Failures failures(work_, copies, stations_);
+    Failures failures(work_, copies, endpoint_states_);
     return failures.guard_all([&] {
       start_call(copies, failures, deadline);
       for (std::size_t k = 0; k < copies.size(); ++k)
@@ -147,19 +148,19 @@ class CudaBackend final : public Backend {
   }
 
   std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override {
-    Failures failures(work_, copies, stations_);
+    Failures failures(work_, copies, endpoint_states_);
     return failures.guard_all([&] {
       start_call(copies, failures, deadline);
       for (std::size_t k = 0; k < copies.size(); ++k) {
-        failures.guard(k, station(copies[k].source), [&] { work_.fill(copies[k], seed + k, deadline); });
-        failures.guard(k, station(copies[k].destination), [&] { work_.spoil(copies[k], deadline); });
+        failures.guard(k, endpoint_state(copies[k].source), [&] { work_.fill(copies[k], seed + k, deadline); });
+        failures.guard(k, endpoint_state(copies[k].destination), [&] { work_.poison(copies[k], deadline); });
       }
       failures.raise();
       copy_once(copies, failures, deadline);
       failures.raise();
       std::vector<PatternCheck> checks(copies.size());
       for (std::size_t k = 0; k < copies.size(); ++k)
-        failures.guard(k, station(copies[k].destination),
+        failures.guard(k, endpoint_state(copies[k].destination),
                        [&] { checks[k] = work_.compare(copies[k], seed + k, deadline); });
       failures.raise();
       return checks;
@@ -169,12 +170,12 @@ class CudaBackend final : public Backend {
   bool compares_runs() const override { return true; }
 
   void lay_patterns(std::span<const Copy> copies, Deadline deadline) override {
-    Failures failures(work_, copies, stations_);
+    Failures failures(work_, copies, endpoint_states_);
     failures.guard_all([&] {
       start_call(copies, failures, deadline);
       for (std::size_t k = 0; k < copies.size(); ++k) {
-        failures.guard(k, station(copies[k].source), [&] { work_.lay_pattern(copies[k], deadline); });
-        failures.guard(k, station(copies[k].destination), [&] { work_.spoil(copies[k], deadline); });
+        failures.guard(k, endpoint_state(copies[k].source), [&] { work_.lay_pattern(copies[k], deadline); });
+        failures.guard(k, endpoint_state(copies[k].destination), [&] { work_.poison(copies[k], deadline); });
       }
       failures.raise();
     });
@@ -182,16 +183,17 @@ class CudaBackend final : public Backend {
 
   /// All devices compare at once.
   std::vector<PatternCheck> compare(std::span<const Copy> copies, const Portion& portion, Deadline deadline) override {
-    Failures failures(work_, copies, stations_);
+    Failures failures(work_, copies, endpoint_states_);
     return failures.guard_all([&] {
       start_call(copies, failures, deadline);
       const std::span<CheckCounters> found = found_of(copies.size());
       for (std::size_t k = 0; k < copies.size(); ++k)
-        failures.guard(k, station(copies[k].destination), [&] { work_.begin_compare(copies[k], portion, &found[k]); });
+        failures.guard(k, endpoint_state(copies[k].destination),
+                       [&] { work_.begin_compare(copies[k], portion, &found[k]); });
       failures.raise();
       std::vector<PatternCheck> checks(copies.size());
       for (std::size_t k = 0; k < copies.size(); ++k)
-        failures.guard(k, station(copies[k].destination),
+        failures.guard(k, endpoint_state(copies[k].destination),
                        [&] { checks[k] = work_.end_compare(copies[k], portion, found[k], deadline); });
       failures.raise();
       return checks;
@@ -199,7 +201,7 @@ class CudaBackend final : public Backend {
   }
 
   std::vector<Heated> heat(double seconds, std::optional<int> flips, Deadline deadline) override {
-    return heaters_.heat(device_stations(), seconds, flips, deadline);
+    return heaters_.heat(device_endpoint_states(), seconds, flips, deadline);
   }
 
   std::vector<DeviceState> device_states() override { return health_->states(); }
@@ -207,46 +209,47 @@ class CudaBackend final : public Backend {
   Activity activity() override { return poll_->now(); }
 
  private:
-  static void bring_up(Station& station) {
+  static void bring_up(EndpointState& endpoint_state) {
     load_kernels();
     load_chain_kernels();
     load_handover_kernels();
-    station.lane(0);
-    station.make_counters();
+    endpoint_state.lane(0);
+    endpoint_state.make_counters();
   }
 
-  std::span<Station> device_stations() { return std::span(stations_).first(device_count_); }
-  Station& station(int endpoint) { return stations_[static_cast<std::size_t>(endpoint)]; }
+  std::span<EndpointState> device_endpoint_states() { return std::span(endpoint_states_).first(device_count_); }
+  EndpointState& endpoint_state(int endpoint) { return endpoint_states_[static_cast<std::size_t>(endpoint)]; }
   bool any_broken() const {
-    return std::any_of(stations_.begin(), stations_.end(), [](const Station& station) { return station.broken; });
+    return std::any_of(endpoint_states_.begin(), endpoint_states_.end(),
+                       [](const EndpointState& endpoint_state) { return endpoint_state.broken; });
   }
 
   /// A device that works: the one that is current where a call needs any, so that no other gets a context.
-  Station& home() {
+  EndpointState& home() {
     std::string reasons;
     std::vector<std::string> held;  // devices whose memory other processes have
-    for (Station& station : device_stations()) {
-      if (!station.lost) return station;
-      reasons += (reasons.empty() ? "" : "; ") + *station.lost;
-      if (station.loss == LossKind::memory) held.push_back(station.where());
+    for (EndpointState& endpoint_state : device_endpoint_states()) {
+      if (!endpoint_state.lost) return endpoint_state;
+      reasons += (reasons.empty() ? "" : "; ") + *endpoint_state.lost;
+      if (endpoint_state.loss == LossKind::memory) held.push_back(endpoint_state.where());
     }
     const std::string why = "no device is usable: " + reasons;
     if (held.size() == device_count_) throw MemoryHeld(why, held, poll_->now());
     throw DeviceError(why);
   }
 
-  std::string holders(const Station& at) const {
-    const std::string who = nvml_->memory_holders(at.endpoint.pci);
-    return who.empty() ? "" : "; " + who;
+  std::string holders(const EndpointState& at) const {
+    const std::string holders = nvml_->memory_holders(at.endpoint.pci);
+    return holders.empty() ? "" : "; " + holders;
   }
 
   /// Of a device that has not the memory that is needed.
-  LossKind loss_of_memory(const Station& at) {
-    const auto device = static_cast<std::size_t>(&at - stations_.data());
+  LossKind loss_of_memory(const EndpointState& at) {
+    const auto device = static_cast<std::size_t>(&at - endpoint_states_.data());
     return poll_->others_hold_memory(device) ? LossKind::memory : LossKind::device;
   }
 
-  void set_lost(Station& at, const std::exception_ptr& failure) {
+  void set_lost(EndpointState& at, const std::exception_ptr& failure) {
     try {
       std::rethrow_exception(failure);
     } catch (const CudaError& e) {
@@ -264,7 +267,7 @@ class CudaBackend final : public Backend {
     return {reinterpret_cast<CheckCounters*>(found_.get()), copies};
   }
 
-  static std::uint64_t free_memory(const Station& at) {
+  static std::uint64_t free_memory(const EndpointState& at) {
     std::size_t free = 0, total = 0;
     at.use();
     check(cudaMemGetInfo(&free, &total), at.where(), "cudaMemGetInfo");
@@ -272,12 +275,12 @@ class CudaBackend final : public Backend {
   }
 
   void make_buffers(const Reservation& reservation, Failures& failures) {
-    std::vector<std::vector<Buffer>> replaced(stations_.size());
+    std::vector<std::vector<Buffer>> replaced(endpoint_states_.size());
     const bool keep = any_broken();  // to free memory is to wait for every device that has reached it
-    const auto failed = each_at_once(stations_, [&](Station& at) {
+    const auto failed = each_at_once(endpoint_states_, [&](EndpointState& at) {
       if (at.lost) return;
       (at.is_device() ? at : home()).use();
-      const auto me = static_cast<std::size_t>(&at - stations_.data());
+      const auto me = static_cast<std::size_t>(&at - endpoint_states_.data());
       reservation.make(static_cast<int>(me), host_memory_, keep ? &replaced[me] : nullptr);
     });
     for (auto& buffers : replaced)
@@ -287,15 +290,16 @@ class CudaBackend final : public Backend {
       try {
         std::rethrow_exception(failed[i]);
       } catch (const CudaError& e) {
-        if (!stations_[i].is_device() || e.status() != cudaErrorMemoryAllocation) throw;
-        failures.lacks(stations_[i], e.what() + holders(stations_[i]), loss_of_memory(stations_[i]));
+        if (!endpoint_states_[i].is_device() || e.status() != cudaErrorMemoryAllocation) throw;
+        failures.lacks(endpoint_states_[i], e.what() + holders(endpoint_states_[i]),
+                       loss_of_memory(endpoint_states_[i]));
       }
     }
   }
 
   /// Both ways of a copy between two devices that work.
   std::vector<PeerPair> peer_pairs(const Copy& copy) {
-    const Station &from = station(copy.source), &to = station(copy.destination);
+    const EndpointState &from = endpoint_state(copy.source), &to = endpoint_state(copy.destination);
     if (&from == &to || !from.is_device() || !to.is_device() || from.lost || to.lost) return {};
     return {{from.endpoint.index, to.endpoint.index}, {to.endpoint.index, from.endpoint.index}};
   }
@@ -333,17 +337,17 @@ class CudaBackend final : public Backend {
     await_all(std::move(ends), deadline, failures);
   }
 
-  std::vector<Station> stations_;  ///< devices first, then host memory: one for each endpoint
+  std::vector<EndpointState> endpoint_states_;  ///< devices first, then host memory: one for each endpoint
   std::size_t device_count_ = 0;
   std::vector<Endpoint> endpoints_;
   Topology topology_;
   Software software_;
   HostMemoryKind host_memory_;
-  std::optional<Gate> gate_;  ///< made when the contexts are up
+  std::optional<LaunchGate> gate_;  ///< made when the contexts are up
   std::optional<Nvml> nvml_;
   std::optional<HealthReader> health_;
   std::optional<DevicePoll> poll_;
-  CopyWork work_{stations_, host_memory_};
+  CopyWork work_{endpoint_states_, host_memory_};
   PeerAccess peers_;
   Heaters heaters_;
   PinnedMemory found_;  ///< what comparisons find

@@ -8,7 +8,7 @@ namespace linkmatrix::cuda {
 namespace {
 
 /// Why a device takes no more work: an error that stays with its context. Nothing: it takes some.
-std::optional<std::string> why_broken(Station& device) {
+std::optional<std::string> why_broken(EndpointState& device) {
   cudaError_t status = cudaSetDevice(device.endpoint.index);
   if (status == cudaSuccess && !device.lanes.empty()) status = cudaStreamQuery(device.lanes.front().stream.get());
   cudaGetLastError();
@@ -18,10 +18,11 @@ std::optional<std::string> why_broken(Station& device) {
 
 }  // namespace
 
-void Failures::add(std::size_t copy, CellStatus status, const Station* lost, const std::string& why, LossKind loss) {
+void Failures::add(std::size_t copy, CellStatus status, const EndpointState* lost, const std::string& why,
+                   LossKind loss) {
   if (why_.empty()) why_ = why;
   std::optional<int> endpoint;
-  if (lost != nullptr) endpoint = static_cast<int>(lost - stations_.data());
+  if (lost != nullptr) endpoint = static_cast<int>(lost - endpoint_states_.data());
   const auto known =
       std::find_if(failures_.begin(), failures_.end(), [&](const auto& failure) { return failure.copy == copy; });
   if (known == failures_.end())
@@ -33,19 +34,19 @@ void Failures::add(std::size_t copy, CellStatus status, const Station* lost, con
 void Failures::refuse_lost() {
   for (std::size_t k = 0; k < copies_.size(); ++k)
     for (const int end : {copies_[k].source, copies_[k].destination}) {
-      const Station& station = stations_[static_cast<std::size_t>(end)];
-      if (station.lost) add(k, CellStatus::error, &station, *station.lost, station.loss);
+      const EndpointState& endpoint_state = endpoint_states_[static_cast<std::size_t>(end)];
+      if (endpoint_state.lost) add(k, CellStatus::error, &endpoint_state, *endpoint_state.lost, endpoint_state.loss);
     }
 }
 
 /// All copies of the device fail with it, now and later.
-void Failures::lose(Station& device, CellStatus status, const std::string& why) {
+void Failures::lose(EndpointState& device, CellStatus status, const std::string& why) {
   if (!device.lost) device.lost = why;
   fail_all(device, status, why, LossKind::device);
 }
 
-void Failures::fail_all(const Station& device, CellStatus status, const std::string& why, LossKind loss) {
-  const int lost = static_cast<int>(&device - stations_.data());
+void Failures::fail_all(const EndpointState& device, CellStatus status, const std::string& why, LossKind loss) {
+  const int lost = static_cast<int>(&device - endpoint_states_.data());
   for (std::size_t k = 0; k < copies_.size(); ++k)
     if (copies_[k].source == lost || copies_[k].destination == lost) add(k, status, &device, why, loss);
 }
@@ -55,12 +56,12 @@ bool Failures::find_broken() {
   bool found = false;
   for (const Copy& copy : copies_)
     for (const int end : {copy.source, copy.destination}) {
-      Station& station = stations_[static_cast<std::size_t>(end)];
-      if (!station.is_device() || station.lost) continue;
-      const auto reason = why_broken(station);
+      EndpointState& endpoint_state = endpoint_states_[static_cast<std::size_t>(end)];
+      if (!endpoint_state.is_device() || endpoint_state.lost) continue;
+      const auto reason = why_broken(endpoint_state);
       if (!reason) continue;
-      found = station.broken = true;
-      lose(station, CellStatus::error, station.where() + ": " + *reason);
+      found = endpoint_state.broken = true;
+      lose(endpoint_state, CellStatus::error, endpoint_state.where() + ": " + *reason);
     }
   return found;
 }
@@ -75,7 +76,7 @@ void Failures::failed_together(const std::string& why) {
   for (std::size_t k = 0; k < copies_.size(); ++k) add(k, CellStatus::error, nullptr, why);
 }
 
-void Failures::hung(std::size_t copy, Station& device) {
+void Failures::hung(std::size_t copy, EndpointState& device) {
   device.broken = true;
   lose(device, CellStatus::timeout,
        device.where() + " hangs: " + work_.pair_text(copies_[copy]) + " did not end in time");

@@ -15,15 +15,15 @@ namespace linkmatrix::cuda {
 /// CopiesFailed.
 class Failures {
  public:
-  Failures(const CopyWork& work, std::span<const Copy> copies, std::vector<Station>& stations)
-      : work_{work}, copies_{copies}, stations_{stations} {}
+  Failures(const CopyWork& work, std::span<const Copy> copies, std::vector<EndpointState>& endpoint_states)
+      : work_{work}, copies_{copies}, endpoint_states_{endpoint_states} {}
 
   bool empty() const { return failures_.empty(); }
 
   /// Copies of devices that were lost before.
   void refuse_lost();
   /// A device works, but has not what these copies need: memory. Others may need less.
-  void lacks(const Station& device, const std::string& why, LossKind loss) {
+  void lacks(const EndpointState& device, const std::string& why, LossKind loss) {
     fail_all(device, CellStatus::error, why, loss);
   }
   /// A call of the copy failed. Every device of all copies is asked whether it still works.
@@ -31,7 +31,7 @@ class Failures {
   /// Something failed that all have in common; the copies of a device that it broke are to blame, else all.
   void failed_together(const std::string& why);
   /// The copy did not end, and neither does its device.
-  void hung(std::size_t copy, Station& device);
+  void hung(std::size_t copy, EndpointState& device);
   /// The copy was not done by the deadline, but its device works.
   void late(std::size_t copy);
 
@@ -40,7 +40,7 @@ class Failures {
 
   /// Does what is to be done for one copy on a device: what fails there, or hangs, is told here.
   template <class Work>
-  void guard(std::size_t copy, Station& device, const Work& work) {
+  void guard(std::size_t copy, EndpointState& device, const Work& work) {
     try {
       work();
     } catch (const CudaError& e) {
@@ -64,14 +64,14 @@ class Failures {
 
  private:
   bool find_broken();
-  void add(std::size_t copy, CellStatus status, const Station* lost, const std::string& why,
+  void add(std::size_t copy, CellStatus status, const EndpointState* lost, const std::string& why,
            LossKind loss = LossKind::device);
-  void lose(Station& device, CellStatus status, const std::string& why);
-  void fail_all(const Station& device, CellStatus status, const std::string& why, LossKind loss);
+  void lose(EndpointState& device, CellStatus status, const std::string& why);
+  void fail_all(const EndpointState& device, CellStatus status, const std::string& why, LossKind loss);
 
   const CopyWork& work_;
   std::span<const Copy> copies_;
-  std::vector<Station>& stations_;
+  std::vector<EndpointState>& endpoint_states_;
   std::vector<CopiesFailed::Failure> failures_;
   std::string why_;
 };
@@ -82,7 +82,7 @@ constexpr std::chrono::seconds settle_time{2};
 /// An event that a copy must come to.
 struct Awaited {
   std::size_t copy;  ///< which of the call
-  Station& on;
+  EndpointState& on;
   cudaEvent_t event;
 };
 

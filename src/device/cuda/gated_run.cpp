@@ -17,7 +17,7 @@ constexpr std::chrono::seconds arming_time{2};  // until each stream waits; a he
 
 class GatedRun {
  public:
-  GatedRun(const CopyWork& work, Gate& gate, std::span<const Copy> copies, Failures& failures, Deadline deadline)
+  GatedRun(const CopyWork& work, LaunchGate& gate, std::span<const Copy> copies, Failures& failures, Deadline deadline)
       : work_{work}, gate_{gate}, copies_{copies}, failures_{failures}, deadline_{deadline} {}
 
   /// Nothing where a stream was not held until the others were.
@@ -59,7 +59,7 @@ class GatedRun {
   /// Opens the gate when all wait, and whatever happens.
   void enqueue_all() {
     gate_.close();
-    const Gate::Opener opener(gate_);
+    const LaunchGate::Opener opener(gate_);
     for (std::size_t k = 0; k < copies_.size(); ++k) {
       try {
         enqueue(k);
@@ -99,7 +99,7 @@ class GatedRun {
       return;
     }
     slots_.emplace_back(work_.enqueue_answer(copies_[k], gate_), k);
-    Station& on = work_.answerer(copies_[k]);
+    EndpointState& on = work_.answerer(copies_[k]);
     Lane& lane = on.answer_lane();
     check(cudaEventRecord(lane.stop.get(), lane.stream.get()), on.where(), "cudaEventRecord");
     measured_.push_back({k, on, lane.stop.get()});
@@ -130,8 +130,8 @@ class GatedRun {
     Timeline timeline;
     timeline.timing = Timing::gate;
     timeline.copies.resize(copies_.size());
-    std::map<const Station*, const Lane*> reference;
-    std::map<const Station*, double> zero;
+    std::map<const EndpointState*, const Lane*> reference;
+    std::map<const EndpointState*, double> zero;
     for (const PlacedCopy& placed : placed_) {
       const Lane* const first = reference.emplace(&placed.on, &placed.lane).first->second;
       double& at = zero.try_emplace(&placed.on, 0).first->second;
@@ -166,7 +166,7 @@ class GatedRun {
   }
 
   const CopyWork& work_;
-  Gate& gate_;
+  LaunchGate& gate_;
   std::span<const Copy> copies_;
   Failures& failures_;
   Deadline deadline_;
@@ -174,14 +174,14 @@ class GatedRun {
   std::vector<double> enqueue_seconds_;
   std::list<Load> loads_;
   std::vector<Awaited> measured_;
-  std::vector<std::pair<Gate::Slot, std::size_t>> slots_;  ///< with the copy that each belongs to
+  std::vector<std::pair<LaunchGate::Slot, std::size_t>> slots_;  ///< with the copy that each belongs to
   std::vector<std::size_t> unheld_;
   std::map<std::size_t, std::unique_ptr<HostSide>> host_sides_;  ///< by copy
 };
 
 }  // namespace
 
-Timeline run_gated(const CopyWork& work, Gate& gate, std::span<const Copy> copies, Failures& failures,
+Timeline run_gated(const CopyWork& work, LaunchGate& gate, std::span<const Copy> copies, Failures& failures,
                    Deadline deadline) {
   GatedRun run(work, gate, copies, failures, deadline);
   for (int attempt = 0; attempt < attempts && !deadline.passed(); ++attempt) {

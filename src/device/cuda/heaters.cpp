@@ -11,14 +11,15 @@ constexpr double longest_batch = 5;  // seconds; a healthy one takes some 10 ms
 
 }  // namespace
 
-std::vector<Heated> Heaters::heat(std::span<Station> devices, double seconds, std::optional<int> flips,
+std::vector<Heated> Heaters::heat(std::span<EndpointState> devices, double seconds, std::optional<int> flips,
                                   Deadline deadline) {
   if (!expected_) expected_ = expected_sum(Heater::n);
   std::vector<Heated> heated;
   for (int device = 0; device < static_cast<int>(devices.size()); ++device) {
-    const Station& station = devices[static_cast<std::size_t>(device)];
-    if (station.lost) continue;
-    if (!heaters_[device]) heaters_[device] = std::make_unique<Heater>(station.endpoint.index, station.where());
+    const EndpointState& endpoint_state = devices[static_cast<std::size_t>(device)];
+    if (endpoint_state.lost) continue;
+    if (!heaters_[device])
+      heaters_[device] = std::make_unique<Heater>(endpoint_state.endpoint.index, endpoint_state.where());
     heated.push_back({device});
   }
   const Deadline over = earlier(Deadline::in(seconds), deadline);
@@ -28,10 +29,10 @@ std::vector<Heated> Heaters::heat(std::span<Station> devices, double seconds, st
     for (Heated& one : heated) {
       while (!heaters_[one.endpoint]->is_done()) {
         if (Clock::now() >= given_up) {
-          Station& station = devices[static_cast<std::size_t>(one.endpoint)];
-          station.broken = true;
-          station.lost = station.where() + ": the heating kernel did not end in time";
-          throw TimedOut(*station.lost);
+          EndpointState& endpoint_state = devices[static_cast<std::size_t>(one.endpoint)];
+          endpoint_state.broken = true;
+          endpoint_state.lost = endpoint_state.where() + ": the heating kernel did not end in time";
+          throw TimedOut(*endpoint_state.lost);
         }
         std::this_thread::yield();
       }

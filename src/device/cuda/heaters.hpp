@@ -8,8 +8,8 @@
 
 #include "core/clock.hpp"
 #include "core/heating.hpp"
+#include "device/cuda/endpoint_state.hpp"
 #include "device/cuda/heating.hpp"
-#include "device/cuda/stations.hpp"
 
 namespace linkmatrix::cuda {
 
@@ -18,7 +18,8 @@ class Heaters {
  public:
   /// Heats the devices that take part for so long, all at once; `flips`: the number of one that computes a wrong bit.
   /// Throws TimedOut where a batch does not end: its device hangs and is broken, CudaError where one fails.
-  std::vector<Heated> heat(std::span<Station> devices, double seconds, std::optional<int> flips, Deadline deadline);
+  std::vector<Heated> heat(std::span<EndpointState> devices, double seconds, std::optional<int> flips,
+                           Deadline deadline);
 
  private:
   std::map<int, std::unique_ptr<Heater>> heaters_;  ///< by number of the device

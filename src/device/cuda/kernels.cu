@@ -254,8 +254,8 @@ int compute_capability_major() {
 
 void check_launch(const char* kernel) { check(cudaGetLastError(), kernel, "launch"); }
 
-void launch_gate(const volatile unsigned* released, unsigned generation, GateSlot* slot, std::uint64_t timeout_ns,
-                 cudaStream_t stream) {
+void launch_gate_kernel(const volatile unsigned* released, unsigned generation, GateSlot* slot,
+                        std::uint64_t timeout_ns, cudaStream_t stream) {
   gate_kernel<<<1, 1, 0, stream>>>(released, generation, slot, timeout_ns);
   check_launch("gate kernel");
 }

@@ -26,8 +26,8 @@ struct GateSlot {
 };
 
 /// Holds the stream until *released has reached `generation`; gives up after `timeout_ns`.
-void launch_gate(const volatile unsigned* released, unsigned generation, GateSlot* slot, std::uint64_t timeout_ns,
-                 cudaStream_t stream);
+void launch_gate_kernel(const volatile unsigned* released, unsigned generation, GateSlot* slot,
+                        std::uint64_t timeout_ns, cudaStream_t stream);
 
 /// A copy by a kernel.
 struct KernelCopy {

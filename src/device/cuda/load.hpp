@@ -14,7 +14,7 @@ class Load {
   /// Which of the call's copies it is.
   std::size_t copy() const { return copy_; }
   Lane& lane() const { return placed_.lane; }
-  Station& on() const { return placed_.on; }
+  EndpointState& on() const { return placed_.on; }
 
   void enqueue_one();
   /// Some to begin with, behind a gate.

@@ -15,12 +15,13 @@ std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + MiB 
 
 }  // namespace
 
-Reservation::Reservation(std::span<const Copy> copies, std::vector<Station>& stations) : stations_{stations} {
+Reservation::Reservation(std::span<const Copy> copies, std::vector<EndpointState>& endpoint_states)
+    : endpoint_states_{endpoint_states} {
   for (const Copy& copy : copies)
     for (const auto& [place, end] :
          {std::pair{Place{copy.source, Role::source, copy.source_slot}, copy.source_end()},
           std::pair{Place{copy.destination, Role::destination, copy.destination_slot}, copy.end()}}) {
-      if (station(place.endpoint).lost) continue;
+      if (endpoint_state(place.endpoint).lost) continue;
       std::uint64_t& bytes = needs_[place];
       bytes = std::max({bytes, end, least_buffer});
     }
@@ -28,7 +29,7 @@ Reservation::Reservation(std::span<const Copy> copies, std::vector<Station>& sta
 
 std::uint64_t Reservation::has(const Place& place) const {
   const auto& buffers =
-      place.role == Role::source ? station(place.endpoint).source : station(place.endpoint).destination;
+      place.role == Role::source ? endpoint_state(place.endpoint).source : endpoint_state(place.endpoint).destination;
   const auto buffer = buffers.find(place.slot);
   return buffer == buffers.end() ? 0 : buffer->second.bytes();
 }
@@ -48,7 +49,7 @@ std::map<int, std::string> Reservation::shortages(const FreeMemory& free, std::u
   std::uint64_t on_host = 0;
   std::size_t devices = 0;
   for (const int endpoint : endpoints) {
-    const Station& at = station(endpoint);
+    const EndpointState& at = endpoint_state(endpoint);
     if (!at.is_device()) {
       on_host += missing(endpoint);
       continue;
@@ -70,7 +71,7 @@ std::map<int, std::string> Reservation::shortages(const FreeMemory& free, std::u
 void Reservation::make(int endpoint, HostMemoryKind kind, std::vector<Buffer>* kept) const {
   for (const auto& [place, bytes] : needs_) {
     if (place.endpoint != endpoint || bytes <= has(place)) continue;
-    Station& at = station(endpoint);
+    EndpointState& at = endpoint_state(endpoint);
     Buffer& buffer = (place.role == Role::source ? at.source : at.destination)[place.slot];
     if (kept != nullptr) kept->push_back(std::exchange(buffer, Buffer()));
     buffer.reserve(at.endpoint, bytes, kind);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "device/backend.hpp"
-#include "device/cuda/stations.hpp"
+#include "device/cuda/endpoint_state.hpp"
 
 namespace linkmatrix::cuda {
 
@@ -17,15 +17,15 @@ namespace linkmatrix::cuda {
 /// memory takes a second for some GiB, and would be made in vain.
 class Reservation {
  public:
-  Reservation(std::span<const Copy> copies, std::vector<Station>& stations);
+  Reservation(std::span<const Copy> copies, std::vector<EndpointState>& endpoint_states);
 
   /// Bytes that an endpoint needs beyond those that its buffers have and would give back.
   std::uint64_t missing(int endpoint) const;
 
   /// Free bytes of a device.
-  using FreeMemory = std::function<std::uint64_t(const Station&)>;
+  using FreeMemory = std::function<std::uint64_t(const EndpointState&)>;
   /// "; process 12 (python3) holds 139.2 GiB", or nothing.
-  using Holders = std::function<std::string(const Station&)>;
+  using Holders = std::function<std::string(const EndpointState&)>;
 
   /// Why devices cannot have their buffers, by endpoint. Throws BadInput where none of those that need some can, or the
   /// host cannot.
@@ -43,11 +43,11 @@ class Reservation {
     int slot;
     auto operator<=>(const Place&) const = default;
   };
-  Station& station(int endpoint) const { return stations_[static_cast<std::size_t>(endpoint)]; }
+  EndpointState& endpoint_state(int endpoint) const { return endpoint_states_[static_cast<std::size_t>(endpoint)]; }
   /// Of a place, should it be there already.
   std::uint64_t has(const Place& place) const;
 
-  std::vector<Station>& stations_;
+  std::vector<EndpointState>& endpoint_states_;
   std::map<Place, std::uint64_t> needs_;
 };
 

@@ -3,13 +3,13 @@
 #include <span>
 
 #include "device/cuda/failures.hpp"
-#include "device/cuda/gate.hpp"
+#include "device/cuda/launch_gate.hpp"
 
 namespace linkmatrix::cuda {
 
 /// Runs copies that the driver queues without waiting: all are held by the gate, which opens when the last of them
 /// waits. Events time them; the opening is the common start. Throws CopiesFailed.
-Timeline run_gated(const CopyWork& work, Gate& gate, std::span<const Copy> copies, Failures& failures,
+Timeline run_gated(const CopyWork& work, LaunchGate& gate, std::span<const Copy> copies, Failures& failures,
                    Deadline deadline);
 
 /// Runs copies for which the driver waits inside the call: this thread hands over one transfer of each in turn, and its

@@ -36,14 +36,16 @@ void want(std::vector<Wanted>& wanted, SharedMemory& memory, std::uint64_t bytes
     known->bytes = std::max(known->bytes, bytes);
 }
 
-AllWanted all_wanted(std::vector<HostStation>& stations, std::span<const Copy> copies) {
+AllWanted all_wanted(std::vector<HostEndpointState>& endpoint_states, std::span<const Copy> copies) {
   AllWanted wanted;
-  const auto at = [&](int endpoint) -> HostStation& { return stations[static_cast<std::size_t>(endpoint)]; };
+  const auto at = [&](int endpoint) -> HostEndpointState& {
+    return endpoint_states[static_cast<std::size_t>(endpoint)];
+  };
   for (const Copy& copy : copies) {
     want(wanted[copy.source], at(copy.source).source[copy.source_slot], copy.source_end());
     want(wanted[copy.destination], at(copy.destination).destination[copy.destination_slot], copy.end());
     if (copy.peer_access) continue;
-    const int executor = executor_of(stations, copy);
+    const int executor = executor_of(endpoint_states, copy);
     at(executor).bounces.resize(at(executor).team->most());
     for (SharedMemory& bounce : at(executor).bounces) want(wanted[executor], bounce, bounce_bytes);
   }
@@ -97,12 +99,12 @@ Made make_on_node(int node, const std::vector<std::uint64_t>& sizes, bool huge, 
 }
 
 /// Every thread is waited for, whatever happens to one of them. Returns the endpoints whose thread hangs.
-std::vector<int> await_all(std::vector<HostStation>& stations, const AllWanted& all,
+std::vector<int> await_all(std::vector<HostEndpointState>& endpoint_states, const AllWanted& all,
                            const std::map<int, std::shared_ptr<Made>>& made, Deadline deadline) {
   std::vector<int> hung;
   std::exception_ptr failure;
   for (const auto& [endpoint, mine] : made) try {
-      Worker& thread = *stations[static_cast<std::size_t>(endpoint)].team->threads(1).front();
+      Worker& thread = *endpoint_states[static_cast<std::size_t>(endpoint)].team->threads(1).front();
       if (thread.wait(deadline) || thread.ends_after_all())
         take(all.at(endpoint), *mine);
       else
@@ -114,14 +116,14 @@ std::vector<int> await_all(std::vector<HostStation>& stations, const AllWanted& 
   return hung;
 }
 
-[[noreturn]] void throw_hung(std::vector<HostStation>& stations, const std::vector<int>& hung,
+[[noreturn]] void throw_hung(std::vector<HostEndpointState>& endpoint_states, const std::vector<int>& hung,
                              std::span<const Copy> copies) {
   std::vector<CopiesFailed::Failure> failures;
   std::string why;
   for (const int endpoint : hung) {
-    HostStation& station = stations[static_cast<std::size_t>(endpoint)];
-    why = station.endpoint.label + ": the thread that initializes its buffers hangs";
-    station.lost = why;
+    HostEndpointState& endpoint_state = endpoint_states[static_cast<std::size_t>(endpoint)];
+    why = endpoint_state.endpoint.label + ": the thread that initializes its buffers hangs";
+    endpoint_state.lost = why;
     for (std::size_t k = 0; k < copies.size(); ++k)
       if (copies[k].source == endpoint || copies[k].destination == endpoint)
         failures.push_back({k, CellStatus::timeout, endpoint});
@@ -129,41 +131,42 @@ std::vector<int> await_all(std::vector<HostStation>& stations, const AllWanted& 
   throw CopiesFailed(why, failures);
 }
 
-std::vector<std::span<const std::byte>> memories_of(const HostStation& station) {
+std::vector<std::span<const std::byte>> memories_of(const HostEndpointState& endpoint_state) {
   std::vector<std::span<const std::byte>> memories;
   const auto add = [&](const SharedMemory& memory) {
     if (memory) memories.emplace_back(memory->data(), memory->bytes());
   };
-  for (const auto* slots : {&station.source, &station.destination})
+  for (const auto* slots : {&endpoint_state.source, &endpoint_state.destination})
     for (const auto& [slot, memory] : *slots) add(memory);
-  for (const SharedMemory& bounce : station.bounces) add(bounce);
+  for (const SharedMemory& bounce : endpoint_state.bounces) add(bounce);
   return memories;
 }
 
 std::string percent(double share) { return std::to_string(static_cast<int>(100 * share + 0.5)) + " %"; }
 
-void doubt_nodes(std::span<const HostStation> stations, std::vector<std::string>& doubts) {
+void doubt_nodes(std::span<const HostEndpointState> endpoint_states, std::vector<std::string>& doubts) {
   std::set<int> nodes;
-  for (const HostStation& station : stations) nodes.insert(station.endpoint.numa);
+  for (const HostEndpointState& endpoint_state : endpoint_states) nodes.insert(endpoint_state.endpoint.numa);
   if (nodes.size() < 2) return;  // there is no other to lie on
-  for (const HostStation& station : stations) {
+  for (const HostEndpointState& endpoint_state : endpoint_states) {
     double least = 1;
-    for (const auto& memory : memories_of(station)) {
-      const auto share = share_on_node(memory, station.endpoint.numa);
+    for (const auto& memory : memories_of(endpoint_state)) {
+      const auto share = share_on_node(memory, endpoint_state.endpoint.numa);
       if (!share) return doubts.push_back("the kernel does not report the NUMA node of memory"), void();
       least = std::min(least, *share);
     }
     if (least < 1 - most_elsewhere)
-      doubts.push_back(percent(1 - least) + " of a buffer of " + station.endpoint.label + " is not on NUMA node " +
-                       std::to_string(station.endpoint.numa) + ": its values may be those of another path");
+      doubts.push_back(percent(1 - least) + " of a buffer of " + endpoint_state.endpoint.label +
+                       " is not on NUMA node " + std::to_string(endpoint_state.endpoint.numa) +
+                       ": its values may be those of another path");
   }
 }
 
-void doubt_huge_pages(std::span<const HostStation> stations, bool huge, std::vector<std::string>& doubts) {
+void doubt_huge_pages(std::span<const HostEndpointState> endpoint_states, bool huge, std::vector<std::string>& doubts) {
   std::vector<std::span<const std::byte>> memories;
   std::uint64_t most = 0;
-  for (const HostStation& station : stations)
-    for (const auto& memory : memories_of(station)) {
+  for (const HostEndpointState& endpoint_state : endpoint_states)
+    for (const auto& memory : memories_of(endpoint_state)) {
       memories.push_back(memory);
       most += memory.size() / huge_page_bytes * huge_page_bytes;
     }
@@ -178,38 +181,40 @@ void doubt_huge_pages(std::span<const HostStation> stations, bool huge, std::vec
 
 }  // namespace
 
-int executor_of(std::span<const HostStation> stations, const Copy& copy) {
-  if (stations[static_cast<std::size_t>(copy.initiator())].team) return copy.initiator();
+int executor_of(std::span<const HostEndpointState> endpoint_states, const Copy& copy) {
+  if (endpoint_states[static_cast<std::size_t>(copy.initiator())].team) return copy.initiator();
   return copy.source == copy.initiator() ? copy.destination : copy.source;
 }
 
-int other_end_of(std::span<const HostStation> stations, const Copy& copy) {
-  return executor_of(stations, copy) == copy.source ? copy.destination : copy.source;
+int other_end_of(std::span<const HostEndpointState> endpoint_states, const Copy& copy) {
+  return executor_of(endpoint_states, copy) == copy.source ? copy.destination : copy.source;
 }
 
-void reserve_buffers(std::vector<HostStation>& stations, std::span<const Copy> copies, bool huge, Deadline deadline) {
-  const AllWanted all = all_wanted(stations, copies);
+void reserve_buffers(std::vector<HostEndpointState>& endpoint_states, std::span<const Copy> copies, bool huge,
+                     Deadline deadline) {
+  const AllWanted all = all_wanted(endpoint_states, copies);
   check_room(all);
   std::map<int, std::shared_ptr<Made>> made;  // with its thread, which may hang
   for (const auto& [endpoint, wanted] : all) {
-    HostStation& station = stations[static_cast<std::size_t>(endpoint)];
+    HostEndpointState& endpoint_state = endpoint_states[static_cast<std::size_t>(endpoint)];
     for (const Wanted& one : wanted) one.memory->reset();
-    if (!station.team) continue;
+    if (!endpoint_state.team) continue;
     const auto mine = made[endpoint] = std::make_shared<Made>();
-    station.team->threads(1).front()->start(
+    endpoint_state.team->threads(1).front()->start(
         [mine, sizes = sizes_of(wanted), huge, deadline] { *mine = make_here(sizes, huge, deadline); });
   }
   for (const auto& [endpoint, wanted] : all)
-    if (HostStation& station = stations[static_cast<std::size_t>(endpoint)]; !station.team)
-      take(wanted, make_on_node(station.endpoint.numa, sizes_of(wanted), huge, deadline));
-  if (const auto hung = await_all(stations, all, made, deadline); !hung.empty()) throw_hung(stations, hung, copies);
+    if (HostEndpointState& endpoint_state = endpoint_states[static_cast<std::size_t>(endpoint)]; !endpoint_state.team)
+      take(wanted, make_on_node(endpoint_state.endpoint.numa, sizes_of(wanted), huge, deadline));
+  if (const auto hung = await_all(endpoint_states, all, made, deadline); !hung.empty())
+    throw_hung(endpoint_states, hung, copies);
   if (deadline.passed()) throw TimedOut("the buffers were not ready in time");
 }
 
-std::vector<std::string> doubts_of_buffers(std::span<const HostStation> stations, bool huge) {
+std::vector<std::string> doubts_of_buffers(std::span<const HostEndpointState> endpoint_states, bool huge) {
   std::vector<std::string> doubts;
-  doubt_nodes(stations, doubts);
-  doubt_huge_pages(stations, huge, doubts);
+  doubt_nodes(endpoint_states, doubts);
+  doubt_huge_pages(endpoint_states, huge, doubts);
   return doubts;
 }
 

@@ -25,8 +25,8 @@ std::uint64_t random_number() {
   return std::uint64_t{source()} << 32 | source();
 }
 
-[[noreturn]] void fail(const std::string& what) {
-  throw DeviceError("file descriptors of another process: " + what + ": " + std::strerror(errno));
+[[noreturn]] void fail(const std::string& action) {
+  throw DeviceError("file descriptors of another process: " + action + ": " + std::strerror(errno));
 }
 
 /// An abstract name: it needs no folder, and vanishes with its socket.
@@ -51,9 +51,9 @@ void limit_waits(int socket) {
 }
 
 bool is_own_user(int connection) {
-  ucred who{};
-  socklen_t length = sizeof who;
-  return ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 && who.uid == ::geteuid();
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  return ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == ::geteuid();
 }
 
 /// A message of one byte, with room for one descriptor beside it.

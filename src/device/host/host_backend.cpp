@@ -14,11 +14,11 @@
 #include "device/host/buffers.hpp"
 #include "device/host/caches.hpp"
 #include "device/host/chains.hpp"
+#include "device/host/endpoint_state.hpp"
 #include "device/host/handovers.hpp"
 #include "device/host/host_facts.hpp"
 #include "device/host/jobs.hpp"
 #include "device/host/parts.hpp"
-#include "device/host/stations.hpp"
 #include "device/host/team.hpp"
 
 namespace linkmatrix {
@@ -34,13 +34,14 @@ constexpr HandoverTimes handover_times{.patience_ns = 5'000'000'000, .longest_ns
 class HostBackend final : public Backend {
  public:
   HostBackend(std::span<const int> devices, bool huge_pages, const std::vector<NumaNode>& nodes)
-      : huge_pages_{huge_pages}, stations_{make_host_stations(devices, nodes)} {
-    const auto count = static_cast<std::size_t>(
-        std::count_if(stations_.begin(), stations_.end(), [](const HostStation& s) { return s.team != nullptr; }));
-    topology_ = host_topology(std::span(stations_).first(count));
-    for (const HostStation& station : stations_) endpoints_.push_back(station.endpoint);
+      : huge_pages_{huge_pages}, endpoint_states_{make_host_endpoint_states(devices, nodes)} {
+    const auto count =
+        static_cast<std::size_t>(std::count_if(endpoint_states_.begin(), endpoint_states_.end(),
+                                               [](const HostEndpointState& s) { return s.team != nullptr; }));
+    topology_ = host_topology(std::span(endpoint_states_).first(count));
+    for (const HostEndpointState& endpoint_state : endpoint_states_) endpoints_.push_back(endpoint_state.endpoint);
     software_ = {{"compiler", compiler_version()}, {"kernel", kernel_release()}};
-    other_cores_ = cores_beside(nodes, std::span(stations_).first(count));
+    other_cores_ = cores_beside(nodes, std::span(endpoint_states_).first(count));
   }
 
   ~HostBackend() override {
@@ -67,7 +68,7 @@ class HostBackend final : public Backend {
   std::vector<int> resources(const Copy& copy) const override {
     std::set<int> out;
     for (const int end : {copy.source, copy.destination}) {
-      const HostStation& at = stations_[static_cast<std::size_t>(end)];
+      const HostEndpointState& at = endpoint_states_[static_cast<std::size_t>(end)];
       out.insert(at.cores.begin(), at.cores.end());
       out.insert(first_memory_controller + at.endpoint.numa);
     }
@@ -75,26 +76,26 @@ class HostBackend final : public Backend {
   }
 
   std::optional<std::string> lost(int endpoint) const override {
-    return stations_.at(static_cast<std::size_t>(endpoint)).lost;
+    return endpoint_states_.at(static_cast<std::size_t>(endpoint)).lost;
   }
 
   std::vector<std::string> remarks() const override {
-    std::vector<std::string> remarks = doubts_of_buffers(stations_, huge_pages_);
+    std::vector<std::string> remarks = doubts_of_buffers(endpoint_states_, huge_pages_);
     if (in_caches_)
       remarks.push_back(
           "the buffers are smaller than several last-level caches, so values may be those of caches: use a larger "
           "--size, or free memory");
     for (std::string& counted : path_threads_.remarks()) remarks.push_back(std::move(counted));
-    for (const HostStation& station : stations_)
-      if (station.team && !station.team->refused().empty())
-        remarks.push_back(station.endpoint.label + ": " + station.team->refused());
+    for (const HostEndpointState& endpoint_state : endpoint_states_)
+      if (endpoint_state.team && !endpoint_state.team->refused().empty())
+        remarks.push_back(endpoint_state.endpoint.label + ": " + endpoint_state.team->refused());
     return remarks;
   }
 
   void prepare(std::span<const Copy> copies, Deadline deadline) override {
     refuse_lost(copies);
-    reserve_buffers(stations_, copies, huge_pages_, deadline);
-    for (HostStation& at : stations_) at.patterned.clear();  // what was made again does not hold it
+    reserve_buffers(endpoint_states_, copies, huge_pages_, deadline);
+    for (HostEndpointState& at : endpoint_states_) at.patterned.clear();  // what was made again does not hold it
     const WorkingSet& set = own_working_set();
     in_caches_ = set.is_short && std::any_of(copies.begin(), copies.end(), [&](const Copy& copy) {
                    return copy.bytes == (copy.operation == Operation::chase ? set.chase : set.copy);
@@ -126,7 +127,7 @@ class HostBackend final : public Backend {
     const auto timed = std::span<const Job>(jobs).first(jobs.size() - answers.size());
     for (const Job& job : timed)
       for (const HostPart& part : *job.parts)
-        if (part.copy.operation == Operation::chase) station(part.copy.source).ring_at = part.ring_at;
+        if (part.copy.operation == Operation::chase) endpoint_state(part.copy.source).ring_at = part.ring_at;
     Timeline timeline = timeline_of(timed, copies.size());
     add_visibility(jobs, timeline);
     return timeline;
@@ -151,8 +152,8 @@ class HostBackend final : public Backend {
     for (const Job& job : jobs) start(job, *run, [run, parts = job.parts] { lay_parts(*parts, *run); });
     await(jobs, copies, *run);
     for (const Copy& copy : copies) {
-      station(copy.source).ring_at = nullptr;
-      station(copy.source).patterned.insert(copy.source_slot);
+      endpoint_state(copy.source).ring_at = nullptr;
+      endpoint_state(copy.source).patterned.insert(copy.source_slot);
     }
   }
 
@@ -166,8 +167,8 @@ class HostBackend final : public Backend {
   std::vector<Heated> heat(double seconds, std::optional<int> flips, Deadline deadline) override {
     const auto run = last_run_ = std::make_shared<HostRun>(earlier(Deadline::in(seconds), deadline));
     std::map<int, std::shared_ptr<Heated>> heated;
-    for (int device = 0; device < static_cast<int>(stations_.size()); ++device) {
-      if (!station(device).team || lost(device)) continue;
+    for (int device = 0; device < static_cast<int>(endpoint_states_.size()); ++device) {
+      if (!endpoint_state(device).team || lost(device)) continue;
       const auto mine = heated[device] = std::make_shared<Heated>(Heated{device});
       threads_of(device, 1).front()->start([run, mine, flip = flips == device] { keep_hot(*mine, flip, *run); });
     }
@@ -175,19 +176,19 @@ class HostBackend final : public Backend {
     for (const auto& [device, mine] : heated) {
       Worker& thread = *threads_of(device, 1).front();
       if (!thread.wait(earlier(Deadline::in(seconds + time_to_cool), deadline)) && !thread.ends_after_all())
-        throw TimedOut(station(device).endpoint.label + ": the heating computation did not end in time");
+        throw TimedOut(endpoint_state(device).endpoint.label + ": the heating computation did not end in time");
       all.push_back(*mine);
     }
     return all;
   }
 
  private:
-  HostStation& station(int endpoint) { return stations_[static_cast<std::size_t>(endpoint)]; }
+  HostEndpointState& endpoint_state(int endpoint) { return endpoint_states_[static_cast<std::size_t>(endpoint)]; }
 
   /// Its source holds neither a ring nor its pattern any more.
   void write_over(const Copy& copy) {
-    station(copy.source).ring_at = nullptr;
-    station(copy.source).patterned.erase(copy.source_slot);
+    endpoint_state(copy.source).ring_at = nullptr;
+    endpoint_state(copy.source).patterned.erase(copy.source_slot);
   }
 
   /// Each part by another thread than the one that has copied it.
@@ -201,15 +202,15 @@ class HostBackend final : public Backend {
   }
 
   std::span<const std::unique_ptr<Worker>> threads_of(int endpoint, std::size_t wanted) {
-    return station(endpoint).team->threads(wanted);
+    return endpoint_state(endpoint).team->threads(wanted);
   }
 
   /// A thread that is bound to another core than the job's, where there is one.
   Checker spare_for(const Job& job) {
     for (const auto& thread : threads_of(job.endpoint, 2))
       if (thread.get() != job.thread) return {job.endpoint, thread.get()};
-    for (int other = 0; other < static_cast<int>(stations_.size()); ++other)
-      if (other != job.endpoint && station(other).team && !lost(other))
+    for (int other = 0; other < static_cast<int>(endpoint_states_.size()); ++other)
+      if (other != job.endpoint && endpoint_state(other).team && !lost(other))
         return {other, threads_of(other, 1).front().get()};
     if (!checker_ && !other_cores_.empty()) checker_ = std::make_unique<Worker>(other_cores_);
     return {job.endpoint, checker_ ? checker_.get() : job.thread};
@@ -218,15 +219,15 @@ class HostBackend final : public Backend {
   /// The thread at the other end of a copy. NUMA memory has none: then one on another core of its node, where there is
   /// one that does nothing meanwhile, because its node's memory is taken.
   Checker answerer_of(const Copy& copy) {
-    const int other = other_end_of(stations_, copy), executor = executor_of(stations_, copy);
-    if (station(other).team) return {other, threads_of(other, 1).front().get()};
+    const int other = other_end_of(endpoint_states_, copy), executor = executor_of(endpoint_states_, copy);
+    if (endpoint_state(other).team) return {other, threads_of(other, 1).front().get()};
     if (const auto own = threads_of(executor, 2); own.size() > 1) return {executor, own[1].get()};
-    for (int device = 0; device < static_cast<int>(stations_.size()); ++device)
-      if (device != executor && station(device).team && !lost(device) &&
-          station(device).endpoint.numa == station(other).endpoint.numa)
+    for (int device = 0; device < static_cast<int>(endpoint_states_.size()); ++device)
+      if (device != executor && endpoint_state(device).team && !lost(device) &&
+          endpoint_state(device).endpoint.numa == endpoint_state(other).endpoint.numa)
         return {device, threads_of(device, 1).front().get()};
     auto& companion = companions_[executor];
-    if (!companion) companion = std::make_unique<Worker>(station(executor).cores);
+    if (!companion) companion = std::make_unique<Worker>(endpoint_state(executor).cores);
     return {executor, companion.get()};
   }
 
@@ -243,8 +244,8 @@ class HostBackend final : public Backend {
   }
 
   PathKind kind_of(const Copy& copy) {
-    return {station(copy.source).endpoint.numa == station(copy.destination).endpoint.numa,
-            station(executor_of(stations_, copy)).team->most(),
+    return {endpoint_state(copy.source).endpoint.numa == endpoint_state(copy.destination).endpoint.numa,
+            endpoint_state(executor_of(endpoint_states_, copy)).team->most(),
             copy.engine,
             copy.kernel,
             copy.direction,
@@ -268,10 +269,10 @@ class HostBackend final : public Backend {
     part.index = index;
     part.copy = copy;
     part.share = {0, copy.bytes};
-    part.source = station(copy.source).source[copy.source_slot];
-    part.destination = station(copy.destination).destination[copy.destination_slot];
-    part.ring_at = station(copy.source).ring_at;
-    part.is_patterned = station(copy.source).patterned.contains(copy.source_slot);
+    part.source = endpoint_state(copy.source).source[copy.source_slot];
+    part.destination = endpoint_state(copy.destination).destination[copy.destination_slot];
+    part.ring_at = endpoint_state(copy.source).ring_at;
+    part.is_patterned = endpoint_state(copy.source).patterned.contains(copy.source_slot);
     if (!part.source || !part.destination || part.source->bytes() < copy.end() + copy.shift ||
         part.destination->bytes() < copy.end())
       throw DeviceError(way(copy) + ": its buffers were not made");
@@ -283,7 +284,7 @@ class HostBackend final : public Backend {
     std::map<std::pair<int, std::size_t>, Job> jobs;
     for (std::size_t k = 0; k < copies.size(); ++k) {
       const Copy& copy = copies[k];
-      const int executor = executor_of(stations_, copy);
+      const int executor = executor_of(endpoint_states_, copy);
       const auto threads = threads_of(executor, copy.is_chain() ? 1 : path_threads_.of(kind_of(copy), copy.bytes));
       const auto cut = copy.is_chain() ? std::vector{Share{0, copy.bytes}} : shares(copy.bytes, threads.size());
       for (std::size_t i = 0; i < cut.size(); ++i) {
@@ -291,7 +292,7 @@ class HostBackend final : public Backend {
         if (!job.parts) job.parts = std::make_shared<std::vector<HostPart>>();
         HostPart part = part_of(copy, k);
         part.share = cut[i];
-        if (!copy.peer_access) part.bounce = station(executor).bounces.at(i);
+        if (!copy.peer_access) part.bounce = endpoint_state(executor).bounces.at(i);
         job.parts->push_back(std::move(part));
       }
     }
@@ -305,7 +306,7 @@ class HostBackend final : public Backend {
     std::vector<HostPart> answers;
     for (std::size_t k = 0; k < copies.size(); ++k) {
       const Copy& copy = copies[k];
-      if (copy.operation == Operation::chase && station(copy.source).ring_at == nullptr) lay_ring(copy);
+      if (copy.operation == Operation::chase && endpoint_state(copy.source).ring_at == nullptr) lay_ring(copy);
       if (copy.operation == Operation::atomic) write_over(copy);
       if (!copy.has_two_sides()) continue;
       write_over(copy);
@@ -314,7 +315,7 @@ class HostBackend final : public Backend {
       std::memset(part.destination->data() + copy.offset, 0, sizeof(std::uint64_t));
       if (copy.operation == Operation::visibility) {
         const std::uint64_t rounds = transfers_of(copy);
-        part.writes = other_end_of(stations_, copy) == copy.source;
+        part.writes = other_end_of(endpoint_states_, copy) == copy.source;
         part.terms = make_terms(rounds, copy.write_fault, handover_times, deadline);
         reset_handovers(handover_place(part));
       }
@@ -326,12 +327,12 @@ class HostBackend final : public Backend {
   void lay_ring(const Copy& copy) {
     const HostPart part = part_of(copy, 0);
     write_over(copy);
-    station(copy.source).ring_at = part.source->data() + copy.offset;
+    endpoint_state(copy.source).ring_at = part.source->data() + copy.offset;
     build_ring(part.source->data() + copy.offset, copy.bytes);
   }
 
   std::string way(const Copy& copy) {
-    return station(copy.source).endpoint.label + "->" + station(copy.destination).endpoint.label;
+    return endpoint_state(copy.source).endpoint.label + "->" + endpoint_state(copy.destination).endpoint.label;
   }
 
   /// Every thread is waited for, whatever becomes of one. Throws CopiesFailed; an endpoint whose thread does not even
@@ -350,7 +351,8 @@ class HostBackend final : public Backend {
         run.stop = true;
         const bool hangs = !job.thread->ends_after_all();
         blame(job, CellStatus::timeout, hangs ? std::optional(job.endpoint) : std::nullopt, "did not finish in time");
-        if (hangs) station(job.endpoint).lost = station(job.endpoint).endpoint.label + ": its thread hangs";
+        if (hangs)
+          endpoint_state(job.endpoint).lost = endpoint_state(job.endpoint).endpoint.label + ": its thread hangs";
       } catch (const std::exception& e) {
         blame(job, CellStatus::error, std::nullopt, std::string("failed: ") + e.what());
       }
@@ -361,7 +363,7 @@ class HostBackend final : public Backend {
   }
 
   bool huge_pages_;
-  std::vector<HostStation> stations_;  ///< devices first, then NUMA memory: one for each endpoint
+  std::vector<HostEndpointState> endpoint_states_;  ///< devices first, then NUMA memory: one for each endpoint
   std::vector<Endpoint> endpoints_;
   Topology topology_;
   Software software_;

@@ -145,7 +145,7 @@ void move_pattern(std::span<const HostPart> parts, std::uint64_t seed, const Hos
   for (const HostPart& part : parts) {
     in_pieces(part, piece_bytes, run, [&](std::uint64_t at, std::uint64_t bytes) {
       fill_pattern(source_of(part), at, bytes, seed + part.index);
-      std::memset(destination_of(part) + at, spoiled_byte, bytes);
+      std::memset(destination_of(part) + at, poison_byte, bytes);
     });
     transfer(part, run);
   }
@@ -164,7 +164,7 @@ void lay_parts(std::span<const HostPart> parts, const HostRun& run) {
   for (const HostPart& part : parts) {
     const Copy& copy = part.copy;
     in_pieces(part, piece_bytes, run, [&](std::uint64_t at, std::uint64_t bytes) {
-      std::memset(destination_of(part) + at, spoiled_byte, bytes);
+      std::memset(destination_of(part) + at, poison_byte, bytes);
       if (part.is_patterned) return;
       const std::uint64_t first = at == 0 ? 0 : copy.offset + at;
       const std::uint64_t end = at + bytes == copy.bytes ? part.source->bytes() : copy.offset + at + bytes;

@@ -10,7 +10,7 @@
 #include "core/heating.hpp"
 #include "core/pattern.hpp"
 #include "device/backend.hpp"
-#include "device/host/stations.hpp"
+#include "device/host/endpoint_state.hpp"
 #include "device/host/team.hpp"
 
 namespace linkmatrix {

@@ -57,7 +57,7 @@ struct Hand {
 template <class T>
 class HostSimulation final : public Simulation {
  public:
-  explicit HostSimulation(std::vector<HostStation>& stations) : stations_{stations} {}
+  explicit HostSimulation(std::vector<HostEndpointState>& endpoint_states) : endpoint_states_{endpoint_states} {}
 
   void prepare(const NbodyCase& wanted, Deadline deadline) override {
     refuse_too_many_bodies(wanted, wanted.devices);
@@ -118,8 +118,8 @@ class HostSimulation final : public Simulation {
   }
 
   void add_hands(int part) {
-    HostStation& station = stations_[static_cast<std::size_t>(part)];
-    const auto threads = station.team->threads(station.team->most());
+    HostEndpointState& endpoint_state = endpoint_states_[static_cast<std::size_t>(part)];
+    const auto threads = endpoint_state.team->threads(endpoint_state.team->most());
     const std::uint64_t count = shared_->split.count(part), n = threads.size();
     for (std::uint64_t t = 0; t < n; ++t)
       hands_.push_back({threads[t].get(), hands_.size(), part, count * t / n, count * (t + 1) / n});
@@ -162,22 +162,22 @@ class HostSimulation final : public Simulation {
         if (hand.worker->wait(deadline)) return;
         meeting->leave();
         if (!hand.worker->ends_after_all())
-          throw TimedOut(stations_[static_cast<std::size_t>(hand.part)].endpoint.label + ": its thread hangs");
+          throw TimedOut(endpoint_states_[static_cast<std::size_t>(hand.part)].endpoint.label + ": its thread hangs");
       });
     if (failure) std::rethrow_exception(failure);
   }
 
-  std::vector<HostStation>& stations_;
+  std::vector<HostEndpointState>& endpoint_states_;
   std::shared_ptr<Shared<T>> shared_;
   std::vector<Hand> hands_;
 };
 
 }  // namespace
 
-std::unique_ptr<Simulation> make_host_simulation(std::vector<HostStation>& stations) {
-  return std::make_unique<EitherPrecision>([&stations](Precision precision) -> std::unique_ptr<Simulation> {
-    if (precision == Precision::f32) return std::make_unique<HostSimulation<float>>(stations);
-    return std::make_unique<HostSimulation<double>>(stations);
+std::unique_ptr<Simulation> make_host_simulation(std::vector<HostEndpointState>& endpoint_states) {
+  return std::make_unique<EitherPrecision>([&endpoint_states](Precision precision) -> std::unique_ptr<Simulation> {
+    if (precision == Precision::f32) return std::make_unique<HostSimulation<float>>(endpoint_states);
+    return std::make_unique<HostSimulation<double>>(endpoint_states);
   });
 }
 

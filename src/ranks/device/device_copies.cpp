@@ -21,20 +21,20 @@ void wait_until(double time) {
   }
 }
 
-std::vector<Station> stations_for(int rank, int ranks, const Endpoint& device) {
-  std::vector<Station> stations;
+std::vector<EndpointState> endpoint_states_for(int rank, int ranks, const Endpoint& device) {
+  std::vector<EndpointState> endpoint_states;
   for (int r = 0; r < ranks; ++r) {
     Endpoint endpoint;
     endpoint.label = "rank" + std::to_string(r);
-    stations.emplace_back(r == rank ? device : endpoint);
+    endpoint_states.emplace_back(r == rank ? device : endpoint);
   }
-  return stations;
+  return endpoint_states;
 }
 
 }  // namespace
 
 DeviceCopies::DeviceCopies(int rank, int ranks, const Endpoint& device)
-    : rank_{rank}, stations_{stations_for(rank, ranks, device)}, gate_{device.label} {
+    : rank_{rank}, endpoint_states_{endpoint_states_for(rank, ranks, device)}, gate_{device.label} {
   own().use();
   load_kernels();
   load_chain_kernels();
@@ -43,8 +43,8 @@ DeviceCopies::DeviceCopies(int rank, int ranks, const Endpoint& device)
 }
 
 Buffer& DeviceCopies::buffer(const BufferName& name) {
-  Station& station = stations_.at(static_cast<std::size_t>(name.endpoint));
-  return (name.role == Role::source ? station.source : station.destination)[name.slot];
+  EndpointState& endpoint_state = endpoint_states_.at(static_cast<std::size_t>(name.endpoint));
+  return (name.role == Role::source ? endpoint_state.source : endpoint_state.destination)[name.slot];
 }
 
 DeviceAnswer DeviceCopies::perform(const DeviceOrder& order) {
@@ -126,7 +126,7 @@ std::vector<Copy> DeviceCopies::own_copies(const DeviceOrder& order, std::vector
 void DeviceCopies::fill(const DeviceOrder& order, Deadline deadline) {
   for (const auto& [number, copy] : order.copies) {
     if (copy.source == rank_) work_.fill(copy, order.seed + number, deadline);
-    if (copy.destination == rank_) work_.spoil(copy, deadline);
+    if (copy.destination == rank_) work_.poison(copy, deadline);
   }
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "device/cuda/copy_work.hpp"
-#include "device/cuda/gate.hpp"
+#include "device/cuda/launch_gate.hpp"
 #include "ranks/device/device_messages.hpp"
 
 namespace linkmatrix::ranks {
@@ -23,7 +23,7 @@ class DeviceCopies {
   DeviceAnswer perform(const DeviceOrder& order);
 
  private:
-  cuda::Station& own() { return stations_[static_cast<std::size_t>(rank_)]; }
+  cuda::EndpointState& own() { return endpoint_states_[static_cast<std::size_t>(rank_)]; }
   cuda::Buffer& buffer(const BufferName& name);
   void check_free_memory(std::uint64_t bytes);
   void reserve(const DeviceOrder& order, DeviceAnswer& answer);
@@ -40,9 +40,9 @@ class DeviceCopies {
   std::vector<Copy> own_copies(const DeviceOrder& order, std::vector<std::size_t>& numbers) const;
 
   int rank_;
-  std::vector<cuda::Station> stations_;  ///< by rank
-  cuda::CopyWork work_{stations_, {}};
-  cuda::Gate gate_;
+  std::vector<cuda::EndpointState> endpoint_states_;  ///< by rank
+  cuda::CopyWork work_{endpoint_states_, {}};
+  cuda::LaunchGate gate_;
   std::vector<Copy> copies_;          ///< this device's, behind the gate
   std::vector<std::size_t> numbers_;  ///< of them in the run
   std::vector<cuda::PlacedCopy> placed_;

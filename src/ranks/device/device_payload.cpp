@@ -8,9 +8,9 @@
 #include "core/units.hpp"
 #include "device/cuda/chains.hpp"
 #include "device/cuda/discovery.hpp"
+#include "device/cuda/endpoint_state.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/shared_memory.hpp"
-#include "device/cuda/stations.hpp"
 #include "ranks/device/device_backend.hpp"
 #include "ranks/device/device_copies.hpp"
 #include "ranks/device/direct_transfers.hpp"
@@ -30,15 +30,15 @@ struct StagingOffer {
 class DevicePayload final : public Payload {
  public:
   DevicePayload(Communicator& mpi, int ordinal)
-      : mpi_{mpi}, transfers_{mpi}, station_{describe_devices(std::array{ordinal}).front()} {
-    make_context(station_.endpoint.index, where());
+      : mpi_{mpi}, transfers_{mpi}, endpoint_state_{describe_devices(std::array{ordinal}).front()} {
+    make_context(endpoint_state_.endpoint.index, where());
     load_kernels();
     load_chain_kernels();
-    station_.lane(0);
-    station_.make_counters();
+    endpoint_state_.lane(0);
+    endpoint_state_.make_counters();
   }
 
-  const Endpoint& endpoint() const { return station_.endpoint; }
+  const Endpoint& endpoint() const { return endpoint_state_.endpoint; }
 
   DeviceWatch* device() override { return &watch_; }
 
@@ -56,13 +56,13 @@ class DevicePayload final : public Payload {
   }
 
   void reserve(std::uint64_t bytes) override {
-    station_.use();
+    endpoint_state_.use();
     const std::uint64_t wanted = std::max(bytes, least_shared_bytes) + DirectTransfers::extra_bytes;
     if (wanted <= capacity_) return;
     source_ = SharedMemory();  // gives back before it takes
     destination_ = SharedMemory();
-    source_ = SharedMemory::make(wanted, kind_, station_.endpoint.index, where());
-    destination_ = SharedMemory::make(wanted, kind_, station_.endpoint.index, where());
+    source_ = SharedMemory::make(wanted, kind_, endpoint_state_.endpoint.index, where());
+    destination_ = SharedMemory::make(wanted, kind_, endpoint_state_.endpoint.index, where());
     for (const SharedMemory* memory : {&source_, &destination_})
       touch_on_device(memory->data(), wanted - DirectTransfers::extra_bytes, where());
     capacity_ = wanted;
@@ -71,7 +71,7 @@ class DevicePayload final : public Payload {
 
   void connect(const Exchange& x) override {
     if (x.transport == Transport::mpi || x.transport == Transport::automatic) return;
-    station_.use();
+    endpoint_state_.use();
     if (x.transport != Transport::staged) return direct_.connect(x, destination_, generation_);
     make_staging_buffers();
     StagingOffer mine, theirs;
@@ -84,7 +84,7 @@ class DevicePayload final : public Payload {
   }
 
   StepTimes transfer(const Exchange& x) override {
-    station_.use();
+    endpoint_state_.use();
     const std::uint64_t at = x.order.offset;
     if (x.transport == Transport::staged) return stage(x);
     if (x.transport == Transport::mpi || x.transport == Transport::automatic)
@@ -93,31 +93,31 @@ class DevicePayload final : public Payload {
   }
 
   std::vector<std::byte> answer(std::span<const std::byte> question) override {
-    if (!copies_) copies_.emplace(mpi_.rank(), mpi_.size(), station_.endpoint);
+    if (!copies_) copies_.emplace(mpi_.rank(), mpi_.size(), endpoint_state_.endpoint);
     return pack(copies_->perform(unpack<DeviceOrder>(question)));
   }
 
   void fill(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) override {
-    station_.use();
+    endpoint_state_.use();
     launch_fill(source() + offset, bytes, seed, stream());
     check(cudaStreamSynchronize(stream()), where(), "filling");
   }
 
-  void spoil(std::uint64_t bytes, std::uint64_t offset, std::uint64_t) override {
-    station_.use();
-    check(cudaMemsetAsync(destination() + offset, spoiled_byte, bytes, stream()), where(), "cudaMemsetAsync");
+  void poison(std::uint64_t bytes, std::uint64_t offset, std::uint64_t) override {
+    endpoint_state_.use();
+    check(cudaMemsetAsync(destination() + offset, poison_byte, bytes, stream()), where(), "cudaMemsetAsync");
     check(cudaStreamSynchronize(stream()), where(), "spoiling");
   }
 
   PatternCheck compare(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) override {
-    station_.use();
+    endpoint_state_.use();
     CheckCounters found{0, std::numeric_limits<unsigned long long>::max()};
     const auto copy = [&](void* there, const void* from) {
       check(cudaMemcpyAsync(there, from, sizeof found, cudaMemcpyDefault, stream()), where(), "cudaMemcpyAsync");
     };
-    copy(station_.check_counters(), &found);
-    launch_check(destination() + offset, bytes, seed, station_.check_counters(), stream());
-    copy(&found, station_.check_counters());
+    copy(endpoint_state_.check_counters(), &found);
+    launch_check(destination() + offset, bytes, seed, endpoint_state_.check_counters(), stream());
+    copy(&found, endpoint_state_.check_counters());
     check(cudaStreamSynchronize(stream()), where(), "verification");
     return {found.wrong_bytes, found.first_wrong};
   }
@@ -130,8 +130,8 @@ class DevicePayload final : public Payload {
   }
 
  private:
-  const std::string& where() const { return station_.endpoint.label; }
-  cudaStream_t stream() { return station_.lane(0).stream.get(); }
+  const std::string& where() const { return endpoint_state_.endpoint.label; }
+  cudaStream_t stream() { return endpoint_state_.lane(0).stream.get(); }
   std::byte* source() { return source_.data(); }
   std::byte* destination() { return destination_.data(); }
 
@@ -180,8 +180,8 @@ class DevicePayload final : public Payload {
 
   Communicator& mpi_;
   MpiTransfers transfers_;
-  Station station_;
-  DirectTransfers direct_{mpi_, station_};
+  EndpointState endpoint_state_;
+  DirectTransfers direct_{mpi_, endpoint_state_};
   HandleKind kind_ = HandleKind::ipc;
   SharedMemory source_, destination_;
   std::uint64_t capacity_ = 0;
@@ -192,7 +192,7 @@ class DevicePayload final : public Payload {
   Stream copies_in_;
   std::vector<SharedMemory> given_up_;
   std::optional<DeviceCopies> copies_;  ///< once rank 0 asks for any
-  NvmlWatch watch_{station_.endpoint};
+  NvmlWatch watch_{endpoint_state_.endpoint};
 };
 
 /// Peer access by the management library's word: the other ranks' devices may not be visible to this one's driver.

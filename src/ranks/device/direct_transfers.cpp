@@ -35,7 +35,7 @@ void DirectTransfers::connect(const Exchange& x, const SharedMemory& destination
   if (opened.memory && opened.generation == theirs.generation) return;
   opened.memory = {};
   try {
-    opened.memory = SharedMemory::open(theirs.handle, station_.endpoint.index, station_.where());
+    opened.memory = SharedMemory::open(theirs.handle, endpoint_state_.endpoint.index, endpoint_state_.where());
   } catch (const DeviceError& e) {
     throw DeviceError(std::string(e.what()) +
                       "; without peer access, use --transport staged, which copies through host memory");
@@ -54,15 +54,15 @@ StepTimes DirectTransfers::transfer(const Exchange& x, const std::byte* source, 
 
 /// Both put their word down before any kernel begins.
 StepTimes DirectTransfers::ping_pong(const Exchange& x, const std::byte* source, const SharedMemory& destination) {
-  if (!state_) state_ = make_device_memory(sizeof(PingPongState), station_.where());
+  if (!state_) state_ = make_device_memory(sizeof(PingPongState), endpoint_state_.where());
   const SharedMemory& there = opened_.at(x.other).memory;
   auto* const state = reinterpret_cast<PingPongState*>(state_.get());
   const auto clear = [&](void* memory, std::size_t bytes) {
-    check(cudaMemsetAsync(memory, 0, bytes, stream()), station_.where(), "cudaMemsetAsync");
+    check(cudaMemsetAsync(memory, 0, bytes, stream()), endpoint_state_.where(), "cudaMemsetAsync");
   };
   clear(state, sizeof *state);
   clear(word_of(destination), sizeof(std::uint64_t));
-  check(cudaStreamSynchronize(stream()), station_.where(), "cudaStreamSynchronize");
+  check(cudaStreamSynchronize(stream()), endpoint_state_.where(), "cudaStreamSynchronize");
   mpi_.meet(x.other, x.tag, x.deadline);
   const cuda::Messages messages{.theirs = there.data() + x.order.offset,
                                 .message = source,
@@ -72,12 +72,12 @@ StepTimes DirectTransfers::ping_pong(const Exchange& x, const std::byte* source,
   const double patience = std::clamp(x.deadline.seconds_left(), 0.0, longest_wait);
   launch_ping_pong(messages, x.first, static_cast<std::uint64_t>(x.step.repeats), state,
                    static_cast<std::uint64_t>(patience * 1e9), stream());
-  check(cudaEventRecord(station_.lane(0).stop.get(), stream()), station_.where(), "cudaEventRecord");
-  wait(station_.lane(0).stop, x);
+  check(cudaEventRecord(endpoint_state_.lane(0).stop.get(), stream()), endpoint_state_.where(), "cudaEventRecord");
+  wait(endpoint_state_.lane(0).stop, x);
   const double end = steady_seconds();
   PingPongState found{};
-  check(cudaMemcpy(&found, state, sizeof found, cudaMemcpyDeviceToHost), station_.where(), "cudaMemcpy");
-  if (found.timed_out != 0) throw TimedOut(station_.where() + ": the other device did not answer in time");
+  check(cudaMemcpy(&found, state, sizeof found, cudaMemcpyDeviceToHost), endpoint_state_.where(), "cudaMemcpy");
+  if (found.timed_out != 0) throw TimedOut(endpoint_state_.where() + ": the other device did not answer in time");
   StepTimes times;
   times.whole = {end - static_cast<double>(found.nanoseconds) * 1e-9, end};
   return times;
@@ -85,23 +85,23 @@ StepTimes DirectTransfers::ping_pong(const Exchange& x, const std::byte* source,
 
 /// The copies' own time, which ends now.
 Span DirectTransfers::write(const Exchange& x, const std::byte* source, int copies) {
-  cuda::Lane& lane = station_.lane(0);
+  cuda::Lane& lane = endpoint_state_.lane(0);
   std::byte* const there = opened_.at(x.other).memory.data() + x.order.offset;
-  check(cudaEventRecord(lane.start.get(), stream()), station_.where(), "cudaEventRecord");
+  check(cudaEventRecord(lane.start.get(), stream()), endpoint_state_.where(), "cudaEventRecord");
   for (int k = 0; k < copies; ++k)
-    check(cudaMemcpyAsync(there, source, bytes_of(x), cudaMemcpyDefault, stream()), station_.where(),
+    check(cudaMemcpyAsync(there, source, bytes_of(x), cudaMemcpyDefault, stream()), endpoint_state_.where(),
           "cudaMemcpyAsync");
-  check(cudaEventRecord(lane.stop.get(), stream()), station_.where(), "cudaEventRecord");
+  check(cudaEventRecord(lane.stop.get(), stream()), endpoint_state_.where(), "cudaEventRecord");
   wait(lane.stop, x);
   const double end = steady_seconds();
-  return {end - lane.seconds(station_.where()), end};
+  return {end - lane.seconds(endpoint_state_.where()), end};
 }
 
 void DirectTransfers::wait(const Event& event, const Exchange& x) const {
   for (std::uint64_t looks = 1;; ++looks) {
     const cudaError_t status = cudaEventQuery(event.get());
     if (status == cudaSuccess) return;
-    if (status != cudaErrorNotReady) check(status, station_.where(), "cudaEventQuery");
+    if (status != cudaErrorNotReady) check(status, endpoint_state_.where(), "cudaEventQuery");
     if (looks % looks_between == 0) mpi_.look(x.deadline);
   }
 }

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "device/cuda/chains.hpp"
+#include "device/cuda/endpoint_state.hpp"
 #include "device/cuda/shared_memory.hpp"
-#include "device/cuda/stations.hpp"
 #include "ranks/communicator.hpp"
 #include "ranks/mpi_transfers.hpp"
 
@@ -15,7 +15,8 @@ namespace linkmatrix::ranks {
 class DirectTransfers {
  public:
   /// Keeps references; the station is this rank's.
-  DirectTransfers(Communicator& mpi, cuda::Station& station) : mpi_{mpi}, station_{station} {}
+  DirectTransfers(Communicator& mpi, cuda::EndpointState& endpoint_state)
+      : mpi_{mpi}, endpoint_state_{endpoint_state} {}
 
   /// Bytes behind the messages' own that a destination needs.
   static constexpr std::uint64_t extra_bytes = 16;
@@ -37,10 +38,10 @@ class DirectTransfers {
   StepTimes ping_pong(const Exchange& x, const std::byte* source, const cuda::SharedMemory& destination);
   Span write(const Exchange& x, const std::byte* source, int copies);
   void wait(const cuda::Event& event, const Exchange& x) const;
-  cudaStream_t stream() { return station_.lane(0).stream.get(); }
+  cudaStream_t stream() { return endpoint_state_.lane(0).stream.get(); }
 
   Communicator& mpi_;
-  cuda::Station& station_;
+  cuda::EndpointState& endpoint_state_;
   std::map<int, Opened> opened_;  ///< by rank
   cuda::DeviceMemory state_;      ///< a PingPongState
 };

@@ -46,8 +46,9 @@ TEST(NetworkLimit, IsTheSumOfThePortsThatAreUp) {
   EXPECT_EQ(network_limit(node("n0", {})), std::nullopt);
 }
 
-std::optional<double> by_ring(Collective what, const std::vector<Endpoint>& all, const std::vector<NodeFacts>& nodes) {
-  return bus_limit({.what = what}, Route::ring, all, nodes);
+std::optional<double> by_ring(Collective collective, const std::vector<Endpoint>& all,
+                              const std::vector<NodeFacts>& nodes) {
+  return bus_limit({.collective = collective}, Route::ring, all, nodes);
 }
 std::optional<double> by_any(const CollectiveCase& wanted, const std::vector<Endpoint>& all,
                              const std::vector<NodeFacts>& nodes) {
@@ -88,9 +89,9 @@ TEST(BusLimit, BetweenNodesIsWhatTheirNetworkCarries) {
 TEST(BusLimit, BetweenNodesThatAreOneMachineIsThatOfNoPort) {
   std::vector<NodeFacts> nodes{node("n0", {ethernet("1000 Mb/s")}), node("n1", {ethernet("1000 Mb/s")})};
   nodes[0].boot = "6f1d", nodes[1].boot = "90ab";
-  EXPECT_EQ(by_any({.what = Collective::broadcast}, ranks(2, 1, {}), nodes), 0.125);
+  EXPECT_EQ(by_any({.collective = Collective::broadcast}, ranks(2, 1, {}), nodes), 0.125);
   nodes[1].boot = nodes[0].boot;
-  EXPECT_EQ(by_any({.what = Collective::broadcast}, ranks(2, 1, {}), nodes), std::nullopt)
+  EXPECT_EQ(by_any({.collective = Collective::broadcast}, ranks(2, 1, {}), nodes), std::nullopt)
       << "by loopback it is more than a port carries";
 }
 
@@ -98,30 +99,30 @@ TEST(BusLimit, OfWhatIsNoRingIsWhatMustPassTheNetworkAtLeast) {
   const std::vector<AdapterPort> eight(8, fabric("100 Gb/sec (4X EDR)"));
   const std::vector<NodeFacts> nodes{node("n0", eight), node("n1", eight), node("n2", eight), node("n3", eight)};
   const auto sixteen = ranks(2, 8, 300);
-  EXPECT_NEAR(*by_any({.what = Collective::all_reduce}, sixteen, nodes), 187.5, 1e-9)
+  EXPECT_NEAR(*by_any({.collective = Collective::all_reduce}, sixteen, nodes), 187.5, 1e-9)
       << "by tree, 118.7 GB/s of busbw were measured over 100 GB/s of ports "
          "(config/references/published/002_a100_roce.txt)";
-  EXPECT_NEAR(*by_any({.what = Collective::all_reduce}, ranks(4, 8, 300), nodes), 100 * 31.0 / 32 * 4 / 3, 1e-9)
+  EXPECT_NEAR(*by_any({.collective = Collective::all_reduce}, ranks(4, 8, 300), nodes), 100 * 31.0 / 32 * 4 / 3, 1e-9)
       << "3 ways to where an element is added up and 3 from there";
-  EXPECT_NEAR(*by_any({.what = Collective::all_gather}, sixteen, nodes), 187.5, 1e-9) << "8 of 16 parts arrive";
-  EXPECT_NEAR(*by_any({.what = Collective::reduce_scatter}, sixteen, nodes), 187.5, 1e-9);
-  EXPECT_EQ(by_any({.what = Collective::broadcast}, sixteen, nodes), 100.0);
-  EXPECT_EQ(by_any({.what = Collective::all_reduce}, ranks(1, 8, 300), nodes), 300.0);
-  EXPECT_EQ(by_any({.what = Collective::all_gather}, ranks(1, 8, 300), nodes), 300.0);
+  EXPECT_NEAR(*by_any({.collective = Collective::all_gather}, sixteen, nodes), 187.5, 1e-9) << "8 of 16 parts arrive";
+  EXPECT_NEAR(*by_any({.collective = Collective::reduce_scatter}, sixteen, nodes), 187.5, 1e-9);
+  EXPECT_EQ(by_any({.collective = Collective::broadcast}, sixteen, nodes), 100.0);
+  EXPECT_EQ(by_any({.collective = Collective::all_reduce}, ranks(1, 8, 300), nodes), 300.0);
+  EXPECT_EQ(by_any({.collective = Collective::all_gather}, ranks(1, 8, 300), nodes), 300.0);
 }
 
 TEST(BusLimit, OfARootIsWhatEachNodeHasToDoWithIt) {
   const NodeFacts wide = node("n0", {8, fabric("100 Gb/sec (4X EDR)")}), narrow = node("n1", {fabric("100 Gb/sec")});
   auto nine = ranks(1, 9, 300);
   nine.back().node = "n1";
-  for (const Collective what : {Collective::gather, Collective::scatter}) {
-    EXPECT_NEAR(*by_any({.what = what}, nine, {wide, narrow}), 100.0, 1e-9) << "1 of 8 parts crosses";
-    EXPECT_NEAR(*by_any({.what = what, .root = 8}, nine, {wide, narrow}), 12.5, 1e-9) << "all 8 do";
+  for (const Collective collective : {Collective::gather, Collective::scatter}) {
+    EXPECT_NEAR(*by_any({.collective = collective}, nine, {wide, narrow}), 100.0, 1e-9) << "1 of 8 parts crosses";
+    EXPECT_NEAR(*by_any({.collective = collective, .root = 8}, nine, {wide, narrow}), 12.5, 1e-9) << "all 8 do";
   }
   auto devices = ranks(1, 4, 450);
   devices[3].link_limit = 100;
-  EXPECT_EQ(by_any({.what = Collective::gather}, devices, {}), 300.0) << "it has a third of what arrives";
-  EXPECT_EQ(by_any({.what = Collective::gather, .root = 3}, devices, {}), 100.0);
+  EXPECT_EQ(by_any({.collective = Collective::gather}, devices, {}), 300.0) << "it has a third of what arrives";
+  EXPECT_EQ(by_any({.collective = Collective::gather, .root = 3}, devices, {}), 100.0);
 }
 
 TEST(BusLimit, OfSendsToTheNextRankIsOfThoseThatLeaveTheNode) {
@@ -129,7 +130,7 @@ TEST(BusLimit, OfSendsToTheNextRankIsOfThoseThatLeaveTheNode) {
   const std::vector<NodeFacts> nodes{node("n0", eight), node("n1", eight)};
   auto in_turn = ranks(2, 8, 300);
   for (std::size_t r = 0; r < in_turn.size(); ++r) in_turn[r].node = r % 2 == 0 ? "n0" : "n1";
-  EXPECT_EQ(by_any({.what = Collective::sendrecv}, in_turn, nodes), 12.5) << "8 ranks send to the other node";
+  EXPECT_EQ(by_any({.collective = Collective::sendrecv}, in_turn, nodes), 12.5) << "8 ranks send to the other node";
 }
 
 TEST(BusLimit, IsNotKnownWhereTheRouteIsNot) {

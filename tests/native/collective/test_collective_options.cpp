@@ -59,9 +59,10 @@ TEST(CollectiveTable, IsInTheLayoutOfNcclTests) {
 
 TEST(CollectiveSetting, IsWhatMakesAFigureAnotherOne) {
   EXPECT_EQ(setting_of({}), "");
-  CollectiveCase wanted{.what = Collective::reduce, .type = ElementType::f64, .reduction = Reduction::max, .root = 1};
+  CollectiveCase wanted{
+      .collective = Collective::reduce, .type = ElementType::f64, .reduction = Reduction::max, .root = 1};
   EXPECT_EQ(setting_of(wanted), "double, max, root 1");
-  wanted.what = Collective::all_reduce, wanted.launch = Launch::graph;
+  wanted.collective = Collective::all_reduce, wanted.launch = Launch::graph;
   EXPECT_EQ(setting_of(wanted), "double, max, graph") << "it has no root";
   wanted.launch = Launch::blocking;
   EXPECT_EQ(setting_of(wanted), "double, max, blocking");

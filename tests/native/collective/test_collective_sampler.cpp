@@ -186,7 +186,7 @@ TEST(CollectiveSampler, HasNoMoreWindowsThanMemoryAllows) {
 TEST(CollectiveSampler, ADrillHasEverySoManyThSampleWrong) {
   ScriptedCollectives ranks(1e-3);
   CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
-  sampler.set_drill(parse_simulated_fault("corrupt=7:rank2"));
+  sampler.set_simulated_fault(parse_simulated_fault("corrupt=7:rank2"));
   FaultySampler faulty(sampler, parse_simulated_fault("corrupt=7:rank2"));
   const Sampled sampled = faulty.sample(first, {}).front();
   EXPECT_EQ(sampled.status, CellStatus::corrupt);
@@ -219,8 +219,8 @@ TEST(CollectiveSampler, TakesEachColumnsOwnCase) {
 
 TEST(CollectiveSampler, ASendIsOfItsTwoRanks) {
   ScriptedCollectives ranks(1e-3);
-  CollectiveSampler sampler(ranks,
-                            {{{1, 3}, {.what = Collective::send, .bytes = 1 << 20, .source = 1, .destination = 3}}}, 1);
+  CollectiveSampler sampler(
+      ranks, {{{1, 3}, {.collective = Collective::send, .bytes = 1 << 20, .source = 1, .destination = 3}}}, 1);
   const Sampled sampled = sampler.sample({{1, 3}}, {}).front();
   EXPECT_NEAR(values_of(Metric::bandwidth, sampled).front(), (1 << 20) / 1e-3 * 1e-9, 1e-9);
   const auto paths = sampler.paths({1, 3});

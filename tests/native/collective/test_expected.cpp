@@ -41,7 +41,7 @@ Buffers carried_out(const CollectiveCase& wanted, const Layout& layout, const Bu
   for (std::size_t rank = 0; rank < n; ++rank)
     for (std::size_t i = 0; i < received_elements(wanted, layout, static_cast<int>(rank)); ++i) {
       double value = 0;
-      switch (wanted.what) {
+      switch (wanted.collective) {
         case Collective::all_reduce:
         case Collective::reduce:
           value = reduced(wanted.reduction, sent, i);
@@ -75,10 +75,10 @@ Buffers carried_out(const CollectiveCase& wanted, const Layout& layout, const Bu
 }
 
 TEST(ExpectedElements, AreWhatTheCollectiveIsDefinedToDo) {
-  for (const auto& [what, name] : Words<Collective>::table)
+  for (const auto& [collective, name] : Words<Collective>::table)
     for (const auto& [reduction, word] : Words<Reduction>::table)
       for (const int ranks : {2, 3, 8}) {
-        const CollectiveCase wanted{.what = what, .reduction = reduction, .bytes = 4096, .root = ranks - 1};
+        const CollectiveCase wanted{.collective = collective, .reduction = reduction, .bytes = 4096, .root = ranks - 1};
         const Layout layout = layout_of(wanted, ranks);
         const Expectation e = expectation_of(wanted, layout, ranks);
         const Buffers got = carried_out(wanted, layout, sent_by_all(layout, e));
@@ -104,7 +104,7 @@ TEST(ExpectedElements, AreWholeNumbersThatTheTypeHolds) {
 }
 
 TEST(ExpectedElements, DifferFromThoseOfAnotherPlaceAndRank) {
-  const CollectiveCase wanted{.what = Collective::all_gather, .type = ElementType::f16, .bytes = 65536};
+  const CollectiveCase wanted{.collective = Collective::all_gather, .type = ElementType::f16, .bytes = 65536};
   const Layout layout = layout_of(wanted, 4);
   const Expectation e = expectation_of(wanted, layout, 4);
   std::uint64_t same_place = 0, same_rank = 0;
@@ -118,7 +118,7 @@ TEST(ExpectedElements, DifferFromThoseOfAnotherPlaceAndRank) {
 
 TEST(ExpectedElements, MayBeOffForAveragesOnly) {
   EXPECT_EQ(tolerance_of({.reduction = Reduction::sum}, 8), 0);
-  EXPECT_EQ(tolerance_of({.what = Collective::alltoall, .reduction = Reduction::avg}, 8), 0);
+  EXPECT_EQ(tolerance_of({.collective = Collective::alltoall, .reduction = Reduction::avg}, 8), 0);
   EXPECT_GT(tolerance_of({.type = ElementType::f16, .reduction = Reduction::avg}, 6), 0);
   EXPECT_LT(tolerance_of({.type = ElementType::f32, .reduction = Reduction::avg}, 6), 1e-5);
 }

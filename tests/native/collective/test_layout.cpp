@@ -5,8 +5,8 @@
 namespace linkmatrix {
 namespace {
 
-Layout layout(Collective what, std::uint64_t bytes, int ranks, ElementType type = ElementType::f32) {
-  return layout_of({.what = what, .type = type, .bytes = bytes}, ranks);
+Layout layout(Collective collective, std::uint64_t bytes, int ranks, ElementType type = ElementType::f32) {
+  return layout_of({.collective = collective, .type = type, .bytes = bytes}, ranks);
 }
 
 // Sizes, counts and factors as nccl-tests 2.x prints them for 2 and 8 ranks (recorded, and doc/PERFORMANCE.md).
@@ -39,10 +39,10 @@ TEST(CollectiveLayout, RefusesASizeThatLeavesARankWithoutAnElement) {
 }
 
 TEST(Layout, LeavesEachRankAPartFromTheLeastBytesOn) {
-  for (const auto& [what, name] : Words<Collective>::table)
+  for (const auto& [collective, name] : Words<Collective>::table)
     for (const int ranks : {2, 65, 1024}) {
       CollectiveCase wanted;
-      wanted.what = what;
+      wanted.collective = collective;
       wanted.bytes = least_bytes(ranks);
       EXPECT_NO_THROW(layout_of(wanted, ranks)) << name << " of " << ranks;
     }

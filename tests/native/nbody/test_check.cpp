@@ -31,15 +31,15 @@ class Spoiled final : public Simulation {
   }
   std::vector<int> parts() const override { return real_->parts(); }
   std::vector<Vector4<double>> positions(int part) override {
-    return spoiled(real_->positions(part), part, positions_);
+    return poisoned(real_->positions(part), part, positions_);
   }
   std::vector<Vector4<double>> velocities(int part) override {
-    return spoiled(real_->velocities(part), part, velocities_);
+    return poisoned(real_->velocities(part), part, velocities_);
   }
 
  private:
-  std::vector<Vector4<double>> spoiled(std::vector<Vector4<double>> bodies, int part, const Spoil& spoil) const {
-    if (spoil && steps_ > 0) spoil(part, bodies);
+  std::vector<Vector4<double>> poisoned(std::vector<Vector4<double>> bodies, int part, const Spoil& poison) const {
+    if (poison && steps_ > 0) poison(part, bodies);
     return bodies;
   }
 
@@ -53,7 +53,7 @@ class Check : public testing::TestWithParam<Precision> {
   static constexpr int devices = 3;
 
   NbodyCase wanted() const { return {GetParam(), 1500, devices}; }
-  std::unique_ptr<Simulation> real() { return make_host_simulation(stations_); }
+  std::unique_ptr<Simulation> real() { return make_host_simulation(endpoint_states_); }
   Findings steps(Simulation& simulation) const {
     simulation.prepare(wanted(), Deadline::in(60));
     return check_steps(simulation, wanted(), 1e9, Deadline::in(60));
@@ -65,11 +65,11 @@ class Check : public testing::TestWithParam<Precision> {
 
  private:
   /// Three devices, on whatever core this machine has.
-  std::vector<HostStation> stations_ = [] {
-    std::vector<HostStation> stations(devices);
-    for (HostStation& station : stations)
-      station.team = std::make_unique<Team>(std::vector{numa_nodes().front().cores.front()});
-    return stations;
+  std::vector<HostEndpointState> endpoint_states_ = [] {
+    std::vector<HostEndpointState> endpoint_states(devices);
+    for (HostEndpointState& endpoint_state : endpoint_states)
+      endpoint_state.team = std::make_unique<Team>(std::vector{numa_nodes().front().cores.front()});
+    return endpoint_states;
   }();
 };
 

@@ -25,8 +25,8 @@ class Scripted final : public NbodySystem {
     steps_run.push_back(steps);
     return {status, status == CellStatus::ok ? "" : "it failed", seconds_of_step * steps};
   }
-  NbodyAnswer find(Proof what, double, double, Findings& found) override {
-    ++proofs[what];
+  NbodyAnswer find(Proof wanted_proof, double, double, Findings& found) override {
+    ++proofs[wanted_proof];
     found = findings;
     found.devices = static_cast<std::uint64_t>(prepared.back().devices);
     found.least_digest = found.most_digest = 1;

@@ -10,7 +10,7 @@ class NoMemory : public Payload {
   void reserve(std::uint64_t) override {}
   StepTimes transfer(const Exchange&) override { return {}; }
   void fill(std::uint64_t, std::uint64_t, std::uint64_t) override {}
-  void spoil(std::uint64_t, std::uint64_t, std::uint64_t) override {}
+  void poison(std::uint64_t, std::uint64_t, std::uint64_t) override {}
   PatternCheck compare(std::uint64_t, std::uint64_t, std::uint64_t) override { return {}; }
   void renew() override {}
 };

@@ -78,7 +78,7 @@ TEST(CellFile, KeepsCellsAndSumsThemUp) {
     EXPECT_FALSE(cells.value({2, 0}));
     EXPECT_EQ(cells.status({2, 0}), CellStatus::timeout);
     EXPECT_EQ(cells.status({1, 0}), CellStatus::not_run);
-    EXPECT_FALSE(cells.has_second_look());
+    EXPECT_FALSE(cells.can_remeasure());
     cells.finish();
   }
   const MatrixResult result = recorded.result();

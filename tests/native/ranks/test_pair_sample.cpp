@@ -45,13 +45,13 @@ TEST(PairSample, LastsFromTheFirstStartToTheLastEndOfWhatOneNodeSends) {
 }
 
 TEST(PairSample, OfTwoNodesIsAsLongAsTheLongerOfBothAndEachDirectionAsItsOwnNodeSays) {
-  const auto both_ways = [](double start, double end, double received) {
+  const auto bidirectional = [](double start, double end, double received) {
     StepTimes times = at(start, end);
     times.received = {start, received};
     return times;
   };
-  const std::vector<PairTimes> pairs{{both_ways(100, 102, 101), both_ways(7, 9, 8.5)},
-                                     {both_ways(100.05, 103, 102), both_ways(7.05, 9.5, 9)}};
+  const std::vector<PairTimes> pairs{{bidirectional(100, 102, 101), bidirectional(7, 9, 8.5)},
+                                     {bidirectional(100.05, 103, 102), bidirectional(7.05, 9.5, 9)}};
   const PairSample found = sample_of(order_of(Metric::bidirectional, false, 2), one_window, pairs);
   EXPECT_EQ(found.sample.whole.seconds(), 3);
   EXPECT_EQ(found.sample.ways[0].seconds(), 2) << "as the receivers of the second node know it";

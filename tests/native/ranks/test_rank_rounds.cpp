@@ -51,7 +51,7 @@ TEST_P(EveryNumberOfNodes, MeetEachOtherOnceEachWay) {
 
 TEST_P(EveryNumberOfNodes, MeetOnceWhereACellMeasuresBothWays) {
   const std::size_t n = GetParam();
-  const auto cells = measured(RankRounds(nodes_of(n, 1, 1), {.by_node = true, .both_ways = true}));
+  const auto cells = measured(RankRounds(nodes_of(n, 1, 1), {.by_node = true, .bidirectional = true}));
   EXPECT_EQ(cells.size(), n * (n - 1) / 2);
 }
 
@@ -73,7 +73,7 @@ TEST_P(EveryShape, MeasuresEveryPairOfRanksOnceEachWay) {
   const auto cells = measured(RankRounds(nodes, {.width = width}));
   EXPECT_EQ(cells.size(), all * (all - 1));
   for (const auto& [cell, times] : cells) EXPECT_EQ(times, 1) << cell.first << "->" << cell.second;
-  EXPECT_EQ(measured(RankRounds(nodes, {.both_ways = true, .width = width})).size(), all * (all - 1) / 2);
+  EXPECT_EQ(measured(RankRounds(nodes, {.bidirectional = true, .width = width})).size(), all * (all - 1) / 2);
 }
 
 TEST(RoundsOfRanks, KeepToTheirNumberBetweenTwoNodes) {

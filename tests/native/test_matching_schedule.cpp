@@ -27,9 +27,9 @@ std::size_t slow_again(const FewCells& cells, std::size_t endpoint) {
   return slow;
 }
 
-TEST(FewRounds, OfHealthyEndpointsAreTwoMatchingsAndNothingIsOpen) {
+TEST(MatchingSchedule, OfHealthyEndpointsAreTwoMatchingsAndNothingIsOpen) {
   SimulatedNetwork network(64, {.flukes = 0}, {}, 1);
-  const FewCells cells = measured_in_few(network, 64, 1);
+  const FewCells cells = measured_by_matchings(network, 64, 1);
   EXPECT_EQ(matchings_of(cells, Purpose::random), 2u);
   EXPECT_EQ(cells.result.matchings->drawn.size(), 2u);
   EXPECT_EQ(cells.cells.size(), 2u * 64);
@@ -40,11 +40,11 @@ TEST(FewRounds, OfHealthyEndpointsAreTwoMatchingsAndNothingIsOpen) {
   EXPECT_EQ(cells.result.controls.size(), 32u);
 }
 
-TEST(FewRounds, MeetAnEndpointAtFaultWithGoodOnesAndConfirmItThreeTimes) {
+TEST(MatchingSchedule, MeetAnEndpointAtFaultWithGoodOnesAndConfirmItThreeTimes) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE(seed);
     SimulatedNetwork network(64, {}, {Fault{7, true, false, 0.1}}, seed);
-    const FewCells cells = measured_in_few(network, 64, seed);
+    const FewCells cells = measured_by_matchings(network, 64, seed);
     EXPECT_GE(matchings_of(cells, Purpose::suspects), 1u);
     EXPECT_EQ(matchings_of(cells, Purpose::confirm), confirming);
     EXPECT_LE(cells.result.matchings->drawn.size(), most_searching + confirming);
@@ -53,22 +53,22 @@ TEST(FewRounds, MeetAnEndpointAtFaultWithGoodOnesAndConfirmItThreeTimes) {
   }
 }
 
-TEST(FewRounds, DrawTheSameFromTheSameSeed) {
+TEST(MatchingSchedule, DrawTheSameFromTheSameSeed) {
   const auto first = [](std::uint32_t seed) {
     SimulatedNetwork network(32, {}, {}, 1);
-    return measured_in_few(network, 32, seed).result.matchings->drawn.front().columns;
+    return measured_by_matchings(network, 32, seed).result.matchings->drawn.front().columns;
   };
   EXPECT_EQ(first(9), first(9));
   EXPECT_NE(first(9), first(10));
 }
 
-TEST(FewRounds, MeasureASlowPathAgainWithTheSamePartnerAndKeepTheMedian) {
+TEST(MatchingSchedule, MeasureASlowPathAgainWithTheSamePartnerAndKeepTheMedian) {
   SimulatedNetwork healthy(64, {.flukes = 0}, {}, 3);
-  const auto drawn = measured_in_few(healthy, 64, 3).result.matchings->drawn.front();
+  const auto drawn = measured_by_matchings(healthy, 64, 3).result.matchings->drawn.front();
   const Place path{drawn.rows.front(), drawn.columns.front()};
   SimulatedNetwork network(64, {.flukes = 0}, {}, 3);
   network.slow_paths[path] = 0.3;
-  const FewCells cells = measured_in_few(network, 64, 3);
+  const FewCells cells = measured_by_matchings(network, 64, 3);
   ASSERT_EQ(cells.result.remeasured.size(), 1u);
   EXPECT_EQ(cells.result.remeasured.front().row, path.row);
   EXPECT_NEAR(cells.result.remeasured.front().after, 35, 1);
@@ -76,10 +76,10 @@ TEST(FewRounds, MeasureASlowPathAgainWithTheSamePartnerAndKeepTheMedian) {
   EXPECT_TRUE(cells.result.matchings->open.empty());
 }
 
-TEST(FewRounds, ForgiveWhatWasSlowOnce) {
+TEST(MatchingSchedule, ForgiveWhatWasSlowOnce) {
   for (unsigned seed = 0; seed < 30; ++seed) {
     SimulatedNetwork network(64, {.flukes = 0.01, .depth = 0.3}, {}, seed);
-    const FewCells cells = measured_in_few(network, 64, seed);
+    const FewCells cells = measured_by_matchings(network, 64, seed);
     for (const Remeasured& one : cells.result.remeasured) {
       const bool was_fine = one.after > 49;
       EXPECT_TRUE(!was_fine || cells.cells.at({one.row, one.column}).value > 48) << seed;
@@ -87,36 +87,36 @@ TEST(FewRounds, ForgiveWhatWasSlowOnce) {
   }
 }
 
-TEST(FewRounds, DoNotConfirmWhatHasPassed) {
+TEST(MatchingSchedule, DoNotConfirmWhatHasPassed) {
   // two random matchings each way, 16 times controls, one matching with good partners
   SimulatedNetwork network(64, {.flukes = 0}, {Fault{5, true, true, 0.3, 1, 22}}, 4);
-  const FewCells cells = measured_in_few(network, 64, 4);
+  const FewCells cells = measured_by_matchings(network, 64, 4);
   EXPECT_EQ(matchings_of(cells, Purpose::confirm), confirming);
   EXPECT_EQ(slow_again(cells, 5), 0u);
 }
 
-TEST(FewRounds, LookForNoEndpointWhereAllShareABottleneck) {
+TEST(MatchingSchedule, LookForNoEndpointWhereAllShareABottleneck) {
   SimulatedNetwork network(64, {}, {Fault{5, true, true, 0.3}}, 4);
   network.most_at_once = 16;  // of 32
-  const FewCells cells = measured_in_few(network, 64, 4);
+  const FewCells cells = measured_by_matchings(network, 64, 4);
   EXPECT_EQ(cells.result.matchings->drawn.size(), 2u);
   EXPECT_NEAR(*cells.result.schedule.interference, 0.5, 0.02);
   EXPECT_TRUE(has_note(cells.result, "they share a bottleneck, so no slow endpoint was searched for"));
 }
 
-TEST(FewRounds, BeginNoFurtherMatchingWhenTheTimeIsOverAndSayWhoIsOpen) {
+TEST(MatchingSchedule, BeginNoFurtherMatchingWhenTheTimeIsOverAndSayWhoIsOpen) {
   SimulatedNetwork network(64, {.flukes = 0}, {Fault{5, true, true, 0.3}}, 4);
-  const FewCells cells = measured_in_few(network, 64, 4, Metric::bandwidth, 1e-9);
+  const FewCells cells = measured_by_matchings(network, 64, 4, Metric::bandwidth, 1e-9);
   EXPECT_EQ(cells.result.matchings->drawn.size(), 2u) << "each endpoint has its cells whatever the time";
   const auto& open = cells.result.matchings->open;
   EXPECT_NE(std::find(open.begin(), open.end(), "n5"), open.end());
 }
 
-TEST(FewRounds, SearchPastEndpointsThatAnswerNothing) {
+TEST(MatchingSchedule, SearchPastEndpointsThatAnswerNothing) {
   SimulatedNetwork network(64, {.flukes = 0}, {Fault{5, true, true, 0.3}}, 4);
   network.dead = {20};
   network.lost = {21};
-  const FewCells cells = measured_in_few(network, 64, 4);
+  const FewCells cells = measured_by_matchings(network, 64, 4);
   EXPECT_EQ(slow_again(cells, 5), confirming);
   for (const auto& [place, cell] : cells.cells) {
     const bool is_dead = place.row == 20 || place.column == 20;
@@ -125,14 +125,14 @@ TEST(FewRounds, SearchPastEndpointsThatAnswerNothing) {
   }
 }
 
-TEST(FewRounds, OfCellsThatMeasureBothWaysAreOfUnorderedPairs) {
+TEST(MatchingSchedule, OfCellsThatMeasureBothWaysAreOfUnorderedPairs) {
   SimulatedNetwork network(64, {}, {Fault{5, true, true, 0.3}}, 4);
-  const FewCells cells = measured_in_few(network, 64, 4, Metric::bidirectional);
+  const FewCells cells = measured_by_matchings(network, 64, 4, Metric::bidirectional);
   EXPECT_EQ(cells.result.matchings->drawn.front().rows.size(), 32u);
   EXPECT_TRUE(cells.result.matchings->open.empty());
 }
 
-TEST(FewRounds, KeepWhatWasMeasuredBeforeTheDeadlineAndMarkTheRest) {
+TEST(MatchingSchedule, KeepWhatWasMeasuredBeforeTheDeadlineAndMarkTheRest) {
   SimulatedNetwork network(16, {}, {}, 1);
   FewCells cells(16);
   EXPECT_THROW(measure_matchings(network, apart(16), {.confirm_after = 0}, Deadline::in(-1), cells), TimedOut);
@@ -142,7 +142,7 @@ TEST(FewRounds, KeepWhatWasMeasuredBeforeTheDeadlineAndMarkTheRest) {
 
 /// Whatever goes wrong, a cell of a matching ends with a value or with the reason why not, and no other cell is
 /// touched.
-TEST(FewRounds, LeaveNoDrawnCellOpenAndTouchNoOther) {
+TEST(MatchingSchedule, LeaveNoDrawnCellOpenAndTouchNoOther) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -155,7 +155,7 @@ TEST(FewRounds, LeaveNoDrawnCellOpenAndTouchNoOther) {
     while (random() % 2 == 0) network.slow_paths[{random() % n, random() % n}] = 0.4;
     if (random() % 4 == 0) network.most_at_once = 1 + n / 4;
     const Metric metric = std::array{Metric::bandwidth, Metric::latency, Metric::bidirectional}.at(seed % 3);
-    const FewCells cells = measured_in_few(network, n, seed, metric, random() % 5 == 0 ? 1e-4 : 600);
+    const FewCells cells = measured_by_matchings(network, n, seed, metric, random() % 5 == 0 ? 1e-4 : 600);
     std::set<Place> drawn;
     for (const auto& one : cells.result.matchings->drawn)
       for (std::size_t k = 0; k < one.rows.size(); ++k) drawn.insert({one.rows[k], one.columns[k]});
@@ -177,10 +177,10 @@ double lines_of(const FewCells& cells, const std::string& leaf) {
   return most;
 }
 
-TEST(FewRounds, OfGroupsStayInsideThemAndMeasureWhatTheirUplinksCarry) {
+TEST(MatchingSchedule, OfGroupsStayInsideThemAndMeasureWhatTheirUplinksCarry) {
   SimulatedNetwork network(128, {.flukes = 0}, {Fault{40, true, true, 0.3}}, 4);
   network.leaves = {32, {16, 16, 14, 16}, false};
-  const FewCells cells = measured_in_few(network, 128, 4);
+  const FewCells cells = measured_by_matchings(network, 128, 4);
   for (const auto& one : cells.result.matchings->drawn)
     for (std::size_t k = 0; k < one.rows.size(); ++k) EXPECT_EQ(one.rows[k] / 32, one.columns[k] / 32);
   EXPECT_EQ(slow_again(cells, 40), confirming) << "an endpoint is found behind an uplink that is too narrow for all";
@@ -193,22 +193,22 @@ TEST(FewRounds, OfGroupsStayInsideThemAndMeasureWhatTheirUplinksCarry) {
   }
 }
 
-TEST(FewRounds, AcrossGroupsAreLeftOutWhenTheTimeIsOver) {
+TEST(MatchingSchedule, AcrossGroupsAreLeftOutWhenTheTimeIsOver) {
   SimulatedNetwork network(64, {.flukes = 0}, {}, 4);
   network.leaves = {32, {16, 16}, false};
-  const FewCells cells = measured_in_few(network, 64, 4, Metric::bandwidth, 1e-9);
+  const FewCells cells = measured_by_matchings(network, 64, 4, Metric::bandwidth, 1e-9);
   EXPECT_TRUE(cells.result.matchings->crossings.empty());
   EXPECT_TRUE(has_note(cells.result, "5 matchings across groups were not measured"));
 }
 
 TEST(Suspicion, NamesNobodyWhereMostAreSlow) {
   Suspicion suspicion(64, Metric::bandwidth);
-  Matchmaker matchmaker(apart(64), 1);
+  MatchingGenerator generator(apart(64), 1);
   std::mt19937 random(1);
   for (int round = 0; round < 6; ++round) {
     std::vector<bool> taken(64);
     std::vector<Suspicion::Value> values;
-    for (const auto& [a, b] : matchmaker.rest(taken)) values.push_back({{a, b}, random() % 10 < 4 ? 25.0 : 50.0});
+    for (const auto& [a, b] : generator.rest(taken)) values.push_back({{a, b}, random() % 10 < 4 ? 25.0 : 50.0});
     suspicion.add(values);
   }
   EXPECT_TRUE(suspicion.standing().settled.empty());

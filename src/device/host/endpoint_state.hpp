@@ -19,7 +19,7 @@ namespace linkmatrix {
 using SharedMemory = std::shared_ptr<HostMemory>;
 
 /// What one endpoint keeps for the whole run. NUMA memory has no threads: the device at the other end copies.
-struct HostStation {
+struct HostEndpointState {
   Endpoint endpoint;
   std::vector<int> cores;
   std::unique_ptr<Team> team;
@@ -32,12 +32,13 @@ struct HostStation {
 
 /// The devices (with their threads), then the memory of each NUMA node. A device is a core; where there are several
 /// NUMA nodes, one of them. Throws BadInput for an unknown device.
-std::vector<HostStation> make_host_stations(std::span<const int> devices, const std::vector<NumaNode>& nodes);
+std::vector<HostEndpointState> make_host_endpoint_states(std::span<const int> devices,
+                                                         const std::vector<NumaNode>& nodes);
 
 /// Cores of the nodes that no device has.
-std::vector<int> cores_beside(const std::vector<NumaNode>& nodes, std::span<const HostStation> devices);
+std::vector<int> cores_beside(const std::vector<NumaNode>& nodes, std::span<const HostEndpointState> devices);
 
 /// Of the first `devices` stations.
-Topology host_topology(std::span<const HostStation> devices);
+Topology host_topology(std::span<const HostEndpointState> devices);
 
 }  // namespace linkmatrix

@@ -1,17 +1,17 @@
-#include "measure/matchmaker.hpp"
+#include "measure/matching_generator.hpp"
 
 #include <algorithm>
 #include <map>
 
 namespace linkmatrix {
 
-void Matchmaker::meet(const Pair& pair) {
+void MatchingGenerator::meet(const Pair& pair) {
   met_[pair.first].insert(pair.second);
   met_[pair.second].insert(pair.first);
 }
 
 /// Those that are not taken at random, those with the fewest partners so far first: the last one may be left out.
-std::vector<std::size_t> Matchmaker::in_turn(const std::vector<bool>& taken) {
+std::vector<std::size_t> MatchingGenerator::in_turn(const std::vector<bool>& taken) {
   std::vector<std::size_t> left;
   for (std::size_t endpoint = 0; endpoint < taken.size(); ++endpoint)
     if (!taken[endpoint]) left.push_back(endpoint);
@@ -21,8 +21,9 @@ std::vector<std::size_t> Matchmaker::in_turn(const std::vector<bool>& taken) {
   return left;
 }
 
-std::vector<Matchmaker::Pair> Matchmaker::with_good(const std::vector<std::size_t>& wanted,
-                                                    const std::vector<bool>& good, std::vector<bool>& taken) {
+std::vector<MatchingGenerator::Pair> MatchingGenerator::with_good(const std::vector<std::size_t>& wanted,
+                                                                  const std::vector<bool>& good,
+                                                                  std::vector<bool>& taken) {
   std::vector<std::size_t> partners;
   for (std::size_t endpoint = 0; endpoint < good.size(); ++endpoint)
     if (good[endpoint]) partners.push_back(endpoint);
@@ -31,7 +32,7 @@ std::vector<Matchmaker::Pair> Matchmaker::with_good(const std::vector<std::size_
   for (const std::size_t one : wanted) {
     if (taken[one]) continue;
     const auto partner = std::find_if(partners.begin(), partners.end(), [&](std::size_t other) {
-      return !taken[other] && other != one && may_meet_anew(one, other);
+      return !taken[other] && other != one && is_new_pair(one, other);
     });
     if (partner == partners.end()) continue;
     pairs.emplace_back(one, *partner);
@@ -43,7 +44,7 @@ std::vector<Matchmaker::Pair> Matchmaker::with_good(const std::vector<std::size_
   return pairs;
 }
 
-std::vector<Matchmaker::Pair> Matchmaker::rest(std::vector<bool>& taken) {
+std::vector<MatchingGenerator::Pair> MatchingGenerator::rest(std::vector<bool>& taken) {
   std::vector<std::size_t> left = in_turn(taken), alone;
   std::vector<Pair> pairs;
   const auto pair_off = [&](std::vector<std::size_t>& those, bool anew) {
@@ -53,7 +54,7 @@ std::vector<Matchmaker::Pair> Matchmaker::rest(std::vector<bool>& taken) {
       if (taken[one]) continue;
       std::size_t at = k + 1;
       while (at < those.size() &&
-             (taken[those[at]] || !(anew ? may_meet_anew(one, those[at]) : may_meet(one, those[at]))))
+             (taken[those[at]] || !(anew ? is_new_pair(one, those[at]) : may_meet(one, those[at]))))
         ++at;
       if (at == those.size()) {
         without.push_back(one);
@@ -76,7 +77,7 @@ std::vector<Matchmaker::Pair> Matchmaker::rest(std::vector<bool>& taken) {
   return pairs;
 }
 
-std::vector<Matchmaker::Pair> Matchmaker::across(const std::vector<bool>& taken, std::size_t most) {
+std::vector<MatchingGenerator::Pair> MatchingGenerator::across(const std::vector<bool>& taken, std::size_t most) {
   std::map<std::string, std::vector<std::size_t>> members;
   for (std::size_t endpoint = 0; endpoint < taken.size(); ++endpoint)
     if (!taken[endpoint]) members[places_.group[endpoint]].push_back(endpoint);
@@ -99,8 +100,8 @@ std::vector<Matchmaker::Pair> Matchmaker::across(const std::vector<bool>& taken,
 }
 
 /// Of two groups.
-void Matchmaker::append_pairs(const std::vector<std::size_t>& from, std::vector<std::size_t> to, std::size_t most,
-                              std::vector<Pair>& pairs) const {
+void MatchingGenerator::append_pairs(const std::vector<std::size_t>& from, std::vector<std::size_t> to,
+                                     std::size_t most, std::vector<Pair>& pairs) const {
   const std::size_t end = pairs.size() + std::min({most, from.size(), to.size()});
   for (const std::size_t one : from) {
     if (pairs.size() >= end) return;
@@ -114,10 +115,10 @@ void Matchmaker::append_pairs(const std::vector<std::size_t>& from, std::vector<
 }
 
 /// Two that may not meet take the partners of a pair that can do without each other.
-bool Matchmaker::exchange(std::vector<Pair>& pairs, std::size_t a, std::size_t b) const {
+bool MatchingGenerator::exchange(std::vector<Pair>& pairs, std::size_t a, std::size_t b) const {
   for (Pair& pair : pairs) {
-    if (!may_meet_anew(a, pair.first) || !may_meet_anew(b, pair.second)) std::swap(pair.first, pair.second);
-    if (!may_meet_anew(a, pair.first) || !may_meet_anew(b, pair.second)) continue;
+    if (!is_new_pair(a, pair.first) || !is_new_pair(b, pair.second)) std::swap(pair.first, pair.second);
+    if (!is_new_pair(a, pair.first) || !is_new_pair(b, pair.second)) continue;
     const std::size_t other = pair.second;
     pair = {a, pair.first};
     pairs.emplace_back(b, other);

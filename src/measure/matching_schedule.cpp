@@ -1,4 +1,4 @@
-#include "measure/few_rounds.hpp"
+#include "measure/matching_schedule.hpp"
 
 #include <algorithm>
 #include <map>
@@ -12,13 +12,13 @@
 #include "measure/context.hpp"
 #include "measure/crossings.hpp"
 #include "measure/outliers.hpp"
-#include "measure/second_look.hpp"
+#include "measure/remeasurement.hpp"
 #include "measure/suspicion.hpp"
 
 namespace linkmatrix {
 namespace {
 
-using Pair = Matchmaker::Pair;
+using Pair = MatchingGenerator::Pair;
 
 constexpr std::size_t first_matchings = 2;
 constexpr std::size_t most_controls_alone = 32;  // cells that show what all at once cost …
@@ -51,15 +51,16 @@ double by_coin(std::size_t all, std::size_t heads) {
   return sum / total;
 }
 
-class FewRounds {
+class MatchingSchedule {
  public:
-  FewRounds(Sampler& sampler, const Places& places, const MeasureOptions& options, Deadline deadline, Store& store)
+  MatchingSchedule(Sampler& sampler, const Places& places, const MeasureOptions& options, Deadline deadline,
+                   Store& store)
       : work_{rounds_},
         context_{sampler, work_, options, deadline, store},
         deadline_{deadline},
         places_{places},
         seed_{options.seed ? *options.seed : std::random_device{}() >> 1},
-        matchmaker_{places, seed_},
+        generator_{places, seed_},
         suspicion_{places.node.size(), context_.shape().metric} {
     context_.store().change([&](MatrixResult& result) {
       result.schedule.matchings = true;
@@ -86,13 +87,13 @@ class FewRounds {
   void measure_all() {
     for (std::size_t k = 0; k < first_matchings; ++k) {
       auto taken = absent();
-      measure(matchmaker_.rest(taken), Purpose::random);
+      measure(generator_.rest(taken), Purpose::random);
     }
     suspicion_.end_of_first_rounds();
     is_shared_ = is_slower_at_once();
     if (!is_shared_) search();
     if (!is_shared_) open_ = suspicion_.standing().suspects;
-    if (context_.store().has_second_look()) retry(context_, static_cast<std::size_t>(-1));
+    if (context_.store().can_remeasure()) retry(context_, static_cast<std::size_t>(-1));
     if (!is_shared_) confirm();
     settle_again();
     if (!places_.group.empty() && context_.shape().metric != Metric::latency) cross();
@@ -102,7 +103,7 @@ class FewRounds {
   void cross() {
     auto out = absent();
     for (const std::size_t endpoint : suspicion_.standing().settled) out[endpoint] = true;
-    if (const std::size_t left = measure_crossings(context_, matchmaker_, places_, out); left > 0)
+    if (const std::size_t left = measure_crossings(context_, generator_, places_, out); left > 0)
       context_.note(out_of_time + std::to_string(left) + " matchings across groups were not measured");
   }
 
@@ -113,9 +114,9 @@ class FewRounds {
       if (context_.out_of_time())
         return late(now.suspects.size(), "suspected endpoints were not measured with further partners");
       auto taken = absent();
-      std::vector<Pair> pairs = matchmaker_.with_good(now.suspects, now.good, taken);
+      std::vector<Pair> pairs = generator_.with_good(now.suspects, now.good, taken);
       if (pairs.empty()) return;
-      append(pairs, matchmaker_.rest(taken));
+      append(pairs, generator_.rest(taken));
       measure(pairs, Purpose::suspects);
     }
   }
@@ -133,10 +134,10 @@ class FewRounds {
       auto taken = absent();
       std::vector<Pair> pairs;
       if (!alone) pairs = same_again(found.alone, taken);
-      append(pairs, matchmaker_.with_good(found.settled, found.good, taken));
-      if (!alone) append(pairs, matchmaker_.with_good(found.suspects, found.good, taken));
+      append(pairs, generator_.with_good(found.settled, found.good, taken));
+      if (!alone) append(pairs, generator_.with_good(found.suspects, found.good, taken));
       if (pairs.empty()) continue;
-      std::vector<Pair> others = matchmaker_.rest(taken);
+      std::vector<Pair> others = generator_.rest(taken);
       if (alone) {
         std::erase_if(others, [&](const Pair& pair) { return !found.good[pair.first] || !found.good[pair.second]; });
         others.resize(std::min(others.size(), std::max(least_controls, 2 * pairs.size())));
@@ -178,11 +179,11 @@ class FewRounds {
 
   /// One way and back, unless a cell is both; of each, a lane after the other.
   void measure(const std::vector<Pair>& pairs, Purpose purpose, bool alone = false) {
-    const bool both_ways = context_.shape().metric == Metric::bidirectional;
+    const bool bidirectional = context_.shape().metric == Metric::bidirectional;
     std::vector<Round> parts;
     planned_.clear();
     for (const bool back : {false, true}) {
-      if (back && both_ways) continue;
+      if (back && bidirectional) continue;
       for (Round& part : in_lanes(pairs, places_.lane, back)) {
         planned_.insert(planned_.end(), part.begin(), part.end());
         parts.push_back(std::move(part));
@@ -263,7 +264,7 @@ class FewRounds {
   bool is_slower_at_once() {
     std::vector<Suspicion::Value> cells = last_;
     const std::size_t at_once = std::max<std::size_t>(1, cells.size() / share_at_once);
-    matchmaker_.shuffle(cells);
+    generator_.shuffle(cells);
     cells.resize(std::min(cells.size(), most_controls_alone));
     std::vector<double> costs;
     std::size_t slower = 0;
@@ -292,14 +293,14 @@ class FewRounds {
     return true;
   }
 
-  void late(std::size_t count, const std::string& what) {
-    context_.note(out_of_time + std::to_string(count) + " " + what);
+  void late(std::size_t count, const std::string& request) {
+    context_.note(out_of_time + std::to_string(count) + " " + request);
     is_late_ = true;
   }
 
   void finish() {
     for (std::size_t k = 0; k < std::min(failed_.size(), most_reasons); ++k) context_.note(failed_[k]);
-    context_.note_oddities();
+    context_.note_irregularities();
     const Suspicion::Standing end = suspicion_.standing();
     const Clocking clocking = context_.sampler().clocking();
     context_.store().change([&](MatrixResult& result) {
@@ -324,7 +325,7 @@ class FewRounds {
   Deadline deadline_;
   Places places_;
   std::uint32_t seed_;
-  Matchmaker matchmaker_;
+  MatchingGenerator generator_;
   Suspicion suspicion_;
   bool is_shared_ = false, is_late_ = false;
   Round planned_;                                ///< of the matching that is being measured
@@ -339,7 +340,7 @@ class FewRounds {
 
 void measure_matchings(Sampler& sampler, const Places& places, const MeasureOptions& options, Deadline deadline,
                        Store& store) {
-  FewRounds(sampler, places, options, deadline, store).run();
+  MatchingSchedule(sampler, places, options, deadline, store).run();
 }
 
 }  // namespace linkmatrix

@@ -16,7 +16,7 @@
 namespace linkmatrix::ranks {
 
 /// Where rank 0 answers: plain data, which it sends to all others when the job begins.
-struct LifelineAddress {
+struct HeartbeatAddress {
   struct One {
     sockaddr_storage storage;
     socklen_t length;
@@ -27,7 +27,7 @@ struct LifelineAddress {
 };
 
 /// How often a rank asks, and after how many questions without an answer rank 0 is gone.
-struct LifelinePace {
+struct HeartbeatPace {
   double between = 5;  ///< seconds
   int silent = 8;      ///< questions that nobody answers
   int refused = 3;     ///< questions that the other node's system refuses: the process has ended
@@ -37,18 +37,18 @@ struct LifelinePace {
 ///
 /// A few bytes by UDP, apart from MPI, on a thread that sleeps else. A rank that never had an answer, because nothing
 /// passes between the nodes but MPI, learns nothing; nor does one that hears of rank 0 by MPI.
-class Lifeline {
+class Heartbeat {
  public:
-  Lifeline() = default;
-  ~Lifeline() { stop(); }
-  Lifeline(const Lifeline&) = delete;
-  Lifeline& operator=(const Lifeline&) = delete;
+  Heartbeat() = default;
+  ~Heartbeat() { stop(); }
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
 
   /// At rank 0: answers from now on, until this goes. Without a socket or a thread, an address of which count is 0.
-  LifelineAddress answer();
+  HeartbeatAddress answer();
 
   /// At any other rank: asks from now on, until stopped; calls `lost` once, on its own thread.
-  void watch(const LifelineAddress& address, LifelinePace pace, std::function<void()> lost);
+  void watch(const HeartbeatAddress& address, HeartbeatPace pace, std::function<void()> lost);
 
   /// Rank 0 was heard by other means.
   void heard() { unanswered_ = 0; }
@@ -56,12 +56,12 @@ class Lifeline {
   void stop();
 
   /// For so many ranks: rank 0 must not be kept busy by them.
-  static LifelinePace pace_of(int ranks);
+  static HeartbeatPace pace_of(int ranks);
 
  private:
   bool begin(std::function<void(std::stop_token)> work);
   void reply(std::stop_token stop) const;
-  void ask(std::stop_token stop, LifelineAddress address, LifelinePace pace);
+  void ask(std::stop_token stop, HeartbeatAddress address, HeartbeatPace pace);
   bool pause(double seconds) const;
 
   std::unique_ptr<Descriptor> socket_, wake_;

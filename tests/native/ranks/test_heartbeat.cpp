@@ -7,12 +7,12 @@
 #include <memory>
 #include <thread>
 
-#include "ranks/lifeline.hpp"
+#include "ranks/heartbeat.hpp"
 
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr LifelinePace fast{0.02, 20, 2};
+constexpr HeartbeatPace fast{0.02, 20, 2};
 
 /// Waits until it is true, for some seconds at most.
 template <class Condition>
@@ -21,12 +21,12 @@ bool comes_true(const Condition& condition) {
   return condition();
 }
 
-TEST(Lifeline, says_nothing_while_rank_0_answers_and_speaks_when_its_process_is_gone) {
-  auto root = std::make_unique<Lifeline>();
-  const LifelineAddress address = root->answer();
+TEST(Heartbeat, says_nothing_while_rank_0_answers_and_speaks_when_its_process_is_gone) {
+  auto root = std::make_unique<Heartbeat>();
+  const HeartbeatAddress address = root->answer();
   ASSERT_GT(address.count, 0);
   std::atomic<int> lost{0};
-  Lifeline rank;
+  Heartbeat rank;
   rank.watch(address, fast, [&] { ++lost; });
   std::this_thread::sleep_for(std::chrono::milliseconds(800));  // forty questions: more than may be lost
   EXPECT_EQ(lost, 0);
@@ -34,23 +34,23 @@ TEST(Lifeline, says_nothing_while_rank_0_answers_and_speaks_when_its_process_is_
   EXPECT_TRUE(comes_true([&] { return lost == 1; }));
 }
 
-TEST(Lifeline, a_rank_that_never_had_an_answer_learns_nothing) {
-  LifelineAddress address;
+TEST(Heartbeat, a_rank_that_never_had_an_answer_learns_nothing) {
+  HeartbeatAddress address;
   {
-    Lifeline root;
+    Heartbeat root;
     address = root.answer();
   }
   std::atomic<int> lost{0};
-  Lifeline rank;
+  Heartbeat rank;
   rank.watch(address, fast, [&] { ++lost; });
   std::this_thread::sleep_for(std::chrono::milliseconds(800));
   EXPECT_EQ(lost, 0);
 }
 
-TEST(Lifeline, one_that_was_stopped_does_not_speak) {
-  auto root = std::make_unique<Lifeline>();
+TEST(Heartbeat, one_that_was_stopped_does_not_speak) {
+  auto root = std::make_unique<Heartbeat>();
   std::atomic<int> lost{0};
-  Lifeline rank;
+  Heartbeat rank;
   rank.watch(root->answer(), fast, [&] { ++lost; });
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   rank.stop();
@@ -59,15 +59,15 @@ TEST(Lifeline, one_that_was_stopped_does_not_speak) {
   EXPECT_EQ(lost, 0);
 }
 
-TEST(Lifeline, without_a_socket_at_rank_0_nobody_asks) {
-  Lifeline rank;
-  rank.watch(LifelineAddress{}, fast, [] { ADD_FAILURE(); });
+TEST(Heartbeat, without_a_socket_at_rank_0_nobody_asks) {
+  Heartbeat rank;
+  rank.watch(HeartbeatAddress{}, fast, [] { ADD_FAILURE(); });
   rank.stop();
 }
 
-TEST(Lifeline, any_number_of_ranks_knows_within_a_minute_and_keeps_rank_0_free) {
+TEST(Heartbeat, any_number_of_ranks_knows_within_a_minute_and_keeps_rank_0_free) {
   for (const int ranks : {2, 1000, 4000, 100000}) {
-    const LifelinePace pace = Lifeline::pace_of(ranks);
+    const HeartbeatPace pace = Heartbeat::pace_of(ranks);
     EXPECT_LT(pace.between * (pace.silent + 1), 60) << ranks;
     EXPECT_GE(pace.silent, 3) << ranks;
   }

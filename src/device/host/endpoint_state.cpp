@@ -1,4 +1,4 @@
-#include "device/host/stations.hpp"
+#include "device/host/endpoint_state.hpp"
 
 #include <algorithm>
 #include <system_error>
@@ -11,39 +11,39 @@ namespace {
 
 constexpr std::size_t most_core_devices = 8;  // unless --devices names more
 
-std::vector<HostStation> device_stations(const std::vector<NumaNode>& nodes) {
+std::vector<HostEndpointState> device_endpoint_states(const std::vector<NumaNode>& nodes) {
   const std::string host = host_facts().name;
-  std::vector<HostStation> stations;
+  std::vector<HostEndpointState> endpoint_states;
   const auto add = [&](int numa, std::vector<int> cores, const std::string& name) {
-    HostStation station;
-    station.endpoint.index = static_cast<int>(stations.size());
-    station.endpoint.label = "cpu" + std::to_string(station.endpoint.index);
-    station.endpoint.name = name;
-    station.endpoint.node = host;
-    station.endpoint.numa = numa;
-    station.cores = std::move(cores);
-    stations.push_back(std::move(station));
+    HostEndpointState endpoint_state;
+    endpoint_state.endpoint.index = static_cast<int>(endpoint_states.size());
+    endpoint_state.endpoint.label = "cpu" + std::to_string(endpoint_state.endpoint.index);
+    endpoint_state.endpoint.name = name;
+    endpoint_state.endpoint.node = host;
+    endpoint_state.endpoint.numa = numa;
+    endpoint_state.cores = std::move(cores);
+    endpoint_states.push_back(std::move(endpoint_state));
   };
   if (nodes.size() > 1) {
     for (const NumaNode& node : nodes)
       add(node.id, node.cores, "NUMA node " + std::to_string(node.id) + ", cores " + cpu_list_text(node.cores));
-    return stations;
+    return endpoint_states;
   }
   std::vector<int> cores = nodes.front().cores;
   if (cores.size() == 1) cores.push_back(cores.front());
   const bool shared = cores.front() == cores.back();
   for (const int core : cores)
     add(nodes.front().id, {core}, "core " + std::to_string(core) + (shared ? " (only node, shared)" : ""));
-  return stations;
+  return endpoint_states;
 }
 
-std::vector<HostStation> choose_stations(std::span<const int> wanted, const std::vector<NumaNode>& nodes) {
-  std::vector<HostStation> all = device_stations(nodes);
+std::vector<HostEndpointState> choose_endpoint_states(std::span<const int> wanted, const std::vector<NumaNode>& nodes) {
+  std::vector<HostEndpointState> all = device_endpoint_states(nodes);
   if (wanted.empty()) {
     if (nodes.size() == 1) all.resize(std::min(all.size(), most_core_devices));
     return all;
   }
-  std::vector<HostStation> chosen;
+  std::vector<HostEndpointState> chosen;
   for (const int device : wanted) {
     if (device < 0 || device >= static_cast<int>(all.size()))
       throw BadInput("--devices: unknown device " + std::to_string(device) + ": use 0 to " +
@@ -57,42 +57,44 @@ std::vector<HostStation> choose_stations(std::span<const int> wanted, const std:
 
 }  // namespace
 
-std::vector<HostStation> make_host_stations(std::span<const int> devices, const std::vector<NumaNode>& nodes) {
-  std::vector<HostStation> stations = choose_stations(devices, nodes);
-  for (HostStation& station : stations) {
-    station.team = std::make_unique<Team>(station.cores);
+std::vector<HostEndpointState> make_host_endpoint_states(std::span<const int> devices,
+                                                         const std::vector<NumaNode>& nodes) {
+  std::vector<HostEndpointState> endpoint_states = choose_endpoint_states(devices, nodes);
+  for (HostEndpointState& endpoint_state : endpoint_states) {
+    endpoint_state.team = std::make_unique<Team>(endpoint_state.cores);
     try {
-      station.team->threads(1);
+      endpoint_state.team->threads(1);
     } catch (const std::system_error& e) {
-      station.lost = station.endpoint.label + ": no thread could be started: " + e.code().message();
+      endpoint_state.lost = endpoint_state.endpoint.label + ": no thread could be started: " + e.code().message();
     }
   }
   for (Endpoint& memory : host_memory_endpoints(nodes)) {
-    stations.emplace_back();
-    stations.back().endpoint = std::move(memory);
+    endpoint_states.emplace_back();
+    endpoint_states.back().endpoint = std::move(memory);
   }
-  return stations;
+  return endpoint_states;
 }
 
-std::vector<int> cores_beside(const std::vector<NumaNode>& nodes, std::span<const HostStation> devices) {
+std::vector<int> cores_beside(const std::vector<NumaNode>& nodes, std::span<const HostEndpointState> devices) {
   std::vector<int> cores;
   for (const NumaNode& node : nodes)
     for (const int core : node.cores)
-      if (std::none_of(devices.begin(), devices.end(), [core](const HostStation& device) {
+      if (std::none_of(devices.begin(), devices.end(), [core](const HostEndpointState& device) {
             return std::find(device.cores.begin(), device.cores.end(), core) != device.cores.end();
           }))
         cores.push_back(core);
   return cores;
 }
 
-Topology host_topology(std::span<const HostStation> stations) {
-  const std::size_t n = stations.size();
+Topology host_topology(std::span<const HostEndpointState> endpoint_states) {
+  const std::size_t n = endpoint_states.size();
   Topology t{Matrix<std::string>(n, n, "X"), Matrix<std::optional<int>>(n, n), Matrix<std::optional<bool>>(n, n, true),
              Matrix<std::optional<int>>(n, n, 1), Matrix<std::optional<double>>(n, n)};
   for (std::size_t a = 0; a < n; ++a) {
     t.min_path(a, a) = 0;
     for (std::size_t b = 0; b < n; ++b)
-      if (a != b) t.link_class(a, b) = stations[a].endpoint.numa == stations[b].endpoint.numa ? "CORE" : "SYS";
+      if (a != b)
+        t.link_class(a, b) = endpoint_states[a].endpoint.numa == endpoint_states[b].endpoint.numa ? "CORE" : "SYS";
   }
   return t;
 }

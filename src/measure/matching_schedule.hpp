@@ -1,7 +1,7 @@
 #pragma once
 
 #include "measure/engine.hpp"
-#include "measure/matchmaker.hpp"
+#include "measure/matching_generator.hpp"
 
 namespace linkmatrix {
 

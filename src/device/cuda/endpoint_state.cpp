@@ -1,4 +1,4 @@
-#include "device/cuda/stations.hpp"
+#include "device/cuda/endpoint_state.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -59,28 +59,29 @@ void Buffer::reserve(const Endpoint& endpoint, std::uint64_t bytes, HostMemoryKi
   capacity_ = bytes;
 }
 
-Lane& Station::lane(std::size_t index) {
+Lane& EndpointState::lane(std::size_t index) {
   while (lanes.size() <= index) lanes.push_back(make_lane(where()));
   return lanes[index];
 }
 
-Lane& Station::answer_lane() {
+Lane& EndpointState::answer_lane() {
   if (!answers) answers = make_lane(where());
   return *answers;
 }
 
-void Station::make_counters() {
+void EndpointState::make_counters() {
   counters = make_device_memory(counters_bytes, where());
   check(cudaMemset(counters.get(), 0, counters_bytes), where(), "cudaMemset");
 }
 
-std::vector<std::exception_ptr> each_at_once(std::span<Station> stations, const std::function<void(Station&)>& work) {
-  std::vector<std::exception_ptr> failures(stations.size());
+std::vector<std::exception_ptr> each_at_once(std::span<EndpointState> endpoint_states,
+                                             const std::function<void(EndpointState&)>& work) {
+  std::vector<std::exception_ptr> failures(endpoint_states.size());
   std::vector<std::jthread> threads;
-  for (std::size_t i = 0; i < stations.size(); ++i)
+  for (std::size_t i = 0; i < endpoint_states.size(); ++i)
     threads.emplace_back([&, i] {
       try {
-        work(stations[i]);
+        work(endpoint_states[i]);
       } catch (...) {
         failures[i] = std::current_exception();
       }
@@ -93,8 +94,8 @@ void fill_on_host(std::byte* memory, std::uint64_t bytes, std::uint64_t seed) {
   in_pieces(bytes, [&](std::uint64_t at, std::uint64_t piece) { fill_pattern(memory, at, piece, seed); });
 }
 
-void spoil_on_host(std::byte* memory, std::uint64_t bytes) {
-  in_pieces(bytes, [&](std::uint64_t at, std::uint64_t piece) { std::memset(memory + at, spoiled_byte, piece); });
+void poison_on_host(std::byte* memory, std::uint64_t bytes) {
+  in_pieces(bytes, [&](std::uint64_t at, std::uint64_t piece) { std::memset(memory + at, poison_byte, piece); });
 }
 
 PatternCheck check_on_host(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed, std::uint64_t ahead,

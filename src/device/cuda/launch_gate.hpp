@@ -14,13 +14,13 @@ namespace linkmatrix::cuda {
 /// Holds any number of streams, of all devices, until one store of the host releases them together. Each says when it
 /// waits, so that the host can open the gate when all do. A stream gives up after a while rather than block its device
 /// for ever; then what was measured was not gated, and `timed_out` says so.
-class Gate {
+class LaunchGate {
  public:
   /// Numbers the streams that are held, in the order of the calls of hold().
   using Slot = std::size_t;
 
   /// `where`: for the message, should the memory not be had.
-  explicit Gate(const std::string& where) : memory_{make_pinned_memory(sizeof(State), where)} { state() = {}; }
+  explicit LaunchGate(const std::string& where) : memory_{make_pinned_memory(sizeof(State), where)} { state() = {}; }
 
   /// For streams that are held from now on. Those that were held before must be done.
   void close() {
@@ -32,7 +32,7 @@ class Gate {
   /// What is put into the stream after this waits for the gate.
   Slot hold(cudaStream_t stream) {
     if (held_ == most_held) throw DeviceError("a gate holds no more than " + std::to_string(most_held) + " streams");
-    launch_gate(&state().released, generation_, &state().slots[held_], timeout_ns, stream);
+    launch_gate_kernel(&state().released, generation_, &state().slots[held_], timeout_ns, stream);
     return held_++;
   }
 
@@ -73,13 +73,13 @@ class Gate {
   /// Opens the gate at the end of its scope, also when an enqueue fails: otherwise the devices would spin on.
   class Opener {
    public:
-    explicit Opener(Gate& gate) : gate_{gate} {}
+    explicit Opener(LaunchGate& gate) : gate_{gate} {}
     ~Opener() { gate_.open(); }
     Opener(const Opener&) = delete;
     Opener& operator=(const Opener&) = delete;
 
    private:
-    Gate& gate_;
+    LaunchGate& gate_;
   };
 
  private:

@@ -68,8 +68,8 @@ struct Lane {
 };
 
 /// What one endpoint keeps for the whole run. Host memory has buffers only.
-struct Station {
-  explicit Station(Endpoint e) : endpoint{std::move(e)} {}
+struct EndpointState {
+  explicit EndpointState(Endpoint e) : endpoint{std::move(e)} {}
 
   Endpoint endpoint;
   std::map<int, Buffer> source, destination;  ///< by slot
@@ -102,11 +102,12 @@ struct Station {
 };
 
 /// Calls `work` for every station at once, each on a thread of its own. Returns what each threw; null: nothing.
-std::vector<std::exception_ptr> each_at_once(std::span<Station> stations, const std::function<void(Station&)>& work);
+std::vector<std::exception_ptr> each_at_once(std::span<EndpointState> endpoint_states,
+                                             const std::function<void(EndpointState&)>& work);
 
 /// Writes, or compares, the verification pattern in host memory by several threads.
 void fill_on_host(std::byte* memory, std::uint64_t bytes, std::uint64_t seed);
-void spoil_on_host(std::byte* memory, std::uint64_t bytes);
+void poison_on_host(std::byte* memory, std::uint64_t bytes);
 PatternCheck check_on_host(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed, std::uint64_t ahead = 0,
                            const Portion& portion = {});
 

@@ -18,7 +18,7 @@ namespace linkmatrix {
 /// when all rounds are measured, the one whose worst cell is furthest from the median of its link class has this cell
 /// measured alone first, then the next one, for at most a twentieth of the samples that the rounds took. As soon as one
 /// is found whose cells disturb each other, every round is looked at, whatever that costs.
-class Witnesses {
+class ControlMeasurements {
  public:
   /// What was measured at once.
   struct Part {
@@ -27,7 +27,7 @@ class Witnesses {
     std::vector<std::vector<double>> values;  ///< of each cell; empty where it failed
   };
 
-  Witnesses(Context& context, const Rounds& rounds) : context_{context}, rounds_{rounds} {}
+  ControlMeasurements(Context& context, const Rounds& rounds) : context_{context}, rounds_{rounds} {}
 
   /// This round needs no witness: the calibration is one.
   void trust(std::optional<std::size_t> round) { trusted_ = round; }

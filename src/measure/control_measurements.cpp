@@ -1,4 +1,4 @@
-#include "measure/witnesses.hpp"
+#include "measure/control_measurements.hpp"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ constexpr std::size_t most_of_large = 64;  // of a matrix that is too large for 
 
 }  // namespace
 
-void Witnesses::add(std::size_t number, const Round& cells, const std::vector<Sampled>& answers) {
+void ControlMeasurements::add(std::size_t number, const Round& cells, const std::vector<Sampled>& answers) {
   if (context_.options().concurrency != Concurrency::automatic) return;
   Part part{number, cells, {}};
   std::size_t good = 0, samples = 0;
@@ -40,7 +40,7 @@ void Witnesses::add(std::size_t number, const Round& cells, const std::vector<Sa
   open_.push_back(std::move(part));
 }
 
-std::optional<Witnesses::Part> Witnesses::next_disturbed() {
+std::optional<ControlMeasurements::Part> ControlMeasurements::next_disturbed() {
   const auto of_class = usual();
   while (!open_.empty() && !context_.out_of_time() && may_spend()) {
     std::optional<Suspect> worst;
@@ -56,8 +56,8 @@ std::optional<Witnesses::Part> Witnesses::next_disturbed() {
 }
 
 /// Of a part the cell that is worst for its link class, and by how much.
-std::optional<Witnesses::Suspect> Witnesses::worst_of(const Part& part,
-                                                      const std::map<std::string_view, double>& usual) const {
+std::optional<ControlMeasurements::Suspect> ControlMeasurements::worst_of(
+    const Part& part, const std::map<std::string_view, double>& usual) const {
   std::optional<Suspect> worst;
   for (std::size_t k = 0; k < part.cells.size(); ++k) {
     if (part.values[k].empty() || !context_.sampler().is_there(part.cells[k])) continue;
@@ -69,7 +69,7 @@ std::optional<Witnesses::Suspect> Witnesses::worst_of(const Part& part,
 }
 
 /// The median of each link class.
-std::map<std::string_view, double> Witnesses::usual() const {
+std::map<std::string_view, double> ControlMeasurements::usual() const {
   std::map<std::string_view, std::vector<double>> classes;
   for (const auto& [place, value] : values_) classes[context_.link_class(place)].push_back(value);
   std::map<std::string_view, double> medians;
@@ -77,14 +77,14 @@ std::map<std::string_view, double> Witnesses::usual() const {
   return medians;
 }
 
-bool Witnesses::may_spend() const {
+bool ControlMeasurements::may_spend() const {
   if (found_ > 0) return true;
   return spent_ == 0 || static_cast<double>(spent_ + 1) <= most_share * static_cast<double>(measured_);
 }
 
 /// Decided sequentially: one sample alone; where that is off, as many as settle it; and where they are too, the whole
 /// part once more, for what changed with time.
-bool Witnesses::disturbs_itself(const Part& part, std::size_t cell) {
+bool ControlMeasurements::disturbs_itself(const Part& part, std::size_t cell) {
   const Sensitivity sensitivity = context_.sampler().sensitivity();
   const auto values = [&](const Round& round, int samples, std::size_t of, bool warm) {
     spent_ += static_cast<std::size_t>(samples);
@@ -113,7 +113,7 @@ bool Witnesses::disturbs_itself(const Part& part, std::size_t cell) {
   return agree(here.by), false;
 }
 
-void Witnesses::note_unasked() {
+void ControlMeasurements::note_unasked() {
   const auto unasked = std::count_if(open_.begin(), open_.end(), [](const Part& part) {
     return std::any_of(part.values.begin(), part.values.end(), [](const auto& values) { return !values.empty(); });
   });
@@ -124,9 +124,9 @@ void Witnesses::note_unasked() {
 }
 
 /// The part stands, with this much of interference.
-void Witnesses::agree(double by) {
+void ControlMeasurements::agree(double by) {
   context_.let_pass(by);
-  context_.store().change([](MatrixResult& result) { ++result.schedule.witnessed; });
+  context_.store().change([](MatrixResult& result) { ++result.schedule.controlled_rounds; });
 }
 
 }  // namespace linkmatrix

@@ -17,7 +17,7 @@ Places of_nodes(std::size_t count, std::size_t each, std::size_t width) {
   return places;
 }
 
-std::set<std::size_t> members(const std::vector<Matchmaker::Pair>& pairs) {
+std::set<std::size_t> members(const std::vector<MatchingGenerator::Pair>& pairs) {
   std::set<std::size_t> found;
   for (const auto& [a, b] : pairs) {
     EXPECT_TRUE(found.insert(a).second) << a << " is in two pairs";
@@ -32,12 +32,12 @@ INSTANTIATE_TEST_SUITE_P(Of, Matchings, testing::Values(8, 9, 16, 63, 64, 65, 10
 TEST_P(Matchings, HaveEverybodyOnceAndNoPairMeetsTwiceWhileThereAreOthers) {
   const std::size_t n = GetParam();
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    Matchmaker matchmaker(apart(n), seed);
-    std::set<Matchmaker::Pair> met;
+    MatchingGenerator generator(apart(n), seed);
+    std::set<MatchingGenerator::Pair> met;
     std::vector<std::size_t> times(n);
     for (int round = 0; round < 4; ++round) {
       std::vector<bool> taken(n);
-      const auto pairs = matchmaker.rest(taken);
+      const auto pairs = generator.rest(taken);
       ASSERT_EQ(pairs.size(), n / 2);
       for (const std::size_t one : members(pairs)) ++times[one];
       for (const auto& [a, b] : pairs) EXPECT_TRUE(met.insert({std::min(a, b), std::max(a, b)}).second);
@@ -48,9 +48,9 @@ TEST_P(Matchings, HaveEverybodyOnceAndNoPairMeetsTwiceWhileThereAreOthers) {
 
 TEST(Matchings, AreTheSameOfTheSameSeedAndOthersOfAnother) {
   const auto drawn = [](std::uint64_t seed) {
-    Matchmaker matchmaker(apart(64), seed);
+    MatchingGenerator generator(apart(64), seed);
     std::vector<bool> taken(64);
-    return matchmaker.rest(taken);
+    return generator.rest(taken);
   };
   EXPECT_EQ(drawn(5), drawn(5));
   EXPECT_NE(drawn(5), drawn(6));
@@ -58,10 +58,10 @@ TEST(Matchings, AreTheSameOfTheSameSeedAndOthersOfAnother) {
 
 TEST(Matchings, ArePairsOfDifferentNodesAndOneLane) {
   const Places places = of_nodes(6, 8, 4);
-  Matchmaker matchmaker(places, 3);
+  MatchingGenerator generator(places, 3);
   for (int round = 0; round < 6; ++round) {
     std::vector<bool> taken(places.node.size());
-    const auto pairs = matchmaker.rest(taken);
+    const auto pairs = generator.rest(taken);
     EXPECT_EQ(members(pairs).size(), places.node.size());
     for (const auto& [a, b] : pairs) {
       EXPECT_NE(places.node[a], places.node[b]);
@@ -71,34 +71,34 @@ TEST(Matchings, ArePairsOfDifferentNodesAndOneLane) {
 }
 
 TEST(Matchings, GiveSuspectsGoodPartnersThatTheyHaveNotMet) {
-  Matchmaker matchmaker(apart(16), 1);
+  MatchingGenerator generator(apart(16), 1);
   std::vector<bool> good(16, true);
   good[3] = good[4] = false;
   std::set<std::size_t> partners;
   for (int round = 0; round < 6; ++round) {
     std::vector<bool> taken(16);
     taken[7] = true;  // takes no part
-    const auto pairs = matchmaker.with_good({3, 4, 7}, good, taken);
+    const auto pairs = generator.with_good({3, 4, 7}, good, taken);
     ASSERT_EQ(pairs.size(), 2u);
     for (const auto& [one, partner] : pairs) EXPECT_TRUE(good[partner] && partner != 7);
     EXPECT_TRUE(partners.insert(pairs.front().second).second);
-    EXPECT_FALSE(members(matchmaker.rest(taken)).contains(3)) << "who has a partner gets no other";
+    EXPECT_FALSE(members(generator.rest(taken)).contains(3)) << "who has a partner gets no other";
   }
 }
 
 TEST(Matchings, RatherRepeatAPairThanLeaveTwoAlone) {
-  Matchmaker matchmaker(apart(2), 1);
+  MatchingGenerator generator(apart(2), 1);
   for (int round = 0; round < 3; ++round) {
     std::vector<bool> taken(2);
-    EXPECT_EQ(matchmaker.rest(taken).size(), 1u);
+    EXPECT_EQ(generator.rest(taken).size(), 1u);
   }
 }
 
 TEST(Matchings, OfNobodyAreEmpty) {
-  Matchmaker matchmaker(apart(4), 1);
+  MatchingGenerator generator(apart(4), 1);
   std::vector<bool> taken(4, true);
-  EXPECT_TRUE(matchmaker.rest(taken).empty());
-  EXPECT_TRUE(matchmaker.with_good({0}, std::vector<bool>(4, true), taken).empty());
+  EXPECT_TRUE(generator.rest(taken).empty());
+  EXPECT_TRUE(generator.with_good({0}, std::vector<bool>(4, true), taken).empty());
 }
 
 }  // namespace

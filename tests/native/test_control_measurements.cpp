@@ -52,14 +52,14 @@ double worst_value(const MatrixResult& result) {
   return worst;
 }
 
-TEST(Witnesses, CostATwentiethOfTheSamplesAtMost) {
+TEST(ControlMeasurements, CostATwentiethOfTheSamplesAtMost) {
   for (const std::size_t n : {4, 8, 16, 32, 64}) {
     ScriptedSampler sampler(ten);
     const MatrixResult result = measured(sampler, n).results.front();
     const Cost cost = cost_of(sampler);
     const int calibration = 1 + static_cast<int>(std::min<std::size_t>(4, n / 2));
     EXPECT_LE(cost.deciding - calibration, std::max(1.0, 0.05 * cost.rounds)) << n;
-    EXPECT_GE(result.schedule.witnessed, 2u) << "the calibration's round, and others";
+    EXPECT_GE(result.schedule.controlled_rounds, 2u) << "the calibration's round, and others";
     EXPECT_EQ(result.schedule.rounds, 2 * (n - 1));
     EXPECT_EQ(result.schedule.pairs_at_once, n / 2);
     EXPECT_EQ(*result.schedule.interference, 0.0);
@@ -82,7 +82,7 @@ int found_of_hundred(double loss, double sigma, int& split) {
   return found;
 }
 
-TEST(Witnesses, FindTwoDevicesThatShareAnUplink) {
+TEST(ControlMeasurements, FindTwoDevicesThatShareAnUplink) {
   for (const double sigma : {0.0, 0.001, 0.002, 0.003}) {
     int of_healthy = 0, of_shared = 0;
     EXPECT_GE(found_of_hundred(0, sigma, of_healthy), 99) << sigma;
@@ -94,7 +94,7 @@ TEST(Witnesses, FindTwoDevicesThatShareAnUplink) {
   }
 }
 
-TEST(Witnesses, FindTheOneRoundThatIsDisturbed) {
+TEST(ControlMeasurements, FindTheOneRoundThatIsDisturbed) {
   const Round disturbed = matchings(8).at(9);
   ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
     const bool here = std::find(disturbed.begin(), disturbed.end(), place) != disturbed.end();
@@ -106,7 +106,7 @@ TEST(Witnesses, FindTheOneRoundThatIsDisturbed) {
   EXPECT_NEAR(*result.schedule.interference, 0, 1e-9) << "what was not let pass does not count";
 }
 
-TEST(Witnesses, OfAllRoundsAreAskedOnceOneIsDisturbedAndEachThatIsMeasuredInSmallerParts) {
+TEST(ControlMeasurements, OfAllRoundsAreAskedOnceOneIsDisturbedAndEachThatIsMeasuredInSmallerParts) {
   // Only the round that the calibration looks at is healthy: in all others two at once lose 15 %.
   const Round calibrated = matchings(8).front();
   ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
@@ -117,12 +117,12 @@ TEST(Witnesses, OfAllRoundsAreAskedOnceOneIsDisturbedAndEachThatIsMeasuredInSmal
   EXPECT_EQ(result.cells(CellStatus::ok), 56u);
   for (const auto& value : result.values) EXPECT_NEAR(value.value_or(10), 10, 1e-9);
   EXPECT_EQ(result.schedule.rounds, 1u + 13 * 4);
-  EXPECT_EQ(result.schedule.witnessed, 1u) << "of those whose values stand; a cell alone needs none";
+  EXPECT_EQ(result.schedule.controlled_rounds, 1u) << "of those whose values stand; a cell alone needs none";
   EXPECT_EQ(result.schedule.pairs_at_once, 4u);
   EXPECT_NEAR(*result.schedule.interference, 0, 1e-9);
 }
 
-TEST(Witnesses, SayWhatStandsUnaskedWhereTheTimeIsOverOnceOneRoundIsDisturbed) {
+TEST(ControlMeasurements, SayWhatStandsUnaskedWhereTheTimeIsOverOnceOneRoundIsDisturbed) {
   ScriptedSampler sampler([](const Place& place, std::size_t at_once) {
     const Round calibrated = matchings(8).front();
     const bool healthy = std::find(calibrated.begin(), calibrated.end(), place) != calibrated.end();
@@ -138,7 +138,7 @@ TEST(Witnesses, SayWhatStandsUnaskedWhereTheTimeIsOverOnceOneRoundIsDisturbed) {
   EXPECT_NEAR(*result.schedule.interference, 0.15, 1e-9) << "as much may be in the values of those rounds";
 }
 
-TEST(Witnesses, LetNoValueStandThatWasDisturbedAndCouldNotBeMeasuredAgain) {
+TEST(ControlMeasurements, LetNoValueStandThatWasDisturbedAndCouldNotBeMeasuredAgain) {
   const Round disturbed = matchings(4).at(2);
   ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
     return at_once > 1 && std::find(disturbed.begin(), disturbed.end(), place) != disturbed.end() ? 8.0 : 10.0;
@@ -155,7 +155,7 @@ TEST(Witnesses, LetNoValueStandThatWasDisturbedAndCouldNotBeMeasuredAgain) {
   EXPECT_EQ(result.cells(CellStatus::ok), 11u);
 }
 
-TEST(Witnesses, OneOddSampleIsLookedAtAgainAndCostsNoRound) {
+TEST(ControlMeasurements, OneOddSampleIsLookedAtAgainAndCostsNoRound) {
   ScriptedSampler sampler(ten);
   bool is_first = true;
   sampler.script = [&](const Place&, const SampleRule& rule, Sampled& answer) {
@@ -168,16 +168,16 @@ TEST(Witnesses, OneOddSampleIsLookedAtAgainAndCostsNoRound) {
   EXPECT_EQ(result.schedule.rounds, 14u);
 }
 
-TEST(Witnesses, OfManyEndpointsAreThoseOfRoundsDrawnAtRandom) {
+TEST(ControlMeasurements, OfManyEndpointsAreThoseOfRoundsDrawnAtRandom) {
   ScriptedSampler sampler(ten);
   const MatrixResult result = measured(sampler, 200).results.front();
-  EXPECT_GT(result.schedule.witnessed, 20u);
-  EXPECT_LT(result.schedule.witnessed, 140u);
+  EXPECT_GT(result.schedule.controlled_rounds, 20u);
+  EXPECT_LT(result.schedule.controlled_rounds, 140u);
   EXPECT_EQ(result.schedule.rounds, 398u);
   EXPECT_LE(cost_of(sampler).deciding, 0.05 * cost_of(sampler).rounds + 5);
 }
 
-TEST(Witnesses, OfManyEndpointsSayWhatTheyLetPass) {
+TEST(ControlMeasurements, OfManyEndpointsSayWhatTheyLetPass) {
   ScriptedSampler sampler([](const Place& place, std::size_t at_once) {
     return at_once > 1 && (place.row + place.column) % 2 == 0 ? 9.5 : 10.0;  // not in the calibration's round
   });

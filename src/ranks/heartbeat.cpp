@@ -1,4 +1,4 @@
-#include "ranks/lifeline.hpp"
+#include "ranks/heartbeat.hpp"
 
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -58,7 +58,7 @@ std::unique_ptr<Descriptor> answering_socket(in_port_t& port) {
 }
 
 /// Those of this node that others may reach, IPv4 first; the loopback last: its ranks are on this node.
-void put_addresses(in_port_t port, LifelineAddress& out) {
+void put_addresses(in_port_t port, HeartbeatAddress& out) {
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return;
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(all, &::freeifaddrs);
@@ -67,7 +67,7 @@ void put_addresses(in_port_t port, LifelineAddress& out) {
       if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != family || (one->ifa_flags & IFF_UP) == 0) continue;
       if (((one->ifa_flags & IFF_LOOPBACK) != 0) != loopback) continue;
       if (out.count == static_cast<int>(out.one.size())) return;
-      LifelineAddress::One next{};
+      HeartbeatAddress::One next{};
       next.length = size_of(family);
       std::memcpy(&next.storage, one->ifa_addr, next.length);
       if (family == AF_INET) {
@@ -96,7 +96,7 @@ struct Way {
   bool answered = false;
 };
 
-std::vector<Way> ways_to(const LifelineAddress& address) {
+std::vector<Way> ways_to(const HeartbeatAddress& address) {
   std::vector<Way> ways;
   for (int k = 0; k < address.count; ++k) {
     const auto& one = address.one[static_cast<std::size_t>(k)];
@@ -110,16 +110,16 @@ std::vector<Way> ways_to(const LifelineAddress& address) {
 
 }  // namespace
 
-LifelinePace Lifeline::pace_of(int ranks) {
-  LifelinePace pace;
+HeartbeatPace Heartbeat::pace_of(int ranks) {
+  HeartbeatPace pace;
   pace.between = std::clamp(ranks / most_questions, pace.between, longest_between);
   pace.silent = static_cast<int>(gone_after / pace.between);
   pace.refused = 2;
   return pace;
 }
 
-LifelineAddress Lifeline::answer() {
-  LifelineAddress address;
+HeartbeatAddress Heartbeat::answer() {
+  HeartbeatAddress address;
   in_port_t port = 0;
   socket_ = answering_socket(port);
   wake_ = make_wake();
@@ -127,10 +127,10 @@ LifelineAddress Lifeline::answer() {
   token_ = address.token = {random_number(), random_number()};
   put_addresses(port, address);
   const bool replies = begin([this](std::stop_token stop) { reply(std::move(stop)); });
-  return replies ? address : LifelineAddress{};
+  return replies ? address : HeartbeatAddress{};
 }
 
-void Lifeline::watch(const LifelineAddress& address, LifelinePace pace, std::function<void()> lost) {
+void Heartbeat::watch(const HeartbeatAddress& address, HeartbeatPace pace, std::function<void()> lost) {
   wake_ = make_wake();
   if (address.count == 0 || !wake_->is_open()) return;
   lost_ = std::move(lost);
@@ -138,7 +138,7 @@ void Lifeline::watch(const LifelineAddress& address, LifelinePace pace, std::fun
 }
 
 /// False where the system gives no further thread: there is no lifeline then, as without a socket.
-bool Lifeline::begin(std::function<void(std::stop_token)> work) {
+bool Heartbeat::begin(std::function<void(std::stop_token)> work) {
   try {
     thread_ = std::jthread(std::move(work));
     return true;
@@ -147,14 +147,14 @@ bool Lifeline::begin(std::function<void(std::stop_token)> work) {
   }
 }
 
-void Lifeline::stop() {
+void Heartbeat::stop() {
   thread_.request_stop();
   const std::uint64_t one = 1;
   if (wake_ && wake_->is_open()) (void)!::write(wake_->number(), &one, sizeof one);
   if (thread_.joinable()) thread_.join();
 }
 
-void Lifeline::reply(std::stop_token stop) const {
+void Heartbeat::reply(std::stop_token stop) const {
   std::array<pollfd, 2> ends{{{socket_->number(), POLLIN, 0}, {wake_->number(), POLLIN, 0}}};
   while (!stop.stop_requested()) {
     ::poll(ends.data(), ends.size(), -1);
@@ -168,12 +168,12 @@ void Lifeline::reply(std::stop_token stop) const {
 }
 
 /// Whether to go on.
-bool Lifeline::pause(double seconds) const {
+bool Heartbeat::pause(double seconds) const {
   pollfd end{wake_->number(), POLLIN, 0};
   return ::poll(&end, 1, static_cast<int>(seconds * 1000)) == 0 || (end.revents & POLLIN) == 0;
 }
 
-void Lifeline::ask(std::stop_token stop, LifelineAddress address, LifelinePace pace) {
+void Heartbeat::ask(std::stop_token stop, HeartbeatAddress address, HeartbeatPace pace) {
   std::vector<Way> ways = ways_to(address);
   int refusals = 0;
   while (!stop.stop_requested() && !ways.empty()) {

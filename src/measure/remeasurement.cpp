@@ -1,4 +1,4 @@
-#include "measure/second_look.hpp"
+#include "measure/remeasurement.hpp"
 
 #include <algorithm>
 #include <map>

@@ -19,11 +19,11 @@ struct Places {
 
 /// Draws matchings: pairs of which no two have an endpoint in common, each endpoint with one that it has not met before
 /// where there is one. The same seed draws the same.
-class Matchmaker {
+class MatchingGenerator {
  public:
   using Pair = std::pair<std::size_t, std::size_t>;
 
-  Matchmaker(Places places, std::uint64_t seed)
+  MatchingGenerator(Places places, std::uint64_t seed)
       : places_{std::move(places)}, random_{seed}, met_(places_.node.size()) {}
 
   /// Each of `wanted`, in that order, with a partner of its own that is one of `good`; nobody is in `taken` twice. Who
@@ -53,7 +53,7 @@ class Matchmaker {
     const bool is_inside = places_.group.empty() || places_.group[a] == places_.group[b];
     return is_inside && places_.node[a] != places_.node[b] && places_.lane[a] == places_.lane[b];
   }
-  bool may_meet_anew(std::size_t a, std::size_t b) const { return may_meet(a, b) && !have_met(a, b); }
+  bool is_new_pair(std::size_t a, std::size_t b) const { return may_meet(a, b) && !have_met(a, b); }
   std::vector<std::size_t> in_turn(const std::vector<bool>& taken);
   void append_pairs(const std::vector<std::size_t>& from, std::vector<std::size_t> to, std::size_t most,
                     std::vector<Pair>& pairs) const;

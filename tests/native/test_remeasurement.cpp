@@ -16,7 +16,7 @@ namespace {
 /// 1 -> 2 is slow wherever it is looked at.
 double slow_from_1_to_2(const Place& place, std::size_t) { return place == Place{1, 2} ? 5 : 10; }
 
-TEST(SecondLook, TimesOfACellAreThoseOfTheLookThatItsValueIsOf) {
+TEST(Remeasurement, TimesOfACellAreThoseOfTheLookThatItsValueIsOf) {
   int alone = 0;
   ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
     if (!(place == Place{1, 2})) return 10.0;
@@ -35,7 +35,7 @@ TEST(SecondLook, TimesOfACellAreThoseOfTheLookThatItsValueIsOf) {
   EXPECT_LE(*result.ended(1, 2), first_look_ended) << "not those of the last of the three";
 }
 
-TEST(SecondLook, SaysThatATryFailedAlsoWhereOthersWent) {
+TEST(Remeasurement, SaysThatATryFailedAlsoWhereOthersWent) {
   ScriptedSampler sampler(slow_from_1_to_2);
   int seen = 0;
   sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
@@ -50,7 +50,7 @@ TEST(SecondLook, SaysThatATryFailedAlsoWhereOthersWent) {
       result, "dev1->dev2 failed in 1 of 3 measurements alone; the other measurements count: it did not end in time"));
 }
 
-TEST(SecondLook, ACellWhoseValueDoesNotStandHasNoSamplesEither) {
+TEST(Remeasurement, ACellWhoseValueDoesNotStandHasNoSamplesEither) {
   ScriptedSampler sampler(slow_from_1_to_2);
   int seen = 0;
   sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
@@ -80,31 +80,31 @@ MatrixResult looked_at_alone(const std::vector<double>& alone,
   return measured(sampler, 4, {.concurrency = Concurrency::rounds}).results.front();
 }
 
-TEST(SecondLook, TheSecondWorstOfAllCountsAlsoWhereTheFirstWasNotTheWorst) {
+TEST(Remeasurement, TheSecondWorstOfAllCountsAlsoWhereTheFirstWasNotTheWorst) {
   EXPECT_NEAR(*looked_at_alone({7, 9, 7.5}).values(1, 2), 7.5, 1e-9);
 }
 
-TEST(SecondLook, WhatIsHardlyBetterIsNotCalledForgiven) {
+TEST(Remeasurement, WhatIsHardlyBetterIsNotCalledForgiven) {
   const MatrixResult result = looked_at_alone({8.05, 8.05, 8.05});
   EXPECT_NEAR(*result.values(1, 2), 8.05, 1e-9);
   EXPECT_FALSE(has_note(result, "second worst"));
 }
 
-TEST(SecondLook, WhatIsSlowAgainButLessIsNotCalledSlowOnce) {
+TEST(Remeasurement, WhatIsSlowAgainButLessIsNotCalledSlowOnce) {
   const MatrixResult result = looked_at_alone({9, 10, 10});
   EXPECT_NEAR(*result.values(1, 2), 9, 1e-9);
   EXPECT_TRUE(has_note(result, "the second worst of 4 measurements counts"));
   EXPECT_FALSE(has_note(result, "once"));
 }
 
-TEST(SecondLook, WhereATryFailedNothingIsForgiven) {
+TEST(Remeasurement, WhereATryFailedNothingIsForgiven) {
   const MatrixResult result = looked_at_alone({10, 10, 10}, [](std::size_t look, Sampled& answer) {
     if (look == 1) answer = {}, answer.status = CellStatus::error;
   });
   EXPECT_NEAR(*result.values(1, 2), 8, 1e-9);
 }
 
-TEST(SecondLook, EndsWithTheFirstLookInWhichWrongDataArrivedAndKeepsThatOne) {
+TEST(Remeasurement, EndsWithTheFirstLookInWhichWrongDataArrivedAndKeepsThatOne) {
   std::size_t looks = 0;
   const MatrixResult result = looked_at_alone({9, 10, 10}, [&](std::size_t, Sampled& answer) {
     ++looks;
@@ -115,7 +115,7 @@ TEST(SecondLook, EndsWithTheFirstLookInWhichWrongDataArrivedAndKeepsThatOne) {
   EXPECT_NEAR(*result.values(1, 2), 9, 1e-9);
 }
 
-TEST(SecondLook, OfCopiesOfWhichSomeAreMissingProvesNothing) {
+TEST(Remeasurement, OfCopiesOfWhichSomeAreMissingProvesNothing) {
   const MatrixResult result =
       looked_at_alone({10, 10, 10}, [](std::size_t, Sampled& answer) { answer.status = CellStatus::partial; });
   EXPECT_NEAR(*result.values(1, 2), 8, 1e-9);
