@@ -117,7 +117,8 @@ TEST(BothWays, AreBalancedByTheRatesThatTheyHaveWhileBothRun) {
 
 TEST(BothWays, OfASymmetricLinkCostNoFurtherLook) {
   ScriptedBackend backend(2, at_10_gigabytes);
-  measured(backend, make_plan(bidirectional_write, backend, {.bytes = 100 * MiB}), {.concurrency = Concurrency::rounds});
+  measured(backend, make_plan(bidirectional_write, backend, {.bytes = 100 * MiB}),
+           {.concurrency = Concurrency::rounds});
   EXPECT_EQ(backend.runs, 1 + 7) << "one to find the repeats, and the samples";
 }
 
