@@ -168,6 +168,20 @@ def test_what_was_not_measured_is_said_with_its_reason_once_for_all_that_share_i
     assert code == 3
 
 
+def test_a_test_that_was_not_measured_is_named_with_its_partition_where_there_are_several(machine):
+    report = json.loads(machine.prepare("fail", "fail"))
+    for case, partition in zip(report["runs"][0]["testcases"], ("gpu", "cpu"), strict=True):
+        why = f"no job began in {partition}"
+        case |= {"partition": partition, "unmeasured": f"not run: {why}", "fail_reason": why, "display_name": "same"}
+        (Path(case["outputdir"]) / "record.json").unlink()
+    (machine.folder / "prepared.json").write_text(json.dumps(report))
+    (machine.folder / "code").write_text("1")
+    lines = [line for line in machine.run()[1].splitlines() if "not measured: " in line]
+    assert len(lines) == 2
+    for partition in ("gpu", "cpu"):
+        assert [line for line in lines if f"node:{partition}" in line and f"began in {partition}" in line]
+
+
 @pytest.mark.parametrize("mode", ["quick", "acceptance"])
 def test_a_machine_without_references_is_not_judged_and_is_told_what_to_do(machine, mode):
     machine.lack_a_reference("gpu0->gpu1")

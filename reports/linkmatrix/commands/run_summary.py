@@ -84,10 +84,11 @@ def analysed_report(report: Path, code: int, repository: Path) -> tuple[Analysis
 def unmeasured_lines(judged: list[Judged]) -> list[str]:
     """Why tests were not measured, in one line for all that share the reason; a sweep says it of each of its nodes."""
     tests: dict[str, list[str]] = {}
+    places = words.Places.of(judged)
     for one in judged:
         if one.test.unmeasured and one.test.result != "skip" and not one.test.node:
             reason = (one.test.reason or one.test.unmeasured).removeprefix("sanity error: ")
-            tests.setdefault(reason, []).append(one.test.name)
+            tests.setdefault(reason, []).append(places.added(one.test.name, one))
     lines = []
     for reason, names in tests.items():
         who = clean(names[0]) + (f" and {len(names) - 1} more" if names[1:] else "")
@@ -121,9 +122,10 @@ def reason_lines(judged: list[Judged]) -> list[str]:
     Not of tests that were not measured, nor of nodes, which have lines of their own.
     """
     tests: dict[tuple[Verdict, str], list[str]] = {}
+    places = words.Places.of(judged)
     for one in judged:
         if one.verdict >= Verdict.DISTURBED and one.reasons and not one.test.unmeasured and not one.test.node:
-            tests.setdefault((one.verdict, one.reasons[0]), []).append(one.test.name)
+            tests.setdefault((one.verdict, one.reasons[0]), []).append(places.added(one.test.name, one))
     lines = []
     for (verdict, reason), names in tests.items():
         more = f" and {len(names) - 1} more" if names[1:] else ""
@@ -133,11 +135,11 @@ def reason_lines(judged: list[Judged]) -> list[str]:
 
 def warning_lines(judged: list[Judged]) -> list[str]:
     """The worst cell of each test case that is WARN, with its reason."""
-    lines = []
+    lines, places = [], words.Places.of(judged)
     for one in judged:
         for result, matrix in one.matrices if one.verdict is Verdict.WARN else ():
-            cells, _ = matrix.marked(1)
-            lines += [f"  WARN: {result['testcase']}: {clean(cell.reason)[:MOST_CHARACTERS]}" for _, cell in cells]
+            cells, name = matrix.marked(1)[0], places.added(result["testcase"], one)
+            lines += [f"  WARN: {clean(name)}: {clean(cell.reason)[:MOST_CHARACTERS]}" for _, cell in cells]
     return units.first(lines, MOST_REASONS)
 
 
