@@ -164,10 +164,6 @@ def is_part(options: argparse.Namespace) -> bool:
 def locked_run(options: argparse.Namespace, program: str, repository: Path, prefix: Path, name: str) -> int:
     """The run itself; program: ReFrame."""
     last = prefix / "locks" / f"{name}-{options.mode}.last.json"
-    missed: list[str] = []
-    if options.scheduled is not None:
-        missed = scheduled.note_start(prefix, f"{name}-{options.mode}", options.scheduled, datetime.now())
-        say(*missed)
     stamp = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     for_junit = prefix / "reports" / f"junit-{stamp}.xml"
     (prefix / "reports").mkdir(exist_ok=True)
@@ -187,7 +183,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
         say(f"$ {shlex.join(command)}", flush=True)
     noted = last.read_bytes() if last.is_file() else None
     resume.note(last, options.mode, stamp, before, None)
-    started = time.monotonic()
+    started, began_at = time.monotonic(), datetime.now()
     if options.wait_idle:
         say(f"Each program waits up to {options.wait_idle:g} s until other processes end.", flush=True)
     trace = began(prefix, options, stamp)
@@ -222,7 +218,8 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
         say(note)
     ran = completeness.Ran(options.mode, options.system, report, before, repository)
     analysis, lines = analysed(ran, options, code)
-    void = [*void, *missed]
+    if options.scheduled is not None:
+        void += scheduled.note_start(prefix, f"{name}-{options.mode}", options.scheduled, began_at)
     analysis.verdict, lines = max([analysis.verdict, *(Verdict.INCOMPLETE for _ in void)]), [*lines, *void]
     verdict = analysis.verdict
     acceptance = options.mode == ACCEPTANCE

@@ -1,6 +1,6 @@
 """Scheduled runs that did not start. The next run of the same schedule reports them, and is INCOMPLETE.
 
-`linkmatrix schedule` gives `linkmatrix run` the times of its schedule. The run stores them with its start.
+`linkmatrix schedule` gives `linkmatrix run` the times of its schedule. A run with a report stores them with its start.
 """
 
 import json
@@ -55,7 +55,8 @@ class Schedule(NamedTuple):
 def note_start(prefix: Path, name: str, text: str, now: datetime) -> list[str]:
     """Stores the start of a scheduled run, and returns a sentence for each start that was missed since the last one.
 
-    name: of the run's system and mode, for the file name. text: the times, as `Schedule.read` takes them.
+    name: of the run's system and mode, for the file name. text: the times, as `Schedule.read` takes them. now: the time
+    of the start.
     """
     schedule, file = Schedule.read(text), prefix / "runs" / f"scheduled-{name}.json"
     missed: list[datetime] = []
@@ -66,7 +67,5 @@ def note_start(prefix: Path, name: str, text: str, now: datetime) -> list[str]:
     except (BadInput, AttributeError, KeyError, TypeError, ValueError):  # a damaged file tells no start
         pass
     write_whole(file, json.dumps({"times": text, "started": now.isoformat(timespec="seconds")}).encode())
-    word = WORDS[Verdict.INCOMPLETE]
-    return units.first(
-        [f"{word} {time:%Y-%m-%d %H:%M}: the scheduled run did not start" for time in missed], MOST_NAMED
-    )
+    word, why = WORDS[Verdict.INCOMPLETE], "the scheduled run did not start, or left no report"
+    return units.first([f"{word} {time:%Y-%m-%d %H:%M}: {why}" for time in missed], MOST_NAMED)
