@@ -5,6 +5,7 @@ from reframe_runs import record_of
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.show import summary
+from linkmatrix.site import pbs as site_pbs
 
 pytestmark = [pytest.mark.integration, pytest.mark.pbs]
 
@@ -52,3 +53,20 @@ def test_the_node_that_is_at_fault_is_named(sweep):
     assert run.code != 0
     assert "cpu1" in by_node[ONE]["fail_reason"]
     assert [one.verdict for one in judged] == [Verdict.FAIL]
+
+
+@pytest.fixture
+def routed(pbs):
+    """A queue that takes jobs from its routing queue only; the name of the routing queue."""
+    on = "enabled=true,started=true"
+    pbs("qmgr", "-c", f"create queue behind queue_type=execution,{on},from_route_only=true")
+    pbs("qmgr", "-c", f"create queue enter queue_type=route,{on},route_destinations=behind")
+    yield "enter"
+    for queue in ("enter", "behind"):
+        pbs("qmgr", "-c", f"delete queue {queue}")
+
+
+def test_nodes_behind_a_routing_queue_are_swept_through_it(sweep, pbs, routed):
+    assert site_pbs.entrance("behind", site_pbs.blocks(pbs("qstat", "-Qf")))[0] == routed
+    run, by_node, _ = sweep("all", replace={'"-q workq"': f'"-q {routed}"'})
+    assert {node: check["result"] for node, check in by_node.items()} == {ONE: "pass", OTHER: "pass"}, run.output
