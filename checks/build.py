@@ -1,6 +1,5 @@
 """The build fixture: it builds the programs with Spack or CMake, or takes those of a platform wheel."""
 
-import functools
 import hashlib
 import json
 import os
@@ -38,12 +37,6 @@ PEERS = (
     *("nvbandwidth", "p2pBandwidthLatencyTest", "all_reduce_perf", "sendrecv_perf", "ib_write_bw", "ib_write_lat"),
     *("osu_bw", "osu_bibw", "osu_latency", "osu_mbw_mr", "osu_multi_lat"),
 )
-
-
-@functools.cache
-def content_of_sources():
-    """A hash of all files below src/."""
-    return cmake_builds.content_of(REPOSITORY / "src")
 
 
 class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
@@ -229,11 +222,11 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         folder = spack_environment.folder_of(specs, files, self.spack_root())
         if shared_build.writable(folder):
             spack_environment.prepare(specs, files, self.spack_root())
-            self.set_mark(folder)
+            self.mark = shared_build.begun(folder, self.programs)
             self.prebuild_cmds += shared_build.for_writing(folder)
             self.build_system = "Spack"
             self.build_system.environment = str(folder)
-        elif self.is_built(folder, spack_environment.PROGRAMS):
+        elif shared_build.is_built(folder, self.programs, spack_environment.PROGRAMS):
             self.prebuild_cmds += shared_build.for_reading(folder)
             self.build_system = CustomBuild()
             self.build_system.commands = [":"]
@@ -269,7 +262,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         folder = preset or self.build_folder()
         # `make build` may have changed a preset: who may write there builds again
         final = not preset or (shared_build.is_unchanged(folder, self.programs) and not shared_build.writable(folder))
-        if not (final and self.is_built(folder)):
+        if not (final and shared_build.is_built(folder, self.programs)):
             self.build_in(folder)
             return
         self.prebuild_cmds += shared_build.for_reading(folder)
@@ -283,20 +276,10 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             getlogger().info(said)
         folder.parent.mkdir(parents=True, exist_ok=True)
         self.build_system.builddir = shlex.quote(str(folder))
-        self.set_mark(folder)
+        self.mark = shared_build.begun(folder, self.programs)
         self.prebuild_cmds += shared_build.for_writing(folder)
         install = f"cmake --install {shlex.quote(str(folder))} --prefix prefix --component"
         self.postbuild_cmds = [f"{install} {name}" for name in self.programs]
-
-    def is_built(self, folder, place=""):
-        """Whether a build folder has the programs of these sources, in its subfolder `place`."""
-        return cmake_builds.is_built(folder, content_of_sources(), self.programs, place)
-
-    def set_mark(self, folder):
-        """Removes the mark of a build folder until it is built: a build that fails leaves a folder of no sources."""
-        file = folder / cmake_builds.MARK
-        file.unlink(missing_ok=True)
-        self.mark = file, " ".join([content_of_sources(), *self.programs]).encode()
 
     def lacks_a_tool(self):
         """What a build needs and PATH has not, in a sentence; "" where modules or a node may have it."""

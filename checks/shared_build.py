@@ -1,13 +1,37 @@
 """Build folders that several sessions and users share: one session builds at a time, and finished programs are read."""
 
+import functools
 import os
 import shlex
+from pathlib import Path
 
 from linkmatrix.errors import BadInput
 
 from . import cmake_builds
 
+SOURCES = Path(__file__).resolve().parent.parent / "src"
 LOCKED_SECONDS = 1800
+
+
+@functools.cache
+def content_of_sources():
+    """A hash of all files below src/."""
+    return cmake_builds.content_of(SOURCES)
+
+
+def is_built(folder, programs, place=""):
+    """Whether a build folder has the programs of these sources, in its subfolder `place`."""
+    return cmake_builds.is_built(folder, content_of_sources(), programs, place)
+
+
+def begun(folder, programs):
+    """Removes the mark of a build folder, and returns (file, content) of the mark to write when it is built.
+
+    A build that fails leaves a folder of no sources.
+    """
+    file = folder / cmake_builds.MARK
+    file.unlink(missing_ok=True)
+    return file, " ".join([content_of_sources(), *programs]).encode()
 
 
 def writable(folder):

@@ -113,7 +113,6 @@ def options(tmp_path):
             current_partition=SimpleNamespace(features=partition.split()),
             current_environ=SimpleNamespace(features=environment.split(), extras=extras),
             build_folder=lambda: tmp_path / "objects",
-            is_built=lambda folder: False,
             build_in=lambda folder: None,
             preset_folder=lambda options: None,
             lacks_a_tool=lambda: "",
@@ -284,7 +283,7 @@ def shared(tmp_path, monkeypatch):
             prebuild_cmds=[],
             postbuild_cmds=[],
         )
-        for name in ("features", "architectures", "is_built", "build_in", "set_mark"):
+        for name in ("features", "architectures", "build_in"):
             setattr(run, name, getattr(made, name).__get__(run))
         made.with_cmake(run)
         return run
@@ -293,7 +292,7 @@ def shared(tmp_path, monkeypatch):
     return of
 
 
-BUILT = {"p2p_matrix": "", "built-from": f"{module.content_of_sources()} p2p_matrix"}
+BUILT = {"p2p_matrix": "", "built-from": f"{shared_build.content_of_sources()} p2p_matrix"}
 
 
 @pytest.mark.parametrize("preset", [False, True])
