@@ -127,8 +127,8 @@ def test_an_end_is_slow_with_everyone_where_two_cells_at_least_are_its_own_fault
 def told(cells, slow, both_ways=False, still=(), stayed=()):
     rows, columns = (np.array(axis) for axis in zip(*cells, strict=True))
     labels = [f"n{at}" for at in range(30)]
-    known = unsettled.Known(frozenset(still), stayed)
-    return [*unsettled.sentences(rows, columns, np.array([cell in slow for cell in cells]), labels, both_ways, known)]
+    is_slow = np.array([cell in slow for cell in cells])
+    return [*unsettled.sentences(rows, columns, is_slow, labels, both_ways, frozenset(still), stayed)]
 
 
 RING = [(row, (row + step) % 20) for row in range(20) for step in range(1, 5)]

@@ -9,13 +9,12 @@ from typing import Any
 from .. import __version__
 from ..record import units
 from ..record.collective import Extent
-from ..record.names import Pair
+from ..record.names import PCI_CLASSES, Pair
 from ..record.reading import SCHEMA
 from . import launch, nccl
 from .table import Run, Table, Topology, square
 
 Record = dict[str, Any]
-NEAR = ("PIX", "PXB", "PHB", "NODE", "SYS")  # link classes of NICs, nearest first
 HOST = re.compile(r"host|cpu\d+")  # cpu0: host memory of a NUMA node
 MOST_RANKS = 144  # two racks of 72 GPUs; the topology grows with the square of this number
 UNKNOWN = dict.fromkeys(("machine", "serial", "product", "kernel", "boot"))  # fields of a node
@@ -115,8 +114,8 @@ def device_labels(run: Run) -> tuple[str, ...]:
 def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[str, Any]:
     """An entry of `devices`, with the NICs nearest to the device."""
     of_device = {nic: word for (name, nic), word in (topology.nic_class if topology else {}).items() if name == label}
-    nearest = min((NEAR.index(word) for word in of_device.values() if word in NEAR), default=None)
-    near = NEAR[nearest] if nearest is not None else ""
+    nearest = min((PCI_CLASSES.index(word) for word in of_device.values() if word in PCI_CLASSES), default=None)
+    near = PCI_CLASSES[nearest] if nearest is not None else ""
     state = run.states.get(label, {}) | ({"nic_class": near} if near else {})
     host = run.ranks[index][0] if index in run.ranks else label.rpartition(".")[0] or run.node
     node = host or "unknown"

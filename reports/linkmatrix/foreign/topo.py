@@ -2,6 +2,7 @@
 
 import re
 
+from ..record.names import DIRECT
 from .table import Reading, Topology
 
 PROGRAM = "nvidia_smi"
@@ -16,7 +17,6 @@ CLASS = r"(?:X|(?:NV|ICN)\d+|PIX|PXB|PHB|NODE|SYS)"
 ROW = re.compile(rf"^\s*(?:({ENDPOINT})\s|({NUMBERED})(?={CLASS}))")
 CLASSES = re.compile(rf"\s*({CLASS})")
 FIRST = re.compile(r"(\d+)(?:[,-][\d,-]+)?")  # NUMA nodes of a GPU: "0", or "0,3-9" on Grace, where GPUs are nodes too
-BONDED = re.compile(r"(?:NV|ICN)(\d+)")
 LEGEND = re.compile(r"^\s*(NIC\d+): (\w+)\s*$")
 LEGEND_LINES = 40
 
@@ -59,14 +59,14 @@ def matrix(reading: Reading, match: re.Match[str]) -> None:
         for (a, b), word in pairs.items()
         if columns.index(a) < columns.index(b) and word != pairs.get((b, a), word)
     ]
-    bonded = {pair: BONDED.fullmatch(word) for pair, word in between.items()}
+    bonded = {pair: DIRECT.fullmatch(word) for pair, word in between.items()}
     reading.add_topology(
         PROGRAM,
         Topology(
             tuple(label(name) for name in devices),
             line,
             link_class=between,
-            links={pair: int(found[1]) if found else 0 for pair, found in bonded.items()},
+            links={pair: int(found[2]) if found else 0 for pair, found in bonded.items()},
             numa=numa,
             nic_class=to_nics,
             faults=tuple(faults),
@@ -88,7 +88,7 @@ def cells_of(text: str, count: int) -> tuple[list[str], list[str]]:
     if len(classes) < count or not re.match(r"\s|\d|$|[,-]\d", end):
         return [], end.split()
     if end[:1] in (",", "-"):
-        links = {name for name in classes[:-1] if BONDED.fullmatch(name)}
+        links = {name for name in classes[:-1] if DIRECT.fullmatch(name)}
         name = next(iter(links), "")
         if len(links) != 1 or not classes[-1].startswith(name) or classes[-1] == name:
             return [], end.split()

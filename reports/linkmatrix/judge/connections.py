@@ -1,17 +1,16 @@
 """GPUs of a node that are connected otherwise than the others: what a topology and the links' own state show."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..record import units
+from ..record.names import DIRECT, PCI_CLASSES
 from ..record.units import counted
 
 LEAST_GPUS = 3  # that are connected alike: with fewer, the usual connection is not known
 MOST_GPUS = 128  # of a node that are compared
 MOST_ODD = 1 / 3  # of a node's GPUs: if more are unlike the others, the node is built that way
-NIC_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")  # from the nearest on
 
 
 class Odd(NamedTuple):
@@ -68,8 +67,8 @@ class Links(NamedTuple):
 
 def links_of(name: str) -> int | None:
     """How many links a link class has: 18 of NV18; None of a class that is not known."""
-    bonded = re.fullmatch(r"(?:NV|ICN)(\d{1,4})", name)
-    return int(bonded[1]) if bonded else 0 if name else None
+    bonded = DIRECT.fullmatch(name)
+    return int(bonded[2]) if bonded else 0 if name else None
 
 
 def off_nvlink(links: Links) -> Iterator[Odd]:
@@ -113,9 +112,9 @@ def odd_links(links: Links) -> Iterator[Odd]:
 def far_from_adapters(devices: Sequence[Mapping[str, Any]]) -> Iterator[Odd]:
     """GPUs whose nearest network adapter is farther away than that of the others."""
     found = {device["label"]: device.get("state", {}).get("nic_class") for device in devices}
-    found = {label: name for label, name in found.items() if name in NIC_CLASSES}
+    found = {label: name for label, name in found.items() if name in PCI_CLASSES}
     usual, count = Counter(found.values()).most_common(1)[0] if found else ("", 0)
-    odd = [label for label, name in found.items() if NIC_CLASSES.index(name) > NIC_CLASSES.index(usual)]
+    odd = [label for label, name in found.items() if PCI_CLASSES.index(name) > PCI_CLASSES.index(usual)]
     if count < LEAST_GPUS or len(odd) > MOST_ODD * len(found):
         return
     for label in odd:

@@ -220,9 +220,8 @@ def of_no_fault(
     beside_fastest = unsettled.held_against_fastest(logs, SMALLEST / 2)
     slow = beside_fastest if beside_fastest.mean() >= unsettled.MANY else slow[rest]
     again = [(one["row"], one["column"]) for one in result["remeasured"]]
-    known = unsettled.Known({*result["matchings"]["open"]}, again)
-    rows, columns = cells.rows[rest], cells.columns[rest]
-    yield from unsettled.sentences(rows, columns, slow, labels, result["metric"] == "bidirectional", known)
+    still, both_ways = {*result["matchings"]["open"]}, result["metric"] == "bidirectional"
+    yield from unsettled.sentences(cells.rows[rest], cells.columns[rest], slow, labels, both_ways, still, again)
 
 
 def finding(one: Fault, of_nodes: bool) -> Finding:

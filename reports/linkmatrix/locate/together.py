@@ -8,14 +8,14 @@ from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.collective import is_collective
-from ..record.names import Result
+from ..record.names import PCI_CLASSES, Result
 from . import rank_subsets
 
 #: How much of a collective's deficit its worst link must have to explain it: half. Each ring or tree of NCCL has an
 #: order of its own, so that a link carries a part of them, and the slowest one decides how long that part takes.
 EXPLAINS = 0.5
 NOTES = "NCCL ran "
-INSIDE = ("NV", "PIX", "PXB", "PHB", "NODE", "SYS")  # link classes of a pair of devices in one node
+INSIDE = ("NV", *PCI_CLASSES)  # link classes of a pair of devices in one node
 MOST_LINES = 3
 
 

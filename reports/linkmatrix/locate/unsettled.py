@@ -6,7 +6,6 @@ that ran together is slow itself. Then it is said who was slow with everyone it 
 """
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -46,17 +45,6 @@ class Ends(NamedTuple):
         return ends[self.senders] | ends[self.receivers]
 
 
-@dataclass(frozen=True)
-class Known:
-    """What a program said beside its cells.
-
-    still: endpoints that it had not settled. stayed: pairs that were slow again.
-    """
-
-    still: Set[str]
-    stayed: Sequence[tuple[str, str]]
-
-
 def held_against_fastest(logs: np.ndarray, least: float) -> np.ndarray:
     """True for the cells that are slower than the fastest by more than noise, and than `least`, as a logarithm.
 
@@ -83,9 +71,18 @@ def slow_with_everyone(ends: Ends, slow: np.ndarray) -> np.ndarray:
 
 
 def sentences(
-    rows: np.ndarray, columns: np.ndarray, slow: np.ndarray, labels: Sequence[str], both_ways: bool, known: Known
+    rows: np.ndarray,
+    columns: np.ndarray,
+    slow: np.ndarray,
+    labels: Sequence[str],
+    both_ways: bool,
+    still: Set[str],
+    stayed: Sequence[tuple[str, str]],
 ) -> Iterator[str]:
-    """rows, columns: of the cells that no endpoint at fault has, as indices of labels. slow: which of them are."""
+    """rows, columns: of the cells that no endpoint at fault has, as indices of labels. slow: which of them are.
+
+    still: endpoints that the program had not settled. stayed: pairs that were slow again.
+    """
     total = f"{int(slow.sum())} of {units.counted(len(slow), 'cell')}"
     if slow.sum() >= TOO_MANY * len(slow):
         yield (
@@ -98,14 +95,14 @@ def sentences(
     ways = (found, found) if both_ways else (found[: len(labels)], found[len(labels) :])
     for how, text in HOW.items():
         named = [labels[at] for at in np.flatnonzero((ways[0] == how[0]) & (ways[1] == how[1]))]
-        yield from with_everyone([one for one in named if one in known.still], text, "whether it lasts was not settled")
-        others = [one for one in named if one not in known.still]
+        yield from with_everyone([one for one in named if one in still], text, "whether it lasts was not settled")
+        others = [one for one in named if one not in still]
         yield from with_everyone(others, text, f"chance may do that where {total} are slow")
     slow = slow & ~ends.cells(found)
     count = ends.having(slow)
     alone = slow & (count[ends.senders] == 1) & (count[ends.receivers] == 1)
     yield from of_paths(
-        [(labels[row], labels[column]) for row, column in zip(rows[alone], columns[alone], strict=True)], known
+        [(labels[row], labels[column]) for row, column in zip(rows[alone], columns[alone], strict=True)], stayed
     )
     worst = sorted(np.flatnonzero(count > 1).tolist(), key=lambda end: -count[end])
     if worst:
@@ -123,12 +120,12 @@ def with_everyone(names: Sequence[str], text: str, why: str) -> Iterator[str]:
         yield f"{who} {text.format(was=was, it=it)}: not certain, as {why}; {AGAIN.format(it=them)}"
 
 
-def of_paths(pairs: Sequence[tuple[str, str]], known: Known) -> Iterator[str]:
+def of_paths(pairs: Sequence[tuple[str, str]], stayed: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Pairs that are slow while both of their endpoints are fine with others: those that were so again, by name."""
-    stayed = [f"{row}->{column}" for row, column in pairs if (row, column) in known.stayed]
-    if stayed:
-        names = ", ".join(units.first(stayed))
+    again = [f"{row}->{column}" for row, column in pairs if (row, column) in stayed]
+    if again:
+        names = ", ".join(units.first(again))
         yield f"{names}: slow each time, and both ends are fine with others: suspect the path between them"
-    if len(pairs) > len(stayed):
-        once = units.counted(len(pairs) - len(stayed), "cell")
+    if len(pairs) > len(again):
+        once = units.counted(len(pairs) - len(again), "cell")
         yield f"{once} slow, once, and of no endpoint that is slow with others"

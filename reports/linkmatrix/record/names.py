@@ -1,5 +1,6 @@
 """Names and types of records: units, pairs of endpoints, and the names of endpoints that outlast a job."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,8 @@ UNITS = ("GB/s", "us", "GFLOP/s")  # 1e9 bytes a second; microseconds; 1e9 opera
 MESSAGE_RATE = "msg/s"  # of a further matrix
 HANDOVER = "handover"  # quantity of a visibility test: what counts is the words, and its time promises nothing
 UNKNOWN = "unknown"  # link class
+PCI_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")  # link classes of nvidia-smi inside a node, from the nearest on
+DIRECT = re.compile(r"(NV|ICN)(\d{1,4})")  # link class of direct links: their kind and their number
 FEW_CELLS = 3  # of a class: up to so many are compared with the best of them, because their median may be a faulty cell
 Pair = tuple[str, str]  # source, destination
 Record = dict[str, Any]

@@ -1,15 +1,13 @@
 """The order of link classes, from good to bad, by the words of nvidia-smi: NV18, NV8, PIX, PXB, PHB, NODE, SYS, NET."""
 
-import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..record.names import UNKNOWN
+from ..record.names import DIRECT, PCI_CLASSES, UNKNOWN
 from .pair_classes import NO_CLASS
 
-PCI = ("PIX", "PXB", "PHB", "NODE", "SYS", "NET")  # after all direct links
-DIRECT = re.compile(r"(NV|ICN)(\d+)")  # direct links of one kind, and their number
+PCI = (*PCI_CLASSES, "NET")  # after all direct links
 
 
 def is_worse(found: str, adopted: str) -> bool:
