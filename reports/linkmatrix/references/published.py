@@ -105,7 +105,9 @@ def load(name: str) -> Published:
     try:
         text = (FOLDER / system.document).read_text(encoding="utf-8")
     except OSError as error:
-        raise BadInput(f"the document of the published system '{name}' cannot be read: {error}") from None
+        raise BadInput(
+            f"the document of the system '{name}' cannot be read, install linkmatrix again: {error}"
+        ) from None
     runs = [run for run in [*scan.read_text(text), *of_pages(text)] if not run.tables or system.runs(run)]
     classes = {pair: word for run in runs if run.topology for pair, word in run.topology.link_class.items() if word}
     tables = [
