@@ -13,9 +13,9 @@ from linkmatrix import cli
 from linkmatrix.commands import diagnose
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.locate import deviations, diagnosis, sentences
+from linkmatrix.locate import deviations, diagnosis
 from linkmatrix.record import reading
-from linkmatrix.references import noise, tolerances
+from linkmatrix.references import noise
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, stored, testcases
 from linkmatrix.show.analysis import Analysis
@@ -239,28 +239,6 @@ def test_counters_that_rose_are_evidence(make_record):
     assert "Evidence: gpu3: nvlink_replay rose from 0 to 12" in text and "gpu1:" not in text
 
 
-@pytest.mark.parametrize(
-    ("who", "named"),
-    [
-        ("n1:gpu3", {"n1:gpu3"}),
-        ("mlx5_0 of n1", {"n1:mlx5_0"}),
-        ("n1:gpu3->n2:gpu1 and n2:gpu1->n1:gpu3", {"n1:gpu3"}),
-        ("n1", {"n1:gpu3", "n1:mlx5_0"}),
-        ("nodes n2 and n3", {"n2:mlx5_0", "n2:mlx5_2:2"}),
-        ("mlx5_0, mlx5_1 of n1", {"n1:mlx5_0"}),
-        ("mlx5_2 of n2", {"n2:mlx5_2:2"}),
-        ("mlx5_7 of n3", {"mlx5_7:2"}),
-        ("gpu3", set()),
-        ("n2:gpu2", set()),
-    ],
-)
-def test_evidence_is_what_the_part_itself_counted(who, named):
-    item = {"name": "symbol_error", "before": 0, "after": 12}
-    labels = ("n1:gpu3", "n1:mlx5_0", "n2:mlx5_0", "n2:mlx5_2:2", "mlx5_7:2")
-    text = sentences.evidence(who, {"health": [{"label": one, "counters": [item], "readings": []} for one in labels]})
-    assert {label for label in labels if f"{label}: symbol_error rose" in text} == named
-
-
 @pytest.mark.parametrize("kind", ["egress", "ingress", "link", "device"])
 @pytest.mark.parametrize("depth", [0.10, 0.05])
 def test_faults_in_a_real_run_are_located_by_the_references_that_are_shipped(kind, depth):
@@ -355,45 +333,6 @@ def test_ranks_that_are_healthy_raise_no_alarm():
             for _ in range(400):
                 alarms += bool(faults.search_inside(faults.matrix_with([], 0.0, layout, sigma, chance), layout, 0.5))
     assert alarms <= 3  # of 3,600
-
-
-def test_a_tolerance_follows_from_what_carries_the_data_whatever_the_test_case_is_called(make_record):
-    """GPUs, also between ranks: fine. Threads, ranks in host memory and networks: their own cells say their noise."""
-    result = make_record()["results"][0]
-    for name in (TESTCASE, "rank_to_rank_write_sm", "anything_peer_off"):
-        assert tolerances.carrier_of(result | {"testcase": name}, "NV18") is tolerances.Carrier.LINK
-    ranks = result | {"memory": "host", "engine": "mpi"}
-    assert tolerances.carrier_of(ranks, "NODE") is tolerances.Carrier.PROCESSOR
-    assert tolerances.carrier_of(ranks | {"engine": "ce"}, "HOST") is tolerances.Carrier.HOST
-    assert tolerances.carrier_of(result, "CORE", "host") is tolerances.Carrier.PROCESSOR
-    assert tolerances.carrier_of(result | {"transport": "staged"}, "NV18") is tolerances.Carrier.STAGED
-    assert tolerances.carrier_of(ranks, "NET") is tolerances.Carrier.NETWORK
-    assert tolerances.carrier_of(result, "NET") is tolerances.Carrier.FABRIC
-    assert tolerances.floor_alone(ranks, "NODE") == faults.RANKS > noise.ROUGH > tolerances.floor_alone(result, "NV18")
-    assert tolerances.floor_of(ranks | {"unit": "us"}, "NODE") == tolerances.LATENCY == (0.25, 0.20)
-    assert tolerances.floor_alone(ranks | {"unit": "us"}, "NODE") == 0.20
-
-
-def test_a_reference_lets_no_more_pass_than_there_is_without_one():
-    """But for ranks and threads of a node: their runs differ more than the cells of one run."""
-    assert tolerances.FLOORS[tolerances.Carrier.PROCESSOR].lower == 0.20
-    for carrier, floor in tolerances.FLOORS.items():
-        if carrier is tolerances.Carrier.PROCESSOR:
-            continue
-        alone = tolerances.ALONE[carrier]
-        assert floor.lower <= (alone if alone < noise.ROUGH else noise.LEAST_ROUGH), carrier
-
-
-def test_few_cells_say_nothing_about_noise_and_fine_floors_stay():
-    layout = faults.layout_of(3, per_node=1)
-    values = faults.matrix_with([], 0.0, layout, 0.001, np.random.default_rng(1))
-    _, _, limit = noise.against_class(np.log(values), layout.classes, 0.5)
-    assert (limit == 0.5).all()
-    layout = faults.layout_of(8, per_node=1)
-    values = faults.matrix_with([], 0.0, layout, 0.0001, np.random.default_rng(1))
-    assert (noise.against_class(np.log(values), layout.classes, 0.2)[2] == 0.2).all()
-    rough = noise.against_class(np.log(values), layout.classes, 0.5)[2]
-    assert set(rough[layout.classes >= 0]) == {noise.LEAST_ROUGH}
 
 
 def test_a_check_that_measures_nothing_and_passed_has_no_colon_behind_which_nothing_stands():

@@ -1,5 +1,6 @@
 """Noise: centre and spread of runs, outliers, and how much a cell may be off its class, worked out by hand."""
 
+import faults
 import numpy as np
 import pytest
 
@@ -117,3 +118,15 @@ def test_a_rough_floor_is_no_less_than_twice_what_the_cells_of_a_class_show():
     assert noise.measured_floor(both_sides + 0.01, 0.0, 3.0, 0.5) == pytest.approx(2 * 3.0 * 1.4826 * 0.02)
     assert noise.measured_floor(both_sides, 0.0, 3.0, 0.5) == pytest.approx(2 * 3.0 * 1.4826 * 0.02)
     assert noise.measured_floor(np.array([0.0, 0.0, 0.0, 0.3]), 0.0, 3.0, 0.5) == pytest.approx(0.6)  # the best of them
+
+
+def test_few_cells_say_nothing_about_noise_and_fine_floors_stay():
+    layout = faults.layout_of(3, per_node=1)
+    values = faults.matrix_with([], 0.0, layout, 0.001, np.random.default_rng(1))
+    _, _, limit = noise.against_class(np.log(values), layout.classes, 0.5)
+    assert (limit == 0.5).all()
+    layout = faults.layout_of(8, per_node=1)
+    values = faults.matrix_with([], 0.0, layout, 0.0001, np.random.default_rng(1))
+    assert (noise.against_class(np.log(values), layout.classes, 0.2)[2] == 0.2).all()
+    rough = noise.against_class(np.log(values), layout.classes, 0.5)[2]
+    assert set(rough[layout.classes >= 0]) == {noise.LEAST_ROUGH}

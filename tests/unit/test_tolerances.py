@@ -1,8 +1,9 @@
 """The least tolerances: which carrier a cell has, and what that allows with references and without."""
 
+import faults
 import pytest
 
-from linkmatrix.references import tolerances
+from linkmatrix.references import noise, tolerances
 from linkmatrix.references.tolerances import Carrier, Floor
 
 GPUS = {"memory": "device", "engine": "ce", "transport": "direct", "unit": "GB/s"}
@@ -31,3 +32,14 @@ def test_what_carries_a_cell_decides_what_it_is_allowed(result, link_class, back
     latency = result | {"unit": "us"}
     assert tolerances.floor_of(latency, link_class, backend) == Floor(0.25, 0.20)
     assert tolerances.floor_alone(latency, link_class, backend) == 0.20
+
+
+def test_a_reference_lets_no_more_pass_than_there_is_without_one():
+    """But for ranks and threads of a node: their runs differ more than the cells of one run."""
+    assert tolerances.FLOORS[Carrier.PROCESSOR].lower == 0.20
+    for carrier, floor in tolerances.FLOORS.items():
+        if carrier is Carrier.PROCESSOR:
+            continue
+        alone = tolerances.ALONE[carrier]
+        assert floor.lower <= (alone if alone < noise.ROUGH else noise.LEAST_ROUGH), carrier
+    assert tolerances.ALONE[Carrier.PROCESSOR] == faults.RANKS > noise.ROUGH > tolerances.ALONE[Carrier.LINK]

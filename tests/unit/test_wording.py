@@ -146,6 +146,28 @@ def test_counters_of_who_is_at_fault_are_evidence_three_at_most():
     assert told.endswith("; 1 more") and "r2" not in told
 
 
+@pytest.mark.parametrize(
+    ("who", "named"),
+    [
+        ("n1:gpu3", {"n1:gpu3"}),
+        ("mlx5_0 of n1", {"n1:mlx5_0"}),
+        ("n1:gpu3->n2:gpu1 and n2:gpu1->n1:gpu3", {"n1:gpu3"}),
+        ("n1", {"n1:gpu3", "n1:mlx5_0"}),
+        ("nodes n2 and n3", {"n2:mlx5_0", "n2:mlx5_2:2"}),
+        ("mlx5_0, mlx5_1 of n1", {"n1:mlx5_0"}),
+        ("mlx5_2 of n2", {"n2:mlx5_2:2"}),
+        ("mlx5_7 of n3", {"mlx5_7:2"}),
+        ("gpu3", set()),
+        ("n2:gpu2", set()),
+    ],
+)
+def test_evidence_is_what_the_part_itself_counted(who, named):
+    item = {"name": "symbol_error", "before": 0, "after": 12}
+    labels = ("n1:gpu3", "n1:mlx5_0", "n2:mlx5_0", "n2:mlx5_2:2", "mlx5_7:2")
+    text = sentences.evidence(who, {"health": [{"label": one, "counters": [item], "readings": []} for one in labels]})
+    assert {label for label in labels if f"{label}: symbol_error rose" in text} == named
+
+
 def test_cells_without_a_value_are_counted_by_what_became_of_them(make_record):
     off = {(1, 0): "timeout", (1, 2): "not-run", (1, 3): "timeout"}
     matrix = from_result(make_record(off=off)["results"][0])
