@@ -99,7 +99,8 @@ class Slurm(SlurmJobScheduler):
         lines: list[str] = super().emit_preamble(job)
         given = [*job.sched_access, *job.options, *job.cli_options]
         if job.exclusive_access and not any(option.strip().startswith("--mem") for option in given):
-            lines.insert(lines.index(f"{self._prefix} --exclusive") + 1, f"{self._prefix} --mem=0")
+            place = next(index for index, line in enumerate(lines) if line.endswith(" --exclusive"))
+            lines.insert(place + 1, lines[place].replace("--exclusive", "--mem=0"))
         return lines
 
     def finished(self, job: Job) -> bool:
