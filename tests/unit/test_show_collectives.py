@@ -67,7 +67,7 @@ def test_show_has_a_line_a_size_with_time_and_both_bandwidths_of_both_ways(folde
     )
     assert "row = source" not in out and "unknown: min" not in out
     said = " ".join(out.split())
-    assert "512 bytes: note: bandwidths that are printed as 0.00 are left out" in said
+    assert "512 bytes: note: sizes whose bandwidth is printed as 0.00 are ignored" in said
     assert f"{NAME} 512 bytes to 1 GiB: out-of-place 0.0300 to 231.78, in-place 0.0300 to 232.62 GB/s" in said
 
 
