@@ -10,24 +10,24 @@
 
 namespace linkmatrix {
 
-/// GB/s of the ports of a node that are up: those of InfiniBand, RoCE and Omni-Path where it has any, else its
-/// Ethernet. Nothing where one of them does not say its rate.
+/// Returns the total rate of a node's active ports in GB/s: InfiniBand, RoCE and Omni-Path if present, else Ethernet.
+/// Nothing if a rate is unknown.
 std::optional<double> network_limit(const NodeFacts& node);
 
-/// What is known of the way that data goes, which decides what links must carry at least.
+/// Route of the data, which determines what links must carry.
 enum class Route {
-  unknown,  ///< or one on which the network adds up (NVLS, SHARP): links may carry less than the bus bandwidth
-  ring,     ///< once around, over every rank
-  any,      ///< each link carries what it must, whatever the algorithm
+  unknown,  ///< unknown, or with reductions in the network (NVLS, SHARP): links may carry less than the bus bandwidth
+  ring,     ///< ring over all ranks
+  any,      ///< each link carries at least the data required by any algorithm
 };
 
-/// The route of a collective. Without its choice (see last_choice) NCCL may have had the network add up, but for what
-/// is made of sends.
+/// Returns the route of a collective. choice: see last_choice(). If unknown, NCCL may reduce in the network, except for
+/// collectives made of sends.
 Route route_of(Engine engine, Collective collective, const std::string& choice);
 
-/// The bus bandwidth in GB/s that links allow, `ranks` by their endpoints and in their order: inside a node by what
-/// devices can send, over NVLink or else PCIe; between nodes also by what a node's network ports carry together.
-/// Nothing where a link's rate or the route is not known, and for host memory inside a machine, which no link limits.
+/// Returns the bus bandwidth in GB/s that links allow. ranks: endpoints of the ranks, in their order. Inside a node the
+/// limit is the rate of devices over NVLink or PCIe; between nodes also the total rate of a node's ports. Nothing if a
+/// rate or the route is unknown, and for host memory inside a node.
 std::optional<double> bus_limit(const CollectiveCase& wanted, Route route, const std::vector<Endpoint>& ranks,
                                 const std::vector<NodeFacts>& nodes);
 

@@ -11,8 +11,7 @@
 
 namespace linkmatrix {
 
-/// Samples the cells of one collective at one size: out of place and in place, or each pair of ranks. They never run at
-/// once.
+/// Samples the cells of one collective at one size, serially: out of place and in place, or each pair of ranks.
 class CollectiveSampler final : public Sampler {
  public:
   using Cases = std::map<Place, CollectiveCase>;
@@ -22,7 +21,7 @@ class CollectiveSampler final : public Sampler {
 
   std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override;
   std::vector<int> resources(const Place&) const override { return {0}; }
-  /// From each rank to the next: every rank takes part.
+  /// Returns paths from each rank to the next, because every rank takes part.
   std::vector<Path> paths(const Place& place) const override;
   bool is_there(const Place&) const override { return !collectives_.lost_as(); }
   bool needs_all(const Place&) const override { return true; }
@@ -34,12 +33,12 @@ class CollectiveSampler final : public Sampler {
     return {collectives_.engine() == Engine::nccl ? "events" : "messages", std::nullopt};
   }
 
-  /// A drill that has data be wrong when it has arrived.
+  /// Simulates wrong data after its arrival.
   void set_simulated_fault(const SimulatedFault& fault) { simulated_fault_ = fault; }
 
-  /// Elements that arrived wrong, of cells that were compared.
+  /// Number of wrong elements of each compared cell.
   const std::map<Place, std::uint64_t>& wrong() const { return wrong_; }
-  /// By what each cell ran, where the library says so.
+  /// Algorithm of each cell, if the library reports it.
   const std::map<Place, std::string>& choices() const { return choices_; }
 
  private:
@@ -50,7 +49,7 @@ class CollectiveSampler final : public Sampler {
   std::optional<int> wrong_rank(const Place& place) const;
   void set_wrong(const Place& place, Burst& burst);
 
-  static constexpr double least_ = 0.01, most_ = 0.03;  ///< launches by the host are noisier than copies of an engine
+  static constexpr double least_ = 0.01, most_ = 0.03;  ///< host launches are noisier than copy engines
 
   Collectives& collectives_;
   Cases cases_;
@@ -58,7 +57,7 @@ class CollectiveSampler final : public Sampler {
   std::map<Place, std::uint64_t> wrong_;
   std::map<Place, std::string> choices_;
   std::optional<SimulatedFault> simulated_fault_;
-  std::map<Place, std::uint64_t> fault_counts_;  ///< samples of cells so far
+  std::map<Place, std::uint64_t> fault_counts_;  ///< number of samples per cell so far
 };
 
 }  // namespace linkmatrix

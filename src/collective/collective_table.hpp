@@ -9,20 +9,20 @@
 
 namespace linkmatrix {
 
-/// One way of one size.
+/// Figures of one size, out of place or in place.
 struct CollectiveFigures {
   double microseconds, algorithm_bandwidth, bus_bandwidth;
-  std::optional<std::uint64_t> wrong;  ///< elements; nothing: not compared
+  std::optional<std::uint64_t> wrong;  ///< wrong elements; nothing: not compared
 };
 
-/// One size, as nccl-tests prints it.
+/// One line for one size, as in nccl-tests.
 struct CollectiveLine {
   CollectiveCase wanted;
   Layout layout;
-  std::optional<CollectiveFigures> out_of_place, in_place;  ///< nothing: it has none, or could not be measured
+  std::optional<CollectiveFigures> out_of_place, in_place;  ///< nothing: not available or not measured
 };
 
-/// The lines in the layout of nccl-tests, so that what reads its tables reads these.
+/// Returns the lines in the layout of nccl-tests, for its parsers.
 std::string collective_table(const std::string& testcase, const std::vector<CollectiveLine>& lines);
 
 }  // namespace linkmatrix

@@ -4,7 +4,7 @@
 
 namespace linkmatrix {
 
-/// What all ranks of a communicator do together; named as nccl-tests names its programs.
+/// Collectives; named as the programs of nccl-tests.
 enum class Collective {
   all_reduce,
   all_gather,
@@ -14,13 +14,13 @@ enum class Collective {
   alltoall,
   gather,
   scatter,
-  sendrecv,  ///< each rank sends to the next one and receives from the one before
-  send,      ///< one rank to another one: a cell of a matrix
+  sendrecv,  ///< each rank sends to the next rank and receives from the previous one
+  send,      ///< one rank sends to another rank: a cell of a matrix
 };
 enum class ElementType { f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, u8, i32, u32, i64, u64 };
 enum class Reduction { sum, prod, min, max, avg };
-/// How the collectives of a sample are begun one after the other: all queued, recorded once and launched as a whole, or
-/// each waited for by the host before the next.
+/// Launch of the collectives of a sample: queued; recorded once and launched as one graph; or blocking, with a wait of
+/// the host after each.
 enum class Launch { queued, graph, blocking };
 
 template <>
@@ -61,25 +61,25 @@ struct Words<Launch> {
                                     std::pair{Launch::blocking, "blocking"}};
 };
 
-/// Whether elements of several ranks become one.
+/// Returns whether the collective reduces elements.
 constexpr bool reduces(Collective collective) {
   return collective == Collective::all_reduce || collective == Collective::reduce_scatter ||
          collective == Collective::reduce;
 }
 
-/// Whether one rank has what the others have not.
+/// Returns whether the collective has a root rank.
 constexpr bool has_root(Collective collective) {
   return collective == Collective::broadcast || collective == Collective::reduce || collective == Collective::gather ||
          collective == Collective::scatter;
 }
 
-/// Whether it is made of sends from one rank to another, for which libraries have no algorithm to choose.
+/// Returns whether the collective consists of sends, for which libraries have no choice of algorithms.
 constexpr bool is_made_of_sends(Collective collective) {
   return collective == Collective::alltoall || collective == Collective::gather || collective == Collective::scatter ||
          collective == Collective::sendrecv || collective == Collective::send;
 }
 
-/// Whether a rank may send out of the buffer that it receives into.
+/// Returns whether the collective has an in-place variant.
 constexpr bool has_in_place(Collective collective) {
   return collective != Collective::alltoall && collective != Collective::sendrecv && collective != Collective::send;
 }

@@ -13,15 +13,15 @@
 
 namespace linkmatrix {
 
-/// What all ranks of a communicator answer to one thing that they did.
+/// Result of one operation of all ranks.
 struct CollectiveAnswer {
   CellStatus status = CellStatus::ok;  ///< ok, timeout or error
-  std::string why{};                   ///< one sentence where it is not ok
-  /// Of each sample of a burst, the mean over the ranks: what nccl-tests and OSU's benchmarks take.
+  std::string why{};                   ///< one sentence if not ok
+  /// Seconds of each sample of a burst, the mean over ranks, as in nccl-tests and OSU's benchmarks.
   std::vector<double> seconds{};
-  std::vector<std::uint64_t> wrong{};  ///< elements that arrived wrong, of all ranks, of each sample that was compared
-  double comparing = 0;                ///< seconds beside the samples, to compare them
-  std::string choice{};                ///< by which algorithm, protocol and channels, where the library says so
+  std::vector<std::uint64_t> wrong{};  ///< wrong elements of all ranks, for each compared sample
+  double comparing = 0;                ///< seconds of the comparison, in addition to the samples
+  std::string choice{};                ///< algorithm, protocol and channels, if the library reports them
 };
 
 inline CollectiveAnswer answer_of(const RankTimes& times, const Burst& burst) {
@@ -30,31 +30,31 @@ inline CollectiveAnswer answer_of(const RankTimes& times, const Burst& burst) {
   return answer;
 }
 
-/// All ranks of a communicator, as the process sees them that says what is done.
+/// All ranks of a communicator, as seen by the controlling process.
 class Collectives {
  public:
   virtual ~Collectives() = default;
 
   virtual Machine& machine() = 0;
-  /// By label, in their order.
+  /// Returns the ranks as endpoints, in their order.
   virtual std::vector<std::string> ranks() const = 0;
   virtual Engine engine() const = 0;
   virtual Memory memory() const = 0;
-  /// Sizes that are measured where nobody says others, in bytes.
+  /// Returns the default sizes in bytes.
   virtual std::vector<std::uint64_t> default_sizes() const = 0;
 
-  /// Why it cannot be done here, one sentence; nothing if it can.
+  /// Returns one sentence on why a case cannot run here; nothing if it can.
   virtual std::optional<std::string> refusal(const CollectiveCase& wanted) const = 0;
 
-  /// What was prepared last is what runs. Throws BadInput where memory is not to be had.
+  /// Prepares a case; later calls run the last prepared one. Throws BadInput if memory is insufficient.
   virtual CollectiveAnswer prepare(const CollectiveCase& wanted, double seconds) = 0;
   virtual CollectiveAnswer run(const Burst& burst, double seconds) = 0;
 
-  /// How every further cell ends because a rank is not there any more, which a collective needs; nothing if all are.
+  /// Returns the status of all further cells after the loss of a rank; nothing if all ranks are available.
   virtual std::optional<CellStatus> lost_as() const = 0;
   virtual std::vector<Lost> take_lost() = 0;
 
-  /// What the library said of itself since it began, for the record.
+  /// Returns what the library has reported about itself, for the record.
   virtual Software facts() const { return {}; }
 };
 

@@ -8,19 +8,18 @@
 
 namespace linkmatrix {
 
-/// What every rank sends, and what must arrive: whole numbers that the type holds exactly, in any order of the
-/// additions, so that a single wrong element is seen; calculated from the position alone, on the device or the host
-/// that checks, and not by what is tested.
+/// Data that ranks send and must receive: whole numbers that the type represents exactly in any order of additions, so
+/// that every wrong element is detected. Calculated from the position alone, independently of the tested library.
 struct Expectation {
   Collective collective;
   Reduction reduction;
   int ranks, root, source;
   std::uint64_t part;
-  std::uint64_t limit;    ///< up to it the type holds every whole number
-  std::uint64_t factors;  ///< a product has so many factors of 2 at most
+  std::uint64_t limit;    ///< largest number up to which the type represents all whole numbers
+  std::uint64_t factors;  ///< maximum number of factors 2 in a product
 };
 
-/// Of a type, the largest number up to which it holds every whole number (its mantissa's bits, or its range).
+/// Returns the largest number up to which a type represents all whole numbers (from mantissa or range).
 constexpr std::uint64_t exact_limit(ElementType type) {
   switch (type) {
     case ElementType::f8e5m2:
@@ -55,7 +54,7 @@ constexpr Expectation expectation_of(const CollectiveCase& wanted, const Layout&
   return out;
 }
 
-/// Element `index` of what a rank sends.
+/// Returns element `index` of the data that a rank sends.
 LINKMATRIX_HOST_DEVICE constexpr std::uint64_t sent_element(const Expectation& e, int rank, std::uint64_t index) {
   const std::uint64_t mixed = pattern_word(static_cast<std::uint64_t>(rank) + 1, index);
   const bool reduces = e.collective == Collective::all_reduce || e.collective == Collective::reduce_scatter ||
@@ -71,7 +70,7 @@ LINKMATRIX_HOST_DEVICE constexpr std::uint64_t sent_element(const Expectation& e
   return turn < e.limit ? mixed % 2 : 0;  // more ranks than the type can count: others for each element
 }
 
-/// Of all ranks' elements at `index`, reduced.
+/// Returns the reduction of all ranks' elements at `index`.
 LINKMATRIX_HOST_DEVICE constexpr double reduced_element(const Expectation& e, std::uint64_t index) {
   std::uint64_t value = sent_element(e, 0, index);
   for (int rank = 1; rank < e.ranks; ++rank) {
@@ -93,7 +92,7 @@ LINKMATRIX_HOST_DEVICE constexpr double reduced_element(const Expectation& e, st
   return e.reduction == Reduction::avg ? static_cast<double>(value) / e.ranks : static_cast<double>(value);
 }
 
-/// Element `index` of what a rank must have received. A rank that receives nothing is not to be asked.
+/// Returns element `index` of the data that a rank must receive. Only for ranks that receive data.
 LINKMATRIX_HOST_DEVICE constexpr double expected_element(const Expectation& e, int rank, std::uint64_t index) {
   const auto moved = [&](int from, std::uint64_t at) { return static_cast<double>(sent_element(e, from, at)); };
   switch (e.collective) {
@@ -119,7 +118,7 @@ LINKMATRIX_HOST_DEVICE constexpr double expected_element(const Expectation& e, i
   return 0;
 }
 
-/// What a rank has received after a collective, in elements; nothing where only another one does.
+/// Returns the number of elements that a rank receives; 0 if only another rank receives.
 inline std::uint64_t received_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
   const bool only_root = wanted.collective == Collective::reduce || wanted.collective == Collective::gather;
   const bool only_destination = wanted.collective == Collective::send;
@@ -128,7 +127,7 @@ inline std::uint64_t received_elements(const CollectiveCase& wanted, const Layou
   return is_left_out ? 0 : layout.received;
 }
 
-/// What a rank sends, in elements; nothing where only another one does.
+/// Returns the number of elements that a rank sends; 0 if only another rank sends.
 inline std::uint64_t sent_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
   const bool only_root = wanted.collective == Collective::broadcast || wanted.collective == Collective::scatter;
   const bool is_left_out = wanted.left_out.has(rank) || (only_root && rank != wanted.root) ||
@@ -136,26 +135,26 @@ inline std::uint64_t sent_elements(const CollectiveCase& wanted, const Layout& l
   return is_left_out ? 0 : layout.sent;
 }
 
-/// Whether a rank takes part.
+/// Returns whether a rank takes part.
 inline bool takes_part(const CollectiveCase& wanted, int rank) {
   if (wanted.collective == Collective::send) return rank == wanted.source || rank == wanted.destination;
   return !wanted.left_out.has(rank);
 }
 
-/// Where in the buffer that it receives into a rank's own part lies that it sends in place, in elements; and of a
-/// collective that scatters, where in the buffer that it sends from what it receives.
+/// Returns the offset, in elements, of a rank's own part in its receive buffer for in-place collectives; for scatters,
+/// of the received part in the send buffer.
 constexpr std::uint64_t place_of_part(const Layout& layout, int rank) {
   return static_cast<std::uint64_t>(rank) * layout.part;
 }
 
-/// Whether a type has whole numbers only: of those an average is one too, rounded down.
+/// Returns whether a type is an integer type; its averages are rounded down.
 constexpr bool is_whole(ElementType type) {
   return type == ElementType::i8 || type == ElementType::u8 || type == ElementType::i32 || type == ElementType::u32 ||
          type == ElementType::i64 || type == ElementType::u64;
 }
 
-/// How far a value may be from what is expected, as a share of it: an average is rounded once for each rank, but not
-/// where the number of ranks is a power of 2, by which every type divides exactly. From 1 on, nothing wrong is seen.
+/// Returns the relative tolerance of a value. An average is rounded once per rank, unless the number of ranks is a
+/// power of 2, which divides exactly. At 1 or more, no error is detectable.
 constexpr double tolerance_of(const CollectiveCase& wanted, int ranks) {
   const bool divides_exactly = is_whole(wanted.type) || (ranks & (ranks - 1)) == 0;
   if (wanted.reduction != Reduction::avg || !reduces(wanted.collective) || divides_exactly) return 0;
@@ -163,12 +162,12 @@ constexpr double tolerance_of(const CollectiveCase& wanted, int ranks) {
   return 2.0 * ranks / static_cast<double>(limit);
 }
 
-/// Whether a type rounds so much that nothing wrong would be seen; `ranks`: with the one that is left out.
+/// Returns whether a type rounds so coarsely that no error is detectable. ranks: including an excluded one.
 inline bool is_blind(const CollectiveCase& wanted, int ranks) {
   return tolerance_of(wanted, members(wanted, ranks)) >= 1;
 }
 
-/// A double whole: as a float, it has half of its bits. What is no type of C++ has at most those of a float.
+/// Returns the value of an element as a double. Types unknown to C++ have at most the bits of a float.
 template <class T>
 LINKMATRIX_HOST_DEVICE constexpr double number_of(T element) {
   if constexpr (std::is_arithmetic_v<T>)
@@ -177,7 +176,7 @@ LINKMATRIX_HOST_DEVICE constexpr double number_of(T element) {
     return static_cast<double>(static_cast<float>(element));
 }
 
-/// Whether an element differs from what must have arrived by more than the tolerance; one that is not a number does.
+/// Returns whether an element differs from the expected one by more than the tolerance; true for NaN.
 template <class T>
 LINKMATRIX_HOST_DEVICE constexpr bool is_wrong(T element, double expected, double tolerance) {
   const double value = number_of(element), most = tolerance * expected;

@@ -13,28 +13,28 @@
 
 namespace linkmatrix {
 
-/// What the command line of collective_perf asked for.
+/// The command line of collective_perf.
 struct CollectiveOptions : ProgramOptions {
   std::vector<CollectiveTestCase> named;  ///< --testcase
   std::optional<std::string> suite;       ///< --suite
-  std::vector<std::uint64_t> sizes;       ///< empty: the back end's own
-  CollectiveCase form;                    ///< type, reduction, root and the like of every case
+  std::vector<std::uint64_t> sizes;       ///< empty: defaults
+  CollectiveCase form;                    ///< type, reduction, root and others of every case
   std::vector<int> devices;               ///< empty: all
-  Memory memory = Memory::device;         ///< of ranks
-  bool huge_pages = true;                 ///< of host memory
+  Memory memory = Memory::device;         ///< memory of ranks
+  bool huge_pages = true;                 ///< whether host memory uses pages of 2 MiB
 };
 
-/// Throws BadInput.
+/// Parses the command line. Throws BadInput.
 CollectiveOptions parse_collective_options(std::span<char* const> arguments);
 
-/// What a run is of, as far as it decides which options mean something to it.
+/// Properties of a run that decide which options have an effect.
 struct CollectiveScope {
   bool has_ranks = false;
   Memory memory = Memory::device;
   bool any_reduces = false, any_has_root = false;
 };
 
-/// Throws BadInput for the first option that was given and does nothing in such a run, with the reason.
+/// Throws BadInput, with the reason, for the first given option without effect in the run.
 void refuse_unused(const CollectiveOptions& options, const CollectiveScope& run);
 
 std::string collective_help();

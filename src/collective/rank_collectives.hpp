@@ -5,7 +5,7 @@
 
 namespace linkmatrix {
 
-/// All ranks of an MPI job: MPI's collectives between their host memory, or NCCL's between their devices, one each.
+/// Creates the collectives of all ranks of an MPI job: MPI between host memory, or NCCL between devices, one per rank.
 /// Throws BadInput.
 std::unique_ptr<Collectives> make_rank_collectives(const CollectiveOptions& options);
 

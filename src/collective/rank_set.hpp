@@ -7,17 +7,17 @@
 
 namespace linkmatrix {
 
-/// Ranks of a communicator, by their numbers: plain data. C++17, as sources for devices are.
+/// A set of ranks of a communicator, by number. Plain data, in C++17 for device sources.
 class RankSet {
  public:
-  static constexpr int most = 1024;  ///< numbers are below it
+  static constexpr int most = 1024;  ///< upper limit of the numbers
 
   void add(int rank) { words_[word_of(rank)] |= bit_of(rank); }
   bool has(int rank) const { return rank < most && (words_[word_of(rank)] & bit_of(rank)) != 0; }
   bool empty() const { return *this == RankSet{}; }
   int count() const { return below(most); }
 
-  /// How many of them come before a rank.
+  /// Returns the number of ranks of the set before a rank.
   int below(int rank) const {
     int count = 0;
     for (int first = 0; first < rank && first < most; first += bits) {

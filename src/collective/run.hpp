@@ -9,7 +9,7 @@
 
 namespace linkmatrix {
 
-/// Measures what the options ask for; the rest is ProgramRun's.
+/// Measures the selected test cases. See ProgramRun.
 ExitCode run_collectives(const CollectiveOptions& options, Supervisor& supervisor);
 
 }  // namespace linkmatrix

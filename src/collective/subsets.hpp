@@ -8,26 +8,26 @@
 
 namespace linkmatrix {
 
-/// What is left out in turn, to see whom all others are faster without.
+/// Component excluded in turn, to find the one without which all others are faster.
 enum class LeftOut {
   nobody,
-  rank,  ///< each
-  node,  ///< all ranks of each
-  rail,  ///< the ranks of each number on their nodes, which have the adapters of one rail
-  half,  ///< by each binary digit of a rank's number, those with a 1, then those with a 0: few columns tell many ranks
+  rank,  ///< each rank
+  node,  ///< all ranks of each node
+  rail,  ///< the ranks with each number on their nodes, which share the adapters of a rail
+  half,  ///< for each binary digit of the rank number, ranks with 1, then ranks with 0: few columns identify many ranks
 };
 
-/// One column: who does not take part in it.
+/// One column: its excluded ranks.
 struct Subset {
   std::string column;  ///< "without-gpu3", "without-n1", "without-rail2", "digit1-is-0"
   RankSet left_out;
 };
 
-/// Those of `what`; none where they would tell nothing (see needs). labels, nodes: of each rank, by number.
+/// Returns the subsets; empty if they would not be informative (see needs). labels, nodes: of each rank, by number.
 std::vector<Subset> subsets_of(LeftOut excluded, const std::vector<std::string>& labels,
                                const std::vector<std::string>& nodes);
 
-/// What subsets of `what` need to tell anything: "3 ranks or more".
+/// Returns the requirement of informative subsets: "3 ranks or more".
 std::string_view needs(LeftOut excluded);
 
 }  // namespace linkmatrix

@@ -9,27 +9,27 @@ namespace linkmatrix {
 
 using Clock = std::chrono::steady_clock;
 
-/// This moment on the steady clock, which all processes of a node share, in seconds.
+/// Returns the time on the steady clock in seconds. All processes of a node share this clock.
 inline double steady_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// The signal that asked this process to end; 0: none did. Set by the supervisor (run/supervisor.hpp).
+/// The signal that requested the end of this process; 0: none. The supervisor sets it (run/supervisor.hpp).
 inline std::atomic<int> stop_signal{0};
 
-/// "ended by signal Terminated"; empty where none has come.
+/// Returns e.g. "ended by signal Terminated", or "" if no signal has arrived.
 std::string stop_reason();
 
-/// A point in time that every wait looks at. Monotonic. Once a signal has asked for the end, all have passed.
+/// A point in time that ends waits. Every deadline has passed as soon as a signal has requested the end of the process.
 class Deadline {
  public:
   static Deadline in(double seconds) {
     return Deadline{Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))};
   }
 
-  /// One that does not come.
+  /// Returns a deadline that passes only after a signal.
   static Deadline never() { return Deadline{Clock::time_point::max()}; }
 
   bool passed() const { return stop_signal != 0 || Clock::now() >= at_; }
@@ -42,17 +42,16 @@ class Deadline {
   Clock::time_point at_;
 };
 
-/// From the start to the end of something: seconds on the clock of its sample, whose zero means nothing.
+/// Start and end of an event, in seconds. The zero point of the clock is arbitrary.
 struct Span {
   double start = 0, end = 0;
   double seconds() const { return end - start; }
 };
 
-/// From the first start to the last end. There must be a span.
+/// Returns the span from the first start to the last end. `spans` must not be empty.
 Span hull(std::span<const Span> spans);
 
-/// Whether copies that belong together ran at once: their starts lie no further apart than 5 % of the shortest. A slow
-/// copy is no reason to throw a sample away; one that began late is.
+/// Returns whether concurrent copies started together: their starts differ by at most 5 % of the shortest span.
 bool started_together(std::span<const Span> spans);
 
 }  // namespace linkmatrix

@@ -6,7 +6,7 @@
 
 namespace linkmatrix {
 
-/// A file descriptor of its own.
+/// An owned file descriptor, closed on destruction.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_{number} {}
@@ -16,7 +16,7 @@ class Descriptor {
 
   int number() const { return number_; }
   bool is_open() const { return number_ >= 0; }
-  /// Returns what close(2) does: some file systems say only here that there was no room.
+  /// Closes the descriptor. Returns the result of close(2), because some file systems report a full disk only there.
   int close() { return number_ < 0 ? 0 : ::close(std::exchange(number_, -1)); }
 
  private:

@@ -13,36 +13,36 @@
 
 namespace linkmatrix {
 
-// The rule: another process disturbed a test case where it had a context on a device of the node at any poll, held the
-// memory that the run needed there, or where other processes together used more than these limits.
-// On the cores of a node the smaller limit counts: a process on one core of many slows copies through host memory too,
-// and has half of a core that it shares with a thread of the run.
-constexpr double most_cores_share = 0.10;    ///< of the node's cores
-constexpr double most_cores = 0.4;           ///< cores of the node
-constexpr double most_adapter_share = 0.10;  ///< of what the node's adapters can carry
+// Rule: another process disturbed a test case if the process had a context on a device of the node at any poll, if the
+// process held device memory that the run needed, or if other processes together used more than the limits below. For
+// the cores of a node the smaller limit applies, because one busy core of many already slows copies through host
+// memory.
+constexpr double most_cores_share = 0.10;    ///< share of the node's cores
+constexpr double most_cores = 0.4;           ///< number of cores
+constexpr double most_adapter_share = 0.10;  ///< share of the rate of the node's adapters
 
-/// A process that disturbs nothing (--ignore-processes), by executable and user; "*" stands for any.
+/// A process that is not a disturbance (--ignore-processes), by executable and user. "*" matches any name or user.
 struct IgnoredProcess {
   std::string name, user;
   bool is(const OtherProcess& process) const;
 };
 
-/// Reads "NAME:USER[,NAME:USER…]". Throws BadInput.
+/// Parses "NAME:USER[,NAME:USER…]". Throws BadInput.
 std::vector<IgnoredProcess> parse_ignored_processes(std::string_view text);
 
-/// Marks the processes of a poll that are ignored.
+/// Marks the ignored processes of a poll.
 void mark_ignored(Activity& poll, const std::vector<IgnoredProcess>& ignored);
 
-/// Decides how other processes disturbed what was measured between two polls.
+/// Fills `difference.disturbances` by the rule above.
 void decide_disturbances(Activity& difference);
 
-/// Adds that other processes hold the memory of a device which the run could not allocate.
+/// Adds a disturbance: other processes hold memory of `device` that the run could not allocate.
 void add_memory_disturbance(Activity& difference, const std::string& device);
 
 /// Nothing can be measured, because other processes hold the memory of devices.
 class MemoryHeld : public DeviceError {
  public:
-  /// devices: their labels. poll: of the processes there.
+  /// devices: labels of the devices. poll: the processes there.
   MemoryHeld(const std::string& why, std::vector<std::string> devices, Activity poll)
       : DeviceError(why), devices_{std::move(devices)}, poll_{std::move(poll)} {}
 
@@ -54,21 +54,23 @@ class MemoryHeld : public DeviceError {
   Activity poll_;
 };
 
-/// Who disturbs what, in one sentence; nothing where nobody does.
+/// Returns one sentence that names the disturbing processes and what they use. Returns nothing without a disturbance.
 std::optional<std::string> sentence_of(const Activity& difference);
 
-/// What came of waiting for a machine that nobody else uses.
+/// Result of wait_until_idle().
 struct IdleWait {
-  Activity last;                    ///< poll
-  Activity between;                 ///< the last two polls, which are half a second apart, and what disturbed
-  std::optional<std::string> busy;  ///< who still used the machine then, in a sentence
+  Activity last;     ///< the last poll
+  Activity between;  ///< usage between the last two polls, with its disturbances
+  /// Sentence on the processes that still use the machine; nothing: the machine is idle.
+  std::optional<std::string> busy;
 };
 
-/// Polls a machine, on which this run does nothing, until no other process disturbs or `patience` has passed. Throws
-/// TimedOut when `end` has.
+/// Polls the machine until no other process disturbs it or `patience` has passed. This run must not use the machine
+/// meanwhile. apart: seconds between two polls. Throws TimedOut when `end` has passed.
 IdleWait wait_until_idle(const std::function<Activity()>& poll, Deadline patience, Deadline end, double apart = 0.5);
 
-/// Why nothing is measured, with the remedy.
+/// Returns the sentence of --refuse-busy, with the remedy. processes: text of sentence_of(). waited: seconds of
+/// --wait-idle.
 std::string busy_sentence(const std::string& processes, double waited);
 
 }  // namespace linkmatrix

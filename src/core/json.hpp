@@ -10,9 +10,8 @@
 
 namespace linkmatrix {
 
-/// Writes JSON, in order, to a string. Only writing: a program that must build on any cluster without a download
-/// cannot ask for a JSON library, and writing needs no more than this. Numbers that are not finite become null. Texts
-/// may be any bytes, as arguments and names of files are: what is no UTF-8 becomes U+FFFD.
+/// Writes JSON to a string. The programs must build on any cluster without a download, so they use no JSON library.
+/// Numbers that are not finite become null. Bytes that are not valid UTF-8 become U+FFFD.
 class JsonWriter {
  public:
   /// {"key": …} and […]: open, fill, close.
@@ -26,13 +25,13 @@ class JsonWriter {
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(const std::string& text) { return value(std::string_view(text)); }
   JsonWriter& value(double number) { return number_of(number, 9); }
-  /// A number of so many significant digits.
+  /// Writes a number with `digits` significant digits.
   JsonWriter& number_of(double number, int digits);
   JsonWriter& value(std::same_as<bool> auto truth) { return raw(truth ? "true" : "false"); }
   template <std::integral I>
   requires(!std::same_as<I, bool>) JsonWriter& value(I number) { return raw(std::to_string(number)); }
   JsonWriter& null() { return raw("null"); }
-  /// What is JSON already.
+  /// Inserts text that is already JSON.
   JsonWriter& json(std::string_view text) { return raw(text); }
 
   template <class T>
@@ -45,7 +44,7 @@ class JsonWriter {
     for (const auto& item : items) value(item);
     return end_array();
   }
-  /// Rows of cells; `write_cell(writer, cell)` writes one.
+  /// Writes an array of rows. `write_cell(writer, cell)` writes one cell.
   template <class T, class WriteCell>
   JsonWriter& matrix(const Matrix<T>& m, WriteCell write_cell) {
     begin_array();
@@ -74,7 +73,7 @@ class JsonWriter {
   void separate();
 
   std::string out_;
-  bool first_ = true;  ///< nothing written yet inside the innermost bracket
+  bool first_ = true;  ///< whether the innermost bracket is still empty
   bool after_key_ = false;
 };
 

@@ -6,15 +6,15 @@
 
 namespace linkmatrix {
 
-/// Until when a call into which library has to be back.
+/// Time limit of a call into a library.
 struct CallLimit {
   Clock::time_point over = Clock::time_point::max();
   const char* library = "";
 };
 
-/// A call into a library that neither takes a deadline nor can be interrupted, as MPI's collectives and NCCL's start:
-/// where it has not come back in so many seconds, the supervisor ends the process (run/supervisor.hpp). One thread of a
-/// process makes them; within another one, the limit that is over first holds.
+/// Marks a call into a library that takes no deadline and cannot be interrupted, such as MPI collectives and the start
+/// of NCCL. If the call does not return within `seconds`, the supervisor ends the process (run/supervisor.hpp). Only
+/// one thread of a process makes such calls. For nested calls the earliest limit applies.
 class LimitedCall {
  public:
   LimitedCall(double seconds, const char* library) : before_{limit()} {
@@ -25,7 +25,7 @@ class LimitedCall {
   LimitedCall(const LimitedCall&) = delete;
   LimitedCall& operator=(const LimitedCall&) = delete;
 
-  /// Of the one that is under way.
+  /// Returns the limit of the current call.
   static CallLimit limit() {
     const std::lock_guard lock(mutex_);
     return limit_;

@@ -13,49 +13,51 @@ namespace linkmatrix {
 
 /// Counters and readings of one device, by name.
 struct DeviceState {
-  std::map<std::string, double> counters;  ///< that a healthy run does not raise: errors, replays, Xid events
-  std::map<std::string, double> readings;  ///< that may change: clocks, power, temperature, corrected bits of links
+  /// Counters that a healthy run does not increase: errors, replays, Xid events.
+  std::map<std::string, double> counters;
+  /// Values that may change: clocks, power, temperature, corrected bit errors of links.
+  std::map<std::string, double> readings;
 };
 
-/// What is measured: its endpoints, and what is known of them.
+/// The measured machine: endpoints, topology and state.
 class Machine {
  public:
   virtual ~Machine() = default;
 
-  /// "cuda", "host", "ipc" or "mpi".
+  /// Returns the name of the back end: "cuda", "host", "ipc" or "mpi".
   virtual std::string name() const = 0;
 
-  /// Devices (or what stands for them: pinned threads, ranks) first, then host memory.
+  /// Returns the devices (GPUs, pinned threads or ranks), followed by host memory.
   virtual const std::vector<Endpoint>& endpoints() const = 0;
 
-  /// Class, links, peer access and shortest path between all endpoints that are not host memory.
+  /// Returns link class, links, peer access and shortest path between all endpoints except host memory.
   virtual const Topology& topology() const = 0;
 
   virtual const Software& software() const = 0;
 
-  /// What each device says of itself now, in the order of endpoints(); empty where nothing can be asked.
+  /// Returns the current state of each device, in the order of endpoints(). Empty if the devices report no state.
   virtual std::vector<DeviceState> device_states() { return {}; }
 
-  /// What holds devices back just now, "gpu3: power cap"; asked where the last copies have hardly ended.
+  /// Returns the active throttle reasons, such as "gpu3: power cap". Called immediately after copies.
   virtual std::vector<std::string> throttle_reasons() { return {}; }
 
-  /// What the machine and its devices do now, whoever makes them. Asked between matrices, while this run does nothing.
+  /// Polls the usage of the machine and its devices by all processes. Called between matrices, while this run is idle.
   virtual Activity activity() { return {}; }
 
-  /// The nodes of the run and their network adapters, as they are now.
+  /// Returns the current facts of the run's nodes and network adapters.
   virtual std::vector<NodeFacts> nodes() { return {}; }
 
-  /// Whether this process writes the output.
+  /// Returns whether this process writes the output.
   virtual bool is_root() const { return true; }
 
-  /// Does what the root says, until the root ends this process. Of processes that are not the root.
+  /// Executes the orders of the root until the root ends this process. Only for processes other than the root.
   virtual void serve() {}
 
-  /// Why the other processes cannot end in order although everything was measured; nothing if they can. Some launchers
-  /// call such a run failed whatever its exit code is, so it never passes.
+  /// Returns why the other processes cannot end normally although everything was measured; nothing if they can. Some
+  /// launchers then report the run as failed, so the run must not pass.
   virtual std::optional<std::string> disorder() { return std::nullopt; }
 
-  /// Ends the other processes when everything is written. Of the root.
+  /// Ends the other processes after the output is written. Only for the root.
   virtual void dismiss(ExitCode) {}
 };
 

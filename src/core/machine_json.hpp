@@ -8,13 +8,13 @@
 
 namespace linkmatrix {
 
-/// What a record says of where it was measured: host, nodes, adapters, devices and how these are connected.
+/// Writes the machine of a record: host, nodes, adapters, devices and topology.
 void write_machine(JsonWriter& writer, const RecordHead& record);
 
-/// Other processes and what they disturbed; nothing where nothing was polled.
+/// Writes the other processes and their disturbances. Writes null without a poll.
 void write_others(JsonWriter& writer, const std::optional<Activity>& others);
 
-/// null for what is not known.
+/// Returns nothing (JSON null) for an empty text.
 inline std::optional<std::string> text_or_null(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }

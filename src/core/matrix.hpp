@@ -5,7 +5,7 @@
 
 namespace linkmatrix {
 
-/// A dense matrix. Rows are sources, columns destinations, always.
+/// A dense matrix. Rows are sources, columns are destinations.
 template <class T>
 class Matrix {
  public:

@@ -8,19 +8,19 @@
 
 namespace linkmatrix {
 
-/// The record as JSON, schema linkmatrix.record/2 (reports/linkmatrix/record/record.schema.json).
+/// Returns the record as JSON, schema linkmatrix.record/2 (reports/linkmatrix/record/record.schema.json).
 std::string to_json(const Record& record);
 
-/// One of its results as JSON.
+/// Returns one result as JSON.
 std::string to_json(const MatrixResult& result);
 
-/// A result as JSON; shared, for one that is finished is formatted once for all checkpoints.
+/// A result as JSON text. Shared, because a finished result is formatted once for all checkpoints.
 using ResultText = std::shared_ptr<const std::string>;
 
-/// The record with results that are text already.
+/// Returns the record as JSON, with results that are already text.
 std::string to_json(const RecordHead& record, std::span<const ResultText> results);
 
-/// "2026-11-21T08:00:00Z".
+/// Returns the current time in UTC, "2026-11-21T08:00:00Z".
 std::string utc_now();
 
 }  // namespace linkmatrix

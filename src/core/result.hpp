@@ -15,8 +15,8 @@
 
 namespace linkmatrix {
 
-/// partial: a total over fewer copies than were asked for, because an endpoint of the others was lost. It has a value,
-/// and is no measurement of the cell.
+/// Status of a cell. partial: the value covers only some of the cell's copies, because an endpoint was lost; such a
+/// value does not count as measured.
 enum class CellStatus { ok, not_applicable, no_peer_access, timeout, error, corrupt, not_run, partial };
 
 template <>
@@ -34,37 +34,37 @@ struct Words<CellStatus> {
 
 using Values = Matrix<std::optional<double>>;
 
-/// Rows of the largest matrix whose samples are kept: of 64 × 64 cells with 28 each they are a megabyte of text.
+/// Maximum number of rows of a matrix whose samples go into the record. 64 × 64 cells with 28 samples are 1 MB of text.
 constexpr std::size_t most_sampled = 64;
 
-/// A further matrix of the same rows and columns, e.g. each direction of a bidirectional one.
+/// A further matrix with the same rows and columns, e.g. one direction of a bidirectional matrix.
 struct Part {
   std::string title;
   std::string unit;
   Values values;
 };
 
-/// How the cells were put together in time.
+/// Order and concurrency of the cells.
 struct Schedule {
-  bool at_once = false;    ///< rounds of several pairs, else one pair after the other
-  bool bisection = false;  ///< only between the two halves
-  bool matchings = false;  ///< only those of MatrixResult::matchings
+  bool at_once = false;    ///< whether rounds measured several pairs concurrently
+  bool bisection = false;  ///< whether only pairs between the two halves of the nodes were measured
+  bool matchings = false;  ///< whether only the cells of MatrixResult::matchings were measured
   std::size_t rounds = 0;
   std::size_t pairs_at_once = 0;
-  /// How much of the values may be due to pairs at once: the largest |together / alone − 1| of the cells that were
-  /// compared, in rounds whose values stand; of matchings their median. 0 where pairs at once did disturb each other,
-  /// so that none are; nothing: none was compared.
+  /// Upper limit of the effect of concurrent pairs on the values, as a fraction: the largest |concurrent / alone − 1|
+  /// of the compared cells in accepted rounds. With matchings it is the median. 0: concurrent pairs disturbed each
+  /// other, so no cells were measured concurrently. Nothing: not compared.
   std::optional<double> interference;
-  std::size_t controlled_rounds = 0;  ///< of the rounds: those of which a cell was measured alone as well, and agreed
+  std::size_t controlled_rounds = 0;  ///< number of rounds that a control measurement of one cell alone confirmed
 };
 
-/// How much of what was transferred in samples was compared, and what came of it.
+/// Amount of compared data, and results of the comparison.
 struct Coverage {
-  std::uint64_t transfers = 0;           ///< made in samples
-  std::uint64_t compared_transfers = 0;  ///< of these: the last one of each sample
-  double compared_share = 0;             ///< of the bytes of those, summed over them
-  std::uint64_t samples = 0;             ///< after which data was compared …
-  std::uint64_t wrong_samples = 0;       ///< … and of these, those after which it was wrong
+  std::uint64_t transfers = 0;           ///< number of transfers in samples
+  std::uint64_t compared_transfers = 0;  ///< number of compared transfers: the last transfer of each sample
+  double compared_share = 0;             ///< compared fraction of their bytes, summed over these transfers
+  std::uint64_t samples = 0;             ///< number of compared samples
+  std::uint64_t wrong_samples = 0;       ///< number of samples with wrong data
 
   Coverage& operator+=(const Coverage& other) {
     transfers += other.transfers;
@@ -76,7 +76,7 @@ struct Coverage {
   }
 };
 
-/// "3 of 66 samples: ", before what was found.
+/// Returns e.g. "3 of 66 samples: ".
 inline std::string wrong_samples_text(const Coverage& coverage) {
   return std::to_string(coverage.wrong_samples) + " of " + std::to_string(coverage.samples) + " samples: ";
 }
@@ -86,141 +86,141 @@ struct Remeasured {
   double before, after;
 };
 
-/// Many short samples of each cell, in passes that are spread over the time of the matrix. They are compared with one
-/// another only.
+/// Short samples of each cell, in passes spread over the time of the matrix. Short samples are compared only with each
+/// other.
 struct ShortSampleSet {
   struct Pass {
-    double began = 0, ended = 0;         ///< seconds after the matrix began
-    Matrix<std::vector<double>> values;  ///< in the order of time
+    double began = 0, ended = 0;         ///< seconds after the start of the matrix
+    Matrix<std::vector<double>> values;  ///< samples of each cell, in the order of time
   };
-  int asked = 0;            ///< of each cell
-  std::uint64_t bytes = 0;  ///< of each copy
-  int transfers = 0;        ///< in a sample; of a latency, accesses or messages
+  int asked = 0;            ///< requested number per cell
+  std::uint64_t bytes = 0;  ///< bytes of one copy
+  int transfers = 0;        ///< transfers per sample; for latencies, accesses or messages
   std::vector<Pass> passes;
 };
 
-/// What was measured of a matrix of which only few cells are, in the order of time (--concurrency matchings).
+/// Result of --concurrency matchings, which measures only few cells; in the order of time.
 struct Matchings {
   struct Matching {
     Purpose purpose;
-    bool alone = false;                      ///< only its pairs exchanged data, not all endpoints
-    std::vector<std::size_t> rows, columns;  ///< its cells
+    bool alone = false;                      ///< whether only its pairs exchanged data, not all endpoints
+    std::vector<std::size_t> rows, columns;  ///< cells of the matching
   };
   std::uint32_t seed = 0;
-  double pause = 0;  ///< seconds that were waited before those that confirm
+  double pause = 0;  ///< pause before the confirming matchings, in seconds
   std::vector<Matching> drawn;
-  std::vector<std::string> open;  ///< endpoints that were still suspect at the end
-  /// Of each endpoint its group, such as its leaf switch, where that was told: then all that were drawn are inside one.
+  std::vector<std::string> open;  ///< endpoints that were still suspected at the end
+  /// Group of each endpoint, such as its leaf switch. Empty: no groups were given. With groups, all matchings are
+  /// inside groups.
   std::vector<std::string> groups;
-  /// What endpoints of one group sent to as many of another one, at once.
+  /// Rates between two groups whose endpoints exchange data concurrently.
   struct Crossing {
     std::string from, to;
     std::size_t pairs;
-    double rate;  ///< of a pair, their mean
-    double best;  ///< of the fastest pair
-    bool few;     ///< of only a few pairs of each two groups; else of all endpoints
+    double rate;  ///< mean rate per pair
+    double best;  ///< rate of the fastest pair
+    bool few;     ///< whether only a few pairs per two groups exchanged data; else all endpoints
   };
   std::vector<Crossing> crossings;
 };
 
-/// What stands in the record of a matrix that is too large for it; its cells are in a file beside the record.
+/// Summary of a matrix that is too large for the record. Its cells are in a separate file.
 struct CellSummary {
   struct Class {
     std::string name;
     std::uint64_t measured;
     double least, median, most;
-    std::string transport{};  ///< of all its cells
+    std::string transport{};  ///< transport of all its cells
   };
-  std::string file;                   ///< its name, without the folder
-  std::vector<std::string> statuses;  ///< words for the numbers in the file
-  std::vector<std::uint64_t> counts;  ///< cells of each
+  std::string file;                   ///< name of the file, without folder
+  std::vector<std::string> statuses;  ///< names of the status numbers in the file
+  std::vector<std::uint64_t> counts;  ///< number of cells per status
   std::vector<Class> classes;
-  std::vector<double> row_medians, column_medians;  ///< 0: nothing was measured
+  std::vector<double> row_medians, column_medians;  ///< medians; 0: nothing was measured
 };
 
-/// What a matrix is of, which does not change while it is measured. Rows are sources, columns destinations.
+/// Description of a matrix, constant during the measurement. Rows are sources, columns are destinations.
 struct MatrixDescription {
   std::string testcase;
   Metric metric = Metric::bandwidth;
-  std::string quantity;  ///< what a value is: "bandwidth", "sum of both directions", "load latency" …
+  std::string quantity;  ///< meaning of a value: "bandwidth", "sum of both directions", "load latency" …
   Direction direction = Direction::write;
   Engine engine = Engine::ce;
   std::optional<Kernel> kernel;
   Memory memory = Memory::device;
   std::string transport;           ///< "auto": see transports
-  Matrix<std::string> transports;  ///< of each pair of ranks, where they differ; else empty
+  Matrix<std::string> transports;  ///< transport of each pair of ranks if transports differ; else empty
   std::optional<bool> peer_access;
   std::string unit;  ///< "GB/s" or "us"
   std::uint64_t size_bytes = 0;
-  std::uint64_t offset = 0;             ///< where the bytes begin in the buffers
-  int blocks = 0, threads = 0;          ///< asked for; 0: the back end's own
-  std::optional<HostPages> host_pages;  ///< of host memory that takes part
-  int pairs = 0;                        ///< of ranks that make a cell, where their nodes have more; else 0
-  bool triangle = false;                ///< nothing below the diagonal is measured
-  bool local_copy = false;              ///< the diagonal is measured: each device with itself
-  bool verify = true;                   ///< whether the data is to be compared
+  std::uint64_t offset = 0;             ///< offset of the data in the buffers
+  int blocks = 0, threads = 0;          ///< requested launch shape; 0: default of the back end
+  std::optional<HostPages> host_pages;  ///< pages of the host memory used; nothing: no host memory
+  int pairs = 0;                        ///< number of rank pairs per cell if nodes have more ranks; else 0
+  bool triangle = false;                ///< whether cells below the diagonal are excluded
+  bool local_copy = false;              ///< whether the diagonal is measured: each device with itself
+  bool verify = true;                   ///< whether data is compared
   std::vector<std::string> rows, columns;
   Matrix<std::string> link_class;
 };
 
-/// One measured matrix: facts only.
+/// One measured matrix, without any judgement.
 struct MatrixResult : MatrixDescription {
   Values values, low, high;
   Matrix<CellStatus> status;
   Matrix<std::optional<int>> samples;
   Matrix<std::optional<bool>> converged;
-  Matrix<std::optional<std::uint32_t>> round;   ///< in which a cell was measured last, from 0
-  Values began, ended;                          ///< when: seconds after the matrix began
-  Matrix<std::vector<double>> sampled;          ///< every sample; empty where there are more than `most_sampled` rows
-  std::optional<ShortSampleSet> short_samples;  ///< nothing: none were asked for
+  Matrix<std::optional<std::uint32_t>> round;  ///< last round of the cell, from 0
+  Values began, ended;  ///< start and end of the last measurement, in seconds after the start of the matrix
+  Matrix<std::vector<double>> sampled;          ///< all samples; empty for matrices with more than `most_sampled` rows
+  std::optional<ShortSampleSet> short_samples;  ///< nothing: not requested
   Values limit;
   std::map<std::string, Part> parts;
-  std::optional<CellSummary> large;  ///< then the matrices above are empty
+  std::optional<CellSummary> large;  ///< summary of a large matrix, whose matrices above are empty
 
   std::size_t cells_verified = 0;
-  Coverage coverage;                                                  ///< of all cells
-  std::map<std::pair<std::size_t, std::size_t>, Coverage> corrupted;  ///< of each cell with a wrong sample
+  Coverage coverage;                                                  ///< coverage of all cells
+  std::map<std::pair<std::size_t, std::size_t>, Coverage> corrupted;  ///< coverage of each cell with a wrong sample
   Schedule schedule;
-  std::vector<Remeasured> remeasured;       ///< outliers, once more and alone
-  std::vector<Remeasured> controls;         ///< healthy cells, measured again in the same way
-  std::optional<Matchings> matchings{};     ///< then a cell that does not apply was left out by design
-  std::string timing;                       ///< how copies are released and timed, in words; see device/backend.hpp
-  std::optional<double> clock_uncertainty;  ///< seconds by which the clocks of two copies of a cell may differ
+  std::vector<Remeasured> remeasured;       ///< outliers, measured again alone
+  std::vector<Remeasured> controls;         ///< control cells: healthy cells, measured again in the same way
+  std::optional<Matchings> matchings{};     ///< set with --concurrency matchings, which measures only some cells
+  std::string timing;                       ///< how copies are started and timed; see device/backend.hpp
+  std::optional<double> clock_uncertainty;  ///< maximum difference of the clocks of two copies of a cell, in seconds
   double seconds = 0;
   std::vector<std::string> notes;
-  std::vector<std::string> throttled;  ///< "gpu3: power cap": what held devices back at the end of the measurement
-  std::optional<Activity> others;      ///< what was done on the machine since the matrix before, by whomever
+  std::vector<std::string> throttled;  ///< throttle reasons at the end of the measurement, such as "gpu3: power cap"
+  std::optional<Activity> others;      ///< usage of the machine since the previous matrix
 
-  /// All matrices of the size of rows × columns, every cell not applicable.
+  /// Sets labels, and resizes all matrices. Every cell becomes not applicable.
   void shape(std::vector<std::string> row_labels, std::vector<std::string> column_labels);
 
   std::size_t cells(CellStatus wanted) const;
-  /// Cells that can be measured: neither the diagonal nor pairs without the wanted peer access.
+  /// Returns the number of measurable cells: all except the diagonal and pairs without the required peer access.
   std::size_t cells_expected() const;
   bool complete() const { return cells(CellStatus::ok) == cells_expected(); }
-  /// Of each cell that has a value, how many short samples it has.
+  /// Returns the number of short samples of each cell that has a value.
   std::vector<std::size_t> short_sample_counts() const;
-  /// Nothing where verification was not asked for.
+  /// Returns whether all data was correct. Returns nothing without verification.
   std::optional<bool> verified() const;
-  /// The part of that name, made if it is not there.
+  /// Returns the values of a part, which is created if missing.
   Values& part(const std::string& name, const std::string& title, const std::string& part_unit);
-  /// Adds the part "utilisation": value over limit in percent, where a limit is known.
+  /// Adds the part "utilisation": value / limit in percent, for cells with a known limit.
   void add_utilisation();
 };
 
-/// What a device said of itself before and after the run: for the record, and for the alarm.
+/// Counters and readings of a device before and after the run.
 struct Health {
   struct Item {
     std::string name;  ///< "nvlink_replay", "sm_clock_mhz" …
     std::optional<double> before, after;
   };
   std::string label;
-  std::vector<Item> counters;  ///< events since the driver was loaded: one that rose is a finding
+  std::vector<Item> counters;  ///< events since the driver was loaded; an increase is a finding
   std::vector<Item> readings;
 };
 
-/// An endpoint that could not take part, or not to the end: out of memory, hung, killed. Its further cells are not
-/// tried.
+/// A lost endpoint: out of memory, hung or killed. Its remaining cells are skipped.
 struct Lost {
   std::string label, why;
   LossKind kind = LossKind::device;
@@ -236,7 +236,7 @@ struct HostBlock {
   int cores = 1, numa_nodes = 1;
 };
 
-/// What one program run found out, without its results: small, and copied for every checkpoint.
+/// Record of a run without its results. Small, because each checkpoint copies it.
 struct RecordHead {
   std::string program;
   std::string started;  ///< UTC, "2026-11-21T08:00:00Z"
@@ -246,24 +246,24 @@ struct RecordHead {
   std::string backend;
   HostBlock host;
   std::vector<NodeFacts> nodes;
-  std::vector<Endpoint> devices;  ///< without host memory
+  std::vector<Endpoint> devices;  ///< devices, without host memory
   Topology topology;
   Software software;
   std::vector<Health> health;
-  std::optional<Activity> others;       ///< before anything was measured
-  std::vector<std::string> expected;    ///< test cases that were to be measured
-  std::vector<std::string> left_out;    ///< test cases that were asked for, and that --budget had no room for
-  std::optional<std::string> asked_by;  ///< the check that asked (--asked-by)
-  std::vector<Lost> lost;               ///< never a PASS
-  std::string result = "PASS";          ///< PASS, FAIL, ERROR or TIMEOUT; INCOMPLETE of a run that has not ended
+  std::optional<Activity> others;       ///< usage of the machine before the first measurement
+  std::vector<std::string> expected;    ///< test cases that the run should measure
+  std::vector<std::string> left_out;    ///< requested test cases that --budget excluded
+  std::optional<std::string> asked_by;  ///< name of the calling check (--asked-by)
+  std::vector<Lost> lost;               ///< lost endpoints; such a run never passes
+  std::string result = "PASS";          ///< PASS, FAIL, ERROR or TIMEOUT; INCOMPLETE before the end of the run
   std::optional<std::string> error;
   std::vector<std::string> notes;
-  std::optional<Soak> soak;  ///< of a run with --soak
+  std::optional<Soak> soak;  ///< result of --soak
 };
 
-/// Everything one program run found out: printed as tables, written as JSON (core/record.hpp).
+/// Complete record of a run, printed as tables and written as JSON (core/record.hpp).
 struct Record : RecordHead {
-  std::vector<MatrixResult> results;  ///< the last one may still be measured; those before it do not change any more
+  std::vector<MatrixResult> results;  ///< only the last result may still change
 };
 
 }  // namespace linkmatrix

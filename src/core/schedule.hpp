@@ -10,22 +10,23 @@ namespace linkmatrix {
 
 using Pair = std::pair<int, int>;
 
-/// Rounds of a round robin schedule of n by the circle method, where every unordered pair meets once and each
-/// round's pairs are disjoint: n − 1 for an even n; n, each with a bye, for an odd n.
+/// Returns the number of rounds of a round robin schedule of n items by the circle method. Each unordered pair meets
+/// once, and the pairs of a round are disjoint. An even n has n − 1 rounds; an odd n has n rounds, each with one bye.
 std::size_t round_robin_rounds(std::size_t n);
 
-/// The pairs of one round, (smaller, larger).
+/// Returns the pairs of one round, each as (smaller, larger).
 std::vector<std::pair<std::size_t, std::size_t>> round_robin_round(std::size_t n, std::size_t round);
 
-/// All rounds.
+/// Returns the pairs of all rounds.
 std::vector<std::vector<Pair>> round_robin(int n);
 
-/// Orders items into rounds in which no two share a resource: each item joins the first round that is free of its
-/// resources, so the order of the items decides the rounds (a round robin's order gives its rounds back).
+/// Groups items into rounds in which no two items share a resource. Each item joins the first round that is free of its
+/// resources, so the order of the items determines the rounds. The order of a round robin schedule reproduces its
+/// rounds.
 std::vector<std::vector<std::size_t>> pack_rounds(std::size_t items,
                                                   const std::function<std::vector<int>(std::size_t)>& resources);
 
-/// Cuts every round into pieces of at most `width` items.
+/// Splits each round into pieces of at most `width` items.
 template <class Item>
 std::vector<std::vector<Item>> split_rounds(const std::vector<std::vector<Item>>& rounds, std::size_t width) {
   std::vector<std::vector<Item>> out;

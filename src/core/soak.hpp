@@ -11,7 +11,7 @@
 
 namespace linkmatrix {
 
-/// The values of one cell over a soak, in a bounded room.
+/// Statistics of one cell over a soak, in constant memory.
 struct Series {
   struct Bin {
     std::uint64_t count = 0;
@@ -20,14 +20,16 @@ struct Series {
   std::uint64_t count = 0;
   double mean = 0, m2 = 0;  ///< m2: sum of the squared deviations from the mean (Welford, 1962)
   double least = 0, most = 0;
-  double first_at = 0, worst_at = 0;  ///< seconds after the soak began; the worst is the least, of a latency the most
-  std::vector<Bin> bins;              ///< equal parts of the time that was asked for
+  /// Seconds after the start. The worst value is the smallest rate or the largest latency.
+  double first_at = 0, worst_at = 0;
+  std::vector<Bin> bins;  ///< equal parts of the requested time
 
-  /// A value at a share of the time that was asked for, 0 to 1; later ones belong to the last bin.
+  /// Adds a value. at: seconds after the start. share: `at` as a fraction of the requested time; later values belong to
+  /// the last bin.
   void add(double value, double at, double share, bool high_is_bad);
 };
 
-/// What a soak (--soak) found: the test cases again and again while devices were heated.
+/// Result of a soak (--soak), which repeats test cases while the devices are heated.
 struct Soak {
   static constexpr std::size_t bins = 60, most_events = 200;
 
@@ -39,25 +41,25 @@ struct Soak {
   };
   struct Device {
     std::string label;
-    std::uint64_t products = 0, wrong = 0;  ///< matrix products that heated it; of which a bit was wrong
+    std::uint64_t products = 0, wrong = 0;  ///< number of matrix products; number of products with a wrong bit
   };
   struct Event {
-    double at;  ///< seconds after the soak began
+    double at;  ///< seconds after the start of the soak
     std::string text;
   };
   double asked = 0, seconds = 0;
-  std::uint64_t passes = 0;    ///< over all test cases that came to their end
-  std::uint64_t failures = 0;  ///< cells that were not measured well, of all passes, and bursts of wrong products
+  std::uint64_t passes = 0;    ///< completed passes over all test cases
+  std::uint64_t failures = 0;  ///< cells without a valid value, of all passes, and bursts with wrong products
   std::vector<Cells> matrices;
   std::vector<Device> heated;
-  std::vector<Event> events;  ///< the first of them
+  std::vector<Event> events;  ///< the first events
   std::uint64_t events_left_out = 0;
-  std::optional<Activity> others;  ///< what they did meanwhile
+  std::optional<Activity> others;  ///< usage by other processes during the soak
 
   void note(double at, std::string text);
 };
 
-/// What is printed of it.
+/// Returns the printed summary of a soak.
 std::string soak_text(const Soak& soak);
 
 void write_soak(JsonWriter& writer, const Soak& soak);

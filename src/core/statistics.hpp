@@ -7,7 +7,7 @@
 
 namespace linkmatrix {
 
-/// The middle value; the mean of the two middle ones for an even count. `values` must not be empty.
+/// Returns the median: the mean of the two middle values for an even count. `values` must not be empty.
 double median(std::vector<double> values);
 
 struct Interval {
@@ -15,14 +15,14 @@ struct Interval {
   double high;
 };
 
-/// A distribution-free interval of the median: the innermost pair of order statistics that covers it with at least
-/// 95 % (binomial, p = 1/2; Hoefler & Belli, SC15). Fewer than six values cannot: then it is minimum to maximum.
+/// Returns the distribution-free interval of the median: the innermost order statistics that cover the median with at
+/// least 95 % (binomial, p = 1/2; Hoefler & Belli, SC15). For fewer than six values returns minimum and maximum.
 Interval median_interval(std::vector<double> values);
 
-/// Half of the median's interval over the median, as a fraction.
+/// Returns half the width of the median's interval, as a fraction of the median.
 double relative_half_width(const std::vector<double>& values);
 
-/// 1.4826 × median absolute deviation: the standard deviation of normal noise, robust against outliers.
+/// Returns 1.4826 × median absolute deviation: a standard deviation of normal noise that is robust against outliers.
 double robust_sigma(const std::vector<double>& values);
 
 struct TransferTime {
@@ -36,26 +36,26 @@ struct TransferFit {
   double worst_deviation;  ///< largest |fitted / measured - 1|
 };
 
-/// The line through two or more sizes, by least squares of the relative deviations: a size of a microsecond counts as
-/// much as one of a second. Nothing where noise makes it meaningless (a rate or an overhead below zero), or where all
-/// sizes are the same.
+/// Fits a line through two or more sizes by least squares of the relative deviations, so that short and long transfers
+/// count alike. Returns nothing if noise makes the bandwidth or the overhead negative, or if all sizes are equal.
 std::optional<TransferFit> fit_transfer(std::span<const TransferTime> times);
 
-/// From how many samples on minimum to maximum covers the median with 95 % (96.9 %).
+/// Smallest number of samples of which minimum and maximum cover the median with 95 % (exactly 96.9 %).
 constexpr std::size_t least_for_interval = 6;
 
-/// When one cell has been sampled enough.
+/// Rule that ends the sampling of one cell.
 struct StopRule {
-  int min_samples = 7;     ///< minimum to maximum of 6 covers the median with 96.9 %
-  int max_samples = 28;    ///< a noisy cell's end
-  double target = 0.0025;  ///< wanted relative half width of the median's interval
-  double settled = 0.05;   ///< noise that changes by less than this over `window` samples will not get better
+  int min_samples = 7;     ///< minimum and maximum of 6 samples cover the median with 96.9 %
+  int max_samples = 28;    ///< maximum number for a noisy cell
+  double target = 0.0025;  ///< target of the relative half width of the median's interval
+  double settled = 0.05;   ///< noise that changes by less than this fraction over `window` samples has settled
   std::size_t window = 7;
-  double patience = 0.25;  ///< seconds that a noisy cell may take: 28 samples of 0.1 s would not make it quieter
+  double patience = 0.25;  ///< time limit of a noisy cell in seconds; more samples of 0.1 s would not reduce the noise
 
-  /// The interval of the median is one, and inside the target: below six samples there is none.
+  /// Returns whether the interval of the median is within the target. Always false below six samples.
   bool converged(const std::vector<double>& values) const;
-  /// True if sampling may stop: inside the target, settled above it, or at the maximum. `seconds`: spent on these.
+  /// Returns whether sampling may stop: within the target, settled, at the maximum, or out of patience. seconds: time
+  /// spent on these samples.
   bool done(const std::vector<double>& values, double seconds) const;
 };
 

@@ -6,13 +6,14 @@
 
 namespace linkmatrix {
 
-/// Program, host, devices and the topology matrices.
+/// Prints program, host, devices and the topology matrices.
 void print_head(std::ostream& out, const RecordHead& record, std::size_t max_display);
 
-/// One result: its values, its parts, what was verified and how it was scheduled.
+/// Prints one result: values, parts, verification and schedule. max_display: maximum number of printed rows and
+/// columns.
 void print_result(std::ostream& out, const MatrixResult& result, std::size_t max_display);
 
-/// The counters that rose during the run; nothing where none did.
+/// Prints the counters that increased during the run.
 void print_health(std::ostream& out, const RecordHead& record);
 
 }  // namespace linkmatrix

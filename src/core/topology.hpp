@@ -11,79 +11,81 @@ namespace linkmatrix {
 
 enum class EndpointKind { device, host };
 
-/// Names of facts, such as "serial" → texts; what is not known is left out.
+/// Facts by name, such as "serial". Unknown facts are absent.
 using FactTexts = std::map<std::string, std::string>;
 
-/// Something that holds memory and can send or receive: a GPU, a pinned thread, a rank, a NUMA node's memory.
+/// Something that has memory and sends or receives data: a GPU, a pinned thread, a rank, or the memory of a NUMA node.
 struct Endpoint {
   EndpointKind kind = EndpointKind::device;
-  int index = 0;                  ///< as the user numbers it (--devices)
-  std::string label;              ///< "gpu3", "cpu1", "rank0", "numa0": row and column heads
+  int index = 0;                  ///< number for the user (--devices)
+  std::string label;              ///< label of rows and columns: "gpu3", "cpu1", "rank0", "numa0"
   std::string name;               ///< model, e.g. "NVIDIA H200"
-  std::string uuid;               ///< empty where there is none
-  std::string pci;                ///< "0000:1b:00.0", empty where there is none
+  std::string uuid;               ///< empty: none
+  std::string pci;                ///< PCI address "0000:1b:00.0"; empty: none
   std::string node;               ///< host name
-  int numa = -1;                  ///< NUMA node, -1 unknown
+  int numa = -1;                  ///< NUMA node; -1: unknown
   std::vector<std::string> nics;  ///< nearest network interfaces
-  FactTexts part;   ///< what identifies it wherever it is put: "serial", "uuid", "vbios", "firmware", "board"
-  FactTexts place;  ///< where it is now: "node", "slot", "pci", "port"
-  FactTexts state;  ///< how it is set and how it is: "ecc", "mig", "fabric_state", "pcie_width", "power_limit_w" …
-  /// Net rates in GB/s of one direction, from core/limits.hpp: of all its NVLinks, and of its PCIe slot.
+  FactTexts part;   ///< identity of the component in any slot: "serial", "uuid", "vbios", "firmware", "board"
+  FactTexts place;  ///< current slot: "node", "slot", "pci", "port"
+  FactTexts state;  ///< settings and state: "ecc", "mig", "fabric_state", "pcie_width", "power_limit_w" …
+  /// Net rates of one direction in GB/s (core/limits.hpp): of all NVLinks together, and of the PCIe slot.
   std::optional<double> link_limit, host_limit;
 };
 
-/// The way from a network adapter to a GPU of the same machine, by PCI.
+/// PCI path from a network adapter to a GPU of the same machine.
 struct GpuPath {
   std::string pci;         ///< address of the GPU
-  std::string link_class;  ///< PIX PXB PHB NODE SYS in nvidia-smi's words; empty: unknown
-  int bridges = 0;         ///< PCI bridges that both are behind
-  bool nearest = false;    ///< no other GPU is nearer to the adapter
+  std::string link_class;  ///< PIX, PXB, PHB, NODE or SYS as in nvidia-smi; empty: unknown
+  int bridges = 0;         ///< number of PCI bridges above both
+  bool nearest = false;    ///< whether no other GPU is closer to the adapter
 };
 
-/// A port of a network adapter, as the kernel lists it.
-/// What a port has counted since its driver was loaded, by the kernel's names.
+/// Counters of a network port since its driver was loaded, by the kernel's names.
 struct AdapterCounters {
-  std::map<std::string, double> errors;      ///< that a healthy run does not raise
-  std::map<std::string, double> congestion;  ///< that a busy network raises
+  std::map<std::string, double> errors;      ///< counters that a healthy run does not increase
+  std::map<std::string, double> congestion;  ///< counters that a busy network increases
 };
 
 struct AdapterPort {
   std::string name;                     ///< "mlx5_0", "ens1f0"
   FactTexts part;                       ///< "guid", "mac", "firmware", "board", "model"
   FactTexts place;                      ///< "node", "pci", "slot", "port"
-  std::string state, rate, link_layer;  ///< in the kernel's words, "ACTIVE", "400 Gb/sec (4X NDR)"; empty: unknown
+  std::string state, rate, link_layer;  ///< in the kernel's spelling: "ACTIVE", "400 Gb/sec (4X NDR)"; empty: unknown
   std::string physical_state;           ///< "LinkUp", "Polling"; empty: unknown
-  int numa = -1;                        ///< NUMA node, -1 unknown
-  std::vector<FactTexts> interfaces;    ///< of the network: "name", "state", "bond", the one that it is a part of
-  FactTexts pcie;                       ///< "speed", "width" now, "speed_at_most", "width_at_most" of the adapter
-  std::vector<GpuPath> gpus;            ///< in the order of their addresses
+  int numa = -1;                        ///< NUMA node; -1: unknown
+  /// Network interfaces of the port: "name", "state", and the "bond" that contains the interface.
+  std::vector<FactTexts> interfaces;
+  FactTexts pcie;             ///< PCIe link: "speed", "width", "speed_at_most", "width_at_most"
+  std::vector<GpuPath> gpus;  ///< in the order of their PCI addresses
   AdapterCounters counters;
 };
 
-/// A machine of the run; empty: unknown, or not readable by this user.
+/// A node of the run. Empty fields are unknown, or not readable by this user.
 struct NodeFacts {
   std::string name;             ///< host name
-  std::string machine, serial;  ///< /etc/machine-id, and the maker's number of the product
+  std::string machine, serial;  ///< /etc/machine-id, and the serial number of the product
   std::string product, kernel;
-  std::string boot;         ///< an identifier that is new after each start
-  std::string bios, board;  ///< version of the firmware that starts it, and its mainboard
+  std::string boot;         ///< boot identifier, new after each start of the node
+  std::string bios, board;  ///< version of the firmware, and model of the mainboard
   std::vector<AdapterPort> adapters;
 };
 
-/// Facts about the paths between the devices, in the order of Backend::endpoints() without host memory.
+/// Paths between the devices, in the order of Backend::endpoints() without host memory.
 struct Topology {
-  Matrix<std::string> link_class;           ///< "X" on the diagonal, else NV#, PIX … NET, or "" unknown
-  Matrix<std::optional<int>> links;         ///< bonded NVLinks of the pair; nothing where unknown
-  Matrix<std::optional<bool>> peer_access;  ///< can the row's device reach the column's memory
-  Matrix<std::optional<int>> min_path;      ///< hops: 0 no path or itself, 1 direct, more through others
-  /// Net rate in GB/s of one direction of the pair's path, from core/limits.hpp; nothing where unknown.
+  Matrix<std::string> link_class;           ///< "X" on the diagonal; else NV#, PIX … NET; "": unknown
+  Matrix<std::optional<int>> links;         ///< number of bonded NVLinks of the pair; nothing: unknown
+  Matrix<std::optional<bool>> peer_access;  ///< whether the row's device can access the column's memory
+  /// Number of hops: 0 for itself or no path, 1 direct, more through other devices.
+  Matrix<std::optional<int>> min_path;
+  /// Net rate of one direction of the pair's path in GB/s (core/limits.hpp); nothing: unknown.
   Matrix<std::optional<double>> limit;
 };
 
-/// Versions worth recording: "driver", "cuda", "mpi", "compiler" … → text.
+/// Software versions by name: "driver", "cuda", "mpi", "compiler" …
 using Software = std::map<std::string, std::string>;
 
-/// Hops between devices along direct links: 0 to itself and where there is no path, 1 direct, more through others.
+/// Returns the number of hops between devices along direct links: 0 for itself or no path, 1 direct, more through other
+/// devices.
 Matrix<std::optional<int>> shortest_paths(const Matrix<bool>& direct);
 
 }  // namespace linkmatrix

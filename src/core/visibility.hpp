@@ -8,84 +8,83 @@
 
 namespace linkmatrix {
 
-/// Visibility of writes: the litmus test of message passing (Alglave, Maranget & Tautschnig, TOPLAS 2014; PTX ISA,
-/// "Memory Consistency Model"). In each round one side writes data, then sets a flag with release; the other one waits
-/// for the flag with acquire, and compares the data while the first waits for its answer. Behind a flag that is set, no
-/// word may be an old one.
+/// Visibility of writes: the message-passing litmus test (Alglave, Maranget & Tautschnig, TOPLAS 2014; PTX ISA, "Memory
+/// Consistency Model"). In each round the writer writes data, then sets a flag with release. The checker waits for the
+/// flag with acquire, compares the data and answers. After a visible flag no word may be stale.
 ///
-/// The words of a round are those of the verification pattern, with the round's number as its seed: a word of any other
+/// The words of a round are those of the verification pattern with the number of the round as seed. A word of another
 /// round is wrong.
 
-/// Words of a round, of 8 bytes.
+/// Number of 8-byte words per round.
 constexpr std::uint32_t handover_words = 1024;
 
-/// Where things lie in a buffer: each in cache lines of its own.
+/// Offsets in a buffer. Flag, answer and data have separate cache lines.
 constexpr std::uint64_t handover_flag_at = 0, handover_answer_at = 128, handover_data_at = 256;
-constexpr std::uint64_t handover_spread = 64;  ///< bytes from one word to the next where each has its own packet
+constexpr std::uint64_t handover_spread = 64;  ///< distance in bytes of words that have separate packets
 constexpr std::uint64_t handover_bytes = handover_data_at + handover_words * handover_spread;
 
-/// A flag that no round has: there will be no other.
+/// Flag value that ends the test. No round has this number.
 constexpr std::uint64_t no_more_rounds = ~std::uint64_t{0};
 
-/// Where a word of a round lies, after `handover_data_at`: in odd rounds side by side, so that full packets carry them,
-/// in even ones each in a packet of its own, which may take another way than the flag's.
+/// Returns the offset of a word after `handover_data_at`. In odd rounds words are adjacent and fill packets. In even
+/// rounds each word has its own packet, which may take another path than the flag.
 LINKMATRIX_HOST_DEVICE constexpr std::uint64_t handover_offset(std::uint64_t number, std::uint32_t word) {
   constexpr std::uint64_t bytes = sizeof(std::uint64_t);
   return number % 2 == 1 ? word * bytes : word * handover_spread + number / 2 % (handover_spread / bytes) * bytes;
 }
 
-/// What a drill makes the writing side do wrong.
+/// Simulated fault of the writing side.
 enum class WriteFault : std::uint32_t {
   none,
-  reorder,    ///< the flag goes before the data, which follows when the answer is there
-  drop,       ///< a word of each round is not written
-  drop_flag,  ///< from the middle on, of the rounds or of the time that they may take, no flag is set
+  reorder,    ///< the flag is written before the data; the data follows after the answer
+  drop,       ///< one word of each round is not written
+  drop_flag,  ///< in the second half of the rounds, or of their time, no flag is set
 };
 
-/// Where both sides meet; all of it is seen by both.
+/// Memory of a test that both sides access.
 struct HandoverPlace {
-  std::byte* area;     ///< the flag and the data
-  std::byte* answers;  ///< the buffer that has the answer's word
+  std::byte* area;     ///< flag and data
+  std::byte* answers;  ///< buffer with the word of the answer
 };
 
-/// What a back end gives two sides at most.
+/// Maximum times of a back end.
 struct HandoverTimes {
-  std::uint64_t patience_ns, longest_ns;  ///< as those of HandoverTerms
+  std::uint64_t patience_ns, longest_ns;  ///< see HandoverTerms
 };
 
-/// How long two sides go on.
+/// Duration of a test.
 struct HandoverTerms {
-  std::uint64_t first;        ///< the rounds are those after this number, which no earlier round has had
-  std::uint64_t rounds;       ///< at most
-  std::uint64_t patience_ns;  ///< for a flag or an answer: then it is called never seen, and that is the end
-  std::uint64_t longest_ns;   ///< after this the writing side begins no further round; the first one is always made
+  std::uint64_t first;        ///< the rounds have the numbers after `first`, which are new
+  std::uint64_t rounds;       ///< maximum number of rounds
+  std::uint64_t patience_ns;  ///< maximum wait for a flag or an answer; then the test ends with "never visible"
+  std::uint64_t longest_ns;   ///< after this time the writer starts no further round; the first round always runs
   WriteFault fault;
 
-  /// What a step between two looks counts against the patience: who did not look for longer was stopped, preempted or
-  /// paused, and what came meanwhile was not missed.
+  /// Returns how much of the time between two polls counts against the patience. A long gap means that this side was
+  /// stopped, preempted or paused, so the gap does not count fully.
   LINKMATRIX_HOST_DEVICE constexpr std::uint64_t counted(std::uint64_t step_ns) const {
     const std::uint64_t most = patience_ns / 10;
     return step_ns < most ? step_ns : most;
   }
-  /// Whether a side that did not look for so long may be why the other one has given up.
+  /// Returns whether a gap between polls is long enough to explain that the other side gave up.
   LINKMATRIX_HOST_DEVICE constexpr bool stands_still(std::uint64_t step_ns) const { return step_ns > patience_ns / 2; }
-  /// Whether a round, from 1, that begins then gets its flag. Where rounds are slow, a drill would end unseen with the
-  /// time that they may take: its middle comes first.
+  /// Returns whether a round, counted from 1, sets its flag if the round starts at `elapsed_ns`. With slow rounds the
+  /// time limit decides, so that a simulated fault always acts.
   LINKMATRIX_HOST_DEVICE constexpr bool sets_flag(std::uint64_t round, std::uint64_t elapsed_ns) const {
     return fault != WriteFault::drop_flag || (2 * round <= rounds && 2 * elapsed_ns <= longest_ns);
   }
-  /// Whether that round is not begun.
+  /// Returns whether the test ends before this round.
   LINKMATRIX_HOST_DEVICE constexpr bool is_over(std::uint64_t round, std::uint64_t elapsed_ns) const {
     return round > 1 && elapsed_ns > longest_ns && sets_flag(round, elapsed_ns);
   }
 };
 
-/// When a side looked at a clock, so that it knows how long it did not.
+/// Records when a side polled its clock, to detect gaps.
 struct HandoverWatch {
   std::uint64_t last_ns;
-  std::uint64_t longest_ns = 0;  ///< step between two looks
+  std::uint64_t longest_ns = 0;  ///< longest time between two polls
 
-  /// Returns the step since the look before.
+  /// Records a poll and returns the time since the previous poll.
   LINKMATRIX_HOST_DEVICE constexpr std::uint64_t look(std::uint64_t now_ns) {
     const std::uint64_t step = now_ns > last_ns ? now_ns - last_ns : 0;
     last_ns = now_ns;
@@ -94,26 +93,28 @@ struct HandoverWatch {
   }
 };
 
-/// What one side saw. Only the checking one knows of wrong words.
+/// Result of one side. Only the checker counts wrong words.
 struct HandoverEnd {
-  std::uint64_t rounds;           ///< written and answered, or checked
-  std::uint64_t wrong_words;      ///< behind a flag that was set
-  std::uint64_t first_wrong;      ///< round of the first, from 1; 0: none
-  std::uint64_t unseen;           ///< 1: what this side waited for did not come
-  std::uint64_t stood_still = 0;  ///< 1: for so long that the other one may have given up
+  std::uint64_t rounds;           ///< rounds written and answered, or checked
+  std::uint64_t wrong_words;      ///< stale words after a visible flag
+  std::uint64_t first_wrong;      ///< round of the first wrong word, from 1; 0: none
+  std::uint64_t unseen;           ///< 1: the flag or answer of the other side did not arrive
+  std::uint64_t stood_still = 0;  ///< 1: this side was stopped so long that the other side may have given up
 };
 
-/// What both saw, of one run or of several.
+/// Result of both sides, of one or several runs.
 struct Visibility {
-  std::uint64_t rounds = 0;  ///< checked
+  std::uint64_t rounds = 0;  ///< checked rounds
   std::uint64_t wrong_words = 0;
-  std::uint64_t first_wrong = 0;                       ///< round of the first, from 1
-  std::uint64_t unseen_flags = 0, unseen_answers = 0;  ///< never seen: by who reads the data, by who wrote it
-  std::uint64_t broken_off = 0;  ///< runs in which one side stood still, so that what was not seen says nothing
+  std::uint64_t first_wrong = 0;  ///< round of the first wrong word, from 1
+  /// Flags that the checker, and answers that the writer, did not see.
+  std::uint64_t unseen_flags = 0, unseen_answers = 0;
+  /// Runs in which one side was stopped, so that a missing flag or answer proves nothing.
+  std::uint64_t broken_off = 0;
 
   bool holds() const { return wrong_words == 0 && is_seen(); }
   bool is_seen() const { return unseen_flags == 0 && unseen_answers == 0; }
-  /// Of runs one after the other.
+  /// Adds the result of the next run.
   void add(const Visibility& next) {
     if (first_wrong == 0 && next.first_wrong > 0) first_wrong = rounds + next.first_wrong;
     rounds += next.rounds;
@@ -124,11 +125,11 @@ struct Visibility {
   }
 };
 
-/// What was found of the writes of one endpoint, as another one reads them; empty where they hold and were read.
+/// Returns one sentence on a failed test between two endpoints. Returns "" if the test succeeded.
 std::string sentence_of(const Visibility& seen, const std::string& writer, const std::string& reader);
 
-/// Of both sides of a run. Where a round has been checked and its writer has not seen the answer, it is this that was
-/// lost; else the flag.
+/// Combines the results of both sides of a run. If the checker is ahead of the writer, the answer was lost; else the
+/// flag.
 constexpr Visibility visibility_of(const HandoverEnd& writer, const HandoverEnd& checker) {
   Visibility seen{checker.rounds, checker.wrong_words, checker.first_wrong, 0, 0};
   if (writer.unseen == 0 && checker.unseen == 0) return seen;

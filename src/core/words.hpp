@@ -10,31 +10,31 @@
 
 namespace linkmatrix {
 
-/// The field's words, each enumeration with its one spelling on the command line, in tables and in the record.
+/// Enumerations, each with one spelling for command line, tables and record.
 
-/// What a copy is made of: bytes moved, or a chain of accesses of 8 bytes, each waiting for the one before: loads
-/// through a ring of pointers, atomic additions, or a flag that two devices hand to and fro; or data with a flag behind
-/// it, which the other side checks (core/visibility.hpp).
+/// Operation of a copy. `copy` moves bytes. The others are chains of dependent 8-byte accesses: loads through a ring of
+/// pointers, atomic additions, a flag that two devices exchange, or data followed by a flag that the other side checks
+/// (core/visibility.hpp).
 enum class Operation { copy, chase, atomic, flag, visibility };
 enum class Engine { ce, sm, mpi, nccl };
 enum class Kernel { cached, noncached, bulk };
 enum class Direction { write, read };
-/// compute: of what devices calculate, no metric of a copy.
+/// compute: rate of a computation; not a metric of copies.
 enum class Metric { bandwidth, bidirectional, latency, compute };
 enum class Memory { device, host };
 enum class Concurrency { automatic, serial, rounds, bisection, matchings };
 enum class HostPages { pinned, pageable };
-/// Why a matching was measured: of all at random, of suspects with endpoints that are good, or to confirm after a pause
-/// what was found.
+/// Purpose of a matching: random pairs of all endpoints, suspected endpoints with healthy ones, or confirmation of
+/// findings after a pause.
 enum class Purpose { random, suspects, confirm };
-/// How bytes get from one rank to another: by MPI itself, by a device that has mapped the other's memory (by a file
-/// descriptor, a fabric handle or CUDA IPC), or through pinned host memory in pieces.
+/// Transport between ranks: MPI; a device that maps the memory of the other rank (by file descriptor, fabric handle or
+/// CUDA IPC); or pinned host memory in pieces.
 enum class Transport { automatic, mpi, fd, fabric, ipc, staged };
-/// How another process disturbed a test case (core/disturbances.hpp): it had a context on a device, used cores or an
-/// adapter, or held the memory of a device.
+/// Type of a disturbance (core/disturbances.hpp): a context on a device, use of cores or of an adapter, or held device
+/// memory.
 enum class DisturbanceKind { context, cpu, adapter, memory };
-/// Why an endpoint was lost: its device failed, its process ended or does not answer, or other processes hold the
-/// memory of its device.
+/// Reason of a lost endpoint: the device failed, the process ended or does not answer, or other processes hold the
+/// memory of the device.
 enum class LossKind { device, process, memory };
 
 template <class E>
@@ -121,10 +121,10 @@ constexpr std::string_view word(E value) {
   return "?";
 }
 
-/// Nobody asks for copies of that metric: it is none of the table's.
+/// The table of Metric excludes `compute`, because users cannot select it for copies.
 constexpr std::string_view word(Metric value) { return value == Metric::compute ? "compute" : word<Metric>(value); }
 
-/// All spellings, "a, b or c": for messages and --help.
+/// Returns all spellings for messages and --help: "a, b or c".
 template <class E>
 std::string all_words() {
   std::string out;
@@ -135,7 +135,7 @@ std::string all_words() {
   return out;
 }
 
-/// Throws BadInput for a word that is none of the table's.
+/// Returns the value of a spelling. Throws BadInput for an unknown spelling.
 template <class E>
 E parse_word(std::string_view text) {
   for (const auto& [e, known] : Words<E>::table)

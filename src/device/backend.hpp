@@ -23,11 +23,11 @@
 
 namespace linkmatrix {
 
-/// Bytes between the two places that a copy reads from in turn, a sample here and a sample there: what the sample
-/// before has left at the destination is wrong for the next one. A large page, so that both places are aligned alike.
+/// Distance of the two source positions that alternate between samples, so that data of the previous sample is wrong at
+/// the destination. The size of a large page, so that both positions have the same alignment.
 constexpr std::uint64_t source_windows = 2 * MiB;
 
-/// One transfer between two endpoints, the unit of all work: a test case is a list of these.
+/// A copy between two endpoints. A test case is a list of copies.
 struct Copy {
   int source = 0;       ///< index into Backend::endpoints()
   int destination = 0;  ///< index into Backend::endpoints()
@@ -36,68 +36,68 @@ struct Copy {
   Engine engine = Engine::ce;
   Kernel kernel = Kernel::cached;
   Direction direction = Direction::write;
-  bool peer_access = true;   ///< false: staged through host memory
-  std::uint64_t offset = 0;  ///< where the bytes begin in both buffers
-  std::uint64_t shift = 0;   ///< bytes that the source begins further on; see source_windows
+  bool peer_access = true;   ///< false: the copy is staged through host memory
+  std::uint64_t offset = 0;  ///< offset of the data in both buffers
+  std::uint64_t shift = 0;   ///< additional offset in the source; see source_windows
   int source_slot = 0,
-      destination_slot = 0;     ///< which of an endpoint's buffers: copies that run at once have their own
-  bool background = false;      ///< keeps its path busy while the others are measured, and is not itself
-  int blocks = 0, threads = 0;  ///< launch shape of the sm engine; 0: the back end's own
-  bool looped = false;          ///< repeated by the kernel itself, so that its launch costs nothing
-  WriteFault write_fault = WriteFault::none;  ///< a drill, of a visibility test
-  int repeats = 1;  ///< transfers; of a background copy at least, it goes on until the others are done
+      destination_slot = 0;     ///< number of an endpoint's buffer; concurrent copies have different buffers
+  bool background = false;      ///< whether the copy only loads its path while other copies are measured
+  int blocks = 0, threads = 0;  ///< launch shape of engine sm; 0: default of the back end
+  bool looped = false;          ///< whether the kernel repeats the copy itself, so that its launch costs nothing
+  WriteFault write_fault = WriteFault::none;  ///< simulated fault of a visibility test
+  int repeats = 1;  ///< number of transfers; a background copy continues until the other copies end
 
-  /// What its buffers must hold.
+  /// Returns the required size of the destination buffer in bytes; `source_end` that of the source.
   std::uint64_t end() const { return offset + bytes; }
   std::uint64_t source_end() const { return end() + (is_chain() ? 0 : source_windows); }
-  /// Whether it is a chain of accesses rather than bytes moved.
+  /// Returns whether the copy is a chain of dependent accesses.
   bool is_chain() const { return operation != Operation::copy; }
-  /// Whether the other end answers.
+  /// Returns whether the other endpoint answers.
   bool has_two_sides() const { return operation == Operation::flag || operation == Operation::visibility; }
-  /// The endpoint whose engine moves the data: write pushes, read pulls.
+  /// Returns the endpoint whose engine moves the data: the source for write, the destination for read.
   int initiator() const { return direction == Direction::write ? source : destination; }
 };
 
-/// Dependent accesses that a chain makes for each repeat.
+/// Number of dependent accesses per repeat of a chain.
 constexpr int accesses_per_repeat = 64;
 
-/// When one copy of a `run` ran.
+/// Time of one copy of a `run`.
 struct CopyTime {
-  Span span;                               ///< all its transfers, on the clock of the run
-  double transfers = 1;                    ///< made in it: the copy's repeats; of a chain, its accesses
-  double enqueue_seconds = 0;              ///< host time to hand over one transfer; 0 where there is no queue
-  std::optional<Visibility> visibility{};  ///< of a visibility test
+  Span span;                               ///< time of all its transfers, on the clock of the run
+  double transfers = 1;                    ///< number of transfers: repeats of the copy, or accesses of a chain
+  double enqueue_seconds = 0;              ///< host time to enqueue one transfer, in seconds; 0: no queue
+  std::optional<Visibility> visibility{};  ///< result of a visibility test
 
-  /// Its transfers are its rounds, with that in which it was given up.
+  /// Sets the result of a visibility test. Its rounds, including an unfinished one, count as transfers.
   void set_visibility(const Visibility& seen) {
     visibility = seen;
     transfers = static_cast<double>(std::max<std::uint64_t>(seen.rounds + seen.unseen_flags, 1));
   }
 };
 
-/// How the copies of a run were let go.
+/// How the copies of a run were started.
 enum class Timing {
-  gate,     ///< all at once, each timed where it runs; starts are the gate's opening
-  in_turn,  ///< one host thread hands them over in turn, a transfer of each at a time, and the host's clock times them:
-            ///< where the driver waits inside the call, what the host does belongs to it
+  gate,     ///< all concurrently, by a gate; each copy is timed by its device
+  in_turn,  ///< in turn, one transfer at a time, by a host thread and timed by the host's clock; for drivers that wait
+            ///< inside the call
 };
 
-/// When the copies of a run ran.
+/// Times of the copies of a run.
 struct Timeline {
-  std::vector<CopyTime> copies;  ///< one for each, in order
+  std::vector<CopyTime> copies;  ///< times of each copy, in order
   Timing timing = Timing::gate;
-  double uncertainty = 0;  ///< seconds by which the clocks of two copies may differ
+  double uncertainty = 0;  ///< maximum difference of the clocks of two copies, in seconds
 };
 
-/// Some copies of a run failed, or did not end in time; nothing is known of the others. What hangs on a device that is
-/// `lost` is left to it: its memory and streams must not be touched again.
+/// Some copies of a run failed or timed out; the result of the others is unknown. Copies on a lost device may still be
+/// running, so its memory and streams must not be used again.
 class CopiesFailed : public std::runtime_error {
  public:
   struct Failure {
-    std::size_t copy;                  ///< which of the run
+    std::size_t copy;                  ///< index of the copy in the run
     CellStatus status;                 ///< error or timeout
-    std::optional<int> endpoint;       ///< lost with it; nothing: only the copy failed
-    LossKind loss = LossKind::device;  ///< of the endpoint
+    std::optional<int> endpoint;       ///< endpoint lost with the copy; nothing: only the copy failed
+    LossKind loss = LossKind::device;  ///< reason of the loss
   };
   CopiesFailed(const std::string& why, std::vector<Failure> failures)
       : std::runtime_error(why), failures_{std::move(failures)} {}
@@ -107,74 +107,71 @@ class CopiesFailed : public std::runtime_error {
   std::vector<Failure> failures_;
 };
 
-/// Where memory lies and who copies it: CUDA devices, of one process or of several, or pinned threads.
+/// A back end: memory and copies of CUDA devices, in one or several processes, or of pinned threads.
 ///
-/// A back end brings everything up once (buffers, streams, events, peer access) and then runs
-/// lists of copies. It knows nothing of matrices, test cases or statistics.
+/// A back end initializes its resources once (buffers, streams, events, peer access) and then runs lists of copies. It
+/// has no concept of matrices, test cases or statistics.
 ///
-/// `prepare` and `verify` throw CopiesFailed too where single copies are to blame; every call throws DeviceError where
-/// all is lost.
+/// `prepare` and `verify` throw CopiesFailed if single copies fail. Every call throws DeviceError if nothing can be
+/// measured.
 class Backend : public Machine {
  public:
   std::vector<NodeFacts> nodes() override { return {node_facts()}; }
 
-  /// Why this copy cannot run here, one sentence; nothing if it can.
+  /// Returns one sentence on why the copy cannot run here; nothing if it can.
   virtual std::optional<std::string> refusal(const Copy& copy) const = 0;
 
-  /// Numbers of what the copy occupies (engine, egress, ingress, uplink, memory controller …):
-  /// two copies that share one may not run at once where a link is measured alone.
+  /// Returns numbers of the resources that the copy uses (engine, egress, ingress, uplink, memory controller …). Copies
+  /// that share a resource do not run concurrently when a link is measured alone.
   virtual std::vector<int> resources(const Copy& copy) const = 0;
 
-  /// Bytes that a pointer chase walks through: more than any cache that could answer in the memory's place, and on a
-  /// device one large page, so that no load waits for a page table (as nvbandwidth).
+  /// Returns the size of a pointer chase in bytes: larger than caches, and on a device within one large page, so that
+  /// no load waits for a page table (as in nvbandwidth).
   virtual std::uint64_t chase_bytes() const { return 2 * MiB; }
 
-  /// Makes the copies' buffers, and peer access and kernels ready.
+  /// Allocates buffers, enables peer access and loads kernels.
   virtual void prepare(std::span<const Copy> copies, Deadline deadline) = 0;
 
-  /// Runs all copies at once, each as often as it says, released together; background copies go on until the others are
-  /// done. Throws CopiesFailed, also where `deadline` passes.
+  /// Runs all copies concurrently, each with its repeats, started together. Background copies continue until the others
+  /// end. Throws CopiesFailed, also after `deadline`.
   virtual Timeline run(std::span<const Copy> copies, Deadline deadline) = 0;
 
-  /// Fills each source with a position-dependent pattern of `seed`, spoils the destination, copies
-  /// once and compares every byte where it arrived; one answer for each copy. No two of the copies have the same
-  /// buffer.
+  /// Fills each source with a pattern of `seed`, poisons the destination, copies once, and compares every byte. Returns
+  /// one result per copy. No two copies share a buffer.
   virtual std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) = 0;
 
-  /// Whether what single runs have brought can be compared, by the two calls below; else only `verify` compares.
+  /// Returns whether the data of normal runs can be compared, by the next two calls. Otherwise only `verify` compares.
   virtual bool compares_runs() const { return false; }
 
-  /// Fills the whole source buffer of each copy with a pattern of its own, unless it holds that, and spoils the
-  /// destination. No copy is a chain.
+  /// Fills the source buffer of each copy with its pattern, unless it already contains the pattern, and poisons the
+  /// destination. Not for chains.
   virtual void lay_patterns(std::span<const Copy> /*copies*/, Deadline) {}
 
-  /// Compares what the last transfer of each copy has brought, after a `run` of the same copies; one answer for each.
+  /// Compares the data of the last transfer of each copy after a `run`. Returns one result per copy.
   virtual std::vector<PatternCheck> compare(std::span<const Copy> /*copies*/, const Portion&, Deadline) { return {}; }
 
-  /// Keeps all devices that take part busy with products of matrices and streams through their memory; what came of the
-  /// products. `flips`: an endpoint of which a bit is to be wrong, for drills. Throws TimedOut where a device does not
-  /// end in time.
+  /// Heats all devices with matrix products and memory streams for some seconds, and returns the results. flips:
+  /// endpoint with a simulated bit flip. Throws TimedOut if a device does not end in time.
   virtual std::vector<Heated> heat(double, std::optional<int> /*flips*/, Deadline) { return {}; }
 
-  /// Of host memory that takes part in copies of devices; nothing where no device could tell the difference.
+  /// Returns the pages of host memory in copies of devices; nothing if pages make no difference.
   virtual std::optional<HostPages> host_pages() const { return std::nullopt; }
 
-  /// What a reader of the values must know of how they came about, one sentence each: what is not as it was asked for,
-  /// how many threads a path needed.
+  /// Returns remarks on the values, one sentence each: deviations from the request, and threads per path.
   virtual std::vector<std::string> remarks() const { return {}; }
 
-  /// Why an endpoint takes no part: no context, no memory, it hung; nothing if it does.
+  /// Returns why an endpoint is lost: no context, no memory, or hung; nothing if it is available.
   virtual std::optional<std::string> lost(int) const { return std::nullopt; }
-  /// Of an endpoint that is lost.
+  /// Returns the reason of a lost endpoint.
   virtual LossKind lost_kind(int) const { return LossKind::device; }
 };
 
-/// Of the pattern of an endpoint's source buffer.
+/// Returns the pattern seed of an endpoint's source buffer.
 constexpr std::uint64_t source_seed(int endpoint, int slot) {
   return first_seed + 1 + (static_cast<std::uint64_t>(endpoint) << 16) + static_cast<std::uint64_t>(slot);
 }
 
-/// For work that needs all devices: throws MemoryHeld or DeviceError where an endpoint is lost.
+/// Throws MemoryHeld or DeviceError if an endpoint is lost. For work that needs all devices.
 inline void refuse_lost(Backend& backend, int endpoint) {
   const auto lost = backend.lost(endpoint);
   if (!lost) return;

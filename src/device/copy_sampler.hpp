@@ -12,19 +12,19 @@
 
 namespace linkmatrix {
 
-/// A cell of a matrix and the copies that measure it: one; for a bidirectional cell the two directions, the first from
-/// row to column; or all that together make the cell's value. Background copies load it and count for nothing.
+/// A cell of a matrix and its copies: one copy; two directions of a bidirectional cell, the first from row to column;
+/// or several copies whose total is the value. Background copies are load only.
 struct CopyCell {
   std::size_t row = 0, column = 0;
   std::vector<Copy> copies;
 };
 
-/// Samples cells by a back end of this process. A cell is lost with its endpoints; of a fan, whose copies end at
-/// several, those of an endpoint that is lost are left out, and the cell is partial.
+/// Samples cells with a back end of this process. A cell is lost with its endpoints. A fan of copies becomes partial if
+/// only some of its endpoints are lost.
 class CopySampler final : public Sampler {
  public:
-  /// stress: the cells of a round are each other's load, and are repeated so that all run as long.
-  /// warmup: transfers of each cell before its first sample; 0: each transfer is a sample. Makes the buffers; throws as
+  /// stress: whether the cells of a round are each other's load, with repeats that make all run equally long. warmup:
+  /// transfers per cell before its first sample; 0: each transfer is a sample. Allocates the buffers. Throws as
   /// Backend::prepare.
   CopySampler(Backend& backend, std::vector<CopyCell> cells, Metric metric, int warmup, bool stress, Deadline deadline);
 
@@ -37,10 +37,10 @@ class CopySampler final : public Sampler {
     return simulated_fault_.has && are_runs_compared(cell(place).copies);
   }
 
-  /// Data that is to be wrong at its destination after every so many-th sample of a cell.
+  /// Simulated corruption of every `every`-th sample of a cell.
   struct SimulatedCorruption {
     std::uint64_t every = 1;
-    std::function<bool(const Copy&)> has;  ///< whose data it is
+    std::function<bool(const Copy&)> has;  ///< whether a copy is corrupted
   };
   void set_simulated_fault(SimulatedCorruption fault) { simulated_fault_ = std::move(fault); }
   std::vector<Lost> take_lost() override { return lost_.take(); }
@@ -76,14 +76,13 @@ class CopySampler final : public Sampler {
   Metric metric_;
   int warmup_;
   bool stress_;
-  Clocking clocking_;                                ///< the worst so far
-  std::map<std::size_t, std::vector<int>> repeats_;  ///< of a cell's copies when it was sampled last
-  std::uint64_t windows_ = 0;                        ///< parts of a buffer that short samples moved
-  std::map<std::size_t, Sampled>
-      unseen_;  ///< cells whose flags or answers did not come, without their counts: not tried again
+  Clocking clocking_;                                ///< worst clocking so far
+  std::map<std::size_t, std::vector<int>> repeats_;  ///< repeats of a cell's copies in its last sampling
+  std::uint64_t windows_ = 0;                        ///< number of buffer parts used by short samples
+  std::map<std::size_t, Sampled> unseen_;  ///< cells whose flags or answers did not become visible; not retried
   LostEndpoints lost_;
   SimulatedCorruption simulated_fault_;
-  std::map<std::size_t, std::uint64_t> fault_counts_;  ///< samples of cells so far
+  std::map<std::size_t, std::uint64_t> fault_counts_;  ///< number of samples per cell so far
 };
 
 }  // namespace linkmatrix

@@ -11,28 +11,29 @@
 
 namespace linkmatrix {
 
-/// Endpoints that the copies of a matrix cannot have: what the back end lost for all, and what was lost for these
-/// copies alone (memory that one could not get).
+/// Endpoints that are unavailable for the copies of a matrix: lost for the whole back end, or only for these copies
+/// (too little memory).
 class LostEndpoints {
  public:
   explicit LostEndpoints(const Backend& backend) : backend_{backend} {}
 
-  /// For these copies alone. Whether that is news.
+  /// Adds an endpoint that is lost for these copies. Returns whether the loss is new.
   bool add(int endpoint, CellStatus status, const std::string& why, LossKind kind);
 
   bool has(int endpoint) const;
   bool has(const Copy& copy) const { return has(copy.source) || has(copy.destination); }
-  /// How many were added.
+  /// Returns the number of added endpoints.
   std::size_t size() const { return lost_.size(); }
-  /// A lost endpoint of a cell, where none of its measured copies is left: of a fan, some may be.
+  /// Returns a lost endpoint of a cell if none of its measured copies remains. A fan may still have some.
   std::optional<int> of(std::span<const Copy> cell) const;
-  /// Who takes part in a cell and who does not, in a sentence; nothing where all of its measured copies are made.
+  /// Returns a sentence on the endpoints that take part in a cell and those that do not; "" if all measured copies
+  /// remain.
   std::string what_is_left_of(std::span<const Copy> cell) const;
-  /// How the endpoint's cells end.
+  /// Returns the status of the endpoint's cells.
   CellStatus status(int endpoint) const;
-  /// `endpoint`: one that is lost.
+  /// Returns why a lost endpoint is lost.
   std::string why(int endpoint) const;
-  /// Those that were not taken yet.
+  /// Returns the lost endpoints since the last call.
   std::vector<Lost> take();
 
  private:

@@ -9,45 +9,46 @@
 
 namespace linkmatrix {
 
-/// Endpoints of a matrix that may be measured a pair at a time where pairs at once disturb each other. Of more, rounds
-/// drawn at random have a witness, and a note says what it found.
+/// Maximum number of endpoints of a matrix that is measured serially if concurrent pairs disturb each other. In a
+/// larger matrix random rounds get a control measurement, and a note reports the result.
 constexpr std::size_t most_serial = 64;
 
-/// How far a cell's value with others is from its value alone, and how far it may be, as fractions.
+/// Difference between a cell's value in a concurrent round and alone, and the limit of the difference, as fractions.
 struct Moved {
   double by = 0, limit = 0;
-  bool is_known = true;  ///< false: a cell failed
+  bool is_known = true;  ///< false: a cell failed, so the difference is unknown
   bool too_far() const { return by > limit; }
 };
 
-/// The limit is three sigma of the noisier of the two, but no less than what may always be and no more than noise may
-/// pay for.
+/// Returns the difference and its limit. The limit is three sigma of the noisier measurement, within the bounds of
+/// `sensitivity`.
 Moved moved(const Sensitivity& sensitivity, const std::vector<double>& alone, const std::vector<double>& together);
 
-/// So many samples, whatever they say.
+/// Returns a rule that takes exactly this number of samples.
 StopRule exactly(int samples);
 
 bool all_ok(const std::vector<Sampled>& answers);
 
-/// Samples of a look beside another one at the same cells.
+/// Number of samples of a brief measurement.
 constexpr int brief_samples = 3;
 
-/// Samples that look thoroughly where one sample left a doubt.
+/// Number of samples of a thorough measurement after a doubtful brief one.
 constexpr int thorough_samples = 3;
 
-/// How many cells of a round may run at once, from the fullest round.
+/// Determines how many cells of a round can be measured concurrently, from the fullest round.
 class Calibration {
  public:
-  /// is_reported: what it finds concerns the values of the result, and goes into it.
+  /// is_reported: whether the result goes into the record.
   Calibration(Context& context, const Rounds& rounds, bool is_reported = true)
       : context_{context}, rounds_{rounds}, is_reported_{is_reported} {}
 
-  /// A few cells of the fullest round alone and all of it together, a sample of each; where a cell moved, they are
-  /// looked at again thoroughly: alone, together, and alone once more. Where a cell moves by more than three sigma
-  /// (within the medium's sensitivity), half as many, down to one. serial and rounds leave no question.
+  /// Returns the number of cells that can be measured concurrently. Measures a few cells of the fullest round alone and
+  /// the whole round together, one sample each. If a cell changed, it repeats thoroughly: alone, together, alone. If a
+  /// cell changes by more than three sigma, it tries half as many cells, down to one. The modes serial and rounds skip
+  /// the calibration.
   std::size_t cells_at_once();
 
-  /// The round that was shown to run at once as a whole.
+  /// Returns the round that was measured as a whole without interference.
   std::optional<std::size_t> calibrated_round() const { return calibrated_; }
 
  private:
@@ -59,7 +60,7 @@ class Calibration {
   const Rounds& rounds_;
   bool is_reported_;
   std::optional<std::size_t> calibrated_;
-  double disturbance_ = 0;  ///< the largest that was not let pass
+  double disturbance_ = 0;  ///< largest interference that exceeded its limit
 };
 
 }  // namespace linkmatrix

@@ -10,52 +10,53 @@
 
 namespace linkmatrix {
 
-/// What all parts of measuring one matrix share: who samples, where cells go, and how long anything may take.
+/// State that all steps of measuring one matrix share: sampler, store, options and time limits.
 class Context {
  public:
   Context(Sampler& sampler, const Work& work, const MeasureOptions& options, Deadline deadline, Store& store);
 
-  /// What stays the same while the matrix is measured: labels, link classes, metric.
+  /// Returns the constant description of the matrix: labels, link classes, metric.
   const MatrixDescription& shape() const { return shape_; }
-  /// Empty of a matrix that is too large to hold those of all cells.
+  /// Returns the link class of a cell; "" in a matrix that is too large to store link classes.
   std::string_view link_class(const Place& place) const;
   const Work& work() const { return work_; }
   const MeasureOptions& options() const { return options_; }
   Sampler& sampler() { return sampler_; }
   Store& store() { return store_; }
-  /// Of a sample that counts: with a wider target where the medium is noisy, and one sample once the time is over.
+  /// Returns the stop rule of samples that become values. The target is wider for a noisy medium. After the time limit
+  /// it allows one sample.
   StopRule stop() const;
   bool out_of_time() const { return soft_.passed(); }
   double seconds() const { return seconds_since(start_); }
 
   struct SamplingRequest {
     StopRule stop;
-    bool counts = false;    ///< the samples become values: then the data is compared too
-    std::size_t round = 0;  ///< of which they are, where they count
+    bool counts = false;    ///< whether the samples become values; their data is then compared
+    std::size_t round = 0;  ///< round of the samples, if `counts`
     std::uint64_t divide_bytes_by = 1;
-    bool warm = false;  ///< as SampleRule::warm
-    int transfers = 0;  ///< as SampleRule::transfers
+    bool warm = false;  ///< see SampleRule::warm
+    int transfers = 0;  ///< see SampleRule::transfers
   };
-  /// One answer for each cell. Corrupt cells and proven errors are marked whatever the answer was wanted for. Throws
-  /// TimedOut when the run's deadline has passed; then what is not ok is marked.
+  /// Samples the cells of a round and returns one result per cell. Corrupt cells and proven errors are always recorded.
+  /// Throws TimedOut when the run's deadline has passed; cells without a result are then marked.
   std::vector<Sampled> sample(const Round& round, const SamplingRequest& request);
 
-  /// A cell's samples become its value; what failed is marked.
+  /// Stores the samples as the cell's value, or its status if the cell failed.
   void keep(const Place& place, const Sampled& sampled);
-  /// Whether a sampling proved that the cell can have no value.
+  /// Returns whether a sampling proved that the cell cannot have a value.
   bool has_proven_error(const Place& place) const { return proven_errors_.contains(place); }
 
   double median_of(const Sampled& sampled) const;
-  /// Rounds in which no two of the cells share anything.
+  /// Splits cells into rounds in which no two cells share a resource.
   std::vector<Round> disjoint(const Round& cells) const;
-  /// "gpu0->gpu3".
+  /// Returns the name of a cell, "gpu0->gpu3".
   std::string name(const Place& place) const;
   void note(std::string text);
-  /// Interference that stays in the values, as a fraction.
+  /// Records interference that remains in the values, as a fraction.
   void let_pass(double interference);
-  /// The first of several, and how many there are.
+  /// Returns the first name and the number of others: "gpu0->gpu1 and 3 more cells".
   static std::string some_of(const std::vector<std::string>& cells);
-  /// What was odd about cells that were kept, a note for each kind.
+  /// Adds one note per type of irregularity of the stored cells.
   void note_irregularities();
 
  private:
@@ -75,12 +76,13 @@ class Context {
   MatrixDescription shape_;
   StopRule stop_;
   Clock::time_point start_ = Clock::now();
-  std::map<Place, Coverage> compared_;  ///< of each cell, in all its samplings
-  std::set<Place> corrupt_;             ///< cells of which wrong data arrived, also where no value did
+  std::map<Place, Coverage> compared_;  ///< comparison of data of each cell, over all its samplings
+  std::set<Place> corrupt_;             ///< cells with wrong data, also without a value
   std::map<Place, Sampled> proven_errors_;
-  /// Cells whose copies did not start at once, whose load ended early, one way of which ended before the other.
+  /// Cells whose copies did not start together, whose load ended early, or whose two directions did not end together.
   std::vector<std::string> apart_, early_, uneven_;
-  std::map<std::string, std::vector<std::string>> partial_;  ///< cells without some of their copies, by who took part
+  /// Cells without some of their copies, by the participating endpoints.
+  std::map<std::string, std::vector<std::string>> partial_;
 };
 
 }  // namespace linkmatrix

@@ -11,35 +11,37 @@
 
 namespace linkmatrix {
 
-/// Whether the calibration of one round holds for the others: a witness is a cell that was measured with others, once
-/// more alone.
+/// Checks with control measurements whether the calibration of one round applies to the other rounds. A control
+/// measurement repeats one cell of a concurrent round alone.
 ///
-/// A calibration that looks at one round misses what other rounds share, such as an uplink of two of eight devices. So
-/// when all rounds are measured, the one whose worst cell is furthest from the median of its link class has this cell
-/// measured alone first, then the next one, for at most a twentieth of the samples that the rounds took. As soon as one
-/// is found whose cells disturb each other, every round is looked at, whatever that costs.
+/// The calibration of one round cannot detect resources that only other rounds share, such as an uplink of two of eight
+/// devices. When all rounds are measured, the round whose worst cell deviates most from the median of its link class is
+/// checked first. Control measurements use at most a twentieth of the samples of the rounds. As soon as one round shows
+/// interference, every round is checked, at any cost.
 class ControlMeasurements {
  public:
-  /// What was measured at once.
+  /// Cells that were measured concurrently.
   struct Part {
-    std::size_t number;  ///< of its round
+    std::size_t number;  ///< number of the round
     Round cells;
-    std::vector<std::vector<double>> values;  ///< of each cell; empty where it failed
+    std::vector<std::vector<double>> values;  ///< values of each cell; empty if the cell failed
   };
 
   ControlMeasurements(Context& context, const Rounds& rounds) : context_{context}, rounds_{rounds} {}
 
-  /// This round needs no witness: the calibration is one.
+  /// Excludes the calibrated round from control measurements.
   void trust(std::optional<std::size_t> round) { trusted_ = round; }
 
-  /// Cells that were measured at once. Of a matrix of more than `most_serial` endpoints they may be looked at here.
+  /// Adds concurrently measured cells. In a matrix with more than `most_serial` endpoints this may take a control
+  /// measurement.
   void add(std::size_t number, const Round& cells, const std::vector<Sampled>& answers);
 
-  /// The next of these whose cells disturb each other: it is to be measured in smaller parts, which are added in turn.
-  /// Nothing when there is none, or no more may be spent.
+  /// Returns the next part whose cells disturb each other. The caller measures it in smaller parts and adds these.
+  /// Returns nothing if there is none, or if the limit of samples is reached.
   std::optional<Part> next_disturbed();
 
-  /// Says what stands unasked though others were disturbed, because the time was over. As much may be in its values.
+  /// Adds a note on unchecked parts if other parts showed interference and the time limit passed. Unchecked values may
+  /// contain the same interference.
   void note_unasked();
 
  private:
@@ -56,12 +58,12 @@ class ControlMeasurements {
   Context& context_;
   const Rounds& rounds_;
   std::optional<std::size_t> trusted_;
-  std::vector<Part> open_;          ///< measured, and not looked at
-  std::map<Place, double> values_;  ///< of all cells
-  std::size_t measured_ = 0;        ///< samples of rounds
-  std::size_t spent_ = 0;           ///< samples of witnesses
-  double found_ = 0;                ///< the worst disturbance of a part that was taken back
-  std::mt19937 random_{1};          ///< which rounds of a large matrix have a witness: the same in every run
+  std::vector<Part> open_;          ///< measured parts without a control measurement
+  std::map<Place, double> values_;  ///< values of all cells
+  std::size_t measured_ = 0;        ///< number of samples of rounds
+  std::size_t spent_ = 0;           ///< number of samples of control measurements
+  double found_ = 0;                ///< largest interference of a rejected part
+  std::mt19937 random_{1};          ///< random numbers that choose rounds of a large matrix; the same in every run
 };
 
 }  // namespace linkmatrix

@@ -5,13 +5,13 @@
 
 namespace linkmatrix {
 
-/// The cells of pairs, one way or back, a round for each lane.
+/// Returns the cells of pairs, one round per lane. back: use the reverse direction.
 std::vector<Round> in_lanes(const std::vector<MatchingGenerator::Pair>& pairs, const std::vector<std::size_t>& lanes,
                             bool back);
 
-/// What groups reach each other with, into the result's matchings: all endpoints of a group send to as many of another
-/// one, three times with other groups, and then four of them, twice. `out`: endpoints that take no part. How many of
-/// these matchings were left out, for the time of the matrix was over.
+/// Measures the rates between groups into the result's matchings. All endpoints of a group send to endpoints of another
+/// group, three times with different groups; then four endpoints per group do so, twice. out: endpoints that are
+/// excluded. Returns the number of matchings skipped because of the time limit.
 std::size_t measure_crossings(Context& context, MatchingGenerator& generator, const Places& places,
                               const std::vector<bool>& out);
 

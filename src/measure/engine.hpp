@@ -15,37 +15,37 @@ namespace linkmatrix {
 
 struct MeasureOptions {
   StopRule stop{};
-  double max_seconds = 60;   ///< of one matrix; afterwards every cell left gets one sample and is not converged
-  double cell_timeout = 30;  ///< seconds of one round (--pair-timeout): what hangs is marked and the rest goes on
-  int warmup = 1;            ///< transfers of each cell before its first sample; 0: each one is a sample
-  bool warm_bidirectional = false;  ///< before a matrix is sampled, copies both ways at once between its devices
+  /// Time limit of one matrix in seconds; cells left after it get one sample and do not converge.
+  double max_seconds = 60;
+  double cell_timeout = 30;         ///< time limit of one round in seconds (--pair-timeout); cells that hang are marked
+  int warmup = 1;                   ///< transfers per cell before its first sample; 0: the first transfer is a sample
+  bool warm_bidirectional = false;  ///< whether links are warmed up with bidirectional copies before each matrix
   bool verify = true;
-  int short_samples = 0;  ///< of each cell, in passes over the time of the matrix; 0: none
+  int short_samples = 0;  ///< number of short samples per cell; 0: none
   Concurrency concurrency = Concurrency::automatic;
-  std::optional<std::uint32_t> seed{};             ///< of matchings; nothing: one is drawn
-  double confirm_after = 10;                       ///< seconds of pause before matchings confirm what was found
-  std::shared_ptr<const References> references{};  ///< what cells should be, where a site says it
+  std::optional<std::uint32_t> seed{};             ///< seed of matchings; nothing: random
+  double confirm_after = 10;                       ///< pause before matchings confirm findings, in seconds
+  std::shared_ptr<const References> references{};  ///< expected values of cells; null: unknown
 };
 
-/// What is measured, and how its cells may be put together.
+/// The rounds of a matrix, and how to combine their cells.
 struct Work {
   const Rounds& rounds;
-  /// Rounds run as they are, whatever the cells do to each other: it is what is asked. Afterwards the worst cells and
-  /// some others alone, and what each loses.
+  /// Whether rounds always run as a whole, because interference is what is measured. Afterwards the worst and some
+  /// other cells are measured alone, and the result has the loss of each.
   bool together = false;
-  /// The same with every cell alone afterwards: a stress.
+  /// Whether, in addition, every cell is measured alone afterwards: a stress test.
   bool stress = false;
 };
 
-/// Measures all cells of the last result of the store's record, which has been shaped and described.
+/// Measures all cells of the last result of the store's record, whose description must be complete.
 ///
-/// Rounds run at once where a calibration and then a witness of each round (one of its cells alone) show that this does
-/// not change the answer, else in smaller parts; every cell is sampled until the interval of its median is inside the
-/// target, noise has settled, or time is up; what failed is tried once more; outliers are measured again alone, and
-/// healthy cells beside them. A cell of which wrong data arrived is corrupt and stays it. Source of the method: design
-/// of linkmatrix, "How a matrix is measured".
+/// Rounds run concurrently if a calibration, and later a control measurement of one cell of each round alone, shows no
+/// interference; else in smaller groups. Sampling of a cell ends when the interval of its median is within the target,
+/// when noise has settled, or at the time limit. Failed cells are retried once. Outliers are measured again alone,
+/// together with healthy control cells. A cell with wrong data stays corrupt.
 ///
-/// Throws TimedOut when `deadline` has passed; what was measured until then is in the store.
+/// Throws TimedOut when `deadline` has passed; the store then has the results measured before.
 void measure(Sampler& sampler, const Work& work, const MeasureOptions& options, Deadline deadline, Store& store);
 
 }  // namespace linkmatrix

@@ -10,15 +10,16 @@
 
 namespace linkmatrix {
 
-/// Where each endpoint is: two of a node never meet, nor two of different lanes. The cells of a lane run at once.
+/// Location of each endpoint. Endpoints of one node, or of different lanes, never form a pair. The cells of a lane run
+/// concurrently.
 struct Places {
   std::vector<std::size_t> node, lane;
-  /// The group of each endpoint, such as its leaf switch: whoever meets is of one. Empty: none is known.
+  /// Group of each endpoint, such as its leaf switch. Pairs are inside groups. Empty: no groups.
   std::vector<std::string> group{};
 };
 
-/// Draws matchings: pairs of which no two have an endpoint in common, each endpoint with one that it has not met before
-/// where there is one. The same seed draws the same.
+/// Draws random matchings: disjoint pairs of endpoints. Each endpoint gets a partner that it has not met before, if
+/// possible. The same seed draws the same matchings.
 class MatchingGenerator {
  public:
   using Pair = std::pair<std::size_t, std::size_t>;
@@ -26,23 +27,24 @@ class MatchingGenerator {
   MatchingGenerator(Places places, std::uint64_t seed)
       : places_{std::move(places)}, random_{seed}, met_(places_.node.size()) {}
 
-  /// Each of `wanted`, in that order, with a partner of its own that is one of `good`; nobody is in `taken` twice. Who
-  /// finds none is left out.
+  /// Pairs each endpoint of `wanted`, in order, with an endpoint of `good`. Marks paired endpoints in `taken`.
+  /// Endpoints without a partner are not paired.
   std::vector<Pair> with_good(const std::vector<std::size_t>& wanted, const std::vector<bool>& good,
                               std::vector<bool>& taken);
 
-  /// All that are not taken among each other; of an odd number, one that was left out least often stays alone.
+  /// Pairs all endpoints that are not in `taken`. Of an odd number, the endpoint that was unpaired least often stays
+  /// unpaired.
   std::vector<Pair> rest(std::vector<bool>& taken);
 
-  /// Each group with another one, which it has not met so before where there is one: their endpoints in pairs, `most`
-  /// of two groups, those of the first group first. Who is taken takes no part.
+  /// Pairs endpoints of each group with endpoints of another group, a new one if possible. most: maximum number of
+  /// pairs per two groups. Endpoints in `taken` are excluded.
   std::vector<Pair> across(const std::vector<bool>& taken, std::size_t most);
 
-  /// Whether these have met in a matching that was drawn, or told with `meet`.
+  /// Returns whether two endpoints were paired by this generator or by `meet`.
   bool have_met(std::size_t a, std::size_t b) const { return met_[a].contains(b); }
   void meet(const Pair& pair);
 
-  /// In a random order.
+  /// Shuffles the items.
   template <class Item>
   void shuffle(std::vector<Item>& items) {
     for (std::size_t k = items.size(); k > 1; --k) std::swap(items[k - 1], items[random_() % k]);
@@ -61,7 +63,7 @@ class MatchingGenerator {
 
   Places places_;
   std::mt19937_64 random_;
-  std::vector<std::set<std::size_t>> met_;  ///< of each endpoint, its partners
+  std::vector<std::set<std::size_t>> met_;  ///< earlier partners of each endpoint
   std::set<std::set<std::string>> groups_met_;
 };
 

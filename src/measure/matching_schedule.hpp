@@ -5,20 +5,23 @@
 
 namespace linkmatrix {
 
-/// Matchings that may be drawn before what they found is confirmed, and those that confirm it.
+/// Maximum number of matchings before the confirmation, and number of confirming matchings.
 constexpr std::size_t most_searching = 11, confirming = 3;
 
-/// Endpoints, below which a whole matrix takes no more rounds than a few matchings.
+/// Minimum number of endpoints. With fewer endpoints the whole matrix needs no more rounds.
 constexpr std::size_t least_for_matchings = 8;
 
-/// Measures few cells of the last result of the store's record, in which no cell applies until it is chosen: two random
-/// matchings of all endpoints; then, as long as an endpoint is suspect (measure/suspicion.hpp), a matching of suspects
-/// with good ones; after a pause, whatever was found three times more, once of these with only those pairs at once; a
-/// cell that was slow and no endpoint's fault again with the same partner. Some cells of a random matching are measured
-/// again, few at once: where pairs are slower together, what they share is slow, and no endpoint is looked for.
+/// Searches slow endpoints with few matchings, into the last result of the store's record, in which all cells are
+/// initially not applicable.
 ///
-/// A fault of one path is met with chance rounds / endpoints: whoever reads the record says what was not judged.
-/// Once options.max_seconds are over no matching begins but the first two.
+/// Two random matchings of all endpoints come first. While an endpoint is suspected (measure/suspicion.hpp), further
+/// matchings pair suspects with healthy endpoints. After a pause, findings are measured three more times, once without
+/// other traffic. Slow cells without a slow endpoint are repeated with the same partner. Some cells of a random
+/// matching are repeated with little other traffic. If pairs are slower with full traffic, they share a bottleneck, and
+/// no endpoint is searched for.
+///
+/// A fault of a single path is found only with probability rounds / endpoints. After options.max_seconds only the first
+/// two matchings run.
 void measure_matchings(Sampler& sampler, const Places& places, const MeasureOptions& options, Deadline deadline,
                        Store& store);
 

@@ -11,18 +11,16 @@
 
 namespace linkmatrix {
 
-/// What cells should be by a site's references, so that those which are worse than theirs are measured again. Nothing
-/// is judged by them here.
+/// Expected values of cells. Cells that are worse are measured again. No verdict depends on these values.
 class References {
  public:
-  /// Of lines "TESTCASE NAME VALUE UNIT", separated by tabs: the name is "gpu0->gpu1", "rank0->rank1" or
-  /// "node0->node1" for a cell, or "cell[NV18]" for all of a link class that have none. Throws BadInput naming the
-  /// line.
+  /// Parses lines of TESTCASE, NAME, VALUE and UNIT, separated by tabs. NAME is a cell, "gpu0->gpu1", "rank0->rank1" or
+  /// "node0->node1", or "cell[NV18]" for all other cells of a link class. Throws BadInput naming the line.
   static References parse(std::string_view text);
-  /// The same of a file. Throws BadInput naming it.
+  /// Parses a file. Throws BadInput naming the file.
   static References read(const std::filesystem::path& file);
 
-  /// The value of each cell of a matrix; nothing for a cell without a reference, or with one in another unit.
+  /// Returns the expected value of each cell; nothing for a cell without a reference in the unit of the matrix.
   Matrix<std::optional<double>> of(const MatrixDescription& matrix) const;
 
  private:

@@ -4,17 +4,17 @@
 
 namespace linkmatrix {
 
-/// Cells that are worse than the median of their link class once more, alone, before anyone is alarmed. The worse of
-/// both looks stays, unless the others of the round were slow with the cell; the result has both. Healthy ones in the
-/// same way as controls: their values stay as they are, but wrong data is kept of them too.
+/// Measures outliers again, alone. The worse value remains, unless the cell was slow only together with the other cells
+/// of its round; the result contains both values. Healthy cells are measured in the same way as controls and keep their
+/// values, but wrong data of control cells also counts.
 void remeasure_outliers(Context& context);
 
-/// Of rounds that were measured together because that was asked: cells alone, and what they lose to the others. Of a
-/// stress all, else the worst and some others.
+/// Measures cells of concurrent rounds alone, and records their loss. A stress measures all cells; else the worst and
+/// some others.
 void compare_with_isolated(Context& context);
 
-/// What failed once more, when all others are done, and none of lost endpoints: disjoint cells, `at_once` of them, or
-/// the whole rounds of what is measured together.
+/// Measures failed cells once more, except cells of lost endpoints. at_once: number of concurrent cells; rounds that
+/// belong together are repeated as a whole.
 void retry(Context& context, std::size_t at_once);
 
 }  // namespace linkmatrix

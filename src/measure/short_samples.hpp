@@ -11,29 +11,28 @@
 
 namespace linkmatrix {
 
-/// Takes short samples of each cell in passes over all rounds, so that a link which is slow now and then shows. The
-/// passes are spread over the time of the matrix, between its rounds: a cell may be in a pass before its own round.
+/// Takes short samples of each cell in passes over all rounds, to detect intermittent links. The passes are spread over
+/// the time of the matrix, so a pass can precede the round of a cell.
 ///
-/// Short samples of a cell are compared with one another only. They are a fraction of the size or of the transfers of
-/// its other samples, the same ones each time, and run with as many cells as those did.
+/// Short samples of a cell are compared only with each other. They transfer a fraction of the data of normal samples,
+/// always the same, with the same number of concurrent cells.
 class ShortSamples {
  public:
   ShortSamples(Context& context, const Rounds& rounds);
 
-  /// The other samples of these cells. The first ones show how long a transfer takes, and how much time there is.
+  /// Learns the duration of a transfer and the available time from normal samples.
   void learn(const Round& cells, const std::vector<Sampled>& answers);
 
-  /// Cells of this round disturb each other in larger parts: its short samples are taken again, in
-  /// smaller parts and further passes.
+  /// Repeats the short samples of a round in smaller groups, because its cells disturb each other.
   void split(std::size_t round, std::size_t cells_at_once);
 
-  /// Takes the passes that are due when this share of the rounds is measured. A matrix that is late takes them later.
+  /// Takes the passes that are due after this fraction of the rounds. A late matrix takes them later.
   void take(double measured, std::size_t cells_at_once);
 
-  /// Takes the other passes, unless the time of the matrix is over. A cell that lacks samples gets more in each.
+  /// Takes the remaining passes, until the time limit of the matrix. Cells with missing samples get more per pass.
   void take_rest(std::size_t cells_at_once);
 
-  /// A note if cells have fewer than were asked for, with the reasons.
+  /// Adds a note if cells have too few short samples, with the reasons.
   void note();
 
  private:
@@ -48,18 +47,18 @@ class ShortSamples {
 
   Context& context_;
   const Rounds& rounds_;
-  std::size_t asked_ = 0;                      ///< of each cell; 0: none are taken
-  std::size_t passes_ = 0;                     ///< that are to be taken
-  std::size_t taken_ = 0;                      ///< passes
-  Round first_;                                ///< cells that were measured first
-  double transfer_seconds_ = 0;                ///< of the median one of these
-  double allowed_ = 0;                         ///< seconds that a short sample may cost
-  std::size_t copies_ = 1;                     ///< most that a cell has
-  std::uint64_t divisor_ = 1;                  ///< of the bytes
-  int transfers_ = 0;                          ///< of each sample; 0: not chosen yet
-  std::map<Place, std::size_t> counts_;        ///< samples of each cell
-  std::map<std::size_t, std::size_t> widths_;  ///< by round: cells that may run at once
-  std::set<Place> failed_;                     ///< are not tried again
+  std::size_t asked_ = 0;                      ///< requested number per cell; 0: none
+  std::size_t passes_ = 0;                     ///< number of passes to take
+  std::size_t taken_ = 0;                      ///< number of passes taken
+  Round first_;                                ///< cells of the first measurement
+  double transfer_seconds_ = 0;                ///< median duration of a transfer of these cells, in seconds
+  double allowed_ = 0;                         ///< maximum duration of a short sample, in seconds
+  std::size_t copies_ = 1;                     ///< largest number of copies of a cell
+  std::uint64_t divisor_ = 1;                  ///< divisor of the bytes
+  int transfers_ = 0;                          ///< transfers per sample; 0: not chosen yet
+  std::map<Place, std::size_t> counts_;        ///< number of short samples per cell
+  std::map<std::size_t, std::size_t> widths_;  ///< by round: number of cells that may run concurrently
+  std::set<Place> failed_;                     ///< failed cells, which are not retried
   std::vector<std::string> reasons_;
 };
 

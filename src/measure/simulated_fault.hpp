@@ -14,7 +14,7 @@
 
 namespace linkmatrix {
 
-/// A fault that is not there, for drills: does the alarm go off, and does it name the right endpoint?
+/// A simulated fault (--simulate-fault), to test whether the checks detect it and name the right endpoint.
 struct SimulatedFault {
   enum class Kind {
     error,
@@ -33,49 +33,50 @@ struct SimulatedFault {
   };
 
   Kind kind = Kind::error;
-  std::string endpoint;     ///< label; or "gpu1->gpu2": only what goes from the one to the other
-  std::string terms{};      ///< as given with the kind, "=50/10"; empty: the default
-  double loss = 0.2;        ///< of the rate while it is slow, as a fraction
-  double share = 1;         ///< intermittent: of samples that are slow
-  double phase = 1;         ///< phases: seconds that it is healthy, and then as many that it is slow
-  std::uint32_t seed = 1;   ///< intermittent: which samples are slow
-  std::uint64_t every = 1;  ///< corrupt: only every so many-th sample of a cell
+  std::string endpoint;     ///< label of an endpoint; or "gpu1->gpu2" for one direction
+  std::string terms{};      ///< parameters of the fault as given, "=50/10"; empty: defaults
+  double loss = 0.2;        ///< loss of rate while slow, as a fraction
+  double share = 1;         ///< intermittent: fraction of slow samples
+  double phase = 1;         ///< phases: seconds of each healthy and each slow phase
+  std::uint32_t seed = 1;   ///< intermittent: random seed of the slow samples
+  std::uint64_t every = 1;  ///< corrupt: every how many samples of a cell
 
   std::string text() const;  ///< "slow:gpu1", "corrupt=7:gpu1"
   bool is_slowness() const;
-  /// Of phases, whether it is slow so many seconds after some time.
+  /// Returns whether the fault is in a slow phase `seconds` after the start. For phases.
   bool is_slow_at(double seconds) const;
-  /// Whether a copy from the one endpoint to the other is touched. Of ranks the label's last part will do: "rank3".
+  /// Returns whether a copy uses the endpoint or direction of the fault. For ranks the last part of a label suffices:
+  /// "rank3".
   bool touches(const Path& path) const;
   bool is_of(const std::string& label) const;
-  /// Whether what is measured one cell after the other, and not by flags, can have it; `compared`: what arrives is.
+  /// Returns whether programs without concurrent cells and visibility tests can have the fault. compared: whether data
+  /// is compared.
   bool is_of_all(bool compared) const;
-  /// What the writing side of a visibility test is to do wrong; none: it is another fault.
+  /// Returns the fault of the writer of a visibility test; none for other faults.
   WriteFault write_fault() const;
-  /// Whether a copy from the one endpoint to the other has the fault: what is spoiled is what arrives.
+  /// Returns whether a copy has the fault. Corruption affects only copies that arrive at the endpoint.
   bool has(const Path& path) const;
 };
 
-/// "error, corrupt …" for --help; `of_all`: only those that all programs have.
+/// Returns the types of faults for --help. of_all: only types that all programs have.
 std::string simulated_fault_kinds(bool of_all = false);
 
-/// How many of `samples`, after so many others, are corrupt where every so many-th one is.
+/// Returns how many of `samples` samples, after `before` others, are corrupt if every `every`-th sample is.
 constexpr std::uint64_t corrupt_samples(std::uint64_t before, std::uint64_t samples, std::uint64_t every) {
   return (before + samples) / every - before / every;
 }
 
-/// Of "KIND:ENDPOINT", "intermittent=LOSS/SHARE:ENDPOINT" or "intermittent=LOSS/SHARE/SEED:ENDPOINT" in percent
-/// (50/10), "phases=LOSS/SECONDS:ENDPOINT" (50/1), or "corrupt=N:ENDPOINT" for every Nth sample (1); throws BadInput.
+/// Parses "KIND:ENDPOINT", "intermittent=LOSS/SHARE:ENDPOINT" or "intermittent=LOSS/SHARE/SEED:ENDPOINT" (percent,
+/// 50/10), "phases=LOSS/SECONDS:ENDPOINT" (50/1), or "corrupt=N:ENDPOINT" for every Nth sample. Throws BadInput.
 SimulatedFault parse_simulated_fault(std::string_view text);
 
-/// Throws BadInput where the machine has no endpoint of that label, or none that the fault could have.
+/// Throws BadInput if the machine has no endpoint with that label, or if the endpoint cannot have the fault.
 void check_fault(const SimulatedFault& fault, const std::vector<Endpoint>& endpoints);
 
-/// A sampler with the fault in all cells with a copy that begins or ends at the endpoint: error, they fail, and the
-/// endpoint is lost; hang, it waits for the deadline, and the endpoint is lost; corrupt, what arrives there is wrong;
-/// slow, at 80 % of the rate; intermittent, slow in a share of its samples at random; phases, slow half of the time;
-/// shared, slow while any other cell runs. Writes that a visibility test is to find
-/// wrong are none of its: they are made so where they are written.
+/// A sampler that adds a fault to all cells with a copy from or to the endpoint. error: they fail, and the endpoint is
+/// lost. hang: they wait for the deadline, and the endpoint is lost. corrupt: data that arrives there is wrong. slow:
+/// 80 % of the rate. intermittent: a random fraction of samples is slow. phases: slow half of the time. shared: slow
+/// while other cells run. Faults of visibility tests are simulated by the back ends.
 class FaultySampler final : public Sampler {
  public:
   FaultySampler(Sampler& sampler, const SimulatedFault& fault)
@@ -104,11 +105,11 @@ class FaultySampler final : public Sampler {
   SimulatedFault fault_;
   std::mt19937 random_;
   bool is_lost_ = false, is_told_ = false;
-  std::map<Place, std::uint64_t> seen_;  ///< samples of cells that are spoiled
+  std::map<Place, std::uint64_t> seen_;  ///< number of samples of each corrupted cell
 };
 
-/// A machine with the fault in what its devices say of themselves: counter, the endpoint counts errors during the run;
-/// throttle, it says that it is held back. What flips a bit of a result is its heating itself. Throws as check_fault.
+/// A machine that adds a fault to the state of its devices. counter: the device counts errors during the run. throttle:
+/// the device reports a throttle reason. Bit flips are simulated by the heating itself. Throws like check_fault.
 class FaultyMachine final : public Machine {
  public:
   FaultyMachine(Machine& machine, const SimulatedFault& fault) : machine_{machine}, fault_{fault} {

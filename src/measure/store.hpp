@@ -14,49 +14,51 @@
 
 namespace linkmatrix {
 
-/// A cell as the engine knows it.
+/// Values of one cell.
 struct CellValue {
   CellStatus status = CellStatus::not_run;
   double value = 0, low = 0, high = 0;
   int samples = 0;
   bool converged = false;
   bool verified = false;
-  std::vector<double> sampled;   ///< all values
-  std::array<double, 2> ways{};  ///< GB/s, of a bidirectional cell: from row to column, and back
+  std::vector<double> sampled;   ///< values of all samples
+  std::array<double, 2> ways{};  ///< bidirectional cell: GB/s from row to column, and in the reverse direction
   std::optional<double> enqueue_us, slowest_copy;
-  std::size_t round = 0;        ///< counted from 0
-  double began = 0, ended = 0;  ///< seconds after the matrix began
+  std::size_t round = 0;        ///< round of the measurement, from 0
+  double began = 0, ended = 0;  ///< start and end, in seconds after the start of the matrix
 };
 
-/// Where the engine puts each cell as soon as it is known, in memory or in a file. The supervisor reads it at any time.
+/// Receives each cell as soon as it is measured, in memory or in a file. The supervisor may read the record at any
+/// time.
 class Store {
  public:
   virtual ~Store() = default;
-  /// A bidirectional cell stands at both its places. Status corrupt stays, whatever is put there later.
+  /// Stores a cell; a bidirectional cell at both its places. The status corrupt is permanent.
   virtual void put(const Place& place, const CellValue& cell) = 0;
-  /// Of a cell that has no value; corrupt also of one that has.
+  /// Sets the status of a cell without a value; corrupt also of a cell with a value.
   virtual void mark(const Place& place, CellStatus status) = 0;
-  /// Takes a cell's value back: it could be measured once, and not again.
+  /// Removes the value of a cell that failed in a later measurement.
   virtual void fail(const Place& place, CellStatus status) = 0;
-  /// Nothing where there is none.
+  /// Returns the value of a cell; nothing without a value.
   virtual std::optional<double> value(const Place& place) const = 0;
   virtual CellStatus status(const Place& place) const = 0;
-  /// Low and high of the cell's interval.
+  /// Returns the interval of the cell's median.
   virtual std::optional<Interval> interval(const Place& place) const = 0;
-  /// Whether cells can be looked at again: those in a file cannot.
+  /// Returns whether cells can be remeasured. Cells in a file cannot.
   virtual bool can_remeasure() const { return true; }
-  /// An endpoint that is not there any more goes into the record.
+  /// Adds a lost endpoint to the record.
   virtual void lose(const Lost& endpoint) = 0;
-  /// What cells in a file amount to goes into the result; called at the end, whatever it was.
+  /// Adds the summary of cells in a file to the result. Called at the end, also after a failure.
   virtual void finish() {}
-  /// Changes what a result says besides its cells: schedule, notes, parts.
+  /// Changes other fields of the result: schedule, notes, parts.
   virtual void change(const std::function<void(MatrixResult&)>& change) = 0;
 };
 
-/// Where a cell's value is in the result: a bidirectional pair at both its places, unless it has one of them alone.
+/// Returns the places of a cell's value in the result: both places for a bidirectional pair, unless only one is
+/// measured.
 std::vector<Place> places_of(const MatrixResult& result, const Place& place);
 
-/// Into the last result of a record.
+/// Stores cells in the last result of a record.
 class ResultStore final : public Store {
  public:
   explicit ResultStore(Guarded<Record>& record) : record_{record} {}
@@ -71,7 +73,7 @@ class ResultStore final : public Store {
 
  private:
   Guarded<Record>& record_;
-  Matrix<bool> verified_;  ///< cells whose data was compared and right, each time
+  Matrix<bool> verified_;  ///< cells whose data was correct in every comparison
 };
 
 }  // namespace linkmatrix

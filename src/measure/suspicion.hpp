@@ -8,13 +8,12 @@
 
 namespace linkmatrix {
 
-/// Which endpoints are slow by themselves, told from a few matchings: a lasting fault of an endpoint shows in every
-/// cell of it, whoever its partners are, so that the number of endpoints enters through thresholds only.
+/// Finds slow endpoints from few matchings. A permanent fault of an endpoint slows all its cells, with any partner.
 ///
-/// A cell is slow where it is worse than the median of the cells that ran with it by half of the smallest loss that is
-/// looked for, and by three times what cells differ. An endpoint has two ends, what it sends and what it receives; of
-/// cells that measure both ways at once, one. An end is settled where so many of its cells are slow that flukes hardly
-/// ever are as many: the share of flukes is that of the ends that are not at fault themselves.
+/// A cell is slow if it is worse than the median of its round by half of the smallest loss searched for, and by three
+/// times the spread of the cells. An endpoint has two ends, sending and receiving; one end in bidirectional cells. An
+/// end is settled as slow if random outliers would almost never cause as many slow cells. The rate of random outliers
+/// is estimated from ends that are not slow.
 class Suspicion {
  public:
   Suspicion(std::size_t endpoints, Metric metric);
@@ -24,33 +23,33 @@ class Suspicion {
     double value;
   };
 
-  /// Cells that ran at once, all between nodes, and are to be compared with each other.
+  /// Adds the cells of one concurrent round between nodes, which are compared with each other.
   void add(const std::vector<Value>& values);
-  /// Those of the cells added last that are slow, in their order.
+  /// Returns the slow cells of the last round, in their order.
   const std::vector<Place>& slow_of_last() const { return slow_of_last_; }
-  /// From now on an end needs two slow cells to be looked at: in the first rounds one is enough.
+  /// Ends the first rounds. Afterwards an end is suspected after two slow cells instead of one.
   void end_of_first_rounds() { first_ = false; }
 
-  /// What all cells until now amount to.
+  /// Result of all cells so far.
   struct Standing {
-    std::vector<std::size_t> settled;   ///< endpoints with an end that is at fault, in their order
-    std::vector<std::size_t> suspects;  ///< those that may be, and need another partner: the slowest first
-    std::vector<bool> good;             ///< of each endpoint: every cell of it that nothing explains is healthy
-    std::vector<Place> alone;           ///< slow cells of which neither end is settled or suspect: paths, or flukes
+    std::vector<std::size_t> settled;   ///< slow endpoints, in their order
+    std::vector<std::size_t> suspects;  ///< suspected endpoints that need further partners, the slowest first
+    std::vector<bool> good;             ///< for each endpoint: whether all its unexplained cells are healthy
+    std::vector<Place> alone;  ///< slow cells without a slow or suspected endpoint: slow paths or random outliers
   };
   Standing standing() const;
 
-  /// By how much a cell must be worse, as a logarithm.
+  /// Returns the deviation of a slow cell, as a logarithm of the ratio.
   double threshold() const;
 
  private:
   struct Seen {
     Place place;
-    double off;  ///< logarithm of value over median, below 0 is slow
+    double off;  ///< logarithm of value / median; negative: slow
     bool is_first;
   };
   struct End {
-    std::size_t cells = 0, slow = 0;  ///< that no settled end explains
+    std::size_t cells = 0, slow = 0;  ///< cells, and slow cells, that no settled end explains
     bool is_settled = false, is_watched = false;
     bool is_clear() const { return cells - slow >= 2 * slow + 2 || (slow <= 1 && cells - slow >= 2); }
   };

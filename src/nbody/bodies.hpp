@@ -4,19 +4,19 @@
 
 namespace linkmatrix {
 
-/// A position with its mass, or a velocity, as devices hold it: read as a whole.
+/// A position with mass, or a velocity, in the layout of devices.
 template <class T>
 struct alignas(4 * sizeof(T)) Vector4 {
   T x, y, z, w;
 };
 
-/// Seconds of a step and the square of the softening length, both a power of two: a velocity is what it was gained by,
-/// times the step, exactly.
+/// Time step, and square of the softening length. Both are powers of two, so that products with the time step are
+/// exact.
 constexpr double step_seconds = 1.0 / 1024;
 constexpr double softening_squared = 1.0 / 512;
 
-/// The first position of a body among so many: in a cube of side 2, pseudo-random by its number, all at rest; the
-/// masses differ and are 1 together, about. Every value is one of the type.
+/// Returns the initial position of a body: pseudo-random by its number, in a cube with side 2, at rest. Masses differ
+/// and sum to about 1. The type represents every value exactly.
 template <class T>
 Vector4<T> first_position(std::uint64_t number, std::uint64_t bodies) {
   const auto mix = [](std::uint64_t word) {  // splitmix64

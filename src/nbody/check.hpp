@@ -10,41 +10,42 @@
 
 namespace linkmatrix {
 
-/// What was found out of a simulation by what a process has of it; of all processes, added up. Plain data.
+/// Results of a verification by one process, or summed over all processes. Plain data.
 struct Findings {
-  std::uint64_t compared = 0, wrong = 0;  ///< accelerations beside a sum in double precision
-  double worst = 0;                       ///< the largest error of any, over what is tolerated
+  std::uint64_t compared = 0, wrong = 0;  ///< number of compared and of wrong accelerations
+  double worst = 0;                       ///< largest error divided by its tolerance
   std::uint64_t devices = 0;
-  std::uint64_t least_digest = UINT64_MAX, most_digest = 0;  ///< of all positions, as each device has them
+  std::uint64_t least_digest = UINT64_MAX, most_digest = 0;  ///< digests of all positions, one per device
   std::array<double, 3> momentum{};
-  double momentum_scale = 0;  ///< the sum of all bodies' |m v|
+  double momentum_scale = 0;  ///< sum of |m v| over all bodies
   double energy_before = 0, energy_after = 0;
 
   void add(const Findings& other);
 };
 
-/// What is tolerated of an acceleration, as a fraction of the sum of all |terms|: `roundings` of the precision's
-/// epsilon for each term, and as many times the square root of the additions that follow each other. Sums go through
-/// tiles: 256 terms are added up, and then the tiles.
+/// Returns the tolerance of an acceleration relative to the sum of all |terms|: `roundings` of the precision's epsilon
+/// per term, and as many times the square root of the number of consecutive additions. Sums are built from tiles of 256
+/// terms.
 double tolerated_error(Precision precision, std::uint64_t bodies);
-/// Of the momentum, over momentum_scale: forces of two bodies on each other cancel but for their rounding.
+/// Returns the tolerance of the momentum relative to momentum_scale, because forces of two bodies cancel except for
+/// rounding.
 double tolerated_momentum(Precision precision, std::uint64_t bodies);
-/// Of the energy, over what there was of it.
+/// Returns the tolerance of the energy relative to its initial value.
 double tolerated_drift(Precision precision);
 
-/// Restarts what was prepared, makes two steps and compares, after each, the accelerations of bodies of every part with
-/// the sum over all bodies; of the second, over the positions that came from all devices. `interactions`: as many
-/// bodies of a part as these allow, at least two.
+/// Restarts the prepared case, makes two steps, and compares accelerations of bodies of every part with the sum over
+/// all bodies after each. The second step uses positions from all devices. interactions: limits the number of compared
+/// bodies per part, at least two.
 Findings check_steps(Simulation& simulation, const NbodyCase& prepared, double interactions, Deadline deadline);
 
-/// Restarts, and makes so many steps of leapfrog: what becomes of momentum and energy. Of few bodies: the energy is a
-/// sum over all pairs.
+/// Restarts, makes leapfrog steps, and returns momentum and energy. For few bodies, because the energy is a sum over
+/// all pairs.
 Findings check_drift(Simulation& simulation, const NbodyCase& prepared, int steps, Deadline deadline);
 
-/// What is wrong, one sentence; nothing if all is right.
+/// Returns one sentence on what is wrong; nothing if all is correct.
 std::optional<std::string> why_wrong(const Findings& found, const NbodyCase& prepared, bool with_drift);
 
-/// The acceleration of a body by all others, in double precision, and the sum of all terms' magnitudes in `w`.
+/// Returns the acceleration of a body by all others in double precision, with the sum of all terms' magnitudes in `w`.
 Vector4<double> expected_acceleration(std::span<const Vector4<double>> places, const Vector4<double>& body);
 
 }  // namespace linkmatrix

@@ -9,7 +9,7 @@
 
 namespace linkmatrix {
 
-/// A simulation in the precision that was prepared last; the memory of the one before is given back first.
+/// A simulation in the precision of the last prepared case. The memory of the previous precision is released first.
 class EitherPrecision final : public Simulation {
  public:
   using Make = std::function<std::unique_ptr<Simulation>(Precision)>;
@@ -32,7 +32,7 @@ class EitherPrecision final : public Simulation {
   std::unique_ptr<Simulation> now_;
 };
 
-/// What devices hold, as numbers that hold every value of either precision.
+/// Content of devices, as numbers that represent every value of both precisions.
 template <class T>
 std::vector<Vector4<double>> as_double(const Vector4<T>* from, std::uint64_t count) {
   std::vector<Vector4<double>> out;
@@ -41,7 +41,7 @@ std::vector<Vector4<double>> as_double(const Vector4<T>* from, std::uint64_t cou
   return out;
 }
 
-/// Puts bodies of a part where they begin; those beyond the last of the part have no mass.
+/// Places the bodies of a part at their initial positions. Places after the last body have no mass.
 template <class T>
 void put_first_positions(const Split& split, int part, Vector4<T>* positions) {
   const std::uint64_t first = split.first(part), count = split.count(part);

@@ -9,22 +9,22 @@
 
 namespace linkmatrix {
 
-/// All devices of one process: those of the back end, in its order.
+/// Creates the system of all devices of one process, in the order of the back end.
 struct LocalParts {
   std::unique_ptr<Backend> machine;
   std::unique_ptr<Simulation> simulation;
   Memory memory = Memory::host;
   std::string timing;
   std::vector<std::uint64_t> default_bodies;
-  /// How positions get from device to device.
+  /// Returns how devices exchange positions.
   std::function<std::string()> transport;
 };
 std::unique_ptr<NbodySystem> make_local_system(LocalParts parts);
 
-/// Does `work`, and says what became of it. BadInput is left to whoever asked.
+/// Runs `work` and returns its outcome. BadInput is passed to the caller.
 NbodyAnswer answer_of(const std::function<void(NbodyAnswer&)>& work);
 
-/// What is asked of a simulation whose parts are all of this process, or of its own ones.
+/// Runs the requested verification of the parts of this process.
 void find_in(Simulation& simulation, const NbodyCase& prepared, Proof wanted_proof, double interactions,
              Deadline deadline, Findings& found);
 

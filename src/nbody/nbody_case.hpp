@@ -12,8 +12,7 @@ namespace linkmatrix {
 
 enum class Precision { f32, f64 };
 
-/// What grows with the number of devices: nothing, so that each has fewer bodies, or the bodies, so that each has as
-/// many as one device alone.
+/// Type of scaling. strong: constant total number of bodies. weak: constant number of bodies per device.
 enum class Scaling { strong, weak };
 
 template <>
@@ -27,21 +26,21 @@ struct Words<Scaling> {
   static constexpr std::array table{std::pair{Scaling::strong, "strong"}, std::pair{Scaling::weak, "weak"}};
 };
 
-/// One number of bodies on one number of devices: plain data, sent as bytes between the ranks of one build.
+/// A number of bodies on a number of devices: plain data, sent as bytes between the ranks of one build.
 struct NbodyCase {
   Precision precision = Precision::f32;
   std::uint64_t bodies = 0;
   int devices = 1;
 };
 
-/// Of a position with its mass, which is what devices exchange.
+/// Bytes of a position with mass, which devices exchange.
 constexpr std::uint64_t bytes_of_body(Precision precision) { return precision == Precision::f32 ? 16 : 32; }
 
-/// Operations that an interaction counts for, as in the CUDA samples' nbody: a square root and a division count more in
-/// double precision.
+/// Operations per interaction, as in nbody of the CUDA samples; square root and division count more in double
+/// precision.
 constexpr double flop_of_interaction(Precision precision) { return precision == Precision::f32 ? 20 : 30; }
 
-/// Of one step: every body with every body, itself among them.
+/// Returns the operations of one step: every body with every body, including itself.
 constexpr double flop_of_step(const NbodyCase& wanted) {
   const auto bodies = static_cast<double>(wanted.bodies);
   return bodies * bodies * flop_of_interaction(wanted.precision);

@@ -9,18 +9,18 @@
 
 namespace linkmatrix {
 
-/// Samples one number of bodies on several numbers of devices, each a cell. They never run at once.
+/// Samples one number of bodies on several numbers of devices, each a cell, serially.
 class NbodySampler final : public Sampler {
  public:
   using Cases = std::map<Place, NbodyCase>;
 
-  /// steps: of each sample; 0: as many as it needs.
+  /// steps: steps per sample; 0: automatic.
   NbodySampler(NbodySystem& system, Cases cases, int steps)
       : system_{system}, cases_{std::move(cases)}, steps_{steps} {}
 
   std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override;
   std::vector<int> resources(const Place&) const override { return {0}; }
-  /// From each device to the next, of one alone to itself.
+  /// Returns paths from each device to the next; for a single device, to itself.
   std::vector<Path> paths(const Place& place) const override;
   bool is_there(const Place& place) const override { return !system_.lost_as(cases_.at(place).devices); }
   bool needs_all(const Place&) const override { return true; }

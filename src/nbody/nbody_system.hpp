@@ -16,43 +16,43 @@
 
 namespace linkmatrix {
 
-/// What all devices of a simulation answer to one thing that they did.
+/// Result of one operation of all devices of a simulation.
 struct NbodyAnswer {
   CellStatus status = CellStatus::ok;  ///< ok, corrupt, timeout or error
-  std::string why{};                   ///< one sentence where it is not ok
-  double seconds = 0;                  ///< of a run: of the slowest
+  std::string why{};                   ///< one sentence if not ok
+  double seconds = 0;                  ///< duration of a run on the slowest device
 };
 
-/// What is looked for of what was prepared.
+/// Type of verification.
 enum class Proof { steps, drift };
 
-/// All devices that can take part, as the process sees them that says what is done: a simulation on n has the first n.
+/// All devices, as seen by the controlling process. A simulation on n devices uses the first n.
 class NbodySystem {
  public:
   virtual ~NbodySystem() = default;
 
   virtual Machine& machine() = 0;
-  /// By label, in their order.
+  /// Returns the devices as endpoints, in their order.
   virtual std::vector<std::string> devices() const = 0;
   virtual Memory memory() const = 0;
-  /// How positions get from one to another.
+  /// Returns how devices exchange positions.
   virtual std::string transport() const = 0;
-  /// How steps are timed, in the record's word.
+  /// Returns how steps are timed, as in the record.
   virtual std::string timing() const = 0;
-  /// Bodies of a simulation that are measured where nobody says others, rising.
+  /// Returns the default numbers of bodies, ascending.
   virtual std::vector<std::uint64_t> default_bodies() const = 0;
 
-  /// What was prepared last is what runs and is verified. Throws BadInput where memory is not to be had.
+  /// Prepares a case; later calls run and verify the last prepared one. Throws BadInput if memory is insufficient.
   virtual NbodyAnswer prepare(const NbodyCase& wanted, double seconds) = 0;
   virtual NbodyAnswer run(int steps, double seconds) = 0;
-  /// `interactions`, of all devices together: as for `check_steps`.
+  /// interactions: of all devices together; see check_steps().
   virtual NbodyAnswer find(Proof wanted_proof, double interactions, double seconds, Findings& found) = 0;
 
-  /// Of what was prepared; and, once for each number of devices and each precision, every body of a few, and what
-  /// becomes of their energy. Afterwards nothing is prepared.
+  /// Verifies the prepared case, and once per number of devices and precision all bodies of a small case and the drift
+  /// of its energy. Afterwards no case is prepared.
   NbodyAnswer verify(const NbodyCase& prepared, double seconds);
 
-  /// How every cell of so many devices ends because one is not there any more; nothing if all are.
+  /// Returns the status of all cells with this number of devices after a loss; nothing if all are available.
   virtual std::optional<CellStatus> lost_as(int devices) const = 0;
   virtual std::vector<Lost> take_lost() = 0;
 
@@ -60,10 +60,10 @@ class NbodySystem {
   std::set<std::pair<Precision, int>> proven_;
 };
 
-/// A few bodies on so many devices: no whole tiles, and parts of different sizes.
+/// Returns a small number of bodies for a number of devices, with incomplete tiles and parts of different sizes.
 NbodyCase small_case(Precision precision, int devices);
 
-/// Steps of leapfrog in `check_drift`.
+/// Number of leapfrog steps of check_drift.
 constexpr int drift_steps = 32;
 
 }  // namespace linkmatrix

@@ -14,21 +14,21 @@
 
 namespace linkmatrix {
 
-/// What the command line of nbody_scaling asked for.
+/// The command line of nbody_scaling.
 struct NbodyOptions : ProgramOptions {
   enum class On { automatic, cuda, host };
 
   On on = On::automatic;
-  std::vector<std::uint64_t> bodies;  ///< empty: the back end's own
+  std::vector<std::uint64_t> bodies;  ///< empty: defaults
   std::vector<Precision> precisions{Precision::f32};
   std::vector<Scaling> scalings{Scaling::strong};
   std::vector<NbodySeries> named;  ///< --testcase
-  std::vector<int> counts;         ///< of devices; empty: powers of two, and all
+  std::vector<int> counts;         ///< numbers of devices; empty: powers of two, and all
   std::vector<int> devices;        ///< empty: all
-  std::optional<Memory> memory;    ///< of ranks
-  int steps = 0;                   ///< of a sample; 0: as many as it needs
+  std::optional<Memory> memory;    ///< memory of ranks
+  int steps = 0;                   ///< steps per sample; 0: automatic
 
-  /// Those that were named, or each precision with each scaling.
+  /// Returns the named series, or each precision with each scaling.
   std::vector<NbodySeries> series() const;
 };
 
@@ -40,10 +40,10 @@ struct Words<NbodyOptions::On> {
                                     std::pair{NbodyOptions::On::host, "host"}};
 };
 
-/// Throws BadInput.
+/// Parses the command line. Throws BadInput.
 NbodyOptions parse_nbody_options(std::span<char* const> arguments);
 
-/// Throws BadInput for the first option that was given and does nothing in a run with ranks, or without.
+/// Throws BadInput for the first given option without effect in a run with or without ranks.
 void refuse_unused(const NbodyOptions& options, bool has_ranks);
 
 std::string nbody_help();

@@ -10,29 +10,29 @@
 
 namespace linkmatrix {
 
-/// Every rank's part to every other one, between the first ranks of a job: those of a simulation. Only these make its
-/// calls.
+/// Gathers the parts of all ranks of a simulation on all its ranks, which are the first ranks of the job. Only these
+/// call it.
 class PositionsGather {
  public:
   explicit PositionsGather(ranks::Communicator& mpi) : mpi_{mpi} {}
   PositionsGather(const PositionsGather&) = delete;
   PositionsGather& operator=(const PositionsGather&) = delete;
 
-  /// The ranks that take part from now on: as many as the simulation has devices.
+  /// Sets the number of participating ranks: the devices of the simulation.
   void prepare(int ranks);
 
-  /// All of them wait for each other.
+  /// Waits for all participating ranks.
   void meet(Deadline deadline);
 
-  /// `memory` has a part of `bytes` for each rank, of which this one's is there; throws TimedOut where another one does
-  /// not come.
+  /// Gathers the parts. memory: one part of `bytes` per rank; this rank's part is filled. Throws TimedOut if another
+  /// rank does not arrive.
   void gather(void* memory, std::uint64_t bytes, Deadline deadline);
 
   int rank() const { return mpi_.rank(); }
 
  private:
   ranks::Communicator& mpi_;
-  std::map<int, MPI_Comm> made_;  ///< by the number of ranks; MPI's own end frees them
+  std::map<int, MPI_Comm> made_;  ///< communicators by number of ranks; MPI_Finalize frees them
   MPI_Comm now_ = MPI_COMM_NULL;
 };
 

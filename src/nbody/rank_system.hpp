@@ -7,7 +7,7 @@
 
 namespace linkmatrix {
 
-/// All ranks of an MPI job: a core each, or a GPU each. Throws BadInput.
+/// Creates the system of all ranks of an MPI job, one core or one GPU each. Throws BadInput.
 std::unique_ptr<NbodySystem> make_rank_system(const NbodyOptions& options);
 
 }  // namespace linkmatrix

@@ -8,7 +8,7 @@
 
 namespace linkmatrix {
 
-/// A precision and a scaling, by the name that they have on the command line and in the record.
+/// A precision and a scaling, with their name on the command line and in the record.
 struct NbodySeries {
   Precision precision = Precision::f32;
   Scaling scaling = Scaling::strong;
@@ -17,13 +17,13 @@ struct NbodySeries {
   bool operator==(const NbodySeries&) const = default;
 };
 
-/// All of them.
+/// Returns all series.
 std::vector<NbodySeries> nbody_series();
 
-/// Their names, for --list.
+/// Returns the text of --list.
 std::string nbody_list();
 
-/// Those of "NAME[,NAME…]", each once. Throws BadInput for an unknown one, naming the nearest.
+/// Returns the series of "NAME[,NAME…]". Throws BadInput for a duplicate or unknown name, with the nearest known one.
 std::vector<NbodySeries> named_series(std::string_view names);
 
 }  // namespace linkmatrix

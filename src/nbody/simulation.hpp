@@ -11,28 +11,28 @@
 namespace linkmatrix {
 
 /// A step: velocities change by `kick` seconds of acceleration, then positions by `drift` seconds of velocity. Leapfrog
-/// is a kick of half a step at the beginning and at the end, and whole ones between.
+/// makes half a kick first and last, and whole kicks between.
 struct Step {
   double kick = step_seconds, drift = step_seconds;
 };
 
-/// What the devices of this process have of a simulation: some of its parts, each with the positions of all bodies and
-/// the velocities of its own. All processes of a simulation make the same calls in the same order. Throws BadInput
-/// where memory is not to be had, TimedOut and DeviceError.
+/// The parts of a simulation on the devices of this process. Each part has the positions of all bodies and the
+/// velocities of its own bodies. All processes make the same calls in the same order. Throws BadInput if memory is
+/// insufficient, TimedOut and DeviceError.
 class Simulation {
  public:
   virtual ~Simulation() = default;
 
-  /// Makes room and puts all bodies where they begin, at rest.
+  /// Allocates memory, and places all bodies at their initial positions, at rest.
   virtual void prepare(const NbodyCase& wanted, Deadline deadline) = 0;
   virtual void restart(Deadline deadline) = 0;
 
-  /// So many steps, one after the other; the seconds of all of them, until every device has all new positions.
+  /// Makes steps. Returns their duration in seconds, until every device has all new positions.
   virtual double run(int steps, const Step& step, Deadline deadline) = 0;
 
-  /// The parts of this process.
+  /// Returns the parts of this process.
   virtual std::vector<int> parts() const = 0;
-  /// All places, as the device of a part has them now; the velocities of the part's own bodies.
+  /// Returns the positions of all bodies on the device of a part, and the velocities of the part's bodies.
   virtual std::vector<Vector4<double>> positions(int part) = 0;
   virtual std::vector<Vector4<double>> velocities(int part) = 0;
 };

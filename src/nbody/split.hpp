@@ -5,11 +5,11 @@
 
 namespace linkmatrix {
 
-/// Bodies that are read together, and the least that a device has.
+/// Bodies per tile; a device has at least one tile.
 constexpr std::uint64_t bodies_of_tile = 256;
 
-/// How bodies lie in the memory of every device: a part for each device, as large as every other and of whole tiles.
-/// What is left of a part are bodies without mass, which attract nothing.
+/// Layout of bodies in the memory of every device: equal parts of whole tiles, one per device. Unused places contain
+/// bodies without mass, which attract nothing.
 class Split {
  public:
   Split() = default;
@@ -20,12 +20,12 @@ class Split {
 
   std::uint64_t bodies() const { return bodies_; }
   int parts() const { return static_cast<int>(parts_); }
-  /// Places of a part, and of all.
+  /// Returns the places of a part, and of all parts.
   std::uint64_t stride() const { return stride_; }
   std::uint64_t places() const { return stride_ * parts_; }
-  /// Where a part begins.
+  /// Returns the first place of a part.
   std::uint64_t place_of(int part) const { return static_cast<std::uint64_t>(part) * stride_; }
-  /// Bodies of a part, and the first one's number: parts differ by one at most.
+  /// Returns the number of bodies of a part, and the number of its first body. Parts differ by at most one body.
   std::uint64_t count(int part) const {
     return bodies_ / parts_ + (static_cast<std::uint64_t>(part) < bodies_ % parts_ ? 1 : 0);
   }

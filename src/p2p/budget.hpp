@@ -9,11 +9,11 @@
 
 namespace linkmatrix {
 
-/// Seconds that a run may take (--budget). A test case begins only where the longest so far would fit into what is
-/// left, the first one in any case: a matrix is whole or not there.
+/// Time budget of a run (--budget). A test case starts only if the longest one so far would fit into the rest of the
+/// budget; the first always starts. A matrix is therefore complete or absent.
 class Budget {
  public:
-  /// Nothing: there is no end to it.
+  /// seconds: the budget; nothing: unlimited.
   explicit Budget(std::optional<double> seconds)
       : seconds_{seconds.value_or(std::numeric_limits<double>::infinity())} {}
 
@@ -25,12 +25,11 @@ class Budget {
   bool first_ = true;
 };
 
-/// Seconds after the budget until the run is ended whatever it waits for, where --timeout does not say: as long as a
-/// round that hangs takes to be given up.
+/// Seconds after the budget at which the run is ended, without --timeout: the time limit of a round that hangs.
 constexpr double time_beyond_budget = 30;
 
-/// Those that tell most of a machine before the others, which stay in their order: every link one way, then the way to
-/// the host and back, both ways at once, latencies.
+/// Returns the test cases with the most informative first: all links in one direction, paths to and from host memory,
+/// bidirectional copies, latencies. The others keep their order.
 std::vector<TestCase> most_telling_first(std::vector<TestCase> testcases);
 
 }  // namespace linkmatrix

@@ -9,7 +9,7 @@
 
 namespace linkmatrix {
 
-/// The endpoints of a kind, in the order of the back end.
+/// Endpoints of one kind, in the order of the back end.
 struct Axis {
   std::vector<int> endpoints;
   std::vector<std::string> labels;
@@ -17,11 +17,11 @@ struct Axis {
 
 Axis axis(const Backend& backend, EndpointKind kind);
 
-/// From here on a kernel repeats its copy between devices within one launch, as in nvbandwidth. A smaller copy is a
-/// launch of its own, which is most of what it takes, and a user of kernels pays it.
+/// From this size on, a kernel repeats its copy between devices within one launch, as in nvbandwidth. Smaller copies
+/// are separate launches, because the launch is most of their time, and users pay it.
 constexpr std::uint64_t looped_bytes = 32 * MiB;
 
-/// Makes the copies of one test case.
+/// Creates the copies of one test case.
 class CopyMaker {
  public:
   CopyMaker(const TestCase& t, const PlanOptions& options, std::uint64_t bytes)
@@ -45,7 +45,7 @@ class CopyMaker {
     return copy;
   }
 
-  /// Of one cell: there, and back where both ways are measured.
+  /// Returns the copies of one cell: one direction, or both for a bidirectional test case.
   std::vector<Copy> cell(int source, int destination) const {
     std::vector<Copy> copies{(*this)(source, destination)};
     if (both_) copies.push_back((*this)(destination, source));
@@ -57,24 +57,26 @@ class CopyMaker {
   bool both_;
 };
 
-/// Every ordered pair in a round robin's order, one way and then the other: greedy packing gives its rounds back.
-/// A bidirectional pair stands once, with the copies of both directions.
+/// Returns the cells of every ordered pair, in the order of a round robin schedule, one direction and then the other;
+/// greedy packing reproduces its rounds. A bidirectional pair is one cell with copies in both directions.
 std::vector<CopyCell> pair_cells(const TestCase& t, const std::vector<int>& devices, const CopyMaker& copy);
 
-/// Each device with itself: on the diagonal of `rows` rows, or in a single row.
+/// Returns the cells of each device with itself: on the diagonal of `rows` rows, or in a single row.
 std::vector<CopyCell> local_cells(std::size_t rows, const std::vector<int>& devices, const CopyMaker& copy);
 
-/// Every row with every column. Under load, all other devices make the same copies with the row's or column's memory.
+/// Returns the cells of every row and column. With load, all other devices make the same copies with the memory of the
+/// row or column.
 std::vector<CopyCell> grid_cells(const TestCase& t, const Axis& rows, const Axis& columns, const CopyMaker& copy);
 
-/// One cell for each device, of its copies from or to all the others that it reaches; none: without a copy.
+/// Returns one cell per device with the copies from or to all other devices in reach. A device without peers has a cell
+/// without copies.
 std::vector<CopyCell> fan_cells(bool inbound, const Backend& backend, const std::vector<int>& devices,
                                 const CopyMaker& copy);
 
-/// Whether two devices have access to each other's memory, as far as it is known.
+/// Returns whether two devices have access to each other's memory, as far as known.
 bool reach_each_other(const Topology& topology, std::size_t a, std::size_t b);
 
-/// Rounds in which every device sends and every device receives: device d to d + shift, for every shift.
+/// Returns rounds in which every device sends and receives: device d to d + shift, for every shift.
 std::vector<Round> shifts(const std::vector<CopyCell>& cells, std::size_t devices);
 
 }  // namespace linkmatrix

@@ -9,11 +9,11 @@
 
 namespace linkmatrix {
 
-/// Measures a plan on the back end it was made for; its result is the record's last. Throws as measure() does.
+/// Measures a plan on its back end, into the record's last result. Throws as measure().
 void measure_plan(Backend& backend, const Plan& plan, const MeasureOptions& how, Deadline deadline,
                   Guarded<Record>& record, const std::optional<SimulatedFault>& fault = std::nullopt);
 
-/// Whether a copy that the plan measures has the fault.
+/// Returns whether a measured copy of the plan has the fault.
 bool has_fault(const Backend& backend, const Plan& plan, const SimulatedFault& fault);
 
 }  // namespace linkmatrix

@@ -18,55 +18,54 @@
 
 namespace linkmatrix {
 
-/// What a run does, as far as it decides which options mean something to it.
+/// Properties of a run that decide which options have an effect.
 struct RunScope {
-  std::string_view backend{};             ///< "cuda", "host", "mpi" …; empty: only a table of the program is printed
-  std::span<const TestCase> testcases{};  ///< that are measured; empty: none
+  std::string_view backend{};             ///< "cuda", "host", "mpi" …; empty: the run only prints a table
+  std::span<const TestCase> testcases{};  ///< measured test cases; empty: none
 };
 
-/// What the command line asked for.
+/// The command line of p2p_matrix.
 struct P2pOptions : ProgramOptions {
-  bool topology = false;             ///< print the topology, measure nothing
+  bool topology = false;             ///< print the topology without measuring
   bool list_as_json = false;         ///< --format json
   std::vector<TestCase> named;       ///< --testcase
   std::optional<std::string> suite;  ///< --suite
   Axes axes;
-  PlanOptions plan;                  ///< of every test case; its bytes and blocks come from the next two
-  std::vector<std::uint64_t> sizes;  ///< empty: the back end's default
-  std::vector<int> blocks;           ///< empty: the back end's own
-  bool sweep = false;                ///< a fit over all sizes ends each test case
-  bool utilisation = false;          ///< print each value's share of its limit too
+  PlanOptions plan;                  ///< options of every test case; bytes and blocks come from the next two fields
+  std::vector<std::uint64_t> sizes;  ///< empty: default of the back end
+  std::vector<int> blocks;           ///< empty: default of the back end
+  bool sweep = false;                ///< whether each test case ends with a fit over all sizes
+  bool utilisation = false;          ///< whether to print each value as a share of its limit
   std::vector<int> devices;          ///< empty: all
   HostMemoryKind host_memory;
-  ranks::NetworkOptions ranks;         ///< what is said of ranks; the rest comes from the other options
-  double soak = 0;                     ///< seconds that all is measured again while devices are heated; 0: not
-  std::optional<double> budget;        ///< seconds after which no further test case begins
-  std::optional<std::string> backend;  ///< nothing: chosen from what is here
-  std::string references;              ///< a file of them; empty: none are known
+  ranks::NetworkOptions ranks;         ///< options of ranks; further ones come from the other options
+  double soak = 0;                     ///< duration of the soak in seconds; 0: none
+  std::optional<double> budget;        ///< time budget in seconds
+  std::optional<std::string> backend;  ///< nothing: automatic
+  std::string references;              ///< file of references; empty: none
 };
 
-/// Throws BadInput.
+/// Parses the command line. Throws BadInput.
 P2pOptions parse_p2p_options(std::span<char* const> arguments);
 
-/// Throws BadInput for the first option that was given and does nothing in such a run, with the reason and the remedy:
-/// whoever gave it expects something that does not happen. To be called when it is known what is measured, and before
-/// anything is.
+/// Throws BadInput, with reason and remedy, for the first given option without effect in the run. Call it when the test
+/// cases are known, before the first measurement.
 void refuse_unused(const P2pOptions& options, const RunScope& run);
 
 std::string p2p_help();
 
-/// What may follow single options of p2p_matrix; all throw BadInput naming the option.
+/// Parsers of option values. All throw BadInput naming the option.
 
-/// "NV18=450,HOST=55".
+/// Parses limits, "NV18=450,HOST=55", in GB/s.
 std::map<std::string, double> parse_limits(std::string_view text);
 
-/// An engine that copies; collectives have others.
+/// Parses an engine of copies: ce, sm or mpi.
 Engine parse_engine(std::string_view text);
 
-/// Seconds of "90s", "30m" or "8h"; without a letter, seconds.
+/// Parses "90s", "30m" or "8h"; without a unit, seconds. Returns seconds.
 double parse_duration(std::string_view option, std::string_view text);
 
-/// Threads of a block.
+/// Parses the number of threads per block.
 int parse_threads(std::string_view text);
 
 }  // namespace linkmatrix

@@ -11,31 +11,32 @@
 
 namespace linkmatrix {
 
-/// How a test case's copies are made, where the test case leaves it open.
+/// Options of copies that a test case does not define.
 struct PlanOptions {
   Kernel kernel = Kernel::noncached;
-  std::uint64_t bytes = MiB;    ///< of bandwidth test cases; latency ones have their own
-  bool may_shrink = false;      ///< `bytes` is only a default, less will do where many copies share one host memory
-  std::uint64_t offset = 0;     ///< where the bytes begin in the buffers
-  int blocks = 0, threads = 0;  ///< launch shape of sm; 0: the back end's own
-  bool triangle = false;        ///< of pairs, only those above the diagonal
-  bool local_copy = false;      ///< of pairs, the diagonal too: each device with itself
-  HostPages host_pages{};       ///< what the back end was told
-  std::map<std::string, double> limits{};  ///< GB/s of one direction by link class, in place of the known ones
+  std::uint64_t bytes = MiB;  ///< size of bandwidth test cases; latencies have fixed sizes
+  bool may_shrink = false;  ///< whether `bytes` is a default that may be reduced when many copies share one host memory
+  std::uint64_t offset = 0;                ///< offset of the data in the buffers
+  int blocks = 0, threads = 0;             ///< launch shape of engine sm; 0: default of the back end
+  bool triangle = false;                   ///< whether only pairs above the diagonal are measured
+  bool local_copy = false;                 ///< whether the diagonal is measured: each device with itself
+  HostPages host_pages{};                  ///< pages of host memory of the back end
+  std::map<std::string, double> limits{};  ///< GB/s per direction and link class, instead of the built-in limits
 };
 
-/// A test case on a back end: its cells, and its result, shaped and described but not yet measured.
+/// Cells of a test case on a back end, and its result, described but not yet measured.
 struct Plan {
-  std::vector<CopyCell> cells;  ///< in the order in which they should be scheduled
-  /// Cells that run at once whatever they share: a stress. Empty: those that share nothing do.
+  std::vector<CopyCell> cells;  ///< cells in scheduling order
+  /// Rounds of a stress, whose cells run concurrently although they share resources. Empty: only cells without shared
+  /// resources run concurrently.
   std::vector<Round> rounds;
   MatrixResult result;
 };
 
-/// Throws BadInput, with the back end's reason, where a test case cannot run there.
+/// Creates the plan of a test case. Throws BadInput, with the back end's reason, if it cannot run.
 Plan make_plan(const TestCase& testcase, const Backend& backend, const PlanOptions& options);
 
-/// Why the test case cannot run on the back end; nothing if it can.
+/// Returns why the test case cannot run on the back end; nothing if it can.
 std::optional<std::string> why_not(const TestCase& testcase, const Backend& backend, const PlanOptions& options);
 
 }  // namespace linkmatrix

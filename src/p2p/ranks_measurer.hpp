@@ -7,7 +7,7 @@
 
 namespace linkmatrix {
 
-/// The ranks of an MPI job; rank 0 plans and writes, the others serve. Throws BadInput.
+/// Creates the measurer of the ranks of an MPI job. Rank 0 plans and writes; the others serve. Throws BadInput.
 std::unique_ptr<Measurer> make_ranks_measurer(const P2pOptions& options);
 
 }  // namespace linkmatrix

@@ -6,8 +6,8 @@
 
 namespace linkmatrix {
 
-/// Measures what the options ask for, prints the tables and has the supervisor keep the record, also when a device
-/// fails or time runs out. The process is ended in here where a hung device would block it.
+/// Measures the selected test cases, prints the tables and lets the supervisor keep the record, also after a failure or
+/// timeout. Ends the process if a hung device would block it. Returns the exit code.
 ExitCode run_p2p(const P2pOptions& options, Supervisor& supervisor);
 
 }  // namespace linkmatrix

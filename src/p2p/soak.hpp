@@ -8,25 +8,24 @@
 
 namespace linkmatrix {
 
-/// A test case and how it was planned when it was measured first.
+/// A test case and the plan of its first measurement.
 struct Soaked {
   TestCase testcase;
   PlanOptions plan;
   MatrixDescription shape;
 };
 
-/// How long a soak goes on, and how.
+/// Options of a soak.
 struct SoakOptions {
-  double seconds = 0;  ///< 0: there is none
-  double burst = 1;    ///< seconds that devices are heated between two matrices
+  double seconds = 0;  ///< duration in seconds; 0: no soak
+  double burst = 1;    ///< seconds of heating between two matrices
   MeasureOptions measure{};
-  std::function<void()> poll{};  ///< polls other processes, after each matrix; empty: nothing does
+  std::function<void()> poll{};  ///< polls other processes after each matrix; may be empty
 };
 
-/// Measures the test cases again and again while the devices are heated, until the time is over; what each cell's
-/// values were, and what happened when, grows in the record's `soak`. Throws as Measurer::measure and Measurer::heat
-/// do; what was seen until then is in the record.
-/// machine: of the measurer, perhaps with a simulated fault.
+/// Repeats the test cases while the devices are heated, until the time is over. Values and events go into the record's
+/// `soak`. Throws as Measurer::measure and Measurer::heat; the record then has the results so far. machine: machine of
+/// the measurer, possibly with a simulated fault.
 void soak(Measurer& measurer, Machine& machine, const std::vector<Soaked>& testcases, const SoakOptions& options,
           const std::optional<SimulatedFault>& fault, Deadline deadline, Guarded<Record>& record);
 

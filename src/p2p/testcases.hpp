@@ -10,25 +10,25 @@
 
 namespace linkmatrix {
 
-/// Which endpoints meet in a matrix.
+/// Endpoints of rows and columns of a matrix.
 enum class Pattern {
-  pairs,           ///< every device with every other
-  host_to_device,  ///< rows host memory, columns devices
-  device_to_host,  ///< rows devices, columns host memory
+  pairs,           ///< every device with every other device
+  host_to_device,  ///< rows: host memory; columns: devices
+  device_to_host,  ///< rows: devices; columns: host memory
   local,           ///< each device with itself
-  inbound,         ///< all other devices to each device: what it takes in
-  outbound,        ///< each device to all others: what it gives out
-  nodes,           ///< every node with every other, all ranks of both at once
+  inbound,         ///< all other devices to each device
+  outbound,        ///< each device to all other devices
+  nodes,           ///< every node with every other node, all ranks concurrently
 };
 
-/// What else goes on while a cell is measured.
+/// Load during the measurement of a cell.
 enum class Load {
-  none,      ///< nothing that shares a resource with it
+  none,      ///< no copies that share a resource with the cell
   others,    ///< all other devices make the same copies
-  everyone,  ///< every device sends and every device receives, each of them one measured copy
+  everyone,  ///< every device sends and receives; each of these copies is measured
 };
 
-/// A named row: what is copied, by whom, and what is reported.
+/// A test case: its copies, their engine, and its metric.
 struct TestCase {
   std::string_view name;
   std::string_view description;
@@ -39,37 +39,37 @@ struct TestCase {
   Direction direction = Direction::write;
   bool peer_access = true;
   Load load = Load::none;
-  std::optional<Kernel> kernel = std::nullopt;  ///< of sm; nothing: --kernel says
-  bool one_sided = false;                       ///< of mpi: puts, which the other rank does not receive
+  std::optional<Kernel> kernel = std::nullopt;  ///< engine sm; nothing: chosen by --kernel
+  bool one_sided = false;                       ///< engine mpi: one-sided puts
 };
 
-/// All test cases, in the order of --list; what they refer to stays as long as the program runs. Where nvbandwidth has
-/// the same one, it has the same name.
+/// Returns all test cases, in the order of --list. Test cases of nvbandwidth have their names there. The result is
+/// valid until the end of the program.
 std::span<const TestCase> all_testcases();
 
-/// Their names and descriptions, for --list.
+/// Returns the text of --list.
 std::string testcase_list();
 
-/// The 35 of nvbandwidth 0.8 for one node.
+/// Returns the 35 test cases of nvbandwidth 0.8 for one node.
 std::span<const TestCase> nvbandwidth_testcases();
 
-/// Those between ranks, which are among them.
+/// Returns the test cases between ranks.
 std::span<const TestCase> rank_testcases();
 
-/// The rows of a suite by its name, in the table's order; throws BadInput for an unknown one.
+/// Returns the test cases of a suite. Throws BadInput for an unknown name.
 std::vector<TestCase> suite(std::string_view name);
 
-/// "quick, full …" for --help.
+/// Returns the names of all suites, "quick, full …", for --help.
 std::string suite_names();
 
-/// All test cases as JSON, one per line. checks/testcases.json has this text.
+/// Returns all test cases as JSON, one per line, as in checks/testcases.json.
 std::string testcases_json();
 
-/// The rows named in "a,b,c"; a number is that of a test case of nvbandwidth, from 0. Throws BadInput for one that
-/// comes twice, and for an unknown one, naming the nearest.
+/// Returns the test cases in "a,b,c". A number is that of a test case of nvbandwidth, from 0. Throws BadInput for a
+/// duplicate or unknown name, with the nearest known one.
 std::vector<TestCase> named_testcases(std::string_view names);
 
-/// Axes given instead of a name; an axis left out matches everything, but no load and no kernel of its own.
+/// Selection by properties. A missing property matches all test cases without load and without a kernel of their own.
 struct Axes {
   std::optional<Metric> metric;
   std::optional<Engine> engine;
@@ -81,22 +81,22 @@ struct Axes {
   bool match(const TestCase& testcase) const;
 };
 
-/// The rows that fit the axes; without --peer-access, those with peer access. Throws BadInput where none fits.
+/// Returns the test cases that match; without --peer-access, those with peer access. Throws BadInput if none matches.
 std::vector<TestCase> matching_testcases(const Axes& axes);
 
-/// Whether host memory takes part.
+/// Returns host if host memory takes part, else device.
 Memory memory_of(const TestCase& testcase);
 
-/// Whether its bytes are what it measures, and --size says nothing to it: latencies, but those of messages.
+/// Returns whether the test case has a fixed size: latencies, except those of messages.
 bool has_own_size(const TestCase& testcase);
 
-/// Whether a copy kernel moves its bytes.
+/// Returns whether a copy kernel moves the data.
 bool copies_by_kernel(const TestCase& testcase);
 
-/// Whether --local-copy adds each device's copy inside itself to its pairs.
+/// Returns whether --local-copy adds copies of each device to itself.
 bool pairs_with_themselves(const TestCase& testcase);
 
-/// Whether what it measures has the limit of a link.
+/// Returns whether the limit of a link applies to the test case.
 bool has_limit(const TestCase& testcase);
 
 }  // namespace linkmatrix

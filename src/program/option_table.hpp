@@ -11,15 +11,15 @@
 
 namespace linkmatrix {
 
-/// What an option needs of a run to do anything there. Options: a program's, with the names that were `given`; Scope:
-/// what a run of it does, as far as that decides which options mean something.
+/// Condition under which an option has an effect. Options: options of a program, with the names that were `given`.
+/// Scope: properties of a run that conditions use.
 template <class Options, class Scope>
 struct OptionCondition {
   bool (*holds)(const Options&, const Scope&);
-  std::string_view why_not;  ///< of a run where it does not hold: the reason, ':' and the remedy
+  std::string_view why_not;  ///< text if the condition does not hold: reason, ':' and remedy
 };
 
-/// A row of a program's table: one option, and what it needs, all of it.
+/// An option and all its conditions.
 template <class Options, class Scope>
 struct OptionRow {
   using Conditions = std::vector<OptionCondition<Options, Scope>>;
@@ -38,7 +38,7 @@ std::vector<Option> options_of(const std::vector<Row>& rows) {
   return options;
 }
 
-/// Throws BadInput for the first option that was given and would do nothing in the run.
+/// Throws BadInput for the first given option without effect in the run.
 template <class Options, class Scope>
 void refuse_unused(const std::vector<OptionRow<Options, Scope>>& rows, const Options& options, const Scope& run) {
   for (const auto& [option, needs] : rows) {

@@ -10,18 +10,18 @@
 
 namespace linkmatrix {
 
-/// What every program's main does: whatever `act` throws, and whatever can be caught by nobody, ends in one sentence,
-/// an exit code and, where a supervisor is at work, its record.
+/// Runs `act` as the main function of a program. Every exception, also one that terminates, ends in one sentence, an
+/// exit code and, with a supervisor, a record.
 int program_main(const char* program, const std::function<ExitCode()>& act);
 
-/// The supervisor of this process, made when it is first asked for and never destroyed: it watches until the process is
-/// gone, over what the libraries do at the very end too.
+/// Returns the supervisor of this process, created at the first call and never destroyed, because it also watches the
+/// libraries' exit handlers.
 Supervisor& supervisor_of(const char* program);
 
-/// To standard output, whole. Throws BadInput where it cannot be written.
+/// Prints a text completely to standard output. Throws BadInput if this fails.
 ExitCode print_text(const std::string& text);
 
-/// The main function of a program: parses its options, then prints the text that they ask for, or runs.
+/// Main function of a program: parses its options, then prints the requested text or measures.
 template <class Options>
 int program_main(const char* program, int argc, char** argv, Options (*parse)(std::span<char* const>),
                  ExitCode (*run)(const Options&, Supervisor&)) {
@@ -31,18 +31,18 @@ int program_main(const char* program, int argc, char** argv, Options (*parse)(st
   });
 }
 
-/// Whether this process is one of several that mpirun, or another launcher of MPI, started. By what launchers leave in
-/// the environment, so that a program without MPI knows it too.
+/// Returns whether an MPI launcher started this process as one of several, from environment variables, so that it works
+/// without MPI.
 bool started_by_mpirun();
 
-/// This process's number among them; 0 where no launcher says.
+/// Returns the rank from the launcher; 0 if unknown.
 int launched_rank();
 
-/// How many there are; 1 where no launcher says.
+/// Returns the number of ranks from the launcher; 1 if unknown.
 int launched_ranks();
 
-/// From now on memory is kept back for the end of the run. The first allocation that fails lets it go, and fails all
-/// the same: what then writes the record, and says why, has some.
+/// Reserves memory for the end of the run. The first failing allocation releases it and still fails; writing the record
+/// then has memory.
 void keep_memory_back();
 
 }  // namespace linkmatrix

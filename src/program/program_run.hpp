@@ -19,26 +19,26 @@
 
 namespace linkmatrix {
 
-/// What the command line of every program that measures says.
+/// Options that all measuring programs have.
 struct ProgramOptions {
   std::vector<std::string> command;
   std::vector<std::string_view> given;  ///< names of the options on the command line
-  std::string (*print)() = nullptr;     ///< text to print in place of a measurement
+  std::string (*print)() = nullptr;     ///< text to print instead of measuring
   MeasureOptions measure;
-  std::optional<std::string> asked_by;  ///< the check that asks
+  std::optional<std::string> asked_by;  ///< name of the calling check
   std::optional<std::filesystem::path> record;
-  double timeout = 600;  ///< seconds of the whole run
+  double timeout = 600;  ///< time limit of the whole run in seconds
   std::size_t max_display = 16;
-  double wait_idle = 0;                 ///< seconds, at most, until nobody else uses what is measured
-  bool refuse_busy = false;             ///< whether it is an error if somebody still does
-  std::vector<IgnoredProcess> ignored;  ///< processes that disturb nothing
+  double wait_idle = 0;                 ///< maximum wait in seconds until no other process uses the node
+  bool refuse_busy = false;             ///< whether to fail if another process still uses the node
+  std::vector<IgnoredProcess> ignored;  ///< processes that are not disturbances
   std::optional<SimulatedFault> fault;
 
   bool is_given(std::string_view name) const { return std::ranges::find(given, name) != given.end(); }
 };
 
-/// One run of a program, from its first line to its exit code, whatever it measures. Its record, which the supervisor
-/// keeps, grows cell by cell. The process is ended in here where a hung device would block it.
+/// One run of a program, from the first line to the exit code. The supervisor keeps its record, which grows cell by
+/// cell. Ends the process if a hung device would block it.
 class ProgramRun {
  public:
   ProgramRun(std::string program, const ProgramOptions& options, Supervisor& supervisor);
@@ -49,17 +49,17 @@ class ProgramRun {
   ExitCode run();
 
  protected:
-  /// Brings up the machine and calls `use` with it. Throws BadInput if the run cannot measure what the options ask for,
-  /// DeviceError and TimedOut.
+  /// Initializes the machine and calls `use` with it. Throws BadInput if the options cannot be measured; DeviceError
+  /// and TimedOut.
   virtual void start() = 0;
 
-  /// The machine of the run, which gets the simulated fault. Throws BadInput if the machine cannot have the fault.
+  /// Sets the machine of the run and adds the simulated fault. Throws BadInput if the machine cannot have the fault.
   void use(Machine& machine);
 
-  /// Measures, or does whatever the run is for; of the process that writes.
+  /// Measures. Only in the process that writes.
   virtual void act() = 0;
 
-  /// Whether the machine counts the bytes that the run moves over networks.
+  /// Returns whether the machine counts the run's own bytes on networks.
   virtual bool counts_own_bytes() const { return false; }
 
   Guarded<Record>& record() { return supervisor_.record(); }
@@ -67,31 +67,30 @@ class ProgramRun {
   Machine& machine() { return *machine_; }
   Deadline deadline() const { return deadline_; }
 
-  /// To be called where the machine is looked at, when it is known that the run may begin: at what others do, and waits
-  /// for them or throws DeviceError, as asked.
+  /// Polls other processes before the first measurement, and waits or throws DeviceError, according to the options.
   void look_first();
 
-  /// What other processes did since the poll before, and what they disturbed; nothing where that cannot be seen.
+  /// Returns the usage by other processes since the last poll, with its disturbances; nothing if unknown.
   std::optional<Activity> look_again();
 
-  /// Polls in between, so that a process which has a context on a device for a short time only is seen too.
+  /// Polls between measurements, to detect processes with a short-lived GPU context.
   void remember_contexts() { linkmatrix::remember_contexts(last_look_, poll()); }
 
-  /// Adds the devices that were lost because other processes hold their memory.
+  /// Adds devices that were lost because other processes hold their memory.
   void add_memory_disturbances(Activity& others);
 
-  /// From now on there is something to be kept.
+  /// Starts writing the record.
   void write_record();
 
-  /// Adds a result and measures its cells one by one, with the simulated fault. Throws as measure(). After BadInput the
-  /// record does not have the result.
+  /// Adds a result and measures its cells serially, with the simulated fault. Throws as measure(). After BadInput the
+  /// record does not contain the result.
   void measure_one_by_one(const auto& places, MatrixResult result, Sampler& sampler, MeasureOptions how) {
     std::vector<Round> rounds;
     for (const Place& place : places) rounds.push_back({place});
     measure_rounds(ListedRounds(std::move(rounds)), std::move(result), sampler, std::move(how));
   }
 
-  /// Ends a test case's result, which is the record's last.
+  /// Completes the record's last result.
   void finish_last(const std::function<void(Record&)>& change);
 
   std::size_t results();
@@ -112,16 +111,15 @@ class ProgramRun {
   Deadline deadline_;
   Machine* machine_ = nullptr;
   std::optional<FaultyMachine> faulty_;
-  std::vector<NodeFacts> nodes_;                      ///< as they were before anything was measured
-  std::optional<std::filesystem::path> record_file_;  ///< where a link leads to
-  Activity last_look_;                                ///< poll of what other processes do
+  std::vector<NodeFacts> nodes_;                      ///< facts before the first measurement
+  std::optional<std::filesystem::path> record_file_;  ///< target of a symbolic link
+  Activity last_look_;                                ///< last poll of other processes
 };
 
-/// What the devices say of themselves before the run. States without a device are left out: a machine may know more
-/// than is measured.
+/// Returns the health of devices before the run. States without a device are ignored.
 std::vector<Health> open_health(std::span<const Endpoint> devices, std::span<const DeviceState> states);
 
-/// Adds what they say after it; what was not known before is added.
+/// Adds the state after the run; new items are added.
 void close_health(std::span<Health> health, std::span<const DeviceState> states);
 
 }  // namespace linkmatrix

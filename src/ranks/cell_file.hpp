@@ -15,15 +15,15 @@
 
 namespace linkmatrix::ranks {
 
-/// Quantiles of positive numbers from 1e-6 to 1e9 in constant memory: counts in bins of 0.1 %, so that a median is
-/// within 0.05 %.
+/// Quantiles of positive numbers from 1e-6 to 1e9 in constant memory. Counts in bins of 0.1 %, so a median is accurate
+/// to 0.05 %.
 class Quantiles {
  public:
   void add(double value);
   std::uint64_t count() const { return count_; }
   double least() const { return least_; }
   double most() const { return most_; }
-  /// share: 0.5 is the median. There must be a value.
+  /// Returns the quantile `share`; 0.5 is the median. At least one value must have been added.
   double at(double share) const;
 
  private:
@@ -32,15 +32,15 @@ class Quantiles {
   double least_ = 0, most_ = 0;
 };
 
-/// The cells of a matrix that is too large for a record: a file of NumPy's format beside it, n × n structures of 16
-/// bytes ('value', 'low', 'high' as 4-byte floats, 'samples' as 2 bytes, 'status' and 'converged' as 1), rows sources.
-/// It fills while the matrix is measured, what is new at least every 10 s; this process holds a few cells of each row.
+/// Stores the cells of a matrix that is too large for a record, in a NumPy file next to the record: n × n structures of
+/// 16 bytes ('value', 'low', 'high' as 4-byte floats, 'samples' as 2 bytes, 'status' and 'converged' as 1 byte). Rows
+/// are sources. The file is updated at least every 10 s. This process keeps only few cells of each row in memory.
 class CellFile final : public Store {
  public:
   using LinkClass = std::function<std::string(std::size_t row, std::size_t column)>;
 
-  /// Of the last result of the record; blank: the status of a cell that nobody touches, the diagonal aside. Throws
-  /// BadInput where the file cannot be made, or the disk has no room for it.
+  /// For the last result of the record. blank: status of cells that are never stored, except the diagonal. Throws
+  /// BadInput if the file cannot be created, or if the disk is too full.
   CellFile(Guarded<Record>& record, std::filesystem::path file, std::size_t n, bool bidirectional, LinkClass link_class,
            CellStatus blank = CellStatus::not_run);
 
@@ -54,21 +54,20 @@ class CellFile final : public Store {
   void lose(const Lost& endpoint) override;
   void change(const std::function<void(MatrixResult&)>& change) override;
 
-  /// Writes all, and puts what a reader wants to know without the file into the result: counts, medians of rows and
-  /// columns, each link class.
+  /// Writes all cells, and adds their summary to the result: counts, medians of rows and columns, and each link class.
   void finish() override;
 
   struct Cell {
     float value = 0, low = 0, high = 0;
     std::uint16_t samples = 0;
-    std::uint8_t status = 0;  ///< as in `status_words`; 0 is the blank, which is what an empty file says
+    std::uint8_t status = 0;  ///< index into `status_words`; 0 is the blank, as in an empty file
     std::uint8_t converged = 0;
   };
   static std::vector<std::string> status_words(CellStatus blank = CellStatus::not_run);
   static_assert(sizeof(Cell) == 16);
 
  private:
-  /// A cell on its way to the file.
+  /// A cell that is not written yet.
   struct Pending {
     std::uint32_t column;
     Cell cell;
@@ -91,13 +90,13 @@ class CellFile final : public Store {
   bool bidirectional_;
   LinkClass link_class_;
   CellStatus blank_;
-  std::array<std::uint8_t, Words<CellStatus>::table.size()> codes_{};  ///< of each status
+  std::array<std::uint8_t, Words<CellStatus>::table.size()> codes_{};  ///< code of each status
   std::uint64_t verified_ = 0;
-  std::array<std::uint64_t, 256> counts_{};  ///< of each status, as long as no cell comes twice
+  std::array<std::uint64_t, 256> counts_{};  ///< cells per status, if no cell is stored twice
   std::set<Place> corrupt_;
   Clock::time_point flushed_ = Clock::now();
   Descriptor out_;
-  std::vector<std::vector<Pending>> pending_;  ///< by row: cells that follow each other are neighbours
+  std::vector<std::vector<Pending>> pending_;  ///< by row: consecutive cells are neighbours
 };
 
 }  // namespace linkmatrix::ranks

@@ -14,31 +14,31 @@ namespace linkmatrix::ranks {
 
 [[noreturn]] void throw_mpi_error(int status, int rank, const char* call);
 
-/// Throws DeviceError naming the rank and the call that failed.
+/// Throws DeviceError with the rank and the name of the failed call.
 inline void check_mpi(int status, int rank, const char* call) {
   if (status != MPI_SUCCESS) throw_mpi_error(status, rank, call);
 }
 
-/// "Open MPI v5.0.11": name and version of the library.
+/// Returns name and version of the library, "Open MPI v5.0.11".
 std::string mpi_library();
 
-/// Another rank of the cell cannot go on, and says why.
+/// Another rank of the cell failed. The text has its reason.
 class Alarmed : public DeviceError {
  public:
   using DeviceError::DeviceError;
 };
 
-/// MPI from MPI_Init to MPI_Finalize, and the messages between this rank and single others, with a deadline for every
-/// wait. What is given up stays with MPI: its buffers must not be used again, and MPI cannot be left in order any more.
+/// MPI from MPI_Init to MPI_Finalize, and messages to single other ranks with a deadline for every wait. MPI keeps
+/// cancelled messages: their buffers must not be used again, and MPI can no longer be finalized.
 ///
-/// Only the thread that makes it may call MPI, as the supervisor's and the drivers' do not: for any higher level than
-/// MPI_THREAD_SINGLE, Open MPI 4.1 takes locks that cost a short message as much time again.
+/// Only the thread that creates this object may call MPI. A thread level above MPI_THREAD_SINGLE makes Open MPI 4.1
+/// take locks that double the time of a short message.
 ///
-/// Every function throws TimedOut after the deadline, and DeviceError where MPI reports one; both name this rank.
+/// Every function throws TimedOut after the deadline and DeviceError for an error of MPI. Both texts name this rank.
 class Communicator {
  public:
   Communicator();
-  /// Leaves MPI: MPI_Finalize, or MPI_Abort where a wait was given up, and in any case within some seconds.
+  /// Ends MPI within a few seconds: by MPI_Finalize, or by MPI_Abort if a wait was cancelled.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -46,10 +46,10 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// A wait was given up: its requests are still with MPI.
+  /// Records that a wait was cancelled and that its requests are still pending.
   void set_stuck() { stuck_ = true; }
   bool is_stuck() const { return stuck_; }
-  /// With which code the process ends where MPI does not let it go in time.
+  /// Sets the exit code for the case that MPI does not end in time.
   void set_exit_code(ExitCode code) { exit_code_ = code; }
 
   void send_bytes(const void* data, std::size_t bytes, int to, int tag) {
@@ -60,30 +60,30 @@ class Communicator {
     check_mpi(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, &receives_.emplace_back()),
               rank_, "MPI_Irecv");
   }
-  /// The next message of another rank, announced before it is waited for.
+  /// Posts the receive of the next message of another rank, before `take` waits for it.
   void expect(void* data, std::size_t bytes, int from, int tag) {
     check_mpi(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, &coming_), rank_,
               "MPI_Irecv");
   }
   void take(Deadline deadline) { wait({&coming_, 1}, deadline); }
-  /// Sends and waits until the data may change; a short message costs as little as it can.
+  /// Sends, and waits until the buffer may change. Optimized for short messages.
   void send_soon(const void* data, std::size_t bytes, int to, int tag, Deadline deadline);
 
-  /// Waits for all receives, or for these and all sends.
+  /// Waits for all receives; `finish` also for all sends.
   void finish_receives(Deadline deadline) { finish(receives_, deadline); }
   void finish(Deadline deadline) { finish(receives_, deadline), finish(sends_, deadline); }
 
-  /// Whether one request is done; it is null then.
+  /// Returns whether a request is complete; it is then MPI_REQUEST_NULL.
   bool test(MPI_Request& request);
-  /// Waits for what all ranks begin together; `late`: what is said where they do not in time. Their cores may be
-  /// shared: `yields` lets another thread in between two looks, which what is timed must not.
+  /// Waits for a collective operation of all ranks. late: text of the exception after the deadline. yields: whether to
+  /// yield the core between polls, because ranks may share cores; false for timed operations.
   void wait_for_all(MPI_Request& request, const std::string& late, Deadline deadline, bool yields = false);
-  /// A look at what ends a wait: the deadline, and the other ranks' alarm.
+  /// Throws if the deadline has passed or another rank has raised an alarm. Called in waits.
   void look(Deadline deadline) const;
-  /// Leaves a request to MPI.
+  /// Cancels a request.
   void give_up(MPI_Request& request);
 
-  /// One object of plain data, whole.
+  /// Sends one trivially copyable object.
   template <class T>
   void send(const T& object, int to, int tag, Deadline deadline) {
     send_bytes(&object, sizeof(T), to, tag);
@@ -97,18 +97,18 @@ class Communicator {
     return object;
   }
 
-  /// Two ranks wait for each other.
+  /// Synchronizes with another rank.
   void meet(int other, int tag, Deadline deadline);
 
-  /// From now on every wait also ends, in Alarmed, when one of the others sends an Alarm with this tag.
+  /// After this call every wait also ends, with Alarmed, if one of `others` sends an Alarm with this tag.
   void listen(int alarm_tag, std::vector<int> others) { alarm_tag_ = alarm_tag, others_ = std::move(others); }
   void stop_listening() { others_.clear(); }
 
-  /// Makes the window of one-sided transfers; all ranks together, once. Throws BadInput where MPI makes none.
+  /// Creates the window of one-sided transfers. Collective, once. Throws BadInput if MPI cannot create a window.
   void open_window();
   MPI_Win window() const { return window_; }
 
-  /// Gives up all that is under way; returns whether anything was.
+  /// Cancels all pending messages. Returns whether there were any.
   bool abandon();
 
  private:

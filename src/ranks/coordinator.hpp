@@ -10,11 +10,11 @@
 
 namespace linkmatrix::ranks {
 
-/// Samples the cells of a matrix between ranks: rank 0 tells those of each cell what to exchange, and collects their
-/// samples. It alone knows the schedule; every other rank needs no more than its next order.
+/// Samples the cells of a matrix between ranks. Rank 0 sends orders to the ranks of each cell and collects their
+/// samples. Only rank 0 knows the schedule.
 class Coordinator final : public Sampler {
  public:
-  /// table: who the ranks are. rounds: which pairs of them a cell is. form: what all orders have in common.
+  /// table: facts of the ranks. rounds: the pairs of ranks of each cell. form: template of all orders.
   Coordinator(Ranks& ranks, const RankTable& table, const RankRounds& rounds, const Order& form)
       : ranks_{ranks}, table_{table}, rounds_{rounds}, form_{form} {}
 
@@ -30,7 +30,7 @@ class Coordinator final : public Sampler {
  private:
   Order order_for(const Place& place, const SampleRule& rule) const;
 
-  static constexpr double least_ = 0.01, most_ = 0.03;  ///< networks and shared cores are noisier than links of GPUs
+  static constexpr double least_ = 0.01, most_ = 0.03;  ///< networks and shared cores are noisier than GPU links
 
   Ranks& ranks_;
   const RankTable& table_;

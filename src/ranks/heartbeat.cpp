@@ -137,7 +137,7 @@ void Heartbeat::watch(const HeartbeatAddress& address, HeartbeatPace pace, std::
   begin([this, address, pace](std::stop_token stop) { ask(std::move(stop), address, pace); });
 }
 
-/// False where the system gives no further thread: there is no lifeline then, as without a socket.
+/// False where the system gives no further thread: there is no heartbeat then, as without a socket.
 bool Heartbeat::begin(std::function<void(std::stop_token)> work) {
   try {
     thread_ = std::jthread(std::move(work));

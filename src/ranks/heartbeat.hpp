@@ -15,28 +15,29 @@
 
 namespace linkmatrix::ranks {
 
-/// Where rank 0 answers: plain data, which it sends to all others when the job begins.
+/// Network addresses of rank 0, broadcast at the start of the job.
 struct HeartbeatAddress {
   struct One {
     sockaddr_storage storage;
     socklen_t length;
   };
-  std::array<std::uint64_t, 2> token{};  ///< of this run: whatever else uses the port is not meant
-  std::array<One, 8> one{};              ///< of all its networks
-  int count = 0;                         ///< 0: rank 0 cannot answer, and nobody asks
+  std::array<std::uint64_t, 2> token{};  ///< identifier of this run, to reject packets of other programs
+  std::array<One, 8> one{};              ///< one address per network
+  int count = 0;                         ///< number of addresses; 0: no heartbeat is possible
 };
 
-/// How often a rank asks, and after how many questions without an answer rank 0 is gone.
+/// Interval of the questions, and number of unanswered questions after which rank 0 counts as ended.
 struct HeartbeatPace {
-  double between = 5;  ///< seconds
-  int silent = 8;      ///< questions that nobody answers
-  int refused = 3;     ///< questions that the other node's system refuses: the process has ended
+  double between = 5;  ///< seconds between two questions
+  int silent = 8;      ///< number of questions without an answer
+  int refused = 3;     ///< number of questions refused by the other node's system because the process has ended
 };
 
-/// Tells a rank that rank 0 is gone, which MPI may not: its launcher then waits until the job's time is over.
+/// Heartbeat that detects the end of rank 0, which MPI may not report. Without it the launcher would wait until the
+/// time limit of the job.
 ///
-/// A few bytes by UDP, apart from MPI, on a thread that sleeps else. A rank that never had an answer, because nothing
-/// passes between the nodes but MPI, learns nothing; nor does one that hears of rank 0 by MPI.
+/// Sends few bytes by UDP, independently of MPI, from a thread that sleeps otherwise. A rank that never gets an answer,
+/// because of a firewall for example, ends nothing.
 class Heartbeat {
  public:
   Heartbeat() = default;
@@ -44,18 +45,18 @@ class Heartbeat {
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  /// At rank 0: answers from now on, until this goes. Without a socket or a thread, an address of which count is 0.
+  /// At rank 0: answers questions until destruction. Without a socket or a thread, returns an address with count 0.
   HeartbeatAddress answer();
 
-  /// At any other rank: asks from now on, until stopped; calls `lost` once, on its own thread.
+  /// At other ranks: asks until stopped. Calls `lost` once, on its own thread, when rank 0 has ended.
   void watch(const HeartbeatAddress& address, HeartbeatPace pace, std::function<void()> lost);
 
-  /// Rank 0 was heard by other means.
+  /// Records a sign of life of rank 0 by other means.
   void heard() { unanswered_ = 0; }
 
   void stop();
 
-  /// For so many ranks: rank 0 must not be kept busy by them.
+  /// Returns the pace for a number of ranks, which limits the load of rank 0.
   static HeartbeatPace pace_of(int ranks);
 
  private:

@@ -13,24 +13,25 @@
 
 namespace linkmatrix::ranks {
 
-/// What a rank says of itself, and its memory.
+/// Facts and memory of a rank at its start.
 struct Introduction {
   RankFacts facts;
   NodeRanks ranks;
-  std::unique_ptr<Payload> payload;  ///< of a rank that cannot take part, one that is not used
-  GpuPoll gpus;                      ///< of the first rank of a node that measures host memory
+  std::unique_ptr<Payload> payload;  ///< memory of the rank; unused if the rank cannot take part
+  GpuPoll gpus;  ///< poll of the node's GPUs; only for the first rank of a node that measures host memory
 };
 
-/// What rank 0 says to all others before anything else. All ranks together. Throws TimedOut.
+/// Broadcasts the address of rank 0. Collective; the first communication of a job. Throws TimedOut.
 void tell_all(Communicator& mpi, HeartbeatAddress& address);
 
-/// Of this rank: makes its memory, or says in its facts why it cannot.
+/// Creates the memory of this rank, or records in its facts why this is impossible.
 Introduction introduce(Communicator& mpi, const NetworkOptions& options);
 
-/// Every rank's facts, by rank, at rank 0; nothing elsewhere. All ranks together. Throws TimedOut.
+/// Gathers the facts of all ranks, by rank number, at rank 0; returns an empty list elsewhere. Collective. Throws
+/// TimedOut.
 std::vector<RankFacts> gather(Communicator& mpi, const RankFacts& own);
 
-/// What rows and columns call a rank: "n3:gpu0".
+/// Returns the label of a rank in rows and columns: "n3:gpu0".
 std::string label_of(const RankFacts& rank);
 
 }  // namespace linkmatrix::ranks

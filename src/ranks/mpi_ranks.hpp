@@ -17,11 +17,11 @@
 
 namespace linkmatrix::ranks {
 
-/// The ranks of an MPI job: hands them orders, waits for their reports, and knows who is there.
+/// The ranks of an MPI job. Sends orders to the ranks, waits for their reports, and tracks lost ranks.
 class MpiRanks final : public Ranks, public Correspondence {
  public:
-  /// own: what this rank does itself. labels, nodes: of every rank, by number. no_device: why a rank's device does not
-  /// work, an empty text where it does, likewise; empty: all do.
+  /// own: worker of this rank. labels, nodes: of every rank, by number. no_device: why a rank's device does not work,
+  /// by number; "" if it works; an empty list if all work.
   MpiRanks(Communicator& mpi, RankWorker& own, std::vector<std::string> labels, std::vector<std::string> nodes,
            const std::vector<NoDevice>& no_device = {});
 
@@ -34,38 +34,37 @@ class MpiRanks final : public Ranks, public Correspondence {
   std::optional<std::string> lost(int rank) const override;
   LossKind lost_kind(int rank) const override { return state_of(rank).loss; }
 
-  /// Has every rank make buffers of so many bytes. Throws BadInput with the first refusal.
+  /// Allocates buffers of `bytes` bytes on every rank. Throws BadInput with the first refusal.
   void reserve(std::uint64_t bytes, Transport sharing, double seconds);
 
-  /// Has all ranks make the window of one-sided transfers. Throws BadInput.
+  /// Creates the window of one-sided transfers on all ranks. Throws BadInput.
   void open_window(double seconds);
 
-  /// What each rank's device says of itself, by rank; nothing of ranks that are not there.
+  /// Returns the state of each rank's device, by rank; empty for lost ranks.
   std::vector<DeviceState> device_states();
 
-  /// What each node says of itself, in the order of their first ranks; of one that does not answer only its name.
+  /// Returns the facts of each node, ordered by first rank; only the name for a node that does not answer.
   std::vector<NodeFacts> node_facts();
 
-  /// What others do where the ranks are, by their labels and their nodes', of those that are there.
+  /// Polls other processes on the nodes and devices of all available ranks.
   Activity polls();
 
-  /// What each rank has moved over the network, and what its node's adapters say, by rank; nothing of ranks that are
-  /// not there.
+  /// Returns the network traffic of each rank and its node's adapters, by rank; nothing for lost ranks.
   std::vector<std::optional<Traffic>> traffic();
 
-  /// Why they cannot end in order, one sentence; nothing if all answer and no message was ever given up.
+  /// Returns one sentence on why the ranks cannot end normally; nothing if all answer and no message was cancelled.
   std::optional<std::string> disorder();
 
-  /// Ends every rank that is there. Returns whether all were, and no message was ever given up.
+  /// Ends every available rank. Returns whether all were available and no message was cancelled.
   bool dismiss();
 
  private:
   struct RankState {
     Report report{};
-    std::vector<Sample> samples{};  ///< that came with the report
+    std::vector<Sample> samples{};  ///< samples of the report
     MPI_Request request = MPI_REQUEST_NULL;
-    bool there = true;  ///< it answers
-    std::string why;    ///< it takes no part, though it may answer; empty: it does
+    bool there = true;  ///< whether the rank answers
+    std::string why;    ///< why the rank takes no part, although it may answer; empty: it takes part
     LossKind loss = LossKind::process;
   };
 
@@ -91,12 +90,12 @@ class MpiRanks final : public Ranks, public Correspondence {
   RankWorker& own_;
   std::vector<std::string> labels_, nodes_;
   std::vector<RankState> states_;
-  std::list<std::vector<Order>> sent_;      ///< those that may still be under way to a rank that is lost
+  std::list<std::vector<Order>> sent_;      ///< orders that may still be in flight to a lost rank
   std::list<std::vector<Question>> asked_;  ///< likewise
   std::vector<Lost> lost_;
   int serial_ = 0;
   bool clean_ = true;
-  bool asking_node_ = false;  ///< whether the other ranks of a lost one's node are there
+  bool asking_node_ = false;  ///< whether the other ranks of a lost rank's node are being checked
 };
 
 }  // namespace linkmatrix::ranks

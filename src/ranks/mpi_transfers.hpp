@@ -11,33 +11,33 @@
 
 namespace linkmatrix::ranks {
 
-/// One rank's part in a step of a pair: with whom, and in which role.
+/// Part of one rank in a step of a pair.
 struct Exchange {
   const Order& order;
   Step step;
   int other = 0;
-  bool first = true;  ///< the pair's source: it sends, or begins
+  bool first = true;  ///< whether this rank is the source of the pair, which sends first
   Transport transport = Transport::mpi;
   bool same_node = false;
   int tag = 0;
   Deadline deadline;
 };
 
-/// Messages of MPI from one address to another. Definitions of OSU's micro-benchmarks, so that figures can stand beside
-/// theirs: bandwidth, a window of sends that the receiver answers with 4 bytes; both ways, a window of sends and one of
-/// receives at once; latency, half of a round trip; one-sided, a window of puts and a flush. One difference: no call
-/// but the flush blocks, so that a dead rank holds up nobody.
+/// MPI messages between two buffers. Defined as in OSU's micro-benchmarks, for comparison. Bandwidth: a window of
+/// sends, acknowledged with 4 bytes. Bidirectional: concurrent windows of sends and receives. Latency: half of a round
+/// trip. One-sided: a window of puts and a flush. Unlike OSU, only the flush blocks, so that a dead rank blocks
+/// nothing.
 class MpiTransfers {
  public:
   explicit MpiTransfers(Communicator& mpi) : mpi_{mpi} {}
 
-  /// As Payload::transfer.
+  /// See Payload::transfer.
   StepTimes transfer(const Exchange& exchange, std::byte* source, std::byte* destination);
 
-  /// Takes the destination out of the window of one-sided transfers: it may be freed from now on.
+  /// Detaches the destination from the window of one-sided transfers, so that it can be freed.
   void forget();
 
-  /// Tells the other rank where it may put its data, and learns where it may put its own.
+  /// Exchanges the addresses of one-sided transfers with the other rank.
   void connect(const Exchange& exchange, std::byte* destination, std::uint64_t bytes);
 
  private:
@@ -47,8 +47,8 @@ class MpiTransfers {
   StepTimes ping_pong(const Exchange& exchange, std::byte* source, std::byte* destination);
 
   Communicator& mpi_;
-  std::byte* attached_ = nullptr;  ///< to the window
-  MPI_Aint there_ = 0;             ///< where the other rank's destination begins
+  std::byte* attached_ = nullptr;  ///< memory attached to the window
+  MPI_Aint there_ = 0;             ///< address of the other rank's destination
 };
 
 }  // namespace linkmatrix::ranks

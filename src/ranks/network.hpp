@@ -18,44 +18,44 @@
 
 namespace linkmatrix::ranks {
 
-/// Rows of a matrix that goes into the record whole; the cells of a larger one go into a file beside it.
+/// Maximum number of rows of a matrix that is stored in the record. Cells of a larger matrix are in a separate file.
 constexpr std::size_t most_in_record = 1024;
 
-/// What a matrix between ranks asks for.
+/// Messages and type of a matrix between ranks.
 struct NetworkCase : MessageCase {
   bool by_node = false;
 };
 
-/// All ranks of an MPI job, each an endpoint: rank 0 says what is done, the others do it until it ends them. Starts and
-/// ends MPI.
+/// All ranks of an MPI job, each an endpoint. Rank 0 sends orders, and the others execute them until rank 0 ends them.
+/// Initializes and finalizes MPI.
 class Network : public Machine {
  public:
-  /// Throws BadInput, on rank 0, where ranks are of different builds or options, or one cannot take part.
+  /// Starts MPI. On rank 0, throws BadInput if ranks have different builds or options, or if a rank cannot take part.
   static std::unique_ptr<Network> start(const NetworkOptions& options);
 
-  /// Labels of rows and columns: the ranks', or the nodes'.
+  /// Returns the labels of rows and columns: ranks or nodes.
   virtual std::vector<std::string> labels(bool by_node) const = 0;
   virtual std::string link_class(bool by_node, std::size_t row, std::size_t column) const = 0;
   virtual std::string transport(bool by_node, std::size_t row, std::size_t column) const = 0;
   virtual Memory memory() const = 0;
 
-  /// To ask ranks what only their payloads understand; at the root.
+  /// Returns the access to the ranks' payloads. Only at the root.
   virtual Correspondence& correspondence() = 0;
-  /// Who was lost since this was last asked.
+  /// Returns the endpoints lost since the last call.
   virtual std::vector<Lost> take_lost() = 0;
 
-  /// The devices of all ranks as a back end, on the root; null where host memory is measured.
+  /// Returns the devices of all ranks as a back end, at the root; null for host memory.
   virtual Backend* devices() = 0;
-  /// How its ranks share their memory.
+  /// Returns how ranks share device memory.
   virtual Transport sharing() const = 0;
 
-  /// Why this MPI has no one-sided transfers here; nothing if it has. Asks all ranks, once.
+  /// Returns why MPI has no one-sided transfers here; nothing if it has. Asks all ranks once.
   virtual std::optional<std::string> why_no_window() = 0;
 
-  /// Whether a message of the case has the fault. Throws BadInput where it cannot be measured.
+  /// Returns whether a message of the case has the fault. Throws BadInput if the case cannot be measured.
   virtual bool has(const NetworkCase& matrix_case, Concurrency concurrency, const SimulatedFault& fault) = 0;
 
-  /// Measures into the record's last result, which has been shaped and described. Throws BadInput, TimedOut and
+  /// Measures into the record's last result, whose description must be complete. Throws BadInput, TimedOut and
   /// DeviceError.
   virtual void measure(const NetworkCase& matrix_case, const MeasureOptions& how, Deadline deadline,
                        Guarded<Record>& record, const std::optional<SimulatedFault>& fault) = 0;

@@ -11,16 +11,17 @@
 
 namespace linkmatrix::ranks {
 
-/// Where the cells of a matrix between ranks go: into the record, or those of a large one into a file beside it.
+/// Chooses the store for the cells of a matrix between ranks: the record, or a separate file for a large matrix.
 class NetworkCells {
  public:
   NetworkCells(const RankTable& table, const std::filesystem::path& record, const NetworkCase& matrix_case)
       : table_{table}, record_{record}, matrix_case_{matrix_case} {}
 
-  /// For the record's last result. Cells that the rounds do not have do not apply; few: none does until it is chosen.
+  /// Creates the store for the record's last result. Cells outside the rounds are not applicable. few: all cells are
+  /// not applicable until they are measured.
   std::unique_ptr<Store> make_store(const RankRounds& rounds, bool few, Guarded<Record>& record) const;
 
-  /// All cells are there: adds what follows from them.
+  /// Adds derived values after the last cell.
   void finish(Store& store) const;
 
  private:

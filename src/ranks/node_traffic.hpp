@@ -12,32 +12,32 @@
 
 namespace linkmatrix::ranks {
 
-/// What the ranks of each node have moved over the network, beside what the adapters that they use have counted.
+/// Compares the bytes that the ranks of each node transferred with the counters of the adapters that they use.
 class NodeTraffic {
  public:
-  /// nodes: of every rank, by number.
+  /// nodes: name of the node of every rank, by number.
   explicit NodeTraffic(std::vector<std::string> nodes = {}) : nodes_{std::move(nodes)} {}
 
-  /// Takes what the ranks say, by number; nothing of one that does not answer, whose bytes are unknown from then on.
-  /// Returns whether all adapters have counted what the ranks of their node have moved: some count late.
+  /// Adds the replies of the ranks, by number. The bytes of a rank that does not answer are unknown from then on.
+  /// Returns whether the adapters have counted all bytes of their node's ranks; some adapters count late.
   bool take(std::span<const std::optional<Traffic>> ranks);
 
-  /// Adds what was taken to a look: bytes since the first take, by node. What has not been counted yet is no answer.
+  /// Adds the bytes since the first call of `take`, by node, to a poll. Incomplete counts are omitted.
   void add(Activity& activity);
 
  private:
   struct Way {
     double counted = 0, own = 0;
-    double counted_before = 0, own_before = 0;  ///< at the look before
+    double counted_before = 0, own_before = 0;  ///< values at the previous poll
     bool is_whole() const;
   };
   struct Node {
-    std::map<std::string, AdapterTraffic> adapters;  ///< as they were last
+    std::map<std::string, AdapterTraffic> adapters;  ///< adapters at the last poll
     Way out, in;
-    std::map<std::string, double> moved;  ///< bytes by each adapter since the look before
-    std::string by;                       ///< adapters that were used last, and carried something
-    double rate = 0;                      ///< of all of them; 0: of one it is not known
-    bool known = true;                    ///< what its ranks moved since the look before
+    std::map<std::string, double> moved;  ///< bytes per adapter since the previous poll
+    std::string by;                       ///< adapters in use that carried data
+    double rate = 0;                      ///< rate of all these adapters; 0: unknown
+    bool known = true;                    ///< whether the bytes of its ranks since the previous poll are known
   };
   void count(Node& node, std::span<const Traffic> ranks);
   static void tell_who_carried(Node& node);

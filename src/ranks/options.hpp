@@ -18,8 +18,8 @@ class Machine;
 
 namespace ranks {
 
-/// How the ranks of two nodes pair off where all of them exchange data at once: each with the one of its own number,
-/// which has the adapter of the same rail, or with the next one's.
+/// Pairing of the ranks of two nodes that communicate concurrently. affine: ranks with the same number, whose adapters
+/// are on one rail. crossed: each rank with the next number.
 enum class Mapping { affine, crossed };
 
 class Communicator;
@@ -27,14 +27,14 @@ class Correspondence;
 class Payload;
 struct RankFacts;
 
-/// What a build with CUDA can do of devices; empty: not built in.
+/// Functions of a build with CUDA; empty in other builds.
 struct DeviceSupport {
-  /// Makes the memory of a device for this rank, the `number`-th of its node, and describes the device in its facts.
-  /// Throws BadInput where the rank should have none, DeviceError where the device does not work.
+  /// Creates the device memory of this rank, number `number` of its node, and adds the device to its facts. Throws
+  /// BadInput if no device is available for the rank, DeviceError if the device does not work.
   std::function<std::unique_ptr<Payload>(Communicator&, int number, RankFacts&)> make_payload;
-  /// The links between the devices of this node, whose own limits it fills in; empty: nothing is known of them.
+  /// Returns the topology of this node's devices, and sets their limits; empty: unknown.
   std::function<Topology(std::vector<Endpoint>& devices)> discover;
-  /// The ranks' devices as one back end, whose memory they share so; empty: nothing is copied between them.
+  /// Returns the ranks' devices as one back end with this transport; empty: no copies between devices.
   std::function<std::unique_ptr<Backend>(Correspondence&, const Machine&, Transport sharing)> make_backend;
 };
 
@@ -42,16 +42,16 @@ struct NetworkOptions {
   Memory memory = Memory::host;
   Transport transport = Transport::automatic;
   DeviceSupport devices{};
-  /// Makes what answers rank 0's questions where ranks of host memory do more than exchange messages.
+  /// Creates the function that answers rank 0's questions if ranks of host memory do more than exchange messages.
   std::function<std::function<std::vector<std::byte>(std::span<const std::byte>)>(Communicator&)> make_answerer{};
   bool huge_pages = true;
-  double pair_timeout = 30;        ///< seconds of one cell
-  int window = 64;                 ///< messages in flight
-  std::size_t pairs_per_node = 0;  ///< 0: as many as a node has network adapters, of one node: all
+  double pair_timeout = 30;        ///< time limit of one cell in seconds
+  int window = 64;                 ///< number of messages in flight
+  std::size_t pairs_per_node = 0;  ///< 0: one per network adapter of a node; inside a node, all
   Mapping mapping = Mapping::affine;
-  std::filesystem::path groups;  ///< file with the groups of the nodes; empty: none is known
-  std::filesystem::path record;  ///< beside it stand the cells of a matrix that is too large for it
-  std::string options;           ///< as given: the same on every rank
+  std::filesystem::path groups;  ///< file with the groups of the nodes; empty: none
+  std::filesystem::path record;  ///< file of the record; the cells of a large matrix are stored next to it
+  std::string options;           ///< options as given; must be equal on every rank
 };
 
 }  // namespace ranks

@@ -16,18 +16,18 @@
 
 namespace linkmatrix::ranks {
 
-/// `T` is `Type` or const `Type`.
+/// T is Type or const Type.
 template <class T, class Type>
 concept Is = std::same_as<std::remove_const_t<T>, Type>;
 
-/// A type with a function `fields(archive, value)`, which calls the archive with the type's members.
+/// A type with a function `fields(archive, value)` that calls the archive with the members.
 template <class Archive, class T>
 concept HasFields = requires(Archive& archive, T& value) {
   fields(archive, value);
 };
 
-/// Writes values as bytes, for a program of the same build: plain data, texts, lists, maps, optional values, and types
-/// with fields.
+/// Serializes values for a program of the same build: plain data, texts, lists, maps, optional values, and types with
+/// `fields`.
 class Packer {
  public:
   template <class... T>
@@ -74,7 +74,7 @@ class Packer {
   std::vector<std::byte> bytes_;
 };
 
-/// Reads what a Packer wrote. Throws DeviceError if bytes are missing.
+/// Deserializes values of a Packer. Throws DeviceError if bytes are missing.
 class Unpacker {
  public:
   explicit Unpacker(std::span<const std::byte> bytes) : rest_{bytes} {}
@@ -138,7 +138,7 @@ std::vector<std::byte> pack(const T& value) {
   return packer.take();
 }
 
-/// Throws DeviceError if the bytes are not exactly one value.
+/// Deserializes exactly one value. Throws DeviceError if bytes are missing or left over.
 template <class T>
 T unpack(std::span<const std::byte> bytes) {
   T value{};

@@ -21,86 +21,89 @@
 
 namespace linkmatrix::ranks {
 
-/// The ranks of this process's node, as this one sees them.
+/// The ranks of this process's node.
 struct NodeRanks {
-  int number = 0;                ///< of this one among them
-  std::vector<unsigned> pids{};  ///< of the run's ranks that this one may see: of its node, and of its system's others
+  int number = 0;                ///< number of this rank on the node
+  std::vector<unsigned> pids{};  ///< process numbers of the visible ranks of the run, on this node and this system
 };
 
-/// A rank's device, beside what is exchanged.
+/// State of a rank's device.
 class DeviceWatch {
  public:
   virtual ~DeviceWatch() = default;
 
-  /// What the device says of itself.
+  /// Returns the state of the device.
   virtual DeviceState state() = 0;
 
-  /// Adds which other processes use the device, which is called `label` there.
+  /// Adds the other processes on the device, with this label, to a poll.
   virtual void poll(Activity& poll, const std::string& label) = 0;
 
-  /// The number by which the driver lists this process on the device; 0: not known.
+  /// Returns the driver's number of this process on the device; 0: unknown.
   virtual unsigned driver_pid() const = 0;
 };
 
-/// The memory that a rank measures, and how its bytes get to another rank's.
+/// Measured memory of a rank, and its transfer to another rank.
 ///
-/// One source and one destination buffer. `reserve` makes them, once for a matrix; then for each cell that the rank is
-/// in: `fill` and `connect` once, `transfer` for every step (warm-up, samples), and `spoil` before and `compare` after
-/// a step whose data is compared. Both ranks of a pair make these calls at the same time, one as `Exchange::first`.
+/// There are one source and one destination buffer. `reserve` allocates both once per matrix. Each cell of the rank
+/// calls `fill` and `connect` once and `transfer` for every step (warm-up, samples); steps with compared data also call
+/// `poison` before and `compare` after the transfer. Both ranks of a pair make these calls concurrently, one as
+/// `Exchange::first`.
 class Payload {
  public:
   virtual ~Payload() = default;
 
-  /// Lets go of what belongs to other ranks: they may free it from now on.
+  /// Releases memory of other ranks, so that these can free it.
   virtual void forget() {}
 
-  /// How other ranks will get at this one's memory: decides how `reserve` makes it.
+  /// Sets how other ranks access this memory, which determines how `reserve` allocates it.
   virtual void share_by(Transport) {}
 
-  /// Makes both buffers hold `bytes`; throws BadInput where that is not to be had.
+  /// Allocates both buffers with at least `bytes` bytes. Throws BadInput if this is impossible.
   virtual void reserve(std::uint64_t bytes) = 0;
 
-  /// At the beginning of a cell: exchanges what the two ranks must know of each other's memory.
+  /// Exchanges memory addresses with the other rank at the start of a cell.
   virtual void connect(const Exchange&) {}
 
-  /// A step's transfers, timed on the steady clock. Throws TimedOut and DeviceError; no wait is longer than
-  /// `exchange.deadline`, and each looks at `Communicator::look` now and then.
+  /// Makes and times the transfers of a step on the steady clock. Throws TimedOut and DeviceError. Waits end at
+  /// `exchange.deadline` and call `Communicator::look` regularly.
   ///
-  /// - bandwidth: `repeats` × `messages` transfers from the first rank to the other; `whole` where this rank knows it.
-  /// - bidirectional: the same both ways at once; `whole` of this rank's part, and `sent` or `received` of the
-  ///   directions that it can tell.
-  /// - latency: `repeats` round trips, there and back, whatever the transport; `whole` of all of them at the first
-  /// rank.
-  ///   The value is half of a round trip. One-sided: `repeats` puts, each until it is there.
+  /// - bandwidth: `repeats` × `messages` transfers from the first rank to the other. Sets `whole` if this rank knows
+  /// it.
+  ///
+  /// - bidirectional: the same in both directions concurrently. Sets `whole` of this rank's part, and `sent` or
+  /// `received` of the directions that it knows.
+  ///
+  /// - latency: `repeats` round trips with any transport. The first rank sets `whole`; the value is half of a round
+  /// trip. One-sided: `repeats` puts, each until completion.
   virtual StepTimes transfer(const Exchange& exchange) = 0;
 
-  /// Writes the pattern that the source sends.
+  /// Fills the source with the pattern.
   virtual void fill(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) = 0;
-  /// Overwrites what the destination holds, so that only a new transfer makes it right: all of it, or of host memory
-  /// `most` bytes, which begin where those of the last call ended.
+  /// Poisons the destination, so that only a new transfer can restore the pattern: the whole buffer, or for host memory
+  /// at most `most` bytes, after those of the previous call.
   virtual void poison(std::uint64_t bytes, std::uint64_t offset, std::uint64_t most) = 0;
-  /// Compares what was spoiled with the pattern.
+  /// Compares the poisoned part with the pattern.
   virtual PatternCheck compare(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) = 0;
 
-  /// Does what rank 0 asks of this kind of payload alone, in a language that only it knows. Throws as `transfer`.
+  /// Answers a question of rank 0 that only this type of payload understands. Throws as `transfer`.
   virtual std::vector<std::byte> answer(std::span<const std::byte>) {
     throw DeviceError("this rank measures no device");
   }
 
-  /// The rank's device; nothing where it has none.
+  /// Returns the rank's device; null without a device.
   virtual DeviceWatch* device() { return nullptr; }
 
-  /// New buffers in place of those that messages given up may still write.
+  /// Replaces the buffers that cancelled messages may still write.
   virtual void renew() = 0;
 };
 
-/// What answers questions that are no business of this layer.
+/// Answers questions for higher layers.
 using Answerer = std::function<std::vector<std::byte>(std::span<const std::byte>)>;
 
-/// Host memory of the rank, on the NUMA node that it runs on.
+/// Host memory of the rank, on its NUMA node.
 class HostPayload final : public Payload {
  public:
-  /// answerer: empty where nothing is asked. device: of a rank that has one, whose memory is the answerer's affair.
+  /// answerer: answers questions; may be empty. device: the rank's device if the answerer uses its memory.
   explicit HostPayload(Communicator& mpi, bool huge, Answerer answerer = {}, std::unique_ptr<DeviceWatch> device = {})
       : transfers_{mpi}, huge_{huge}, answerer_{std::move(answerer)}, device_{std::move(device)} {}
 
@@ -123,7 +126,7 @@ class HostPayload final : public Payload {
   Answerer answerer_;
   std::unique_ptr<DeviceWatch> device_;
   HostMemory source_, destination_;
-  HostMemory expected_;  ///< the pattern of a destination: comparing with a copy is ten times as fast as computing it
+  HostMemory expected_;  ///< pattern of a destination; comparing is ten times as fast as computing it
   std::uint64_t expected_seed_ = 0;
   std::uint64_t poisoned_at_ = 0, poisoned_bytes_ = 0;
   std::vector<HostMemory> given_up_;

@@ -16,18 +16,19 @@
 
 namespace linkmatrix::ranks {
 
-/// Adds to a poll which processes have a context on the GPUs of a node, which none of its ranks uses.
+/// Adds the processes on a node's GPUs that no rank uses to a poll.
 using GpuPoll = std::function<void(Activity&, const std::string& node)>;
 
-/// Polls other processes where a rank is: on its device, and, for the first rank of a node, on the node's cores and on
-/// GPUs that the ranks do not use. A rank without a device adds its own processor time.
+/// Polls other processes on the device of a rank. The first rank of a node also polls the node's cores and unused GPUs.
+/// A rank without a device adds its own processor time.
 class RankPoll {
  public:
-  /// gpus: of the first rank of a node; empty: none are polled.
+  /// gpus: poll of unused GPUs, for the first rank of a node; may be empty.
   explicit RankPoll(const NodeRanks& ranks, const std::filesystem::path& root = "/", GpuPoll gpus = {})
       : ranks_{ranks}, processors_{root, ranks.pids}, gpus_{std::move(gpus)} {}
 
-  /// Of the processes on the node, those that used its cores most since the previous poll, with that time (`lately`).
+  /// Returns a poll, with the processes that used the node's cores most since the previous poll, and this time
+  /// (`lately`).
   Activity now(Payload& payload);
 
  private:
@@ -37,23 +38,24 @@ class RankPoll {
   NodeRanks ranks_;
   ProcessorPoll processors_;
   GpuPoll gpus_;
-  std::optional<std::map<unsigned, double>> before_;  ///< seconds of each process of the node, at the previous poll
+  std::optional<std::map<unsigned, double>> before_;  ///< processor time of each process at the previous poll
 };
 
-/// The ranks of the run as the drivers of their systems number them.
+/// Process numbers of the run's ranks in the drivers of their systems.
 class DriverPids {
  public:
   DriverPids() = default;
 
-  /// Of all ranks. Ranks of one boot run on one system, whatever their nodes are called, as on a test cluster.
+  /// ranks: facts of all ranks. Ranks with one boot identifier share a system, even if their nodes have different
+  /// names.
   explicit DriverPids(std::span<const RankFacts> ranks);
 
-  /// Removes ranks of the run from the other processes on devices.
+  /// Removes the run's ranks from the other processes on devices.
   void remove_ranks(Activity& poll) const;
 
  private:
-  std::map<std::string, std::string> system_of_;       ///< of a rank, by label
-  std::map<std::string, std::set<unsigned>> pids_of_;  ///< of a system
+  std::map<std::string, std::string> system_of_;       ///< system of each rank, by label
+  std::map<std::string, std::set<unsigned>> pids_of_;  ///< process numbers per system
 };
 
 }  // namespace linkmatrix::ranks

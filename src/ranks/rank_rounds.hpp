@@ -11,33 +11,32 @@
 namespace linkmatrix::ranks {
 
 struct RoundOptions {
-  bool by_node = false;        ///< a cell is a pair of nodes, and all their ranks exchange data at once
-  bool bidirectional = false;  ///< each unordered pair once: its cell measures both directions
-  bool bisection = false;      ///< the first half of the nodes against the second
+  bool by_node = false;        ///< whether a cell is a pair of nodes whose ranks all communicate concurrently
+  bool bidirectional = false;  ///< whether a cell measures both directions, so that each unordered pair occurs once
+  bool bisection = false;      ///< whether the first half of the nodes sends to the second half
   Mapping mapping = Mapping::affine;
-  std::size_t width = 0;  ///< by node: ranks of each node that take part; else: cells measured at once between two
-                          ///< nodes. 0: all
+  std::size_t width = 0;  ///< by node: participating ranks per node; else: concurrent cells between two nodes; 0: all
 };
 
-/// The rounds of a matrix between ranks or nodes, and which pairs of ranks each of its cells is. No rank is in two
-/// cells of a round, and between two nodes, and inside one, no more cells run at once than the options allow.
+/// Rounds of a matrix between ranks or nodes, and the pairs of ranks of each cell. A rank is in at most one cell of a
+/// round. Options limit the concurrent cells between two nodes and inside a node.
 ///
-/// Nodes are paired by a round robin schedule: n − 1 rounds for an even number of them, of each as many as their ranks
-/// have pairs left; one way and then the other, unless a cell measures both.
+/// Nodes are paired by a round robin schedule: n − 1 rounds for an even number of nodes, each repeated until all pairs
+/// of their ranks are done, then in the reverse direction unless a cell measures both.
 class RankRounds final : public Rounds {
  public:
-  /// ranks_of: the ranks of each node, every rank once.
+  /// ranks_of: the ranks of each node; every rank once.
   RankRounds(std::vector<std::vector<int>> ranks_of, const RoundOptions& options);
 
   std::size_t count() const override { return between_ + inside_; }
-  /// Empty where nodes have too few ranks for it.
+  /// Returns the cells of a round; empty if nodes have too few ranks for the round.
   Round at(std::size_t round) const override;
-  /// The pairs that exchange data at once in a cell.
+  /// Returns the concurrent pairs of ranks of a cell.
   std::vector<RankPair> pairs_of(const Place& place) const;
   bool is_bisection() const { return options_.bisection; }
-  /// Where the rows of the matrix are; of ranks, as many of a node share a lane as cells may run at once between two.
+  /// Returns the locations of the rows. Ranks of a node that may communicate concurrently have different lanes.
   Places places() const;
-  /// Is this cell in a round?
+  /// Returns whether a cell is in a round.
   bool has(std::size_t row, std::size_t column) const;
 
  private:

@@ -14,23 +14,23 @@
 
 namespace linkmatrix::ranks {
 
-/// A rank's part in what rank 0 orders. A cell has one pair of ranks or several, all at once; the source of the first
-/// one leads: it says what comes next, and applies the order's rule of stopping.
+/// Executes orders of rank 0. A cell has one or several concurrent pairs of ranks. The source of the first pair is the
+/// leader: it chooses the steps and applies the stop rule.
 class RankWorker {
  public:
-  /// gpus: as of RankPoll.
+  /// gpus: see RankPoll.
   RankWorker(Communicator& mpi, Payload& payload, const NodeRanks& ranks, GpuPoll gpus)
       : mpi_{mpi}, payload_{payload}, poll_{ranks, "/", std::move(gpus)} {}
 
-  /// Does one order; never throws: what went wrong is in the report.
+  /// Executes one order. Never throws; the report contains errors.
   Report perform(const Order& order);
 
-  /// The samples that the last report counts.
+  /// Returns the samples of the last report.
   const std::vector<Sample>& samples() const { return samples_; }
 
-  /// What the next order to answer asks; of rank 0, which sends itself nothing.
+  /// Sets the question of the next `answer` order. For rank 0, which sends itself no messages.
   void set_question(std::vector<std::byte> question) { question_ = std::move(question); }
-  /// What was answered last.
+  /// Returns the last answer.
   const std::vector<std::byte>& reply() const { return reply_; }
 
  private:
@@ -58,9 +58,9 @@ class RankWorker {
   RankPoll poll_;
   std::vector<Sample> samples_;
   std::vector<std::byte> question_, reply_;
-  int connected_ = 0;        ///< serial of the last order whose ranks know each other's memory
-  Traffic traffic_;          ///< without what the adapters say
-  std::uint64_t found_ = 0;  ///< wrong bytes of the order that is performed, of this rank and of those that told it
+  int connected_ = 0;        ///< serial of the last order whose ranks exchanged addresses
+  Traffic traffic_;          ///< traffic, without counters of adapters
+  std::uint64_t found_ = 0;  ///< wrong bytes of the current order, of this rank and of reporting ranks
 };
 
 }  // namespace linkmatrix::ranks

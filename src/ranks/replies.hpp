@@ -9,21 +9,21 @@
 #include "device/host/adapter_traffic.hpp"
 #include "ranks/packing.hpp"
 
-// What ranks reply to rank 0 about their nodes and devices.
+// Replies of ranks to rank 0 about their nodes and devices.
 
 namespace linkmatrix::ranks {
 
-/// The bytes that a rank moved over the network since it started, and those that the adapters of its node counted.
+/// Bytes that a rank transferred over the network since its start, and counters of its node's adapters.
 struct Traffic {
   double sent = 0, received = 0;  ///< bytes of messages to and from ranks on other nodes, without headers
   bool known = true;              ///< whether these are all bytes since the previous reply
   std::vector<AdapterTraffic> adapters{};
 };
 
-/// What a rank calls itself and its node in its poll. Rank 0 replaces both by their labels.
+/// Placeholders for rank and node in the poll of a rank. Rank 0 replaces both by their labels.
 constexpr const char *this_rank = "rank", *this_node = "node";
 
-/// Adds a rank's poll to the poll of all ranks, with the labels of the rank and of its node.
+/// Adds a rank's poll to the poll of all ranks, with the labels of the rank and its node.
 void add_poll(Activity& all, Activity poll, const std::string& rank, const std::string& node);
 
 void fields(auto& archive, Is<Traffic> auto& traffic) {

@@ -6,21 +6,20 @@
 
 namespace linkmatrix {
 
-/// Writes a file whole or not at all: to a temporary name beside it, synced, then renamed. `still_wanted` is asked
-/// before the file takes its name: one that took too long must not replace what was written since. Returns why it
-/// could not be written, as the system says it; empty: it was, or was not wanted any more. `number` tells the temporary
-/// names of a process apart.
+/// Writes a file completely or not at all: writes and syncs a temporary file in the same folder, then renames it.
+/// is_current: called before the rename; false discards the text, because a newer one exists. number: distinguishes the
+/// temporary files of a process. Returns the system's error text, or "" if the file was written or discarded.
 std::string write_whole(const std::string& text, const std::filesystem::path& file, int number,
                         const std::function<bool()>& is_current);
 
-/// Removes what a write that did not come to its end has left under that number.
+/// Removes the temporary file of an unfinished write with that number.
 void remove_partial(const std::filesystem::path& file, int number);
 
-/// The file itself, or where a link leads to, which stays a link. Throws BadInput for what the system keeps in /dev and
-/// /proc.
+/// Returns the file, or the target of a symbolic link, which remains a link. Throws BadInput for special files in /dev
+/// and /proc.
 std::filesystem::path target_of(const std::filesystem::path& file);
 
-/// Throws BadInput if `file` could not be written at the end: asked before anything is measured.
+/// Throws BadInput if `file` cannot be written. Called before the first measurement.
 void check_writable(const std::filesystem::path& file);
 
 }  // namespace linkmatrix

@@ -9,11 +9,11 @@
 
 namespace linkmatrix {
 
-/// How a run ends: the word of its last line and of its record, and its exit code.
+/// End of a run: the word of its last line and record, and its exit code.
 struct Ending {
   std::string_view word = "ERROR";
   ExitCode code = ExitCode::device_error;
-  std::optional<std::string> error{};  ///< a sentence
+  std::optional<std::string> error{};  ///< one sentence, for runs that failed
 };
 
 inline Ending passed() { return {"PASS", ExitCode::measured, {}}; }
@@ -22,15 +22,15 @@ inline Ending broken(std::string why) { return {"ERROR", ExitCode::device_error,
 inline Ending refused(std::string why) { return {"ERROR", ExitCode::bad_input, std::move(why)}; }
 inline Ending late(std::string why) { return {"TIMEOUT", ExitCode::timed_out, std::move(why)}; }
 
-/// Of a run that was not broken off, what its record says. Passes only what is whole: every test case that was to be
-/// measured has its results, no endpoint was lost, all cells were measured and those to be verified are.
+/// Returns the ending of a complete run from its record. PASS requires results of all expected test cases, all cells
+/// measured and verified, and no lost endpoint.
 Ending judge(const Record& record);
 
-/// A sentence for any exception: what the system does not give is said with the limit that it may come from. Neither
-/// this nor `ending_of` throws, not for want of memory either.
+/// Returns one sentence for an exception. If the system refused a resource, the sentence names the limit. This function
+/// and `ending_of` never throw, even without memory.
 std::string sentence_of(const std::exception& e);
 
-/// The ending that an exception stands for.
+/// Returns the ending for an exception.
 Ending ending_of(const std::exception& e);
 
 }  // namespace linkmatrix

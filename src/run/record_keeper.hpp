@@ -19,18 +19,17 @@
 
 namespace linkmatrix {
 
-/// Something that may never return, a write into a hung file system above all: done on a thread of its own, so that
-/// nobody waits for it longer than he wants to. What it uses must outlive it. Where there is no thread to be had it is
-/// done at once.
+/// Runs work that may never return, such as a write to a file system that hangs, on its own thread, so that waiting can
+/// be limited. Objects that the work uses must outlive it. If no thread can be created, the work runs immediately.
 class Attempt {
  public:
-  /// `work` returns why it failed, empty where it did not; an exception of it is such a sentence. `notify` is called
-  /// when it is done.
+  /// work: returns the reason of a failure, or ""; an exception becomes such a sentence. notify: called when the work
+  /// is done.
   Attempt(std::function<std::string()> work, std::function<void()> notify);
 
-  /// Nothing: it is not done yet.
+  /// Returns the outcome of the work; nothing if the work is not done.
   std::optional<std::string> outcome() const;
-  /// Waits for so long at most.
+  /// Waits at most `time` and returns the outcome.
   std::optional<std::string> wait(std::chrono::duration<double> time) const;
 
  private:
@@ -42,16 +41,16 @@ class Attempt {
   std::shared_ptr<State> state_;
 };
 
-/// A record as it was at one moment.
+/// A record at one moment.
 struct Snapshot {
   RecordHead head;
   std::vector<ResultText> results;
-  std::optional<MatrixResult> last;  ///< of the results
-  std::uint64_t version = 0;         ///< of the record, at least
+  std::optional<MatrixResult> last;  ///< the last of the results
+  std::uint64_t version = 0;         ///< minimum version of the record
 };
 
-/// Takes snapshots of a record that others change: under its lock only what is new is copied, and formatted outside of
-/// it. Results that are finished, all but the last, are formatted once.
+/// Takes snapshots of a record that other threads change. Only changed parts are copied under the lock. Finished
+/// results (all but the last) are formatted once.
 class RecordText {
  public:
   explicit RecordText(const Guarded<Record>& record) : record_{record} {}
@@ -59,12 +58,12 @@ class RecordText {
 
  private:
   const Guarded<Record>& record_;
-  std::mutex mutex_;  ///< of what follows
+  std::mutex mutex_;  ///< protects the following fields
   std::vector<ResultText> finished_;
 };
 
-/// Keeps a record in its file: checkpoints while the run goes on, and how it ended. Nothing here waits for a write: all
-/// of them are attempts, of which only the newest may replace the file.
+/// Writes checkpoints of a record during a run, and the final record. No function waits for a write: all writes are
+/// attempts, and only the newest attempt may replace the file.
 class RecordKeeper {
  public:
   using Moment = Clock::time_point;
@@ -76,25 +75,24 @@ class RecordKeeper {
   RecordKeeper(const Guarded<Record>& record, Moment start, Seconds between, Write write)
       : record_{record}, text_{record}, start_{start}, between_{between}, write_{std::move(write)} {}
 
-  /// From now on, in this file. Throws BadInput where it cannot be written.
+  /// Sets the file. Throws BadInput if the file cannot be written.
   void keep_in(const std::filesystem::path& file);
   bool has_file() const { return file().has_value(); }
 
-  /// The sentence for a checkpoint for which there was no room, which no later one will have either.
+  /// Returns a sentence if the disk was too full for a checkpoint, because later checkpoints will not fit either.
   std::optional<std::string> no_room() const;
-  /// Begins a checkpoint where one is due: the record has changed, the last one is long enough ago, and done.
+  /// Starts a checkpoint if the record has changed, the interval has passed, and the last checkpoint is done.
   void checkpoint_if_due(const Notify& notify);
-  /// When that is to be asked again.
+  /// Returns the time of the next possible checkpoint.
   Moment next_checkpoint() const;
-  /// The checkpoint that is being written, or was last.
+  /// Returns the current or last checkpoint.
   const std::optional<Attempt>& checkpoint() const { return checkpoint_; }
 
-  /// Writes the record as one of a run that ended so; its outcome is a sentence, empty: it is written. Whatever is
-  /// still being written is not wanted any more.
+  /// Writes the final record. The outcome is an error sentence, or "". Unfinished checkpoints are discarded.
   Attempt write_ended(const Ending& ending);
-  /// Removes what writes that did not come to their end have left.
+  /// Removes the temporary files of unfinished writes.
   Attempt clear_up() const;
-  /// The sentence for a write that did not come to its end.
+  /// Returns the sentence for a write that did not end in time.
   std::string too_slow(Seconds waited) const;
 
   Snapshot snapshot() { return text_.take(); }
@@ -111,15 +109,15 @@ class RecordKeeper {
   const Moment start_;
   const Seconds between_;
   const Write write_;
-  mutable std::mutex mutex_;  ///< of the file's name
+  mutable std::mutex mutex_;  ///< protects the name of the file
   std::optional<std::filesystem::path> file_;
-  std::atomic<unsigned> newest_{0};      ///< number of the attempt that is wanted
-  std::atomic<std::uint64_t> saved_{0};  ///< version of the record that the file has
-  std::atomic<double> saved_at_{0};      ///< seconds after the start; 0: never
-  std::atomic<double> cost_{0};          ///< seconds that the last checkpoint took
+  std::atomic<unsigned> newest_{0};      ///< number of the newest attempt
+  std::atomic<std::uint64_t> saved_{0};  ///< version of the record in the file
+  std::atomic<double> saved_at_{0};      ///< time of the last checkpoint, in seconds after the start; 0: never
+  std::atomic<double> cost_{0};          ///< duration of the last checkpoint in seconds
   std::optional<Attempt> checkpoint_;
-  unsigned last_checkpoint_ = 1;  ///< its number
-  Moment began_{};                ///< the last checkpoint
+  unsigned last_checkpoint_ = 1;  ///< number of the last checkpoint
+  Moment began_{};                ///< start of the last checkpoint
 };
 
 }  // namespace linkmatrix

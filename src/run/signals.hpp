@@ -6,12 +6,11 @@
 
 namespace linkmatrix {
 
-/// The signals that ask a program to end, taken over while this lives: they wait to be read, in this thread and in
-/// those that it starts from now on. Batch systems warn with SIGUSR1, SIGUSR2 or SIGXCPU before the time is over.
-/// What was ignored when the program began stays so (nohup), but for what shells ignore for all in the background; and
-/// a timer's signal stays with a profiler that has taken it before `main`.
+/// Catches the signals that request the end of a program, in this thread and in threads started later. Batch systems
+/// send SIGUSR1, SIGUSR2 or SIGXCPU before the time limit. Signals ignored at the start stay ignored (nohup), except
+/// those that shells ignore for background jobs. A profiler that handles a timer signal keeps it.
 ///
-/// A pipe that nobody reads any more and a file that is too large are errors of the write, and no signals.
+/// SIGPIPE and SIGXFSZ become errors of the write.
 class Signals {
  public:
   Signals();
@@ -19,9 +18,9 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  /// Can be read when a signal has come.
+  /// Returns a descriptor that is readable after a signal.
   int number() const { return waiting_.number(); }
-  /// The next one that has come; 0: none.
+  /// Returns the next signal; 0: none.
   int next() const;
 
  private:
@@ -29,8 +28,7 @@ class Signals {
   Descriptor waiting_;
 };
 
-/// Opens what is missing of standard input, output and error, so that no other file gets their numbers; what is written
-/// there fails as it would have.
+/// Opens missing standard streams, so that no other file gets their numbers. Writing to such a stream still fails.
 void hold_standard_streams();
 
 }  // namespace linkmatrix

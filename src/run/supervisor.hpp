@@ -21,32 +21,31 @@
 
 namespace linkmatrix {
 
-/// What a supervisor works with; tests have other streams and less time.
+/// Settings of a supervisor; tests use other streams and shorter times.
 struct SupervisorSetup {
   using Seconds = RecordKeeper::Seconds;
 
   std::string program;
   int output = STDOUT_FILENO, errors = STDERR_FILENO;
-  Seconds patience{0.6};          ///< for a run to end by itself after a signal: Open MPI kills a second after SIGTERM
-  Seconds patience_of_server{5};  ///< the same of a process that only serves: the one that writes ends first
-  Seconds between_checkpoints{1.75};  ///< a little less than the 2 s that SIGKILL may cost: a write takes time too
-  Seconds recording{30};              ///< for the record of a run that ended by itself
-  Seconds rescue{5};                  ///< for the record of one that is ended here
-  Seconds saying{1};                  ///< for its last lines
-  Seconds teardown{15};  ///< from the last line to the end of the process: devices, other ranks, MPI_Finalize
+  Seconds patience{0.6};  ///< time for a run to end by itself after a signal; Open MPI kills one second after SIGTERM
+  Seconds patience_of_server{5};      ///< the same for a process that only serves; the process that writes ends first
+  Seconds between_checkpoints{1.75};  ///< SIGKILL may cost at most 2 s of results, including the time of a write
+  Seconds recording{30};              ///< time to write the record of a run that ended by itself
+  Seconds rescue{5};                  ///< time to write the record of a run that the supervisor ends
+  Seconds saying{1};                  ///< time to print the last lines
+  Seconds teardown{15};  ///< time from the last line to the end of the process: devices, other ranks, MPI_Finalize
   RecordKeeper::Write write = write_whole;
   std::function<void(int)> exit = [](int code) { std::_Exit(code); };
 };
 
-/// Owns a run's record, its signals and its deadline, from the beginning of main until the process is gone.
+/// Owns the record, signals and deadline of a run, from the start of main to the end of the process.
 ///
-/// Its thread waits for signals and for the deadline, and never for anything else: what may hang, the record's file and
-/// standard output, is an Attempt, and the locks that it takes are held by nobody who writes or prints. A signal or the
-/// deadline first ends all waits (stop_signal, Deadline), so that the run can end by itself; if it does not, whatever
-/// hangs, the record is written, with all cells that are in it, and the process is ended with its code. Until the run
-/// has ended the file holds a checkpoint of the record, with the result INCOMPLETE.
+/// Its thread waits only for signals and the deadline. Work that may hang, such as writing the record, is an Attempt,
+/// and no lock is held while writing. A signal or the deadline first ends all waits (stop_signal, Deadline), so that
+/// the run can end by itself. If the run does not end, the supervisor writes the record with all measured cells and
+/// ends the process with its exit code. Until then the file contains a checkpoint with the result INCOMPLETE.
 ///
-/// To be made before any other thread: those that come after leave the signals to it.
+/// Create the supervisor before any other thread, because later threads inherit its signal mask.
 class Supervisor {
  public:
   explicit Supervisor(SupervisorSetup setup);
@@ -57,38 +56,38 @@ class Supervisor {
   Guarded<Record>& record() { return record_; }
   double seconds() const { return seconds_since(start_); }
 
-  /// The process is ended here when this has passed.
+  /// Sets the deadline at which the supervisor ends the process.
   void end_by(Deadline deadline);
 
-  /// This process writes: from now on the record into that file, if any; tables of that size. Until then, and where
-  /// this is never said, an ending is no more than its sentence. Throws BadInput where the file cannot be written.
+  /// Makes this process write the record to `file`, if given, and tables with at most `max_display` rows and columns.
+  /// Without this call an ending only prints its sentence. Throws BadInput if the file cannot be written.
   void write_to(const std::optional<std::filesystem::path>& file, std::size_t max_display);
 
-  /// This process does what another one says, which decides how the run ends.
+  /// Marks this process as serving: another process decides how the run ends.
   void serve() { serves_ = true; }
 
   void print(std::string_view text) { output_.print(text); }
-  /// Prints a result that is finished. One that is not when the run ends is printed then.
+  /// Prints a finished result. The end of the run also prints an unfinished one.
   void print(const MatrixResult& result);
 
-  /// Writes the record and prints the last lines. Returns the code that main is to return, in time: what comes after
-  /// this is ended when it takes too long.
+  /// Writes the record and prints the last lines. Returns the exit code for main. The supervisor ends the process if
+  /// main does not return in time.
   ExitCode end(Ending ending);
 
-  /// The same, and ends the process: after a failure a device may block every further call, destructors too. Any thread
-  /// may say it.
+  /// As `end`, and ends the process, because after a failure a device may block every further call and destructor.
+  /// Callable from any thread.
   [[noreturn]] void break_off(Ending ending);
 
  private:
   using Moment = Clock::time_point;
   struct Request {
     Ending ending;
-    bool leaves;  ///< the process ends with it
+    bool leaves;  ///< whether the process ends afterwards
   };
-  /// What the waits of an ending look at.
+  /// Time limit of a step of the ending.
   struct Limit {
     Moment moment;
-    bool is_last;  ///< no signal and no deadline ends it before
+    bool is_last;  ///< whether signals and the deadline do not end the step earlier
   };
 
   void post(Request request);
@@ -123,14 +122,14 @@ class Supervisor {
   std::atomic<bool> writes_{false}, serves_{false};
   std::atomic<std::size_t> max_display_{0}, printed_{0};
 
-  mutable std::mutex mutex_;  ///< of what follows; held for no longer than to read or set it
+  mutable std::mutex mutex_;  ///< protects the following fields; held only to read or set them
   std::condition_variable decided_;
   std::optional<Request> request_;
   std::optional<ExitCode> code_;
   Moment deadline_ = Moment::max();
   bool quit_ = false;
 
-  Moment patience_over_ = Moment::max();  ///< after a signal; of the supervisor's thread
+  Moment patience_over_ = Moment::max();  ///< time limit after a signal; used by the supervisor's thread only
   std::thread thread_;
 };
 

@@ -9,11 +9,11 @@
 
 namespace linkmatrix {
 
-/// Collectives of MPI between the host memory of all ranks, by the blocking calls that programs use. One that hangs is
-/// ended by the run's deadline only; that all ranks are there is asked before each.
+/// MPI collectives between the host memory of all ranks, by blocking calls as in applications. Only the run's deadline
+/// ends a call that hangs, so ranks are checked before each call.
 std::unique_ptr<CollectiveWorker> make_mpi_worker(ranks::Communicator& mpi, bool huge_pages);
 
-/// Why MPI cannot do this, one sentence; nothing if it can.
+/// Returns one sentence on why MPI cannot run a case; nothing if it can.
 std::optional<std::string> mpi_refusal(const CollectiveCase& wanted);
 
 }  // namespace linkmatrix

@@ -12,22 +12,22 @@
 
 namespace linkmatrix::nccl {
 
-/// The communicators of one set of ranks: one whose choices are NCCL's, one for each that is forced, and one without
-/// each set of ranks that is left out. They are left to the end of the process: to destroy them takes half a second.
+/// Communicators of one set of ranks: one with NCCL's choices, one per forced algorithm, and one per set of excluded
+/// ranks. They are not destroyed before the end of the process, because that takes half a second.
 class Communicators {
  public:
-  /// Throws DeviceError where NCCL cannot begin.
+  /// Throws DeviceError if NCCL cannot start.
   Communicators(const NcclRanks& ranks, const NcclId& id);
 
-  /// Of every rank of this process, in order, null for one that is left out; made when it is first asked for, by all
-  /// processes together.
+  /// Returns the communicator of every rank of this process, in order; null for an excluded rank. Created at the first
+  /// call, by all processes together.
   const std::vector<ncclComm_t>& of(const CollectiveCase& wanted);
 
  private:
-  /// What forces a choice of NCCL when a communicator is made.
+  /// Settings that force a choice of NCCL when a communicator is created.
   struct Forced {
-    std::string algorithm{};  ///< NCCL_ALGO; empty: its own choice
-    RankSet left_out{};       ///< the ranks without it
+    std::string algorithm{};  ///< NCCL_ALGO; empty: chosen by NCCL
+    RankSet left_out{};       ///< excluded ranks
 
     std::strong_ordering operator<=>(const Forced&) const = default;
   };

@@ -5,7 +5,7 @@
 
 namespace linkmatrix {
 
-/// NCCL between all devices of this process. Throws BadInput and DeviceError.
+/// Creates NCCL's collectives between all devices of this process. Throws BadInput and DeviceError.
 std::unique_ptr<Collectives> make_device_collectives(const CollectiveOptions& options);
 
 }  // namespace linkmatrix

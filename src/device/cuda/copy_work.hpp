@@ -13,70 +13,68 @@
 
 namespace linkmatrix::cuda {
 
-/// A copy of a call, and the stream of the device that executes it, which no other copy of the call has.
+/// A copy of a call, and its own stream on the executing device.
 struct PlacedCopy {
   const Copy& copy;
   EndpointState& on;
   Lane& lane;
-  LaunchGate::Slot slot = 0;  ///< at the gate, where there is one
+  LaunchGate::Slot slot = 0;  ///< slot at the gate, if any
 };
 
-/// Puts copies between stations into streams, and fills and compares their buffers.
+/// Enqueues copies between endpoints into streams, and fills and compares their buffers.
 class CopyWork {
  public:
-  /// Keeps a reference to the stations, one for each endpoint.
+  /// Keeps a reference to the endpoint states, one per endpoint.
   CopyWork(std::vector<EndpointState>& endpoint_states, HostMemoryKind host_memory)
       : endpoint_states_{endpoint_states}, host_memory_{host_memory} {}
 
-  /// The device that makes a copy: the initiator, or where that is host memory, the other end.
+  /// Returns the device that executes a copy: the initiator, or the other endpoint if the initiator is host memory.
   EndpointState& executor(const Copy& copy) const;
-  /// "gpu0->gpu3".
+  /// Returns the name of a copy, "gpu0->gpu3".
   std::string pair_text(const Copy& copy) const;
-  /// Whether one end is host memory.
+  /// Returns whether one endpoint is host memory.
   bool with_host(const Copy& copy) const;
-  /// Whether any copy is moved piece by piece by the driver on the host, as without peer access or of pageable memory:
-  /// it waits for the device inside the call, behind a closed gate for ever.
+  /// Returns whether the driver moves any copy in pieces on the host, as without peer access or for pageable memory.
+  /// Such a call waits for the device, so behind a closed gate it would wait forever.
   bool staged(std::span<const Copy> copies) const;
 
-  /// Gives each copy a stream. The copies must outlive the answer.
+  /// Assigns a stream to each copy. The copies must outlive the result.
   std::vector<PlacedCopy> place(std::span<const Copy> copies) const;
 
-  /// Enqueues some transfers of a copy that is no chain.
+  /// Enqueues transfers of a copy that is not a chain.
   void enqueue(const PlacedCopy& placed, int transfers) const;
-  /// Enqueues a chain, which the gate holds.
+  /// Enqueues a chain behind the gate.
   void enqueue_chain(const PlacedCopy& placed, LaunchGate& gate) const;
-  /// The other end of a flag or of a visibility test.
+  /// Returns the answering endpoint of a flag or visibility test.
   EndpointState& answerer(const Copy& copy) const {
     return endpoint_state(&executor(copy) == &endpoint_state(copy.source) ? copy.destination : copy.source);
   }
-  /// What the device there does, in a stream of its own that the gate holds; returns its slot.
+  /// Enqueues the answering device's work in a separate stream behind the gate. Returns its slot.
   LaunchGate::Slot enqueue_answer(const Copy& copy, LaunchGate& gate) const;
-  /// What host memory does there: a thread that is told when to begin.
+  /// Returns the thread that answers for host memory; it waits for its start.
   std::unique_ptr<HostSide> host_side(const Copy& copy) const;
-  /// What both sides of a visibility test saw, when they are done. `host`: that of host memory, where it is one.
+  /// Returns the result of a finished visibility test. host: the host side, if any.
   Visibility visibility(const PlacedCopy& placed, HostSide* host) const;
 
-  /// Lays what a chain walks through: a ring of pointers where it is not there yet, flags that are down.
+  /// Prepares the memory of a chain: a ring of pointers unless it exists, or flags that are 0.
   void set_up_chain(const Copy& copy, Deadline deadline) const;
 
-  /// What the loads of a finished chase took, and how many they were: timed on the device, without the launch.
+  /// Duration and number of loads of a finished chase, timed on the device without the launch.
   struct Chased {
     double seconds, loads;
   };
   Chased chased(const PlacedCopy& placed) const;
 
-  /// For verification. Like all that waits here they throw TimedOut where the device hangs when the deadline has
-  /// passed.
+  /// For verification. These functions throw TimedOut if the device hangs at the deadline.
   void fill(const Copy& copy, std::uint64_t seed, Deadline deadline = Deadline::never()) const;
   void poison(const Copy& copy, Deadline deadline = Deadline::never()) const;
   PatternCheck compare(const Copy& copy, std::uint64_t seed, Deadline deadline = Deadline::never()) const;
 
-  /// Fills the whole source buffer with its own pattern, unless it holds that.
+  /// Fills the source buffer with its pattern, unless it already contains the pattern.
   void lay_pattern(const Copy& copy, Deadline deadline) const;
-  /// Begins to compare what the last transfer has brought to a device; `found`, in pinned memory, has the answer when
-  /// the device is through.
+  /// Starts the comparison of the last transfer to a device. `found`, in pinned memory, receives the result.
   void begin_compare(const Copy& copy, const Portion& portion, CheckCounters* found) const;
-  /// Waits for that; what has come to host memory is compared here.
+  /// Waits for the comparison. Data in host memory is compared here.
   PatternCheck end_compare(const Copy& copy, const Portion& portion, const CheckCounters& found,
                            Deadline deadline) const;
 

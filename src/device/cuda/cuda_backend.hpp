@@ -9,15 +9,15 @@
 
 namespace linkmatrix {
 
-/// CUDA devices and the pinned memory of the host's NUMA nodes. `devices` are CUDA ordinals; empty: all visible.
-/// Brings all contexts up in parallel. Throws DeviceError without a driver, BadInput for an unknown device.
+/// Creates the back end of CUDA devices and pinned host memory per NUMA node. devices: CUDA ordinals; empty: all
+/// visible. Creates all contexts in parallel. Throws DeviceError without a driver, BadInput for an unknown device.
 std::unique_ptr<Backend> make_cuda_backend(std::span<const int> devices, HostMemoryKind host_memory = {});
 
-/// Why the cuda back end cannot work here, "no NVIDIA driver"; empty: it can.
+/// Returns why the back end cuda cannot work here, such as "no NVIDIA driver"; "" if it can.
 std::string why_no_cuda();
 
-/// This host has GPUs and a driver, and this process sees none of them: why, one sentence with the remedy. Empty: it
-/// sees some, or there are none.
+/// Returns one sentence, with the remedy, on why this process sees none of the host's GPUs; "" if it sees some or there
+/// are none.
 std::string why_hidden();
 
 }  // namespace linkmatrix

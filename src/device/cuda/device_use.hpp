@@ -11,7 +11,7 @@
 
 namespace linkmatrix::cuda {
 
-/// The driver's answers on who uses devices.
+/// The driver's lists of processes on devices.
 class NvmlUse final : public DeviceUseSource {
  public:
   /// Keeps a reference to `nvml`.
@@ -30,13 +30,13 @@ class NvmlUse final : public DeviceUseSource {
   std::vector<std::string> pcis_;
 };
 
-/// Polls which processes have a context on the GPUs of this node, of which this process uses none.
+/// Polls the processes on the GPUs of this node if this process uses none of them.
 class NodeGpus {
  public:
   NodeGpus();
 
-  /// Adds to a poll the processes on all GPUs that NVML counts. Labels are "NODE:gpu1", with the numbers of NVML.
-  /// Adds nothing without NVML.
+  /// Adds the processes on all GPUs that NVML lists to a poll. Labels are "NODE:gpu1" with NVML's numbers. Adds nothing
+  /// without NVML.
   void add(Activity& now, const std::string& node);
 
  private:
@@ -45,11 +45,11 @@ class NodeGpus {
   NvmlUse use_;
 };
 
-/// Polls who uses the GPUs and the processors of this node. Labels of GPUs that the run does not use are "NODE:gpu1",
-/// with the numbers of NVML.
+/// Polls other processes on the GPUs and cores of this node. Labels of GPUs outside the run are "NODE:gpu1" with NVML's
+/// numbers.
 class DevicePoll {
  public:
-  /// Keeps a reference to `nvml`. devices: those that the run uses. own: this process on each of them.
+  /// Keeps a reference to `nvml`. devices: devices of the run. own: this process on each device.
   DevicePoll(const Nvml& nvml, const std::vector<Endpoint>& devices, std::vector<OwnProcess> own);
 
   Activity now();
@@ -58,22 +58,22 @@ class DevicePoll {
 
  private:
   std::string node_;
-  std::vector<Endpoint> gpus_;  ///< those of the run first
+  std::vector<Endpoint> gpus_;  ///< GPUs of the node, those of the run first
   NvmlUse use_;
   DeviceActivity devices_;
   ProcessorPoll processors_;
 };
 
-/// What the driver says of the devices' health; nothing where it does not answer.
+/// Reads the health of devices from the driver; empty without answers.
 class HealthReader {
  public:
   /// Keeps a reference to `nvml`.
   HealthReader(Nvml& nvml, const std::vector<Endpoint>& devices);
 
-  /// Of every device, in order; Xid events count from the construction.
+  /// Returns the state of every device, in order. Xid events count since the construction.
   std::vector<DeviceState> states();
 
-  /// "gpu3: power cap", for every device and reason.
+  /// Returns the throttle reasons of all devices, "gpu3: power cap".
   std::vector<std::string> throttle_reasons() const;
 
  private:

@@ -22,21 +22,21 @@
 
 namespace linkmatrix::cuda {
 
-/// Memory of one endpoint for one role, grown when more is asked for; on the device, or on the host.
+/// A buffer of one endpoint, on the device or the host, which grows on demand.
 class Buffer {
  public:
-  /// Throws CudaError where the device has not that much free, BadInput where the host has not.
+  /// Throws CudaError if the device has too little free memory, BadInput if the host has too little.
   void reserve(const Endpoint& endpoint, std::uint64_t bytes, HostMemoryKind kind);
   std::uint64_t bytes() const { return capacity_; }
-  /// What is laid into it besides bytes: a ring of pointers, from here on for so many bytes, until it is written over.
+  /// A ring of pointers in the buffer: offset and size, until it is overwritten.
   struct Ring {
     const std::byte* at = nullptr;
     std::uint64_t bytes = 0;
     bool operator==(const Ring&) const = default;
   } ring;
-  bool patterned = false;  ///< it holds the pattern of source_seed, until it is written over
+  bool patterned = false;  ///< whether it contains the pattern of source_seed, until it is overwritten
   void write_over() { ring = {}, patterned = false; }
-  /// Memory that processes share, made here or mapped.
+  /// Uses shared memory, created here or mapped.
   void take(SharedMemory memory) { shared_ = std::move(memory); }
   void forget() { shared_ = SharedMemory(); }
   std::byte* data() const { return shared_ ? shared_.data() : device_ ? device_.get() : host_.data(); }
@@ -45,42 +45,41 @@ class Buffer {
   DeviceMemory device_;
   SharedMemory shared_;
   HostMemory host_;
-  Registration pinned_;  ///< of host_: goes first
+  Registration pinned_;  ///< registration of host_; destroyed first
   std::uint64_t capacity_ = 0;
 };
 
-/// From one event to another of the same device, both of which must have happened; negative where they did so the other
-/// way round.
+/// Returns the seconds between two past events of one device; negative for the reverse order.
 inline double seconds_between(const Event& from, const Event& to, const std::string& where) {
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, from.get(), to.get()), where, "cudaEventElapsedTime");
   return milliseconds * 1e-3;
 }
 
-/// A stream with the events that time what runs in it.
+/// A stream with the events that time it.
 struct Lane {
   Stream stream;
   Event start, stop;
-  std::vector<Event> marks;  ///< of single transfers of a background copy
+  std::vector<Event> marks;  ///< marks of single transfers of a background copy
 
-  /// Between the two events, which must have happened.
+  /// Returns the seconds between both events, which must be past.
   double seconds(const std::string& where) const { return seconds_between(start, stop, where); }
 };
 
-/// What one endpoint keeps for the whole run. Host memory has buffers only.
+/// State of one endpoint during a run. Host memory has only buffers.
 struct EndpointState {
   explicit EndpointState(Endpoint e) : endpoint{std::move(e)} {}
 
   Endpoint endpoint;
-  std::map<int, Buffer> source, destination;  ///< by slot
-  std::deque<Lane> lanes;                     ///< one for each copy that the device executes at once
-  std::optional<Lane> answers;                ///< for the other end of a flag
-  DeviceMemory counters;                      ///< a CheckCounters for verification, and what chains leave behind
-  std::uint64_t chased = 0;                   ///< loads of the last chase
-  HandoverTerms terms{};                      ///< of the last visibility test that it executes
-  std::optional<std::string> lost;            ///< why it takes no part, in words
-  LossKind loss = LossKind::device;           ///< of a lost one
-  bool broken = false;                        ///< it hangs, or its context is gone: nothing of it may be touched again
+  std::map<int, Buffer> source, destination;  ///< buffers by slot
+  std::deque<Lane> lanes;                     ///< one per concurrent copy of the device
+  std::optional<Lane> answers;                ///< stream for answers to a flag
+  DeviceMemory counters;                      ///< CheckCounters of the verification, and state of chains
+  std::uint64_t chased = 0;                   ///< number of loads of the last chase
+  HandoverTerms terms{};                      ///< terms of the last visibility test
+  std::optional<std::string> lost;            ///< why the endpoint is lost
+  LossKind loss = LossKind::device;           ///< reason of the loss
+  bool broken = false;  ///< whether the device hangs or lost its context; then it must not be used again
 
   static constexpr std::size_t sink_at = 64, chase_at = 128, handovers_at = 192, counters_bytes = 320;
 
@@ -92,20 +91,21 @@ struct EndpointState {
   CheckCounters* check_counters() const { return reinterpret_cast<CheckCounters*>(counters.get()); }
   unsigned long long* sink() const { return reinterpret_cast<unsigned long long*>(counters.get() + sink_at); }
   ChaseState* chase_state() const { return reinterpret_cast<ChaseState*>(counters.get() + chase_at); }
-  /// What one side of a visibility test leaves: of a copy that the device executes, or answers.
+  /// Returns the result of one side of a visibility test. answers_it: whether the device answers instead of executing
+  /// the copy.
   HandoverEnd* handover_end(bool answers_it) const {
     static_assert(handovers_at + 2 * sizeof(HandoverEnd) <= counters_bytes);
     return reinterpret_cast<HandoverEnd*>(counters.get() + handovers_at) + (answers_it ? 1 : 0);
   }
-  /// Memory for all of these, zeroed.
+  /// Allocates this memory, zeroed.
   void make_counters();
 };
 
-/// Calls `work` for every station at once, each on a thread of its own. Returns what each threw; null: nothing.
+/// Calls `work` for every endpoint concurrently, each on its own thread. Returns the exception of each; null: none.
 std::vector<std::exception_ptr> each_at_once(std::span<EndpointState> endpoint_states,
                                              const std::function<void(EndpointState&)>& work);
 
-/// Writes, or compares, the verification pattern in host memory by several threads.
+/// Writes or compares the verification pattern in host memory with several threads.
 void fill_on_host(std::byte* memory, std::uint64_t bytes, std::uint64_t seed);
 void poison_on_host(std::byte* memory, std::uint64_t bytes);
 PatternCheck check_on_host(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed, std::uint64_t ahead = 0,

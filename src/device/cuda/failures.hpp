@@ -11,8 +11,7 @@
 
 namespace linkmatrix::cuda {
 
-/// Gathers what goes wrong with the copies of one call, finds out which devices are lost with them, and tells it as
-/// CopiesFailed.
+/// Collects the failures of the copies of one call, determines the lost devices, and throws CopiesFailed.
 class Failures {
  public:
   Failures(const CopyWork& work, std::span<const Copy> copies, std::vector<EndpointState>& endpoint_states)
@@ -20,25 +19,25 @@ class Failures {
 
   bool empty() const { return failures_.empty(); }
 
-  /// Copies of devices that were lost before.
+  /// Adds the copies of devices that were lost before.
   void refuse_lost();
-  /// A device works, but has not what these copies need: memory. Others may need less.
+  /// Adds a device that works but has too little memory for these copies.
   void lacks(const EndpointState& device, const std::string& why, LossKind loss) {
     fail_all(device, CellStatus::error, why, loss);
   }
-  /// A call of the copy failed. Every device of all copies is asked whether it still works.
+  /// Adds a failed copy, and checks whether the devices of all copies still work.
   void failed(std::size_t copy, const std::string& why);
-  /// Something failed that all have in common; the copies of a device that it broke are to blame, else all.
+  /// Adds a common failure: the copies of a device that broke, else all copies.
   void failed_together(const std::string& why);
-  /// The copy did not end, and neither does its device.
+  /// Adds a copy that did not end because its device hangs.
   void hung(std::size_t copy, EndpointState& device);
-  /// The copy was not done by the deadline, but its device works.
+  /// Adds a copy that missed the deadline on a working device.
   void late(std::size_t copy);
 
-  /// Throws CopiesFailed if there is any.
+  /// Throws CopiesFailed if there are failures.
   void raise() const;
 
-  /// Does what is to be done for one copy on a device: what fails there, or hangs, is told here.
+  /// Runs `work` for one copy on a device, and records its failure.
   template <class Work>
   void guard(std::size_t copy, EndpointState& device, const Work& work) {
     try {
@@ -50,7 +49,7 @@ class Failures {
     }
   }
 
-  /// Returns what the call returns. What fails in it without a copy of its own ends as CopiesFailed.
+  /// Returns the result of the call. A failure without a specific copy becomes CopiesFailed.
   template <class Call>
   auto guard_all(const Call& call) {
     try {
@@ -76,18 +75,18 @@ class Failures {
   std::string why_;
 };
 
-/// What is under way when the time is over ends within this, or its device hangs: no single copy takes as long.
+/// Time in which pending work ends after the deadline, or its device hangs.
 constexpr std::chrono::seconds settle_time{2};
 
-/// An event that a copy must come to.
+/// An event that a copy must reach.
 struct Awaited {
-  std::size_t copy;  ///< which of the call
+  std::size_t copy;  ///< index of the copy in the call
   EndpointState& on;
   cudaEvent_t event;
 };
 
-/// Looks at all events in turn until each has happened or failed, and calls `meanwhile` all the time. Where the
-/// deadline comes first, copies that end soon after it are late, and the others' devices hang.
+/// Polls all events until each has happened or failed, and calls `meanwhile` repeatedly. After the deadline, copies
+/// that end soon are late; devices of the others hang.
 void await_all(
     std::vector<Awaited> events, Deadline deadline, Failures& failures, const std::function<void()>& meanwhile = [] {});
 

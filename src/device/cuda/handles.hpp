@@ -10,13 +10,13 @@
 
 namespace linkmatrix::cuda {
 
-/// CUDA's own words for an error and, of MPS, which refuses in words that name no way out, what to do about it.
+/// Returns CUDA's text for an error, and for errors of MPS also the remedy.
 std::string words_of(cudaError_t status);
 
-/// Whether a device is there and MPS, which stands before it, lets this process not use it.
+/// Returns whether a device exists but MPS rejects this process.
 bool is_of_mps(cudaError_t status);
 
-/// A CUDA call failed, and with what.
+/// A CUDA call failed, with this status.
 class CudaError : public DeviceError {
  public:
   CudaError(const std::string& what, cudaError_t status) : DeviceError(what), status_{status} {}
@@ -26,24 +26,24 @@ class CudaError : public DeviceError {
   cudaError_t status_;
 };
 
-/// Throws CudaError "gpu3: cudaMalloc failed: out of memory" for anything but success.
+/// Throws CudaError "gpu3: cudaMalloc failed: out of memory" unless the status is success.
 inline void check(cudaError_t status, const std::string& where, const char* call) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // else the next launch would be told of this one
+  cudaGetLastError();  // resets the error, which the next launch would report otherwise
   throw CudaError(where + ": " + call + " failed: " + words_of(status), status);
 }
 
-/// Makes a device the calling thread's own.
+/// Makes a device current in this thread.
 inline void use(int ordinal, const std::string& where) { check(cudaSetDevice(ordinal), where, "cudaSetDevice"); }
 
-/// Likewise, and makes this process a context there: from then on the driver lists it among those that use the device.
+/// Makes a device current and creates its context. From then on the driver lists this process on the device.
 inline void make_context(int ordinal, const std::string& where) {
   use(ordinal, where);
   check(cudaFree(nullptr), where, "context");
 }
 
-/// Owns one CUDA object; `Traits` says what it is and how it ends. Errors at the end are ignored: there is nobody left
-/// to tell, and a device that failed says so at every call.
+/// Owns one CUDA object. `Traits` defines its type and destruction. Errors of the destruction are ignored, because a
+/// failed device reports them at every call.
 template <class Traits>
 class Handle {
  public:
@@ -113,7 +113,7 @@ inline Event make_event(const std::string& where) {
   return Event(event);
 }
 
-/// One that only says whether it happened: cheaper where nobody asks when.
+/// Creates an event without timing, which is cheaper.
 inline Event make_mark(const std::string& where) {
   cudaEvent_t event = nullptr;
   check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), where, "cudaEventCreateWithFlags");
@@ -126,7 +126,7 @@ inline DeviceMemory make_device_memory(std::size_t bytes, const std::string& whe
   return DeviceMemory(static_cast<std::byte*>(memory));
 }
 
-/// Page-locked, and mapped for every device at its own address.
+/// Allocates page-locked memory, mapped for every device.
 inline PinnedMemory make_pinned_memory(std::size_t bytes, const std::string& where) {
   void* memory = nullptr;
   check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped), where, "cudaHostAlloc");

@@ -10,15 +10,16 @@
 
 namespace linkmatrix::cuda {
 
-/// One side of a visibility test (core/visibility.hpp) by the threads of one block, which leave in `end` what they saw.
-/// Flag and answer are 0 before. A kernel ends by the device's clock: running, none waits longer than the patience.
+/// One side of a visibility test (core/visibility.hpp), run by the threads of one block, with its result in `end`. Flag
+/// and answer are initially 0. A running kernel never waits longer than the patience, by the device's clock.
 void launch_writer(const HandoverPlace& place, const HandoverTerms& terms, HandoverEnd* end, cudaStream_t stream);
 void launch_checker(const HandoverPlace& place, const HandoverTerms& terms, HandoverEnd* end, cudaStream_t stream);
 
-/// Loads the kernels of the current device, so that no launch waits for it.
+/// Loads the kernels on the current device, so that no launch waits for loading.
 void load_handover_kernels();
 
-/// The side that host memory has: a thread of this process. It begins when it is told to; at its own end at the latest.
+/// The host side of a visibility test: a thread of this process. It starts when `begin` is called, at the latest at
+/// destruction.
 class HostSide {
  public:
   HostSide(const HandoverPlace& place, const HandoverTerms& terms, bool writes);
@@ -27,12 +28,12 @@ class HostSide {
   HostSide& operator=(const HostSide&) = delete;
 
   void begin() { begun_ = true; }
-  /// Waits for its end, which is bounded by the terms.
+  /// Waits for the end, which the terms bound.
   HandoverEnd end() { return end_.get(); }
 
  private:
   std::atomic<bool> begun_ = false;
-  std::future<HandoverEnd> end_;  ///< waits for the thread when it goes: before what the thread uses
+  std::future<HandoverEnd> end_;  ///< destroyed first, because it waits for the thread
 };
 
 }  // namespace linkmatrix::cuda

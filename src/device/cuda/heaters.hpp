@@ -13,16 +13,16 @@
 
 namespace linkmatrix::cuda {
 
-/// Those of all devices, made when they are first needed.
+/// Heaters of all devices, created on demand.
 class Heaters {
  public:
-  /// Heats the devices that take part for so long, all at once; `flips`: the number of one that computes a wrong bit.
-  /// Throws TimedOut where a batch does not end: its device hangs and is broken, CudaError where one fails.
+  /// Heats all available devices concurrently for some seconds. flips: number of the device with a simulated bit flip.
+  /// Throws TimedOut if a batch does not end, because its device hangs; CudaError if a device fails.
   std::vector<Heated> heat(std::span<EndpointState> devices, double seconds, std::optional<int> flips,
                            Deadline deadline);
 
  private:
-  std::map<int, std::unique_ptr<Heater>> heaters_;  ///< by number of the device
+  std::map<int, std::unique_ptr<Heater>> heaters_;  ///< heaters by device number
   std::optional<std::uint64_t> expected_;
 };
 

@@ -8,22 +8,22 @@
 
 namespace linkmatrix::cuda {
 
-/// Heats one device: batches of products of matrices (core/heating.hpp), each followed by a stream through its memory,
-/// in a stream of its own. Makes its memory; throws CudaError where there is too little.
+/// Heats one device in its own stream: batches of matrix products (core/heating.hpp), each followed by a copy through
+/// its memory. Allocates its memory; throws CudaError if the device has too little.
 class Heater {
  public:
-  static constexpr std::uint32_t n = 1024;             ///< rows of a matrix: 2 GFLOP a product
-  static constexpr std::size_t batch = 32;             ///< products
-  static constexpr std::uint64_t streamed = 64 << 20;  ///< bytes after each
+  static constexpr std::uint32_t n = 1024;             ///< rows of a matrix; one product is 2 GFLOP
+  static constexpr std::size_t batch = 32;             ///< products per batch
+  static constexpr std::uint64_t streamed = 64 << 20;  ///< bytes copied after each batch
 
-  /// `where`: its label, for messages.
+  /// where: label of the device, for messages.
   Heater(int ordinal, std::string where);
 
-  /// Puts a batch into the stream. `flip`: a bit of its first product is made wrong.
+  /// Enqueues a batch. flip: simulates a bit flip in its first product.
   void enqueue(bool flip);
-  /// Whether the batch has ended.
+  /// Returns whether the batch has ended.
   bool is_done() const;
-  /// Of the batch, which has ended: products whose sum is not this one.
+  /// Returns the number of products of the ended batch whose checksum is not `expected`.
   std::uint64_t wrong(std::uint64_t expected) const;
 
  private:

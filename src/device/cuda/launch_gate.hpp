@@ -11,25 +11,25 @@
 
 namespace linkmatrix::cuda {
 
-/// Holds any number of streams, of all devices, until one store of the host releases them together. Each says when it
-/// waits, so that the host can open the gate when all do. A stream gives up after a while rather than block its device
-/// for ever; then what was measured was not gated, and `timed_out` says so.
+/// Holds streams of any devices until one store of the host releases them together. Each stream reports that it waits,
+/// so that the host can open the gate when all wait. A stream stops waiting after a time limit, so that it does not
+/// block its device forever; `timed_out` then reports that the measurement was not gated.
 class LaunchGate {
  public:
-  /// Numbers the streams that are held, in the order of the calls of hold().
+  /// Number of a held stream, in the order of the calls of hold().
   using Slot = std::size_t;
 
-  /// `where`: for the message, should the memory not be had.
+  /// where: label for the error message.
   explicit LaunchGate(const std::string& where) : memory_{make_pinned_memory(sizeof(State), where)} { state() = {}; }
 
-  /// For streams that are held from now on. Those that were held before must be done.
+  /// Closes the gate for streams held later. Streams held before must be done.
   void close() {
     for (Slot slot = 0; slot < held_; ++slot) state().slots[slot] = {};
     held_ = 0;
     ++generation_;
   }
 
-  /// What is put into the stream after this waits for the gate.
+  /// Makes later work in the stream wait for the gate.
   Slot hold(cudaStream_t stream) {
     if (held_ == most_held) throw DeviceError("a gate holds no more than " + std::to_string(most_held) + " streams");
     launch_gate_kernel(&state().released, generation_, &state().slots[held_], timeout_ns, stream);
@@ -38,7 +38,7 @@ class LaunchGate {
 
   void open() { std::atomic_ref(state().released).store(generation_, std::memory_order_release); }
 
-  /// Whether the stream waits: all that was put into it before is done, and its device is at work for it.
+  /// Returns whether the stream waits at the gate: all earlier work is done.
   bool armed(Slot slot) {
     return std::atomic_ref(state().slots[slot].armed).load(std::memory_order_acquire) == generation_;
   }
@@ -48,11 +48,11 @@ class LaunchGate {
     return true;
   }
 
-  /// For other waits of a stream's device that may not last for ever.
+  /// Returns a flag for other time limits of a stream's device.
   unsigned* timed_out_flag(Slot slot) { return &state().slots[slot].timed_out; }
   static constexpr std::uint64_t timeout_ns = 5'000'000'000;
 
-  /// After the streams are done: did this one give up waiting?
+  /// Returns whether this stream stopped waiting. Valid after the streams are done.
   bool timed_out(Slot slot) {
     return std::atomic_ref(state().slots[slot].timed_out).load(std::memory_order_acquire) != 0;
   }
@@ -62,15 +62,16 @@ class LaunchGate {
     return false;
   }
 
-  /// After the streams are done: by how many seconds they may have seen the opening at different times. Each looks
-  /// again and again, and saw it between two looks; the device's clock itself goes in steps.
+  /// Returns the seconds by which streams may have seen the opening at different times: the longest polling interval
+  /// plus the step of the device's clock. Valid after the streams are done.
   double uncertainty() {
     unsigned long long longest = 0;
     for (Slot slot = 0; slot < held_; ++slot) longest = std::max(longest, state().slots[slot].sight_nanoseconds);
     return static_cast<double>(longest) * 1e-9 + clock_step;
   }
 
-  /// Opens the gate at the end of its scope, also when an enqueue fails: otherwise the devices would spin on.
+  /// Opens the gate at the end of its scope, also after a failed enqueue, because the devices would wait until the time
+  /// limit.
   class Opener {
    public:
     explicit Opener(LaunchGate& gate) : gate_{gate} {}
@@ -84,11 +85,11 @@ class LaunchGate {
 
  private:
   static constexpr std::size_t most_held = 1024;
-  static constexpr double clock_step = 1.1e-6;  // %globaltimer: 32 ns to 1.024 µs, by the device
+  static constexpr double clock_step = 1.1e-6;  // %globaltimer has steps of 32 ns to 1.024 µs, depending on the device
 
-  /// In mapped host memory, which every device reads.
+  /// State in mapped host memory, which every device reads.
   struct State {
-    unsigned released;  ///< generation up to which streams may go on
+    unsigned released;  ///< generation up to which streams continue
     std::array<GateSlot, most_held> slots;
   };
   State& state() { return *reinterpret_cast<State*>(memory_.get()); }

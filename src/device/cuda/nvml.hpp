@@ -12,11 +12,11 @@
 
 namespace linkmatrix::cuda {
 
-/// Whether two PCI ids are those of one device, as "0000:1b:00.0" and "00000000:1B:00.0".
+/// Returns whether two PCI ids denote one device, such as "0000:1b:00.0" and "00000000:1B:00.0".
 bool same_device(const std::string& pci_a, const std::string& pci_b);
 
-/// The driver's management library, opened at run time; every answer is optional, because it may be missing, old, or
-/// silent inside a virtual machine.
+/// NVML, the driver's management library, loaded at run time. Every result is optional, because the library can be
+/// missing, old, or without answers in a virtual machine.
 class Nvml {
  public:
   Nvml();
@@ -26,76 +26,76 @@ class Nvml {
 
   std::optional<std::string> driver_version() const;
 
-  /// Where a device's active NVLinks end.
+  /// Other ends of a device's active NVLinks.
   struct Links {
     int active = 0;
     int to_switch = 0;
-    std::vector<std::string> peers;  ///< PCI ids of the GPUs at the other ends, one for each direct link
+    std::vector<std::string> peers;  ///< PCI ids of the GPUs at the other ends, one per direct link
   };
   std::optional<Links> links(const std::string& pci) const;
 
-  /// Line rate of one of a device's active NVLinks, GB/s: what nvidia-smi prints.
+  /// Returns the line rate of one active NVLink in GB/s, as printed by nvidia-smi.
   std::optional<double> link_rate(const std::string& pci) const;
 
-  /// Whether the device is joined to its CPU by NVLink-C2C, and not by PCIe only.
+  /// Returns whether NVLink-C2C connects the device to its CPU.
   bool has_chip_link(const std::string& pci) const;
 
-  /// Devices of this host that this process may ask about.
+  /// Returns the number of devices that this process may query.
   int device_count() const;
 
-  /// PCI ids of these devices by the numbers of NVML; empty texts for devices that do not answer.
+  /// Returns the PCI ids of these devices, by NVML's numbers; "" for devices that do not answer.
   std::vector<std::string> pcis() const;
 
-  /// What identifies the part: "serial", "vbios", "board", "firmware" (of the InfoROM), as far as it is told.
+  /// Returns the identity of the component: "serial", "vbios", "board", "firmware" (of the InfoROM), as far as known.
   std::map<std::string, std::string> part(const std::string& pci) const;
 
-  /// How the device is set, and how it is before anything is measured: "ecc", "mig", "fabric_state" …, as far as it is
-  /// told. What limits a copy and does not change while it runs.
+  /// Returns settings and state that limit copies and are constant during a run: "ecc", "mig", "fabric_state" …, as far
+  /// as known.
   std::map<std::string, std::string> state(const std::string& pci) const;
 
-  /// Number of its module on a board of several.
+  /// Returns the number of the module on a board with several modules.
   std::optional<unsigned> module(const std::string& pci) const;
 
-  /// Who holds a device's memory: "process 1234 (python3) holds 139.2 GiB, …"; empty where nobody does or it is not
-  /// told.
+  /// Returns the processes that hold a device's memory, "process 1234 (python3) holds 139.2 GiB, …"; "" if there are
+  /// none or if unknown.
   std::string memory_holders(const std::string& pci) const;
 
-  /// Processes that have a context on a device, those first that hold most of its memory.
+  /// Returns the processes with a context on a device, sorted by their memory.
   DeviceProcesses processes(const std::string& pci) const;
 
-  /// Bytes of a device's memory that compute contexts use, without those that the driver reserves and those of a
-  /// desktop. Nothing with an old driver, which does not report reserved memory apart, in MIG mode, and where the
-  /// operating system allocates the device's memory too.
+  /// Returns the device memory used by compute contexts in bytes, without memory of the driver and of a desktop.
+  /// Nothing with an old driver, which does not separate reserved memory, in MIG mode, and if the operating system also
+  /// allocates device memory.
   std::optional<std::uint64_t> memory_used(const std::string& pci) const;
 
-  /// Bytes of a device's memory. Nothing with an old driver.
+  /// Returns the size of the device memory in bytes. Nothing with an old driver.
   std::optional<std::uint64_t> memory_total(const std::string& pci) const;
 
-  /// Whether the driver offers peer-to-peer between the two, over whatever path.
+  /// Returns whether the driver offers peer-to-peer access between two devices, over any path.
   std::optional<bool> peer_access(const std::string& pci_a, const std::string& pci_b) const;
 
-  /// Whether the driver offers peer-to-peer over NVLink between the two.
+  /// Returns whether the driver offers peer-to-peer access over NVLink.
   bool nvlink_between(const std::string& pci_a, const std::string& pci_b) const;
 
-  /// PIX, PXB, PHB, NODE or SYS: the worst hop of the PCIe path, in nvidia-smi's words.
+  /// Returns PIX, PXB, PHB, NODE or SYS: the worst hop of the PCIe path, as in nvidia-smi.
   std::optional<std::string> pcie_class(const std::string& pci_a, const std::string& pci_b) const;
 
-  /// Generation and width of a device's PCIe slot, the most that both ends can do.
+  /// Returns generation and width of a device's PCIe slot, the maximum of both ends.
   struct Pcie {
     int generation, width;
   };
   std::optional<Pcie> pcie(const std::string& pci) const;
 
-  /// Counters that only rise, and readings, of a device, as far as it answers.
+  /// Returns counters, which only increase, and readings of a device, as far as known.
   std::map<std::string, double> counters(const std::string& pci) const;
   std::map<std::string, double> readings(const std::string& pci) const;
 
-  /// What holds a device's clocks back now, in words.
+  /// Returns the current throttle reasons of a device.
   std::vector<std::string> throttle_reasons(const std::string& pci) const;
 
-  /// Collects Xid events of the devices from now on; false where the driver has none to offer.
+  /// Starts the collection of Xid events; false if the driver offers none.
   bool watch_events(const std::vector<std::string>& pcis);
-  /// Xid numbers that came since, of the devices of watch_events() by their index.
+  /// Returns the Xid numbers since the last call, with the index of the device in watch_events().
   std::vector<std::pair<std::size_t, int>> take_events();
 
  private:

@@ -7,8 +7,8 @@
 
 namespace linkmatrix::cuda {
 
-/// Makes this process a context on a device, which `source` knows by the number `device`, and finds this process in the
-/// driver's list. Throws CudaError where the context cannot be made.
+/// Creates a context on a device and finds this process in the driver's list. device: number of the device for
+/// `source`. Throws CudaError if the context cannot be created.
 OwnProcess make_own_context(int ordinal, const std::string& where, DeviceUseSource& source, std::size_t device);
 
 }  // namespace linkmatrix::cuda

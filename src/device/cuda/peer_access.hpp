@@ -9,31 +9,31 @@
 
 namespace linkmatrix::cuda {
 
-/// A device and the one whose memory it reaches, by their ordinals.
+/// Ordinals of a device and of the device whose memory it accesses.
 using PeerPair = std::pair<int, int>;
 
-/// Turns devices' access to each other's memory on and off. A device takes only so many peers at once (8 where no
-/// NVSwitch joins them): more pairs than that are switched from call to call. No copy may be under way meanwhile.
+/// Enables and disables peer access. A device has a maximum number of peers (8 without an NVSwitch), so more pairs are
+/// switched between calls. No copy may be running during a switch.
 class PeerAccess {
  public:
-  /// The driver's calls, with the device as their current one.
+  /// Calls of the driver, with the device as the current one.
   struct Driver {
     std::function<cudaError_t(PeerPair)> enable, disable;
   };
   static Driver cuda_driver();
   explicit PeerAccess(Driver driver = cuda_driver()) : driver_{std::move(driver)} {}
 
-  /// Makes each pair as it is wanted, as far as the devices take it: the devices at once, since it takes milliseconds
-  /// where memory is there already. What fails is left to `turn_on`, which says so.
+  /// Sets each pair as wanted, as far as possible, concurrently for all devices, because it takes milliseconds with
+  /// allocated memory. Failures are reported by `turn_on`.
   void prepare(const std::map<PeerPair, bool>& wanted);
 
-  /// Where the device takes no more peers, it gives up one that is not in `needed`. Throws CudaError.
+  /// Enables a pair. A device without free peers first disables one that is not in `needed`. Throws CudaError.
   void turn_on(PeerPair pair, const std::set<PeerPair>& needed);
   /// Throws CudaError.
   void turn_off(PeerPair pair);
 
   bool is_on(PeerPair pair) const;
-  /// Of every device, for the next user of this process: they stay on as long as it lives.
+  /// Disables all pairs, for the next user in this process.
   void all_off();
 
  private:

@@ -13,8 +13,8 @@
 
 namespace linkmatrix::cuda {
 
-/// The buffers of all copies, and whether there is memory for them: asked before any is made, because page-locked
-/// memory takes a second for some GiB, and would be made in vain.
+/// Buffers of all copies, and whether memory suffices. Checked before any allocation, because page-locking takes about
+/// a second per few GiB.
 class Reservation {
  public:
   Reservation(std::span<const Copy> copies, std::vector<EndpointState>& endpoint_states);

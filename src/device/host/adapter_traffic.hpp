@@ -7,22 +7,20 @@
 
 namespace linkmatrix {
 
-/// Bytes that a network adapter has counted since some time, whoever moved them.
+/// Byte counters of a network adapter, over all processes.
 struct AdapterTraffic {
-  std::string name;  ///< "eth0", "mlx5_0" or, where that is not the first, with its port: "mlx5_0:2"
+  std::string name;  ///< "eth0", "mlx5_0", or with a port other than the first, "mlx5_0:2"
   double sent = 0, received = 0;
-  bool used = false;  ///< this process has connections by it, or has opened it
-  double rate = 0;    ///< bytes a second that it can carry each way; 0: not known
+  bool used = false;  ///< whether this process has connections over the adapter, or has opened it
+  double rate = 0;    ///< rate in bytes per second and direction; 0: unknown
 };
 
-/// The local addresses of this machine as /proc/net/tcp writes them → the network interface that has each; without
-/// loopback.
+/// Returns the interface of each local address, in the format of /proc/net/tcp, without loopback.
 std::map<std::string, std::string> interface_addresses();
 
-/// What each network interface that has one of `addresses`, and each port of an RDMA adapter, has counted, as the
-/// kernel says below `root`. An interface that lies on one other alone (a VLAN, a bridge) stands for that one, which
-/// counts the traffic of its other users too. Used by this process are the interfaces of its TCP connections to other
-/// machines, and the adapters whose device files it has open.
+/// Returns the byte counters of each interface with one of `addresses` and of each RDMA port, from files below `root`.
+/// An interface on top of a single other one (VLAN, bridge) is replaced by that one. Used by this process are
+/// interfaces of its TCP connections to other machines, and adapters whose device files it has open.
 std::vector<AdapterTraffic> adapter_traffic(const std::map<std::string, std::string>& addresses,
                                             const std::filesystem::path& root = "/");
 

@@ -7,16 +7,14 @@
 
 namespace linkmatrix {
 
-/// Ports of the machine's network adapters, as the kernel lists them below `root`/sys: those of `fabric_ports`, then
-/// network interfaces of PCI functions that have none there, and those without one that reach other machines. With each
-/// the way to each GPU.
+/// Returns the ports of the machine's network adapters below `root`/sys: those of `fabric_ports`, other interfaces of
+/// PCI functions, and virtual interfaces that reach other machines. Each has its paths to all GPUs.
 std::vector<AdapterPort> adapter_ports(const std::filesystem::path& root = "/");
 
-/// Ports of InfiniBand, RoCE, EFA and Omni-Path adapters alone, in the order of their names, without GPUs.
+/// Returns the ports of InfiniBand, RoCE, EFA and Omni-Path adapters, sorted by name, without GPU paths.
 std::vector<AdapterPort> fabric_ports(const std::filesystem::path& root = "/");
 
-/// Gives each device that has a PCI address the names of the adapters that are nearest to it by PCI, where the facts of
-/// its node tell.
+/// Sets the nearest adapters of each device with a PCI address, from the facts of its node.
 void name_nearest_adapters(std::vector<Endpoint>& devices, const std::vector<NodeFacts>& nodes);
 
 }  // namespace linkmatrix

@@ -5,9 +5,8 @@
 
 namespace linkmatrix {
 
-/// Bytes that this process can have without swapping: of the machine, and of each control group (of either version)
-/// that it is in, less what that group has in use and could not give back. No limit where the kernel does not say.
-/// `root`: where /proc and /sys lie.
+/// Returns the bytes that this process can allocate without swapping: the available memory of the machine, limited by
+/// each of its control groups (v1 or v2). Groups without a readable limit do not count. root: folder of /proc and /sys.
 std::uint64_t available_memory(const std::filesystem::path& root = "/");
 
 }  // namespace linkmatrix

@@ -10,18 +10,18 @@
 
 namespace linkmatrix {
 
-/// The endpoint whose threads copy: the initiator, or where that is NUMA memory, the other end.
+/// Returns the endpoint whose threads copy: the initiator, or the other endpoint if the initiator is NUMA memory.
 int executor_of(std::span<const HostEndpointState> endpoint_states, const Copy& copy);
 int other_end_of(std::span<const HostEndpointState> endpoint_states, const Copy& copy);
 
-/// Makes the buffers of copies, touched by a thread of their endpoint and filled with the pattern.
+/// Allocates the buffers of copies; a thread of the endpoint touches each and fills it with the pattern.
 ///
-/// Throws BadInput, before anything is allocated, where all that is missing does not fit into what there is;
-/// CopiesFailed for the copies of an endpoint that hangs, which is `lost` then; TimedOut where only time is up.
+/// Throws BadInput before any allocation if the memory is too small; CopiesFailed for copies of an endpoint that hangs
+/// and is then lost; TimedOut if only the time is up.
 void reserve_buffers(std::vector<HostEndpointState>& endpoint_states, std::span<const Copy> copies, bool huge,
                      Deadline deadline);
 
-/// What is not as it was asked for: buffers on another NUMA node, pages of another size. One sentence each.
+/// Returns deviations from the request, one sentence each: buffers on another NUMA node, pages of another size.
 std::vector<std::string> doubts_of_buffers(std::span<const HostEndpointState> endpoint_states, bool huge);
 
 }  // namespace linkmatrix

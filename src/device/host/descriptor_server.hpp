@@ -14,25 +14,25 @@
 
 namespace linkmatrix {
 
-/// By what another process asks for a file descriptor of this one: plain data, to be sent.
+/// Key with which another process requests a file descriptor; trivially copyable.
 struct DescriptorKey {
-  std::array<char, 48> socket{};  ///< abstract name of the server
-  std::uint64_t number = 0;       ///< drawn at random: who does not know it gets nothing
+  std::array<char, 48> socket{};  ///< abstract socket name of the server
+  std::uint64_t number = 0;       ///< random secret, required for a request
 };
 static_assert(std::is_trivially_copyable_v<DescriptorKey>);
 
-/// Hands file descriptors to other processes of the same user and node, over a socket (SCM_RIGHTS) that a thread of its
-/// own answers: whoever asks need not wait until this process has nothing else to do.
+/// Passes file descriptors to other processes of the same user and node over a socket (SCM_RIGHTS). A separate thread
+/// answers requests at any time.
 class DescriptorServer {
  public:
-  /// The process' own; it lives as long as somebody holds it. Throws DeviceError.
+  /// Returns the server of this process, which lives as long as the pointer. Throws DeviceError.
   static std::shared_ptr<DescriptorServer> get();
 
   ~DescriptorServer();
   DescriptorServer(const DescriptorServer&) = delete;
   DescriptorServer& operator=(const DescriptorServer&) = delete;
 
-  /// Offers an open descriptor until it is withdrawn; it stays the caller's.
+  /// Offers an open descriptor until `withdraw`. The caller keeps the ownership.
   DescriptorKey offer(int descriptor);
   void withdraw(const DescriptorKey& key);
 
@@ -48,7 +48,7 @@ class DescriptorServer {
   std::thread thread_;
 };
 
-/// The descriptor behind a key, as one of this process. Throws DeviceError where nobody answers, or not with one.
+/// Returns a copy of the descriptor behind a key. Throws DeviceError without a valid answer.
 std::unique_ptr<Descriptor> fetch_descriptor(const DescriptorKey& key);
 
 }  // namespace linkmatrix

@@ -15,30 +15,30 @@
 
 namespace linkmatrix {
 
-/// Shared with the threads that copy: one that hangs keeps what it may still touch.
+/// Memory shared with copying threads; a thread that hangs keeps its memory alive.
 using SharedMemory = std::shared_ptr<HostMemory>;
 
-/// What one endpoint keeps for the whole run. NUMA memory has no threads: the device at the other end copies.
+/// State of one endpoint during a run. NUMA memory has no threads; the device at the other end copies.
 struct HostEndpointState {
   Endpoint endpoint;
   std::vector<int> cores;
   std::unique_ptr<Team> team;
-  std::map<int, SharedMemory> source, destination;  ///< by slot
-  std::vector<SharedMemory> bounces;                ///< by thread
-  std::set<int> patterned;                          ///< slots of sources that hold their pattern
-  const std::byte* ring_at = nullptr;  ///< where the last chase through source[0] ended; nothing: it holds no ring
-  std::optional<std::string> lost;     ///< why it takes no part
+  std::map<int, SharedMemory> source, destination;  ///< buffers by slot
+  std::vector<SharedMemory> bounces;                ///< buffers by thread
+  std::set<int> patterned;                          ///< slots of sources that contain their pattern
+  const std::byte* ring_at = nullptr;               ///< end of the last chase in source[0]; null: no ring
+  std::optional<std::string> lost;                  ///< why the endpoint is lost
 };
 
-/// The devices (with their threads), then the memory of each NUMA node. A device is a core; where there are several
-/// NUMA nodes, one of them. Throws BadInput for an unknown device.
+/// Creates the devices with their threads, then the memory of each NUMA node. A device is a core, or a NUMA node if
+/// there are several. Throws BadInput for an unknown device.
 std::vector<HostEndpointState> make_host_endpoint_states(std::span<const int> devices,
                                                          const std::vector<NumaNode>& nodes);
 
-/// Cores of the nodes that no device has.
+/// Returns the cores that no device uses.
 std::vector<int> cores_beside(const std::vector<NumaNode>& nodes, std::span<const HostEndpointState> devices);
 
-/// Of the first `devices` stations.
+/// Returns the topology of the devices.
 Topology host_topology(std::span<const HostEndpointState> devices);
 
 }  // namespace linkmatrix

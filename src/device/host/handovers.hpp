@@ -7,29 +7,30 @@
 
 namespace linkmatrix {
 
-/// Whether to give up at once, and without a word: the time of the run is over.
+/// Returns whether to stop immediately, because the time of the run is over.
 using Stop = std::function<bool()>;
 
-/// A watch that begins now.
+/// Returns a watch that starts now.
 HandoverWatch watch_handovers();
-/// One more look.
+/// Records a poll.
 void look(HandoverWatch& watch);
 
-/// The two sides of a visibility test (core/visibility.hpp), each on a thread of its own. Flag and answer are 0 before.
-/// `watch`: of this thread, from when on the other side may wait for it.
+/// The two sides of a visibility test (core/visibility.hpp), each on its own thread. Flag and answer are initially 0.
+/// watch: watch of this thread, started when the other side may begin to wait.
 HandoverEnd write_handovers(const HandoverPlace& place, const HandoverTerms& terms, const Stop& stop,
                             HandoverWatch watch = watch_handovers());
 HandoverEnd check_handovers(const HandoverPlace& place, const HandoverTerms& terms, const Stop& stop,
                             HandoverWatch watch = watch_handovers());
 
-/// The first of so many numbers that no round has had, of this process or of one whose data may still lie in memory.
+/// Reserves `rounds` round numbers and returns the first. The numbers are new to this process and to data that may
+/// remain in memory.
 std::uint64_t take_numbers(std::uint64_t rounds);
 
-/// The terms of so many new rounds. Where there is less time than `most` wants, what is never seen is given up before
-/// that is over, and no cell of a lost flag is one that was late.
+/// Returns the terms of new rounds. If less time than `most` remains, the patience is shortened, so that a lost flag is
+/// detected before the deadline.
 HandoverTerms make_terms(std::uint64_t rounds, WriteFault fault, const HandoverTimes& most, Deadline deadline);
 
-/// Puts flag and answer down.
+/// Resets flag and answer to 0.
 void reset_handovers(const HandoverPlace& place);
 
 }  // namespace linkmatrix

@@ -7,25 +7,25 @@
 
 namespace linkmatrix {
 
-/// This machine, for the record of every back end.
+/// This machine, for records.
 struct HostFacts {
-  std::string name;  ///< host name, of letters, digits, '.', '_' and '-'
-  std::string cpu;   ///< model
-  int cores = 1;     ///< that this process may run on
+  std::string name;  ///< host name with letters, digits, '.', '_' and '-'
+  std::string cpu;   ///< model of the processor
+  int cores = 1;     ///< number of cores that this process may use
   int numa_nodes = 1;
 };
 
 HostFacts host_facts();
 
-/// "6.1.0-18-amd64", and the compiler this was built with.
+/// Returns the kernel release, "6.1.0-18-amd64"; compiler_version() the compiler of this program.
 std::string kernel_release();
 std::string compiler_version();
 
-/// This machine and its network adapters, as the kernel lists them below `root`: /sys, /proc and /etc. What is not
-/// there, or not readable by this user, is left empty.
+/// Returns this machine and its network adapters, from /sys, /proc and /etc below `root`. Facts that are missing or not
+/// readable are empty.
 NodeFacts node_facts(const std::filesystem::path& root = "/");
 
-/// NodeFacts::boot alone; empty where the kernel does not tell.
+/// Returns NodeFacts::boot; "" if unknown.
 std::string boot_id(const std::filesystem::path& root = "/");
 
 }  // namespace linkmatrix

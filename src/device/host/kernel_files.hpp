@@ -7,17 +7,17 @@
 
 namespace linkmatrix {
 
-/// The first line of a file below /sys or /proc, without blanks at its end; empty where there is none, or it is no
-/// text.
+/// Returns the first line of a file in /sys or /proc, without trailing blanks; "" if it is missing or not text.
 std::string line_of(const std::filesystem::path& file);
 
-/// Its first line, where that is a number and nothing else.
+/// Returns the number in the first line of a file; nothing if the line is not a number.
 std::optional<double> number_of(const std::filesystem::path& file);
 
-/// Entries of a folder in the order of their names; none where there is no folder.
+/// Returns the entries of a folder, sorted by name; empty without the folder.
 std::vector<std::filesystem::path> entries(const std::filesystem::path& folder);
 
-/// The interfaces on which one lies, by its folder in /sys/class/net: a VLAN on one, a bridge or a bond on several.
+/// Returns the lower interfaces of an interface (its folder in /sys/class/net): one for a VLAN, several for a bridge or
+/// bond.
 std::vector<std::string> lower_interfaces(const std::filesystem::path& interface);
 
 }  // namespace linkmatrix

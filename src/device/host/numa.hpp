@@ -10,22 +10,22 @@
 
 namespace linkmatrix {
 
-/// The numbers of "0-3,8,10-11"; throws std::invalid_argument for anything else.
+/// Parses "0-3,8,10-11". Throws std::invalid_argument for other texts.
 std::vector<int> parse_cpu_list(const std::string& text);
 
-/// "0-3,8".
+/// Returns a text such as "0-3,8".
 std::string cpu_list_text(const std::vector<int>& cores);
 
-/// A NUMA node and those of its cores that this process may run on.
+/// A NUMA node and its cores that this process may use.
 struct NumaNode {
   int id = 0;
   std::vector<int> cores;
 };
 
-/// The nodes with at least one allowed core; one node with all of them where the kernel does not say.
+/// Returns the nodes with at least one allowed core; one node with all cores if the kernel reports none.
 std::vector<NumaNode> numa_nodes();
 
-/// Cores, as many as any kernel counts: one of more than 1,024 refuses a cpu_set_t.
+/// A set of cores of any kernel. A kernel with more than 1,024 cores rejects a cpu_set_t.
 struct CoreSet {
   static constexpr int most = 8192;
   std::array<cpu_set_t, most / CPU_SETSIZE> words{};
@@ -33,16 +33,16 @@ struct CoreSet {
   std::vector<int> cores() const;
 };
 
-/// Those that the calling thread may use; none where the kernel does not say.
+/// Returns the cores that this thread may use; empty if unknown.
 CoreSet allowed_set();
 
-/// The memory of each NUMA node as an endpoint, "numa0" ….
+/// Returns the memory of each NUMA node as an endpoint, "numa0" ….
 std::vector<Endpoint> host_memory_endpoints(const std::vector<NumaNode>& nodes = numa_nodes());
 
-/// Binds the calling thread to cores; does nothing for an empty list or where the system refuses.
+/// Binds this thread to cores. Does nothing for an empty list or if the system refuses.
 void pin_thread(const std::vector<int>& cores);
 
-/// Binds the calling thread to a NUMA node's cores for as long as it lives: memory first touched meanwhile lies there.
+/// Binds this thread to the cores of a NUMA node during its lifetime, so that memory touched first lies there.
 class NumaPin {
  public:
   explicit NumaPin(int node);

@@ -13,19 +13,19 @@
 
 namespace linkmatrix {
 
-/// The threads of one endpoint, each bound to a core of its own, that share its copies: one core's copies fill a core,
-/// and not the link between two NUMA nodes. They are started when they are asked for.
+/// Threads of one endpoint, each bound to its own core, which share its copies, because one core cannot fill the link
+/// between two NUMA nodes. Started on demand.
 class Team {
  public:
   explicit Team(std::vector<int> cores) : cores_{std::move(cores)} {}
 
-  /// As many as the endpoint has cores, or as the system would start.
+  /// Returns the maximum number of threads: the cores of the endpoint, or as many as the system starts.
   std::size_t most() const { return cores_.size(); }
 
-  /// At least one and at most `wanted` threads. Throws std::system_error where not even one can be started.
+  /// Returns at least one and at most `wanted` threads. Throws std::system_error if no thread can be started.
   std::span<const std::unique_ptr<Worker>> threads(std::size_t wanted);
 
-  /// Why there are fewer than cores; empty where all could be started that were asked for.
+  /// Returns why there are fewer threads than cores; "" if all could be started.
   const std::string& refused() const { return refused_; }
 
  private:
@@ -34,23 +34,23 @@ class Team {
   std::string refused_;
 };
 
-/// What one of several threads copies.
+/// Part of a copy for one thread.
 struct Share {
   std::uint64_t at = 0, bytes = 0;
 };
 
-/// Cuts a copy into shares that begin at multiples of a page; at most `threads`, and each of 1 MiB or more: what is
-/// smaller is done before the others have begun.
+/// Splits a copy into at most `threads` page-aligned shares of at least 1 MiB each. Smaller shares would end before
+/// other threads have started.
 std::vector<Share> shares(std::uint64_t bytes, std::size_t threads);
 
-/// How many threads fill a path: 1, 2, 4 … and at last `most`, until the next step gains less than 2 %. `rate` measures
-/// with so many.
+/// Returns the number of threads that fill a path: 1, 2, 4 … up to `most`, until the next step gains less than 2 %.
+/// rate: measures the rate with a number of threads.
 std::size_t threads_that_fill(std::size_t most, const std::function<double(std::size_t threads)>& rate);
 
-/// What copies have in common whose way is filled by as many threads.
+/// Properties of copies that need the same number of threads.
 struct PathKind {
-  bool same_node = false;  ///< both ends lie on one NUMA node
-  std::size_t cores = 1;   ///< of the endpoint that copies
+  bool same_node = false;  ///< whether both endpoints are on one NUMA node
+  std::size_t cores = 1;   ///< cores of the copying endpoint
   Engine engine{};
   Kernel kernel{};
   Direction direction{};
@@ -58,16 +58,16 @@ struct PathKind {
   auto operator<=>(const PathKind&) const = default;
 };
 
-/// How many threads fill each kind of path, by the size of a copy: counted once for each.
+/// Number of threads per type of path and size of copy, determined once.
 class PathThreads {
  public:
-  /// `rate` measures a copy, which is made by as many threads as `of` answers meanwhile.
+  /// Determines the number of threads. rate: measures a copy made by as many threads as `of` returns.
   void count(const PathKind& kind, std::uint64_t bytes, const std::function<double()>& rate);
 
-  /// Of the next larger size that was counted, or the largest; 1 where none was.
+  /// Returns the number for the next larger known size, or the largest; 1 if none is known.
   std::size_t of(const PathKind& kind, std::uint64_t bytes) const;
 
-  /// What was counted, one sentence each.
+  /// Returns the determined numbers, one sentence each.
   std::vector<std::string> remarks() const;
 
  private:

@@ -9,22 +9,21 @@
 
 namespace linkmatrix {
 
-/// A thread bound to cores that does one job at a time.
+/// A thread bound to cores that runs one job at a time.
 class Worker {
  public:
-  /// Throws std::system_error where the system has no thread left.
+  /// Throws std::system_error if no thread can be started.
   explicit Worker(std::vector<int> cores);
-  /// Waits for a job that is under way, but not for ever: a thread that hangs is left to itself and to what its job
-  /// keeps alive.
+  /// Waits a limited time for the current job. A thread that hangs is abandoned with the objects of its job.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Hands over a job. Throws DeviceError where the last one still runs: it was given up at its deadline.
+  /// Starts a job. Throws DeviceError if the previous job, given up at its deadline, is still running.
   void start(std::function<void()> job);
-  /// False if the deadline passes first. Throws what the job threw.
+  /// Waits for the job. Returns false if the deadline passes first. Throws the exception of the job.
   bool wait(Deadline deadline);
-  /// False if a job that was given up, and told to end, does not: its thread hangs. Throws what the job threw.
+  /// Waits for a job that was given up. Returns false if its thread hangs. Throws the exception of the job.
   bool ends_after_all();
 
  private:
@@ -32,7 +31,7 @@ class Worker {
 
   static void serve(Shared& shared);
 
-  std::shared_ptr<Shared> shared_;  ///< with the thread, which may live longer
+  std::shared_ptr<Shared> shared_;  ///< state shared with the thread, which may live longer
   std::thread thread_;
 };
 

@@ -14,11 +14,11 @@
 
 namespace linkmatrix::ranks {
 
-/// The devices of all ranks as one back end, on rank 0: which has every rank make its buffers and map the others', hold
-/// its copies behind a gate, and open the gates together. Its endpoints are the ranks, by number.
+/// The devices of all ranks as one back end, on rank 0. Every rank allocates its buffers, maps those of others and
+/// holds its copies behind a gate; rank 0 opens the gates together. Endpoints are the ranks, by number.
 class DeviceBackend final : public Backend {
  public:
-  /// Keeps references to all of them but `kind`.
+  /// Keeps references to all arguments except `kind`.
   DeviceBackend(Correspondence& ranks, const Machine& machine, cuda::HandleKind kind)
       : ranks_{ranks}, machine_{machine}, kind_{kind} {}
 
@@ -37,7 +37,7 @@ class DeviceBackend final : public Backend {
 
  private:
   using Answers = std::map<int, DeviceAnswer>;  ///< by rank
-  /// The ranks that have something to do for a copy.
+  /// Returns the ranks that take part in a copy.
   using Parts = std::set<int> (*)(const Copy& copy);
 
   Answers ask(const std::map<int, DeviceOrder>& orders, std::span<const Copy> copies, Deadline deadline);
@@ -53,11 +53,11 @@ class DeviceBackend final : public Backend {
   const Machine& machine_;
   cuda::HandleKind kind_;
   std::map<BufferName, NamedBuffer> made_;
-  std::set<std::pair<int, BufferName>> opened_;                 ///< by whom, and whose
-  std::map<std::pair<int, BufferName>, std::string> unopened_;  ///< and why
-  std::map<int, std::string> failed_;                           ///< ranks whose device failed
-  std::set<int>
-      short_of_memory_;  ///< of them: the buffers fit on devices of other ranks, so another process holds memory
+  std::set<std::pair<int, BufferName>> opened_;                 ///< opened buffers: by which rank, and whose
+  std::map<std::pair<int, BufferName>, std::string> unopened_;  ///< buffers that could not be opened, with the reason
+  std::map<int, std::string> failed_;                           ///< ranks whose device failed, with the reason
+  std::set<int> short_of_memory_;  ///< failed ranks with too little memory although other ranks have enough, so another
+                                   ///< process holds memory
 };
 
 }  // namespace linkmatrix::ranks

@@ -11,15 +11,15 @@
 
 namespace linkmatrix::ranks {
 
-/// A rank's part in copies between the devices of ranks: does what rank 0's DeviceBackend orders, with the streams,
-/// gates and kernels of a single process. The other ranks' devices are stations of which only the mapped buffers are
-/// used.
+/// Executes a rank's part in copies between devices of ranks, ordered by rank 0's DeviceBackend, with the streams,
+/// gates and kernels of a single process. For other ranks only the mapped buffers are used.
 class DeviceCopies {
  public:
-  /// `device`: this rank's.
+  /// device: device of this rank.
   DeviceCopies(int rank, int ranks, const Endpoint& device);
 
-  /// Throws BadInput, DeviceError or TimedOut, and is then not to be used again, but for BadInput.
+  /// Executes one order. Throws BadInput, DeviceError or TimedOut; after the latter two this object must not be used
+  /// again.
   DeviceAnswer perform(const DeviceOrder& order);
 
  private:
@@ -43,11 +43,11 @@ class DeviceCopies {
   std::vector<cuda::EndpointState> endpoint_states_;  ///< by rank
   cuda::CopyWork work_{endpoint_states_, {}};
   cuda::LaunchGate gate_;
-  std::vector<Copy> copies_;          ///< this device's, behind the gate
-  std::vector<std::size_t> numbers_;  ///< of them in the run
+  std::vector<Copy> copies_;          ///< copies of this device behind the gate
+  std::vector<std::size_t> numbers_;  ///< their numbers in the run
   std::vector<cuda::PlacedCopy> placed_;
   std::vector<double> enqueue_seconds_;
-  bool held_ = false;  ///< all were behind it before it opened
+  bool held_ = false;  ///< whether all waited at the gate before it opened
   bool armed_ = false;
 };
 

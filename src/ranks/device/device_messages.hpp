@@ -13,24 +13,24 @@
 
 namespace linkmatrix::ranks {
 
-/// What rank 0 and the ranks say to each other of copies between their devices: plain data and lists of it, sent as
-/// bytes between programs of one build.
+/// Messages of rank 0 and the ranks on copies between their devices: plain data and lists, sent as bytes between
+/// programs of one build.
 
-/// In the order in which a matrix needs them: buffers are made and opened, copies verified, and timed.
+/// Steps, in the order of use.
 enum class DeviceTask : int {
-  close,     ///< let go of the named buffers of other ranks, which are going to be made anew
-  reserve,   ///< make the named buffers; the answer offers them
+  close,     ///< unmap the named buffers of other ranks, which will be reallocated
+  reserve,   ///< allocate the named buffers; the answer contains their handles
   open,      ///< map the named buffers of other ranks
-  fill,      ///< the pattern into the sources here, and the destinations here spoiled
-  transfer,  ///< make the copies that this rank's device makes, once
-  compare,   ///< look at the destinations here
-  arm,       ///< put the copies into streams that the gate holds
-  run        ///< open the gate and say when the copies ran
+  fill,      ///< fill the sources with the pattern, and poison the destinations
+  transfer,  ///< make the copies of this rank's device once
+  compare,   ///< compare the destinations
+  arm,       ///< enqueue the copies behind the gate
+  run        ///< open the gate and return the times of the copies
 };
 
 enum class Role : int { source, destination };
 
-/// A buffer of an endpoint; endpoints are numbered as their ranks are.
+/// A buffer of an endpoint. Endpoints have the numbers of their ranks.
 struct BufferName {
   int endpoint = 0;
   Role role = Role::source;
@@ -41,10 +41,10 @@ struct BufferName {
 struct NamedBuffer {
   BufferName name;
   std::uint64_t bytes = 0;
-  cuda::ShareHandle handle{};  ///< once it has been made
+  cuda::ShareHandle handle{};  ///< handle of the allocated buffer
 };
 
-/// A copy and its number among those of its run.
+/// A copy and its number in the run.
 struct NumberedCopy {
   std::size_t number = 0;
   Copy copy;
@@ -54,29 +54,29 @@ struct DeviceOrder {
   DeviceTask task = DeviceTask::run;
   cuda::HandleKind kind = cuda::HandleKind::fd;
   std::uint64_t seed = 0;
-  double open_at = 0;                  ///< seconds on the node's steady clock; 0: at once
-  double time_limit = 0;               ///< seconds
-  std::vector<NumberedCopy> copies{};  ///< those that the rank has a part in
+  double open_at = 0;     ///< time of opening the gate, on the node's steady clock in seconds; 0: immediately
+  double time_limit = 0;  ///< seconds
+  std::vector<NumberedCopy> copies{};  ///< copies with a part of this rank
   std::vector<NamedBuffer> buffers{};
 };
 
-/// Of a copy that this rank's device made, or that arrived here.
+/// Result of a copy that this rank's device made or received.
 struct CopyReport {
   std::size_t number = 0;
   CopyTime time{};
   PatternCheck check{};
 };
 
-/// Another rank's buffer that this rank's device cannot reach.
+/// Buffer of another rank that this rank's device cannot access.
 struct UnopenedBuffer {
   BufferName name;
   std::array<char, 160> why{};
 };
 
 struct DeviceAnswer {
-  double opened = 0;       ///< when the gate was: seconds on the node's steady clock
-  double uncertainty = 0;  ///< seconds by which its streams may have seen that at different times
-  bool timed_out = false;  ///< the gate, or a flag: the times say nothing
+  double opened = 0;       ///< time of opening, on the node's steady clock in seconds
+  double uncertainty = 0;  ///< maximum difference of the opening time between streams, in seconds
+  bool timed_out = false;  ///< whether the gate or a flag timed out, so that times are invalid
   std::vector<CopyReport> copies{};
   std::vector<NamedBuffer> buffers{};
   std::vector<UnopenedBuffer> unopened{};

@@ -8,25 +8,25 @@
 
 namespace linkmatrix::ranks {
 
-/// Which device the `number`-th rank of a node has, by its ordinal: a launcher may show each rank only its own. Throws
-/// BadInput where there is none for it.
+/// Returns the CUDA ordinal of the device of the `number`-th rank of a node; a launcher may expose only one device per
+/// rank. Throws BadInput without a device for the rank.
 int ordinal_of(int number);
 
-/// What a rank tells of its device.
+/// Adds the facts of a rank's device.
 void put_device(RankFacts& facts, int number, const Endpoint& device);
 
-/// The memory of this rank's device: the `number`-th of the node, or the only one that it sees. Its facts get
-/// what it is. Throws BadInput where the rank should have none, DeviceError where the device does not work.
+/// Creates the device memory of this rank, the `number`-th of its node, and adds the device to its facts. Throws
+/// BadInput if no device is available for the rank, DeviceError if the device does not work.
 std::unique_ptr<Payload> make_device_payload(Communicator& mpi, int number, RankFacts& facts);
 
-/// By what handles a transport gets at another rank's memory; ipc for those that need none.
+/// Returns the type of handles that a transport uses to share memory; ipc for transports that need none.
 cuda::HandleKind kind_of(Transport sharing);
 
-/// What this build can do of CUDA devices.
+/// Returns the CUDA functions of this build.
 DeviceSupport device_support();
 
-/// To be called before MPI starts, which may be the first to call the driver: each rank sees perhaps one GPU, and
-/// copies to and from those of all ranks.
+/// Prepares CUDA before MPI starts, because MPI may make the first call to the driver. Each rank may see one GPU, and
+/// copies to and from the GPUs of all ranks.
 void expect_devices(int ranks);
 
 }  // namespace linkmatrix::ranks

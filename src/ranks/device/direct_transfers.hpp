@@ -10,21 +10,21 @@
 
 namespace linkmatrix::ranks {
 
-/// Messages that one rank's device writes into the other's memory itself, which it has mapped: by its copy engine, or
-/// where a round trip is timed by a kernel that also waits for the answer, so that no host takes part.
+/// Messages that a device writes into the mapped memory of another rank: by its copy engine, or for round trips by a
+/// kernel that also waits for the answer, without the host.
 class DirectTransfers {
  public:
-  /// Keeps references; the station is this rank's.
+  /// Keeps references. The endpoint state is this rank's.
   DirectTransfers(Communicator& mpi, cuda::EndpointState& endpoint_state)
       : mpi_{mpi}, endpoint_state_{endpoint_state} {}
 
-  /// Bytes behind the messages' own that a destination needs.
+  /// Returns the additional bytes that a destination needs after the messages.
   static constexpr std::uint64_t extra_bytes = 16;
 
-  /// Lets go of the others' memory.
+  /// Unmaps memory of other ranks.
   void forget() { opened_.clear(); }
 
-  /// Tells the other rank of this one's destination, the `generation`-th, and maps the other's.
+  /// Sends the `generation`-th destination to the other rank, and maps the other's.
   void connect(const Exchange& x, const cuda::SharedMemory& destination, int generation);
 
   StepTimes transfer(const Exchange& x, const std::byte* source, const cuda::SharedMemory& destination);

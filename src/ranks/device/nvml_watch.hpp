@@ -8,11 +8,11 @@
 
 namespace linkmatrix::ranks {
 
-/// A rank's device, as its driver sees it.
+/// State of a rank's device, from NVML.
 class NvmlWatch final : public DeviceWatch {
  public:
-  /// Makes this process a context on the device. Throws CudaError where this process cannot use the device, MemoryHeld
-  /// where other processes hold its memory.
+  /// Creates a context on the device. Throws CudaError if this process cannot use the device, MemoryHeld if other
+  /// processes hold its memory.
   explicit NvmlWatch(const Endpoint& device);
 
   DeviceState state() override { return health_.states().front(); }

@@ -16,11 +16,11 @@ namespace linkmatrix::ranks {
 constexpr std::uint64_t piece_bytes = 4 * 1024 * 1024;  // long enough that a copy's start costs little …
 constexpr int pieces = 6;                               // … and enough of them that neither end waits
 
-/// Pinned host memory in pieces, which two processes of one node can have in common.
+/// Pinned host memory in pieces, which two processes of a node can share.
 class StagingBuffer {
  public:
   static StagingBuffer make(const std::string& where);
-  /// Another process's, by its name.
+  /// Opens the memory of another process by name.
   static StagingBuffer open(const std::string& name, const std::string& where);
 
   StagingBuffer() = default;
@@ -39,14 +39,14 @@ class StagingBuffer {
   StagingBuffer(std::unique_ptr<SharedSegment> memory, const std::string& where);
 
   std::unique_ptr<SharedSegment> memory_;
-  cuda::Registration pinned_;  ///< ends before the memory
+  cuda::Registration pinned_;  ///< destroyed before the memory
 };
 
-/// One direction of a staged transfer: `messages` messages of `bytes`, the same each, piece by piece through host
-/// memory, so that the copy off one device, the way between the ranks and the copy onto the other device overlap.
+/// One direction of a staged transfer: `messages` equal messages of `bytes`, piece by piece through host memory. The
+/// copy from one device, the transfer between ranks and the copy to the other device overlap.
 ///
-/// Inside a node both ends use one buffer, and only tell each other which pieces are full and which are free; between
-/// nodes MPI carries the pieces. `step` does what can be done now and never waits.
+/// Inside a node both ranks use one buffer, and exchange which pieces are full and free. Between nodes MPI transfers
+/// the pieces. `step` does the possible work and never waits.
 struct Stage {
   Communicator& mpi;
   const std::string& where;
@@ -61,7 +61,7 @@ struct Stage {
   std::uint64_t length(std::uint64_t piece) const { return std::min(piece_bytes, bytes - offset(piece)); }
 };
 
-/// Events and requests of the pieces on their way.
+/// Events and requests of the pieces in flight.
 struct Flight {
   std::array<cuda::Event, pieces> copied;
   std::array<MPI_Request, pieces> sent{};
@@ -89,7 +89,7 @@ class StagedSender {
   const StagingBuffer& buffer_;
   const std::byte* source_;
   Flight& flight_;
-  std::uint64_t copying_ = 0, sending_ = 0, free_ = 0;  ///< pieces that have got so far
+  std::uint64_t copying_ = 0, sending_ = 0, free_ = 0;  ///< number of pieces in each state
   MPI_Request answer_ = MPI_REQUEST_NULL;
   char word_ = 0;
 };
