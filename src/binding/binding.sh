@@ -1,14 +1,14 @@
 #!/bin/sh
-# Prints one line for the rank that it is started as: where it runs, on which cores it may, and which devices it sees.
+# Prints one line with the placement of its rank: node, allowed cores, and visible devices.
 #
 #   binding host=NAME rank=N local=N cores=0-3,8 numa=0:0-3;1:4-7 visible=0,1 gpus=0:NODE,1:NODE nics=mlx5_0:NODE
 #
-# numa: the cores of each NUMA node; NODE: the NUMA node, -1 where the system does not know; "-" where there is none, or
-# nothing limits what is visible. It starts nothing and measures nothing, so any launcher can start it.
+# numa: the cores of each NUMA node. NODE: the NUMA node; -1: unknown. "-": none, or for visible, no limit. The script starts
+# and measures nothing, so any launcher can start it.
 #
 #   binding.sh --into FOLDER PROGRAM [ARGUMENT…]
 #
-# writes the line into a file of its own in FOLDER and becomes PROGRAM, which so runs where the line says.
+# writes the line into a separate file in FOLDER and then executes PROGRAM with the same placement.
 
 first() { # WORDS…: the first of them, or -
   echo "${1:--}"

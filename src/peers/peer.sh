@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs a program of others and says how it ended, so that nothing that it prints, or does not, is taken for more:
+# Runs a foreign program and reports how it ended, so that its output cannot be mistaken for more:
 #
 #   peer.sh [--beside DIR] [--timeout SECONDS] [--topology] PROGRAM [OPTION…]
 #
@@ -12,9 +12,9 @@
 #   ended code=0
 #   Result: PASS
 #
-# PROGRAM is looked for in DIR first, then on PATH. A launcher may start it as ranks: each says where it is, and the first
-# one says the rest. No program lives longer than SECONDS (600), and none longer than this script.
-# Exit codes: 0 it ended with 0, 1 it did not, 2 bad input, 5 it is not installed here.
+# PROGRAM is searched in DIR first, then on PATH. A launcher may start several ranks: each prints its node, and the first
+# rank prints the rest. Programs end after SECONDS (600) and with this script.
+# Exit codes: 0 the program ended with 0, 1 it did not, 2 bad input, 5 it is not installed here.
 
 set -u
 beside='' limit=600 topology=''
@@ -41,13 +41,13 @@ while [ $# -gt 0 ]; do
     --beside | --timeout) [ $# -ge 2 ] || give_up 2 "$1 needs a value" ;;&
     --beside) beside=$2 ;;
     --timeout) limit=$2 ;;
-    --*) give_up 2 "there is no option $1" ;;
+    --*) give_up 2 "unknown option $1" ;;
     *) break ;;
   esac
   shift 2
 done
-[ $# -gt 0 ] || give_up 2 "which program? Name one, such as nvbandwidth"
-case $limit in '' | 0* | *[!0-9]*) give_up 2 "--timeout $limit: give seconds, one or more" ;; esac
+[ $# -gt 0 ] || give_up 2 "no program: name one, such as nvbandwidth"
+case $limit in '' | 0* | *[!0-9]*) give_up 2 "--timeout $limit: use 1 or more seconds" ;; esac
 
 name=$1
 shift

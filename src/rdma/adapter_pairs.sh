@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs a program of perftest over each network adapter of two nodes, or ucx_perftest over TCP and each network interface. A
-# launcher starts it as one rank on each: rank 0 runs the servers, rank 1 the clients, between adapters of the same name,
-# and prints what they say:
+# Runs a perftest program over each network adapter of two nodes, or ucx_perftest over TCP and each network interface. A
+# launcher starts one rank per node. Rank 0 runs the servers, rank 1 the clients, between adapters of the same name. Rank 1
+# prints the output:
 #
 #   adapter_pairs.sh --into FOLDER [--adapters mlx5_0,mlx5_1:2] [--at-once] [--memory host|cuda] [--port FIRST]
 #                    [--limit SECONDS] [--sysfs DIR] PROGRAM [OPTION…]
@@ -12,11 +12,11 @@
 #   | what the client printed
 #   Result: PASS
 #
-# FOLDER: a new one that both nodes see, by which they meet. Without --adapters it is every port that is active, of a PCI
-# device where it is an interface; --at-once adds a step of all of them together. cuda: the GPU that is nearest by PCI.
-# Ports of TCP are the first free ones from FIRST (18515) on. No server or client lives longer than SECONDS (60), and none
-# longer than this script.
-# Exit codes: 0 all was measured, 1 not all, 2 bad input, 4 the other rank is not there.
+# FOLDER: a new folder that both nodes can access, for messages between the ranks. --adapters: the default is every active
+# port, or every active interface of a PCI device. --at-once: adds a step with all adapters concurrently. --memory cuda:
+# memory of the nearest GPU by PCI. TCP ports are the first free ports from FIRST (18515) on. Servers and clients end after
+# SECONDS (60) and with this script.
+# Exit codes: 0 everything was measured, 1 something was not, 2 bad input, 4 the other rank does not answer.
 
 set -u
 folder='' wanted='' at_once='' memory=host port=18515 limit=60 sysfs=/sys
@@ -58,28 +58,28 @@ while [ $# -gt 0 ]; do
     --limit) limit=$(value_of "$@") || exit 2 ;;
     --sysfs) sysfs=$(value_of "$@") || exit 2 ;;
     --at-once) at_once=yes && set -- - "$@" ;;
-    --*) give_up 2 "there is no option $1" ;;
+    --*) give_up 2 "unknown option $1" ;;
     *) break ;;
   esac
   shift 2
 done
-[ $# -gt 0 ] || give_up 2 "which program? Name one of perftest, such as ib_write_bw"
-[ -n "$folder" ] || give_up 2 "--into FOLDER is missing: one that both nodes see"
-case $rank in 0 | 1) ;; *) give_up 2 "this is rank $rank: start two ranks, one on each of two nodes" ;; esac
-case $memory in host | cuda) ;; *) give_up 2 "--memory $memory: there are host and cuda" ;; esac
+[ $# -gt 0 ] || give_up 2 "no program: name a perftest program, such as ib_write_bw"
+[ -n "$folder" ] || give_up 2 "--into FOLDER is missing: name a folder that both nodes can access"
+case $rank in 0 | 1) ;; *) give_up 2 "this is rank $rank: start two ranks on two nodes" ;; esac
+case $memory in host | cuda) ;; *) give_up 2 "--memory $memory: use host or cuda" ;; esac
 # 0 seconds are no limit to timeout, and a number that begins with 0 is octal here
-case ,$port,$limit, in *,0* | *,,* | *[!0-9,]*) give_up 2 "--port $port --limit $limit: give numbers" ;; esac
-[ ${#limit} -le 6 ] || give_up 2 "--limit $limit: give at most 999999 seconds"
-[[ ${#port} -le 5 && $port -le 65535 ]] || give_up 2 "--port $port: give one up to 65535"
+case ,$port,$limit, in *,0* | *,,* | *[!0-9,]*) give_up 2 "--port $port --limit $limit: use numbers" ;; esac
+[ ${#limit} -le 6 ] || give_up 2 "--limit $limit: use at most 999999 seconds"
+[[ ${#port} -le 5 && $port -le 65535 ]] || give_up 2 "--port $port: use at most 65535"
 program=$1
 shift
-[ -e "$folder/adapters.$rank" ] && give_up 2 "$folder is of another run: name a new one with --into"
-mkdir -p "$folder" || give_up 2 "$folder cannot be made: name a folder that both nodes can write to with --into"
+[ -e "$folder/adapters.$rank" ] && give_up 2 "$folder belongs to another run: name a new folder with --into"
+mkdir -p "$folder" || give_up 2 "$folder cannot be created: name a folder that both nodes can write to with --into"
 command -v "$program" > /dev/null || give_up 2 "$program is not on PATH: install perftest, or load its module"
 
 tcp='' what='RDMA adapter' # whether it goes by interfaces
 [ "${program##*/}" = ucx_perftest ] && tcp=yes what=interface
-[ -n "$tcp" ] && [ "$memory" != host ] && give_up 2 "--memory $memory is for perftest: $program is run over TCP"
+[ -n "$tcp" ] && [ "$memory" != host ] && give_up 2 "--memory $memory needs perftest: $program runs over TCP"
 
 asked_for() { # NAME, that is active where the second word is not empty
   case ${wanted:+,$wanted,} in
@@ -188,8 +188,8 @@ wait_for() { # FILE of the other rank, which may have ended
   local until=$((SECONDS + patience))
   until [ -e "$1" ]; do
     [ -e "$folder/ended.$peer" ] && give_up 1 "the ${role[$peer]} has ended: $(cat "$folder/ended.$peer")"
-    [ $SECONDS -lt $until ] || give_up 4 "the ${role[$peer]} has not answered in $patience s: does it run, and do \
-both nodes see $folder?"
+    [ $SECONDS -lt $until ] || give_up 4 "the ${role[$peer]} has not answered in $patience s: check that it runs and \
+that both nodes can access $folder"
     sleep 0.05
     ls "$folder" > /dev/null # a file system of the network looks again
   done
@@ -213,7 +213,7 @@ serve() { # STEP ADAPTER: tells by which port, or why not; its process is $serve
     kill -0 $served 2>/dev/null || { grep -q "Couldn't listen" "$out" && port=$((port + 1)) && continue; }
     kill $served 2>/dev/null
     words=$(last_words "$out")
-    tell "$folder/$1.$2.port" "failed the server on $node did not begin: ${words:-it did not listen within $limit s}"
+    tell "$folder/$1.$2.port" "failed the server on $node did not start: ${words:-it did not listen within $limit s}"
     return
   done
   tell "$folder/$1.$2.port" "$port $(address_of "$2") $(addresses_here | tr '\n' ' ')"
@@ -260,8 +260,9 @@ tell "$folder/adapters.$rank" "$(adapters_here)"
 mapfile -t names < <(adapters_here | cut -d' ' -f1)
 wait_for "$folder/adapters.$((1 - rank))"
 mine=$(cut -d' ' -f1 "$folder/adapters.$rank") others=$(cut -d' ' -f1 "$folder/adapters.$((1 - rank))")
-[ -n "$mine" ] || give_up 1 "there is no active $what${wanted:+ among $wanted} ($sysfs/class)"
-[ "$mine" = "$others" ] || give_up 1 "the adapters of the two nodes differ: ${mine//$'\n'/ } here, ${others//$'\n'/ } there"
+[ -n "$mine" ] || give_up 1 "no active $what${wanted:+ among $wanted} ($sysfs/class)"
+[ "$mine" = "$others" ] ||
+  give_up 1 "the adapters of the two nodes differ: ${mine//$'\n'/ } on this node, ${others//$'\n'/ } on the other"
 if [ "$rank" = 1 ]; then
   tell "$folder/node.1" "$node"
   wait_for "$folder/node.0"

@@ -1,14 +1,14 @@
 #!/bin/bash
-# Gives each rank of a node a network adapter of its own before its program, and with it MPI, starts; says at the end, on
-# standard error, what the adapter has carried meanwhile:
+# Assigns a network adapter to each rank of a node, before its program and MPI start. Prints at the end, on standard error,
+# the bytes that the adapter has transferred:
 #
 #   adapter_rank.sh --adapters mlx5_0,mlx5_1:2 [--sysfs DIR] PROGRAM [ARGUMENT…]
 #
 #   adapter host=n1 rank=3 name=mlx5_1 sent=BYTES received=BYTES
 #
-# The rank of the number k on its node has the k-th adapter of the list: one of RDMA, or an interface of TCP. The libraries
-# that move messages are told by their own variables; "unknown" stands for bytes that the kernel does not count. Ends with
-# the program's code, or with 2 where the rank has no such adapter.
+# Rank k of a node gets adapter k of the list: an RDMA adapter or a TCP interface. The message libraries get it by their
+# environment variables. "unknown": the kernel does not count these bytes. Exit code: that of the program, or 2 if the rank
+# has no such adapter.
 
 set -u
 fail() {
@@ -21,13 +21,13 @@ while [ $# -gt 1 ]; do
   case $1 in
     --adapters) adapters=$2 ;;
     --sysfs) sysfs=$2 ;;
-    --*) fail "there is no option $1" ;;
+    --*) fail "unknown option $1" ;;
     *) break ;;
   esac
   shift 2
 done
-[ $# -gt 0 ] || fail "which program?"
-[ -n "$adapters" ] || fail "--adapters NAMES is needed"
+[ $# -gt 0 ] || fail "no program: name the program to run"
+[ -n "$adapters" ] || fail "--adapters is missing: name the adapters, such as mlx5_0,mlx5_1"
 
 first() { # WORDS…: the first of them
   echo "${1:-}"
@@ -37,9 +37,10 @@ first() { # WORDS…: the first of them
 rank=$(first ${PMIX_RANK:-} ${OMPI_COMM_WORLD_RANK:-} ${PMI_RANK:-} ${SLURM_PROCID:-})
 # shellcheck disable=SC2086
 number=$(first ${OMPI_COMM_WORLD_LOCAL_RANK:-} ${MPI_LOCALRANKID:-} ${SLURM_LOCALID:-})
-case $number in '' | *[!0-9]*) fail "the launcher does not say the rank's number on its node" ;; esac
+case $number in '' | *[!0-9]*) fail "the launcher does not set the local rank: start the program with mpirun or srun" ;; esac
 IFS=, read -ra names <<< "$adapters"
-[ "$number" -lt ${#names[@]} ] || fail "rank $rank is the number $number of its node, for which there are ${#names[@]} adapters"
+[ "$number" -lt ${#names[@]} ] ||
+  fail "rank $rank has local rank $number, and --adapters has ${#names[@]} adapters: name one adapter per rank"
 name=${names[$number]}
 adapter=${name%%:*} port=1
 [ "$name" = "$adapter" ] || port=${name#*:}
@@ -52,7 +53,7 @@ elif [ -d "$sysfs/class/net/$adapter" ]; then
   files=("$sysfs/class/net/$adapter/statistics/tx_bytes" "$sysfs/class/net/$adapter/statistics/rx_bytes") unit=1
   export UCX_NET_DEVICES=$adapter OMPI_MCA_btl_tcp_if_include=$adapter FI_TCP_IFACE=$adapter
 else
-  fail "there is no adapter $adapter ($sysfs/class/infiniband, $sysfs/class/net)"
+  fail "unknown adapter $adapter ($sysfs/class/infiniband, $sysfs/class/net)"
 fi
 export LINKMATRIX_ADAPTER=$name
 

@@ -113,9 +113,9 @@ def test_a_counter_that_is_not_there_or_fell_is_unknown(sysfs):
 @pytest.mark.parametrize(
     ("number", "remove", "said"),
     [
-        ("2", None, "for which there are 2 adapters"),
-        ("1", "eth0", "there is no adapter eth0"),
-        ("x", None, "does not say"),
+        ("2", None, "--adapters has 2 adapters"),
+        ("1", "eth0", "unknown adapter eth0"),
+        ("x", None, "does not set"),
     ],
 )
 def test_a_rank_without_an_adapter_of_its_own_ends_with_a_sentence(sysfs, number, remove, said):

@@ -119,8 +119,8 @@ def test_a_port_that_is_in_use_is_passed_over(pair):
 @pytest.mark.parametrize(
     ("fault", "sentence"),
     [
-        ("dead:server", "the server on {} did not begin:  Unable to find the Infiniband/RoCE device"),
-        ("deaf:server", "the server on {} did not begin: it did not listen within 6 s"),
+        ("dead:server", "the server on {} did not start:  Unable to find the Infiniband/RoCE device"),
+        ("deaf:server", "the server on {} did not start: it did not listen within 6 s"),
         ("hang:client", "it took more than 6 s"),
         ("hang:server", "Failed to exchange data between server and clients"),
     ],
@@ -142,7 +142,7 @@ def test_a_client_that_is_killed_is_no_pass(pair):
 @pytest.mark.thorough
 def test_a_rank_that_is_alone_gives_up_and_says_what_is_missing(pair):
     code, text, errors = pair(*BANDWIDTH, ranks=(1,))
-    assert code == 4 and "the server has not answered in 8 s: does it run, and do both nodes see " in errors
+    assert code == 4 and "the server has not answered in 8 s: check that it runs and that both nodes can access " in errors
     assert text == "Result: FAIL\n"
 
 
@@ -185,19 +185,19 @@ def test_memory_of_a_gpu_is_that_of_the_one_behind_the_same_switch(pair):
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        ((), 2, "which program? Name one of perftest"),
+        ((), 2, "no program: name a perftest program"),
         (("ib_no_such",), 2, "ib_no_such is not on PATH: install perftest, or load its module"),
-        (("--memory", "tape", "ib_write_bw"), 2, "--memory tape: there are host and cuda"),
-        (("--fast", "ib_write_bw"), 2, "there is no option --fast"),
-        (("--limit", "long", "ib_write_bw"), 2, "--limit long: give numbers"),
+        (("--memory", "tape", "ib_write_bw"), 2, "--memory tape: use host or cuda"),
+        (("--fast", "ib_write_bw"), 2, "unknown option --fast"),
+        (("--limit", "long", "ib_write_bw"), 2, "--limit long: use numbers"),
         (("--limit",), 2, "--limit needs a value"),
-        (("--limit", "0", "ib_write_bw"), 2, "--limit 0: give numbers"),
-        (("--limit", "", "ib_write_bw"), 2, "--limit : give numbers"),
-        (("--limit", "08", "ib_write_bw"), 2, "--limit 08: give numbers"),
-        (("--limit", "9" * 20, "ib_write_bw"), 2, "give at most 999999 seconds"),
+        (("--limit", "0", "ib_write_bw"), 2, "--limit 0: use numbers"),
+        (("--limit", "", "ib_write_bw"), 2, "--limit : use numbers"),
+        (("--limit", "08", "ib_write_bw"), 2, "--limit 08: use numbers"),
+        (("--limit", "9" * 20, "ib_write_bw"), 2, "use at most 999999 seconds"),
         (("--port", "", "ib_write_bw"), 2, "--port  --limit"),
-        (("--port", "70000", "ib_write_bw"), 2, "--port 70000: give one up to 65535"),
-        (("--port", "9" * 20, "ib_write_bw"), 2, f"--port {'9' * 20}: give one up to 65535"),
+        (("--port", "70000", "ib_write_bw"), 2, "--port 70000: use at most 65535"),
+        (("--port", "9" * 20, "ib_write_bw"), 2, f"--port {'9' * 20}: use at most 65535"),
     ],
 )
 def test_bad_input_is_one_sentence(pair, arguments, code, sentence):
@@ -209,9 +209,9 @@ def test_other_adapters_on_the_other_node_or_none_are_one_sentence_and_end_both(
     make("workstation", tmp_path / "other")
     ends = pair(*BANDWIDTH, adapters="", sysfs={1: tmp_path / "other" / "sys"})
     assert all(code == 1 for code, _, _ in ends)
-    assert any("the adapters of the two nodes differ: mlx4_0 here, mlx5_0 mlx5_1 " in errors for _, _, errors in ends)
+    assert any("the adapters of the two nodes differ: mlx4_0 on this node, mlx5_0 mlx5_1 " in errors for _, _, errors in ends)
     (code, _, errors), _ = pair(*BANDWIDTH)
-    assert code == 2 and "meeting is of another run: name a new one with --into" in errors
+    assert code == 2 and "meeting belongs to another run: name a new folder with --into" in errors
     shutil.rmtree(tmp_path / "meeting")
     ends = pair(*BANDWIDTH, adapters="mlx5_99")
-    assert all("there is no active RDMA adapter among mlx5_99 (" in errors or code == 1 for code, _, errors in ends)
+    assert all("no active RDMA adapter among mlx5_99 (" in errors or code == 1 for code, _, errors in ends)

@@ -102,11 +102,11 @@ def test_how_gpus_are_connected_is_told_where_the_program_sees_all_of_them(peer)
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "which program? Name one"),
-        (("--timeout", "soon", "tool"), "--timeout soon: give seconds"),
-        (("--timeout", "0", "tool"), "--timeout 0: give seconds"),
+        ((), "no program: name one"),
+        (("--timeout", "soon", "tool"), "--timeout soon: use 1 or more seconds"),
+        (("--timeout", "0", "tool"), "--timeout 0: use 1 or more seconds"),
         (("--timeout",), "--timeout needs a value"),
-        (("--unknown", "tool"), "there is no option --unknown"),
+        (("--unknown", "tool"), "unknown option --unknown"),
     ],
 )
 def test_bad_input_is_one_sentence(peer, arguments, sentence):

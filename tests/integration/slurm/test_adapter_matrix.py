@@ -68,4 +68,4 @@ def test_each_adapter_carries_what_its_rank_sends(login, second_adapter):
 
 def test_an_adapter_that_is_not_there_is_named_with_its_node(login):
     check = only(matrix(login))
-    assert re.search(r"adapter_rank: lmx\d: there is no adapter eth1", check["fail_reason"]), check["fail_reason"]
+    assert re.search(r"adapter_rank: lmx\d: unknown adapter eth1", check["fail_reason"]), check["fail_reason"]
