@@ -149,7 +149,7 @@ std::uint64_t CollectiveSampler::every_for(const CollectiveCase& wanted, const C
   return static_cast<std::uint64_t>(std::clamp(every, 1.0, static_cast<double>(most)));
 }
 
-/// Where data is wrong in a drill: at the rank that it has, or where that receives nothing, at one that does.
+/// Returns where a simulated fault corrupts data: at its rank, or if that receives nothing, at a receiving rank.
 std::optional<int> CollectiveSampler::wrong_rank(const Place& place) const {
   if (!simulated_fault_) return std::nullopt;
   const CollectiveCase& wanted = cases_.at(place);

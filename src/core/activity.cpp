@@ -19,11 +19,12 @@ std::optional<double> difference(std::optional<double> before, std::optional<dou
   return *after - *before;
 }
 
-/// Identifies a process in two polls: a node may have the name of one of its devices.
+/// Identifies a process in two polls. A node can have the name of one of its devices, so the type of the location is
+/// part of the key.
 using Which = std::tuple<std::string_view, bool, unsigned>;
 Which which(const OtherProcess& one) { return {one.where, one.is_on_device(), one.pid}; }
 
-/// All of the later poll, with what they used since the earlier one.
+/// Returns the processes of the later poll, with their usage since the earlier poll.
 std::vector<OtherProcess> used_between(const Activity& before, const Activity& after) {
   std::map<Which, const OtherProcess*> earlier;
   for (const OtherProcess& one : before.processes) earlier.emplace(which(one), &one);
@@ -38,7 +39,7 @@ std::vector<OtherProcess> used_between(const Activity& before, const Activity& a
   return found;
 }
 
-/// Of them those that have a context on a device, or had one, and the busiest others of each node.
+/// Selects processes with a current or earlier context on a device, and the busiest other processes of each node.
 std::vector<OtherProcess> listed_ones(const std::vector<OtherProcess>& used, const Activity& before) {
   std::vector<OtherProcess> on_devices, others;
   std::set<Which> later;
@@ -83,7 +84,7 @@ void set_shared(Activity& activity) {
   if (activity.shared && std::ranges::any_of(activity.processes, &OtherProcess::is_on_device)) activity.shared = true;
 }
 
-/// Moves the processes that --ignore-processes names to a list of their own.
+/// Moves the processes of --ignore-processes to a separate list.
 void set_ignored_apart(Activity& activity) {
   for (const OtherProcess& process : activity.processes)
     if (process.ignored) activity.ignored.push_back(process);

@@ -14,7 +14,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Levenshtein distance.
+/// Returns the Levenshtein distance.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
@@ -41,13 +41,13 @@ const Option& find(const std::vector<Option>& options, std::string_view name) {
 
 constexpr std::size_t help_column = 28, help_width = 96;
 
-/// Columns of a text on a terminal: a character of UTF-8 is one, whatever its bytes.
+/// Returns the columns of a text on a terminal: one per UTF-8 character.
 std::size_t columns(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-/// Appends the words of a text in lines of the help's column; `at`: where the last line of `out` has come to.
+/// Appends the words of a text, wrapped in the help's column. at: column at the end of `out`.
 void append_wrapped(std::string& out, std::string_view text, std::size_t at) {
   std::istringstream words{std::string(text)};
   for (std::string word; words >> word;) {

@@ -38,7 +38,7 @@ class Decision {
     }
   }
 
-  /// Processes that no poll lists count too: these ended in between, or are hidden from a container.
+  /// Processes that no poll lists also count: they ended between polls, or are hidden from a container.
   void nodes() {
     for (const NodeLoad& node : all_.nodes) {
       const double used = used_of(node);
@@ -74,7 +74,7 @@ class Decision {
     return std::max(node.listed, *node.busy - own_of(node) - node.kernel - node.ignored);
   }
 
-  /// Ranks in containers of their own do not see each other's processes, but count themselves.
+  /// Ranks in separate containers do not see each other's processes, but report their own usage.
   double own_of(const NodeLoad& node) const {
     double of_ranks = 0;
     for (const Use& use : all_.uses)
@@ -82,7 +82,7 @@ class Decision {
     return std::max(*node.own_busy, of_ranks);
   }
 
-  /// Processes that used a tenth or more of what all others used.
+  /// Returns the processes that used at least a tenth of the usage of all other processes.
   std::vector<unsigned> users_of(const std::string& node, double used) const {
     std::vector<unsigned> found;
     for (const OtherProcess& process : all_.processes)
@@ -95,7 +95,7 @@ class Decision {
   double seconds_;
 };
 
-/// "pid 2983 (hog of bob), pid 12", the first few; "an unnamed process" where none is known.
+/// Returns the first processes, "pid 2983 (hog of bob), pid 12", or "an unnamed process" if none is known.
 std::string names_of(const Disturbance& disturbance, const Activity& activity) {
   std::vector<std::string> names;
   for (const unsigned pid : disturbance.pids) {

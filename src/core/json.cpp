@@ -8,9 +8,8 @@
 namespace linkmatrix {
 namespace {
 
-/// What may follow the first byte of a character in UTF-8: the second in a range of its own, then 0x80 to 0xbf. The
-/// ranges leave out spellings that are longer than needed, surrogates, and what is beyond U+10FFFF (Unicode 15, table
-/// 3-7).
+/// Valid bytes after the first byte of a UTF-8 character: the second byte has its own range, later bytes 0x80 to 0xbf.
+/// The ranges exclude overlong encodings, surrogates, and values above U+10FFFF (Unicode 15, table 3-7).
 struct Utf8Form {
   unsigned char first_low, first_high, second_low, second_high;
   std::size_t bytes;
@@ -28,7 +27,8 @@ struct Utf8Head {
   bool whole;  ///< a character; else the beginning of one, or a byte that begins none
 };
 
-/// What a text that does not begin with ASCII begins with.
+/// Returns the first character of a text that does not start with ASCII: its length in bytes, and whether it is a whole
+/// character.
 Utf8Head utf8_head(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   for (const Utf8Form& form : utf8_forms) {

@@ -8,9 +8,9 @@
 namespace linkmatrix {
 namespace {
 
-// NVLink 2, 4 and 5 signal up to 17/16 of the net rate (forward error correction and 256b/257b coding): dividing by
-// what nvidia-smi prints would make every link look 6 % worse than it is. The engines' payloads are measured: copy
-// engines send packets of up to 256 bytes, kernels of 128, so neither can reach the net rate.
+// NVLink 2, 4 and 5 signal at up to 17/16 of the net rate (forward error correction and 256b/257b coding), so dividing
+// by the rate of nvidia-smi would show every link 6 % too slow. Payloads of engines are measured: copy engines send
+// packets of up to 256 bytes, kernels of 128, so neither reaches the net rate.
 constexpr std::array<NvlinkKind, 7> nvlinks{{
     {1, "P100", 20.0, 20.0, {}, {}, "NVIDIA P100 whitepaper: 4 links, 160 GB/s both directions"},
     {2, "V100", 25.781, 25.0, 24.2, {}, "NVIDIA V100 whitepaper: 6 links, 300 GB/s; ce: V100, NV2, CUDA sample"},
@@ -27,8 +27,8 @@ constexpr std::array<ChipLink, 2> chip_links{{
     {"GB10", 300.0, "NVIDIA at Hot Chips 2025: NVLink-C2C, 600 GB/s both directions"},
 }};
 
-/// What is in devices of each compute capability, as indices into these tables; -1: none. Devices that are not here
-/// have neither (8.9, 12.0), or nobody knows yet.
+/// Links of devices per compute capability, as indices into these tables; -1: none. Missing devices have neither link
+/// (8.9, 12.0), or are unknown.
 struct LinksOfCapability {
   Capability capability;
   int nvlink, chip_link;

@@ -23,7 +23,7 @@ void write_facts(JsonWriter& w, std::string_view name, const FactTexts& facts) {
   write_fact_texts(w, facts);
 }
 
-/// The texts and what else is known by another name.
+/// Returns the facts together with further facts.
 FactTexts with(FactTexts facts, const FactTexts& more) {
   facts.insert(more.begin(), more.end());
   return facts;

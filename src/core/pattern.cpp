@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
 
-/// Cuts a range into whole words and the bytes before and after them.
+/// Splits a range into whole words and the bytes before and after them.
 template <class OnByte, class OnWord>
 void walk(std::uint64_t offset, std::uint64_t bytes, const OnByte& on_byte, const OnWord& on_word) {
   const std::uint64_t end = offset + bytes;

@@ -91,7 +91,7 @@ void write_matchings(JsonWriter& w, const Matchings& matchings) {
   w.end_array().end_object();
 }
 
-/// Nothing where no sample was compared, as with --no-verify.
+/// Writes the coverage of the comparison, unless no sample was compared (--no-verify).
 void write_coverage(JsonWriter& w, const MatrixResult& result) {
   const Coverage& all = result.coverage;
   if (all.samples == 0) return;
@@ -112,7 +112,7 @@ std::optional<std::string_view> peer_access_word(std::optional<bool> on) {
   return *on ? "on" : "off";
 }
 
-/// A matrix of which some cell is known, else null.
+/// Writes a matrix if some cell is known, else null.
 template <class T, class WriteCell>
 void write_known(JsonWriter& w, std::string_view name, const Matrix<T>& m, WriteCell write_cell) {
   w.key(name);
@@ -137,7 +137,7 @@ void write_times(JsonWriter& w, std::string_view name, const Values& times) {
   });
 }
 
-/// When and how often each cell was sampled.
+/// Writes time and number of samples of each cell.
 void write_samples(JsonWriter& w, const MatrixResult& result) {
   write_known(w, "round", result.round, [](JsonWriter& out, const auto& round) { out.value(round); });
   write_times(w, "began", result.began);

@@ -11,7 +11,7 @@ std::vector<std::pair<std::size_t, std::size_t>> round_robin_round(std::size_t n
   const std::size_t seats = n + n % 2;  // an odd n has an empty seat: who meets it has a bye
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   for (std::size_t k = 0; k < seats / 2; ++k) {
-    // Seat `seats - 1` stays, the others turn by one each round.
+    // Seat `seats - 1` is fixed; the others rotate by one per round.
     const std::size_t a = k == 0 ? seats - 1 : (round + k) % (seats - 1);
     const std::size_t b = k == 0 ? round : (round + seats - 1 - k) % (seats - 1);
     if (std::max(a, b) < n) pairs.emplace_back(std::min(a, b), std::max(a, b));

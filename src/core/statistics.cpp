@@ -6,8 +6,8 @@
 namespace linkmatrix {
 namespace {
 
-/// How many order statistics may be dropped at each end so that the rest still covers the median with 95 %:
-/// the largest k with P(Binomial(n, 1/2) < k) <= 2.5 %, as an index.
+/// Returns how many order statistics can be dropped at each end so that the rest covers the median with 95 %: the
+/// largest k with P(Binomial(n, 1/2) < k) <= 2.5 %, as an index.
 std::size_t droppable(std::size_t n) {
   double probability = std::pow(0.5, static_cast<double>(n));  // of exactly `k` values below the median
   double below = probability;
@@ -48,7 +48,7 @@ double robust_sigma(const std::vector<double>& values) {
 }
 
 std::optional<TransferFit> fit_transfer(std::span<const TransferTime> times) {
-  // Divided by its seconds, each equation overhead + bytes x per_byte = seconds says: a + b x per_byte = 1.
+  // Each equation overhead + bytes x per_byte = seconds is divided by its seconds: a + b x per_byte = 1.
   double aa = 0, ab = 0, bb = 0, a1 = 0, b1 = 0;
   for (const auto& [bytes, seconds] : times) {
     const double a = 1 / seconds, b = bytes / seconds;

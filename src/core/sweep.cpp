@@ -9,7 +9,7 @@
 namespace linkmatrix {
 namespace {
 
-/// What each size took at one cell; empty where one is missing.
+/// Returns the time of each size in one cell; empty if a size is missing.
 std::vector<TransferTime> times_of(std::span<const MatrixResult> results, std::size_t row, std::size_t column) {
   std::vector<TransferTime> times;
   for (const MatrixResult& result : results) {

@@ -26,7 +26,7 @@ std::string number(double value, int decimals) {
   return out.str();
 }
 
-/// As `number`, with as many more decimals as a small value needs for three digits that say something.
+/// As `number`, with more decimals for small values, so that three digits are significant.
 std::string figure(double value, int decimals) {
   constexpr int most = 9;
   double scaled = std::abs(value) * std::pow(10.0, decimals);
@@ -36,7 +36,7 @@ std::string figure(double value, int decimals) {
 
 int decimals(const std::string& unit) { return unit == "us" ? 3 : 2; }
 
-/// A matrix of texts under its labels, right-aligned, cut to the first `max_display` rows and columns.
+/// Prints a matrix of texts with labels, right-aligned, limited to `max_display` rows and columns.
 void print_grid(std::ostream& out, const std::vector<std::string>& rows, const std::vector<std::string>& columns,
                 std::size_t max_display, const CellText& cell) {
   const std::size_t shown_rows = std::min(rows.size(), max_display);
@@ -60,7 +60,7 @@ void print_grid(std::ostream& out, const std::vector<std::string>& rows, const s
         << " rows and columns shown; the record contains all)\n";
 }
 
-/// What was asked for beyond the size: ", offset 4, 32 blocks"; empty where nothing was.
+/// Returns the options beyond the size, ", offset 4, 32 blocks"; "" without any.
 std::string variant_text(const MatrixResult& result) {
   std::string text;
   if (result.offset > 0) text += ", offset " + std::to_string(result.offset);
@@ -147,7 +147,7 @@ void print_fit(std::ostream& out, const MatrixResult& result) {
   out << '\n';
 }
 
-/// " (11 % of one transfer per sample)": how much of the data was compared; empty if the result does not have it.
+/// Returns the compared fraction of the data, " (11 % of one transfer per sample)"; "" if unknown.
 std::string compared_text(const Coverage& coverage) {
   if (coverage.compared_transfers == 0) return "";
   const double percent = 100 * coverage.compared_share / static_cast<double>(coverage.compared_transfers);
@@ -220,7 +220,7 @@ void print_health(std::ostream& out, const RecordHead& record) {
 
 namespace {
 
-/// Rows or columns by the median of their cells, the worst first.
+/// Prints the worst rows or columns by the median of their cells.
 void print_worst(std::ostream& out, const std::string& axis, const std::vector<std::string>& labels,
                  const std::vector<double>& medians, bool high_is_bad, std::size_t most) {
   std::vector<std::size_t> order(labels.size());
@@ -234,7 +234,7 @@ void print_worst(std::ostream& out, const std::string& axis, const std::vector<s
   out << '\n';
 }
 
-/// Of a matrix that no screen holds: its classes, and where to look first.
+/// Prints a summary of a large matrix: its link classes, and the worst rows and columns.
 void print_large(std::ostream& out, const MatrixResult& result, std::size_t max_display) {
   const CellSummary& cells = *result.large;
   out << '\n'

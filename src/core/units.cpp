@@ -19,7 +19,7 @@ bool parse_all(std::string_view text, T& value) {
   return failure == std::errc{} && end == text.data() + text.size();
 }
 
-/// As a person writes it: 0.1, not 0.100000.
+/// Returns the shortest text of a number: 0.1, not 0.100000.
 std::string written(double value) {
   std::array<char, 32> text;
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};

@@ -260,7 +260,7 @@ bool CopySampler::choose_again(Group& group, const Timeline& timeline, const Sam
   return true;
 }
 
-/// Of a whole sample; the second look's smaller transfers are no measure of the others.
+/// Only for whole samples; the smaller transfers of the overhead fit are not comparable.
 void CopySampler::keep_repeats(const Group& group, const SampleRule& rule) {
   if (rule.divide_bytes_by != 1) return;
   for (const std::size_t cell : group.cells) repeats_[cell].clear();
@@ -357,7 +357,7 @@ void CopySampler::lay_patterns(Group& group, const SampleRule& rule) {
   group.of_measured([&](const std::vector<Copy>& copies, const auto&) { backend_.lay_patterns(copies, rule.until); });
 }
 
-/// What a drill makes wrong of this run: the destination does not hold what was brought.
+/// Applies a simulated fault to this run: corrupts data at the destination.
 void CopySampler::poison_some(Group& group, const SampleRule& rule) {
   if (!simulated_fault_.has) return;
   std::vector<Copy> poisoned;

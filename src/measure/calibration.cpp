@@ -52,13 +52,13 @@ void Calibration::report(double let_pass, const std::string& note) {
     context_.note("concurrent pairs change the value of a pair by " + percent(disturbance_) + ": " + note);
 }
 
-/// The cell that moves furthest over its limit when the whole round runs with it.
+/// Returns the cell that exceeds its limit most when the whole round runs.
 Moved Calibration::worst_of(const Round& together) {
   const Moved brief = look(together, 1, false);
   return brief.is_known && brief.too_far() ? look(together, thorough_samples, true) : brief;
 }
 
-/// `again`: alone once more when all have run, so that what changes with time is not taken for the others' doing.
+/// again: measures the cells alone a second time afterwards, to exclude changes over time.
 Moved Calibration::look(const Round& together, int samples, bool again) {
   const Sensitivity sensitivity = context_.sampler().sensitivity();
   const std::size_t n = std::min(most_cells_alone, together.size());

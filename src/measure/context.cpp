@@ -8,7 +8,7 @@
 namespace linkmatrix {
 namespace {
 
-// Latencies are short for the clocks that time them, host memory has other users: 1 % by default.
+// Latencies are close to the resolution of clocks, and host memory has other users, so the default is 1 %.
 constexpr double noisy_target_factor = 4;
 constexpr double share_for_samples = 0.5;  // of a cell's time
 
@@ -45,7 +45,7 @@ std::vector<Sampled> Context::sample(const Round& round, const SamplingRequest& 
   rule.stop = request.stop;
   rule.verify = request.counts && options_.verify;
   rule.divide_bytes_by = request.divide_bytes_by;
-  // a slow cell needs time for its last samples and its data, or it would be taken for one that hangs
+  // a slow cell needs time for its last samples and its data; otherwise it would count as hung
   rule.enough = earlier(earlier(soft_, deadline_), Deadline::in(options_.cell_timeout * share_for_samples));
   rule.until = earlier(Deadline::in(options_.cell_timeout), deadline_);
   rule.limit = deadline_;
@@ -80,7 +80,7 @@ std::vector<Sampled> Context::sample(const Round& round, const SamplingRequest& 
   return answers;
 }
 
-/// In whatever sampling it was seen, and of all of them together.
+/// Adds the coverage of a cell over all its samplings.
 void Context::count(const Place& place, const Visibility& seen) {
   store_.change([&](MatrixResult& result) {
     const auto add = [&](const char* name, const char* title, const char* unit, std::uint64_t more) {
@@ -96,7 +96,7 @@ void Context::count(const Place& place, const Visibility& seen) {
 void Context::count(const Place& place, const Coverage& coverage) {
   store_.change([&](MatrixResult& result) {
     result.coverage += coverage;
-    // of a large matrix only cells with a wrong sample, from that one on
+    // for a large matrix only cells with a wrong sample, from the first wrong one
     const bool is_large = result.rows.size() > most_sampled;
     if (is_large && coverage.wrong_samples == 0 && !compared_.contains(place)) return;
     Coverage& cell = compared_[place] += coverage;
@@ -104,7 +104,7 @@ void Context::count(const Place& place, const Coverage& coverage) {
   });
 }
 
-/// Wrong data is final, in whatever sampling it was seen; a value that is there stays.
+/// Marks a cell with wrong data permanently. Its value remains.
 void Context::condemn(const Place& place, const Sampled& sampled) {
   corrupt_.insert(place);
   if (!store_.value(place)) return keep(place, sampled);
@@ -112,7 +112,7 @@ void Context::condemn(const Place& place, const Sampled& sampled) {
   note(name(place) + ": " + sampled.why);
 }
 
-/// After a proven error the cell has no value, and its later samplings are the same error.
+/// After a proven error the cell has no value, and later samplings return the same error.
 void Context::keep_proven_error(const Place& place, Sampled& sampled) {
   if (sampled.is_proven) sampled.samples.clear();
   if (sampled.is_proven && proven_errors_.emplace(place, sampled).second) {
@@ -161,7 +161,7 @@ void Context::keep(const Place& place, const Sampled& sampled) {
   check_irregularities(place, sampled);
 }
 
-/// What makes a value another one than it seems to be.
+/// Records irregularities that change the meaning of a value.
 void Context::check_irregularities(const Place& place, const Sampled& sampled) {
   if (sampled.status == CellStatus::corrupt) note(name(place) + ": " + sampled.why);
   if (sampled.status == CellStatus::partial) partial_[sampled.why].push_back(name(place));
@@ -173,7 +173,7 @@ void Context::check_irregularities(const Place& place, const Sampled& sampled) {
     early_.push_back(name(place) + " after " + std::to_string(static_cast<int>(100 * least)) + " %");
 }
 
-/// The slower way runs on alone, and is faster then: neither its rate nor the sum is that of both at once.
+/// The slower direction continues alone and is faster then, so neither its rate nor the sum is that of both directions.
 void Context::check_uneven_directions(const Place& place, const Sampled& sampled) {
   std::vector<double> shares;
   for (const Sample& sample : sampled.samples) {

@@ -55,7 +55,7 @@ std::optional<ControlMeasurements::Part> ControlMeasurements::next_disturbed() {
   return std::nullopt;
 }
 
-/// Of a part the cell that is worst for its link class, and by how much.
+/// Returns the cell of a part that deviates most from its link class.
 std::optional<ControlMeasurements::Suspect> ControlMeasurements::worst_of(
     const Part& part, const std::map<std::string_view, double>& usual) const {
   std::optional<Suspect> worst;
@@ -68,7 +68,7 @@ std::optional<ControlMeasurements::Suspect> ControlMeasurements::worst_of(
   return worst;
 }
 
-/// The median of each link class.
+/// Returns the median of each link class.
 std::map<std::string_view, double> ControlMeasurements::usual() const {
   std::map<std::string_view, std::vector<double>> classes;
   for (const auto& [place, value] : values_) classes[context_.link_class(place)].push_back(value);
@@ -82,8 +82,8 @@ bool ControlMeasurements::may_spend() const {
   return spent_ == 0 || static_cast<double>(spent_ + 1) <= most_share * static_cast<double>(measured_);
 }
 
-/// Decided sequentially: one sample alone; where that is off, as many as settle it; and where they are too, the whole
-/// part once more, for what changed with time.
+/// Sequential decision: one sample alone; if it deviates, more samples; if they deviate too, the whole part again, to
+/// exclude changes over time.
 bool ControlMeasurements::disturbs_itself(const Part& part, std::size_t cell) {
   const Sensitivity sensitivity = context_.sampler().sensitivity();
   const auto values = [&](const Round& round, int samples, std::size_t of, bool warm) {
@@ -91,12 +91,12 @@ bool ControlMeasurements::disturbs_itself(const Part& part, std::size_t cell) {
     const auto answers = context_.sample(round, {.stop = exactly(samples), .warm = warm});
     return all_ok(answers) ? values_of(context_.shape().metric, answers[of]) : std::vector<double>();
   };
-  const Round witness{part.cells[cell]};
-  std::vector<double> alone = values(witness, 1, 0, false);
+  const Round control{part.cells[cell]};
+  std::vector<double> alone = values(control, 1, 0, false);
   if (alone.empty()) return false;  // what it is will be seen when it is looked at again
   Moved here = moved(sensitivity, alone, part.values[cell]);
   if (!here.too_far()) return agree(here.by), false;
-  const std::vector<double> more = values(witness, thorough_samples - 1, 0, true);
+  const std::vector<double> more = values(control, thorough_samples - 1, 0, true);
   if (more.empty()) return false;
   alone.insert(alone.end(), more.begin(), more.end());
   here = moved(sensitivity, alone, part.values[cell]);
@@ -123,7 +123,7 @@ void ControlMeasurements::note_unasked() {
   context_.let_pass(found_);
 }
 
-/// The part stands, with this much of interference.
+/// Accepts the part with this interference.
 void ControlMeasurements::agree(double by) {
   context_.let_pass(by);
   context_.store().change([](MatrixResult& result) { ++result.schedule.controlled_rounds; });

@@ -14,7 +14,7 @@
 namespace linkmatrix {
 namespace {
 
-/// The rounds of one matrix, one after the other.
+/// Measures the rounds of one matrix, one after the other.
 class Measurement {
  public:
   Measurement(Sampler& sampler, const Work& work, const MeasureOptions& options, Deadline deadline, Store& store)
@@ -83,7 +83,7 @@ class Measurement {
     if (!together()) control_measurements_.add(round, there, answers);
   }
 
-  /// What cells measured that disturb each other is not kept.
+  /// Discards the values of cells that disturb each other.
   void measure_in_halves(const ControlMeasurements::Part& part) {
     ++split_;
     stands(part.cells.size(), -1);
@@ -93,7 +93,7 @@ class Measurement {
     for (const Round& half : split_rounds<Place>({part.cells}, width)) measure_part(half, part.number, 1);
   }
 
-  /// So many parts more, or less, of so many cells stand.
+  /// Changes the number of accepted parts with `cells` cells by `parts`.
   void stands(std::size_t cells, int parts) {
     auto& known = widths_[cells];
     known = static_cast<std::size_t>(static_cast<int>(known) + parts);

@@ -10,7 +10,8 @@ void MatchingGenerator::meet(const Pair& pair) {
   met_[pair.second].insert(pair.first);
 }
 
-/// Those that are not taken at random, those with the fewest partners so far first: the last one may be left out.
+/// Returns the free endpoints in random order, those with the fewest partners first, because the last may stay
+/// unpaired.
 std::vector<std::size_t> MatchingGenerator::in_turn(const std::vector<bool>& taken) {
   std::vector<std::size_t> left;
   for (std::size_t endpoint = 0; endpoint < taken.size(); ++endpoint)
@@ -99,7 +100,7 @@ std::vector<MatchingGenerator::Pair> MatchingGenerator::across(const std::vector
   return pairs;
 }
 
-/// Of two groups.
+/// Appends pairs between two groups.
 void MatchingGenerator::append_pairs(const std::vector<std::size_t>& from, std::vector<std::size_t> to,
                                      std::size_t most, std::vector<Pair>& pairs) const {
   const std::size_t end = pairs.size() + std::min({most, from.size(), to.size()});
@@ -114,7 +115,7 @@ void MatchingGenerator::append_pairs(const std::vector<std::size_t>& from, std::
   }
 }
 
-/// Two that may not meet take the partners of a pair that can do without each other.
+/// Gives two endpoints that cannot be paired the partners of an existing pair.
 bool MatchingGenerator::exchange(std::vector<Pair>& pairs, std::size_t a, std::size_t b) const {
   for (Pair& pair : pairs) {
     if (!is_new_pair(a, pair.first) || !is_new_pair(b, pair.second)) std::swap(pair.first, pair.second);

@@ -29,7 +29,7 @@ constexpr std::size_t least_controls = 4;        // good pairs beside those that
 const std::string out_of_time = "the time limit of this matrix passed (--max-time): ";
 constexpr auto nap = std::chrono::milliseconds(20);
 
-/// Rounds that are known when they have been measured.
+/// Rounds that become known during the measurement.
 class MeasuredRounds final : public Rounds {
  public:
   std::size_t count() const override { return rounds_.size(); }
@@ -40,7 +40,7 @@ class MeasuredRounds final : public Rounds {
   std::vector<Round> rounds_;
 };
 
-/// The chance that of `all` tosses of a coin so many or more are heads.
+/// Returns the probability of at least so many heads in `all` tosses of a coin.
 double by_coin(std::size_t all, std::size_t heads) {
   double term = 1, sum = 0, total = 0;
   for (std::size_t k = 0; k <= all; ++k) {
@@ -99,7 +99,7 @@ class MatchingSchedule {
     if (!places_.group.empty() && context_.shape().metric != Metric::latency) cross();
   }
 
-  /// Who is at fault takes no part.
+  /// Measures the rates between groups, without slow endpoints.
   void cross() {
     auto out = absent();
     for (const std::size_t endpoint : suspicion_.standing().settled) out[endpoint] = true;
@@ -121,7 +121,7 @@ class MatchingSchedule {
     }
   }
 
-  /// After a pause, for what passes by itself in a moment is no fault; with partners that they have not met.
+  /// Confirms findings with new partners after a pause, because a short disturbance is not a fault.
   void confirm() {
     const Suspicion::Standing found = suspicion_.standing();
     if (found.settled.empty() && found.alone.empty()) return;
@@ -158,7 +158,7 @@ class MatchingSchedule {
     return out;
   }
 
-  /// Slow cells with the partner that they had.
+  /// Repeats slow cells with the same partner.
   std::vector<Pair> same_again(const std::vector<Place>& cells, std::vector<bool>& taken) {
     std::vector<Pair> pairs;
     for (const auto& [row, column] : cells) {
@@ -177,7 +177,7 @@ class MatchingSchedule {
     context_.store().change([&](MatrixResult& result) { result.matchings->pause = waited; });
   }
 
-  /// One way and back, unless a cell is both; of each, a lane after the other.
+  /// Measures pairs in both directions, unless a cell measures both, lane by lane.
   void measure(const std::vector<Pair>& pairs, Purpose purpose, bool alone = false) {
     const bool bidirectional = context_.shape().metric == Metric::bidirectional;
     std::vector<Round> parts;
@@ -228,14 +228,14 @@ class MatchingSchedule {
     });
   }
 
-  /// What is measured again has its value when that is done.
+  /// Values of remeasured cells are set at the end.
   void keep(const Place& place, const Sampled& answer) {
     if (!context_.store().value(place)) return context_.keep(place, answer);
     if (answer.status == CellStatus::ok && !answer.samples.empty()) again_[place].push_back(answer);
   }
 
-  /// Of what a cell was first and later, the median; of two, the worse: one disturbance is forgiven, and a path that is
-  /// slow now and then is not.
+  /// Sets each cell to the median of its measurements; of two, the worse. A single disturbance has no effect, and an
+  /// intermittently slow path has.
   void settle_again() {
     for (const auto& [place, answers] : again_) {
       if (context_.store().status(place) != CellStatus::ok) continue;
@@ -260,7 +260,7 @@ class MatchingSchedule {
     }
   }
 
-  /// Whether pairs are slower while all others exchange data: some of the last cells again, few at once.
+  /// Returns whether pairs are slower with full traffic: repeats some of the last cells with little other traffic.
   bool is_slower_at_once() {
     std::vector<Suspicion::Value> cells = last_;
     const std::size_t at_once = std::max<std::size_t>(1, cells.size() / share_at_once);
@@ -304,8 +304,8 @@ class MatchingSchedule {
     const Suspicion::Standing end = suspicion_.standing();
     const Clocking clocking = context_.sampler().clocking();
     context_.store().change([&](MatrixResult& result) {
-      // with each matching some healthy one is slow for a second time: who was not suspect when the search ended is
-      // none
+      // every further matching makes some healthy endpoint slow twice, so endpoints that were not suspected at the end
+      // of the search are not suspected
       std::erase_if(open_, [&](std::size_t one) { return std::ranges::find(end.suspects, one) == end.suspects.end(); });
       if (is_late_) open_.insert(open_.end(), end.settled.begin(), end.settled.end());
       std::sort(open_.begin(), open_.end());

@@ -20,22 +20,23 @@ constexpr std::size_t of_one_alone = 2;       // outliers in row and column of t
 constexpr double bandwidth_outlier = 0.02;    // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
 constexpr double latency_outlier = 0.05;      // healthy loads vary by 4 % with the place of the memory on the chip
 
-/// What a cell varies by itself, from the interval of its median.
+/// Returns the noise of a cell, from the interval of its median.
 double noise(const MatrixResult& result, const Remeasured& cell) {
   const auto low = result.low(cell.row, cell.column), high = result.high(cell.row, cell.column);
   return low && high ? 1.5 * (*high - *low) / cell.before : 0;
 }
 
-/// Which outliers there are, to ask whether the other way of a link stands out as well.
+/// Set of outliers, to check the reverse direction of a link.
 class OtherWays {
  public:
-  /// are_ends_same: of rows and columns; otherwise no cell is the other way of another.
+  /// are_ends_same: whether row i and column i are the same endpoint; otherwise no cell is the reverse direction of
+  /// another.
   OtherWays(std::span<const Standing> outliers, bool are_ends_same) {
     if (are_ends_same)
       for (const Standing& cell : outliers) cells_.emplace(cell.row, cell.column);
   }
 
-  /// What an endpoint sends to itself has no other way.
+  /// A cell of an endpoint with itself has no reverse direction.
   bool stand_out(const Standing& cell) const {
     return cell.row != cell.column && cells_.contains({cell.column, cell.row});
   }
@@ -44,7 +45,7 @@ class OtherWays {
   std::set<std::pair<std::size_t, std::size_t>> cells_;
 };
 
-/// How many outliers of its class are in a cell's row and column, itself counted in each.
+/// Number of outliers of a class in a cell's row and column, itself counted in each.
 class Beside {
  public:
   Beside(std::span<const Standing> outliers, std::span<const Standing> healthy, const OtherWays& other_ways) {
@@ -58,8 +59,7 @@ class Beside {
     return lines.in_row.at(cell.row).outliers + lines.in_column.at(cell.column).outliers;
   }
 
-  /// How many more than chance puts there, where it disturbs cells of the class anywhere: most rows and columns hold no
-  /// slow part.
+  /// Returns the excess over random outliers, estimated from rows and columns that mostly contain no slow component.
   std::size_t beyond_chance(const Standing& cell) const {
     const std::size_t by_chance = classes_.at(cell.link_class).by_chance;
     return std::max(of(cell), by_chance) - by_chance;
@@ -82,8 +82,8 @@ class Beside {
     }
   }
 
-  /// Three standard deviations above what is usual in two lines; a count varies by its square root. Chance seldom meets
-  /// both ways of a link, and slow devices put some into every line: these do not count.
+  /// Three standard deviations above the usual number in two lines; a count varies by its square root. Random outliers
+  /// seldom affect both directions of a link, and slow devices add outliers to every line, so these do not count.
   static std::size_t most_by_chance(const Lines& lines) {
     std::vector<double> counts;
     for (const auto* of_lines : {&lines.in_row, &lines.in_column})

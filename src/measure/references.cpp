@@ -27,7 +27,7 @@ std::array<std::string_view, 4> columns_of(std::string_view line) {
   return columns;
 }
 
-/// What references call the endpoints: a job gets other nodes each time, so that what tells nodes apart is their order.
+/// Returns the endpoint names of references. Nodes are numbered in order, because a job gets other nodes each time.
 std::vector<std::string> lasting_names(const std::string& testcase, const std::vector<std::string>& labels) {
   std::set<std::string_view> nodes;
   for (const std::string_view label : labels)

@@ -31,7 +31,7 @@ struct Usual {
   double shift = 0;             ///< by which fraction the class as a whole is worse than its references
 };
 
-/// What the cells of a link class are and vary by themselves.
+/// Median and noise of the cells of a link class.
 struct ClassOfCells {
   std::vector<double> values, noises, worse;  ///< worse: than their references, of those that have one
 
@@ -41,7 +41,7 @@ struct ClassOfCells {
   }
 
  private:
-  /// A cell that jumps does not decide what is usual, also where there are only two.
+  /// A noisy cell does not determine the usual noise, even of two cells.
   double noise() const {
     std::vector<double> sorted = noises;
     std::sort(sorted.begin(), sorted.end());
@@ -59,13 +59,13 @@ std::size_t rounds_measured(Context& context) {
   return rounds;
 }
 
-/// What a cell varies by itself, as a fraction of its value.
+/// Returns the noise of a cell as a fraction of its value.
 double noise_of(Context& context, const Place& place, double value) {
   const auto interval = context.store().interval(place);
   return interval ? 1.5 * (interval->high - interval->low) / value : 0;
 }
 
-/// Where every cell that was measured and still can be stands, by its reference or in its link class; not partial ones.
+/// Returns the deviation of every measured and available cell from its reference or link class, without partial cells.
 Standings standings_of(Context& context) {
   const Metric metric = context.shape().metric;
   std::map<std::string_view, ClassOfCells> classes;
@@ -104,8 +104,8 @@ Standings standings_of(Context& context) {
   return found;
 }
 
-/// Measurements of a cell alone, each of its own warm-up and samples, the worst first; only the one in which wrong data
-/// arrived, if there is one; none where all failed: then the first value does not stand either.
+/// Returns measurements of a cell alone, each with its own warm-up and samples, the worst first. Only the one with
+/// wrong data, if any. Empty if all failed; the first value is then invalid too.
 std::vector<Sampled> sample_alone(Context& context, const Place& place, int attempts) {
   std::vector<Sampled> answers;
   Sampled failed;
@@ -160,7 +160,7 @@ void put_loss(Context& context, const Place& place, double alone) {
   });
 }
 
-/// Every cell alone, as many at once as that allows.
+/// Measures every cell alone, with as many concurrent cells as isolation allows.
 void isolate_all(Context& context) {
   Round cells;
   for_each_cell(context.work().rounds, [&](const Place& place) {
@@ -188,8 +188,8 @@ void isolate_all(Context& context) {
   if (!failed.empty()) context.note("failed when it was measured alone: " + Context::some_of(failed));
 }
 
-/// Which look counts: of the first and three alone, the second worst. A disturbance that one of them met is forgiven;
-/// a link that is slow now and then is met twice, and does not become healthy by being asked again.
+/// Chooses the value of a cell: the second worst of the first measurement and three alone. A single disturbance has no
+/// effect. An intermittently slow link is usually slow twice, and remeasuring does not hide it.
 class Choice {
  public:
   explicit Choice(Context& context) : context_{context} {}
@@ -229,8 +229,8 @@ bool has_failed(Context& context, const Place& place) {
          context.sampler().is_there(place);
 }
 
-/// What is sampled for the cells that failed: in isolation disjoint ones, as many at once as the calibration allows; of
-/// what is measured together, their whole rounds.
+/// Returns the cells to retry: disjoint failed cells, as many concurrently as the calibration allows; for rounds that
+/// belong together, the whole rounds.
 std::vector<Round> rounds_of_failed(Context& context, std::size_t at_once) {
   const Rounds& rounds = context.work().rounds;
   std::vector<Round> again;
@@ -274,7 +274,7 @@ void remeasure_outliers(Context& context) {
 
 void compare_with_isolated(Context& context) {
   if (context.work().stress) {
-    // whoever asks for rounds in so many words wants nothing else
+    // --concurrency rounds excludes measurements of single cells
     if (context.options().concurrency != Concurrency::rounds) isolate_all(context);
     return;
   }

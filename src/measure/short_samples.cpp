@@ -11,12 +11,12 @@
 namespace linkmatrix {
 namespace {
 
-// Of 72 samples each pass takes 6. If a tenth is slow, 99.4 % of cells are slow in two passes or more.
+// Each pass takes 6 of 72 samples. If a tenth of the samples is slow, 99.4 % of cells are slow in two passes or more.
 constexpr std::size_t most_passes = 12;
 constexpr double share_in_rounds = 0.8;  // of the passes; the others follow when outliers were measured again
 constexpr double budget = 0.12;          // of the time of the other samples
-// A short sample lasts as long as the budget allows. The 4 to 11 µs that a copy costs are the same in each sample, so
-// that a link which loses half still shows: 42 µs become 84 µs, and the sample is 40 % slower or more.
+// A short sample is as long as the budget allows. The fixed 4 to 11 µs per copy must not hide a link that loses half:
+// 42 µs become 84 µs, and the sample is at least 40 % slower.
 constexpr double longest = 0.0002, shortest = 0.00005;
 constexpr std::uint64_t least_bytes = 8 * MiB;  // of smaller copies a cache decides, and not the link
 constexpr int trial_samples = 3;
@@ -37,7 +37,7 @@ ShortSamples::ShortSamples(Context& context, const Rounds& rounds) : context_{co
   passes_ = std::min(asked_, most_passes);
 }
 
-/// The part that was measured first takes about as long as each other one.
+/// Estimates the available time, assuming that every part takes about as long as the first.
 void ShortSamples::learn(const Round& cells, const std::vector<Sampled>& answers) {
   if (asked_ == 0 || !first_.empty()) return;
   std::vector<double> seconds;
@@ -68,7 +68,7 @@ void ShortSamples::split(std::size_t round, std::size_t cells_at_once) {
   });
 }
 
-/// Copies of one cell start a few µs apart: they get twice the time.
+/// Copies of one cell start a few µs apart, so they get twice the time.
 void ShortSamples::set_size(double seconds) {
   const MatrixDescription& shape = context_.shape();
   const double wanted = seconds * (copies_ > 1 ? 2 : 1);
@@ -79,8 +79,8 @@ void ShortSamples::set_size(double seconds) {
                         std::bit_floor(shape.size_bytes / least_bytes));
 }
 
-/// One for the whole matrix, from the cells that were measured first. A trial shows what a short sample costs: more
-/// than its own time, because copies are released together and a load runs on.
+/// Chooses one size for the whole matrix, from the first cells. A trial determines the real cost of a short sample,
+/// which includes the common start and the load.
 void ShortSamples::choose_size() {
   set_size(longest);
   const double began = context_.seconds();
@@ -131,8 +131,7 @@ void ShortSamples::take_pass(std::size_t cells_at_once) {
   }
 }
 
-/// Samples of each of these cells in the next pass, so that the one that has fewest gets all in the passes that are
-/// left.
+/// Returns the samples per cell in the next pass, so that the cell with the fewest gets all in the remaining passes.
 std::size_t ShortSamples::due(const Round& cells) const {
   std::size_t most = 0;
   for (const Place& place : cells) {
@@ -143,7 +142,7 @@ std::size_t ShortSamples::due(const Round& cells) const {
   return (most + left - 1) / left;
 }
 
-/// Those that lack samples and did not fail.
+/// Returns the cells that lack samples and did not fail.
 Round ShortSamples::cells_to_sample(const Round& part) const {
   Round cells;
   std::ranges::copy_if(part, std::back_inserter(cells), [&](const Place& place) {

@@ -36,7 +36,7 @@ bool is_of_devices(Kind kind) { return kind == Kind::counter || kind == Kind::th
 
 bool names(const std::string& name, const std::string& label) { return name == label || label.ends_with(":" + name); }
 
-/// The terms of a kind: "=50/10/7" of "intermittent".
+/// Parses the parameters of a fault: "=50/10/7" of "intermittent".
 void set_terms(std::string_view text, SimulatedFault& fault) {
   fault.terms = text;
   const bool is_random = fault.kind == Kind::intermittent;
@@ -123,8 +123,8 @@ bool FaultySampler::touches(const Place& place) const {
   return std::any_of(paths.begin(), paths.end(), [this](const Path& path) { return fault_.touches(path); });
 }
 
-/// Whether a cell ends with what is lost: one whose copies all begin or end there, or that needs every endpoint, but
-/// not a fan that has others too.
+/// Returns whether a cell is lost with the endpoint: if all its copies start or end there, or if it needs every
+/// endpoint. A fan with other endpoints is not lost.
 bool FaultySampler::falls_with_it(const Place& place) const {
   const auto paths = sampler_.paths(place);
   const auto touched = [this](const Path& path) { return fault_.touches(path); };
@@ -132,7 +132,7 @@ bool FaultySampler::falls_with_it(const Place& place) const {
                                                      : std::all_of(paths.begin(), paths.end(), touched);
 }
 
-/// An endpoint is lost with all that begins or ends there; a way between two only as itself.
+/// A lost endpoint loses all its cells; a lost direction only itself.
 bool FaultySampler::is_there(const Place& place) const {
   return sampler_.is_there(place) && !(is_lost_ && falls_with_it(place));
 }
@@ -168,7 +168,7 @@ void FaultySampler::break_down(const Place& place, Sampled& answer, Deadline unt
   answer.why = fault_.endpoint + ": simulated fault: the device failed";
 }
 
-/// Of the next sample.
+/// Returns whether the next sample is slow.
 bool FaultySampler::is_slow(std::size_t cells_at_once, bool in_phase) {
   if (fault_.kind == Kind::shared) return cells_at_once > 1;
   if (fault_.kind == Kind::intermittent) return std::bernoulli_distribution(fault_.share)(random_);
@@ -197,7 +197,7 @@ std::vector<Sampled> FaultySampler::sample(const Round& round, const SampleRule&
   return answers;
 }
 
-/// Of what compares its data once for all samples, all of them are.
+/// For cells that compare data once for all samples, all samples are wrong.
 void FaultySampler::poison(const Place& place, Sampled& answer) {
   if (!answer.verified || answer.status != CellStatus::ok) return;
   const std::uint64_t samples = answer.samples.size();
@@ -212,7 +212,7 @@ void FaultySampler::poison(const Place& place, Sampled& answer) {
   answer.why = wrong_samples_text(answer.coverage) + answer.why;
 }
 
-/// Whether data of the cell arrives where it is spoiled.
+/// Returns whether data of the cell arrives at the corrupted endpoint.
 bool FaultySampler::poisons(const Place& place) const {
   const auto paths = sampler_.paths(place);
   return std::any_of(paths.begin(), paths.end(), [this](const Path& path) { return fault_.has(path); });

@@ -17,7 +17,7 @@ constexpr double least_share = 0.3;     // of an end's cells that are slow, wher
 constexpr double worst_ends = 0.1;      // share of the ends that may be at fault
 constexpr std::size_t least_slow = 2;
 
-/// The chance that of `cells`, each slow with chance `p`, `slow` or more are.
+/// Returns the upper tail of the binomial distribution: P(X >= slow) for `cells` trials with probability `p`.
 double tail(std::size_t cells, std::size_t slow, double p) {
   double term = 1, sum = 0;  // binomial coefficients grow slowly: an end has some dozens of cells at most
   const auto n = static_cast<double>(cells);
@@ -70,8 +70,8 @@ void Suspicion::count(std::vector<End>& ends, double limit) const {
   }
 }
 
-/// The larger of two shares of slow cells: of all ends but the worst, and of those with one slow cell at most. Where
-/// half of the ends have a slow one, of all: it is no matter of single ends then.
+/// Estimates the rate of random outliers: the larger of the rates of all ends except the worst, and of ends with at
+/// most one slow cell. If half of the ends have a slow cell, the rate of all.
 double Suspicion::share_of_flukes(const std::vector<End>& ends) const {
   std::vector<const End*> known;
   for (const End& end : ends)
@@ -90,7 +90,7 @@ double Suspicion::share_of_flukes(const std::vector<End>& ends) const {
   return std::max({share(static_cast<std::size_t>(most)), share(static_cast<std::size_t>(few - known.begin())), least});
 }
 
-/// One after the other, the least likely fluke first: what an end explains is evidence against no other.
+/// Settles ends one after the other, the least random first, because its slow cells are no evidence against other ends.
 std::vector<Suspicion::End> Suspicion::settled_ends(double limit) const {
   std::vector<End> ends(metric_ == Metric::bidirectional ? endpoints_ : 2 * endpoints_);
   const double most = chance / (static_cast<double>(ends.size()) * looks);

@@ -48,7 +48,7 @@ Path path_of(const Backend& backend, const Copy& copy) {
   return {label(copy.source), label(copy.destination)};
 }
 
-/// The cells, and what a drill makes the writing sides of visibility tests do wrong.
+/// Returns the cells, with the simulated fault of the writers of visibility tests.
 std::vector<CopyCell> with_write_faults(const Backend& backend, std::vector<CopyCell> cells,
                                         const std::optional<SimulatedFault>& fault) {
   for (CopyCell& cell : cells)

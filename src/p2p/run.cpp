@@ -113,7 +113,7 @@ class P2pRun final : public ProgramRun {
     supervisor().print("not measured, because --budget is used up: " + join(names) + "\n");
   }
 
-  /// A drill of what nothing touches would pass, and be taken for an alarm that does not go off.
+  /// Throws BadInput for a fault that no measured transfer can have, because such a test would pass.
   void refuse_idle_fault(const std::vector<TestCase>& all) {
     if (!options_.fault) return;
     for (const TestCase& testcase : all)

@@ -17,8 +17,8 @@ namespace {
 const char* running = "";
 Supervisor* supervising = nullptr;
 
-/// Nothing can catch what a function throws that is said to throw nothing, as some of the standard library do for want
-/// of memory: that run too has its record.
+/// Writes the record if an exception escapes a noexcept function, which some functions of the standard library do
+/// without memory.
 [[noreturn]] void end_in_order() {
   Ending ending = broken("std::terminate");  // short enough to need no memory
   try {
@@ -32,9 +32,9 @@ Supervisor* supervising = nullptr;
   std::_Exit(static_cast<int>(ExitCode::device_error));
 }
 
-/// How many ranks there are: Open MPI, PMI (MPICH, Intel MPI, srun --mpi=pmi2), Slurm (srun --mpi=pmix).
+/// Number of ranks: Open MPI, PMI (MPICH, Intel MPI, srun --mpi=pmi2), Slurm (srun --mpi=pmix).
 constexpr std::array size_variables{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-/// Set for ranks only: SLURM_STEP_NUM_TASKS alone also counts the tasks of a step that knows no MPI.
+/// Set only for ranks. SLURM_STEP_NUM_TASKS also counts tasks without MPI.
 constexpr std::array rank_variables{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
 
 bool is_set(const char* name) { return std::getenv(name) != nullptr; }

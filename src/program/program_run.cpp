@@ -96,7 +96,7 @@ void ProgramRun::start_up() {
   supervisor_.print(head.str());
 }
 
-/// Other processes that hold the memory of a device are recorded although nothing can be measured.
+/// Records other processes that hold device memory, although nothing can be measured.
 void ProgramRun::start_or_record() {
   try {
     start();
@@ -133,7 +133,7 @@ Activity ProgramRun::poll() {
   return poll;
 }
 
-/// Before anything is measured: waits for other processes, or refuses to measure, as asked.
+/// Waits for other processes, or refuses to measure, according to the options. Called before the first measurement.
 void ProgramRun::look_first() {
   const bool asked = options_.wait_idle > 0 || options_.refuse_busy;
   IdleWait idle{asked ? wait_until_idle([this] { return poll(); }, Deadline::in(options_.wait_idle), deadline_)
@@ -151,7 +151,7 @@ void ProgramRun::look_first() {
   });
 }
 
-/// Of devices whose memory other processes held when the run needed it.
+/// Adds disturbances of devices whose memory other processes held.
 void ProgramRun::add_memory_disturbances(Activity& others) {
   const std::vector<Lost> lost = record().look([](const Record& record) { return record.lost; });
   for (const Lost& one : lost)

@@ -23,8 +23,8 @@ fs::path beside(const fs::path& file, int number) {
   return partial;
 }
 
-/// Where others may write too, a link of theirs may stand under a name that they could foresee, and lead to a file of
-/// this user: what is there goes, and what comes in its place meanwhile is not written into.
+/// In a folder that other users may write to, a predictable name could be another user's link to a file of this user.
+/// An existing file is removed, and a link created meanwhile is not followed.
 int open_new(const fs::path& file) {
   ::unlink(file.c_str());
   return ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, all_may);
@@ -39,7 +39,7 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-/// To the disk, where there is one: some file systems know no such thing, and say EINVAL.
+/// Syncs to disk. File systems without a disk return EINVAL, which is not an error.
 bool sync(int descriptor) { return ::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP; }
 
 BadInput unwritable(const fs::path& file, int error) {
@@ -47,7 +47,7 @@ BadInput unwritable(const fs::path& file, int error) {
                   "): name a file in an existing folder with write permission");
 }
 
-/// Also where nothing is yet. Nothing may be measured for a link that leads to itself.
+/// Follows the links of a path, also to a missing file. Throws BadInput for a link to itself.
 fs::path where_links_lead(const fs::path& file) {
   std::error_code failure;
   fs::path at = file;

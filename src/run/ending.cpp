@@ -15,7 +15,7 @@ bool has_cells(const Record& record, CellStatus status) {
                      [status](const MatrixResult& result) { return result.cells(status) > 0; });
 }
 
-/// "gpu0->gpu1"; empty where the cells are in a file.
+/// Returns the first cell with a status, "gpu0->gpu1"; "" if the cells are in a file.
 std::string first_cell(const MatrixResult& result, CellStatus status) {
   for (std::size_t r = 0; r < result.status.rows(); ++r)
     for (std::size_t c = 0; c < result.status.columns(); ++c)
@@ -23,14 +23,14 @@ std::string first_cell(const MatrixResult& result, CellStatus status) {
   return "";
 }
 
-/// ": clocks disagree: …", as the last note about the cell gives it; empty without a note.
+/// Returns the last note on the cell, ": clocks disagree: …"; "" without a note.
 std::string reason_of(const MatrixResult& result, const std::string& cell) {
   const auto note = std::find_if(result.notes.rbegin(), result.notes.rend(),
                                  [&](const std::string& text) { return text.starts_with(cell + ": "); });
   return note == result.notes.rend() ? "" : note->substr(cell.size());
 }
 
-/// "write: 2 cells timed out, gpu0->gpu1 the first: it hung; read: …".
+/// Returns e.g. "write: 2 cells timed out, gpu0->gpu1 the first: it hung; read: …".
 std::string cells_sentence(const Record& record, CellStatus status, const std::string& verb) {
   constexpr std::size_t most = 3;  // matrices: the record has all
   std::vector<std::string> each;
@@ -48,7 +48,7 @@ std::string cells_sentence(const Record& record, CellStatus status, const std::s
   return join(each, "; ");
 }
 
-/// Why cells of a run ended so, where no endpoint was lost with them.
+/// Returns why cells failed in a run without lost endpoints.
 std::string why_cells_ended(const Record& record) {
   std::vector<std::string> each;
   for (const auto& [status, verb] : {std::pair{CellStatus::timeout, "timed out"}, {CellStatus::error, "failed"}})
@@ -58,7 +58,7 @@ std::string why_cells_ended(const Record& record) {
 
 bool is_good(const MatrixResult& result) { return result.complete() && result.verified().value_or(true); }
 
-/// Test cases that were to be measured and have no result.
+/// Returns the expected test cases without a result.
 std::vector<std::string> missing(const Record& record) {
   std::vector<std::string> names;
   for (const std::string& name : record.expected)
@@ -91,7 +91,7 @@ std::string lost_sentence(const Record& record) {
 Ending judge(const Record& record) {
   std::optional<std::string> error;
   if (!record.lost.empty()) error = lost_sentence(record);
-  // What ended cells of a matrix that was finished all the same comes before what is wrong with others.
+  // Failed cells of complete matrices are reported before other problems.
   const bool late_cells = has_cells(record, CellStatus::timeout), failed_cells = has_cells(record, CellStatus::error);
   if (!error && (late_cells || failed_cells)) error = why_cells_ended(record);
   if (late_cells) return late(*error);

@@ -15,17 +15,17 @@
 namespace linkmatrix {
 namespace {
 
-/// poll(2) promises room for no more in a pipe.
+/// poll(2) guarantees only this much room in a pipe.
 constexpr std::size_t at_once = PIPE_BUF;
 
-/// Milliseconds for poll(2): -1 for ever.
+/// Returns the milliseconds for poll(2); -1: no limit.
 int milliseconds_until(Clock::time_point until) {
   if (until == Clock::time_point::max()) return -1;
   const double left = std::chrono::duration<double>(until - Clock::now()).count() * 1000;
   return static_cast<int>(std::clamp(left, 0.0, 1.0 * INT_MAX));
 }
 
-/// " '/folder/file'" where a descriptor is one, as that of a job is.
+/// Returns " '/folder/file'" if the descriptor is a file, as in jobs; else "".
 std::string file_of(int descriptor) {
   struct stat what {};
   std::error_code unknown;
@@ -34,7 +34,7 @@ std::string file_of(int descriptor) {
   return path.empty() ? "" : " '" + path.string() + "'";
 }
 
-/// writev(2) changes nothing of what it writes.
+/// writev(2) does not modify its data.
 iovec piece(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
 
 }  // namespace

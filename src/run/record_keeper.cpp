@@ -15,7 +15,7 @@
 namespace linkmatrix {
 namespace {
 
-/// A checkpoint may take this share of the time from one to the next: where it needs more, they come less often.
+/// Maximum fraction of the time between checkpoints that a checkpoint may take; slower checkpoints are less frequent.
 constexpr double most_share = 0.05;
 
 constexpr const char* unfinished = "the run did not end normally: this is its last checkpoint";

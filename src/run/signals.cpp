@@ -14,7 +14,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Where a signal is left as it is.
+/// When a signal keeps its handler.
 enum class Left {
   never,
   ignored,  ///< by whoever started the program
@@ -26,14 +26,14 @@ struct EndSignal {
   Left left;
 };
 
-/// All that end a process unless it says otherwise, but for errors of its own and SIGKILL.
+/// Signals that end a process by default, except errors of the process and SIGKILL.
 constexpr std::array end_signals{
     EndSignal{SIGTERM, Left::ignored},   EndSignal{SIGINT, Left::never},    EndSignal{SIGQUIT, Left::never},
     EndSignal{SIGHUP, Left::ignored},    EndSignal{SIGUSR1, Left::ignored}, EndSignal{SIGUSR2, Left::ignored},
     EndSignal{SIGXCPU, Left::ignored},   EndSignal{SIGPWR, Left::ignored},  EndSignal{SIGALRM, Left::handled},
     EndSignal{SIGVTALRM, Left::handled}, EndSignal{SIGPROF, Left::handled}, EndSignal{SIGIO, Left::handled}};
 
-/// What the kernel's rt_sigaction reads and writes, without glibc's layer.
+/// Structure of the kernel's rt_sigaction, without glibc.
 struct KernelAction {
   void (*handler)(int);
   unsigned long flags;
@@ -41,11 +41,11 @@ struct KernelAction {
   std::uint64_t mask;
 };
 
-/// Bit n: signal n was ignored when the process began.
+/// Bit n: signal n was ignored at the start.
 std::uint64_t ignored_at_start = 0;
 
-/// Libraries' constructors come too early for `main` to see what was inherited: UCX's takes SIGHUP for its debugger,
-/// also under nohup. The system call itself, because sanitizers' wrappers are not ready either.
+/// Reads the inherited signals before constructors of libraries change them: UCX handles SIGHUP for its debugger, also
+/// under nohup. Uses the system call, because wrappers of sanitizers are not ready.
 [[gnu::no_sanitize("address", "thread", "undefined")]] void note_ignored_signals() {
   for (const EndSignal& signal : end_signals) {
     KernelAction now{};

@@ -108,8 +108,8 @@ void Supervisor::watch() {
   }
 }
 
-/// The supervisor itself failed, for want of memory: what was kept back may be enough for the record, and if not, the
-/// last checkpoint stays.
+/// Ends the process if the supervisor runs out of memory. The reserved memory may suffice for the record; otherwise the
+/// last checkpoint remains.
 void Supervisor::end_after(const std::exception& failure) {
   try {
     std::optional<ExitCode> code;
@@ -127,7 +127,7 @@ void Supervisor::end_after(const std::exception& failure) {
   }
 }
 
-/// Without memory even for what there is to say.
+/// Ends the process with a message that needs no memory.
 void Supervisor::give_up() const {
   const std::string_view sentence = ": out of memory: the supervisor failed, so the run ends\n";
   write_until(setup_.errors, setup_.program, in(setup_.saying));
@@ -135,7 +135,7 @@ void Supervisor::give_up() const {
   setup_.exit(static_cast<int>(ExitCode::device_error));
 }
 
-/// Whether to go on.
+/// Returns whether to continue.
 bool Supervisor::watch_once() {
   take_signals();
   std::optional<Request> request;
@@ -187,14 +187,15 @@ Ending Supervisor::why_over() const {
                                    : "a call into the driver or MPI did not return within --timeout");
 }
 
-/// Why nothing more of this run can be kept; what it measured until now is then worth more than what would follow.
+/// Returns why no further results can be written; nothing if they can. The results so far are then more valuable than
+/// later ones.
 std::optional<std::string> Supervisor::no_room() const {
   if (!writes_) return std::nullopt;
   if (const auto why = keeper_.no_room()) return why;
   return output_.has_no_room() ? output_.failure() : std::nullopt;
 }
 
-/// Whether to go on: until main has returned in time.
+/// Ends the run as requested. Returns whether to continue until main returns.
 bool Supervisor::conclude(const Request& request) {
   Ending ending = request.ending;
   if (const auto why = output_.failure(); why && ending.code == ExitCode::measured) ending = refused(*why);
@@ -213,7 +214,7 @@ void Supervisor::force() {
   setup_.exit(static_cast<int>(ending.code));
 }
 
-/// The attempt's outcome; nothing where it did not come until then.
+/// Waits for an attempt. Returns its outcome; nothing after the limit.
 std::optional<std::string> Supervisor::follow(const Attempt& attempt, Limit limit) {
   for (;;) {
     if (auto outcome = attempt.wait(look_again)) return outcome;
@@ -222,8 +223,7 @@ std::optional<std::string> Supervisor::follow(const Attempt& attempt, Limit limi
   }
 }
 
-/// False where a signal or the deadline came before that was done. A record that cannot be written is an ending of its
-/// own.
+/// Writes the final record. Returns false if a signal or the deadline came first. A failed write changes the ending.
 bool Supervisor::write_record(Ending& ending, Seconds time, bool is_last) {
   if (!writes_ || !keeper_.has_file()) return true;
   if (keeper_.checkpoint()) follow(*keeper_.checkpoint(), {in(old_checkpoint), true});
@@ -236,7 +236,7 @@ bool Supervisor::write_record(Ending& ending, Seconds time, bool is_last) {
   return true;
 }
 
-/// False where a signal or the deadline came before that was done. A run of which nothing could be printed has not
+/// Prints the last lines. Returns false if a signal or the deadline came first. A run that could not print has not
 /// passed.
 bool Supervisor::print_last_lines(Ending& ending, Moment until, bool is_last) {
   if (writes_) {

@@ -213,7 +213,7 @@ void CopyWork::poison(const Copy& copy, Deadline deadline) const {
   to.use();
   const cudaStream_t stream = to.lane(0).stream.get();
   check(cudaMemsetAsync(destination(copy), poison_byte, copy.bytes, stream), to.where(), "cudaMemsetAsync");
-  await(to, stream, "spoiling", deadline);
+  await(to, stream, "poisoning", deadline);
 }
 
 PatternCheck CopyWork::compare(const Copy& copy, std::uint64_t seed, Deadline deadline) const {

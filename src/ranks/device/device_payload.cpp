@@ -106,7 +106,7 @@ class DevicePayload final : public Payload {
   void poison(std::uint64_t bytes, std::uint64_t offset, std::uint64_t) override {
     endpoint_state_.use();
     check(cudaMemsetAsync(destination() + offset, poison_byte, bytes, stream()), where(), "cudaMemsetAsync");
-    check(cudaStreamSynchronize(stream()), where(), "spoiling");
+    check(cudaStreamSynchronize(stream()), where(), "poisoning");
   }
 
   PatternCheck compare(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) override {

@@ -68,7 +68,7 @@ TEST(RankTable, RefusesTwoHostsOfOneName) {
 }
 
 TEST(RankTable, RefusesWhatTheseRanksCannotDo) {
-  EXPECT_NE(refusal(facts_of(1, 1)).find("there is one rank"), std::string::npos);
+  EXPECT_NE(refusal(facts_of(1, 1)).find("only one rank was started"), std::string::npos);
   EXPECT_NE(refusal(facts_of(2, 1), of_devices(Transport::ipc)).find("of one node only"), std::string::npos);
   EXPECT_NE(refusal(facts_of(2, 1), of_devices(Transport::mpi)).find("CUDA-aware"), std::string::npos);
   auto facts = facts_of(2, 2);
@@ -125,7 +125,7 @@ TEST(RankTable, LeavesADeviceThatDoesNotWorkOutAndNotTheRun) {
   EXPECT_EQ(table.no_device()[1].loss, LossKind::memory);
   EXPECT_EQ(table.copies_sharing(), Transport::fd) << "it is not there to be asked";
   for (RankFacts& own : facts) put(own.no_device, "gone");
-  EXPECT_NE(refusal(facts, of_devices(Transport::automatic)).find("no rank's device works"), std::string::npos);
+  EXPECT_NE(refusal(facts, of_devices(Transport::automatic)).find("no rank has a working device"), std::string::npos);
 }
 
 TEST(RankTable, TakesTheLinksOfDevices) {
