@@ -38,7 +38,7 @@ fi
 expect 0 "short samples" --testcase rank_to_rank_bandwidth_mpi,rank_to_rank_latency_mpi --size 4KiB --short-samples 12
 [ "$(grep -o '"asked":12,"fewest":12,' "$work/r.json" | wc -l)" -eq 2 ] || fail "each cell of both must have 12 short samples"
 expect 0 "isolated pairs" --testcase rank_to_rank_bandwidth_mpi --size 100003 --offset 3 --concurrency isolated
-prints ', 1 pair at once; '
+prints ', 1 pair measured concurrently; '
 expect 0 "rounds, and what they lose against isolated pairs" --testcase rank_to_rank_bandwidth_mpi --size 4KiB \
   --concurrency rounds --window 8
 [ "$ranks" -lt 4 ] || prints 'loss compared with isolated'
