@@ -1,4 +1,4 @@
-"""How fast is it between the network adapters of nodes, each with each: which one, or which way between, is slow?"""
+"""Checks between the network adapters of several nodes, each adapter with each."""
 
 import re
 from collections import defaultdict
@@ -14,18 +14,18 @@ from .expect import rank_faults
 from .rdma import groups_of
 
 SCRIPT = "adapter_rank.sh"  # the build puts it next to the programs
-SAID = re.compile(
+REPORT = re.compile(
     r"\badapter host=(\S+) rank=(\d+) name=(\S+) sent=(\d+|unknown) received=(\d+|unknown)\s*$", re.MULTILINE
 )
 
 
 @rfm.simple_test
 class adapter_matrix(crossnode_matrix):
-    """Measures messages between the network adapters of nodes: a rank for each, which is bound to it before MPI starts.
+    """Measures messages between the network adapters of nodes. Each adapter has its own rank.
 
-    The adapters are those that the partition names, extras['adapters'], of the feature ``rdma`` or ``tcp``. That each
-    carried what its rank sent and received is proven by its byte counters. References stand in the table with
-    ``@adapters`` added to its name.
+    Each rank is bound to its adapter before MPI starts. The adapters are the ``names`` in the partition's
+    extras['adapters'], of the feature ``rdma`` or ``tcp``. The byte counters of each adapter must show the traffic of
+    its rank. The name of the table of references ends with ``@adapters``.
     """
 
     testcase = parameter(
@@ -39,12 +39,12 @@ class adapter_matrix(crossnode_matrix):
     quick_case = ""
 
     def adapter_names(self):
-        """The adapters of a node, in the order of its ranks. Raises ReframeError for what cannot be read."""
+        """The names of a node's adapters, in the order of its ranks. Raises ReframeError for malformed extras."""
         return [name for group in groups_of(self.current_partition) for name in group.names]
 
     def prepare(self):
         named = len(self.adapter_names())
-        self.skip_partition(named == 0, "does not name its adapters: extras['adapters'], names")
+        self.skip_partition(named == 0, "does not name its adapters: set names in extras['adapters']")
         self.ranks = named
         super().prepare()
         self.add_variant("adapters")
@@ -56,30 +56,30 @@ class adapter_matrix(crossnode_matrix):
         return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + self.carried_faults()
 
     def carried_faults(self):
-        """Was each adapter the one that its rank was to have, and has it carried at least what was measured?"""
-        said = {int(rank): rest for host, rank, *rest in SAID.findall(self.outputs()[1])}
+        """Reasons if a rank had another adapter than expected, or its adapter moved fewer bytes than the rank."""
+        reported = {int(rank): rest for host, rank, *rest in REPORT.findall(self.outputs()[1])}
         names, reasons = self.adapter_names(), []
         for rank, (sent, received) in enumerate(self.least_bytes()):
             label = self.record["devices"][rank]["label"]
-            if rank not in said:
+            if rank not in reported:
                 reasons += missing(f"{label} did not report the bytes of its adapter")
                 continue
-            name, *carried = said[rank]
+            name, *carried = reported[rank]
             wanted = names[rank % self.num_tasks_per_node]
             if name != wanted:
-                reasons += missing(f"{label} should have {wanted}, and had {name}")
-            for way, least, counted in zip(("sent", "received"), (sent, received), carried, strict=True):
+                reasons += missing(f"{label} used {name} instead of {wanted}")
+            for direction, least, counted in zip(("sent", "received"), (sent, received), carried, strict=True):
                 if counted == "unknown":
-                    reasons += missing(f"{label}: the kernel does not count what {name} {way}")
+                    reasons += missing(f"{label}: the kernel does not count the bytes that {name} {direction}")
                 elif int(counted) < least:
                     reasons += failed(
-                        f"{label}: {name} {way} {counted} bytes where its rank {way} {least} and more to other nodes:"
-                        " they went another way"
+                        f"{label}: {name} {direction} {counted} bytes, but its rank {direction} at least {least} bytes:"
+                        " the data used another path"
                     )
         return reasons
 
     def least_bytes(self):
-        """[(sent, received)] of each rank to and from those of other nodes: one message for each sample."""
+        """[(sent, received)] per rank: the bytes exchanged with other nodes, one message per sample."""
         devices = self.record["devices"]
         nodes = {device["label"]: device["node"] for device in devices}
         sent, received = defaultdict(int), defaultdict(int)

@@ -1,6 +1,6 @@
-"""What a partition promises of the network adapters of its nodes, held against what a run found in its record.
+"""Comparison of a record's network adapters with the adapters that the partition specifies.
 
-Plain Python that starts no programs. An unknown fact is a reason too.
+This module starts no programs. An unknown fact is a reason too.
 """
 
 import math
@@ -13,18 +13,19 @@ from linkmatrix.record.units import line_rate
 
 from .shares import missed
 
-KEY = "adapters"  # of a partition's extras
-NAME = re.compile(r"[^\s,:/-][^\s,:/]*(:\d+)?")  # of a port, or of an interface
+KEY = "adapters"  # in a partition's extras
+NAME = re.compile(r"[^\s,:/-][^\s,:/]*(:\d+)?")  # of a port or an interface
 
 
 @dataclass(frozen=True)
 class Adapters:
-    """Adapters that each node has, and what each of them must be; None and () promise nothing.
+    """Adapters that each node must have, and their expected properties; None and () for anything unspecified.
 
-    names: as the kernel names them, "mlx5_0", and "mlx5_0:2" for a second port; without it, all RDMA adapters. number:
-    of their ports. rate: of the line, in Gb/s. link_layer: "InfiniBand" or "Ethernet". width and speed: lanes of the
-    PCI link now, and GT/s of each. ratio: the share of the rate that perftest must reach over one adapter, such as
-    0.95; at_once: the share of the sum of each alone that all must reach together.
+    names: as in the kernel, "mlx5_0", or "mlx5_0:2" for a second port; without names, all RDMA adapters.
+    number: of ports. rate: of the line, in Gb/s. link_layer: "InfiniBand" or "Ethernet".
+    width, speed: lanes of the PCI link, and GT/s per lane.
+    ratio: the least share of the line rate that perftest must reach over one adapter, such as 0.95.
+    at_once: the least share of the sum of each adapter alone that all adapters must reach concurrently.
     """
 
     names: tuple[str, ...] = ()
@@ -39,18 +40,20 @@ class Adapters:
 
 
 class UnreadableError(ValueError):
-    """The promise is not one."""
+    """extras['adapters'] of a partition are malformed."""
 
 
-def promised(extras):
+def specified(extras):
     """The groups of adapters in a partition's extras. Raises UnreadableError, with the remedy."""
-    said = extras.get(KEY)
-    groups = said if isinstance(said, list | tuple) else [said] if said is not None else []
+    value = extras.get(KEY)
+    groups = value if isinstance(value, list | tuple) else [value] if value is not None else []
     known = [field.name for field in fields(Adapters)]
     for group in groups:
         wrong = [str(name) for name in group if name not in known] if isinstance(group, dict) else [str(group)]
         if wrong:
-            raise UnreadableError(f"extras['{KEY}'] of the partition has '{wrong[0]}': what may stand there is {known}")
+            raise UnreadableError(
+                f"extras['{KEY}'] of the partition has '{wrong[0]}': the known keys are {', '.join(known)}"
+            )
         for name, value in group.items():
             if why := unreadable(name, value):
                 raise UnreadableError(f"extras['{KEY}'] of the partition has {name}={value!r}: give {why}")
@@ -58,13 +61,13 @@ def promised(extras):
 
 
 def unreadable(name, value):
-    """What should stand there instead; "" where it can be read. Of NaN nothing is less."""
+    """What to write instead of a malformed value; "" for a valid value. NaN is malformed."""
     if name == "names":
         words = isinstance(value, list | tuple) and all(isinstance(one, str) and NAME.fullmatch(one) for one in value)
         alone = words and len(set(value)) == len(value)
-        return "" if alone else "a list of them, each once, such as ['mlx5_0', 'mlx5_1:2']"
+        return "" if alone else "a list of distinct names, such as ['mlx5_0', 'mlx5_1:2']"
     if name in ("state", "link_layer"):
-        return "" if value is None or isinstance(value, str) else "the kernel's word"
+        return "" if value is None or isinstance(value, str) else "the kernel's word for it, or None"
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if name in ("ratio", "at_once"):
         return "" if number and 0 < value <= 1 else "a number above 0 and up to 1, such as 0.95"
@@ -72,14 +75,14 @@ def unreadable(name, value):
 
 
 def adapter_faults(record, extras):
-    """Has each node of the run every promised adapter, and is each as promised? Where nothing is promised, a fault."""
+    """Reasons for missing adapters and unexpected properties; a reason too if nothing is specified."""
     try:
-        groups = promised(extras)
+        groups = specified(extras)
     except UnreadableError as error:
         return missing(str(error))
     if not groups:
         return missing(
-            f"the partition has the feature rdma and does not say which adapters its nodes have: write extras['{KEY}'],"
+            f"the partition has the feature rdma but does not specify its adapters: write extras['{KEY}'],"
             f" such as {example(record['adapters'])}"
         )
     if not record["nodes"]:
@@ -93,39 +96,39 @@ def adapter_faults(record, extras):
 
 
 def ports_of(record, node):
-    """{name: port} of a node; those without RDMA too."""
+    """{name: port} of a node, including ports without RDMA."""
     ports = [port for port in record["adapters"] if port["place"].get("node") == node]
     return {name_of(port): port for port in ports}
 
 
 def name_of(port):
-    """The name of a port in a promise."""
+    """The name of a port as extras['adapters'] write it: "mlx5_0", or "mlx5_0:2" for a second port."""
     number = port["place"].get("port", "1")
     return port["name"] + (f":{number}" if number != "1" else "")
 
 
 def has_rdma(port):
-    """Whether the kernel has it among RDMA adapters, and not as a network interface alone."""
+    """Whether the kernel lists a port as an RDMA device, and not only as a network interface."""
     return "port" in port["place"]
 
 
 def faults_of_node(node, ports, group):
-    """What one node lacks of a group."""
+    """Reasons for adapters of a group that a node lacks, and for their unexpected properties."""
     rdma = [name for name, port in ports.items() if has_rdma(port)]
-    there = ", ".join(ports) or "none"
+    present = ", ".join(ports) or "none"
     absent = [name for name in group.names if name not in ports]
-    reasons = failed(*(f"{node} has no adapter {name}: there are {there}" for name in absent))
+    reasons = failed(*(f"{node} has no adapter {name}, only: {present}" for name in absent))
     names = [name for name in group.names if name in ports] if group.names else rdma
     if group.number is not None and len(names) != group.number:
-        said = f"{node} has {len(names)} adapters ({', '.join(names) or 'none'}), expected are {group.number}"
-        reasons += failed(said) if len(names) < group.number else missing(said)
+        sentence = f"{node} has {len(names)} adapters ({', '.join(names) or 'none'}), expected are {group.number}"
+        reasons += failed(sentence) if len(names) < group.number else missing(sentence)
     if not group.names and group.number is None and not rdma:
-        reasons += failed(f"{node} has no RDMA adapter (/sys/class/infiniband): is its driver loaded?")
+        reasons += failed(f"{node} has no RDMA adapter (/sys/class/infiniband): load its driver")
     return reasons + [one for name in names for one in faults_of_port(node, name, ports[name], group)]
 
 
 def faults_of_port(node, name, port, group):
-    """What one port is, and should not be."""
+    """Reasons for the unexpected properties of one port."""
     pcie = port.get("pcie", {})
     physical = port.get("physical_state")
     state = " ".join(filter(None, (port["state"], f"({physical})" if physical not in (None, "LinkUp") else "")))
@@ -140,47 +143,50 @@ def faults_of_port(node, name, port, group):
     where = ", ".join(filter(None, (port["place"].get("pci"), *(one["name"] for one in port.get("interfaces", ())))))
     return [
         reason
-        for what, (value, wanted, said) in found.items()
+        for name_of_fact, (value, wanted, shown) in found.items()
         if wanted is not None and not same(value, wanted)
         for reason in unlike(
-            said,
-            f"{node}: the {what} of {name} ({where or 'no PCI device'}) is {said or 'unknown'}, expected is"
-            f" {'x' if what == 'PCI width' else ''}{wanted}{units.get(what, '')}",
+            shown,
+            f"{node}: the {name_of_fact} of {name} ({where or 'no PCI device'}) is {shown or 'unknown'}, expected is"
+            f" {'x' if name_of_fact == 'PCI width' else ''}{wanted}{units.get(name_of_fact, '')}",
         )
     ]
 
 
 def same(value, wanted):
-    """State words in any case: of what has no RDMA the kernel says "up" where that of RDMA is "ACTIVE"."""
+    """Whether a value equals the expected one. State words ignore case; "up" of an interface equals RDMA's "ACTIVE"."""
     if isinstance(wanted, str) and isinstance(value, str):
-        alike = {"up": "active"}
-        return alike.get(value.lower(), value.lower()) == alike.get(wanted.lower(), wanted.lower())
+        synonyms = {"up": "active"}
+        return synonyms.get(value.lower(), value.lower()) == synonyms.get(wanted.lower(), wanted.lower())
     return value == wanted
 
 
-def spoken(prefix, pcie, what):
-    """x8 of x16."""
-    now, most = pcie.get(what), pcie.get(f"{what}_at_most")
+def spoken(prefix, pcie, key):
+    """A property of the PCI link with its maximum, such as "x8 of x16"; None if unknown."""
+    now, most = pcie.get(key), pcie.get(f"{key}_at_most")
     if now is None:
         return None
     return f"{prefix}{now}" + (f" of {prefix}{most}" if most not in (None, now) else "")
 
 
 def number(text):
-    """The number that a text begins with, None for none."""
+    """The number at the start of a text; None without one."""
     found = re.match(r"\d+(?:\.\d+)?", text or "")
     return float(found[0]) if found else None
 
 
 def example(adapters):
-    """What the found adapters would be as a promise."""
+    """An example of extras['adapters'] that the found adapters satisfy."""
     ports = [port for port in adapters if has_rdma(port) and port["state"] == "ACTIVE"]
     rates = [rate for port in ports if (rate := line_rate(port["rate"]))]
     return {"number": len(ports) or 8, "rate": max(rates, default=400)}
 
 
 def ratio_faults(record, groups):
-    """Reasons if bandwidths miss the expected share of the line rate, or of each alone. groups: `Adapters`."""
+    """Reasons if bandwidths miss the expected share of the line rate or of each adapter alone.
+
+    groups: a list of `Adapters`.
+    """
     return [
         reason
         for result in record["results"]
@@ -191,15 +197,15 @@ def ratio_faults(record, groups):
 
 
 def at_once_faults(result, group):
-    """The reason if all adapters measured concurrently miss the expected share of their rates alone."""
-    share, together = share_of_alone(result), f"{result['testcase']}: all adapters at once have"
+    """The reason if all adapters concurrently miss the expected share of the sum of each alone."""
+    share, together = share_of_alone(result), f"{result['testcase']}: all adapters concurrently have"
     if group.at_once is None:
         return []
-    return missed(result, together, share and 100 * share, 100 * group.at_once, "of what they have alone")
+    return missed(result, together, share and 100 * share, 100 * group.at_once, "of the sum of each alone")
 
 
 def line_rate_faults(result, group):
-    """The reasons if adapters of a group miss the expected share of their line rate."""
+    """Reasons if adapters of a group miss the expected share of their line rate."""
     reasons = []
     for name, (value, rate) in rates_of(result).items():
         line = rate or group.rate

@@ -1,4 +1,4 @@
-"""Is every rank where it should be, before anything is timed: cores, NUMA node, device, nearest NIC?"""
+"""The check of rank placement: cores, NUMA node, device and nearest NIC, before any measurement."""
 
 from dataclasses import replace
 
@@ -18,15 +18,15 @@ SCRIPT = "binding.sh"  # the build puts it next to the programs
 
 @rfm.simple_test
 class rank_binding(OnRanks, session_test):
-    """Starts ranks as the other checks do, and judges where the launcher put them; where ranks of one node are measured
-    too, it is those.
+    """Starts ranks as the other checks do, and judges where the launcher placed the ranks.
 
-    No two ranks of a node may share a core, no rank may span NUMA nodes, and on GPUs each rank has a device of its own.
-    A partition whose ranks may share cores or span NUMA nodes has extras['shared_cores'] or extras['spans_numa'].
-    extras['rank_options'] are the launcher's options for binding and mapping.
+    If other tests of the session measure ranks of one node, their placement is judged. No two ranks of a node may share
+    a core. No rank may span NUMA nodes. On GPUs, each rank needs its own device. extras['shared_cores'] and
+    extras['spans_numa'] of a partition allow the first two. extras['rank_options'] are the launcher's options for
+    binding and mapping.
     """
 
-    descr = "where the launcher puts ranks"
+    descr = "placement of ranks by the launcher"
     valid_systems = ["+mpi"]
     tags = {"quick", "full", "topology"}
     time_limit = "5m"
@@ -57,6 +57,6 @@ class rank_binding(OnRanks, session_test):
         )
         if faults:
             faults = [*missing(*self.job_errors()), *faults]
-            if said := said_by(errors, ""):
-                faults += missing(f"the launcher reports: {said}")
+            if message := said_by(errors, ""):
+                faults += missing(f"the launcher reports: {message}")
         return self.conclude(faults)

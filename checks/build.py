@@ -57,16 +57,16 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     is added to the spec, such as '%cxx=gcc@13'.
     """
 
-    #: How to build: ``spack``, ``cmake``, ``prebuilt`` for the programs of a platform wheel, or ``auto``, which takes
-    #: Spack where `spack` is on PATH and ``spack-env/systems/<system>`` has a packages.yaml, and says why where it does
-    #: not. Without Spack, ``auto`` takes prebuilt programs that have all features, or if a build lacks a tool.
+    #: How to build: ``spack``, ``cmake``, ``prebuilt`` (the programs of a platform wheel) or ``auto``. ``auto`` uses
+    #: Spack if `spack` is on PATH and ``spack-env/systems/<system>`` has a packages.yaml; otherwise a note names the
+    #: reason. Without Spack, ``auto`` uses prebuilt programs if they have all features, or if a build lacks a tool.
     method = variable(str, value="auto", loggable=True)
 
     #: How the programs were built: ``cmake`` with its options, or the concrete spec.
     #: :default: set by the build
     built = variable(str, value="", loggable=True)
 
-    #: The features that the programs lack though the partition has them. Their tests are skipped.
+    #: The features of the partition that the programs lack. Their tests are skipped.
     #: :default: set by the build
     lacking = variable(typ.List[str], value=[], loggable=True)
 
@@ -91,8 +91,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     #: Whether Spack builds the programs of ``spack-env/peers.yaml`` too, as far as they fit the environment.
     peers = variable(typ.Bool, value=False)
 
-    #: Where object files and Spack's installations are kept from one session to the next, so that a session that
-    #: follows a build has nothing to compile. Each set of sources and options has a folder of its own in here.
+    #: The folder for object files and Spack's installations. A later session then compiles nothing. Each set of sources
+    #: and options has its own folder inside.
     #: :default: ``$LINKMATRIX_BUILD``, else ``.build`` in the repository
     build_root = variable(str, value=os.environ.get("LINKMATRIX_BUILD") or str(REPOSITORY / ".build"))
 
@@ -106,10 +106,10 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_after("init")
     def choose_place(self):
-        """Before ReFrame makes the build's job; a fixture is made for the one partition in `valid_systems`."""
+        """Choose where to build, before ReFrame creates the job. A fixture has one partition in `valid_systems`."""
         by_name = {partition.fullname: partition for partition in runtime().system.partitions}
         places = [by_name[name].extras.get("build_locally", True) for name in self.valid_systems if name in by_name]
-        self.build_locally = self.build_locally and all(places)  # either may send it to a node
+        self.build_locally = self.build_locally and all(places)  # each may send the build to a node
 
     @run_after("init")
     def ignore_exit_codes(self):
@@ -121,7 +121,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_before("compile")
     def ask_for_a_node(self):
-        """A build that is a job asks for what every job of the partition must."""
+        """Request the resources of a build job, as every job of the partition must."""
         if self.build_locally:
             return
         self.extra_resources = {**self.extra_resources, "layout": layout_of(1, 1)}
@@ -131,13 +131,15 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_before("compile")
     def find_modules(self):
-        """In a sentence: ReFrame would show all that `module` printed for a program to read."""
+        """Raise BuildError with one sentence if modules cannot be loaded, in place of the output of `module`."""
         try:
             emit_loadenv_commands(self.current_partition.local_env, self.current_environ)
         except EnvironError as error:
-            said = getattr(error.__cause__, "stderr", None) or str(error)
+            message = getattr(error.__cause__, "stderr", None) or str(error)
             name = self.current_environ.name
-            raise BuildError(f"modules of the environment {name} cannot be loaded: {' '.join(said.split())}") from None
+            raise BuildError(
+                f"modules of the environment {name} cannot be loaded: {' '.join(message.split())}"
+            ) from None
 
     @run_before("compile")
     def choose_method(self):
@@ -162,9 +164,9 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         return found if "cuda" in found else found - {"nccl"}
 
     def architectures(self):
-        """Those of `extras['cuda_arch']` that are to be built: ["80", "90"]."""
-        said = str(self.current_environ.extras.get("cuda_arch", "")) if "cuda" in self.features() else ""
-        return re.findall(r"[^\s;,]+", said)
+        """The GPU architectures in `extras['cuda_arch']`, such as ["80", "90"]."""
+        text = str(self.current_environ.extras.get("cuda_arch", "")) if "cuda" in self.features() else ""
+        return re.findall(r"[^\s;,]+", text)
 
     def place(self):
         return self.spack_systems, self.current_system.name, self.current_partition.name
@@ -173,7 +175,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         return Path(self.build_root) / "spack"
 
     def look_for_spack(self):
-        """Chooses Spack or, where the user did not ask for Spack, CMake. Raises BadInput where Spack cannot build."""
+        """Choose Spack, or CMake if the user did not choose Spack. Raises BadInput if Spack cannot build."""
         reason = spack_environment.why_not(self.spack_root(), *self.place())
         if reason and self.method == "spack":
             raise BadInput(reason)
@@ -272,8 +274,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     def build_in(self, folder):
         """Raises BadInput where this user may not build."""
         shared_build.refuse_read_only(folder)
-        if said := cmake_builds.patience(folder):
-            getlogger().info(said)
+        if notice := cmake_builds.patience(folder):
+            getlogger().info(notice)
         folder.parent.mkdir(parents=True, exist_ok=True)
         self.build_system.builddir = shlex.quote(str(folder))
         self.mark = shared_build.begun(folder, self.programs)
@@ -282,7 +284,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         self.postbuild_cmds = [f"{install} {name}" for name in self.programs]
 
     def lacks_a_tool(self):
-        """What a build needs and PATH has not, in a sentence; "" where modules or a node may have it."""
+        """A sentence on a build tool that PATH lacks; "" if modules or a node may provide the tool."""
         environ, partition = self.current_environ, self.current_partition
         brought = environ.modules or partition.local_env.modules or partition.prepare_cmds
         if not self.build_locally or brought or "PATH" in {*environ.env_vars, *partition.local_env.env_vars}:
@@ -294,12 +296,12 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         return ""
 
     def preset_folder(self, options):
-        """The folder of `make build` that these options would make the same of; None where there is none."""
+        """The folder of `make build` with the same options; None without one."""
         if not self.build_locally or self.cmake_opts:
             return None
-        told = dict(option.removeprefix("-D").split("=", 1) for option in options)
-        told["CMAKE_BUILD_TYPE"] = "Release"
-        return cmake_builds.folder_of(Path(self.build_root), REPOSITORY / "src", self.current_environ, told)
+        values = dict(option.removeprefix("-D").split("=", 1) for option in options)
+        values["CMAKE_BUILD_TYPE"] = "Release"
+        return cmake_builds.folder_of(Path(self.build_root), REPOSITORY / "src", self.current_environ, values)
 
     def build_folder(self):
         """The folder for this processor. Its name ends in a hash of compilers, flags, options and the sources' path.
@@ -326,19 +328,19 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_after("compile")
     def report_failure(self):
-        """Raises BuildError with what the build said; ReFrame adds the end of its output."""
+        """Raise BuildError with the causes in the build's output. ReFrame adds the end of the output."""
         stage = Path(self.stagedir)
         if self.is_dry_run() or (stage / "built").exists():
             return
         outputs = [stage / sn.evaluate(name) for name in (self.build_job.stdout, self.build_job.stderr)]
         texts = [output.read_text(errors="replace") if output.exists() else "" for output in outputs]
-        said = "\n".join(build_log.why(texts))
+        causes = "\n".join(build_log.why(texts))
         places = ", ".join([*build_log.logs(texts), *map(str, outputs)])
-        raise BuildError(f"the build failed: {said}\nlogs: {places}")
+        raise BuildError(f"the build failed: {causes}\nlogs: {places}")
 
     @run_after("compile")
     def describe(self):
-        """Writes build.json: the way of the build, what exactly was built, and {name: path} of the peers."""
+        """Write build.json: the method, what was built, and {name: path} of the peers."""
         if self.is_dry_run():
             return
         stage = Path(self.stagedir)

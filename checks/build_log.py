@@ -1,27 +1,28 @@
-"""What a failed build said: the lines that say why, and where the rest of them is."""
+"""Finds the causes of a failed build in its output, and the names of its log files."""
 
 import re
 from itertools import takewhile
 
-# compilers, linkers, nvcc, CMake and Spack
-SAYS_WHY = re.compile(r"[Ee]rror(:| at )|\bfatal\b|\bundefined reference\b|^build_linkmatrix: ")
+# of compilers, linkers, nvcc, CMake and Spack
+CAUSE = re.compile(r"[Ee]rror(:| at )|\bfatal\b|\bundefined reference\b|^build_linkmatrix: ")
 LOG = re.compile(r"/\S+(?:\.log|/spack-build-out\.txt)(?=\s|$)")
-MOST = 8  # lines: the first error is the one that caused the others
+MOST = 8  # lines: the first error causes the others
 
 
 def why(texts):
-    """The lines of a build's output that say why it failed, each once; its last lines where none does."""
+    """The distinct lines with the causes of a failed build, at most MOST; the last lines if no line has a cause."""
     lines = [line.strip("> \t") for text in texts for line in text.splitlines() if line.strip()]
-    said = [
-        " ".join([line, *continuation(line, lines[at + 1 :])]) for at, line in enumerate(lines) if SAYS_WHY.search(line)
+    causes = [
+        " ".join([line, *continuation(line, lines[at + 1 :])]) for at, line in enumerate(lines) if CAUSE.search(line)
     ]
-    return list(dict.fromkeys(said))[:MOST] or lines[-MOST:] or ["it said nothing"]
+    return list(dict.fromkeys(causes))[:MOST] or lines[-MOST:] or ["no output"]
 
 
 def continuation(line, later):
-    """The later lines that belong to a line: a head such as "failed … for the following reasons:" has one.
+    """The later lines that belong to a line that ends with ":", such as "failed … for the following reasons:".
 
-    "CMake Error at FILE:" has up to three, because CMake names a compiler in the second. A call stack is not quoted.
+    After "CMake Error at FILE:", up to three lines follow, because CMake names a compiler in the second. A call stack
+    is not quoted.
     """
     if not line.endswith(":"):
         return []

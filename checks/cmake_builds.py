@@ -1,4 +1,4 @@
-"""Builds with CMake that do nothing twice: in a folder of `make build`, or in one that is configured only once."""
+"""Builds with CMake that avoid repeated work: in a folder of `make build`, or in a folder configured once."""
 
 import hashlib
 import os
@@ -9,22 +9,22 @@ from pathlib import Path
 
 from reframe.core.buildsystems import CMake
 
-PRESETS = ("host", "cuda", "mpi", "all", "test")  # of src/CMakePresets.json; `make test` builds the last
-#: Several sources per object, as in these presets: a third of the time of the compiler.
+PRESETS = ("host", "cuda", "mpi", "all", "test")  # in src/CMakePresets.json; `make test` builds the last one
+#: Several sources per object, as in these presets: compiling takes a third of the time.
 UNITY = ("-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=18")
 MARK = "built-from"  # file of a build folder: the content of the sources, and the programs that were built from it
 ENTRY = re.compile(r"^(?P<name>[\w-]+):\w+=(?P<value>.*)$", re.MULTILINE)
 
 
 class BuiltByPreset(CMake):
-    """The build alone, in a folder that `make build` configured: it configures again if the sources need it."""
+    """A build in a folder that `make build` configured. CMake configures the folder again if the sources require it."""
 
     def emit_build_commands(self, environ):
         return super().emit_build_commands(environ)[-1:]
 
 
 class ConfiguredOnce(CMake):
-    """As ReFrame's: compilers and flags of the environment, then the build; with a finished build, that alone.
+    """ReFrame's CMake build, which configures a folder only if it is not configured with this command yet.
 
     CMake checks compilers and libraries again each time that it configures. The build itself detects changes of
     CMakeLists.txt, of the files that it includes, and new files.
@@ -37,8 +37,8 @@ class ConfiguredOnce(CMake):
         return [
             *prepare,
             f'if [ ! -e {cache} ] || [ "$(cat {mark} 2> /dev/null)" != {shlex.quote(configure)} ]; then',
-            f"rm -f {mark}",  # one that fails leaves a folder that is of neither
-            # nor what it found out of the compilers: CMake would believe it when they were mended
+            f"rm -f {mark}",  # a failed configuration leaves a folder that matches no command
+            # CMake would trust its old facts about compilers that were repaired since
             f"{configure} || {{ rm -rf {cache} {self.builddir}/CMakeFiles/[0-9]*; false; }}",
             f"echo {shlex.quote(configure)} > {mark}",
             "fi",
@@ -47,7 +47,7 @@ class ConfiguredOnce(CMake):
 
 
 def cache_of(folder):
-    """{name: value} of a folder's CMakeCache.txt; {} where it was not configured."""
+    """{name: value} of a folder's CMakeCache.txt; {} for an unconfigured folder."""
     try:
         return {entry["name"]: entry["value"] for entry in ENTRY.finditer((folder / "CMakeCache.txt").read_text())}
     except (OSError, UnicodeDecodeError):
@@ -55,41 +55,41 @@ def cache_of(folder):
 
 
 def same_tool(path, name):
-    """Is the compiler of a cache the one that the environment would use?"""
+    """Whether the compiler in a cache is the compiler that the environment would use."""
     found = shutil.which(name) if name else None
     return bool(path and found) and os.path.realpath(path) == os.path.realpath(found)
 
 
 def folder_of(root, source, environ, options):
-    """The folder of a preset in `root` that was made of `source` by these compilers and options; None: there is none.
+    """The folder of a preset in `root` that matches the sources, compilers and options; None without one.
 
-    options: {name: value} of what CMake would be told. An environment with modules, variables or flags of its own may
-    make other programs of the same options: it has none.
+    options: {name: value} for CMake. An environment with its own modules, variables or flags never matches, because it
+    may build other programs from the same options.
     """
     flags = (environ.cppflags, environ.cflags, environ.cxxflags, environ.fflags, environ.ldflags)
     if environ.modules or environ.env_vars or any(flags):
         return None
     for preset in PRESETS:
         cache = cache_of(root / preset)
-        told = all(cache.get(name) == value for name, value in options.items())
+        same_options = all(cache.get(name) == value for name, value in options.items())
         cuda = options.get("LINKMATRIX_CUDA") != "ON" or same_tool(cache.get("CMAKE_CUDA_COMPILER"), environ.nvcc)
         place = cache.get("CMAKE_HOME_DIRECTORY")
-        if place == str(source) and told and cuda and same_tool(cache.get("CMAKE_CXX_COMPILER"), environ.cxx):
+        if place == str(source) and same_options and cuda and same_tool(cache.get("CMAKE_CXX_COMPILER"), environ.cxx):
             return root / preset
     return None
 
 
 def on_path(*tools):
-    """Which files the tools are that PATH gives first, and how old they are: a build is of its MPI."""
+    """[(file, modification time)] of the tools on PATH. A new MPI then requires a new build."""
     found = [os.path.realpath(path) for path in map(shutil.which, filter(None, tools)) if path]
     return [(path, os.stat(path).st_mtime_ns) for path in found]
 
 
 def patience(folder):
-    """What whoever waits must know of a build that begins from nothing; "" of one that was made before."""
+    """A sentence for the first build in a folder, which takes minutes; "" for a later build."""
     if (folder / "CMakeCache.txt").exists():
         return ""
-    return f"building in {folder}: the first time takes some minutes, in which nothing is printed"
+    return f"building in {folder}: the first build takes some minutes without output"
 
 
 def content_of(source):

@@ -1,4 +1,4 @@
-"""What every check of collectives is: the sizes and ways of one, each judged, and what it publishes."""
+"""The base class of checks of collectives: sizes, placements, and performance variables."""
 
 from reframe.core.builtins import variable
 
@@ -13,7 +13,7 @@ from .variables import Figure, size_figures
 OUT, IN = "out-of-place", "in-place"
 BOTH = (OUT, IN)
 
-#: The test cases of collective_perf that are measured: the ways of NCCL, and of MPI, which chooses its algorithms.
+#: {test case of collective_perf: (placements with NCCL, placements with MPI)}. MPI chooses its algorithms itself.
 CASES = {
     "all_reduce_perf": (BOTH, BOTH),
     "all_reduce_perf_ring": (BOTH, ()),
@@ -35,26 +35,25 @@ UTILISATION = Share("collective_utilisation", "utilisation", "of what links allo
 class collective_run(measuring_run, special=True):
     """A test of collective_perf: the base of the checks of collectives.
 
-    The performance variables are bus bandwidths of a way and a size in bytes, such as ``in-place@4194304``.
+    The performance variables are bus bandwidths by placement and size in bytes, such as ``in-place@4194304``.
 
-    A partition may promise how much of what links allow, in percent, the largest size of a test case has:
-    extras['collective_utilisation'], such as ``{"all_reduce_perf": 70}``. Inside a node a GPU's NVLinks or PCIe slot
-    count, between nodes the sum of a node's network ports. What it has is published then, ``utilisation[in-place]``,
-    with the promise as its reference.
+    A partition may require a utilisation of the links, in percent, for the largest size of a test case:
+    extras['collective_utilisation'], such as ``{"all_reduce_perf": 70}``. Inside a node, the limit is a GPU's NVLinks
+    or PCIe slot. Between nodes, the limit is the sum of a node's network ports. The performance variable
+    ``utilisation[in-place]`` then has the requirement as its reference.
     """
 
-    #: The sizes: of --size, such as ``4KiB,1MiB``, or MIN:MAX:FACTOR, which references are for as far as they are of
-    #: the same.
-    #: :default: from 1 KiB by fours: of GPUs to 1 GiB, between nodes to 16 MiB, else 4 KiB and 4 MiB
+    #: The sizes: a list for --size, such as ``4KiB,1MiB``, or MIN:MAX:FACTOR. Sizes that have references are compared.
+    #: :default: inside a node ``4KiB,4MiB``, between nodes ``1KiB:16MiB:4``, of GPUs ``1KiB:1GiB:4``
     sizes = variable(str, value="", loggable=True)
     size_variable = "sizes"
 
     program = executable = "collective_perf"
-    #: by which library, and the test cases that it has, with their ways
+    #: the library, and {test case: placements} that it supports
     engine, cases = "mpi", OF_MPI
     share = UTILISATION
     usual_sizes = "4KiB,4MiB"
-    # not in quick, whose links explain a slow collective: NCCL's communicators take a second more
+    # not in quick: the links explain a slow collective, and NCCL's communicators take another second
     tags = {"acceptance", "full", "collectives"}
 
     def program_opts(self):
@@ -62,31 +61,31 @@ class collective_run(measuring_run, special=True):
         return ["--sweep" if ":" in sizes else "--size", sizes]
 
     def wanted_sizes(self):
-        """Those that were asked for, or the usual ones that leave each of its ranks a part."""
+        """The requested sizes, or the default sizes that leave each rank a part."""
         return self.sizes or at_least(self.usual_sizes, self.num_tasks)
 
     def wanted_ranks(self):
-        """How many take part."""
+        """The number of ranks that take part."""
         return self.num_tasks
 
-    def ways(self):
-        """The columns of each result."""
+    def placements(self):
+        """The columns of each result, such as out-of-place and in-place."""
         return self.cases[self.testcase]
 
     def axes(self):
-        return [ALL], self.ways()
+        return [ALL], self.placements()
 
     def size_faults(self):
         found, wanted = [one["size_bytes"] for one in self.results], sizes_of(self.wanted_sizes())
         return size_faults(self.testcase, found, wanted, slack=max(PART * self.wanted_ranks(), 1) - 1)
 
-    def nccl_promise(self):
-        """What the partition's extras say of NCCL."""
+    def expected_nccl(self):
+        """(transport, network) that the partition's extras specify for NCCL; None for unspecified."""
         extras = self.current_partition.extras
         return extras.get("nccl_transport"), extras.get("nccl_network")
 
     def figures(self):
-        """Bus bandwidths; and what the largest size has of what links allow, in percent, where that is promised."""
+        """The bus bandwidths, and the utilisation of the largest size if the partition specifies one."""
         figures = size_figures(self.judged_results())
         percent = self.current_partition.extras.get(UTILISATION.extra, {}).get(self.testcase)
         if percent is None or not self.results:
@@ -94,5 +93,7 @@ class collective_run(measuring_run, special=True):
         known = Reference(percent, 0, None, "%")
         shares = shares_of(largest_of(self.results), UTILISATION).items()
         return figures | {
-            f"utilisation[{way}]": Figure(share, "%", known, limited=True) for way, share in shares if share is not None
+            f"utilisation[{placement}]": Figure(share, "%", known, limited=True)
+            for placement, share in shares
+            if share is not None
         }

@@ -1,4 +1,4 @@
-"""How fast is what all GPUs, or all ranks, do together, out of place and in place; and who holds them back?"""
+"""Checks of collectives between GPUs or ranks, and of subsets that find the GPU, rank or node that slows them."""
 
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter
@@ -17,8 +17,8 @@ from .session import nodes_session
 class device_collectives(collective_run):
     """Measures one collective of NCCL between all GPUs of a node, in one process.
 
-    A partition may promise by what NCCL connects its GPUs: extras['nccl_transport'], such as ``P2P``. What went another
-    way, such as SHM, through host memory, fails then.
+    A partition may specify how NCCL connects its GPUs: extras['nccl_transport'], such as ``P2P``. Another transport,
+    such as SHM through host memory, is then FAIL.
     """
 
     testcase = parameter(OF_NCCL, loggable=True)
@@ -33,14 +33,14 @@ class device_collectives(collective_run):
         return self.expected.devices or len(self.record["devices"])
 
     def machine_faults(self):
-        return device_faults(self.record, self.expected) + nccl_faults(self.record, self.nccl_promise()[0])
+        return device_faults(self.record, self.expected) + nccl_faults(self.record, self.expected_nccl()[0])
 
 
 @rfm.simple_test
 class device_collectives_without(device_collectives):
-    """Measures an all-reduce of NCCL between all GPUs of a node but one, without each in turn.
+    """Measures an all-reduce of NCCL between all GPUs of a node but one, leaving out each GPU in turn.
 
-    Where one GPU, or the way between two, holds all others back, `linkmatrix diagnose` says which.
+    If one GPU or one link slows the others, `linkmatrix diagnose` names it.
     """
 
     testcase = parameter(["all_reduce_perf_without"], loggable=True)
@@ -50,15 +50,15 @@ class device_collectives_without(device_collectives):
     usual_sizes = "256MiB"
     least_gpus = 3
 
-    def ways(self):
+    def placements(self):
         return [f"{WITHOUT}{device['label']}" for device in self.record["devices"]]
 
 
 @rfm.simple_test
 class device_sends(p2p_matrix_case):
-    """Measures the matrix of NCCL's own sends between the GPUs of a node, in one process: one pair after the other.
+    """Measures NCCL's send operations between the GPUs of a node, in one process, one pair after the other.
 
-    The partition's promises are those of `device_collectives`, and those of its links.
+    The partition's specifications of `device_collectives` and of its links apply.
     """
 
     testcase = parameter(["rank_to_rank_bandwidth_nccl"], loggable=True)
@@ -94,7 +94,7 @@ class node_collectives(OfExtent, collective_run):
 
     testcase = parameter(OF_MPI, loggable=True)
 
-    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else all that take jobs, at most extras['nodes'].
+    #: ``two`` nodes, or ``all``: the number in `nodes`, else all nodes that take jobs, at most extras['nodes'].
     extent = parameter(["two", "all"], loggable=True)
 
     session = fixture(nodes_session, scope="environment")
@@ -105,10 +105,10 @@ class node_collectives(OfExtent, collective_run):
 
 @rfm.simple_test
 class node_device_collectives(node_collectives):
-    """The same by NCCL between GPUs of several nodes, one rank for each.
+    """Measures one collective of NCCL between GPUs of several nodes, with one rank per GPU.
 
-    A partition may promise NCCL's network, extras['nccl_network'], such as ``IB``, and with extras['gpudirect'] that no
-    data between nodes goes through host memory.
+    A partition may specify NCCL's network, extras['nccl_network'], such as ``IB``. extras['gpudirect'] specifies that
+    no data between nodes passes through host memory.
     """
 
     testcase = parameter(OF_NCCL, loggable=True)
@@ -122,18 +122,20 @@ class node_device_collectives(node_collectives):
 
     def machine_faults(self):
         direct = self.current_partition.extras.get("gpudirect", False)
-        return super().machine_faults() + nccl_faults(self.record, *self.nccl_promise(), direct=direct)
+        return super().machine_faults() + nccl_faults(self.record, *self.expected_nccl(), direct=direct)
 
 
 class of_subsets(rfm.RegressionTestPlugin):
-    """An all-reduce of all nodes but one, without each in turn, or of half of the ranks: `linkmatrix diagnose` says
-    which node or rank, if a single one, holds all others back."""
+    """An all-reduce of subsets: all nodes but one, all rails but one, or half of the ranks.
 
-    #: by the end of a test case, what it needs at least, as the name of an attribute and a number
+    `linkmatrix diagnose` compares the subsets. It names a single node or rank that slows all others.
+    """
+
+    #: {end of a test case: (attribute, its minimum)}
     fewest = {"_without_node": ("nodes", 3), "_without_rail": ("num_tasks_per_node", 3), "_halves": ("num_tasks", 4)}
 
     def prepare(self):
-        """Skips a test that leaves one node or rail, which nobody can compare, or less than two ranks in each half."""
+        """Skip the test if a subset would have a single node or rail, or a half fewer than two ranks."""
         super().prepare()
         name, least = next(need for end, need in self.fewest.items() if self.testcase.endswith(end))
         found = getattr(self, name)
@@ -141,7 +143,7 @@ class of_subsets(rfm.RegressionTestPlugin):
             found < least, f"has {name}={found}, and {self.testcase} needs {least}", not self.nodes_missing
         )
 
-    def ways(self):
+    def placements(self):
         if self.testcase.endswith("_halves"):
             return half_columns(self.num_tasks)
         if self.testcase.endswith("_without_rail"):
@@ -151,11 +153,11 @@ class of_subsets(rfm.RegressionTestPlugin):
 
 @rfm.simple_test
 class node_collectives_without(of_subsets, node_collectives):
-    """Measures an all-reduce of MPI between all nodes but one, without each in turn, and of halves of the ranks."""
+    """Measures an all-reduce of MPI for all nodes but one, leaving out each in turn, and for halves of the ranks."""
 
     testcase = parameter(["all_reduce_perf_without_node", "all_reduce_perf_halves"], loggable=True)
 
-    #: ``all`` nodes: as many as `nodes` says, or else all that take jobs, at most extras['nodes'].
+    #: ``all`` nodes: the number in `nodes`, else all nodes that take jobs, at most extras['nodes'].
     extent = parameter(["all"], loggable=True)
 
     descr = "collectives between all nodes but one"
@@ -165,13 +167,16 @@ class node_collectives_without(of_subsets, node_collectives):
 
 @rfm.simple_test
 class node_device_collectives_without(of_subsets, node_device_collectives):
-    """The same by NCCL between GPUs, one rank for each, and without each rail."""
+    """Measures an all-reduce of NCCL for all nodes or rails but one, leaving out each in turn.
+
+    Another test case measures halves of the ranks.
+    """
 
     testcase = parameter(
         ["all_reduce_perf_without_node", "all_reduce_perf_without_rail", "all_reduce_perf_halves"], loggable=True
     )
 
-    #: ``all`` nodes: as many as `nodes` says, or else all that take jobs, at most extras['nodes'].
+    #: ``all`` nodes: the number in `nodes`, else all nodes that take jobs, at most extras['nodes'].
     extent = parameter(["all"], loggable=True)
 
     descr = "collectives between the GPUs of all nodes but one"

@@ -1,4 +1,4 @@
-"""How fast is it between nodes: each pair of them, each pair of their ranks, and every size of message?"""
+"""Checks between nodes: each pair of nodes, each pair of their ranks, and each size of message."""
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
@@ -19,10 +19,10 @@ from .variables import Figure
 
 
 class CrossNode(rfm.RegressionTestPlugin):
-    """Ranks on several nodes of a partition, which has the feature ``crossnode``."""
+    """Ranks on several nodes of a partition with the feature ``crossnode``."""
 
-    #: Nodes of the job, e.g. ``-S crossnode_matrix.nodes=16``. Tests of the extent ``two`` measure two nodes.
-    #: :default: 0: all nodes of the partition that take jobs; of a sweep two
+    #: The number of nodes of the job, e.g. ``-S crossnode_matrix.nodes=16``. The extent ``two`` measures two nodes.
+    #: :default: 0: all nodes of the partition that take jobs for a matrix, two for a sweep
     nodes = variable(int, value=0, loggable=True)
 
     #: The nodes of the partition that take no jobs, with the reason. A test of all nodes leaves them out.
@@ -33,14 +33,14 @@ class CrossNode(rfm.RegressionTestPlugin):
     #: :default: set by the run
     nodes_missing = variable(typ.Bool, value=False, loggable=True)
 
-    #: Ranks on each node.
-    #: :default: 0: as many as the node has GPUs, or 1 where it has none
+    #: The number of ranks per node.
+    #: :default: 0: one per GPU of the node, or 1 without GPUs
     ranks = variable(int, value=0)
 
     def place_on_nodes(self, wanted, ranks):
-        """Asks for `wanted` nodes, 0: all that take jobs, with `ranks` ranks on each."""
+        """Request `wanted` nodes with `ranks` ranks on each; 0 requests all nodes that take jobs."""
         partition = self.current_partition
-        self.skip_partition(partition.scheduler.is_local, "runs jobs on this machine: there is no other node")
+        self.skip_partition(partition.scheduler.is_local, "runs jobs on this machine, which is one node")
         self.nodes = wanted or self.nodes_that_take_jobs()
         self.skip_partition(self.nodes < 2, "has one node: there is no pair of nodes", too_small=True)
         self.num_tasks_per_node = self.ranks or ranks
@@ -49,15 +49,15 @@ class CrossNode(rfm.RegressionTestPlugin):
         self.num_tasks = self.nodes * self.num_tasks_per_node
 
     def nodes_that_take_jobs(self):
-        """The number of nodes that take jobs, and at most extras['nodes']. Sets `nodes_left_out`.
+        """The number of nodes that take jobs, at most extras['nodes']. Sets `nodes_left_out`.
 
-        Skips the test if the number is not known, or if fewer than two of several nodes take jobs.
+        Skips the test if the number is unknown, or if fewer than two of several nodes take jobs.
         """
         partition = self.current_partition
         most, known = partition.extras.get("nodes", 0), nodes.at_start(partition)
         if not known:
             option = f"-S {type(self).__name__}.nodes=N"
-            why = f"has nodes whose number its scheduler does not tell: set extras['nodes'], or {option}"
+            why = f"has an unknown number of nodes: set extras['nodes'], or {option}"
             self.skip_partition(not most, why)
             return most
         up = sum(not why for why in known.values())
@@ -69,31 +69,30 @@ class CrossNode(rfm.RegressionTestPlugin):
         return min(up, most or up)
 
     def ranks_at_most(self, wanted):
-        """Ranks of a node: one for each GPU; without, as many as are wanted and have cores, where it says how many."""
+        """The ranks of a node: one per GPU; without GPUs, `wanted`, limited by the number of cores."""
         cores = self.current_partition.processor.num_cores or 1
         return self.expected.devices or min(wanted, cores)
 
     def skip_without_ranks(self, pairs):
-        """Skips what needs more ranks on a node than there are."""
-        there, option = self.num_tasks_per_node, f"-S {type(self).__name__}.ranks={pairs}"
-        self.skip_partition(pairs > there, f"has {there} ranks on a node, and {pairs} pairs need as many: {option}")
+        """Skip the test if a node has fewer ranks than `pairs`."""
+        ranks, option = self.num_tasks_per_node, f"-S {type(self).__name__}.ranks={pairs}"
+        self.skip_partition(pairs > ranks, f"has {ranks} ranks per node, and {pairs} pairs need {pairs}: set {option}")
 
     def machine_faults(self):
-        """All ranks that were started took part, on as many nodes as were asked for, as many on each, and each of them
-        has the adapters that the partition specifies."""
+        """Reasons for missing or misplaced ranks, and for unexpected adapters of each node."""
         partition = self.current_partition
-        promised = adapter_faults(self.record, partition.extras) if "rdma" in partition.features else []
-        return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + promised
+        of_adapters = adapter_faults(self.record, partition.extras) if "rdma" in partition.features else []
+        return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + of_adapters
 
 
 class OfExtent(CrossNode):
-    """Two nodes, or all of the partition, as the test's parameter `extent` says; its session is one of nodes.
+    """Two nodes, or all nodes of the partition, as the parameter `extent` specifies.
 
-    References of the extent ``all`` stand in the table with ``@all`` added to its name.
+    The session is one of several nodes. For the extent ``all``, the name of the table of references ends with ``@all``.
     """
 
     def prepare(self):
-        """Asks for the nodes, with a rank for each of their GPUs, or one where they have none."""
+        """Request the nodes with one rank per GPU, or with one rank if there are no GPUs."""
         super().prepare()
         if self.extent == "two" and self.nodes not in (0, 2):
             getlogger().info(f"note: {self.display_name} measures two nodes: nodes={self.nodes} is of extent=all")
@@ -104,19 +103,19 @@ class OfExtent(CrossNode):
 
 @rfm.simple_test
 class crossnode_matrix(OfExtent, p2p_matrix_case):
-    """Measures one matrix between nodes: of the nodes, all their ranks at once, or of the ranks.
+    """Measures one matrix between nodes or between their ranks. Between nodes, all their ranks transfer concurrently.
 
-    A node whose row and column are low is at fault itself; a pair that is low alone is its path. `linkmatrix diagnose`
-    says which.
+    A node whose row and column are slow is faulty itself. A single slow pair has a faulty path. `linkmatrix diagnose`
+    tells which.
     """
 
     testcase = parameter(OF_RANKS, loggable=True)
 
-    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else all that take jobs, at most extras['nodes'].
+    #: ``two`` nodes, or ``all``: the number in `nodes`, else all nodes that take jobs, at most extras['nodes'].
     extent = parameter(["two", "all"], loggable=True)
 
-    #: How the ranks of two nodes pair off in the matrices of nodes: ``affine``, each with the one of its own number,
-    #: or ``crossed``, with the next one's, which takes the data from one rail to another.
+    #: How the ranks of two nodes are paired in matrices of nodes. ``affine`` pairs equal numbers. ``crossed`` pairs
+    #: each rank with the next number, so the data passes from one rail to another.
     mapping = variable(str, value="affine", loggable=True)
 
     session = fixture(nodes_session, scope="environment")
@@ -146,16 +145,16 @@ class crossnode_matrix(OfExtent, p2p_matrix_case):
         ]
 
     def is_of_nodes(self):
-        """Whether whole nodes meet, of which the mapping says how their ranks pair off."""
+        """Whether rows and columns are nodes. The mapping then pairs their ranks."""
         return self.testcase.startswith("node_")
 
 
 @rfm.simple_test
 class crossnode_device_matrix(crossnode_matrix):
-    """The same between the memory of GPUs, one rank for each.
+    """Measures one matrix between the GPU memory of several nodes, with one rank per GPU.
 
-    A partition that promises GPUDirect, extras['gpudirect'], must get it: MPI then takes the addresses of devices, and
-    nothing between nodes goes through host memory. References stand in the table with ``@device`` added to its name.
+    If the partition specifies GPUDirect, extras['gpudirect'], MPI must take device addresses, and no data between nodes
+    passes through host memory. The name of the table of references ends with ``@device``.
     """
 
     testcase = parameter([name for name in OF_RANKS if "_put_" not in name], loggable=True)
@@ -170,22 +169,22 @@ class crossnode_device_matrix(crossnode_matrix):
         self.add_variant("device")
 
     def machine_faults(self):
-        promised = self.current_partition.extras.get("gpudirect", False)
-        return super().machine_faults() + (transport_faults(self.record, "mpi") if promised else [])
+        gpudirect = self.current_partition.extras.get("gpudirect", False)
+        return super().machine_faults() + (transport_faults(self.record, "mpi") if gpudirect else [])
 
 
 class sweep_run(CrossNode, measuring_run, special=True):
-    """A test of messages of every size between nodes: the base of the checks that sweep.
+    """A test of messages of every size between nodes: the base of the checks that sweep sizes.
 
-    The performance variables are medians of the link class and a size, such as ``NET@4096``.
+    The performance variables are medians by link class and size, such as ``NET@4096``.
     """
 
     #: The sizes: MIN:MAX:FACTOR, in bytes or with the suffixes KiB, MiB and GiB.
-    #: :default: up to 4 MiB; latencies from empty messages on
+    #: :default: up to 4 MiB, from 1 byte; latencies from 0 bytes
     sizes = variable(str, value="")
     size_variable = "sizes"
 
-    #: how many times the one before each size is, unless told
+    #: the default factor between two sizes
     factor = 2
 
     @run_after("init")
@@ -216,9 +215,9 @@ class sweep_run(CrossNode, measuring_run, special=True):
 
 @rfm.simple_test
 class crossnode_sweep(sweep_run):
-    """Measures two nodes with every size of message, as the OSU benchmarks do: one rank on each.
+    """Measures two nodes with every size of message, as the OSU benchmarks do: one rank per node.
 
-    References stand in the partition's table with ``@sweep`` added to its name.
+    The name of the table of references ends with ``@sweep``.
     """
 
     testcase = parameter([name for name in OF_RANKS if name.startswith("rank_")], loggable=True)
@@ -237,21 +236,21 @@ class crossnode_sweep(sweep_run):
 
 @rfm.simple_test
 class crossnode_matchings(crossnode_matrix):
-    """The same of thousands of nodes in minutes: a few random matchings of all, then suspects with good partners.
+    """Measures thousands of nodes in minutes: some random matchings of all nodes, then suspects with healthy partners.
 
-    Which endpoint is slow by itself is found, and confirmed after a pause; links are not judged, for few pairs meet.
-    The pairs are others each time, so that only figures of the link class are published. References stand in the table
-    with ``@matchings`` added to its name.
+    An endpoint that is slow itself is found, and confirmed after a pause. Links are not judged, because few pairs are
+    measured. Each run measures other pairs, so only figures of the link class are published. The name of the table of
+    references ends with ``@matchings``.
     """
 
     testcase = parameter([name for name in OF_RANKS if "_put_" not in name], loggable=True)
 
-    #: All nodes that `nodes` says, or else all that take jobs, at most extras['nodes'].
+    #: ``all`` nodes: the number in `nodes`, else all nodes that take jobs, at most extras['nodes'].
     extent = parameter(["all"], loggable=True)
 
-    #: A file that says which nodes share a leaf switch: lines such as ``leaf1: n[1-32]``, or Slurm's topology.conf. It
-    #: must be there where rank 0 runs. Uplinks are judged then, and congestion is told from faults.
-    #: :default: empty: no groups are known
+    #: A file with the nodes of each leaf switch: lines such as ``leaf1: n[1-32]``, or Slurm's topology.conf. The node
+    #: of rank 0 must have the file. Uplinks are then judged, and congestion is distinguished from faults.
+    #: :default: empty: the groups are unknown
     groups = variable(str, value="")
 
     descr = "messages between nodes, a few pairs of each"
@@ -268,6 +267,6 @@ class crossnode_matchings(crossnode_matrix):
         return [*super().program_opts(), "--concurrency", "matchings", *groups]
 
     def result_figures(self, result, matrix):
-        """Without pairs, which are others in each run."""
+        """The figures without single pairs, because each run measures other pairs."""
         figures = crossnode_matrix.result_figures(self, result, matrix)
         return {name: figure for name, figure in figures.items() if "->" not in name}

@@ -1,4 +1,4 @@
-"""How fast are the copies inside one node: between GPUs, between host memory and GPUs, between ranks?"""
+"""Checks of copies inside one node: between GPUs, between host memory and GPUs, and between ranks."""
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
@@ -9,7 +9,7 @@ from .expect import gpu_faults, rank_faults
 from .on_ranks import OnRanks
 from .testcases import OF_DEVICES, TESTCASES, has_own_size
 
-#: Does it work?
+#: Smoke test: the minimum that shows that the node works.
 SMOKE = {
     "host_to_device_memcpy_ce",
     "device_to_host_memcpy_ce",
@@ -17,9 +17,9 @@ SMOKE = {
     "device_to_device_bidirectional_memcpy_write_ce",
     "device_to_device_latency_sm",
 }
-#: Is the node healthy?
+#: Quick test: shows whether the node is healthy.
 QUICK = SMOKE | {"device_to_device_memcpy_read_ce", "host_device_latency_sm", "device_local_copy"}
-#: Is the order of writes kept?
+#: Tests of the order of writes.
 VISIBILITY = {name for name in OF_DEVICES if "visibility" in name}
 #: The test cases that run between pinned threads on a partition without GPUs.
 ON_THREADS = VISIBILITY | {
@@ -37,22 +37,22 @@ SUITES = {"smoke": SMOKE, "quick": QUICK, "visibility": VISIBILITY}
 
 
 def limited(testcase):
-    """Whether a link limits what a test case measures."""
+    """Whether a link limits the measured value of a test case."""
     return not has_own_size(testcase) and not testcase.endswith("_peer_off")
 
 
 def limit_options(limits):
-    """The program's option for {link class: GB/s of one direction}."""
+    """The program's option for {link class: GB/s of one direction}; [] without limits."""
     given = ",".join(f"{link_class}={rate}" for link_class, rate in limits.items())
     return ["--limit", given] if given else []
 
 
 @rfm.simple_test
 class intranode_p2p(p2p_matrix_case):
-    """Measures one matrix between the GPUs of a node, or between them and host memory.
+    """Measures one matrix between the GPUs of a node, or between the GPUs and host memory.
 
-    On a partition without GPUs the same test cases run between pinned threads of the processor, as far as those have
-    them; the endpoints are then called cpu0, cpu1, …, and no number of them is promised.
+    On a partition without GPUs, the test cases that CPUs support run between pinned threads. The endpoints are then
+    cpu0, cpu1, …, in any number.
     """
 
     testcase = parameter(OF_DEVICES, loggable=True)
@@ -62,7 +62,12 @@ class intranode_p2p(p2p_matrix_case):
     @run_after("init")
     def choose_systems(self):
         self.valid_systems = ["*"] if self.testcase in ON_THREADS else ["+gpu +cuda"]
-        self.tags = {"full", "intranode", "acceptance", *(tag for tag, of in SUITES.items() if self.testcase in of)}
+        self.tags = {
+            "full",
+            "intranode",
+            "acceptance",
+            *(tag for tag, suite in SUITES.items() if self.testcase in suite),
+        }
 
     def prepare(self):
         super().prepare()
@@ -77,14 +82,12 @@ class intranode_p2p(p2p_matrix_case):
         return gpu_faults(self.record, self.expected) if self.on_gpus else []
 
     def program_opts(self):
-        """With the limits that the partition's extras['limits'] give, {link class: GB/s of one direction}, where a link
-        limits what is measured.
-        """
+        """The options, with extras['limits'], {link class: GB/s of one direction}, if a link limits the test case."""
         limits = self.current_partition.extras.get("limits", {}) if limited(self.testcase) else {}
         return [*super().program_opts(), *limit_options(limits)]
 
     def axes(self):
-        """The memory of the host is any that the program found."""
+        """The labels of rows and columns. Any labels of host memory are accepted."""
         devices = endpoints(self.record, self.testcase)
         labels = {"device": devices, "host": None, "local": ["local"], "all": ["all"]}
         return labels[TESTCASES[self.testcase]["rows"]], labels[TESTCASES[self.testcase]["columns"]]
@@ -92,10 +95,10 @@ class intranode_p2p(p2p_matrix_case):
 
 @rfm.simple_test
 class process_p2p(p2p_matrix_case):
-    """Measures matrices between the GPUs of a node with one process for each, as most applications run.
+    """Measures matrices between the GPUs of a node with one process per GPU, as most applications run.
 
-    The processes map each other's memory, by file descriptors or CUDA IPC: the record says which. What they measure is
-    what a single process measures, so the references are the same.
+    The processes map each other's memory by file descriptors or CUDA IPC; the record contains which. Their values equal
+    those of a single process, so the references are the same.
     """
 
     testcase = parameter(
@@ -124,13 +127,13 @@ class process_p2p(p2p_matrix_case):
         return "mpi"
 
     def machine_faults(self):
-        """Ranks that do not find each other, as without PMI, make the test INCOMPLETE before GPUs are checked."""
+        """Reasons for missing ranks, as without PMI; if there are none, reasons for the GPUs."""
         return rank_faults(self.record, 1, self.num_tasks) or gpu_faults(self.record, self.expected)
 
 
 @rfm.simple_test
 class rank_p2p(OnRanks, p2p_matrix_case):
-    """Measures one matrix between MPI ranks of one node or several: host memory, through the partition's launcher."""
+    """Measures one matrix between MPI ranks in host memory, on one node or several, with the partition's launcher."""
 
     testcase = parameter(
         ["rank_to_rank_bandwidth_mpi", "rank_to_rank_bidirectional_mpi", "rank_to_rank_latency_mpi"], loggable=True

@@ -1,4 +1,4 @@
-"""The nodes of a sweep: those that $LINKMATRIX_NODES names, or all of the partitions, as their scheduler says."""
+"""The nodes of a sweep: the nodes that $LINKMATRIX_NODES names, or all nodes that the scheduler reports."""
 
 import os
 import socket
@@ -15,29 +15,29 @@ from linkmatrix.runs.modes import job_options
 from linkmatrix.site import nodes
 
 VARIABLE = "LINKMATRIX_NODES"
-ENOUGH = 60  # seconds for which an answer is good: a sweep of hours asks again, for nodes are drained meanwhile
-answers = {}  # {partition: (when it was asked, what it said)}
-first_answers = {}  # {partition: what it said first}
+MOST_AGE = 60  # seconds until the scheduler is asked again, because nodes are drained during a sweep
+answers = {}  # {partition: (time, answer of its scheduler)}
+first_answers = {}  # {partition: the first answer of its scheduler}
 
 
 def of_partition(partition):
-    """{node: why it takes no job now, "" where it does} of a partition of ReFrame; None where nobody can say."""
-    asked, said = answers.get(partition.fullname, (None, None))
-    if asked is None or time.monotonic() - asked > ENOUGH:
-        said = ask(partition)
-        answers[partition.fullname] = (time.monotonic(), said)
-    return said
+    """{node: why it takes no job now, "" if it takes jobs} of a partition; None if unknown."""
+    asked, answer = answers.get(partition.fullname, (None, None))
+    if asked is None or time.monotonic() - asked > MOST_AGE:
+        answer = ask(partition)
+        answers[partition.fullname] = (time.monotonic(), answer)
+    return answer
 
 
 def at_start(partition):
-    """As `of_partition`, but always the first answer: a session and its tests must agree on the number of nodes."""
+    """The first answer of `of_partition`, because a session and its tests must agree on the number of nodes."""
     if partition.fullname not in first_answers:
         first_answers[partition.fullname] = of_partition(partition)
     return first_answers[partition.fullname]
 
 
 def ask(partition):
-    """As `of_partition`; a partition without a scheduler is this machine."""
+    """Ask the scheduler, and return as `of_partition`. A partition without a scheduler has this machine as its node."""
     scheduler = scheduler_of(partition)
     if scheduler == "local":
         return {short(socket.gethostname()): ""}
@@ -47,7 +47,7 @@ def ask(partition):
     try:
         return nodes.of(scheduler, options)
     except (OSError, BadInput) as error:
-        getlogger().info(f"{partition.fullname}: which of its nodes take jobs is not known: {error}")
+        getlogger().info(f"{partition.fullname}: the state of its nodes is unknown: {error}")
         return None
 
 
@@ -57,9 +57,9 @@ def scheduler_of(partition):
 
 
 def asked_for():
-    """The names in $LINKMATRIX_NODES, the values of a check's parameter; a list that cannot be read is one itself.
+    """The node names in $LINKMATRIX_NODES, for a check's parameter. A malformed list is returned as one name.
 
-    A check that raised here would be left out with a warning, and what is left out looks passed.
+    ReFrame would skip a check that raises here with a warning, and a skipped check looks like a passed one.
     """
     text = os.environ.get(VARIABLE, "").strip()
     if text == nodes.ALL:
@@ -72,23 +72,21 @@ def asked_for():
 
 
 def every_partition():
-    """Those of the system that runs."""
+    """The partitions of the current system."""
     return runtime.runtime().system.partitions
 
 
 def unknown_partitions():
-    """Those whose nodes nobody can say, or of which the scheduler says that it has none: then a name is wrong."""
+    """The partitions without known nodes, because the scheduler does not answer or reports none."""
     return [one for one in every_partition() if not of_partition(one)]
 
 
 def partitions_of(node):
-    """The partition that sweeps a node, and those that may have it; all, where none has, so that a test says so.
+    """The partition that sweeps a node, and those that may have it; all partitions if none has it.
 
-    Of several partitions that share a node, the first with GPUs sweeps the node, or else the first. A partition that
-    takes jobs there comes before one that does not.
-
-    With `all` each name came from a partition that has it: it is not sent to one of which nothing is known. That has a
-    test of its own, which is named `all` and says so.
+    If several partitions share a node, the first one with GPUs sweeps the node, else the first one. A partition that
+    takes jobs on the node comes before a partition that does not. With `all`, each name comes from a partition that has
+    the node, so partitions without known nodes are left out. The node name `all` itself stands for these partitions.
     """
     every = every_partition()
     if node == nodes.ALL:
@@ -101,29 +99,29 @@ def partitions_of(node):
 
 
 def why_unknown(node, partition):
-    """Why a partition has no such node, in a sentence; "" where it has, or nobody can say."""
+    """A sentence on why a partition has no such node; "" if it has the node, or its nodes are unknown."""
     known = of_partition(partition)
     if node == nodes.ALL:
-        return f"which nodes {partition.fullname} has is not known: name them in {VARIABLE}, or --nodes"
+        return f"the nodes of {partition.fullname} are unknown: name them in {VARIABLE}, or with --nodes"
     try:
         nodes.expanded(node)
     except BadInput as error:
         return f"{VARIABLE}: {error}"
     if known is None or short(node) in map(short, known):
         return ""
-    few = sorted(known)[:3]
-    others = ", ".join(few) + (f" and {len(known) - len(few)} more" if len(known) > len(few) else "")
+    shown = sorted(known)[:3]
+    others = ", ".join(shown) + (f" and {len(known) - len(shown)} more" if len(known) > len(shown) else "")
     return f"{partition.fullname} has no node {node}, but {others or 'none'}"
 
 
 def known_as(node, partition):
-    """A node as its scheduler writes it, which takes no other name: n1 for n1.cluster.example, or the other way."""
+    """A node's name as its scheduler writes it: n1 for n1.cluster.example, or the long name for the short one."""
     known = of_partition(partition) or {}
     return node if node in known else next((name for name in known if short(name) == short(node)), node)
 
 
 def why_not_now(node, partition, ask_anew=False):
-    """Why a node takes no job now, in the scheduler's words; "" where it does, or nobody can say."""
+    """The scheduler's reason why a node takes no job now; "" without one. ask_anew: ignore earlier answers."""
     if ask_anew:
         answers.pop(partition.fullname, None)
     known = of_partition(partition) or {}

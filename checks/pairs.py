@@ -1,4 +1,4 @@
-"""How fast is it between nodes with one, four and eight pairs of ranks at once, by every size and way of memory?"""
+"""Checks between two nodes with 1, 4 and 8 concurrent pairs of ranks, all sizes, and several transports."""
 
 from dataclasses import dataclass
 
@@ -10,25 +10,26 @@ from .expect import pairs_faults, transport_faults, version_faults
 from .session import nodes_session
 from .testcases import OF_RANKS
 
-PAIRS = (1, 4, 8)  # as the published sweeps have them
-SECONDS = 300  # of a process, of which a job has up to thirty: all would ask for five hours with the usual limit
+PAIRS = (1, 4, 8)  # as in published sweeps
+SECONDS = 300  # per process; a job has up to 30, which would request five hours with the default limit
 OF_NODES = [name for name in OF_RANKS if name.startswith("node_")]
 
 
 @dataclass(frozen=True)
 class Route:
-    """A way between the memory of GPUs on two nodes.
+    """A transport between the memory of GPUs on two nodes.
 
-    options: of the program. environment: of MPI. promised: the partition's extras without which it would be the usual.
+    options: of the program. environment: of MPI. extra: the key of the partition's extras that makes this route
+    differ from the usual one.
     """
 
     options: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
-    promised: str = ""
+    extra: str = ""
 
 
 USUAL = "usual"
-#: The variables are those of UCX, which other transports do not read.
+#: The environment variables are UCX's. Other transports ignore them.
 ROUTES = {
     USUAL: Route(),
     "staged": Route(options=("--transport", "staged")),
@@ -39,16 +40,16 @@ ROUTES = {
 
 @rfm.simple_test
 class crossnode_pairs(sweep_run):
-    """Measures two nodes with every size of message, by some of their ranks at once, each with its like: as osu_mbw_mr
-    and osu_multi_lat do, and of one pair osu_bw, osu_bibw and osu_latency.
+    """Measures two nodes with every size of message and several concurrent pairs of ranks.
 
-    A node has as many ranks as GPUs, or 8 as far as it has cores. References stand in the partition's table with
-    ``@4-pairs@sweep`` added to its name.
+    The tests match osu_mbw_mr and osu_multi_lat; with one pair, they match osu_bw, osu_bibw and osu_latency. A node has
+    one rank per GPU, or up to 8 ranks on its cores without GPUs. The name of the table of references ends with, for
+    example, ``@4-pairs@sweep``.
     """
 
     testcase = parameter(OF_NODES, loggable=True)
 
-    #: Pairs of ranks at once.
+    #: The number of concurrent pairs of ranks.
     pairs = parameter(list(PAIRS), loggable=True)
 
     session = fixture(nodes_session, scope="environment")
@@ -74,14 +75,14 @@ class crossnode_pairs(sweep_run):
 
 @rfm.simple_test
 class crossnode_device_pairs(crossnode_pairs):
-    """The same between the memory of GPUs, one rank for each, by several ways.
+    """Measures pairs of GPUs of two nodes with every size of message, one rank per GPU, by several routes.
 
-    ``usual`` is what MPI takes for it, ``staged`` goes through pinned host memory. What a partition promises,
-    extras['gpudirect'] and extras['gdrcopy'], is looked for in the usual way, and measured without it too. References
-    stand in the table with ``@4-pairs@sweep@device`` added to its name, and ``@staged`` and so on.
+    ``usual`` is MPI's default route, and ``staged`` passes through pinned host memory. If the partition specifies
+    extras['gpudirect'] or extras['gdrcopy'], the usual route must use it. A further route then measures without it. The
+    name of the table of references ends with ``@device``, and with the route if it is not usual.
     """
 
-    #: The way between the GPUs.
+    #: The route between the GPUs.
     route = parameter(list(ROUTES), loggable=True)
 
     descr = "messages of every size between pairs of GPUs of two nodes"
@@ -91,9 +92,9 @@ class crossnode_device_pairs(crossnode_pairs):
 
     def prepare(self):
         super().prepare()
-        promised = ROUTES[self.route].promised
-        lacks = promised and not self.current_partition.extras.get(promised)
-        self.skip_partition(lacks, f"does not promise it: extras['{promised}']")
+        extra = ROUTES[self.route].extra
+        lacks = extra and not self.current_partition.extras.get(extra)
+        self.skip_partition(lacks, f"does not specify extras['{extra}']")
         self.add_variant("device")
         if self.route != USUAL:
             self.add_variant(self.route)

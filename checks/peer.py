@@ -1,4 +1,4 @@
-"""What every check of a program of others has in common: how it is started, found, read and published."""
+"""The base class of checks with established benchmarks: start, output, and verdict."""
 
 from dataclasses import replace
 
@@ -17,27 +17,27 @@ SCRIPT = "peer.sh"  # the build puts it next to the programs
 
 
 class peer_run(foreign_run, special=True):
-    """A test of a program of others: the base of the checks that run one.
+    """A test with an established benchmark.
 
-    It is looked for beside what the build left (`-S build_linkmatrix.peers=yes`), then on PATH, with the modules of the
-    environment; a test of one that is not installed is skipped, and says so. What it prints is read as `linkmatrix
-    import` reads it, and judged by references of the check itself: its definitions are not those of linkmatrix.
+    The program is searched in the build's folder (`-S build_linkmatrix.peers=yes`), then on PATH with the environment's
+    modules. The test is skipped, with a reason, if the program is not installed. Its output is read as `linkmatrix
+    import` reads it. References belong to the check itself, because the program defines its values differently.
     """
 
-    #: Seconds that the program may take, with all test cases that it is asked for at once.
+    #: The program's maximum seconds, for all test cases in one process.
     seconds = variable(int, value=300)
 
     tags = {"peers"}
     program = executable = "peer"
-    of_gpus = True  # whether it is of GPUs
-    topology = True  # whether nvidia-smi is asked how they are connected
-    link_class = ""  # of a pair of ranks
-    size = None  # bytes of a copy, where the program does not print them
+    of_gpus = True  # whether the program measures GPUs
+    topology = True  # whether nvidia-smi reads the topology
+    link_class = ""  # of the link between two ranks
+    size = None  # bytes per copy, if the program does not print them
 
     def prepare(self):
         super().prepare()
         if self.seconds < 1:
-            raise ReframeError(f"{type(self).__name__}.seconds={self.seconds}: give the program a second or more")
+            raise ReframeError(f"{type(self).__name__}.seconds={self.seconds}: give at least 1 second")
 
     def job_request(self):
         topology = ["--topology"] if self.topology else []
@@ -53,26 +53,26 @@ class peer_run(foreign_run, special=True):
         return replace(session_test.job_request(self), testcase=self.asked_for(), opts=tuple(opts), program=SCRIPT)
 
     def asked_for(self):
-        """The test case as the program calls it."""
+        """The test case as the program names it."""
         return self.testcase
 
     def command(self):
-        """The program and its options; TESTCASES stands for all that are asked of one process."""
+        """The program and its options; TESTCASES stands for all test cases of one process."""
         raise NotImplementedError
 
     def written(self):
-        """The command as the record has it."""
+        """The command as the record contains it."""
         words = (self.asked_for() if word == TESTCASES else word for word in (*self.command(), *self.extra_opts))
         return " ".join(words)
 
     @run_before("sanity")
     def skip_what_is_not_installed(self):
-        """A program that nobody installed is no fault of the machine, and no verdict."""
+        """Skip the test, without a verdict, if the program is not installed."""
         text = None if self.is_dry_run() else self.outputs()[0]
-        said = output_of(text or "")
+        output = output_of(text or "")
         self.skip_if(
-            bool(said.missing),
-            f"{said.missing} is not installed on {said.node}: neither on PATH, nor by a module of the environment"
+            bool(output.missing),
+            f"{output.missing} is not installed on {output.node}: neither on PATH, nor by a module of the environment"
             f" {self.current_environ.name}, nor built by Spack (-S build_linkmatrix.peers=yes)",
         )
 
@@ -88,11 +88,11 @@ class peer_run(foreign_run, special=True):
 
     def faults(self):
         if not self.found.run.tables:
-            return []  # why, has been said
+            return []  # `read_output` has reported why
         return [*self.machine_faults(), *self.table_faults()]
 
     def machine_faults(self):
-        """Did the ranks run where they should, and the GPUs take part that the partition specifies?"""
+        """Reasons for misplaced ranks, and for missing GPUs."""
         places, each = self.output.places, self.num_tasks_per_node or 1
         reasons = []
         if sorted(places.count(node) for node in set(places)) != [each] * (self.num_tasks // each):
@@ -101,5 +101,5 @@ class peer_run(foreign_run, special=True):
         return reasons + (device_faults(self.record, self.expected) if self.of_gpus else [])
 
     def table_faults(self):
-        """Are all tables there, and all of their cells?"""
+        """Reasons for missing tables and missing cells."""
         raise NotImplementedError

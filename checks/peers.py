@@ -1,4 +1,4 @@
-"""What do the programs that people already trust say of the same links? They run where they are installed."""
+"""Checks with established benchmarks of the same links. They run where these benchmarks are installed."""
 
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
@@ -16,11 +16,11 @@ from .session import nodes_session
 from .sizes import PART, size_faults, sizes_of
 from .variables import size_figures
 
-ONE_WAY = "_one_direction"  # ends the name of what nvbandwidth calls bidirectional and is one direction's figure
+ONE_WAY = "_one_direction"  # ends names of bidirectional test cases of nvbandwidth that print one direction
 
 
 class peer_matrix(peer_run, special=True):
-    """A matrix of GPUs; the performance variables are those of ours, such as ``gpu0->gpu3`` and ``min[NV18]``."""
+    """A matrix of GPUs. Its performance variables are named as in linkmatrix: ``gpu0->gpu3`` and ``min[NV18]``."""
 
     def prepare(self):
         super().prepare()
@@ -30,20 +30,20 @@ class peer_matrix(peer_run, special=True):
         (result,) = self.record["results"]
         named = {name for name in (*result["rows"], *result["columns"]) if name.startswith("gpu")}
         absent = [name for name in endpoints(self.record, self.testcase) if name not in named]
-        parts = ["enqueue"] if result["quantity"] == "copy latency" else []  # follow the table
+        parts = ["enqueue"] if result["quantity"] == "copy latency" else []  # the program prints this table too
         sentences = (f"{self.testcase}: {name} is not in its table" for name in absent)
         return missing(*sentences) + cell_faults(result, None, None, parts)
 
 
 @rfm.simple_test
 class peer_nvbandwidth(peer_matrix):
-    """Measures a matrix of a node by nvbandwidth, all that are asked for in one process.
+    """Measures matrices of a node with nvbandwidth, all requested test cases in one process.
 
-    What it calls bidirectional is the sum of both directions between GPUs, since its version 0.6, and one of the two
-    with host memory: such a test case ends with ``_one_direction`` here. It compares what it copied.
+    nvbandwidth compares the copied data. Its bidirectional values between GPUs are the sum of both directions since
+    version 0.6. With host memory they are one direction, so these test cases end with ``_one_direction``.
     """
 
-    #: The test case, as `linkmatrix import` calls it.
+    #: The test case, as `linkmatrix import` names it.
     testcase = parameter(
         [
             "host_to_device_memcpy_ce",
@@ -75,10 +75,10 @@ class peer_nvbandwidth(peer_matrix):
 class peer_p2p_sample(peer_matrix):
     """Measures the matrices of p2pBandwidthLatencyTest, of the CUDA samples, all in one process.
 
-    Copies inside a GPU are on its diagonals. It compares no data, so `linkmatrix show` has no verdict on it.
+    The diagonals are copies inside a GPU. The program compares no data, so `linkmatrix show` gives no verdict.
     """
 
-    #: The matrix, by the name of ours.
+    #: The matrix, by linkmatrix's name.
     testcase = parameter(
         [
             name + peer_access
@@ -94,13 +94,13 @@ class peer_p2p_sample(peer_matrix):
 
     descr = "copies between GPUs, by the CUDA sample"
     valid_systems = ["+gpu +cuda"]
-    size = 160_000_000  # its own, which it does not print
+    size = 160_000_000  # the program's default, which the program does not print
 
     def command(self):
         return ("p2pBandwidthLatencyTest", f"--numElems={self.size // 4}")
 
     def machine_faults(self):
-        """It prints the same tables where there is no peer access, and copies through host memory."""
+        """Reasons for pairs without peer access, because the program then copies through host memory silently."""
         faults = peer_run.machine_faults(self)
         if self.testcase.endswith("_peer_off"):
             return faults
@@ -112,20 +112,20 @@ class peer_p2p_sample(peer_matrix):
             if r != c and reached[r][c] is not True
             for reason in unlike(
                 reached[r][c],
-                f"{self.testcase}: {row}->{column} has no peer access, or the program did not say that it has",
+                f"{self.testcase}: {row}->{column} has no peer access, or the program did not report it",
             )
         ]
 
 
 class peer_sizes(peer_run, special=True):
-    """Tables of sizes; the performance variables are of a size in bytes: ``out-of-place@4194304``, ``NET@4096``."""
+    """Tables of sizes. The performance variables have the size in bytes: ``out-of-place@4194304``, ``NET@4096``."""
 
     def wanted_sizes(self):
-        """Those that the program is asked for."""
+        """The requested sizes, as a text."""
         raise NotImplementedError
 
     def sharers(self):
-        """How many have a part of each size; 0 where sizes are exact."""
+        """The number of ranks that each have a part of a size; 0 if the program rounds no size."""
         return 0
 
     def table_faults(self):
@@ -143,7 +143,7 @@ class peer_sizes(peer_run, special=True):
 
 @rfm.simple_test
 class peer_nccl_tests(peer_sizes):
-    """Measures a collective of NCCL between all GPUs of a node by nccl-tests, which compares every element."""
+    """Measures a collective of NCCL between all GPUs of a node with nccl-tests, which compares all data."""
 
     #: The program of nccl-tests.
     testcase = parameter(
@@ -155,7 +155,7 @@ class peer_nccl_tests(peer_sizes):
     )
 
     #: The sizes: MIN:MAX:FACTOR, with the suffixes KiB, MiB and GiB.
-    #: :default: ``'16KiB:1GiB:4'``; what takes so few bytes that their bandwidth is printed as 0.00 is no size for it
+    #: :default: ``'16KiB:1GiB:4'``; smaller sizes have a bandwidth that nccl-tests prints as 0.00
     sizes = variable(str, value="16KiB:1GiB:4", loggable=True)
 
     descr = "collectives between the GPUs of a node, by nccl-tests"
@@ -187,12 +187,12 @@ class peer_nccl_tests(peer_sizes):
 
 @rfm.simple_test
 class peer_osu(peer_sizes):
-    """Measures every size of message between two ranks of a node by OSU's benchmarks, which compare the data.
+    """Measures every size of message between two ranks of a node with OSU's benchmarks, which compare the data.
 
-    References stand in the table with ``@sweep`` added to its name: ``NODE@4096``.
+    The name of the table of references ends with ``@sweep``; its rows are such as ``NODE@4096``.
     """
 
-    #: The benchmark, with where the buffers are: ``hh`` is host memory, as of `linkmatrix import`.
+    #: The benchmark, with the memory of its buffers: ``hh`` is host memory, as in `linkmatrix import`.
     testcase = parameter(["osu_bw_hh", "osu_bibw_hh", "osu_latency_hh"], loggable=True)
 
     descr = "messages of every size between two ranks, by OSU"
@@ -206,20 +206,20 @@ class peer_osu(peer_sizes):
         self.add_variant("sweep")
 
     def place(self):
-        """Asks for the two ranks."""
+        """Request two ranks."""
         self.num_tasks = self.num_tasks_per_node = 2
 
     def wanted_sizes(self):
         return "1:4MiB:2"
 
     def command(self):
-        # -c compares the data, since 5.7 of 2020
+        # -c compares the data, since version 5.7 (2020)
         return (self.testcase.removesuffix("_hh"), "-c", "-m", "1:4194304")
 
 
 @rfm.simple_test
 class peer_osu_crossnode(CrossNode, peer_osu):
-    """The same between two nodes: ``NET@4096``."""
+    """Measures every size of message between two nodes with OSU's benchmarks. Rows are such as ``NET@4096``."""
 
     session = fixture(nodes_session, scope="environment")
     descr = "messages of every size between two nodes, by OSU"
@@ -228,7 +228,7 @@ class peer_osu_crossnode(CrossNode, peer_osu):
 
     def place(self):
         self.place_on_nodes(2, 1)
-        self.num_tasks, self.num_tasks_per_node = 2, 1  # whatever `ranks` says: it takes no more
+        self.num_tasks, self.num_tasks_per_node = 2, 1  # the benchmark takes no more ranks
 
     def machine_faults(self):
         return peer_osu.machine_faults(self)
@@ -236,19 +236,19 @@ class peer_osu_crossnode(CrossNode, peer_osu):
 
 @rfm.simple_test
 class peer_osu_pairs(peer_osu_crossnode):
-    """Measures two nodes with every size of message by several pairs of ranks at once, their bandwidths added up:
-    ``NET@4096``. What one pair has, `peer_osu_crossnode` measures.
+    """Measures two nodes with every size of message and several concurrent pairs of ranks, with OSU's benchmarks.
 
-    It is what `crossnode_pairs` measures by node_to_node_bandwidth_mpi.
+    The values are the sum over all pairs, such as ``NET@4096``. They match `crossnode_pairs` with
+    node_to_node_bandwidth_mpi. `peer_osu_crossnode` measures one pair.
     """
 
-    #: The benchmark, with where the buffers are and the pairs of ranks, as `linkmatrix import` calls it.
+    #: The benchmark, with the memory of its buffers and the pairs of ranks, as `linkmatrix import` names it.
     testcase = parameter([f"osu_mbw_mr_hh_{pairs}_pairs" for pairs in PAIRS if pairs > 1], loggable=True)
 
     descr = "messages of every size between pairs of ranks of two nodes, by OSU"
 
     def place(self):
-        """Asks for as many ranks on each node as there are pairs: the program takes all of them."""
+        """Request as many ranks per node as there are pairs, because the program uses all ranks."""
         self.pairs = int(self.testcase.split("_")[-2])
         self.place_on_nodes(2, self.ranks_at_most(self.pairs))
         self.skip_without_ranks(self.pairs)
@@ -258,12 +258,12 @@ class peer_osu_pairs(peer_osu_crossnode):
         return ("osu_mbw_mr", "-c", "-m", "1:4194304")
 
     def machine_faults(self):
-        """Its first half of ranks sends to the second: each pair must be of two nodes."""
+        """Reasons for pairs inside one node. The first half of the ranks sends to the second half."""
         faults, places = peer_osu.machine_faults(self), self.output.places
         inside = [
             f"{rank} and {rank + self.pairs}" for rank in range(self.pairs) if len({*places[rank :: self.pairs]}) < 2
         ]
         if not inside or faults:
             return faults
-        said = f"{self.testcase}: ranks {', '.join(inside)} were on one node: the launcher must fill one node first"
-        return missing(said)
+        sentence = f"{self.testcase}: ranks {', '.join(inside)} were on one node: the launcher must fill one node first"
+        return missing(sentence)

@@ -1,4 +1,4 @@
-"""Where ranks run, as src/binding prints it, and what is wrong with that. Plain Python: nothing here runs anything."""
+"""Placement of ranks, as src/binding prints it, and reasons for wrong placements. Starts no programs."""
 
 import re
 from dataclasses import dataclass, field
@@ -14,9 +14,10 @@ LINE = re.compile(
 
 @dataclass(frozen=True)
 class Binding:
-    """One rank. numa: {NUMA node: its cores}; visible: devices in the launcher's words, None where it hides none.
+    """The placement of one rank.
 
-    gpus and nics: {name: NUMA node}, -1 where that is not known.
+    numa: {NUMA node: its cores}. visible: the devices in the launcher's words; None if it hides none.
+    gpus, nics: {name: NUMA node}; -1 for an unknown node.
     """
 
     host: str
@@ -30,18 +31,18 @@ class Binding:
 
     @property
     def nodes(self):
-        """The NUMA nodes that its cores are of."""
+        """The NUMA nodes of the rank's cores."""
         return sorted(node for node, cores in self.numa.items() if cores & self.cores)
 
     @property
     def device(self):
-        """The device that it takes: that of its number on the node among those that it sees; None without any."""
+        """The rank's device: the visible device with the rank's number on the node; None without devices."""
         seen = tuple(self.gpus) if self.visible is None else self.visible
         return seen[int(self.local) % len(seen)] if seen and self.local.isdigit() else None
 
 
 def numbers(text):
-    """{0, 1, 2, 3, 8} of "0-3,8"."""
+    """The numbers in a list such as "0-3,8"."""
     found = set()
     for part in text.split(","):
         low, _, high = part.partition("-")
@@ -51,19 +52,19 @@ def numbers(text):
 
 
 def ranges(cores):
-    """ "0-3,8" of {0, 1, 2, 3, 8}."""
+    """A list such as "0-3,8" from numbers."""
     starts = [core for core in sorted(cores) if core - 1 not in cores]
     ends = [core for core in sorted(cores) if core + 1 not in cores]
     return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in zip(starts, ends, strict=True))
 
 
 def places(text):
-    """{"mlx5_0": 1} of "mlx5_0:1", {} of "-"."""
+    """{name: NUMA node} from a text such as "mlx5_0:1"; {} from "-"."""
     return {name: int(node) for name, _, node in (entry.rpartition(":") for entry in text.split(",")) if name}
 
 
 def bindings(text):
-    """The ranks in what src/binding printed, in the order of host and rank."""
+    """The ranks in the output of src/binding, sorted by host and rank."""
     found = []
     for host, rank, local, cores, numa, visible, gpus, nics in LINE.findall(text):
         of_node = {int(node): numbers(list_) for node, list_ in re.findall(r"(\d+):([\d,-]+)", numa)}
@@ -73,7 +74,7 @@ def bindings(text):
 
 
 def spoken(rank):
-    """A rank in words, with the NIC that is nearest to it."""
+    """A rank in words, with its nearest NICs."""
     near = [nic for nic, node in rank.nics.items() if node in rank.nodes]
     cores = ranges(rank.cores) or "none"
     device = f", device {rank.device}" if rank.device is not None else ""
@@ -81,14 +82,18 @@ def spoken(rank):
 
 
 def faults_of(found, ranks, nodes, shared_cores=False, spans_numa=False, devices=False):
-    """INCOMPLETE reasons for ranks in wrong or unknown places, because these measure other links; [] for none."""
+    """INCOMPLETE reasons for misplaced ranks, because these measure other links; [] for none.
+
+    ranks, nodes: the expected numbers. shared_cores, spans_numa: whether these are allowed. devices: whether ranks use
+    GPUs.
+    """
     faults = []
     if len(found) != ranks or len({one.rank for one in found}) != ranks:
-        faults.append(f"{ranks} ranks were started, {len({one.rank for one in found})} said where they are")
+        faults.append(f"{ranks} ranks were started, {len({one.rank for one in found})} reported their cores")
     hosts = sorted({one.host for one in found})
     if len(hosts) != nodes:
-        faults.append(f"ranks should be on {nodes} nodes, they are on {len(hosts)}: {', '.join(hosts) or 'none'}")
-    faults += [f"rank {one.rank} on {one.host} does not say its cores" for one in found if not one.cores]
+        faults.append(f"ranks should be on {nodes} nodes, but are on {len(hosts)}: {', '.join(hosts) or 'none'}")
+    faults += [f"rank {one.rank} on {one.host} did not report its cores" for one in found if not one.cores]
     for one, other in combinations(found, 2):
         shared = one.cores & other.cores if one.host == other.host else ()
         if shared and not shared_cores:
@@ -103,7 +108,7 @@ def faults_of(found, ranks, nodes, shared_cores=False, spans_numa=False, devices
 
 
 def crowded_faults(record):
-    """INCOMPLETE reasons for ranks that the launcher bound to fewer cores than ranks, by the record."""
+    """INCOMPLETE reasons if the launcher bound ranks to fewer cores than ranks, according to the record."""
     uses = [
         use
         for holder in (record, *record["results"])
@@ -116,9 +121,9 @@ def crowded_faults(record):
     reasons = []
     for cores_of in of_node.values():
         for cores in dict.fromkeys(cores_of.values()):
-            inside = [label for label, own in cores_of.items() if own <= cores]
+            inside = [label for label, bound in cores_of.items() if bound <= cores]
             if len(inside) > len(cores) > 0:
                 where = f"core{'s' * (len(cores) > 1)} {ranges(cores)}"
                 named = ", ".join(first(inside))
-                reasons += missing(f"{len(inside)} ranks on {where} ({named}): bind them")
+                reasons += missing(f"{len(inside)} ranks on {where} ({named}): bind each rank to its own core")
     return list(dict.fromkeys(reasons))

@@ -1,4 +1,4 @@
-"""Has each node the network adapters that it should have, and what do they deliver?"""
+"""Checks of network adapters: presence, properties, and bandwidth and latency by perftest or UCX."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from linkmatrix.judge.reasons import missing
 from linkmatrix.record.units import parse_size
 from linkmatrix.reframe_ext.sessions.processes import TOPOLOGY_FOLDER
 
-from .adapters import UnreadableError, adapter_faults, promised, ratio_faults
+from .adapters import UnreadableError, adapter_faults, ratio_faults, specified
 from .crossnode import CrossNode
 from .foreign_run import foreign_run
 from .p2p import p2p_matrix_run
@@ -27,20 +27,20 @@ SCRIPT = "adapter_pairs.sh"  # the build puts it next to the programs
 
 
 def groups_of(partition):
-    """The groups of adapters that a partition promises. Raises ReframeError for extras that cannot be read."""
+    """The groups of adapters that a partition specifies. Raises ReframeError for malformed extras."""
     try:
-        return promised(partition.extras)
+        return specified(partition.extras)
     except UnreadableError as error:
         raise ReframeError(str(error)) from None
 
 
 @rfm.simple_test
 class rdma_adapters(p2p_matrix_run):
-    """Reads a node's network adapters and compares them with the partition's promise, before anything is timed.
+    """Reads a node's network adapters and compares them with the partition's extras, before any measurement.
 
-    Measures nothing, as `gpu_topology`. The promise is extras['adapters'] of a partition with the feature ``rdma``: a
-    group of adapters, or a list of groups, as ``{"number": 8, "rate": 400, "width": 16}``. `adapters.Adapters` has all
-    keys. A fact that the kernel does not tell is a fault.
+    This test measures nothing, as `gpu_topology`. A partition with the feature ``rdma`` specifies extras['adapters']: a
+    group of adapters, or a list of groups, such as ``{"number": 8, "rate": 400, "width": 16}``. `adapters.Adapters`
+    describes all keys. A fact that the kernel does not report is a reason too.
     """
 
     descr = "the network adapters of a node"
@@ -64,32 +64,33 @@ class rdma_adapters(p2p_matrix_run):
 
 @rfm.simple_test
 class rdma_perftest(foreign_run, CrossNode):
-    """Runs a program of perftest over each network adapter between two nodes, or over all of them at once.
+    """Runs a program of perftest over each network adapter between two nodes, or over all concurrently.
 
-    Server and clients are started in one job by `src/rdma/adapter_pairs.sh`, on the cores near their adapter. The
-    performance variables are those of a matrix of the adapters, ``mlx5_0->peer`` and ``min[NET]``. The adapters of
-    extras['adapters'] are measured, without ``names`` all that are active. Its ``ratio`` and ``at_once`` are expected.
+    `src/rdma/adapter_pairs.sh` starts server and clients in one job, on cores near their adapter. The performance
+    variables are those of a matrix of adapters, ``mlx5_0->peer`` and ``min[NET]``. The test measures the adapters of
+    extras['adapters'], or all active adapters without ``names``. ``ratio`` and ``at_once`` of these extras are the
+    expected shares.
     """
 
     #: The program of perftest.
     testcase = parameter([*BANDWIDTHS, *LATENCIES, *(name + AT_ONCE for name in BANDWIDTHS)], loggable=True)
 
-    #: Bytes of each message of a bandwidth, with the suffixes KiB, MiB and GiB; latencies are of perftest's own, 2.
+    #: Bytes of each message of a bandwidth, with the suffixes KiB, MiB and GiB. Latencies use perftest's 2 bytes.
     #: :default: ``'1MiB'``
     size = variable(str, value="", loggable=True)
 
-    #: Seconds that each bandwidth is measured, of which the first and last two do not count.
+    #: Seconds per bandwidth. perftest ignores the first two and the last two.
     seconds = variable(int, value=6)
 
     #: Further options of the program, e.g. ``-S rdma_perftest.perftest_opts=-x,3`` for the index of a GID.
     perftest_opts = variable(typ.List[str], value=[])
 
     session = fixture(nodes_session, scope="environment")
-    descr = "what a network adapter delivers, by perftest"
+    descr = "bandwidth and latency of network adapters, by perftest"
     valid_systems = ["+rdma +crossnode"]
     tags = {"crossnode", "rdma", "acceptance", "full"}
     program = "adapter_pairs"
-    told = ""  # that stand before its command
+    environment_prefix = ""  # environment variables before the command
 
     def prepare(self):
         super().prepare()
@@ -98,15 +99,15 @@ class rdma_perftest(foreign_run, CrossNode):
             self.add_variant(self.size)
 
     def is_latency(self):
-        """Whether it is one, which has a size of its own."""
+        """Whether the test case is a latency, which has a fixed size."""
         return self.testcase in LATENCIES
 
-    def promised(self):
+    def specified(self):
         """The groups of adapters that the partition specifies."""
         return groups_of(self.current_partition)
 
     def job_request(self):
-        names = [name for group in self.promised() for name in group.names]
+        names = [name for group in self.specified() for name in group.names]
         opts = (
             *("--into", f"meeting-{self.unique_name}"),
             *(("--adapters", ",".join(names)) if names else ()),
@@ -123,17 +124,17 @@ class rdma_perftest(foreign_run, CrossNode):
         return (program, "-F", *(() if self.is_latency() else measured), *self.perftest_opts)
 
     def steps(self):
-        """Those that each adapter must have; the last is the test case."""
+        """The steps that each adapter must have; the last one is the test case."""
         return ["alone", "at-once"] if self.testcase.endswith(AT_ONCE) else ["alone"]
 
     def read_output(self):
         command = " ".join(self.command())
-        self.output = output_of(self.text, self.told + command)
+        self.output = output_of(self.text, self.environment_prefix + command)
         content = record_of(self.output, self.testcase, self.steps()[-1], self.display_name, command, self.memory)
         return content, faults_of(self.output, self.steps())
 
     def faults(self):
-        groups = self.promised()
+        groups = self.specified()
         named = [name for group in groups for name in group.names]
         reasons = missing(*(f"{name} was not measured" for name in named if name not in self.output.names))
         wanted = [group.number for group in groups if group.number is not None and not group.names]
@@ -144,15 +145,15 @@ class rdma_perftest(foreign_run, CrossNode):
 
 @rfm.simple_test
 class rdma_device_perftest(rdma_perftest):
-    """The same with the memory of the GPU that is nearest to the adapter (GPUDirect), as far as perftest can.
+    """Runs perftest with the memory of the GPU nearest to each adapter (GPUDirect).
 
-    References stand in the table with ``@device`` added to its name.
+    The name of the table of references ends with ``@device``.
     """
 
     #: The program of perftest, which must be built with CUDA.
     testcase = parameter([*BANDWIDTHS, *LATENCIES[1:], *(name + AT_ONCE for name in BANDWIDTHS)], loggable=True)
 
-    descr = "what a network adapter delivers from the memory of GPUs, by perftest"
+    descr = "bandwidth and latency of network adapters with GPU memory, by perftest"
     valid_systems = ["+rdma +crossnode +gpu +cuda"]
     memory = "device"
     least_gpus = 1
@@ -164,18 +165,18 @@ class rdma_device_perftest(rdma_perftest):
 
 @rfm.simple_test
 class tcp_perftest(rdma_perftest):
-    """The same question where there is no RDMA device: ucx_perftest over TCP and each interface between two nodes.
+    """Runs ucx_perftest over TCP and each interface between two nodes, where there is no RDMA device.
 
-    For a partition with the feature ``tcp``; its extras['adapters'] name the interfaces, ``{"names": ["ens1f0"]}``.
+    For a partition with the feature ``tcp``. Its extras['adapters'] name the interfaces: ``{"names": ["ens1f0"]}``.
     """
 
     #: The test of ucx_perftest, tagged messages: their bandwidth or latency, or the bandwidth over all at once.
     testcase = parameter(["ucx_tag_bw", "ucx_tag_lat", "ucx_tag_bw" + AT_ONCE], loggable=True)
 
-    descr = "what a network interface delivers over TCP, by UCX"
+    descr = "bandwidth and latency of network interfaces over TCP, by UCX"
     valid_systems = ["+tcp +crossnode"]
     tags = {"crossnode", "tcp", "acceptance", "full"}
-    told = "UCX_NET_DEVICES={adapter} UCX_TLS=tcp "
+    environment_prefix = "UCX_NET_DEVICES={adapter} UCX_TLS=tcp "
 
     def is_latency(self):
         return self.testcase.endswith("_lat")

@@ -1,4 +1,4 @@
-"""How much faster do devices compute together than one alone? An N-body simulation on 1, 2, 4 … of them."""
+"""Checks of scaling: an N-body simulation on 1, 2, 4 … devices compared with one device."""
 
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
@@ -14,13 +14,13 @@ from .shares import Share
 from .sizes import size_faults
 from .variables import size_figures
 
-#: The test cases of nbody_scaling, by precision and by what grows with the devices.
+#: The test cases of nbody_scaling. In a weak scaling, the bodies grow with the devices.
 CASES = ("nbody_float_strong", "nbody_float_weak", "nbody_double_strong", "nbody_double_weak")
 EFFICIENCY = Share("scaling_efficiency", "efficiency", "of the efficiency of one device", CASES)
 
 
 def columns_of(devices):
-    """The columns for a number of devices, powers of two and all: "1-device", "2-devices" …"""
+    """The columns for a number of devices, powers of two and all: "1-device", "2-devices", …"""
     counts = [1 << power for power in range(devices.bit_length()) if 1 << power < devices] + [devices]
     return [f"{count}-device{'' if count == 1 else 's'}" for count in counts]
 
@@ -28,28 +28,28 @@ def columns_of(devices):
 class scaling_run(measuring_run, special=True):
     """A test of nbody_scaling: the base of the checks of simulations.
 
-    The performance variables are rates of computation of a number of devices and the bytes of all positions, 16 a body
-    in single and 32 in double precision, such as ``4-devices@16777216``.
+    The performance variables are computation rates by number of devices and size, such as ``4-devices@16777216``. The
+    size is the bytes of all positions: 16 per body in single precision, 32 in double precision.
 
-    A partition may promise how efficient the most bodies are on every number of devices, in percent:
+    A partition may require an efficiency, in percent, for the largest number of bodies on every number of devices:
     extras['scaling_efficiency'], such as ``{"nbody_float_strong": 92}``.
     """
 
-    #: Numbers of bodies, such as ``65536,1048576``; of a weak scaling, of each device.
-    #: :default: of GPUs 65536, 262144 and 1048576, of ranks 2048 and 8192
+    #: The numbers of bodies, such as ``65536,1048576``; per device for weak scaling.
+    #: :default: on GPUs 65536, 262144 and 1048576, on ranks 2048 and 8192
     bodies = variable(str, value="", loggable=True)
 
     program = executable = "nbody_scaling"
     engine, share = "sm", EFFICIENCY
     usual_bodies = "65536,262144,1048576"
-    # not in acceptance, which is of links and ends within a minute: simulations take longer than all of them
+    # not in acceptance, which tests links within a minute: simulations take longer
     tags = {"full", "nbody"}
 
     def program_opts(self):
         return ["--bodies", self.bodies or self.usual_bodies]
 
     def wanted_devices(self):
-        """How many there are to compute on."""
+        """The number of devices to compute on."""
         return self.num_tasks
 
     def axes(self):
@@ -66,7 +66,7 @@ class scaling_run(measuring_run, special=True):
 
 @rfm.simple_test
 class device_scaling(scaling_run):
-    """Measures a simulation on the GPUs of a node, in one process: each copies its positions to the others."""
+    """Measures a simulation on the GPUs of a node, in one process. Each GPU copies its positions to the others."""
 
     testcase = parameter(CASES, loggable=True)
 
@@ -86,7 +86,7 @@ class device_scaling(scaling_run):
 
 @rfm.simple_test
 class rank_scaling(OnRanks, scaling_run):
-    """Measures a simulation on cores of a node, one rank each, whose positions MPI gathers."""
+    """Measures a simulation on the cores of a node, with one rank per core. MPI gathers the positions."""
 
     testcase = parameter(CASES, loggable=True)
 
@@ -97,11 +97,11 @@ class rank_scaling(OnRanks, scaling_run):
 
 @rfm.simple_test
 class node_scaling(OfExtent, scaling_run):
-    """Measures a simulation on the GPUs of several nodes, one rank each, whose positions MPI gathers."""
+    """Measures a simulation on the GPUs of several nodes, with one rank per GPU. MPI gathers the positions."""
 
     testcase = parameter(CASES, loggable=True)
 
-    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else all that take jobs, at most extras['nodes'].
+    #: ``two`` nodes, or ``all``: the number in `nodes`, else all nodes that take jobs, at most extras['nodes'].
     extent = parameter(["two", "all"], loggable=True)
 
     session = fixture(nodes_session, scope="environment")

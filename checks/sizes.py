@@ -1,13 +1,13 @@
-"""The sizes of a measurement: as a user writes them, and whether a record has them. Plain Python, as `expect` is."""
+"""The sizes of a measurement: parsing of a user's text, and comparison with a record. Imports no ReFrame."""
 
 from linkmatrix.judge.reasons import missing
 from linkmatrix.record.units import parse_size
 
-PART = 16  # bytes that each rank's part of a buffer is a multiple of, as src/collective/layout.cpp rounds it down
+PART = 16  # bytes: src/collective/layout.cpp rounds each rank's part of a buffer down to a multiple
 
 
 def sizes_of(text):
-    """The sizes of "4KiB,1MiB", as of --size, and of "1KiB:1GiB:4", as of --sweep. Raises BadInput."""
+    """The sizes of "4KiB,1MiB", as for --size, or of "1KiB:1GiB:4", as for --sweep. Raises BadInput."""
 
     def size_of(word):
         return 0 if word.strip() == "0" else parse_size(word, "the size")
@@ -24,7 +24,7 @@ def sizes_of(text):
 
 
 def at_least(text, ranks):
-    """The sizes of `text` that leave each rank a part, as of --size."""
+    """The sizes of `text` that leave each rank a part, as a text for --size."""
     sizes = sizes_of(text)
     fitting = [size for size in sizes if size >= PART * ranks]
     return text if fitting == sizes else ",".join(map(str, fitting))

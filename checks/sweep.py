@@ -1,4 +1,4 @@
-"""Is every node of a partition well? One job and one test a node, with all test cases of a suite inside."""
+"""The check of every node of a partition: one job and one test per node, with all test cases of a suite."""
 
 import contextlib
 from dataclasses import replace
@@ -25,24 +25,23 @@ NODES = nodes.asked_for()
 class node_sweep(p2p_matrix_run, special=True):
     """Measures the test cases of a suite on one node, in one process, and judges all cells by the partition's table.
 
-    There is one for each node that ``LINKMATRIX_NODES`` names, such as ``all`` or ``n[001-016],n20``, and none without
-    it: ``LINKMATRIX_NODES=all reframe … -r --mode=sweep``. All are those of the partition, as its scheduler says. A
-    node that takes no job then is skipped with the scheduler's reason, and not waited for. A node of several partitions
-    is measured once.
+    There is one test per node in ``LINKMATRIX_NODES``, such as ``all`` or ``n[001-016],n20``: ``LINKMATRIX_NODES=all
+    reframe … -r --mode=sweep``. ``all`` means all nodes of the partition that the scheduler reports. A node that takes
+    no job is skipped with the scheduler's reason. A node of several partitions is measured once.
 
     The references are those of ``intranode_p2p``. The message of a failed test names the test cases and pairs. The test
-    has no performance variables: the record has all cells, and the variables of a thousand nodes would make ReFrame's
-    report larger than all records.
+    has no performance variables, because the variables of a thousand nodes would make ReFrame's report larger than all
+    records. The record contains all cells.
     """
 
-    #: The node.
+    #: The node to measure.
     node = parameter(NODES, loggable=True)
 
-    #: Whether an administrator has taken the node out of service. The verdict of the run is then that of the others.
+    #: Whether an administrator has taken the node out of service. The verdict of the run then ignores the node.
     #: :default: set by the run
     out_of_service = variable(typ.Bool, value=False, loggable=True)
 
-    #: The test cases that are measured: those of ``intranode_p2p`` that have this tag.
+    #: The test cases to measure: those of ``intranode_p2p`` with this tag.
     suite = variable(str, value="quick", loggable=True)
 
     descr = "all links of one node of many"
@@ -61,7 +60,7 @@ class node_sweep(p2p_matrix_run, special=True):
             self.cannot_measure(why)
         self.on = nodes.known_as(self.node, partition)
         if self.suite not in SUITES:
-            self.cannot_measure(f"suite={self.suite}: there are {', '.join(SUITES)}")
+            self.cannot_measure(f"suite={self.suite} is unknown: choose one of {', '.join(SUITES)}")
         super().prepare()
         self.choose_backend()
         if self.on_gpus:
@@ -69,23 +68,23 @@ class node_sweep(p2p_matrix_run, special=True):
         self.skip_partition(not self.testcases(), f"can run no test case of the suite {self.suite}")
 
     def cannot_measure(self, why):
-        """Ends the test without a verdict on its node."""
+        """End the test without a verdict on its node."""
         self.unmeasured = why
         raise SanityError(why)
 
     def testcases(self):
-        """Those of the suite that the node can run."""
-        of_suite = [name for name in OF_DEVICES if name in SUITES[self.suite]]
+        """The test cases of the suite that the node can run."""
+        names = [name for name in OF_DEVICES if name in SUITES[self.suite]]
         if self.on_gpus:
-            return [name for name in of_suite if not without_pairs(name, self.expected)]
-        return [name for name in of_suite if name in ON_THREADS]
+            return [name for name in names if not without_pairs(name, self.expected)]
+        return [name for name in names if name in ON_THREADS]
 
     def program_opts(self):
         limits = self.current_partition.extras.get("limits", {})
         return ["--backend", "cuda" if self.on_gpus else "host", *limit_options(limits)]
 
     def job_requests(self):
-        """One process: what has a size of its own shares it with what has the program's."""
+        """One request per test case; all run in one process. A fixed size replaces the program's size."""
         return [
             replace(
                 self.job_request(),
@@ -97,18 +96,18 @@ class node_sweep(p2p_matrix_run, special=True):
         ]
 
     def testcase_references(self, testcase):
-        """Those of the test that measures the same, of all files: what `judged` is made by."""
+        """The references of the check that measures the same, from all files, as the judge uses them."""
         return lines_of("intranode_p2p", self.reference_name, testcase) if testcase and self.reference_name else ()
 
     @run_before("run")
     def be_skipped_where_no_job_starts(self):
-        """Not before: a node may have been drained while others were measured."""
+        """Skip the test just before its job, because the scheduler may drain a node during a sweep."""
         if self.is_dry_run():
             return
         self.skip_where_the_node_is_out()
 
     def run_complete(self):
-        """A node may be drained while its job waits, too: that job is not waited for."""
+        """Whether the job ended. A job that waits for a drained node is cancelled, and the test is skipped."""
         try:
             done = super().run_complete()
         except ReframeError:
@@ -116,13 +115,13 @@ class node_sweep(p2p_matrix_run, special=True):
                 self.skip_where_the_node_is_out(ask_anew=True)
             raise
         if not done and not self.has_job_begun() and nodes.why_not_now(self.node, self.current_partition):
-            with contextlib.suppress(ReframeError):  # it may be gone
+            with contextlib.suppress(ReframeError):  # the job may have ended
                 self.job.cancel()
             self.skip_where_the_node_is_out()
         return done
 
     def skip_where_the_node_is_out(self, ask_anew=False):
-        """ReFrame's report has no reason of a skip, so `unmeasured` has it."""
+        """Skip the test if the scheduler has a reason against the node. `unmeasured` stores the reason."""
         why = nodes.why_not_now(self.node, self.current_partition, ask_anew)
         if why:
             self.out_of_service = nodes.is_taken_out(why, self.current_partition)
@@ -136,7 +135,7 @@ class node_sweep(p2p_matrix_run, special=True):
         return {}
 
     def machine_faults(self):
-        """What the partition specifies of each node, and this one lacks."""
+        """Reasons for adapters and GPUs that differ from the partition's specification."""
         partition = self.current_partition
         found = adapter_faults(self.record, partition.extras) if "rdma" in partition.features else []
         return found + gpu_faults(self.record, self.expected) if self.on_gpus else found
@@ -149,7 +148,7 @@ class node_sweep(p2p_matrix_run, special=True):
 
     @run_before("performance")
     def need_references(self):
-        """Raises PerformanceError for missing references, which ReFrame cannot see without performance variables."""
+        """Raise PerformanceError for missing references, which ReFrame cannot see without performance variables."""
         if not self.is_dry_run() and self.require_reference and self.verdict.verdict is Verdict.NOT_JUDGED:
             found = zip(self.record["results"], self.verdict.evaluation.matrices, strict=True)
             lacking = [result for result, matrix in found if matrix.verdict is Verdict.NOT_JUDGED]
@@ -157,5 +156,5 @@ class node_sweep(p2p_matrix_run, special=True):
             raise PerformanceError(f"NOT JUDGED: not all cells have references: {', '.join(names)}")
 
 
-if NODES:  # ReFrame warns of a check without any, and a warning may be an error
+if NODES:  # ReFrame warns of a check without parameter values, and a warning may be an error
     rfm.simple_test(node_sweep)

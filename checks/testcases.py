@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-#: {name: its row}
+#: {name: its entry in testcases.json}
 TESTCASES = {row["name"]: row for row in json.loads(Path(__file__).with_name("testcases.json").read_text())}
-#: those between ranks, and those inside one process
+#: the test cases between ranks, and inside one process
 OF_RANKS = [name for name, row in TESTCASES.items() if row["engine"] == "mpi"]
 OF_DEVICES = [name for name in TESTCASES if name not in OF_RANKS]
 

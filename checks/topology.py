@@ -1,4 +1,4 @@
-"""What is connected to what, and is it what the partition should have?"""
+"""The check of a node's connections against the connections that the partition specifies."""
 
 import reframe as rfm
 
@@ -11,18 +11,17 @@ from .p2p import p2p_matrix_run
 
 @rfm.simple_test
 class gpu_topology(p2p_matrix_run):
-    """Reads the topology of a node's GPUs and holds it against the partition's promises.
+    """Reads the topology of a node's GPUs and compares it with the partition's specification.
 
-    Measures nothing, so it is the first to run on a node in doubt; where test cases between the GPUs are measured too,
-    it reads what their process saw before it measured, and needs none of its own. Promised are the number and the
-    model of the GPUs (`config/topology/<system>-<partition>/devices.json`) and, in the partition's extras, what every
-    pair must have: ``link_class``, ``peer_access`` and ``hops``, as `expect.ExpectedConfiguration` describes them.
+    This test measures nothing, so run it first on a suspect node. If other tests measure the GPUs, it reads the
+    topology from their process. The number and the model of the GPUs are in
+    `config/topology/<system>-<partition>/devices.json`. The partition's extras specify every pair: ``link_class``,
+    ``peer_access`` and ``hops``, as in `expect.ExpectedConfiguration`.
 
-    And of every GPU, ``device_state``, such as ``{"ecc": "on", "mig": "off", "power_limit_enforced_w": "700",
-    "fabric_state": "completed", "nvlinks_active": "18", "pcie_width": "16"}``, by the names of a record's
-    ``devices[].state``; and ``equal``, such as ``["vbios", "firmware", "driver"]``, which all GPUs must have alike.
-    What waits for a reset, a slot that is narrower than it could be and a fabric that is not whole are faults without
-    any promise.
+    ``device_state`` specifies every GPU, by the names of a record's ``devices[].state``: ``{"ecc": "on", "mig": "off",
+    "power_limit_enforced_w": "700", "fabric_state": "completed", "nvlinks_active": "18", "pcie_width": "16"}``.
+    ``equal`` names facts that must be equal in all GPUs, such as ``["vbios", "firmware", "driver"]``. A pending reset,
+    a PCIe slot narrower than possible and an incomplete fabric are faults without any specification.
     """
 
     descr = "the links of a node's GPUs"

@@ -1,7 +1,7 @@
-"""The performance variables of a result: their names are those of the references in config/references.
+"""The performance variables of a result. Their names are those of the references in config/references.
 
-ReFrame gets the same references as the judge, with one limit: the lower one of a bandwidth, the upper one of a latency.
-A ':' in a label becomes '/' in the name, because ReFrame loses the reference of a variable with a ':'.
+ReFrame gets the same references as the judge, with one limit: the lower limit of a bandwidth, the upper limit of a
+latency. A ':' in a label becomes '/' in the name, because ReFrame loses the reference of a variable with a ':'.
 """
 
 from datetime import date
@@ -13,7 +13,7 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record.names import UNKNOWN, lasting_names
 from linkmatrix.references.reading import Reference
 
-MOST_ENDPOINTS = 16  # above, n * n variables would bury the rest of a report; the record has every cell
+MOST_ENDPOINTS = 16  # more variables would bury the rest of a report; the record has every cell
 LATENCY = "us"
 
 

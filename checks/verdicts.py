@@ -11,8 +11,8 @@ from linkmatrix.judge.verdicts import WORDS, Verdict
 from linkmatrix.runs import verdict_file
 
 RECORD = "record.json"
-SESSION = str(uuid.uuid4())  # of this process
-MOST_CELLS = 4  # per result that a message names
+SESSION = str(uuid.uuid4())  # identifies this process
+MOST_CELLS = 4  # named per result in a message
 
 
 def judged(test, check, record, references):
@@ -42,8 +42,8 @@ def left_to_references(found, record, figures):
 
     ReFrame then fails the test in its performance stage.
     """
-    beyond = [*found.reasons, *found.facts]
-    if record is None or record["result"] != "PASS" or any(one.verdict is Verdict.FAIL for one in beyond):
+    outside_cells = [*found.reasons, *found.facts]
+    if record is None or record["result"] != "PASS" or any(one.verdict is Verdict.FAIL for one in outside_cells):
         return False
     cells = sum(matrix.counts[Verdict.FAIL] for matrix in found.evaluation.matrices)
     return 0 < cells == sum(figure.cells for figure in figures.values() if figure.outside)
@@ -52,7 +52,8 @@ def left_to_references(found, record, figures):
 def message(found, record):
     """The text of an error: the verdict, then its reasons, the worst first.
 
-    Reasons of the same verdict: for FAIL the cells come first, else the findings outside the cells.
+    Among reasons of the same verdict, cells come first for FAIL. For other verdicts, findings outside the cells come
+    first.
     """
     of_test = [(one.verdict, one.sentence) for one in (*found.facts, *found.reasons)]
     results = record["results"] if record is not None and found.evaluation is not None else ()

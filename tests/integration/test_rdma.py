@@ -31,8 +31,8 @@ class here_perftest(rdma.rdma_perftest):
         one = super().job_request()
         return replace(one, ranks_per_node=2, opts=("--sysfs", "{tree}/sys", "--limit", "5", *one.opts))
 
-    def promised(self):
-        return rdma.promised({{"adapters": {promise}}})
+    def specified(self):
+        return rdma.specified({{"adapters": {promise}}})
 """
 
 

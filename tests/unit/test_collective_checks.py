@@ -49,7 +49,15 @@ def judged(testcase=SUM, change=None, expected=GPUS, wanted=SIZES, check=None, *
         current_partition=SimpleNamespace(features=[], extras=more.pop("extras", {"nccl_transport": "P2P"})),
         **more,
     )
-    for method in ("machine_faults", "size_faults", "axes", "wanted_ranks", "nccl_promise", "ways", "wanted_sizes"):
+    for method in (
+        "machine_faults",
+        "size_faults",
+        "axes",
+        "wanted_ranks",
+        "expected_nccl",
+        "placements",
+        "wanted_sizes",
+    ):
         setattr(run, method, getattr(check, method).__get__(run))
     return sentences(check.faults(run))
 

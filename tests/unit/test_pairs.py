@@ -379,7 +379,7 @@ def test_gdrcopy_that_is_promised_and_not_loaded_is_told(make_record):
 def test_every_way_but_the_usual_is_measured_where_it_is_another_one():
     assert pairs.ROUTES[pairs.USUAL] == pairs.Route()
     assert all(route.options for name, route in pairs.ROUTES.items() if name != pairs.USUAL)
-    assert {route.promised for route in pairs.ROUTES.values()} == {"", "gdrcopy", "gpudirect"}
+    assert {route.extra for route in pairs.ROUTES.values()} == {"", "gdrcopy", "gpudirect"}
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_the_sample_without_peer_access_did_not_measure_what_its_head_says():
     found, record = looked_at(spoilt, WRITE, "p2pBandwidthLatencyTest")
     one = of_check(peers.peer_p2p_sample, found, record, expected=expected(8))
     assert spoilt != SAMPLE and one.machine_faults() == [
-        f"{WRITE}: gpu1->gpu0 has no peer access, or the program did not say that it has"
+        f"{WRITE}: gpu1->gpu0 has no peer access, or the program did not report it"
     ]
     found, record = looked_at(spoilt, f"{WRITE}_peer_off", "p2pBandwidthLatencyTest")
     assert of_check(peers.peer_p2p_sample, found, record, expected=expected(8)).machine_faults() == []

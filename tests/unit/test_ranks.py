@@ -36,11 +36,11 @@ def test_ranks_with_cores_and_devices_of_their_own_are_fine():
             line(0, "0-4") + line(1, "5"),
             "rank 0 on n1 (cores 0-4, device 0, near mlx5_0 mlx5_1) spans NUMA nodes 0, 1",
         ),
-        (line(0, "0-3"), "2 ranks were started, 1 said where they are"),
-        (line(0, "0-3") + line(0, "4-7"), "2 ranks were started, 1 said"),
-        (line(0, "0-3") + line(1, "0-3", host="n2"), "they are on 2: n1, n2"),
-        (line(0, "0-3") + line(1, "-"), "rank 1 on n1 does not say its cores"),
-        ("", "2 ranks were started, 0 said"),
+        (line(0, "0-3"), "2 ranks were started, 1 reported their cores"),
+        (line(0, "0-3") + line(0, "4-7"), "2 ranks were started, 1 reported"),
+        (line(0, "0-3") + line(1, "0-3", host="n2"), "but are on 2: n1, n2"),
+        (line(0, "0-3") + line(1, "-"), "rank 1 on n1 did not report its cores"),
+        ("", "2 ranks were started, 0 reported"),
         (line(0, "0", local=0) + line(1, "4", local=0), "have the same device"),
         (line(0, "0", visible="5") + line(1, "4", visible="5"), "have the same device"),
         (line(0, "0", gpus="-") + line(1, "4", gpus="-"), "sees no device"),
@@ -108,7 +108,10 @@ def measured(**cores):
 @pytest.mark.parametrize(
     ("cores", "said"),
     [
-        ({"n1_rank0": "0", "n1_rank1": "0"}, ["2 ranks on core 0 (n1:rank0, n1:rank1): bind them"]),
+        (
+            {"n1_rank0": "0", "n1_rank1": "0"},
+            ["2 ranks on core 0 (n1:rank0, n1:rank1): bind each rank to its own core"],
+        ),
         ({"n1_rank0": "0-1", "n1_rank1": "0-1", "n1_rank2": "1"}, ["3 ranks on cores 0-1"]),
         ({"n1_rank0": "0", "n2_rank1": "0"}, []),
         ({"n1_rank0": "0", "n1_rank1": "1"}, []),

@@ -58,7 +58,7 @@ def sent():
 def test_a_partition_of_which_nothing_is_known_has_a_test_that_says_so(cluster, unknown):
     every = cluster("all", gpu=unknown, debug={"g1": ""})
     assert sent() == {"g1": ["here:debug"], "all": ["here:gpu"]}
-    assert "which nodes here:gpu has is not known" in checks.why_unknown("all", every["here:gpu"])
+    assert "the nodes of here:gpu are unknown" in checks.why_unknown("all", every["here:gpu"])
     assert checks.why_unknown("g1", every["here:debug"]) == ""
 
 

@@ -222,6 +222,6 @@ def write(file: Path, text: str, changes: dict[tuple[str, str, str], tuple[Propo
         for change in found:
             wanted = change.present if change.kind == "kept" else change.proposed
             if written.get(change.variable) != wanted:
-                place = f"{table}, {testcase}, {change.variable}"
-                raise BadInput(f"{file}: {place} was not read back as written: the file is unchanged")
+                where = f"{file}: {table}, {testcase}, {change.variable}"
+                raise BadInput(f"{where} was not read back as written: the file is unchanged")
     write_whole(file, text.encode())
