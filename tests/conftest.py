@@ -1,4 +1,4 @@
-"""How tests are spread over processes, and how they import checks."""
+"""Distribution of tests over processes, and the import of checks by tests."""
 
 import importlib.util
 import os
@@ -15,12 +15,12 @@ spec = importlib.util.spec_from_file_location(
 sys.modules[spec.name] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sys.modules[spec.name])
 
-#: why a test that is marked so is not run, where the variable is not set
-SLOW = "it is slow: LINKMATRIX_SLOW=1 make test-all runs it too"
+#: the reason for which tests marked `slow` are skipped
+SLOW = "slow test: run LINKMATRIX_SLOW=1 make test-all"
 
 
 def pytest_collection_modifyitems(items):
-    """A minute of a test costs every run of all tests one: those marked `slow` run where they are asked for."""
+    """Skip tests marked `slow`, unless the environment variable LINKMATRIX_SLOW is set."""
     if os.environ.get("LINKMATRIX_SLOW"):
         return
     for item in items:
@@ -34,9 +34,9 @@ CLUSTERS = {"slurm", "gridengine", "pbs", "spack", "network"}
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """With `--dist loadscope`, the tests of a lab share a process, and with it the cluster that they start.
+    """Distribute tests over processes: per lab with `--dist loadscope`, else per file.
 
-    Those that share no cluster are spread by file.
+    The tests of a lab share a process, and so the cluster that they start.
     """
     from xdist.scheduler import LoadScopeScheduling
 

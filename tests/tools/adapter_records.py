@@ -1,10 +1,10 @@
-"""Records of machines with network adapters: made up, for tests."""
+"""Simulated records of machines with network adapters."""
 
 from linkmatrix.record import reading
 
 
 def with_adapters(record, each=1):
-    """The record with an adapter for `each` devices, behind one switch with them; half of all in either NUMA node."""
+    """The record with one adapter per `each` devices, behind the same switch; half of them per NUMA node."""
     devices = record["devices"]
     for at, device in enumerate(devices):
         device |= {"pci": f"0000:{at:02x}:00.0", "numa": 2 * at // len(devices)}

@@ -1,4 +1,4 @@
-"""Records whose cells are in a file beside them, as the native program writes it, and what is said of them."""
+"""Simulated records whose cells are in a separate file, as the native program writes it."""
 
 import copy
 import json
@@ -20,7 +20,7 @@ TABLE = References({("big", TESTCASE): {"cell[NET]": NET, "cell[NODE]": NODE}})
 
 
 def native_file(path, cells):
-    """As the native program writes it: version 1.0, a head of 256 bytes."""
+    """Write an array in the format of the native program: version 1.0, a head of 256 bytes."""
     words = (
         "{'descr': [('value', '<f4'), ('low', '<f4'), ('high', '<f4'), ('samples', '<u2'), ('status', '|u1'), "
         f"('converged', '|u1')], 'fortran_order': False, 'shape': ({len(cells)}, {len(cells)}), }}"
@@ -30,7 +30,7 @@ def native_file(path, cells):
 
 
 def apart(content, folder):
-    """The record `content` with its cells in a file, as the native program splits it; the path of the record."""
+    """Move the cells of a record into a file, as the native program does. Returns the path of the record."""
     content = copy.deepcopy(content)
     result = content["results"][0]
     rows = range(len(result["rows"]))
@@ -69,7 +69,11 @@ def apart(content, folder):
 
 
 def nodes_of(make_record, slow=lambda a, b: 0.0, count=64, per_node=1, words=None, sigma=0.004, seed=3):
-    """A record of devices on nodes n0, n1 …; slow: by how much a cell is slower; words: {(row, column): status}."""
+    """A record of devices on nodes n0, n1, …
+
+    slow: (row, column) → the fraction by which a cell is slower. words: {(row, column): status}. sigma: noise, as a
+    fraction.
+    """
     chance, off = random.Random(seed), dict(words or {})
     for r in range(count):
         for c in range(count):

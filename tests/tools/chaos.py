@@ -4,7 +4,7 @@
 
 The kinds of disturbance in `chaos_events.EVENTS` take turns. `chaos_rules` has the rules that each run must keep. The
 tool prints the number of rounds per kind, and each violation with the seed and round that repeat it. Exit code 1: there
-was a violation. It needs root, for namespaces of its own.
+was a violation. The tool needs root, because it creates namespaces.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from chaos_events import EVENTS, Event, undo
 from chaos_place import SHORT, Place
 
 ROOM = 640  # MiB of the disk: a run wants 256, and keeps some
-OWN = "LINKMATRIX_CHAOS"  # in the environment: it is in namespaces of its own
+OWN = "LINKMATRIX_CHAOS"  # environment variable: the process is in the tool's namespaces
 BUILD = 1_800  # seconds for the first run, which builds the programs
 SPARE = (
     150  # seconds beyond three times an undisturbed run, until one has ended: its own limits for what hangs are less
@@ -79,12 +79,12 @@ def events_of(asked: argparse.Namespace) -> dict[str, Event]:
 
 
 def next_kind(events: Mapping[str, Event], number: int) -> str:
-    """What happens in round `number`: all of them in turn, for of few rounds chance leaves some out."""
+    """The kind of disturbance in round `number`. All kinds take turns, so that a few rounds include each kind."""
     return sorted(events)[number % len(events)]
 
 
 def undisturbed(place: Place) -> dict[str, chaos_rules.Cells]:
-    """What a run to which nothing happens has as passed; before it one builds, and has the figures for references."""
+    """The results of an undisturbed run. The first run builds the programs and measures the references."""
     place.measure_once(BUILD)
     place.write_references()
     began = time.monotonic()
@@ -92,12 +92,12 @@ def undisturbed(place: Place) -> dict[str, chaos_rules.Cells]:
     place.seconds = time.monotonic() - began
     place.bound = 3 * place.seconds + SPARE
     if code != chaos_rules.PASSED:
-        sys.exit(f"chaos: an undisturbed run ended with {code}: {run.said()[-2000:]}")
+        sys.exit(f"chaos: an undisturbed run ended with {code}: {run.printed()[-2000:]}")
     return place.reported()
 
 
 def one_round(place: Place, event: Event, well: dict[str, chaos_rules.Cells]) -> tuple[str, list[str]]:
-    """What happened, and what is wrong after it."""
+    """(the disturbance in words, the violations of rules after it)."""
     run = place.start()
     time.sleep(place.dice.uniform(0, place.seconds))
     before = place.measured(run)

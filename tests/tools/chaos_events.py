@@ -1,6 +1,6 @@
-"""What happens to a run of chaos.py, each by a function of the place and the run that says what it did, in words.
+"""The disturbances of chaos.py: one function each, with the place and the run, that returns a description.
 
-What lasts longer than the call is undone by `undo`, after the run has ended.
+`undo` reverts disturbances that last longer than the call, after the end of the run.
 """
 
 import os
@@ -13,28 +13,28 @@ from pathlib import Path
 
 from chaos_place import Place, Run, kill
 
-STOPPED = 15  # seconds that a stopped process stays so: the kernel's word for a machine that swaps
-CUT = (1, 20)  # seconds that a link is gone
-#: What a shaped link carries until the run has ended; what does not fit is lost. Packets of a loopback have 64 KiB.
+STOPPED = 15  # seconds that a process is stopped, as on a machine that swaps
+CUT = (1, 20)  # seconds that the network is cut
+#: Rates of a shaped link until the end of the run; other packets are lost. Packets of a loopback have 64 KiB.
 SHAPES = ("rate 1mbit", "rate 20mbit", "rate 500mbit")
 JUMPS = (-400 * 86_400, -3_600, -5, 5, 3_600, 400 * 86_400)  # seconds
-REFUSED = 4  # the exit code of a start beside another one
+REFUSED = 4  # the exit code of a second, concurrent start
 
 Event = Callable[[Place, Run], str]
 
 
 def signalled(number: int) -> Event:
-    """A signal to one of all processes of the run, wherever they are."""
+    """Send a signal to a random process of the run, on any node."""
 
     def happen(place: Place, run: Run) -> str:
         there = place.processes()
         if not there:
-            return "nobody was there any more"
+            return "no process was left"
         victim = place.dice.choice(sorted(there))
         try:
             name = Path(f"/proc/{victim}/comm").read_text().strip()
         except OSError:
-            return "it had just ended"
+            return "the process had just ended"
         was_there = kill(victim, number)
         if number == signal.SIGSTOP and was_there:
             time.sleep(STOPPED)
@@ -51,13 +51,13 @@ def full_disk(place: Place, run: Run) -> str:
                 pass
         except OSError:
             pass
-    return "nothing more can be written"
+    return "the disk is full"
 
 
 def vanished_file(place: Place, run: Run) -> str:
     files = sorted(path for path in place.prefix.rglob("*") if path.is_file())
     if not files:
-        return "nothing was there"
+        return "there was nothing to change"
     one = place.dice.choice(files)
     one.unlink(missing_ok=True)
     return str(one.relative_to(place.prefix))
@@ -66,7 +66,7 @@ def vanished_file(place: Place, run: Run) -> str:
 def unreadable_folder(place: Place, run: Run) -> str:
     folders = sorted(path for path in place.prefix.rglob("*") if path.is_dir())
     if not folders:
-        return "nothing was there"
+        return "there was nothing to change"
     one = place.dice.choice(folders)
     one.chmod(0)
     return str(one.relative_to(place.prefix))
@@ -87,7 +87,7 @@ def moved_clock(place: Place, run: Run) -> str:
 
 
 def cut_link(place: Place, run: Run) -> str:
-    """All that goes over the network of this machine: of ranks that meet, and of the runtime that started them."""
+    """Cut the network of this machine, which connects the ranks and the runtime that starts them."""
     seconds = place.dice.uniform(*CUT)
     ip("link", "set", "lo", "down")
     time.sleep(seconds)
@@ -96,7 +96,7 @@ def cut_link(place: Place, run: Run) -> str:
 
 
 def shaped_link(place: Place, run: Run) -> str:
-    """By a token bucket, which all kernels have."""
+    """Slow the network with a token bucket, which all kernels have."""
     shape = place.dice.choice(SHAPES)
     words = ["root", "tbf", *shape.split(), "burst", "128k", "latency", "20ms"]
     subprocess.run(["tc", "qdisc", "replace", "dev", "lo", *words], check=True)
@@ -108,7 +108,7 @@ def ip(*words: str) -> None:
 
 
 def undo(place: Place) -> None:
-    """The disk has room, folders can be read, the clock is right and the link as it was."""
+    """Revert all disturbances: full disk, unreadable folders, moved clock, and changed network."""
     (place.disk / "filler").unlink(missing_ok=True)
     for folder, names, _ in os.walk(place.disk):
         for name in names:

@@ -1,4 +1,4 @@
-"""Where the runs of chaos.py happen: a site of its own, a disk of its own, and the process of each run."""
+"""The environment of chaos.py: its own site, its own disk, and the process of each run."""
 
 import json
 import os
@@ -40,20 +40,22 @@ OBEY_MODES = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 @dataclass
 class Run:
-    """`linkmatrix run` under way: its process, what it printed so far, and the stamps of runs before it."""
+    """A running `linkmatrix run`: its process, its output so far, and the stamps of earlier runs."""
 
     process: "subprocess.Popen[bytes]"
     output: Path
     before: frozenset[str]
 
-    def said(self) -> str:
+    def printed(self) -> str:
         return self.output.read_text(errors="replace")
 
 
 @dataclass
 class Place:
-    """A site below `folder`, and a small file system `folder`/disk for its results. bound: seconds until a run that
-    something happened to has ended, whatever it was."""
+    """A site below `folder`, and a small file system `folder`/disk for its results.
+
+    bound: the maximum seconds from a disturbance to the end of its run.
+    """
 
     folder: Path
     dice: random.Random
@@ -80,7 +82,7 @@ class Place:
         return self.folder / "clock"
 
     def prepare(self) -> None:
-        """The site: this repository with a configuration whose partitions name the table TABLE, and the moved clock."""
+        """Create the site: this repository with partitions that name the table TABLE, and the moved clock."""
         shutil.copytree(REPOSITORY / "config", self.site / "config")
         for name in ("checks", "src", "reports"):
             (self.site / name).symlink_to(REPOSITORY / name)
@@ -96,33 +98,44 @@ class Place:
         self.straighten()
 
     def straighten(self) -> None:
-        """Restores the network of the namespace, which is a loopback."""
+        """Restore the network of the namespace, which is a loopback."""
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         subprocess.run(["tc", "qdisc", "del", "dev", "lo", "root"], stderr=subprocess.DEVNULL, check=False)
 
     def finish(self) -> None:
-        """Nothing of it goes on."""
+        """End all processes of the place."""
         for one in self.processes():
             kill(one, signal.SIGKILL)
 
     def prune(self) -> None:
-        """A disk that is a quarter full begins anew."""
+        """Empty the results if the disk is a quarter full."""
         usage = shutil.disk_usage(self.disk)
         if usage.used > usage.total / 4:
             shutil.rmtree(self.prefix)
 
     def move_clock(self, seconds: int) -> None:
-        """Written in place: processes have it mapped."""
+        """Write the clock's file in place, because processes have mapped the file."""
         with self.clock.open("r+b" if self.clock.exists() else "wb") as file:
             file.write(seconds.to_bytes(8, sys.byteorder, signed=True))
 
     def variables(self) -> dict[str, str]:
-        """The environment of all that happens here."""
-        own = {"LINKMATRIX_PREFIX": self.prefix, "LINKMATRIX_BUILD": REPOSITORY / ".build", "CUDA_VISIBLE_DEVICES": ""}
-        own |= {"CHAOS_CLOCK": self.clock, "LD_PRELOAD": self.folder / "moved_clock.so", "RFM_POLL_RATE_MAX": "10"}
-        own |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        own |= {"PYTHONPATH": REPOSITORY / "reports", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-        return {**os.environ, **{name: str(value) for name, value in own.items()}}
+        """The environment variables of all processes of the place."""
+        variables = {
+            "LINKMATRIX_PREFIX": self.prefix,
+            "LINKMATRIX_BUILD": REPOSITORY / ".build",
+            "CUDA_VISIBLE_DEVICES": "",
+        }
+        variables |= {
+            "CHAOS_CLOCK": self.clock,
+            "LD_PRELOAD": self.folder / "moved_clock.so",
+            "RFM_POLL_RATE_MAX": "10",
+        }
+        variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        variables |= {
+            "PYTHONPATH": REPOSITORY / "reports",
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        }
+        return {**os.environ, **{name: str(value) for name, value in variables.items()}}
 
     def start(self, name: str = "run", *more: str) -> Run:
         output = self.folder / f"{name}.txt"
@@ -141,7 +154,7 @@ class Place:
         return Run(process, output, before)
 
     def measure_once(self, seconds: float) -> None:
-        """Builds, and measures without references, as ReFrame does by itself. Raises SystemExit."""
+        """Build the programs and measure without references, with ReFrame alone. Raises SystemExit."""
         command = ["reframe", "-C", "config/settings.py", "-c", "checks", "-R", "-r", f"--tag={self.mode}"]
         command += [word for one in SHORT[self.mode] for word in ("-S", one)]
         output, nothing = self.folder / "once.txt", subprocess.DEVNULL
@@ -155,7 +168,7 @@ class Place:
             )
 
     def ended(self, run: Run, seconds: float | None = None) -> int | None:
-        """Its exit code; None if it did not end in time, and was killed with all that is of it."""
+        """The exit code of the run; None if the run exceeded its time and was killed."""
         try:
             return run.process.wait(seconds or self.bound)
         except subprocess.TimeoutExpired:
@@ -165,7 +178,7 @@ class Place:
             return None
 
     def processes(self) -> list[int]:
-        """All whose results would lie here, wherever they run: their environment says so."""
+        """All processes whose environment names the results of this place."""
         mark, found = f"LINKMATRIX_PREFIX={self.prefix}".encode(), []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -177,18 +190,18 @@ class Place:
         return found
 
     def ask(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        """A command of linkmatrix on what is stored."""
+        """Run a command of linkmatrix on the stored results."""
         command = [sys.executable, "-m", "linkmatrix", *arguments]
         return subprocess.run(
             command, cwd=self.site, env=self.variables(), capture_output=True, text=True, timeout=self.bound
         )
 
     def stamps(self) -> set[str]:
-        """The folders of runs: each has one of its own, below stage and output."""
+        """The folders of runs below stage and output. Each run has its own folder."""
         return {path.name for kind in ("stage", "output") for path in (self.prefix / kind).glob("*")}
 
     def measured(self, run: Run) -> dict[tuple[str, int], int]:
-        """{(test case, rows): the most cells that a record of this run has}; what cannot be read has none."""
+        """{(test case, rows): the highest number of cells in a record of this run}; unreadable records are skipped."""
         found: dict[tuple[str, int], int] = {}
         for stamp in self.stamps() - run.before:
             for kind in ("stage", "output"):
@@ -199,7 +212,7 @@ class Place:
         return found
 
     def reported(self) -> dict[str, dict[tuple[str, int], int]]:
-        """{what passed in the newest report: the cells of its record}. Raises OSError, ValueError, KeyError."""
+        """{passed test of the newest report: the cells of its record}. Raises OSError, ValueError, KeyError."""
         newest = max((self.prefix / "reports").glob("run-report-*.json"), key=lambda path: path.stat().st_mtime_ns)
         cases = json.loads(newest.read_text())["runs"][-1]["testcases"]
         return {
@@ -209,7 +222,7 @@ class Place:
         }
 
     def write_references(self) -> None:
-        """What the newest report has as figures becomes references that allow nearly all."""
+        """Write the figures of the newest report as references with wide tolerances."""
         newest = max((self.prefix / "reports").glob("run-report-*.json"), key=lambda path: path.stat().st_mtime_ns)
         tables: dict[str, dict[str, dict[str, dict[str, list[Any]]]]] = {}
         for case in json.loads(newest.read_text())["runs"][-1]["testcases"]:
@@ -235,7 +248,7 @@ def numbers(case: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 def cells(record: Path) -> dict[tuple[str, int], int]:
-    """{(test case, rows): numbers in its matrix} of a record's file, by nothing but JSON."""
+    """{(test case, rows): number of measured cells} of a record's file, read as plain JSON."""
     try:
         results = json.loads(record.read_text())["results"]
         return {
@@ -247,7 +260,7 @@ def cells(record: Path) -> dict[tuple[str, int], int]:
 
 
 def kill(process: int, number: int) -> bool:
-    """Was it there?"""
+    """Kill a process. Returns whether the process existed."""
     try:
         os.kill(process, number)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""What must not be after a run that something happened to, as sentences; none where all is well."""
+"""The rules that a disturbed run must keep. Each function yields a sentence per violation."""
 
 import signal
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ Cells = dict[tuple[str, int], int]
 
 
 def of_the_run(place: Place, run: Run, code: int | None, well: dict[str, Cells]) -> Iterator[str]:
-    """Of the run itself, while what happened still lasts. well: what an undisturbed run reports as passed."""
-    said = run.said()
+    """Violations by the run itself, while the disturbance lasts. well: the passed tests of an undisturbed run."""
+    output = run.printed()
     if code is None:
-        yield f"it did not end in {place.bound:.0f} s: {said[-300:]}"
+        yield f"it did not end in {place.bound:.0f} s: {output[-300:]}"
     elif code not in CODES:
-        yield f"it ended with {code}: {said[-300:]}"
-    if "Traceback" in said:
-        yield f"a traceback: {said[said.index('Traceback') :][:6000]}"
-    if code in (1, 3, 4) and not said.strip():
+        yield f"it ended with {code}: {output[-300:]}"
+    if "Traceback" in output:
+        yield f"a traceback: {output[output.index('Traceback') :][:6000]}"
+    if code in (1, 3, 4) and not output.strip():
         yield "it ended without a word"
     if not wait_until(lambda: not place.processes(), GRACE):
         left = place.processes()
@@ -35,7 +35,7 @@ def of_the_run(place: Place, run: Run, code: int | None, well: dict[str, Cells])
 
 
 def of_a_pass(place: Place, well: dict[str, Cells]) -> Iterator[str]:
-    """A PASS is true where the report has all test cases as passed, and their records all cells."""
+    """Violations by a PASS: each test case must have passed, and its record must have all cells."""
     try:
         found = place.reported()
     except (OSError, ValueError, KeyError) as error:
@@ -49,7 +49,10 @@ def of_a_pass(place: Place, well: dict[str, Cells]) -> Iterator[str]:
 
 
 def of_what_was_measured(place: Place, run: Run, before: Cells, happened: str) -> Iterator[str]:
-    """What was in records before it happened is in records afterwards. happened: a removed file may be one of them."""
+    """Violations by lost data: cells in records before the disturbance must be in records afterwards.
+
+    happened: the disturbance, which may have removed a file.
+    """
     found = place.measured(run)
     for key, count in before.items():
         if found.get(key, 0) < count and not happened.endswith(".json"):
@@ -57,7 +60,7 @@ def of_what_was_measured(place: Place, run: Run, before: Cells, happened: str) -
 
 
 def of_the_store(place: Place) -> Iterator[str]:
-    """What is stored can be opened, when all is well again."""
+    """Violations by stored results that cannot be opened after the disturbance."""
     if not list((place.prefix / "reports").glob("run-report-*.json")):
         return
     for command in ("show", "history"):
@@ -67,10 +70,10 @@ def of_the_store(place: Place) -> Iterator[str]:
 
 
 def of_the_next(place: Place, well: dict[str, Cells]) -> Iterator[str]:
-    """The next run passes as if nothing had been."""
+    """Violations by the next run, which must pass."""
     run = place.start("next")
     code = place.ended(run)
     if code != PASSED:
-        yield f"the next run ended with {code}: {run.said()[-500:]}"
+        yield f"the next run ended with {code}: {run.printed()[-500:]}"
     else:
         yield from of_a_pass(place, well)

@@ -53,7 +53,7 @@ def part_of(name: str) -> str:
 
 
 def loaded_by_show() -> tuple[int, float]:
-    """(modules of linkmatrix, seconds) of `linkmatrix show` of a record: the fastest of three."""
+    """(modules of linkmatrix, seconds) that `linkmatrix show` of a record loads and takes: the fastest of three."""
     show = f"from linkmatrix import cli; cli.main(['show', {str(RECORD)!r}])"
     tell = "import sys; print(sum(name.startswith('linkmatrix.') for name in sys.modules), file=sys.stderr)"
     best = float("inf")

@@ -1,4 +1,4 @@
-"""What the tests of collectives share: outputs of nccl-tests, their records, and such as a program of ours writes."""
+"""Outputs of nccl-tests and their records, for the tests of collectives."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ ROW = re.compile(r"(\s+\d+\s+\d+\s+\w+\s+\w+\s+-1)((?:\s+[\d.]+){3})(\s+0)((?:\s
 
 
 def imported(folder, text, *options):
-    """The folder of a text's records."""
+    """Import a text. Returns the folder of its records."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "text.txt"
     file.write_text(text, encoding="utf-8")
@@ -27,7 +27,7 @@ def imported(folder, text, *options):
 
 
 def faster(text, factor):
-    """The same output of a machine that is so much faster."""
+    """The output of a machine that is faster by a factor."""
 
     def scaled(columns):
         time, *rates = map(float, columns.split())
@@ -37,7 +37,7 @@ def faster(text, factor):
 
 
 def own(record, nodes=1):
-    """The record as our own program would write it: devices in place of what an imported text said, other classes."""
+    """The record as a program of linkmatrix would write it, with devices and link classes."""
     record = {name: value for name, value in record.items() if name != "imported"}
     labels = [f"n{node}:gpu{gpu}" if nodes > 1 else f"gpu{gpu}" for node in range(nodes) for gpu in range(8)]
     facts = {"name": "NVIDIA H200", "uuid": None, "pci": None, "numa": 0, "nics": [], "part": {}, "place": {}}

@@ -1,7 +1,7 @@
-"""How often the right part is named: faults of tests/tools/fabric.py, found as `linkmatrix diagnose` finds them.
+"""Measures how often the faulty component is named: faults of fabric.py, searched as by `linkmatrix diagnose`.
 
-References are those that `adopt` makes of six healthy runs; a part is right by its name, in words, and nothing else may
-be named beside it. Where the record cannot tell parts apart, the answer has to have the faulty one among them.
+References are adopted from six healthy runs. An answer is right if it names the component and nothing else. If the
+record cannot distinguish some components, the answer must contain the faulty one.
 """
 
 from collections import Counter
@@ -30,7 +30,11 @@ CALLED = {"nic": "adapter", "node_pair": "node pair"}  # kinds of findings, as f
 
 @dataclass(frozen=True)
 class Fault:
-    """A faulty part: what it is called in the table, the ways that it is on, and the names of it that are right."""
+    """A faulty component.
+
+    kind: its name in the printed table. parts: the parts of paths that it slows. right: its right names, {(kind,
+    name)}.
+    """
 
     kind: str
     parts: tuple[Part, ...]
@@ -39,7 +43,7 @@ class Fault:
 
 @dataclass
 class Bench:
-    """A machine with references, ready to be searched."""
+    """A simulated machine with references."""
 
     fabric: Fabric
 
@@ -53,7 +57,7 @@ class Bench:
         self.limit = 1 / (1 + self.lower) - 1
 
     def references(self, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(value, lower tolerance) of each cell, as `adopt` makes them."""
+        """(value, lower tolerance) of each cell, as `adopt` calculates them."""
         classes = self.fabric.classes
         found = noise.spread(runs, classes)
         floors = {name: floor_of(self.result, name, "mpi") for name in self.matrix.class_names}
@@ -72,11 +76,11 @@ class Bench:
         return value, lower
 
     def seen(self, deviation: np.ndarray) -> Seen:
-        """As `diagnose` has it, with what this run says of its own noise."""
+        """The input of the search as in `diagnose`, with the noise of this run."""
         return beside_its_like(self.record, self.result, Seen(self.layout, deviation, self.limit), self.names)
 
     def find(self, run: Run) -> list[Finding]:
-        """As `diagnose` does with these references, without what it says was seen once, which names no part."""
+        """The findings of `diagnose` with these references, without findings that were slow only once."""
         with np.errstate(invalid="ignore"):
             deviation, alone = np.log(run.values / self.expected), np.log(run.alone / self.expected)
             first = None if run.first is None else np.log(run.first / self.expected)
@@ -85,11 +89,11 @@ class Bench:
         return [one for one in found if not one.once]
 
     def named(self, one: Finding) -> set[tuple[str, str]]:
-        """A finding, and what has the same cells."""
+        """The names of a finding, and of components with the same cells."""
         return {(kind, subject_name(kind, who, self.names)) for kind, who in ((one.kind, one.subject), *one.alike)}
 
     def answer(self, faults: list[Fault], found: list[Finding]) -> str:
-        """RIGHT where all are named and nothing else, otherwise what was named."""
+        """RIGHT if exactly the faults are named, else the kind of the finding, NOTHING or SEVERAL."""
         if len(found) == len(faults) and all(any(self.named(one) & fault.right for one in found) for fault in faults):
             return RIGHT
         if not found:
@@ -97,47 +101,46 @@ class Bench:
         return CALLED.get(found[0].kind, found[0].kind) if len(found) == 1 else SEVERAL
 
     def run(self, *slow: tuple[tuple[Part, ...], float]) -> Run:
-        """A run of a program that is told the references; slow: as for the fabric."""
+        """A run of a program that gets the references. slow: as in `Fabric.run`."""
         return self.fabric.run(slow, expected=self.expected)
 
     def try_faults(self, depth: float, *faults: Fault) -> str:
-        """What is said of one run with these faults."""
+        """The answer for one run with these faults."""
         return self.answer([*faults], self.find(self.run(*((fault.parts, depth) for fault in faults))))
 
     def try_two(self, depth: float) -> str:
-        """RIGHT where two faults of any kinds are named and nothing else, ALIKE where no more parts have their cells.
+        """The answer for two random faults; ALIKE if equally few components have the same cells.
 
-        What all ways to and from a device have in common is the device, though one fault may be its egress and one its
-        ingress.
+        For example, a device has the cells of its egress and its ingress, if these two are the faults.
         """
         while True:
             faults = [self.draw(str(kind)) for kind in self.fabric.chance.choice([*self.faults], 2)]
             if apart([self.slow_by(fault) for fault in faults]):
                 break
         found = self.find(self.run(*((fault.parts, depth) for fault in faults)))
-        said = self.answer(faults, found)
+        answer = self.answer(faults, found)
         slow = np.logical_or.reduce([self.slow_by(fault) for fault in faults])
-        is_as_short = said != RIGHT and 0 < len(found) <= len(faults)
-        return ALIKE if is_as_short and (self.cells_of(found) == slow).all() else said
+        is_as_short = answer != RIGHT and 0 < len(found) <= len(faults)
+        return ALIKE if is_as_short and (self.cells_of(found) == slow).all() else answer
 
     def cells_of(self, found: list[Finding]) -> np.ndarray:
-        """The cells of findings together, those too that are missing in a run."""
+        """Mask of the cells of all findings, including cells without a value."""
         named = (named_family(self.layout, one.kind, one.subject) for one in found)
         every = np.logical_or.reduce([members(*one).reshape(self.layout.classes.shape) for one in named])
         return every & (self.layout.classes >= 0)
 
     def slow_by(self, fault: Fault) -> np.ndarray:
-        """Where a fault makes cells slow."""
+        """Mask of the cells that a fault makes slow."""
         return np.logical_or.reduce([self.fabric.machine.passed[part] for part in fault.parts])
 
     def draw(self, kind: str) -> Fault:
-        """A fault of this kind, anywhere."""
+        """A random fault of a kind."""
         one = self.faults[kind]
         return one[int(self.fabric.chance.integers(len(one)))]
 
     @cached_property
     def faults(self) -> dict[str, list[Fault]]:
-        """All faults of each kind that the machine can have."""
+        """All possible faults of the machine, by kind."""
         machine, found = self.fabric.machine, {}
         for part in machine.passed:
             for fault in faults_of(machine, part):
@@ -145,16 +148,16 @@ class Bench:
         return found
 
     def alarms(self, runs: int) -> int:
-        """Healthy runs in which something is named."""
+        """The number of healthy runs with a finding."""
         return sum(bool(self.find(self.run())) for _ in range(runs))
 
     def row(self, kind: str, depth: float, trials: int) -> Counter:
-        """{what was said: how often}."""
+        """{answer: number} of a number of trials."""
         return Counter(self.try_faults(depth, self.draw(kind)) for _ in range(trials))
 
 
 def apart(masks: list[np.ndarray]) -> bool:
-    """Can faults be told apart: has each of them two thirds of its cells alone?"""
+    """Whether faults can be distinguished: each has at least two thirds of its cells alone."""
     for at, mask in enumerate(masks):
         others = [other for place, other in enumerate(masks) if place != at]
         if others and 3 * (mask & np.logical_or.reduce(others)).sum() > mask.sum():
@@ -163,7 +166,7 @@ def apart(masks: list[np.ndarray]) -> bool:
 
 
 def faults_of(machine: Machine, part: Part) -> list[Fault]:
-    """The faults that a part of a way may have, each with the names that are right for it."""
+    """The possible faults of a part of a path, with their right names."""
     word, *who = part
     label = machine.label
 
@@ -206,7 +209,7 @@ def faults_of(machine: Machine, part: Part) -> list[Fault]:
 
 
 def adapter_names(machine: Machine, node: int, nic: int) -> list[tuple[str, str]]:
-    """What is right for a bad adapter: itself, or where nobody knows which one carried it, the endpoint behind it."""
+    """The right names of a faulty adapter: the adapter, or the endpoints behind it if the record cannot tell."""
     behind = [place for place in range(machine.per_node) if machine.adapter(place) == nic]
     if all(len(machine.near(place)) == 1 for place in behind):
         return [("nic", f"mlx5_{nic} of n{node:03}")]

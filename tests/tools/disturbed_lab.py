@@ -1,6 +1,6 @@
-"""Runs p2p_matrix while another process uses the machine, and judges what it measured: the tools of disturbed_runs.py.
+"""Runs p2p_matrix while another process uses the machine, and judges the results. disturbed_runs.py uses it.
 
-Every command has a time limit. A command that fails or hangs is a line in the log, and the next one starts.
+Every command has a time limit. A command that fails or hangs is a line in the log, and the next command starts.
 """
 
 import contextlib
@@ -36,10 +36,10 @@ RANK_TESTCASE = "rank_to_rank_bandwidth_mpi"
 
 @dataclass(frozen=True)
 class Load:
-    """Another process: `other_process` with these arguments.
+    """The arguments of another process, `other_process`.
 
-    gpus: how many the machine must have. late: it sleeps first, so the run starts without it. namespace: it has a pid
-    namespace of its own.
+    gpus: the minimum number of GPUs. late: whether it waits, so that the run starts first. namespace: whether it has
+    its own pid namespace.
     """
 
     name: str
@@ -50,13 +50,13 @@ class Load:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The arguments, with a time limit where they have none."""
+        """The arguments, with a default time limit."""
         return self.arguments if "--seconds" in self.arguments else (*self.arguments, "--seconds", LOADED)
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A command that has ended; code: TIMED_OUT after its time limit, NOT_FOUND where it did not start."""
+    """A finished command. code: TIMED_OUT after its time limit, NOT_FOUND if the command did not start."""
 
     code: int
     output: str
@@ -65,14 +65,14 @@ class Ended:
 
 @dataclass
 class Running:
-    """Another process that was started; pid: as this process sees it, 0 where there is none."""
+    """A started other process. pid: as this process sees it; 0 if unknown."""
 
     process: subprocess.Popen | None = None
     pid: int = 0
     ready: bool = False
 
     def end(self) -> None:
-        """Ends it, and waits for that."""
+        """End a process, and wait for its end."""
         if self.process is None:
             return
         self.process.kill()  # the first process of a pid namespace ignores the other signals
@@ -84,9 +84,9 @@ class Running:
 
 @dataclass
 class Lab:
-    """Where commands run and records are kept.
+    """The folders of commands and records.
 
-    gpus: how many the machine has. deadline: of time.monotonic(), after which nothing starts.
+    gpus: the number of GPUs of the machine. deadline: in time.monotonic(); nothing starts afterwards.
     """
 
     program: Path
@@ -103,25 +103,25 @@ class Lab:
 
     @property
     def references(self) -> Path:
-        """Where the adopted references are."""
+        """The file of the adopted references."""
         return self.site / "config" / "references"
 
     @property
     def backend(self) -> str:
-        """Of p2p_matrix."""
+        """The back end of p2p_matrix."""
         return "cuda" if self.gpus else "host"
 
     def left(self) -> float:
-        """Seconds until the deadline."""
+        """The seconds until the deadline."""
         return self.deadline - time.monotonic()
 
     def log(self, text: str) -> None:
-        """Appends to the log."""
+        """Append to the log."""
         with (self.folder / "log.txt").open("a") as file:
             file.write(text.rstrip() + "\n")
 
     def run(self, words: Sequence[object], limit: float = 60, cwd: Path | None = None) -> Ended:
-        """Runs a command to its end, or ends it and its children at the limit."""
+        """Run a command to its end, or end the command and its children at the time limit."""
         texts, started = [str(word) for word in words], time.monotonic()
         limit = max(1.0, min(limit, self.left() + 20))
         try:
@@ -151,11 +151,11 @@ class Lab:
         return Ended(code, output, seconds)
 
     def linkmatrix(self, *words: object, limit: float = 60) -> Ended:
-        """Runs a command of linkmatrix in the site's folder."""
+        """Run a command of linkmatrix in the site's folder."""
         return self.run(["python3", "-m", "linkmatrix", *words], limit, self.site if self.site.is_dir() else None)
 
     def start(self, load: Load | None) -> Running:
-        """Starts another process, and waits until it uses what its mode names."""
+        """Start another process, and wait until it uses the resource of its mode."""
         if load is None:
             return Running()
         words = [*(NAMESPACE if load.namespace else ()), str(self.other), *load.words]
@@ -174,9 +174,9 @@ class Lab:
         return Running(process, youngest(process.pid), ready)
 
     def measure(self, name: str, load: Load | None = None) -> dict[str, object] | None:
-        """The check `quick` without ReFrame: one process for the devices, one for each rank.
+        """Run the suite `quick` without ReFrame: one process for the devices, and one per rank.
 
-        None where too little time is left. Records are in runs/NAME-N.
+        Records are in runs/NAME-N. Returns None if too little time is left.
         """
         if self.left() < 15:
             return None
@@ -199,14 +199,16 @@ class Lab:
         }
 
     def programs(self, folder: Path) -> list[Ended]:
-        """Runs the two programs of a measurement."""
-        told = ["--references", self.folder / "references.tsv"] if (self.folder / "references.tsv").exists() else []
+        """Run the two programs of a measurement."""
+        reference_opts = (
+            ["--references", self.folder / "references.tsv"] if (self.folder / "references.tsv").exists() else []
+        )
         common = ["--timeout", "40", "--record"]
         node, of_ranks = folder / "node", folder / "ranks"
         node.mkdir(parents=True)
         asked = ["--asked-by", f"intranode_p2p of {folder.name}"]
         of_ranks.mkdir()
-        words = [self.program, "--backend", self.backend, "--testcase", ",".join(QUICK), *asked, *told]
+        words = [self.program, "--backend", self.backend, "--testcase", ",".join(QUICK), *asked, *reference_opts]
         ended = [self.run([*words, *common, node / "record.json"], 60)]
         (node / "out").write_text(ended[0].output)
         words = ["mpirun", "-n", "2", "--bind-to", "core", self.program, "--backend", "mpi"]
@@ -216,7 +218,7 @@ class Lab:
         return ended
 
     def judge(self, run: dict[str, object]) -> dict[str, object]:
-        """Adds what linkmatrix finds in the records of a measurement."""
+        """Add the results of linkmatrix to a measurement."""
         try:
             run |= judged(self.folder / "runs" / str(run["name"]), self.references, int(str(run["pid"])))
         except Exception as error:  # the next run has its verdict all the same
@@ -225,7 +227,7 @@ class Lab:
         return run
 
     def show_all(self, runs: Sequence[dict[str, object]]) -> None:
-        """Adds the exit code of `linkmatrix show` to each, and whether it names the other process."""
+        """Add the exit code of `linkmatrix show` to each measurement, and whether it names the other process."""
 
         def show(run: dict[str, object]) -> None:
             words = (self.folder / "runs" / str(run["name"]), "--reference", TABLE, "--references", self.references)
@@ -237,7 +239,7 @@ class Lab:
 
 
 def youngest(pid: int) -> int:
-    """The last descendant of a process that has one child each: what `unshare` starts, else the process itself."""
+    """The last descendant of a process with one child each, as `unshare` starts; else the process itself."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             parent = stat.read_text().rpartition(")")[2].split()[1]
@@ -247,7 +249,7 @@ def youngest(pid: int) -> int:
 
 
 def judged(folder: Path, references: Path, pid: int) -> dict[str, object]:
-    """What linkmatrix finds in a folder: verdict, cells, findings, and what its records have of other processes."""
+    """The results of linkmatrix for a folder: verdict, cells, findings, and other processes."""
     from linkmatrix.judge.verdicts import WORDS, Verdict
     from linkmatrix.locate.diagnosis import diagnose
     from linkmatrix.references.tables import References
@@ -262,8 +264,8 @@ def judged(folder: Path, references: Path, pid: int) -> dict[str, object]:
         for result, matrix in test.matrices:
             cells.update({WORDS[verdict]: count for verdict, count in matrix.counts.items() if count})
             for (row, column), cell in matrix.marked(8)[0]:
-                said = f"{WORDS[cell.verdict]}: {cell.reason}"
-                marked.append(f"{result['testcase']} {row}->{column} {cell.value} {said}")
+                sentence = f"{WORDS[cell.verdict]}: {cell.reason}"
+                marked.append(f"{result['testcase']} {row}->{column} {cell.value} {sentence}")
             found = diagnose(test.test.record or {}, result, matrix)
             each = zip(found.who, found.verdicts, strict=False)
             flagged += [f"{result['testcase']}: {who}" for who, verdict in each if verdict is Verdict.FAIL]

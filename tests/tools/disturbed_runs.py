@@ -1,11 +1,11 @@
-"""disturbed_runs: what linkmatrix concludes while another process uses the machine, and while none does.
+"""Measures the verdicts of linkmatrix with and without another process on the machine.
 
-python tests/tools/disturbed_runs.py .build/all/p2p_matrix other_process --out results
+    python tests/tools/disturbed_runs.py .build/all/p2p_matrix other_process --out results
 
-It adopts references from six undisturbed runs, then measures undisturbed, and with one other process in each of several
-modes. Right are: no FAIL and no flag, and the pid of each process that disturbed. A step that fails is reported, and
-the next one starts. OUT gets summary.json, references.yaml, log.txt and records.tar.xz. Machines without GPUs run the
-modes that use the processor, on the host back end.
+The tool adopts references from six undisturbed runs. It then measures without another process, and with one in each of
+several modes. Correct results have no FAIL and no flag, and name the pid of each disturbing process. A step that fails
+is reported, and the next one starts. OUT gets summary.json, references.yaml, log.txt and records.tar.xz. Machines
+without GPUs run the modes that use the processor, on the host back end.
 """
 
 import argparse
@@ -52,7 +52,7 @@ COLUMNS = "{:28} {:12} {:>5} {:>5} {:>5} {:>6} {:>6}  {}"
 
 
 def row(run: dict | None, name: str) -> str:
-    """A line of the table."""
+    """A row of the printed table."""
     if run is None:
         return COLUMNS.format(name, "not run", "", "", "", "", "", "no time left")
     cells, show = run.get("cells", {}), run.get("show", {})
@@ -60,10 +60,10 @@ def row(run: dict | None, name: str) -> str:
     found = [*run.get("flagged", ())[:2], *run.get("disturbed", ())[:4]]
     if not found and run.get("verdict") != "PASS":
         found = [*run.get("marked", ())[:1], *run.get("reasons", ())[:1], run.get("error", "")]
-    told = "; ".join(filter(None, found))[:MOST_TEXT]
+    summary = "; ".join(filter(None, found))[:MOST_TEXT]
     counts = cells.get("FAIL", 0), len(run.get("flagged", ()))
     return COLUMNS.format(
-        name, run.get("verdict", "?"), *counts, named, show.get("code", ""), f"{run['seconds']:.1f}", told
+        name, run.get("verdict", "?"), *counts, named, show.get("code", ""), f"{run['seconds']:.1f}", summary
     )
 
 
@@ -71,7 +71,7 @@ HEADING = COLUMNS.format("run", "verdict", "FAIL", "flags", "named", "exit", "s"
 
 
 def table(lab: Lab, runs: dict[str, dict | None]) -> dict[str, dict | None]:
-    """Judges measurements, and prints a line for each."""
+    """Judge measurements, and print a row for each."""
     there = [run for run in runs.values() if run]
     for run in there:
         lab.judge(run)
@@ -83,7 +83,7 @@ def table(lab: Lab, runs: dict[str, dict | None]) -> dict[str, dict | None]:
 
 
 def adopted(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
-    """Adopts references from undisturbed runs, into the site that the steps after it use."""
+    """Adopt references from undisturbed runs into the site of the later steps."""
     made = lab.linkmatrix("init", lab.site)
     generic = lab.site / "config" / "systems" / "generic.py"
     text = (REPOSITORY / "config" / "systems" / "generic.py").read_text()
@@ -101,7 +101,7 @@ def adopted(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
 
 
 def tell_program(lab: Lab) -> None:
-    """Writes the file of --references, as a check does."""
+    """Write the file for the program's option --references, as a check does."""
     os.environ["RFM_REFERENCE_PREFIX"] = str(lab.references)
     from linkmatrix.references.for_program import lines_of
     from linkmatrix.references.tables import References
@@ -113,7 +113,7 @@ def tell_program(lab: Lab) -> None:
 
 
 def undisturbed(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
-    """Measures with no other process: the verdicts of healthy runs."""
+    """Measure without another process: the verdicts of healthy runs."""
     runs = [run for run in (lab.measure("undisturbed") for _ in range(options.undisturbed)) if run]
     table(lab, {str(run["name"]): run for run in runs})
     verdicts = Counter(str(run.get("verdict")) for run in runs)
@@ -122,7 +122,7 @@ def undisturbed(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
 
 
 def disturbed(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
-    """Measures with one other process in each mode."""
+    """Measure with one other process in each mode."""
     loads = [load for load in LOADS if load.gpus <= lab.gpus]
     runs = table(lab, {load.name: lab.measure(load.name, load) for load in loads})
     there = [run for run in runs.values() if run]
@@ -141,7 +141,7 @@ STEPS = {
 
 
 def keep(lab: Lab, summary: dict[str, object], out: Path) -> None:
-    """Writes the results into the folder `out`."""
+    """Write the results into the folder `out`."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "summary.json").write_text(json.dumps(summary, indent=1, default=str) + "\n")
     for path, name in ((lab.references / "p2p.yaml", "references.yaml"), (lab.folder / "log.txt", "log.txt")):
@@ -150,7 +150,7 @@ def keep(lab: Lab, summary: dict[str, object], out: Path) -> None:
 
 
 def keep_records(lab: Lab, out: Path) -> None:
-    """Packs records, reports and outputs of all runs."""
+    """Pack records, reports and outputs of all runs."""
     with tarfile.open(out / "records.tar.xz", "w:xz", preset=3) as archive:
         for path in sorted((lab.folder / "runs").rglob("*")):
             if path.is_file() and not path.is_symlink() and path.suffix in KEPT:
@@ -158,18 +158,18 @@ def keep_records(lab: Lab, out: Path) -> None:
 
 
 def small(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """The member of an archive, None for a program or a large file."""
+    """The member of an archive; None for a program or a large file."""
     return None if member.size > MOST_FILE or member.mode & 0o100 else member
 
 
 def gpu_count(lab: Lab) -> int:
-    """How many GPUs the machine has, as its driver reports them."""
+    """The number of GPUs that the driver reports."""
     listed = lab.run(["nvidia-smi", "-L"], 60)
     return sum(line.startswith("GPU ") for line in listed.output.splitlines()) if listed.code == 0 else 0
 
 
 def options_of(words: list[str]) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=Path, help="p2p_matrix, with MPI, and CUDA where there are GPUs")
     parser.add_argument("other", type=Path, help="other_process, built from tests/tools/other_process.cu")
@@ -185,7 +185,7 @@ def options_of(words: list[str]) -> argparse.Namespace:
 
 
 def main(words: list[str]) -> int:
-    """Runs the steps. Exit code 1 where one of them ended with an error."""
+    """Run the steps. Returns exit code 1 if a step failed."""
     options = options_of(words)
     started = time.monotonic()
     work = options.work.resolve()

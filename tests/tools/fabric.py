@@ -1,10 +1,9 @@
-"""A simulated cluster that faults are put into: what a cell's data passes, how its rate varies, and what a run records.
+"""A simulated cluster with faults: the parts of each path, the noise of its rate, and the record of a run.
 
-Nothing here knows the hypotheses that are searched: a cell is slow because a part on its way is, each part is listed by
-walking the ways, and what is known of them is written into a record as the program would write it. Noise is not that of
-a normal distribution either: the median of seven samples with heavy tails (Student's t with 2 degrees of freedom),
-disturbed cells that are measured again, pairs with two routes, drift from run to run, classes of several medians, and
-cells that are missing.
+The simulation is independent of the hypotheses that linkmatrix tests. A cell is slow because of a part on its path, and
+each part is listed by walking the paths. The record describes the parts as the program would write them. The noise is
+not normal: the median of seven samples with heavy tails (Student's t with 2 degrees of freedom), disturbed cells that
+are measured again, pairs with two routes, drift from run to run, classes of several medians, and missing cells.
 """
 
 import itertools
@@ -23,7 +22,7 @@ TESTCASE = "rank_to_rank_bandwidth_mpi"
 NVLINK = {"NV18": 395.0}
 PCIE = {"PIX": 52.0, "NODE": 48.0, "SYS": 37.0}
 NET = 45.0  # GB/s between nodes
-LOOKS = 4  # of a cell that stands out: the first, and three more alone, of which the second worst stays
+MEASUREMENTS = 4  # of a cell that stands out: the first, and three more alone, of which the second worst stays
 LEAST_CAP = 16  # of a matrix, so many cells that stand out are measured again, or more of large ones
 MEDIAN_OF_SEVEN = 3**-0.5  # standard deviation of the median of seven of Student's t with 2 degrees of freedom
 FEWEST_OF_A_CLASS = 5  # of fewer cells nobody knows whether all are worse than their references
@@ -34,11 +33,11 @@ Part = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Machine:
-    """Nodes of two sockets.
+    """Nodes with two sockets each.
 
-    nics: "own", one for each device; "shared", one for two; "pairs", two for two, behind one switch; "numa", one for
-    each device, of which the record knows no more than the NUMA node. inside: "nvlink" or "pcie". leaf: nodes of a leaf
-    switch, 0: no leaf is known.
+    nics: "own" is one adapter per device; "shared" is one per two devices; "pairs" is two per two devices, behind one
+    switch; "numa" is one per device, of which the record contains only the NUMA node.
+    inside: "nvlink" or "pcie". leaf: nodes per leaf switch; 0 if unknown.
     """
 
     nodes: int
@@ -49,24 +48,24 @@ class Machine:
 
     @property
     def count(self) -> int:
-        """Endpoints."""
+        """The number of endpoints."""
         return self.nodes * self.per_node
 
     @property
     def where(self) -> list[tuple[int, int]]:
-        """(node, place in it) of each endpoint."""
+        """(node, number on the node) of each endpoint."""
         return list(itertools.product(range(self.nodes), range(self.per_node)))
 
     def socket(self, place: int) -> int:
-        """The first half of a node's devices is on the first one."""
+        """The socket of a device: the first half of a node's devices is on the first socket."""
         return int(2 * place >= self.per_node) if self.per_node > 1 else 0
 
     def adapter(self, place: int) -> int:
-        """The one that really carries the data of a device."""
+        """The adapter that carries the data of a device."""
         return place // 2 if self.nics == "shared" else place
 
     def near(self, place: int) -> list[int]:
-        """Those that the record has for a device."""
+        """The adapters that the record lists as nearest to a device."""
         if self.nics == "pairs":
             return [place // 2 * 2, place // 2 * 2 + 1]
         if self.nics == "numa":
@@ -74,7 +73,7 @@ class Machine:
         return [self.adapter(place)]
 
     def link_class(self, one: int, other: int) -> str:
-        """Of two endpoints, by their index."""
+        """The link class of two endpoints, by their indices."""
         (node, a), (far, b) = self.where[one], self.where[other]
         if node != far:
             return "NET"
@@ -83,7 +82,7 @@ class Machine:
         return "PIX" if a // 2 == b // 2 else "NODE" if self.socket(a) == self.socket(b) else "SYS"
 
     def way(self, one: int, other: int) -> Iterator[Part]:
-        """The parts that what `one` sends to `other` passes."""
+        """The parts on the path from `one` to `other`."""
         (node, a), (far, b) = self.where[one], self.where[other]
         yield from (("out", one), ("in", other), ("link", *sorted((one, other))))
         yield ("class", self.link_class(one, other))
@@ -103,7 +102,7 @@ class Machine:
 
     @cached_property
     def passed(self) -> dict[Part, np.ndarray]:
-        """{part: rows × columns, where a cell passes it}."""
+        """{part: mask, rows × columns, of the cells whose path contains the part}."""
         found: dict[Part, np.ndarray] = {}
         for one, other in itertools.permutations(range(self.count), 2):
             for part in self.way(one, other):
@@ -111,13 +110,13 @@ class Machine:
         return found
 
     def label(self, endpoint: int) -> str:
-        """As ranks are called."""
+        """The label of an endpoint, as ranks are labelled."""
         node, place = self.where[endpoint]
         return f"n{node:03}:gpu{place}"
 
 
 def record_of(machine: Machine, values: np.ndarray) -> dict:
-    """The record of a run: a real one with this machine and these values."""
+    """A real record with this machine and these values."""
     like = reading.load(LIKE)
     labels = [machine.label(endpoint) for endpoint in range(machine.count)]
 
@@ -188,18 +187,18 @@ def record_of(machine: Machine, values: np.ndarray) -> dict:
 
 
 def worse_as_a_whole(worse: np.ndarray) -> float:
-    """By which fraction a class is worse than its references as a whole, as src/measure/outliers.cpp has it."""
+    """The fraction by which a whole class is worse than its references, as in src/measure/outliers.cpp."""
     quarter = np.sort(worse)[(len(worse) - 1) // 4] if len(worse) >= FEWEST_OF_A_CLASS else 0.0
     return float(quarter) if quarter > OUTLIER else 0.0
 
 
 def adapters_of(machine: Machine) -> list[int]:
-    """Those of a node."""
+    """The adapters of a node."""
     return sorted({nic for place in range(machine.per_node) for nic in (machine.adapter(place), *machine.near(place))})
 
 
 def port(machine: Machine, node: int, nic: int) -> dict:
-    """An adapter in a record; of "numa" nobody knows its place on the PCI bus."""
+    """An adapter as a record describes it; for "numa", without its place on the PCI bus."""
     near = [place for place in range(machine.per_node) if nic in machine.near(place)]
     gpus = [
         {"pci": f"0000:{place:02x}:00.0", "link_class": "PXB", "bridges": 2, "nearest": True}
@@ -219,9 +218,9 @@ def port(machine: Machine, node: int, nic: int) -> dict:
 
 
 class Run(NamedTuple):
-    """GB/s of the cells, NaN where nothing was measured.
+    """GB/s of the cells, NaN without a measurement.
 
-    alone: the median of three alone of cells that stood out, first: what these were before.
+    alone: medians of three measurements of single cells. first: values of these cells before.
     """
 
     values: np.ndarray
@@ -231,10 +230,10 @@ class Run(NamedTuple):
 
 @dataclass
 class Fabric:
-    """What the cells of a machine deliver.
+    """The rates of a machine's cells.
 
-    sigma: noise of a cell, as a fraction. disturbed: share of looks that something else disturbs. medians: of a link
-    class. routes: share of pairs between nodes that have two, and by how much the second one is slower.
+    sigma: noise of a cell, as a fraction. disturbed: share of measurements that are disturbed. medians: of a link
+    class. routes: (share of pairs between nodes with two routes, fraction by which the second is slower).
     """
 
     machine: Machine
@@ -256,7 +255,7 @@ class Fabric:
         self.classes = np.array([["X" if r == c else self.machine.link_class(r, c) for c in size] for r in size])
         shape = self.classes.shape
         base = np.vectorize(lambda word: rates.get(word, np.nan))(self.classes)
-        # pairs of a class that are as far from each other by number have a median of their own, 4 % from the next
+        # pairs of a class with the same distance of numbers share a median, 4 % from the next median
         apart = np.abs(np.subtract.outer(list(size), list(size))) % self.medians
         self.level = base * (1 - 0.04 * apart) * np.exp(self.spread * self.chance.standard_normal(shape))
         self.second = (self.classes == "NET") & (self.chance.random(shape) < self.routes[0])
@@ -267,10 +266,10 @@ class Fabric:
         whole: bool = False,
         expected: np.ndarray | None = None,
     ) -> Run:
-        """A run; slow: parts that are faulty together, and by which fraction.
+        """The values of a run.
 
-        The narrowest part of a way decides. whole: without missing cells, as runs are that references are adopted from.
-        expected: the references that the program is told.
+        slow: {faulty part: fraction by which it is slower}; the slowest part of a path decides. whole: without missing
+        cells, as in runs for references. expected: the references that the program gets.
         """
         shape = self.level.shape
         rate = self.level * np.where(self.second & (self.chance.random(shape) < 0.3), 1 - self.routes[1], 1.0)
@@ -281,10 +280,12 @@ class Fabric:
             for part in parts:
                 factor = np.where(self.machine.passed[part], np.minimum(factor, 1 - depth), factor)
         rate = rate * factor
-        values = rate * self.look(shape)
+        values = rate * self.measurement(shape)
         alone, first = np.full(shape, np.nan), np.full(shape, np.nan)
-        off = self.looked_at_again(values, expected)
-        again = np.stack([values[off], *(rate[off] * self.look(int(off.sum())) for _ in range(LOOKS - 1))])
+        off = self.measured_again(values, expected)
+        again = np.stack(
+            [values[off], *(rate[off] * self.measurement(int(off.sum())) for _ in range(MEASUREMENTS - 1))]
+        )
         first[off] = values[off]
         values[off], alone[off] = np.sort(again, axis=0)[1], np.median(again[1:], axis=0)
         if not whole:
@@ -292,18 +293,16 @@ class Fabric:
         np.fill_diagonal(values, np.nan)
         return Run(values, alone, first)
 
-    def looked_at_again(self, values: np.ndarray, expected: np.ndarray | None) -> np.ndarray:
-        """Which cells are measured again: of those that stand out as many as src/measure/outliers.cpp has, and in its
-        order.
-        """
+    def measured_again(self, values: np.ndarray, expected: np.ndarray | None) -> np.ndarray:
+        """Mask of the cells that are measured again: the outliers, chosen as in src/measure/outliers.cpp."""
         usual = np.full(values.shape, np.nan) if expected is None else expected.copy()
         cells = ~np.eye(len(values), dtype=bool)
         for word in np.unique(self.classes[cells]):
             inside = self.classes == word
             inside &= cells
-            told = inside & ~np.isnan(usual)
-            usual[told] *= 1 - worse_as_a_whole(1 - values[told] / usual[told])
-            usual[inside & ~told] = np.median(values[inside])
+            known = inside & ~np.isnan(usual)
+            usual[known] *= 1 - worse_as_a_whole(1 - values[known] / usual[known])
+            usual[inside & ~known] = np.median(values[inside])
         off, worse = np.zeros(values.shape, dtype=bool), np.zeros(values.shape)
         worse[cells] = 1 - values[cells] / usual[cells]
         off[worse > OUTLIER] = True
@@ -325,8 +324,8 @@ class Fabric:
         chosen[tuple(np.argwhere(off)[order].T)] = True
         return chosen
 
-    def look(self, shape: int | tuple[int, ...]) -> np.ndarray:
-        """Median of seven samples with heavy tails, and what else goes on now and then."""
+    def measurement(self, shape: int | tuple[int, ...]) -> np.ndarray:
+        """One measurement: the median of seven samples with heavy tails, sometimes disturbed."""
         middle = self.chance.beta(4, 4, shape)  # the rank of the median of seven
         student = (2 * middle - 1) / np.sqrt(2 * middle * (1 - middle))
         noise = 1 + self.sigma * student / MEDIAN_OF_SEVEN

@@ -23,14 +23,14 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """What is slow: as in locate.Finding."""
+    """A faulty component, named as in locate.Finding."""
 
     kind: str
     subject: int | tuple[int, int]
 
 
 def layout_of(devices: int, per_node: int = PER_NODE) -> Layout:
-    """Nodes of eight devices, each with its own NIC; the devices of a number share a rail."""
+    """Nodes of eight devices, each with its own NIC. Devices with the same number share a rail."""
     index = np.arange(devices)
     node = index // per_node
     classes = (node[:, None] != node[None, :]).astype(int)
@@ -40,7 +40,7 @@ def layout_of(devices: int, per_node: int = PER_NODE) -> Layout:
 
 
 def cells_of(fault: Fault, layout: Layout) -> np.ndarray:
-    """Rows × columns: what a fault makes slow, written down apart from locate.families."""
+    """Mask, rows × columns, of the cells that a fault makes slow, independent of locate.families."""
     n = len(layout.row_node)
     row, column = np.indices((n, n))
     node_r, node_c = layout.row_node[row], layout.column_node[column]
@@ -64,7 +64,7 @@ def cells_of(fault: Fault, layout: Layout) -> np.ndarray:
 def matrix_with(
     faults: list[Fault], depth: float, layout: Layout, sigma: float, chance: np.random.Generator
 ) -> np.ndarray:
-    """GB/s; a cell of several faults is slow once, as the narrowest part decides."""
+    """GB/s of each cell. A cell of several faults is slow once: the slowest part decides."""
     level = np.array(RATES)[np.maximum(layout.classes, 0)]
     slow = np.zeros(level.shape, dtype=bool)
     for fault in faults:
@@ -75,7 +75,7 @@ def matrix_with(
 
 
 def draw(number: int, layout: Layout, chance: np.random.Generator) -> list[Fault]:
-    """Faults that can be told apart: none has more than a third of its cells in the others."""
+    """Random faults that can be distinguished: none has more than a third of its cells in common with the others."""
     n = len(layout.row_node)
     nodes = int(layout.row_node.max()) + 1
     while True:
@@ -103,7 +103,7 @@ def draw(number: int, layout: Layout, chance: np.random.Generator) -> list[Fault
 
 
 def located(faults: list[Fault], found: list[Finding]) -> bool:
-    """Are the findings the faults, all of them and nothing else? One with the same cells is the same."""
+    """Whether the findings are exactly the faults. Findings with the same cells count as equal."""
     names = [{(one.kind, one.subject), *one.alike} for one in found]
     return len(found) == len(faults) and all(
         any((fault.kind, fault.subject) in name for name in names) for fault in faults
@@ -111,7 +111,7 @@ def located(faults: list[Fault], found: list[Finding]) -> bool:
 
 
 def search(values: np.ndarray, layout: Layout, sigma: float, floor: float = 0.02) -> list[Finding]:
-    """As `linkmatrix diagnose` does with references adopted from 6 runs of this noise."""
+    """The findings of `linkmatrix diagnose` with references adopted from 6 runs with this noise."""
     expected = np.array(RATES)[np.maximum(layout.classes, 0)]
     cells = int((layout.classes >= 0).sum())
     limit = max(floor, noise.tolerance(sigma, cells, 6))
@@ -121,6 +121,6 @@ def search(values: np.ndarray, layout: Layout, sigma: float, floor: float = 0.02
 
 
 def search_inside(values: np.ndarray, layout: Layout, floor: float) -> list[Finding]:
-    """As `linkmatrix diagnose` does without references, where a test case has this floor."""
+    """The findings of `linkmatrix diagnose` without references. floor: of the test case."""
     found, _ = hypotheses.search(*noise.against_class(np.log(values), layout.classes, floor), layout)
     return [one for one in found if one.kind != "class"]

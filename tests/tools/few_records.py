@@ -1,4 +1,4 @@
-"""Records of few matchings, as p2p_matrix --concurrency matchings writes them: made up, for tests."""
+"""Simulated records of sampled matchings, as p2p_matrix --concurrency matchings writes them."""
 
 import random
 
@@ -10,7 +10,10 @@ MAPS = ("values", "low", "high", "samples", "converged", "round", "began", "ende
 
 
 def drawn_for(count, suspects=(), confirms=True):
-    """Matchings as the program draws them: two of all, two of suspects, and three that confirm, the second alone."""
+    """Matchings as the program draws them: two of all endpoints, two of suspects, and three that confirm.
+
+    Only the second of the confirming matchings runs alone.
+    """
     found = []
     for number in range(2 + (5 if confirms else 2) * bool(suspects)):
         ring = count - 1  # one stays, the others turn
@@ -25,9 +28,9 @@ def drawn_for(count, suspects=(), confirms=True):
 
 
 def few_record(content, drawn, slow=None, controls=()):
-    """Changes a record to that of a matrix of nodes with the cells of `drawn`.
+    """Change a record to a matrix of nodes with the cells of `drawn`.
 
-    slow(row, column, number of the matching): how fast a cell is, as a fraction.
+    slow(row, column, number of the matching): the speed of a cell, as a fraction.
     """
     (result,) = content["results"]
     count = len(result["rows"])

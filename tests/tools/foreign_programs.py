@@ -1,15 +1,16 @@
-"""The programs, versions and options whose output `linkmatrix import` reads, each with the test data that shows it.
+"""The programs, versions and options that `linkmatrix import` reads, each with its test data.
 
-tests/unit/test_foreign_programs.py reads each row, and the page "Output of other programs" prints them.
+tests/unit/test_foreign_programs.py reads each row. The page "Output of other programs" prints the rows.
 """
 
 from typing import NamedTuple
 
 
 class Program(NamedTuple):
-    """A row of the page. versions: of which the layout is tested, "" where none is printed. data: a file of tests/data.
+    """A row of the page.
 
-    name: as `imported.program` of the record.
+    versions: with a tested layout, "" if the program prints no version. data: a file of tests/data. name:
+    `imported.program` in the record.
     """
 
     title: str

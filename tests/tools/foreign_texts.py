@@ -1,4 +1,4 @@
-"""What the tests of other programs' outputs share: the texts, and the records that they become."""
+"""Outputs of other programs and their records, for the tests of `linkmatrix import`."""
 
 import json
 from pathlib import Path

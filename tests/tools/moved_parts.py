@@ -1,7 +1,7 @@
-"""A simulated pair of nodes whose GPUs are moved: bad parts and bad slots, the records of runs before and after.
+"""Simulates a pair of nodes whose GPUs change slots, with a faulty component or a faulty slot.
 
-Each run is a record of 4 GPUs a node, of which a bad part sends, receives or does both slowly wherever it is, and a bad
-slot whatever is in it. What is found goes the whole way: judged, located, joined over the runs.
+Each run is a record of 4 GPUs per node. A faulty component sends, receives or does both slowly in any slot. A faulty
+slot slows any GPU in it. The answer passes all stages: judged, located, and combined over the runs.
 """
 
 import copy
@@ -33,21 +33,21 @@ FAULTS = {"sends": (True, False), "receives": (False, True), "both ways": (True,
 
 
 def with_devices(content: dict) -> dict:
-    """A record of GPUS devices, made of one of four: all devices and pairs are like the first."""
+    """A record of GPUS devices, from a record of one device. All devices and pairs equal the first."""
     device, (result,), topology = content["devices"][0], content["results"], content["topology"]
     labels = [f"gpu{slot}" for slot in range(GPUS)]
     content["devices"] = [copy.deepcopy(device) | {"label": label, "index": at} for at, label in enumerate(labels)]
     for holder, names in ((result, MAPS), (topology, topology.keys() - {"labels"})):
         for name in (name for name in names if holder[name] is not None):
-            own, other = holder[name][0][:2]
-            holder[name] = [[own if r == c else other for c in range(GPUS)] for r in range(GPUS)]
+            diagonal, other = holder[name][0][:2]
+            holder[name] = [[diagonal if r == c else other for c in range(GPUS)] for r in range(GPUS)]
     topology["labels"] = labels
     result |= {"rows": labels, "columns": labels, "remeasured": [], "sampled": None, "parts": {}}
     return content
 
 
 class Swaps:
-    """Runs of nodes with parts that can be moved; serial: whether records say serial numbers, or UUIDs alone."""
+    """Runs of nodes with movable components. serial: whether records contain serial numbers, or only UUIDs."""
 
     def __init__(self, seed: int, serial: bool = True) -> None:
         self.chance = np.random.default_rng(seed)
@@ -67,7 +67,10 @@ class Swaps:
         self.serial, self.day, self.found = serial, 0, list[Found]()
 
     def record(self, node: str, bad: dict[int, float], way: tuple[bool, bool]) -> dict:
-        """Of one node; bad: {slot: by how much it is slow}; way: whether it sends, and receives, slowly."""
+        """A record of one node.
+
+        bad: {slot: fraction by which it is slower}. way: (whether it sends slowly, whether it receives slowly).
+        """
         content = copy.deepcopy(self.template)
         content["started"] = f"2026-{1 + self.day // 28:02}-{1 + self.day % 28:02}T01:00:00Z"
         content["host"]["name"] = node
@@ -85,7 +88,7 @@ class Swaps:
         return content
 
     def run(self, part: int | None, place: tuple[str, int] | None, depth: float, way: tuple[bool, bool]) -> None:
-        """A run of each node, a day later; part, place: what is bad that day."""
+        """A run of each node, one day after the last. part, place: the faulty component and slot of this day."""
         self.day += 1
         for node in NODES:
             slots = range(GPUS)
@@ -94,7 +97,7 @@ class Swaps:
             self.found.append(found_in(stored.Run(Path("r"), (test,)), self.references, "sim"))
 
     def permute(self, place: tuple[str, int]) -> None:
-        """Moves parts: what is at `place` goes elsewhere, and any of the others may."""
+        """Move components: the component in `place` moves to another slot, and any other component may move too."""
         while True:
             values = list(self.parts.values())
             some = self.chance.choice(len(values), self.chance.integers(2, len(values) + 1), replace=False)
@@ -105,13 +108,15 @@ class Swaps:
                 return
 
     def suspects(self, clean_runs: int = 3) -> list[Suspect]:
-        """What the runs leave under suspicion."""
+        """The components and slots that remain suspect after the runs."""
         return left_by(self.found, clean_runs)
 
 
 def trial(truth: str, way: str, depth: float, present: float, seed: int, runs: int = 3) -> tuple[bool, list[Suspect]]:
-    """(whether the answer was right, the suspects) of one swap: healthy runs, `runs` with the fault, a permutation,
-    and `runs` more. present: the share of runs in which the fault shows. "none" is a fault of one run, which is gone.
+    """(whether the answer was right, the suspects) of one swap.
+
+    The trial has healthy runs, `runs` runs with the fault, a permutation, and `runs` more runs. present: the share of
+    runs in which the fault shows. "none" is a fault of a single run.
     """
     sim = Swaps(seed)
     bad_part, bad_place = TRUTHS[truth]

@@ -1,10 +1,12 @@
-"""Mutation testing by mutmut: is there a test that fails where the code that judges says something else?
+"""Mutation tests with mutmut: does a test fail for each change of the judging code?
 
-`make mutants`, or `python tests/tools/mutants.py references/noise.py locate` for some modules or rooms; `--sample 60`
-tries no more than 60 mutants of each module, the same ones each time. Prints what survived and the share that was
-killed of each module, and ends with 1 where that is less than LEAST. mutmut wants the package at the top of its folder,
-so it works on copies, .build/mutants/ROOM. What was killed there stays so until its function changes; what survived is
-tried again. `cd .build/mutants/ROOM && mutmut show NAME` shows a mutant.
+Run `make mutants`, or `python tests/tools/mutants.py references/noise.py locate` for some modules or subpackages.
+`--sample 60` tries at most 60 mutants per module, the same ones each time. The tool prints the surviving mutants and
+the share of killed mutants per module. Exit code 1: this share is below LEAST for a module.
+
+mutmut requires the package at the top of its folder, so the tool works on copies, .build/mutants/SUBPACKAGE. A killed
+mutant stays killed until its function changes; a surviving mutant is tried again. `cd .build/mutants/SUBPACKAGE &&
+mutmut show NAME` shows a mutant.
 """
 
 import argparse
@@ -118,9 +120,9 @@ pytest_add_cli_args_test_selection=
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit code: 0 where enough was killed of each module, 1 where not, 2 where mutmut could not work."""
+    """Run the mutation tests. Exit code: 0 if enough mutants were killed, 1 if not, 2 if mutmut failed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("wanted", nargs="*", metavar="ROOM[/MODULE.py]", help="all rooms unless told")
+    parser.add_argument("wanted", nargs="*", metavar="SUBPACKAGE[/MODULE.py]", help="default: all subpackages")
     parser.add_argument("--sample", type=int, metavar="N", help="try N mutants of each module at most")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="mutants at once")
     options = parser.parse_args(arguments)
@@ -135,14 +137,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def modules_of(package: Path, wanted: str) -> list[str]:
-    """The modules of a room that have code, or the one that is named; none where there is no such."""
+    """The modules of a subpackage that contain code, or the named module; [] for an unknown name."""
     room, _, name = wanted.partition("/")
     there = sorted((package / room).glob(name or "*.py")) if room in ROOMS else []
     return [f"{room}/{path.name}" for path in there if path.name != "__init__.py"]
 
 
 def tried(room: str, modules: list[str], options: argparse.Namespace) -> int:
-    """Tries mutants of modules of a room. Exit code as `main`."""
+    """Try the mutants of modules of a subpackage. Returns the exit code as `main`."""
     place = PLACE / room
     place.mkdir(parents=True, exist_ok=True)
     copy(REPOSITORY / "reports" / "linkmatrix", place / "linkmatrix")
@@ -162,11 +164,13 @@ def tried(room: str, modules: list[str], options: argparse.Namespace) -> int:
     # of a function that changed since, what was known is forgotten while mutmut runs
     run(place, [name for name in wanted if found.get(name, UNKNOWN) == UNKNOWN], options.jobs)
     found = results(place)
-    return max(told(module, {name: found.get(name, UNKNOWN) for name in some}) for module, some in names.items())
+    return max(
+        print_results(module, {name: found.get(name, UNKNOWN) for name in some}) for module, some in names.items()
+    )
 
 
 def mutants_of(place: Path, module: str, sample: int | None) -> list[str]:
-    """The names of a module's mutants; of more than `sample`, a choice that is the same each time."""
+    """The names of a module's mutants, or a reproducible choice of `sample` of them."""
     source = (
         "import json, pathlib, sys; from mutmut.mutation.file_mutation import mutate_file_contents as mutate;"
         "print(json.dumps(list(mutate(sys.argv[1], pathlib.Path(sys.argv[1]).read_text(), None, None).mutant_names)))"
@@ -179,7 +183,7 @@ def mutants_of(place: Path, module: str, sample: int | None) -> list[str]:
 
 
 def run(place: Path, names: list[str], jobs: int) -> None:
-    """mutmut on the mutants of these names; it tries them even where it knows what came of them."""
+    """Run mutmut on the named mutants, even if their results are known."""
     if names:
         command = [sys.executable, "-m", "mutmut", "run", "--max-children", str(jobs), *names]
         code = subprocess.run(command, cwd=place, check=False, stdout=sys.stderr).returncode
@@ -189,7 +193,7 @@ def run(place: Path, names: list[str], jobs: int) -> None:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Times stay: mutmut makes mutants again of what is newer."""
+    """Copy files with their times, because mutmut generates mutants again for newer files."""
     if source.is_file():
         shutil.copy2(source, target)
         return
@@ -198,23 +202,24 @@ def copy(source: Path, target: Path) -> None:
 
 
 def results(place: Path) -> dict[str, str]:
-    """{mutant: what became of it}, of all that mutmut knows."""
+    """{mutant: result} of all mutants that mutmut knows."""
     command = [sys.executable, "-m", "mutmut", "results", "--all", "true"]
     text = subprocess.run(command, cwd=place, check=False, capture_output=True, text=True).stdout
     lines = (line.strip().partition(": ") for line in text.splitlines())
     return {name: status for name, _, status in lines if status}
 
 
-def told(module: str, found: dict[str, str]) -> int:
-    """Prints survivors, and a line for the module."""
+def print_results(module: str, found: dict[str, str]) -> int:
+    """Print the surviving mutants and a line for the module."""
     counts = Counter(found.values())
     for name, status in found.items():
         if status not in KILLED:
             print(f"{status}: {name}")
     killed, total = sum(counts[word] for word in KILLED), len(found)
-    said = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    statuses = ", ".join(f"{count} {word}" for word, count in counts.most_common())
     print(
-        f"{module}: {killed} of {total} mutants were killed, {100 * killed / max(total, 1):.1f} % ({said})", flush=True
+        f"{module}: {killed} of {total} mutants were killed, {100 * killed / max(total, 1):.1f} % ({statuses})",
+        flush=True,
     )
     return 0 if killed >= LEAST * total else 1
 

@@ -1,6 +1,6 @@
-"""A partition that is measured day by day as runs/patrol.py plans it, with faults that come and go and preempted jobs.
+"""Simulates a partition that runs/patrol.py patrols day by day, with intermittent faults and preempted jobs.
 
-Only the machine is simulated: what to measure next is what `linkmatrix next` would say.
+Only the machine is simulated. The planned measurements are those of `linkmatrix next`.
 """
 
 import random
@@ -18,11 +18,13 @@ OF_A_LEAF = 20  # nodes
 
 @dataclass
 class Patrolled:
-    """What came of a patrol.
+    """The results of a patrol.
 
-    ages: of each day the greatest age of a node in days, of those never measured that of the patrol. costs: of each
-    day, in node-seconds planned and used. met: of each day the share of pairs of leaf switches that have ever met.
-    found: of each fault that was found, the days from its beginning on. faults: how many there were.
+    ages: per day the greatest age of a node's measurement in days; for nodes never measured, the age of the patrol.
+    costs: per day, in node-seconds, planned and used.
+    met: per day the share of pairs of leaf switches that were measured.
+    found: per found fault, the days since its beginning.
+    faults: the number of faults.
     """
 
     ages: list[float] = field(default_factory=list)
@@ -35,7 +37,7 @@ class Patrolled:
 
 @dataclass
 class Machine:
-    """A node as it is, and what is known of it: when each test case was measured, and how suspect it is."""
+    """A simulated node, and the knowledge about it: the time of each measurement, and its suspicion."""
 
     name: str
     leaf: str
@@ -47,13 +49,13 @@ class Machine:
     found: int | None = None
 
     def known(self) -> Node:
-        """As stored runs have it."""
+        """The knowledge about the node, in the form of stored runs."""
         whole = [case for case in self.cases if case is not None]
         tested = min(whole) if len(whole) == CASES else None
         return Node(self.name, tested, self.tried, "blamed" if self.blamed else "", leaf=self.leaf)
 
     def measure(self, day: int, reached: int, present: bool) -> None:
-        """A job that got as far as so many of the test cases; present: whether the fault shows today."""
+        """Simulate a job that measured a number of the test cases. present: whether the fault shows today."""
         now = day * DAY
         self.tried = now
         self.cases[:reached] = [now] * reached
@@ -70,10 +72,10 @@ class Machine:
 def patrolled(
     nodes: int, days: int, budget: float, faults: int, presence: float, preempted: float, seed: int
 ) -> Patrolled:
-    """A patrol of so many days.
+    """Simulate a patrol of a number of days.
 
-    budget: of each day, in node-seconds. faults: nodes with a fault that begins in the first third, and is there in the
-    share `presence` of jobs. preempted: the share of jobs that are ended somewhere.
+    budget: node-seconds per day. faults: the number of nodes with a fault that begins in the first third. presence: the
+    share of jobs in which a fault shows. preempted: the share of jobs that end early.
     """
     draw = random.Random(seed)
     machines = {f"n{at:04}": Machine(f"n{at:04}", f"leaf{at // OF_A_LEAF}") for at in range(nodes)}
@@ -82,18 +84,18 @@ def patrolled(
     pairs: dict[tuple[str, str], float | None] = dict.fromkeys(
         combinations(sorted({one.leaf for one in machines.values()}), 2)
     )
-    said = Patrolled(faults=faults)
+    result = Patrolled(faults=faults)
     for day in range(1, days + 1):
         jobs = plan([one.known() for one in machines.values()], pairs, ALONE, TOGETHER, budget)
         used = sum(run(job, day, machines, pairs, presence, preempted, draw) for job in jobs)
-        said.planned.append(sum(job.cost for job in jobs))
-        said.used.append(used)
+        result.planned.append(sum(job.cost for job in jobs))
+        result.used.append(used)
         known = [one.known().tested for one in machines.values()]
-        said.ages.append(max(day - (0 if then is None else then / DAY) for then in known))
-        said.met.append(sum(met is not None for met in pairs.values()) / max(1, len(pairs)))
+        result.ages.append(max(day - (0 if then is None else then / DAY) for then in known))
+        result.met.append(sum(met is not None for met in pairs.values()) / max(1, len(pairs)))
     faulty = [one for one in machines.values() if one.faulty_from is not None]
-    said.found = [one.found - one.faulty_from for one in faulty if one.found is not None]
-    return said
+    result.found = [one.found - one.faulty_from for one in faulty if one.found is not None]
+    return result
 
 
 def run(
@@ -105,7 +107,7 @@ def run(
     preempted: float,
     draw: random.Random,
 ) -> float:
-    """Plays a job, and returns the node-seconds that it used."""
+    """Simulate a job. Returns the node-seconds that the job used."""
     reached = draw.randrange(CASES) if draw.random() < preempted else CASES
     if job.kind == "pair":
         one, other = (machines[name].leaf for name in job.nodes)

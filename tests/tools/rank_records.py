@@ -1,4 +1,4 @@
-"""Records of ranks on several nodes: a matrix between them, and each rank's device is the memory of its node."""
+"""Simulated records of ranks on several nodes. Each rank's device is the memory of its node."""
 
 from collections.abc import Callable, Sequence
 from itertools import permutations
@@ -12,9 +12,9 @@ def of_ranks(
     by_node: bool,
     value: Callable[[str, str], float],
 ) -> dict[str, Any]:
-    """A record of `ranks` ranks on each of the nodes, whose one matrix is between the nodes or between the ranks.
+    """A record of `ranks` ranks per node, with one matrix between the nodes or between the ranks.
 
-    value: GB/s from a node to another one, or inside it.
+    value: GB/s between nodes and inside a node.
     """
     places = [node for node in nodes for _ in range(ranks)]
     labels = [f"{node}:rank{number}" for number, node in enumerate(places)]

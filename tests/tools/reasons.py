@@ -1,4 +1,4 @@
-"""Reasons of a check, as tests assert them: their sentences, or their verdicts."""
+"""Short forms of a check's reasons for assertions: sentences or verdicts."""
 
 from linkmatrix.judge.verdicts import WORDS
 
@@ -9,5 +9,5 @@ def said(reasons):
 
 
 def verdicts(reasons):
-    """The verdict words of the reasons, each once, the worst first."""
+    """The distinct verdict words of the reasons, the worst first."""
     return [WORDS[one] for one in sorted({one.verdict for one in reasons}, reverse=True)]

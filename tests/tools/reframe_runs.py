@@ -1,4 +1,4 @@
-"""What tests ask of a ReFrame session that the integration tests ran."""
+"""Accessors for a ReFrame session that an integration test ran."""
 
 from pathlib import Path
 
@@ -13,13 +13,13 @@ MPIRUN = {
 
 
 def only(run):
-    """The one check that ran."""
+    """The single check of the session."""
     (check,) = run.checks()
     return check
 
 
 def failed_because(run):
-    """Why the one check failed."""
+    """The reason for which the single check failed."""
     assert run.code != 0, run.output
     assert only(run)["result"] == "fail"
     return only(run)["fail_reason"]
@@ -31,5 +31,5 @@ def published(check):
 
 
 def record_of(check, folder="outputdir", *below):
-    """The record of a check, or of one of its sessions below."""
+    """The record of a check, or of a session folder below it."""
     return reading.load(Path(check[folder], *below) / "record.json")

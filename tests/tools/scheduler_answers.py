@@ -1,4 +1,4 @@
-"""What the commands of schedulers answered, as files of tests/data/schedulers."""
+"""Recorded answers of scheduler commands, from files of tests/data/schedulers."""
 
 from pathlib import Path
 

@@ -1,7 +1,8 @@
-"""Values of a full matrix between nodes on leaf switches whose uplinks are shared by all that flows at once.
+"""Simulated full matrices between nodes on leaf switches with shared uplinks.
 
-Nothing here knows what is searched: each round is a perfect matching both ways, and its flows get what is fair by
-maxima and minima (progressive filling): all rates grow alike until a line or an uplink is full, whose flows then stay.
+The simulation is independent of the search. Each round is a perfect matching in both directions. Its flows get their
+max-min fair share (progressive filling): all rates grow equally until a line or an uplink is full, and the flows on it
+then keep their rate.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ import numpy as np
 
 
 def rates(flows: Sequence[Sequence[int]], capacity: np.ndarray) -> np.ndarray:
-    """The fair rate of each flow. flows: of each the resources that it passes. capacity: of each resource."""
+    """The fair rate of each flow. flows: the resources of each flow. capacity: of each resource."""
     left, rate = capacity.astype(float).copy(), np.zeros(len(flows))
     passes = np.zeros((len(flows), len(capacity)), dtype=bool)
     for flow, resources in enumerate(flows):
@@ -26,7 +27,7 @@ def rates(flows: Sequence[Sequence[int]], capacity: np.ndarray) -> np.ndarray:
 
 
 def rounds(count: int) -> list[list[tuple[int, int]]]:
-    """Perfect matchings of an even number of endpoints that have each pair once."""
+    """Perfect matchings of an even number of endpoints that together contain each pair once."""
     ring = list(range(1, count))
     found = []
     for _ in range(count - 1):
@@ -37,7 +38,7 @@ def rounds(count: int) -> list[list[tuple[int, int]]]:
 
 
 def fair(leaf: int, uplinks: Sequence[float], slow: Mapping[int, float] | None = None) -> np.ndarray:
-    """What each pair of nodes gets of a line, NaN on the diagonal; leaf, uplinks and slow as in `matrix`."""
+    """The share of a line that each pair of nodes gets, NaN on the diagonal. leaf, uplinks, slow: as in `matrix`."""
     count = leaf * len(uplinks)
     of_node = np.array([(slow or {}).get(node, 1.0) for node in range(count)])
     capacity = np.concatenate([of_node, of_node, np.repeat(np.array(uplinks, dtype=float), 2)])
@@ -56,7 +57,7 @@ def fair(leaf: int, uplinks: Sequence[float], slow: Mapping[int, float] | None =
 
 
 def both_ways(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The flows of a round."""
+    """The flows of a round in both directions."""
     return [flow for one, other in pairs for flow in ((one, other), (other, one))]
 
 
@@ -65,7 +66,8 @@ def matrix(
 ) -> np.ndarray:
     """GB/s of each pair of nodes, NaN on the diagonal, with noise of 0.2 %.
 
-    leaf: nodes of each. uplinks: how many lines' worth each leaf carries, each way. slow: {node: its share of a line}.
+    leaf: nodes per leaf switch. uplinks: the capacity of a leaf's uplinks per direction, in lines. slow: {node: share
+    of a line}.
     """
     chance, values = np.random.default_rng(seed), line * fair(leaf, uplinks, slow)
     for source, sink in (flow for pairs in rounds(len(values)) for flow in both_ways(pairs)):

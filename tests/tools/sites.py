@@ -1,4 +1,4 @@
-"""A site whose references are committed to git, with reports of runs whose checks stored a verdict."""
+"""A simulated site: references in git, and reports of runs whose checks stored a verdict."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from linkmatrix.judge.verdicts import OF_WORD, Verdict
 
 
 class Site:
-    """A site in the working directory; the arguments are fixtures of tests/unit."""
+    """A site in the working directory. The arguments are fixtures of tests/unit."""
 
     def __init__(self, tmp_path, monkeypatch, write_record, reference_folder):
         self.folder, self.elsewhere, self.monkeypatch = tmp_path / "site", tmp_path / "elsewhere", monkeypatch
@@ -33,14 +33,14 @@ class Site:
         subprocess.run(["git", *words], cwd=self.folder, env={**os.environ, **names, **dates}, check=True)
 
     def commit(self, when):
-        """Commits the references, with a comment more."""
+        """Commit the references with one more comment."""
         with (self.references / "p2p.yaml").open("a") as file:
             file.write(f"# {when}\n")
         self.git("add", "config")
         self.git("commit", "--quiet", "-m", "references", when=when)
 
     def measure(self, number, day=21, table="hgx", reasons=(), attempts=(), notes=(), **changes):
-        """A run of a day; attempts: changes of the records of earlier attempts of its test. Returns its report."""
+        """Store a run of a day, and return its report. attempts: changes to the records of earlier attempts."""
         runs = []
         for at, of_attempt in enumerate([*attempts, changes]):
             place = self.prefix / "output" / f"{number}-{at}"
@@ -61,7 +61,7 @@ class Site:
         return report
 
     def leave(self):
-        """Removes the site, and goes to an empty folder."""
+        """Remove the site, and change to an empty folder."""
         self.elsewhere.mkdir()
         self.monkeypatch.chdir(self.elsewhere)
         self.monkeypatch.setenv("LINKMATRIX_PREFIX", str(self.elsewhere))

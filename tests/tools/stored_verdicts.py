@@ -1,4 +1,4 @@
-"""Verdicts as checks store them, for reports that a test writes."""
+"""Stores verdicts, as checks do, for reports that a test writes."""
 
 import json
 from pathlib import Path
@@ -10,9 +10,9 @@ from linkmatrix.runs import verdict_file
 
 
 def store(case, references=None, check=None):
-    """Judges the test case of a report by the record in its output folder, as its check does, and adds the verdict.
+    """Judge the test case of a report by the record in its output folder, and store the verdict.
 
-    references: a folder or file, None for none. Returns the content of the file.
+    references: a folder or a file; None for none. Returns the content of the file with the verdict.
     """
     place = Path(case["outputdir"])
     file, check = place / "record.json", check or CheckFacts()
@@ -28,7 +28,7 @@ def store(case, references=None, check=None):
 
 
 def of_report(path, references=None, check=None):
-    """Stores a verdict for each test case of a prepared report."""
+    """Store a verdict for each test case of a prepared report."""
     report = json.loads(path.read_text())
     contents = [store(case, references, check) for run in report["runs"] for case in run["testcases"]]
     path.write_text(json.dumps(report))

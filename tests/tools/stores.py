@@ -1,4 +1,4 @@
-"""A prefix of stored runs, made to order: a report a day with a record of each node, as a sweep leaves them."""
+"""Simulated stores of runs: one report per day with a record per node, as a sweep writes them."""
 
 import copy
 import json
@@ -19,7 +19,7 @@ BEGAN, MEASURED = 6000, 6622  # seconds into a day, when ReFrame and the program
 
 
 def of_node(record: dict[str, Any], node: str) -> dict[str, Any]:
-    """A record, as if that node had been measured."""
+    """A copy of a record for another node."""
     content = copy.deepcopy(record)
     content["host"]["name"] = node
     for one in content["nodes"]:
@@ -34,7 +34,7 @@ def of_node(record: dict[str, Any], node: str) -> dict[str, Any]:
 
 
 def disturbed(node: str, *names: str, where: str = "gpu1") -> dict[str, Any]:
-    """The `others` of a result: processes with these names, by default "hog", had a context on a device of the node."""
+    """The `others` of a result: processes, named "hog" by default, with a context on a device of the node."""
     pids = {6129 + number: name for number, name in enumerate(names or ("hog",))}
     facts = {"where": where, "on": "device", "user": "root", "bytes": 1e9, "seconds": None}
     return {
@@ -49,7 +49,7 @@ def disturbed(node: str, *names: str, where: str = "gpu1") -> dict[str, Any]:
 
 
 def tests_in(index: Index) -> list[SimpleNamespace]:
-    """The tests on nodes that an index has, in the order of time."""
+    """The tests on nodes in an index, in the order of time."""
     rows = index.connection.execute(
         "SELECT name AS report, node, partition, started, seconds, verdict, nodes, run, boot, leaf, cases, parts,"
         " versions FROM tests JOIN reports ON report = reports.id ORDER BY started"
@@ -68,7 +68,10 @@ def tests_in(index: Index) -> list[SimpleNamespace]:
 
 
 def began(prefix: Path, **changes: Any) -> Path:
-    """What `linkmatrix run` writes at its start, by default of a process of this host that is gone; the file."""
+    """Write the file that `linkmatrix run` writes at its start, and return the file.
+
+    By default, its process has ended.
+    """
     run = {"mode": "quick", "system": "alpha", "stamp": "20261121T015000Z-7", "started": "2026-11-21T01:50:00Z"}
     file = prefix / "runs" / f"began-{run['stamp']}.json"
     file.parent.mkdir(exist_ok=True)
@@ -77,7 +80,7 @@ def began(prefix: Path, **changes: Any) -> Path:
 
 
 class Store:
-    """A prefix; references: the folder of those that its records are held against."""
+    """A folder of stored runs. references: the folder of their references."""
 
     def __init__(self, prefix: Path, references: Path) -> None:
         self.prefix, self.references = prefix, references
@@ -92,9 +95,9 @@ class Store:
         name: str = "node_sweep %node={}",
         partition: str = "alpha:gpu",
     ) -> Path:
-        """Writes the report of a day with a test case for each record, and returns its path.
+        """Write the report of a day with one test case per record, and return its path.
 
-        began: of the day, in seconds since 1970, in the place of that of the number
+        began: the start of the day in seconds since 1970, instead of the number of the day.
         """
         began = FIRST + (number - 1) * DAY if began is None else began
         system, _, of = partition.partition(":")

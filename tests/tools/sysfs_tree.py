@@ -1,4 +1,4 @@
-"""Makes the kernel's files of a machine from tests/data/adapters, as tests/native/sysfs_tree.hpp does."""
+"""Creates the kernel's files of a machine from tests/data/adapters, as tests/native/sysfs_tree.hpp does."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ DESCRIPTIONS = Path(__file__).resolve().parents[1] / "data" / "adapters"
 
 
 def make(machine: str, root: Path) -> Path:
-    """The files of a described machine below `root`/sys; returns `root`."""
+    """Create the files of a described machine below `root`/sys. Returns `root`."""
     for line in (DESCRIPTIONS / f"{machine}.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             add(root / "sys", line.split("; "))
@@ -14,7 +14,7 @@ def make(machine: str, root: Path) -> Path:
 
 
 def add(sys: Path, words: list[str]) -> None:
-    """One PCI function, RDMA adapter or network interface."""
+    """Create one PCI function, RDMA adapter or network interface."""
     kind, name, *rest = words
     if kind == "pci":
         folder, device = sys / "devices" / name, None
@@ -38,6 +38,6 @@ def add(sys: Path, words: list[str]) -> None:
 
 
 def link(name: Path, target: Path) -> None:
-    """A symbolic link, in a folder that may not be there yet."""
+    """Create a symbolic link and its parent folder."""
     name.parent.mkdir(parents=True, exist_ok=True)
     name.symlink_to(target)

@@ -1,4 +1,4 @@
-"""What the tests of showing and reporting share: records, references and runs made to order."""
+"""Fixtures of the unit tests: records, references, runs and schedulers for tests."""
 
 import contextlib
 import importlib.util
@@ -28,7 +28,7 @@ from tests.tools import stores
 # no test asserts a time
 hypothesis.settings.register_profile("linkmatrix", deadline=None)
 hypothesis.settings.load_profile("linkmatrix")
-# where thousands of mutants are tried, the smallest example of a failure is of no use
+# mutation tests need no smallest example of a failure
 PHASES = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
 hypothesis.settings.register_profile("mutants", deadline=None, database=None, max_examples=25, phases=PHASES)
 
@@ -38,14 +38,15 @@ TESTCASE = "device_to_device_memcpy_write_ce"
 
 @pytest.fixture(autouse=True)
 def nothing_is_built(monkeypatch):
-    """Printed commands do not depend on what this clone has built."""
+    """Hide the programs that this clone has built, because printed commands name them."""
     monkeypatch.setattr(invocation, "built_programs", lambda name: [])
 
 
 def one_record(count=4, value=396.0, off=None, host="node001", cpu="cpu", result=None, error=None):
-    """A record of a `count` × `count` matrix; off: {(row, column): number, or status word in its place}.
+    """A record with one matrix of `count` × `count` cells.
 
-    What is missing or corrupt is no PASS: then the program says ERROR, or FAIL, unless `result` says otherwise.
+    value: GB/s of each cell. off: {(row, column): number, or a status word}. result: the program's result; by default
+    it follows from the statuses: FAIL for corrupt data, ERROR for missing cells, else PASS.
     """
     labels = [f"gpu{index}" for index in range(count)]
     off = off or {}
@@ -141,7 +142,7 @@ def one_record(count=4, value=396.0, off=None, host="node001", cpu="cpu", result
 
 @pytest.fixture
 def wide_terminal(monkeypatch):
-    """So wide that no sentence of a command is folded."""
+    """A terminal that is wide enough to print each sentence on one line."""
     monkeypatch.setenv("COLUMNS", "2000")
 
 
@@ -152,7 +153,7 @@ def make_record():
 
 @pytest.fixture
 def write_record(tmp_path):
-    """Writes a record that passes the checks of `record`, and returns its path."""
+    """A function that writes a valid record and returns its path."""
 
     def write(content=None, path=None, **changes):
         content = content or one_record(**changes)
@@ -167,7 +168,7 @@ def write_record(tmp_path):
 
 @pytest.fixture
 def reference_folder(tmp_path):
-    """References 'hgx' of 396 GB/s within 2 % for the pairs of 4 GPUs."""
+    """A folder with the references 'hgx': 396 GB/s ± 2 % for each pair of 4 GPUs."""
     names = [f"gpu{index}" for index in range(4)]
     cells = [f"      {a}->{b}: [396.0, -0.02, 0.02, GB/s]" for a in names for b in names if a != b]
     head = ["intranode_p2p:", "  $index: [reference_name, testcase]", "  hgx:", f"    {TESTCASE}:"]
@@ -179,13 +180,13 @@ def reference_folder(tmp_path):
 
 @pytest.fixture
 def sweeps(tmp_path, reference_folder):
-    """Stored sweeps of nodes, held against 'hgx', in the folder prefix."""
+    """A store of sweeps in the folder `prefix`, compared with the references 'hgx'."""
     return stores.Store(tmp_path / "prefix", reference_folder)
 
 
 @pytest.fixture
 def judged_run(tmp_path, reference_folder):
-    """(run, its judged tests) of records, held against 'hgx' or against nothing."""
+    """A function that judges records: (run, judged tests), compared with `reference` or with nothing."""
 
     def judge(*contents, reference=None, **test):
         tests = tuple(Test(name=TESTCASE, record=content, **test) for content in contents)
@@ -195,15 +196,15 @@ def judged_run(tmp_path, reference_folder):
     return judge
 
 
-#: Starts what plays ReFrame. Python that is interrupted while it starts tells of it in a traceback of its own, which
-#: says nothing of linkmatrix: it begins where no interrupt counts, and minds them once it can.
+#: Starts the simulated ReFrame. Python prints a traceback if it is interrupted while it starts. So the shell ignores
+#: interrupts, and Python handles them after its start.
 STARTS = """#!/bin/sh
 trap '' INT
 exec {python} {played} "$@"
 """
 
-#: Plays ReFrame: writes the report that a test prepared for this or for every run, and ends as told; where it is to
-#: wait, when it is told to end.
+#: The simulated ReFrame: writes the report that a test prepared for this run or for every run, and ends with the
+#: prepared exit code. If a test prepared a wait, the program ends on a signal.
 PLAYED = """
 import json, os, signal, sys, time
 if "--describe" in sys.argv:
@@ -248,7 +249,7 @@ sys.exit(int(open(prefix + "/code").read()) if os.path.exists(prefix + "/code") 
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
-    """A repository whose ReFrame is played: prepare(verdict of each case), run(*arguments)."""
+    """A repository with a simulated ReFrame: prepare(verdict of each case), run(*arguments)."""
     repository, prefix = tmp_path / "repository", tmp_path / "prefix"
     (repository / "config").mkdir(parents=True)
     (repository / "config" / "settings.py").write_text("")
@@ -291,12 +292,12 @@ def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
             return json.dumps(report)
 
         def choose(self, system, *partitions):
-            """The system that ReFrame selects on this machine."""
-            said = {"name": system, "partitions": [{"name": name} for name in partitions]}
-            (prefix / "system.json").write_text(json.dumps(said))
+            """Set the system and the partitions that ReFrame selects on this machine."""
+            content = {"name": system, "partitions": [{"name": name} for name in partitions]}
+            (prefix / "system.json").write_text(json.dumps(content))
 
         def lack_a_reference(self, variable, table="", **changes):
-            """As ReFrame ends where a case measured well and has no reference for one of its variables."""
+            """Prepare a run that fails because a performance variable has no reference."""
             report = json.loads(self.prepare("fail", **changes))
             what = f"no reference value found for performance variable '{variable}' on system 'node:gpu'"
             for case in report["runs"][0]["testcases"]:
@@ -317,13 +318,13 @@ def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
 
 @pytest.fixture
 def nothing_is_held(monkeypatch):
-    """Small matrices go the way of those that are too large to be held."""
+    """Process small matrices like matrices that are too large for memory."""
     monkeypatch.setattr(matrices, "MOST_HELD", 0)
 
 
 @pytest.fixture
 def store(tmp_path, make_record, write_record):
-    """Writes `count` records of noisy runs to a folder; change(record, number) spoils them."""
+    """A function that writes records of `count` noisy runs; change(record, number) modifies each record."""
 
     def make(count=6, folder="runs", level=396.0, sigma=0.0005, size=4, change=None):
         chance = random.Random(f"{folder} {count}")
@@ -346,7 +347,7 @@ def store(tmp_path, make_record, write_record):
 
 @pytest.fixture
 def run(tmp_path, capsys):
-    """Runs `linkmatrix adopt` into a file of its own, `run.file`: (exit code, standard output, standard error)."""
+    """A function that runs `linkmatrix adopt` with the file `run.file`, and returns (exit code, stdout, stderr)."""
     file = tmp_path / "references" / "p2p.yaml"
 
     def adopted(*arguments):
@@ -367,7 +368,7 @@ site_configuration = {"systems": [{"name": "s", "hostnames": ["x"], "partitions"
 
 @pytest.fixture
 def scheduler_of(tmp_path):
-    """A function that returns linkmatrix's scheduler for one of ReFrame's names, made by ReFrame."""
+    """A function that returns linkmatrix's scheduler for a scheduler name of ReFrame."""
     with contextlib.ExitStack() as stack:
 
         def make(word):
@@ -389,7 +390,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def log(monkeypatch):
-    """What is printed of waiting and doubted jobs."""
+    """The messages about waiting and doubtful jobs."""
     printed = []
     for module in (pbs, pending, slurm):
         monkeypatch.setattr(module, "getlogger", lambda: SimpleNamespace(info=printed.append))
@@ -398,7 +399,10 @@ def log(monkeypatch):
 
 @pytest.fixture
 def commands(tmp_path, monkeypatch):
-    """A function that sets what a command on PATH prints and how it ends; `commands.calls(name)` are its arguments."""
+    """A function that sets the output and the exit code of a command on PATH.
+
+    `commands.calls(name)` returns the arguments of each call.
+    """
     folder = tmp_path / "commands"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
@@ -421,7 +425,7 @@ def commands(tmp_path, monkeypatch):
 
 @pytest.fixture
 def config_module():
-    """A function that reads config/NAME.py anew, as ReFrame reads it."""
+    """A function that loads config/NAME.py again, as ReFrame does."""
 
     def read(name):
         spec = importlib.util.spec_from_file_location(name, CONFIG / f"{name}.py")
