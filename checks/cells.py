@@ -51,7 +51,7 @@ def axis_faults(name, axis, result, wanted):
     if absent:
         return missing(f"{name}: its {axis} lack {', '.join(units.first(absent))}")
     shown = [", ".join(units.first(labels)) for labels in (wanted, found)]
-    return missing(f"{name}: its {axis} should be {shown[0]}, they are {shown[1]}")
+    return missing(f"{name}: its {axis} are {shown[1]}, expected are {shown[0]}")
 
 
 def measured_pairs(result):

@@ -29,7 +29,7 @@ CASES = {
 }
 OF_NCCL = {name: nccl for name, (nccl, _) in CASES.items()}
 OF_MPI = {name: mpi for name, (_, mpi) in CASES.items() if mpi}
-UTILISATION = Share("collective_utilisation", "utilisation", "of what links allow", tuple(CASES), most=101)
+UTILISATION = Share("collective_utilisation", "utilisation", "of the links' limit", tuple(CASES), most=101)
 
 
 class collective_run(measuring_run, special=True):

@@ -140,7 +140,7 @@ def transport_faults(record, expected):
         for which, found in transports_between_nodes(result)
         if found != expected
         for reason in unlike(
-            found, f"{result['testcase']}: {which} went by {found}, the partition specifies {expected} (GPUDirect)"
+            found, f"{result['testcase']}: {which} used {found}, the partition specifies {expected} (GPUDirect)"
         )
     ]
 
@@ -182,7 +182,7 @@ def nccl_faults(record, transport=None, network=None, direct=False):
         reasons += missing("the record does not contain how NCCL connected its ranks: leave NCCL_DEBUG unset")
     if transport:
         wrong = [word for word in inside if word.partition("/")[0] != transport]
-        reasons += failed(*(f"NCCL went by {word}, the partition specifies {transport}" for word in wrong))
+        reasons += failed(*(f"NCCL used {word}, the partition specifies {transport}" for word in wrong))
         if found and not inside and len(ran_on) > len(set(ran_on)):
             reasons += missing(f"no transport inside a node is in the record, the partition specifies {transport}")
     if network and software.get("NCCL network") != network:
@@ -190,7 +190,7 @@ def nccl_faults(record, transport=None, network=None, direct=False):
         reasons += unlike(used, f"NCCL's network is {used}, the partition specifies {network}")
     if direct:
         wrong = [word for word in between if "GDRDMA" not in word.split("/")]
-        reasons += failed(*(f"NCCL went by {word}, the partition specifies GPUDirect" for word in wrong))
+        reasons += failed(*(f"NCCL used {word}, the partition specifies GPUDirect" for word in wrong))
         if found and not between:
             reasons += missing("no transport between nodes is in the record, the partition specifies GPUDirect")
     return reasons

@@ -111,7 +111,7 @@ def why_unknown(node, partition):
         return ""
     shown = sorted(known)[:3]
     others = ", ".join(shown) + (f" and {len(known) - len(shown)} more" if len(known) > len(shown) else "")
-    return f"{partition.fullname} has no node {node}, but {others or 'none'}"
+    return f"{partition.fullname} has no node {node}, only {others or 'none'}"
 
 
 def known_as(node, partition):

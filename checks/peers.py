@@ -31,7 +31,7 @@ class peer_matrix(peer_run, special=True):
         named = {name for name in (*result["rows"], *result["columns"]) if name.startswith("gpu")}
         absent = [name for name in endpoints(self.record, self.testcase) if name not in named]
         parts = ["enqueue"] if result["quantity"] == "copy latency" else []  # the program prints this table too
-        sentences = (f"{self.testcase}: {name} is not in its table" for name in absent)
+        sentences = (f"{self.testcase}: {name} is missing in the table" for name in absent)
         return missing(*sentences) + cell_faults(result, None, None, parts)
 
 

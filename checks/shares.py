@@ -50,7 +50,7 @@ def share_faults(share, extras, testcase, results):
     for column, found in shares_of(largest, share).items():
         name = f"{name_of(largest)}, {column}:"
         if found is not None and found > share.most:
-            impossible = f"{name} {found:.1f} % {share.meaning} is more than they can carry: is a link missing?"
+            impossible = f"{name} {found:.1f} % {share.meaning} is impossible: the topology may lack a link."
             reasons += missing(f"{impossible} The specified {percent:g} % cannot be judged")
         else:
             reasons += missed(largest, name, found, percent, share.meaning)

@@ -107,7 +107,7 @@ def test_data_that_nobody_compared_or_measured_is_incomplete(of):
     ("found", "said"),
     [
         ("P2P/CUMEM", []),
-        ("P2P/CUMEM, SHM/direct/direct", ["NCCL went by SHM/direct/direct, the partition specifies P2P"]),
+        ("P2P/CUMEM, SHM/direct/direct", ["NCCL used SHM/direct/direct, the partition specifies P2P"]),
         ("", ["the record does not contain how NCCL connected its ranks: leave NCCL_DEBUG unset"]),
     ],
 )
@@ -125,7 +125,7 @@ def test_another_transport_of_nccl_than_promised_is_told(found, said):
         ({"NCCL transports": "P2P/CUMEM, NET/IB/0/GDRDMA", "NCCL network": "IB"}, []),
         (
             {"NCCL transports": "NET/IB/0", "NCCL network": "IB"},
-            ["NCCL went by NET/IB/0, the partition specifies GPU"],
+            ["NCCL used NET/IB/0, the partition specifies GPU"],
         ),
         (
             {"NCCL transports": "P2P/CUMEM"},
@@ -150,7 +150,7 @@ def on_nodes(*nodes, transports):
 
 def test_a_network_inside_a_node_is_not_what_was_promised():
     inside = on_nodes("n0", "n0", transports="NET/Socket/0")
-    assert sentences(expect.nccl_faults(inside, "P2P")) == ["NCCL went by NET/Socket/0, the partition specifies P2P"]
+    assert sentences(expect.nccl_faults(inside, "P2P")) == ["NCCL used NET/Socket/0, the partition specifies P2P"]
     assert expect.nccl_faults(on_nodes("n0", "n1", transports="NET/IB/0"), "P2P") == []
     assert expect.nccl_faults(on_nodes("n0", "n0", "n1", "n1", transports="P2P/CUMEM, NET/IB/0"), "P2P") == []
     (said,) = sentences(expect.nccl_faults(on_nodes("n0", "n0", "n1", "n1", transports="NET/IB/0"), "P2P"))
@@ -176,7 +176,7 @@ def of_sends(change=None, expected=GPUS, transport="P2P"):
 
 def test_the_pairs_of_nccl_are_all_there_compared_and_as_promised():
     assert of_sends() == []
-    assert of_sends(transport="SHM") == ["NCCL went by P2P/direct pointer, the partition specifies SHM"]
+    assert of_sends(transport="SHM") == ["NCCL used P2P/direct pointer, the partition specifies SHM"]
     assert len(of_sends(expected={**GPUS, "link_class": "NV12"})) == 2
 
     def another(record):
@@ -242,9 +242,9 @@ def with_utilisation(*shares):
     ("shares", "expected"),
     [
         ((73.4, 73.1), []),
-        ((73.4, 69.9), ["in-place: 69.9 % of what links allow, the partition specifies 70 %"]),
-        ((73.4, float("nan")), ["in-place: nan % of what links allow, the partition specifies 70 %"]),
-        ((None, 73.1), ["out-of-place: an unknown share of what links allow"]),
+        ((73.4, 69.9), ["in-place: 69.9 % of the links' limit, the partition specifies 70 %"]),
+        ((73.4, float("nan")), ["in-place: nan % of the links' limit, the partition specifies 70 %"]),
+        ((None, 73.1), ["out-of-place: an unknown share of the links' limit"]),
     ],
 )
 def test_the_promised_share_of_what_links_allow_is_reached_or_known_to_be_missed(shares, expected):
@@ -286,7 +286,7 @@ def test_a_promise_that_could_not_be_judged_is_told(promised, said):
 
 def test_more_than_links_allow_is_no_figure_that_can_be_judged():
     faults = judged(change=with_utilisation(118.7, 100.4), extras={"collective_utilisation": {SUM: 70}})
-    assert len(faults) == 1 and "out-of-place: 118.7 % of what links allow is more than they can carry" in faults[0]
+    assert len(faults) == 1 and "out-of-place: 118.7 % of the links' limit is impossible" in faults[0]
 
 
 def test_a_promised_share_without_a_limit_in_the_record_is_no_pass():

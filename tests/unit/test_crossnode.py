@@ -155,7 +155,7 @@ def test_data_that_went_through_host_memory_breaks_the_promise_of_gpudirect():
     by_pair = [["", "ipc", "mpi"], ["ipc", "", "staged"], ["mpi", "mpi", ""]]
     of_pairs = between(["n1", "n1", "n2"], "auto", transports=by_pair)
     assert faults({"results": [of_pairs]}, "mpi") == [
-        f"{RANKS}: n1:gpu1->n2:gpu2 went by staged, the partition specifies mpi (GPUDirect)"
+        f"{RANKS}: n1:gpu1->n2:gpu2 used staged, the partition specifies mpi (GPUDirect)"
     ]
     assert len(faults({"results": [between(["n1", "n2"], "staged")]}, "mpi")) == 2
     assert faults({"results": [between(["n1", "n2"], "mpi")]}, "mpi") == []

@@ -84,9 +84,9 @@ def test_times_of_the_processor_and_of_iterations_are_no_times_of_transfers():
     ("way", "said"),
     [
         ({"nwrong": 7}, "7 wrong elements"),
-        ({"bus_bw": 900.0}, "whose numbers contradict each other"),
-        ({"time": "nan"}, "is not the time, both bandwidths and the wrong elements"),
-        ({"bus_bw": True}, "is not the time, both bandwidths and the wrong elements"),
+        ({"bus_bw": 900.0}, "contradict each other"),
+        ({"time": "nan"}, "lacks its time, a bandwidth or its wrong elements"),
+        ({"bus_bw": True}, "lacks its time, a bandwidth or its wrong elements"),
     ],
 )
 def test_a_result_that_is_wrong_or_not_whole_is_no_value(way, said):

@@ -271,7 +271,7 @@ def test_an_average_above_the_peak_is_not_believed_unless_there_is_no_peak():
     assert len(run.tables) == 2
     run = only(RDMA.replace("0.064", "0.045"))
     assert [table.size_bytes for table in run.tables] == [8388608]
-    assert run.faults == ["line 4: a row of ib_write_bw whose numbers contradict each other: the row is ignored"]
+    assert run.faults == ["line 4: the numbers in a row of ib_write_bw contradict each other: the row is ignored"]
     assert only(RDMA.replace("0.064", "0.000")).tables[0] == rdma(2, 0.007, None, 4)
 
 

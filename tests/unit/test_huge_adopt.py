@@ -44,8 +44,8 @@ def test_references_of_link_classes_are_adopted_and_hold(make_record, tmp_path, 
     ("slow", "said"),
     [
         (lambda run, r, c: 0.2 * (run == 2 and r == 0), ": gpu0->gpu"),  # a row that is looked at
-        (lambda run, r, c: 0.2 * (run == 2 and (r, c) == (33, 5)), "the least cell of NET in"),
-        (lambda run, r, c: 0.2 * ((r, c) == (33, 5)), ": the least cell of NET in"),
+        (lambda run, r, c: 0.2 * (run == 2 and (r, c) == (33, 5)), "the lowest cell of NET in"),
+        (lambda run, r, c: 0.2 * ((r, c) == (33, 5)), ": the lowest cell of NET in"),
     ],
 )
 def test_runs_with_outliers_are_refused(make_record, tmp_path, capsys, slow, said):

@@ -140,7 +140,7 @@ def rounded(fraction: float) -> float:
 def outlier_sentences(
     samples: Sequence[Sample], found: noise.Spread, off: np.ndarray, chosen: Sequence[int] | None = None
 ) -> list[str]:
-    """A sentence per outlier, the worst first: "gpu2->gpu5 in RUN, 12.1 % under its median of all runs".
+    """A sentence per outlier, the worst first: "gpu2->gpu5 in RUN, 12.1 % below its median of all runs".
 
     off: mask of the outliers, runs × rows × columns. chosen: the indices of the rows of `found`; None for all.
     """
@@ -148,7 +148,7 @@ def outlier_sentences(
     sentences = []
     for run, row, column in places:
         result, deviation = samples[run].result, found.residuals[run, row, column]
-        side = "under" if deviation < 0 else "over"
+        side = "below" if deviation < 0 else "above"
         source = result["rows"][row if chosen is None else chosen[row]]
         pair = f"{source}->{result['columns'][column]}"
         sentences.append(f"{pair} in {samples[run].source}, {100 * abs(deviation):.1f} % {side} its median of all runs")

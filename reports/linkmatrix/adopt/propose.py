@@ -188,7 +188,7 @@ def self_failing_cells(samples: Sequence[Sample], matrices: Sequence[Matrix], ta
     for sample, matrix in zip(samples, matrices, strict=True):
         for group, of_run in matrix.classes.items():
             reference = table[f"cell[{group}]"]
-            for word, value in (("least", of_run.low), ("largest", of_run.high)):
+            for word, value in (("lowest", of_run.low), ("highest", of_run.high)):
                 if not reference.low_limit <= value <= reference.high_limit:
                     percent = f"{100 * (value / reference.value - 1):+.1f} %"
                     yield f"the {word} cell of {group} in {sample.source}, {percent} from the median of its class"

@@ -220,7 +220,9 @@ def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterab
         if len(one.placements) < placements:
             reading.add_problem(f"{one.where}: a row of {name} lacks columns of its head: the row is ignored")
         elif not consistent(one, name):
-            reading.add_problem(f"{one.where}: a row of {name} whose numbers contradict each other: the row is ignored")
+            reading.add_problem(
+                f"{one.where}: the numbers in a row of {name} contradict each other: the row is ignored"
+            )
         elif too_small(one):
             small.append(units.size(one.size))
         else:

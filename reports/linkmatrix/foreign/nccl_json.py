@@ -106,7 +106,7 @@ def size_of(entry: Any, place: int) -> Size | str:
     """The numbers in an entry of `results`, or a sentence on the damage."""
     where = f"result {place}"
     if not isinstance(entry, dict) or type(entry.get("size")) is not int or not 0 <= entry["size"] < 1 << 63:
-        return f"{where}: it has no size: it is left out"
+        return f"{where}: the result has no size and is ignored"
     placements, cpu = {}, False
     for placement in nccl.PLACEMENTS:
         found = entry.get(placement.replace("-", "_"))
@@ -119,7 +119,7 @@ def size_of(entry: Any, place: int) -> Size | str:
             or not all(is_number(one) for one in numbers[:3])
             or not (numbers[3] is None or is_number(numbers[3]))
         ):
-            return f"{where}: {placement} is not the time, both bandwidths and the wrong elements: it is left out"
+            return f"{where}: {placement} lacks its time, a bandwidth or its wrong elements: the result is ignored"
         cpu = cpu or time == "cpu_time"
         wrong = "N/A" if numbers[3] is None else f"{numbers[3]:g}"
         placements[placement] = Placement(float(numbers[0]), float(numbers[1]), float(numbers[2]), wrong)

@@ -54,14 +54,14 @@ class Kind(NamedTuple):
 KINDS = (
     Kind(re.compile(rf"{COPY}_unidir_{HOW}"), "bandwidth", GPUS, GPUS, True),
     Kind(re.compile(rf"{COPY}_bidir_{HOW}"), BOTH, GPUS, GPUS, True),
-    Kind(re.compile(rf"bisect_{COPY}_{HOW}"), "bandwidth, all GPUs at once", BISECT, ALL),
+    Kind(re.compile(rf"bisect_{COPY}_{HOW}"), "bandwidth, all GPUs concurrently", BISECT, ALL),
     Kind(re.compile(rf"gpu_to_rack_{COPY}_unidir_{HOW}"), SAMPLED, GPUS, RACKS),
     Kind(re.compile(rf"gpu_to_rack_{COPY}_bidir_{HOW}"), f"{SAMPLED}, {BOTH}", GPUS, RACKS),
     Kind(re.compile(rf"rack_to_rack_unidir_{COPY}_{HOW}"), "total bandwidth", RACKS, RACKS, True),
     Kind(re.compile(rf"rack_to_rack_bidir_{COPY}_{HOW}"), f"total bandwidth, {BOTH}", RACKS, RACKS, True),
     Kind(re.compile(rf"all_(?:to|from)_one_{COPY}_{HOW}"), "total bandwidth", GPUS, ALL),
     Kind(re.compile(MULTICAST), "bandwidth", GPUS, ALL),
-    Kind(re.compile(r"latency_(?P<memory>device|egm)"), "load latency, all GPUs at once", GPUS, GPUS, True, "us"),
+    Kind(re.compile(r"latency_(?P<memory>device|egm)"), "load latency, all GPUs concurrently", GPUS, GPUS, True, "us"),
 )
 
 

@@ -58,7 +58,7 @@ def rows(reading: Reading, match: re.Match[str]) -> None:
             break
         if reading.may_be_cut() or not believable(words, columns, latency, average):
             reading.add_problem(
-                f"line {reading.at + 1}: a row of {test} whose numbers contradict each other: the row is ignored"
+                f"line {reading.at + 1}: the numbers in a row of {test} contradict each other: the row is ignored"
             )
             reading.at += 1
             continue

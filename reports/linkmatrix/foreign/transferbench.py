@@ -126,7 +126,7 @@ def all_to_all(reading: Reading, match: re.Match[str]) -> None:
         PROGRAM,
         Table(
             testcase=name,
-            quantity="bandwidth, all pairs at once",
+            quantity="bandwidth, all pairs concurrently",
             metric="bandwidth",
             unit="GB/s",
             size_bytes=int(match["bytes"]),

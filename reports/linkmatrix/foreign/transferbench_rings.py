@@ -74,7 +74,7 @@ def rings(reading: Reading, _: re.Match[str]) -> None:
         PROGRAM,
         Table(
             testcase=name if gpus else f"{name}_host",
-            quantity="bandwidth, all rings at once",
+            quantity="bandwidth, all rings concurrently",
             metric="bandwidth",
             unit="GB/s",
             size_bytes=int(size[1]),

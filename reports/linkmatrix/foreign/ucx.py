@@ -37,7 +37,7 @@ def table(reading: Reading, match: re.Match[str]) -> None:
     numbers = [float(word) for word in final[1].split()]
     if not consistent(numbers, int(size[1])):
         reading.add_problem(
-            f"line {reading.at + 1}: a row of ucx_perftest whose numbers contradict each other: the row is ignored"
+            f"line {reading.at + 1}: the numbers in a row of ucx_perftest contradict each other: the row is ignored"
         )
         return
     _, median, _, _, _, overall, _, _ = numbers

@@ -1,7 +1,7 @@
-"""A site's references for the program, which reads them before it measures.
+"""Selects a site's references for the program, which reads them before it measures.
 
-The program measures cells again that are worse than their reference: what only chance made slow is no FAIL then, in a
-link class of several medians either.
+The program measures a cell again if its value is worse than the reference. A random outlier is then no FAIL, also in a
+link class of several medians.
 """
 
 import functools
@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from ..errors import BadInput
 from .tables import References
 
-#: Options of the program behind which references of one size are not those of what it measures.
+#: Options of the program that change what the program measures, or its references.
 SIZE = "--size"
 OTHERS = {"--references", SIZE, "--sweep", "--random-sizes", "--blocks", "--concurrency"}
 #: Options of the program with which a check's references do not describe what the program measures.
 UNDESCRIBED = OTHERS - {"--references"}
-LEAST = 1e-9  # of a value, by src/measure/references.cpp
+LEAST = 1e-9  # the smallest value that src/measure/references.cpp accepts
 
 
 def refused(extra_opts: Iterable[str], check: str, size_variable: str) -> str:
@@ -39,11 +39,11 @@ def references(path: str) -> References:
 
 
 def lines_of(check: str, table: str, testcase: str, file: str = "") -> tuple[str, ...]:
-    """What the program's --references reads, of a test case in a table: (test case, name, value and unit) of cells and
-    of link classes that have no adopted pairs. file: of the partition; empty: all of them.
+    """Lines for the program's --references: test case, name, value and unit, separated by tabs.
 
-    Nothing where there are none, and none that the program would refuse, with all that its process measures. Files that
-    cannot be read are refused where cells are judged.
+    The names are pairs, and link classes without adopted pairs. file: of the partition; "" for all files. Without a
+    table, or with an unreadable file, the result is (). The judge reports an unreadable file. References that the
+    program would refuse are left out, because the program would refuse all test cases of its process.
     """
     folder = os.environ["RFM_REFERENCE_PREFIX"]
     try:

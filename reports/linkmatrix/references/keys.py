@@ -1,11 +1,12 @@
-"""What references are found by: the check that measured, and what of a machine it was.
+"""The keys of references: the check that measured a result, and the variant that it measured.
 
-A table of references is called as the machine, and after each '@' as what of it was measured, where that is more than
-its usual: "hgx-h200@all@device" are all nodes, and the memory of GPUs. checks/ name tables so, for ReFrame.
+The name of a table of references is the name of the machine, followed by '@' and a word for each difference from the
+usual measurement. "hgx-h200@all@device" is for all nodes, and the memory of GPUs. The checks pass such names to
+ReFrame.
 
-A size is such a word too: nothing that was measured with another one is held against "hgx-h200@1MiB", nor against
-"NET@4096" of a sweep. A table that says none is for the program's own sizes, which differ from test case to test case
-and from back end to back end: it is compared with whatever a record holds, for nobody can say more.
+A word may be a size. "hgx-h200@1MiB", and "NET@4096" of a sweep, are compared with results of this size only. A table
+without a size is for the default sizes of the program. Default sizes differ between test cases and back ends, so such a
+table is compared with results of any size.
 """
 
 import re
@@ -17,7 +18,7 @@ from ..record.collective import variant_of as asked_for
 from ..record.units import SUFFIXES
 
 SWEEP = "@sweep"
-#: What a check measures beyond its machine, by a word of its name in ReFrame; in the order of the checks.
+#: (pattern of a check's name in ReFrame, word of the variant), in the order in which checks add the words.
 VARIANTS = [
     (r"%extent=all\b", "@all"),
     (r"^crossnode_device_matrix\b", "@device"),
@@ -28,25 +29,25 @@ VARIANTS = [
     *((rf"%route={route}\b", f"@{route}") for route in ("staged", "without_gdrcopy", "without_gpudirect")),
 ]
 WORDS = {word for _, word in VARIANTS}
-#: The checks of some of the nodes' ranks at once, by whether between the memory of devices.
+#: {whether between the memory of GPUs: the check with concurrent pairs of ranks}.
 PAIRS = {False: "crossnode_pairs", True: "crossnode_device_pairs"}
-#: Checks that have no references of their own: they measure what others have them for.
+#: Checks that use the references of other checks, because they measure the same.
 FOR_OTHERS = ("node_sweep",)
-#: The checks of collectives, by engine and whether there are several nodes.
+#: {(engine, whether on several nodes): the check of collectives}.
 COLLECTIVES = {
     ("nccl", False): "device_collectives",
     ("nccl", True): "node_device_collectives",
     ("mpi", False): "rank_collectives",
     ("mpi", True): "node_collectives",
 }
-#: Those of simulations, by whether ranks take part and whether there are several nodes.
+#: {(whether with ranks, whether on several nodes): the check of simulations}.
 SIMULATIONS = {(False, False): "device_scaling", (True, False): "rank_scaling", (True, True): "node_scaling"}
-COLLECTIVE = "collective_perf"  # of collectives on nobody knows how many nodes, and of NCCL's pairs of several
-SENDS = "device_sends"  # of NCCL's pairs on one node
+COLLECTIVE = "collective_perf"  # collectives on an unknown number of nodes, and NCCL's pairs of several nodes
+SENDS = "device_sends"  # NCCL's pairs on one node
 
 
 def size_of(table: str) -> int | None:
-    """The bytes that a table of references says it is for, 1048576 of "hgx-h200@1MiB"; None where it says no size."""
+    """The size in bytes in the name of a table, 1048576 for "hgx-h200@1MiB"; None without a size."""
     for word in table.split("@")[1:]:
         match = re.fullmatch(r"(\d+)([A-Za-z]*)", word)
         if match and match[2] in SUFFIXES:
@@ -55,13 +56,13 @@ def size_of(table: str) -> int | None:
 
 
 def asking_check(record: Mapping[str, Any]) -> str:
-    """The check that asked for a record and has references of its own, "" for none."""
+    """The name of the check that requested a record; "" for none, and for checks without their own references."""
     asked = str(record.get("asked_by") or "").partition(" ")[0]
     return "" if asked in FOR_OTHERS else asked
 
 
 def check_of(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
-    """The check that asked for a result of the record; where none did, the one that measures the same."""
+    """The name of the check that requested a result, else of the check that measures the same."""
     asked = asking_check(record)
     if asked:
         return asked
@@ -83,15 +84,15 @@ def check_of(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
 
 
 def variant_of(record: Mapping[str, Any]) -> str:
-    """What of the machine was measured, "@all@device", as far as the check's name says it; "" for the usual."""
+    """The words of the measured variant, "@all@device", from the name of the check; "" for the usual measurement."""
     asked_by = record.get("asked_by") or ""
     return "".join(word for pattern, word in VARIANTS if re.search(pattern, asked_by))
 
 
 def way_between_devices(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
-    """By which way messages between devices went, "mpi, without gdrcopy"; "" of other matrices.
+    """The route of messages between GPUs, "mpi, without gdrcopy"; "" for other matrices.
 
-    variant: of the test, where it is known.
+    variant: of the test, if known.
     """
     if result["memory"] != "device" or result["engine"] != "mpi":
         return ""
@@ -101,9 +102,10 @@ def way_between_devices(record: Mapping[str, Any], result: Mapping[str, Any], va
 
 
 def told_apart(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
-    """What tells results of one test case and size apart, ", 4 pairs, device memory, staged"; of collectives where they
-    ran and by which library, unless by NCCL; of simulations whether on cores of a host; of other programs which one it
-    was. variant: of the test, where it is known.
+    """The words that distinguish results of one test case and size, such as ", 4 pairs, device memory, staged".
+
+    Collectives have their numbers of nodes and ranks, and their library unless it is NCCL. Simulations on the cores of
+    a host have these words. Results of other programs have the program. variant: of the test, if known.
     """
     program = (record.get("imported") or {}).get("program")
     by = f", by {program}" if program else ""
@@ -115,16 +117,16 @@ def told_apart(record: Mapping[str, Any], result: Mapping[str, Any], variant: st
 
 
 def is_known(testcase: str) -> bool:
-    """Whether the name of a test case contains all that decides what was measured: engine, buffers, collective."""
+    """Whether the name of a test case contains its engine, buffers and collective, and none is unknown."""
     return "_unknown_" not in testcase
 
 
 def without_variant(table: str) -> str:
-    """The name of a table without the words of VARIANTS: the machine and a size, or what is misspelt."""
+    """The name of a table without the words of VARIANTS. Its size and misspelt words stay."""
     machine, *words = table.split("@")
     return "@".join([machine, *(word for word in words if f"@{word}" not in WORDS)])
 
 
 def with_variant(table: str, variant: str) -> str:
-    """The table of a machine for what was measured; a name that says it already stays."""
+    """The name of a table for a variant. A name that contains '@' stays as it is."""
     return table if "@" in table else table + variant

@@ -1,9 +1,9 @@
-"""Robust centre and spread of many runs, and the tolerance that follows: numpy on whole matrices at once.
+"""Robust median and spread of many runs, and the tolerance that follows, with numpy on whole matrices.
 
 A limit is the larger of a floor and k(m)·σ. σ is 1.4826 times the median absolute deviation of a link class's values
-from their cells' medians; the cells of a class share it, because six runs of one cell say little about its own. k(m)
-keeps the chance of any false alarm in m cells of a healthy run at 1 %: the normal quantile of 1 - 0.01 / m
-(Bonferroni), 3.6 for 8 devices (56 cells), 4.6 for 64, 5.6 for 1,024.
+from the medians of their cells. The cells of a class share σ, because six runs of one cell are too few to estimate its
+σ. k(m) limits the probability of any false alarm among m cells of a healthy run to 1 %. k(m) is the normal quantile
+of 1 - 0.01 / m (Bonferroni): 3.6 for 8 devices (56 cells), 4.6 for 64 devices, 5.6 for 1,024 devices.
 """
 
 import math
@@ -16,22 +16,22 @@ import numpy as np
 
 from ..record.names import FEW_CELLS
 
-FALSE_ALARMS = 0.01  # of a run
-ROUGH = 0.25  # a floor above this is for machines whose noise nobody knows: the matrix itself may say that it is less
-ENOUGH = 12  # cells of a class that say so
-MARGIN, LEAST_ROUGH = 2.0, 0.05  # over what is measured, for what is not normal; and no less than this
-OWN_SPREAD = 2.0  # a cell that is this much noisier than its class has a tolerance of its own
+FALSE_ALARMS = 0.01  # probability per run
+ROUGH = 0.25  # a floor above this is rough: the noise of the machine is unknown, and the matrix may lower the floor
+ENOUGH = 12  # cells of a class that may lower a rough floor
+MARGIN, LEAST_ROUGH = 2.0, 0.05  # factor over the measured noise, because noise is not normal; the lowest floor
+OWN_SPREAD = 2.0  # a cell whose σ exceeds σ of its class by this factor keeps its own σ
 ROWS_AT_ONCE = 8
-MEDIAN_EFFICIENCY = np.pi / 2  # the median of n has pi/2 times the variance of their mean
+MEDIAN_EFFICIENCY = np.pi / 2  # variance of a median relative to the variance of the mean
 
 
 def sigmas(cells: int) -> float:
-    """k(m): how many σ a cell may be off where `cells` are judged at once."""
+    """k(m), the number of σ that a cell may deviate if `cells` cells are judged together."""
     return sigmas_of(FALSE_ALARMS / max(cells, 1))
 
 
 def sigmas_of(chance: float) -> float:
-    """How many σ noise exceeds, on one side, with this chance."""
+    """The number of σ that normal noise exceeds on one side with this probability."""
     return -NormalDist().inv_cdf(chance)
 
 
@@ -48,9 +48,11 @@ def binomial_tail(trials: int, hits: int, chance: float) -> float:
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of each cell, rows × columns, NaN where it does not apply; and σ as a fraction, of each and by class.
+    """The medians and the noise of the cells of several runs.
 
-    residuals: runs × rows × columns, value / median - 1
+    centre: the median of each cell, rows × columns; NaN unless every run has a value.
+    sigma: σ of each cell, as a fraction. of_class: {link class: σ}.
+    residuals: value / median - 1, runs × rows × columns.
     """
 
     centre: np.ndarray
@@ -60,7 +62,10 @@ class Spread:
 
 
 def spread(values: np.ndarray, classes: np.ndarray) -> Spread:
-    """values: runs × rows × columns, NaN where a cell does not apply; classes: rows × columns of words."""
+    """The medians and the noise of runs.
+
+    values: runs × rows × columns, NaN for missing values. classes: the link class of each cell, rows × columns.
+    """
     runs = values.shape[0]
     applies = np.isfinite(values).all(axis=0)
     centre = np.where(applies, median_of_runs(values), np.nan)
@@ -81,15 +86,18 @@ def spread(values: np.ndarray, classes: np.ndarray) -> Spread:
 
 
 def of_few(runs: int) -> float:
-    """By how much deviations from a median of `runs` are too small, for it lies near each of them.
+    """The factor that corrects the spread around a median of `runs` values, which lies close to these values.
 
-    Fitted to normal noise, within 1 % from 6 runs on: 1.27 of 6, 1.12 of 12, 1.04 of 30.
+    The factor was fitted to normal noise and is correct within 1 % from 6 runs: 1.27 for 6, 1.12 for 12, 1.04 for 30.
     """
     return 1 + 1.16 / runs + 2.9 / runs**2
 
 
 def median_of_all(residuals: np.ndarray, cells: np.ndarray) -> float:
-    """The median of what the chosen cells, rows × columns, are off in all runs, whichever way; none of them is NaN."""
+    """The median absolute residual of the chosen cells over all runs.
+
+    residuals: runs × rows × columns. cells: a mask, rows × columns, of cells without NaN.
+    """
     off = np.empty((len(residuals), int(cells.sum())))
     for run, of_run in enumerate(residuals):
         np.abs(of_run[cells], out=off[run])
@@ -100,9 +108,10 @@ def median_of_all(residuals: np.ndarray, cells: np.ndarray) -> float:
 
 
 def median_of_runs(values: np.ndarray, of: Callable[[np.ndarray], np.ndarray] = np.asarray) -> np.ndarray:
-    """The median of each cell, rows × columns, of runs × rows × columns; of a cell with a NaN it says nothing.
+    """The median over the runs of each cell, rows × columns; undefined for a cell with a NaN.
 
-    A few rows at a time, the runs of a cell side by side: in a gigabyte they are far apart.
+    values: runs × rows × columns. of: a function that is applied to the values first. A few rows are sorted at a time,
+    because the values of a cell are far apart in an array of a gigabyte.
     """
     runs = len(values)
     centre = np.empty(values.shape[1:])
@@ -114,45 +123,44 @@ def median_of_runs(values: np.ndarray, of: Callable[[np.ndarray], np.ndarray] = 
 
 
 def medians(values: np.ndarray, axis: int) -> np.ndarray:
-    """The median of the numbers along an axis of rows × columns, without those that are NaN; 0 where there is none."""
+    """The medians of rows (axis 1) or columns (axis 0), without NaN; 0 for a line without numbers."""
     ordered = np.sort(values if axis == 1 else values.T, axis=1)  # NaN is last
     count = (~np.isnan(ordered)).sum(axis=1)
     return np.where(count > 0, middle_of(ordered, np.maximum(count, 1)), 0.0)
 
 
 def middle_of(ordered: np.ndarray, count: int | np.ndarray) -> np.ndarray:
-    """The median of the first `count` numbers of each line, which are in order."""
+    """The median of the first `count` numbers of each sorted line."""
     lines = np.arange(len(ordered))
     return (ordered[lines, (count - 1) // 2] + ordered[lines, count // 2]) / 2
 
 
 def tolerance(sigma: float, cells: int, runs: int) -> float:
-    """k(m)·σ of one new value against a median of `runs`, as a fraction."""
+    """k(m)·σ, as a fraction, of a new value compared with a median of `runs` values."""
     return sigmas(cells) * sigma * float(np.sqrt(1 + MEDIAN_EFFICIENCY / runs))
 
 
 def outliers(found: Spread, cells: int, floor: float | np.ndarray) -> np.ndarray:
-    """runs × rows × columns: where a run is off its cell's median by more than any noise.
+    """Mask, runs × rows × columns, of values that differ from their cell's median by more than the noise.
 
-    floor: as a fraction, of all cells or of each, rows × columns.
+    floor: the least deviation of an outlier, as a fraction; one for all cells, or rows × columns.
     """
     limit = np.maximum(floor, sigmas(cells * len(found.residuals)) * np.nan_to_num(found.sigma))
     with np.errstate(invalid="ignore"):
-        return np.array([np.abs(of_run) > limit for of_run in found.residuals])  # NaN is not
+        return np.array([np.abs(of_run) > limit for of_run in found.residuals])  # NaN is no outlier
 
 
 def against_class(
     logs: np.ndarray, classes: np.ndarray, floors: float | Sequence[float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(deviation, sigma, limit) of each cell against the upper part of its link class, rows × columns.
+    """(deviation, sigma, limit) of each cell compared with the upper part of its link class, rows × columns.
 
-    Of FEW_CELLS cells or fewer it is the best cell: the floor alone says what noise is.
-
-    logs: logarithms of values, more is better, NaN where there is none. classes: their indices, -1 where none applies.
-    floors: as fractions, of all classes or of each.
+    A class of at most FEW_CELLS cells is compared with its best cell, and the floor alone is its noise. logs:
+    logarithms of values, larger is better, NaN for missing values. classes: index of each cell's class, -1 for none.
+    floors: as fractions, one for all classes or one per class.
     """
     groups = int(classes.max(initial=-1)) + 1
-    of_class = np.append(np.broadcast_to(floors, groups), np.max(floors, initial=0.0))  # the last is of -1
+    of_class = np.append(np.broadcast_to(floors, groups), np.max(floors, initial=0.0))  # the last one is for -1
     k = sigmas(int((classes >= 0).sum()))
     deviation, sigma = np.full(logs.shape, np.nan), np.full(logs.shape, np.nan)
     limit = of_class[classes]
@@ -171,9 +179,9 @@ def against_class(
 
 
 def upper_part(values: np.ndarray) -> tuple[float, float]:
-    """(the middle, σ) of what is normal, by its upper part: the slow ones are below.
+    """(median, σ) of the healthy cells, from the upper part of the values. Slow cells are in the lower part.
 
-    70 % and 90 % of a normal distribution are 0.524 and 1.282 σ above its middle.
+    70 % and 90 % of a normal distribution are below 0.524 and 1.282 σ above its median.
     """
     high, higher = np.quantile(values, [0.70, 0.90])
     sigma = float(higher - high) / (1.2816 - 0.5244)
@@ -181,7 +189,7 @@ def upper_part(values: np.ndarray) -> tuple[float, float]:
 
 
 def measured_floor(off: np.ndarray, found: float, k: float, floor: float) -> float:
-    """A rough floor lowered to what the cells of a class show: their spread on both sides, and the best of them."""
+    """A rough floor, lowered to what the cells of a class show: their spread on both sides, and the best cell."""
     if floor < ROUGH:
         return floor
     return max(LEAST_ROUGH, MARGIN * k * max(found, robust_sigma(off)), MARGIN * float(off.max()))

@@ -1,6 +1,6 @@
-"""The least tolerances: what runs without noise still allow, by what carries the data. The noise itself is measured.
+"""The least tolerances, by the carrier of the data. Measured noise can only increase a tolerance.
 
-No test case's name says it: the same one may go over NVLink, over a network or through the processors' shared memory.
+The name of a test case does not determine its carrier: NVLink, a network, or the processors' shared memory.
 """
 
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 
 class Floor(NamedTuple):
-    """The least tolerance, below and above, as fractions: what noise-free runs still allow."""
+    """The least tolerances below and above a reference, as fractions."""
 
     lower: float
     upper: float
 
 
 class Carrier(Enum):
-    """What carries the data of a cell."""
+    """The hardware that transfers the data of a cell."""
 
     LINK = "engines of GPUs over their own links"
     HOST = "engines of GPUs, to and from host memory"
@@ -26,10 +26,10 @@ class Carrier(Enum):
     FABRIC = "between nodes, from the memory of GPUs"
 
 
-#: Bandwidth, of a reference. One NVLink of 18 is 5.6 %; what goes through processors varies with what else runs there.
+#: Bandwidth, with a reference. One NVLink of 18 is 5.6 %. Transfers by processors vary with the load.
 #: Host memory: a PCIe link that lost lanes or a generation is 50 % slower. Undisturbed cells of 2 × H200 in a virtual
-#: machine were up to 4.3 % slower in 5 of 18 runs, for a second or less each; the host showed no cause. Two ranks there
-#: had 11.9 to 16.0 GB/s in 44 undisturbed runs, by the run: their median is 13.2 GB/s.
+#: machine were up to 4.3 % slower in 5 of 18 runs, for up to a second; the host showed no cause. Two ranks there had
+#: 11.9 to 16.0 GB/s in 44 undisturbed runs, with a median of 13.2 GB/s.
 FLOORS = {
     Carrier.LINK: Floor(0.02, 0.05),
     Carrier.HOST: Floor(0.08, 0.10),
@@ -38,10 +38,9 @@ FLOORS = {
     Carrier.NETWORK: Floor(0.03, 0.10),
     Carrier.FABRIC: Floor(0.03, 0.10),
 }
-#: Carriers whose cells vary from look to look by what they are themselves, not by what else runs on their processors.
+#: Carriers whose cells do not vary with the load of the processors.
 STEADY = (Carrier.LINK, Carrier.HOST, Carrier.NETWORK, Carrier.FABRIC)
-#: Bandwidth, without references: the noise of one run is known from its own cells only. From ROUGH of `noise` on, those
-#: must say that it is less.
+#: Bandwidth, without a reference: only the cells of the run show its noise. They may lower a floor above `noise.ROUGH`.
 ALONE = {
     Carrier.LINK: 0.02,
     Carrier.HOST: 0.08,
@@ -54,7 +53,7 @@ LATENCY = Floor(0.25, 0.20)
 
 
 def carrier_of(result: Mapping[str, Any], link_class: str, backend: str = "") -> Carrier:
-    """What carries the cells of a link class of a result. backend: the record's, where it is known."""
+    """The carrier of the cells of a link class. backend: of the record, if known."""
     of_ranks = result["memory"] == "host" and result["engine"] == "mpi"
     if link_class == "NET":
         return Carrier.NETWORK if of_ranks else Carrier.FABRIC
@@ -66,16 +65,16 @@ def carrier_of(result: Mapping[str, Any], link_class: str, backend: str = "") ->
 
 
 def floor_of(result: Mapping[str, Any], link_class: str, backend: str = "") -> Floor:
-    """The least tolerance of a reference."""
+    """The least tolerances of a reference."""
     return LATENCY if result["unit"] == "us" else FLOORS[carrier_of(result, link_class, backend)]
 
 
 def floor_of_ranks(unit: str, link_class: str) -> float:
-    """As `floor_of`, of a matrix so large that it can only be one of ranks."""
+    """The smaller floor of a matrix between ranks. Only such matrices are too large for their record."""
     carrier = Carrier.NETWORK if link_class == "NET" else Carrier.PROCESSOR
     return min(LATENCY if unit == "us" else FLOORS[carrier])
 
 
 def floor_alone(result: Mapping[str, Any], link_class: str, backend: str = "") -> float:
-    """By how much a cell may at least be worse than its link class, where it has no reference."""
+    """The least deviation from its link class, as a fraction, of a slow cell without a reference."""
     return min(LATENCY) if result["unit"] == "us" else ALONE[carrier_of(result, link_class, backend)]

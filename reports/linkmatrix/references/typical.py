@@ -47,7 +47,7 @@ class Typical(NamedTuple):
     date: str
 
     def share(self, value: float) -> float:
-        """A measured value as a fraction of the typical value; below 1 is worse, also for a latency."""
+        """A measured value as a fraction of the typical value. Values below 1 are worse, also for latencies."""
         return self.value / value if self.unit == "us" else value / self.value
 
 

@@ -102,7 +102,7 @@ def test_the_page_has_the_node_at_fault_first_and_the_drained_one(sweep, drained
 def test_a_node_that_the_partition_does_not_have_is_no_job(sweep, slurm):
     before = jobs_of(slurm)
     _, by_node, judged = sweep("lmx1,nope")
-    assert "slurm-example:cpu has no node nope, but lmx1, lmx2, lmx3" in by_node["nope"]["fail_reason"]
+    assert "slurm-example:cpu has no node nope, only lmx1, lmx2, lmx3" in by_node["nope"]["fail_reason"]
     assert len(set(jobs_of(slurm)) - set(before)) == 1
     assert {one.test.node: one.verdict for one in judged}["nope"] is Verdict.INCOMPLETE
 
