@@ -55,12 +55,12 @@ def figure_of(cell, unit):
 
 
 def matrix_figures(matrix):
-    """{name: figure} of a matrix that was judged, `linkmatrix.judge.evaluate.MatrixVerdict`.
+    """{name: figure} of a judged matrix (`linkmatrix.judge.evaluate.MatrixVerdict`).
 
-    "min[NV18]", "median[NV18]" and "max[NV18]" for each link class, with the reference of the class. They have no
-    limit, because the judge compares cells. "gpu0->gpu3" for each ordered pair with a value, where the matrix has at
-    most 16 endpoints. "min[rows]", "max[rows]", "min[columns]" and "max[columns]" of the medians of a matrix whose
-    cells are in a file.
+    "min[NV18]", "median[NV18]" and "max[NV18]" summarise a link class and have its reference. They have no limit,
+    because the judge compares cells. "gpu0->gpu3" is an ordered pair with a value, in matrices of at most 16 endpoints.
+    "min[rows]", "max[rows]", "min[columns]" and "max[columns]" are of the medians of a matrix whose cells are in a
+    file.
     """
     of = matrix.matrix
     figures = {}

@@ -175,7 +175,7 @@ def test_a_run_with_an_outlier_is_refused_unless_told(run, store):
 
     folder = store(7, change=dip)
     code, out, _ = run(folder, "--table", "hgx", "--write")
-    assert code == 3 and "gpu2->gpu1 in" in out and "11.6 % under" in out
+    assert code == 3 and "gpu2->gpu1 in" in out and "11.6 % below" in out
     assert not run.file.exists()
     code, out, _ = run(folder, "--table", "hgx", "--write", "--with-outliers")
     assert code == 0 and "outlier: gpu2->gpu1" in out
