@@ -21,8 +21,8 @@ class rank_binding(OnRanks, session_test):
     """Starts ranks as the other checks do, and judges where the launcher placed the ranks.
 
     If other tests of the session measure ranks of one node, their placement is judged. No two ranks of a node may share
-    a core. No rank may span NUMA nodes. On GPUs, each rank needs its own device. extras['shared_cores'] and
-    extras['spans_numa'] of a partition allow the first two. extras['rank_options'] are the launcher's options for
+    a core, unless the partition has extras['shared_cores']. No rank may span NUMA nodes, unless the partition has
+    extras['spans_numa']. On GPUs, each rank needs its own device. extras['rank_options'] are the launcher's options for
     binding and mapping.
     """
 

@@ -1,4 +1,4 @@
-"""The build fixture: it builds the programs with Spack or CMake, or takes those of a platform wheel."""
+"""The build fixture: it builds the programs with Spack or CMake, or copies the programs of a platform wheel."""
 
 import hashlib
 import json
@@ -52,9 +52,9 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     * ``mpi``: the back end mpi
     * ``nccl`` with ``cuda``: collectives of GPUs. ``extras['nccl_root']`` of the environment is CMake's NCCL_ROOT.
 
-    Of the partition's extras, ``build_locally`` (default: True) says whether to build where ReFrame runs or as a job on
-    the partition, and ``gpus_in_every_job`` that this one too must ask for GPUs; of the environment's, ``spack_spec``
-    is added to the spec, such as '%cxx=gcc@13'.
+    ``build_locally`` of the partition's extras (default: True) chooses between a build where ReFrame runs, and a job on
+    the partition. With ``gpus_in_every_job``, this job requests GPUs too. ``spack_spec`` of the environment's extras is
+    added to the spec, such as '%cxx=gcc@13'.
     """
 
     #: How to build: ``spack``, ``cmake``, ``prebuilt`` (the programs of a platform wheel) or ``auto``. ``auto`` uses
@@ -77,7 +77,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     #: The programs that CMake builds. Modes without simulations leave out ``nbody_scaling``.
     programs = variable(typ.List[str], value=list(PROGRAMS))
 
-    #: Further options for CMake's configuration, where CMake alone builds.
+    #: Further options for CMake's configuration, for builds without Spack.
     cmake_opts = variable(typ.List[str], value=[])
 
     #: The folder of `<system>[/<partition>]/packages.yaml`.
@@ -100,7 +100,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     mark = None
 
     descr = "the programs of linkmatrix"
-    sourcesdir = None  # nothing is copied to the stage: the sources are built where they are
+    sourcesdir = None  # the sources are built in place, so nothing is copied to the stage
     build_time_limit = "30m"
     keep_files = ["prefix/share/linkmatrix/build.json"]
 
@@ -148,7 +148,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             raise BuildError(f"build_linkmatrix.programs: unknown {', '.join(sorted(unknown))}, known are {known}")
         if self.method not in METHODS:
             raise BuildError(f"build_linkmatrix.method={self.method} is none of {', '.join(METHODS)}")
-        # A build that fails ends its job quietly: `report_failure` says why, which ReFrame's exit code would not.
+        # A failed build ends its job with exit code 0, because `report_failure` gives the cause, and ReFrame does not.
         self.prebuild_cmds = ["trap 'exit 0' ERR", "rm -f built"]
         try:
             if self.method in ("auto", "spack"):
@@ -322,7 +322,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         made_of += cmake_builds.on_path("mpicxx", environ.cxx, environ.nvcc)
         key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
         there = self.current_partition
-        # what the compiler makes code for; the processor of a node may be another one than this machine's
+        # the compiler's target; the processor of a node may differ from this machine's
         machine = platform.machine() if self.build_locally else there.processor.platform or there.name
         return Path(self.build_root).absolute() / f"programs-{machine}-{key}"
 
@@ -334,7 +334,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             return
         outputs = [stage / sn.evaluate(name) for name in (self.build_job.stdout, self.build_job.stderr)]
         texts = [output.read_text(errors="replace") if output.exists() else "" for output in outputs]
-        causes = "\n".join(build_log.why(texts))
+        causes = "\n".join(build_log.causes(texts))
         places = ", ".join([*build_log.logs(texts), *map(str, outputs)])
         raise BuildError(f"the build failed: {causes}\nlogs: {places}")
 

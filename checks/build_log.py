@@ -9,13 +9,13 @@ LOG = re.compile(r"/\S+(?:\.log|/spack-build-out\.txt)(?=\s|$)")
 MOST = 8  # lines: the first error causes the others
 
 
-def why(texts):
+def causes(texts):
     """The distinct lines with the causes of a failed build, at most MOST; the last lines if no line has a cause."""
     lines = [line.strip("> \t") for text in texts for line in text.splitlines() if line.strip()]
-    causes = [
+    found = [
         " ".join([line, *continuation(line, lines[at + 1 :])]) for at, line in enumerate(lines) if CAUSE.search(line)
     ]
-    return list(dict.fromkeys(causes))[:MOST] or lines[-MOST:] or ["no output"]
+    return list(dict.fromkeys(found))[:MOST] or lines[-MOST:] or ["no output"]
 
 
 def continuation(line, later):

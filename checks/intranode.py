@@ -127,7 +127,7 @@ class process_p2p(p2p_matrix_case):
         return "mpi"
 
     def machine_faults(self):
-        """Reasons for missing ranks, as without PMI; if there are none, reasons for the GPUs."""
+        """Reasons for missing ranks, as without PMI. If all ranks took part, reasons for the GPUs."""
         return rank_faults(self.record, 1, self.num_tasks) or gpu_faults(self.record, self.expected)
 
 

@@ -56,7 +56,7 @@ def scheduler_of(partition):
     return reframe_ext.reframe_name(partition.scheduler.registered_name)
 
 
-def asked_for():
+def requested_nodes():
     """The node names in $LINKMATRIX_NODES, for a check's parameter. A malformed list is returned as one name.
 
     ReFrame would skip a check that raises here with a warning, and a skipped check looks like a passed one.
@@ -92,13 +92,13 @@ def partitions_of(node):
     if node == nodes.ALL:
         return [one.fullname for one in unknown_partitions() or every]
     found = [one for one in every if short(node) in map(short, of_partition(one) or {})]
-    found = sorted(found, key=lambda one: (bool(why_not_now(node, one)), "gpu" not in one.features))[:1]
+    found = sorted(found, key=lambda one: (bool(unavailable_reason(node, one)), "gpu" not in one.features))[:1]
     if os.environ.get(VARIABLE, "").strip() != nodes.ALL or not found:
         found += [one for one in every if of_partition(one) is None]
     return [one.fullname for one in found or every]
 
 
-def why_unknown(node, partition):
+def unknown_node_reason(node, partition):
     """A sentence on why a partition has no such node; "" if it has the node, or its nodes are unknown."""
     known = of_partition(partition)
     if node == nodes.ALL:
@@ -114,13 +114,13 @@ def why_unknown(node, partition):
     return f"{partition.fullname} has no node {node}, only {others or 'none'}"
 
 
-def known_as(node, partition):
+def scheduler_name(node, partition):
     """A node's name as its scheduler writes it: n1 for n1.cluster.example, or the long name for the short one."""
     known = of_partition(partition) or {}
     return node if node in known else next((name for name in known if short(name) == short(node)), node)
 
 
-def why_not_now(node, partition, ask_anew=False):
+def unavailable_reason(node, partition, ask_anew=False):
     """The scheduler's reason why a node takes no job now; "" without one. ask_anew: ignore earlier answers."""
     if ask_anew:
         answers.pop(partition.fullname, None)
@@ -129,5 +129,5 @@ def why_not_now(node, partition, ask_anew=False):
 
 
 def is_taken_out(why, partition):
-    """Whether an administrator has taken a node out of service. why: the words of `why_not_now`."""
+    """Whether an administrator has taken a node out of service. why: the words of `unavailable_reason`."""
     return nodes.is_taken_out(scheduler_of(partition), why)

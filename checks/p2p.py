@@ -36,7 +36,7 @@ class p2p_matrix_run(session_test, special=True):
     """
 
     #: Further options of the program, e.g. ``-S intranode_p2p.extra_opts=--samples,15``. The program refuses an option
-    #: without effect. A test with references refuses options that change what is measured, such as ``--size``.
+    #: without effect. A test with references refuses options that change the measurement, such as ``--size``.
     extra_opts = variable(typ.List[str], value=[])
 
     #: Maximum seconds to wait until other processes leave the measured devices, e.g. ``-S wait_idle=60``. The
@@ -99,7 +99,7 @@ class p2p_matrix_run(session_test, special=True):
         self.skip_partition(found is not None and found < least, needed, too_small=True)
 
     def choose_backend(self):
-        """Measures GPUs where the partition has them. Skips the test in an environment that cannot use them."""
+        """Measure GPUs if the partition has GPUs. Skips the test in an environment that cannot use them."""
         self.on_gpus = "gpu" in self.current_partition.features
         lacks = self.on_gpus and "cuda" not in self.current_environ.features
         self.skip_partition(lacks, f"has GPUs, and the environment {self.current_environ.name} has no CUDA")

@@ -60,7 +60,7 @@ class peer_run(foreign_run, special=True):
         """The program and its options; TESTCASES stands for all test cases of one process."""
         raise NotImplementedError
 
-    def written(self):
+    def full_command(self):
         """The command as the record contains it."""
         words = (self.asked_for() if word == TESTCASES else word for word in (*self.command(), *self.extra_opts))
         return " ".join(words)
@@ -82,7 +82,7 @@ class peer_run(foreign_run, special=True):
 
     def read_output(self):
         self.output = output_of(self.text)
-        self.found = found_in(self.output, self.testcase, self.written())
+        self.found = found_in(self.output, self.testcase, self.full_command())
         content = record_of(self.output, self.found, self.testcase, self.display_name, self.link_class, self.size)
         return content, self.found.faults
 

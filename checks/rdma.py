@@ -170,7 +170,7 @@ class tcp_perftest(rdma_perftest):
     For a partition with the feature ``tcp``. Its extras['adapters'] name the interfaces: ``{"names": ["ens1f0"]}``.
     """
 
-    #: The test of ucx_perftest, tagged messages: their bandwidth or latency, or the bandwidth over all at once.
+    #: The test of ucx_perftest with tagged messages: bandwidth, latency, or bandwidth over all interfaces concurrently.
     testcase = parameter(["ucx_tag_bw", "ucx_tag_lat", "ucx_tag_bw" + AT_ONCE], loggable=True)
 
     descr = "bandwidth and latency of network interfaces over TCP, by UCX"

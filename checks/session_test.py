@@ -121,10 +121,10 @@ class session_test(Member, special=True):
         )
 
     def conclude(self, reasons, record=None, references=None):
-        """Judges the test and stores its verdict. Raises SanityError for DISTURBED, INCOMPLETE and most of FAIL.
+        """Judge the test and store its verdict. Raises SanityError for DISTURBED, INCOMPLETE and most of FAIL.
 
-        A FAIL that follows from references only passes here: ReFrame fails the test in its performance stage. reasons:
-        findings of this check. record: the validated record, None for none. references: None for none.
+        A FAIL that follows only from references passes here, because ReFrame fails the test in its performance stage.
+        reasons: findings of this check. record: the validated record; None without one. references: None without any.
         """
         check = CheckFacts(
             getattr(self, "testcase", ""), tuple(reasons), tuple(getattr(self, "tolerated_counters", ())), self.measures

@@ -19,7 +19,7 @@ from .intranode import ON_THREADS, SUITES, limit_options
 from .p2p import p2p_matrix_run
 from .testcases import OF_DEVICES, has_own_size
 
-NODES = nodes.asked_for()
+NODES = nodes.requested_nodes()
 
 
 class node_sweep(p2p_matrix_run, special=True):
@@ -56,9 +56,9 @@ class node_sweep(p2p_matrix_run, special=True):
 
     def prepare(self):
         partition = self.current_partition
-        if why := nodes.why_unknown(self.node, partition):
+        if why := nodes.unknown_node_reason(self.node, partition):
             self.cannot_measure(why)
-        self.on = nodes.known_as(self.node, partition)
+        self.on = nodes.scheduler_name(self.node, partition)
         if self.suite not in SUITES:
             self.cannot_measure(f"suite={self.suite} is unknown: choose one of {', '.join(SUITES)}")
         super().prepare()
@@ -114,7 +114,7 @@ class node_sweep(p2p_matrix_run, special=True):
             if not self.has_job_begun():
                 self.skip_where_the_node_is_out(ask_anew=True)
             raise
-        if not done and not self.has_job_begun() and nodes.why_not_now(self.node, self.current_partition):
+        if not done and not self.has_job_begun() and nodes.unavailable_reason(self.node, self.current_partition):
             with contextlib.suppress(ReframeError):  # the job may have ended
                 self.job.cancel()
             self.skip_where_the_node_is_out()
@@ -122,7 +122,7 @@ class node_sweep(p2p_matrix_run, special=True):
 
     def skip_where_the_node_is_out(self, ask_anew=False):
         """Skip the test if the scheduler has a reason against the node. `unmeasured` stores the reason."""
-        why = nodes.why_not_now(self.node, self.current_partition, ask_anew)
+        why = nodes.unavailable_reason(self.node, self.current_partition, ask_anew)
         if why:
             self.out_of_service = nodes.is_taken_out(why, self.current_partition)
             self.unmeasured = f"not run: the scheduler says {why}"

@@ -28,9 +28,7 @@ from chaos_place import SHORT, Place
 ROOM = 640  # MiB of the disk: a run wants 256, and keeps some
 OWN = "LINKMATRIX_CHAOS"  # environment variable: the process is in the tool's namespaces
 BUILD = 1_800  # seconds for the first run, which builds the programs
-SPARE = (
-    150  # seconds beyond three times an undisturbed run, until one has ended: its own limits for what hangs are less
-)
+SPARE = 150  # seconds in addition to three undisturbed runs, longer than a run's own time limits
 
 
 def main() -> int:

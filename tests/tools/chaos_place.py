@@ -17,12 +17,11 @@ import yaml
 from linkmatrix.references.reading import MAX_VALUE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-TABLE = "chaos"  # of references
-#: References are this many times worse than what was measured: whatever else the machine does, an undisturbed run
-#: passes, so that each PASS can be asked whether it is true. A message of ranks that share a core with others waits for
-#: its turns: 16 KiB took 3,500 times as long.
+TABLE = "chaos"  # the name of the table of references
+#: References are worse than the measured values by this factor. An undisturbed run then passes on a busy machine, and
+#: each PASS can be verified. Messages between ranks that share a core wait: 16 KiB took 3,500 times as long.
 WORSE, TOLERANCE = 100_000, 0.5
-#: {mode of `linkmatrix run`, which is the tag of its tests too: the variables that make them short}.
+#: {mode of `linkmatrix run`, also the tag of its tests: the variables that shorten them}.
 SHORT = {
     "quick": (),
     "acceptance": (
@@ -34,7 +33,7 @@ SHORT = {
         "node_collectives.sizes=16KiB,64KiB",
     ),
 }
-#: root reads what nobody may read; a run without these reads what its modes allow, as a user's does.
+#: Drops the capabilities by which root reads files of any mode. The run then reads files as a user does.
 OBEY_MODES = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 

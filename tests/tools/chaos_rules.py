@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from chaos_place import Place, Run, kill, wait_until
 
 PASSED = 0
-#: What `linkmatrix run` may end with; and how a shell or the kernel says that it was killed.
+#: The exit codes of `linkmatrix run`, and the codes of a killed process from the shell or the kernel.
 CODES = {PASSED, 1, 3, 4, *(number for one in (signal.SIGKILL, signal.SIGXCPU) for number in (128 + one, -one))}
-GRACE = 60  # seconds for what was killed to end what it started
+GRACE = 60  # seconds for a killed run to end its processes
 Cells = dict[tuple[str, int], int]
 
 

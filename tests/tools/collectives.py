@@ -12,7 +12,7 @@ from linkmatrix.references import published
 DATA = Path(__file__).parents[1] / "data"
 DOCUMENT = (published.FOLDER / "002_a100_roce.txt").read_text(encoding="utf-8")
 LAYOUT = (DATA / "foreign" / "nccl_tests_v2.13_layout.txt").read_text(encoding="utf-8")
-#: A line of a size: what is before the four columns out of place, these, and those in place.
+#: A row: the columns that describe the operation, then four columns out-of-place and four in-place.
 ROW = re.compile(r"(\s+\d+\s+\d+\s+\w+\s+\w+\s+-1)((?:\s+[\d.]+){3})(\s+0)((?:\s+[\d.]+){3})(\s+0)")
 
 

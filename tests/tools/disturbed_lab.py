@@ -19,9 +19,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 TABLE = "disturbed-lab"  # of references
 NAMESPACE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 NOT_FOUND, TIMED_OUT = 127, 124
-READY = 60.0  # seconds until another process uses what its mode names
-LOADED = "180"  # seconds after which another process ends, if nobody ends it before
-QUICK = (  # what the check `quick` measures of devices
+READY = 60.0  # seconds until another process uses the resource of its mode
+LOADED = "180"  # seconds after which another process ends by itself
+QUICK = (  # the test cases of devices in the suite `quick`
     "host_to_device_memcpy_ce",
     "device_to_host_memcpy_ce",
     "device_to_device_memcpy_read_ce",

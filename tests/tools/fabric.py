@@ -22,12 +22,12 @@ TESTCASE = "rank_to_rank_bandwidth_mpi"
 NVLINK = {"NV18": 395.0}
 PCIE = {"PIX": 52.0, "NODE": 48.0, "SYS": 37.0}
 NET = 45.0  # GB/s between nodes
-MEASUREMENTS = 4  # of a cell that stands out: the first, and three more alone, of which the second worst stays
-LEAST_CAP = 16  # of a matrix, so many cells that stand out are measured again, or more of large ones
+MEASUREMENTS = 4  # per outlier: the first, and three single ones; the second-worst value is used
+LEAST_CAP = 16  # outliers that are measured again per matrix; more in large matrices
 MEDIAN_OF_SEVEN = 3**-0.5  # standard deviation of the median of seven of Student's t with 2 degrees of freedom
-FEWEST_OF_A_CLASS = 5  # of fewer cells nobody knows whether all are worse than their references
-OF_ONE_ALONE = 2  # outliers in row and column of the only one: itself in each
-OUTLIER = 0.02  # below its reference, or without one the median of its class: a cell is measured again
+FEWEST_OF_A_CLASS = 5  # cells that show whether a whole class is worse than its references
+OF_ONE_ALONE = 2  # outliers in the row and the column of a single outlier, which counts twice
+OUTLIER = 0.02  # fraction below the reference, or below the median of the class: the cell is measured again
 Part = tuple[object, ...]
 
 

@@ -134,7 +134,7 @@ def trial(truth: str, way: str, depth: float, present: float, seed: int, runs: i
     for _ in range(runs):
         one(True)
     if truth != "none" and not any(found.flagged for found in sim.found):
-        one(True)  # nobody moves what nobody suspects
+        one(True)  # only suspects are moved
     sim.permute(place)
     for _ in range(runs):
         one(True)

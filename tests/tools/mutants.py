@@ -84,8 +84,8 @@ ROOMS = {
         "test_foreign_scan",
     ),
 }
-#: What is left out: tests that take seconds, with hundreds of matrices or all files in tests/data, and of those of
-#: `adopt` what is not about noise.
+#: Selects fast tests: without those that read hundreds of matrices or all files in tests/data, and of the tests of
+#: `adopt` only those about noise.
 QUICK = (
     "not (alarm or thousand_endpoints or put_in_are_located or real_run or shipped or archive or mixed_up"
     " or spoilt or wrong_cell or whatever_ends or beside_itself or stand_beside or stands_beside)"
@@ -161,7 +161,7 @@ def tried(room: str, modules: list[str], options: argparse.Namespace) -> int:
     known = results(place)
     run(place, [name for name in wanted if known.get(name) not in KILLED], options.jobs)
     found = results(place)
-    # of a function that changed since, what was known is forgotten while mutmut runs
+    # mutmut forgets the results of changed functions while it runs
     run(place, [name for name in wanted if found.get(name, UNKNOWN) == UNKNOWN], options.jobs)
     found = results(place)
     return max(

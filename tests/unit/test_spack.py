@@ -213,7 +213,7 @@ def recorded(*names):
 
 def test_of_a_failed_build_the_compilers_reason_and_the_log_are_shown():
     texts = recorded("failed_compiler.out", "failed_compiler.err")
-    reason, packages = build_log.why(texts)
+    reason, packages = build_log.causes(texts)
     (log,) = build_log.logs(texts)
     assert reason == "<command-line>: error: 'nonsense' was not declared in this scope"
     assert re.match(r"==> Error: The following packages failed to install: linkmatrix@main/\w+: ", packages)
@@ -221,7 +221,7 @@ def test_of_a_failed_build_the_compilers_reason_and_the_log_are_shown():
 
 
 def test_of_what_cannot_be_concretised_the_first_reason_is_shown():
-    (said,) = build_log.why(recorded("failed_concretizer.err"))
+    (said,) = build_log.causes(recorded("failed_concretizer.err"))
     assert said == (
         "==> Error: failed to concretize `linkmatrix@main~cuda+mpi+nccl` for the following reasons:"
         " 1. linkmatrix: +nccl needs +cuda: say '+cuda cuda_arch=90 +nccl', or '~nccl'"
@@ -229,14 +229,14 @@ def test_of_what_cannot_be_concretised_the_first_reason_is_shown():
 
 
 def test_of_cmake_the_place_and_the_reason_are_shown():
-    assert build_log.why(["> CMake Error at FindMPI.cmake:1 (message):\n    Could NOT find MPI\n  Call Stack\n"]) == [
-        "CMake Error at FindMPI.cmake:1 (message): Could NOT find MPI"
-    ]
+    assert build_log.causes(
+        ["> CMake Error at FindMPI.cmake:1 (message):\n    Could NOT find MPI\n  Call Stack\n"]
+    ) == ["CMake Error at FindMPI.cmake:1 (message): Could NOT find MPI"]
 
 
 def test_without_a_known_word_the_last_lines_are_shown():
-    assert build_log.why(["\n".join(f"line {i}" for i in range(20))]) == [f"line {i}" for i in range(12, 20)]
-    assert build_log.why(["", "\n"]) == ["no output"]
+    assert build_log.causes(["\n".join(f"line {i}" for i in range(20))]) == [f"line {i}" for i in range(12, 20)]
+    assert build_log.causes(["", "\n"]) == ["no output"]
 
 
 FAKE_FINDER = """

@@ -51,15 +51,15 @@ DOWN = OSError("sinfo: no answer")
 
 def sent():
     """{value of the parameter: the partitions that it goes to}."""
-    return {node: checks.partitions_of(node) for node in checks.asked_for()}
+    return {node: checks.partitions_of(node) for node in checks.requested_nodes()}
 
 
 @pytest.mark.parametrize("unknown", [DOWN, {}], ids=["fails", "names none"])
 def test_a_partition_of_which_nothing_is_known_has_a_test_that_says_so(cluster, unknown):
     every = cluster("all", gpu=unknown, debug={"g1": ""})
     assert sent() == {"g1": ["here:debug"], "all": ["here:gpu"]}
-    assert "the nodes of here:gpu are unknown" in checks.why_unknown("all", every["here:gpu"])
-    assert checks.why_unknown("g1", every["here:debug"]) == ""
+    assert "the nodes of here:gpu are unknown" in checks.unknown_node_reason("all", every["here:gpu"])
+    assert checks.unknown_node_reason("g1", every["here:debug"]) == ""
 
 
 def test_the_login_host_is_not_sent_to_a_partition_of_which_nothing_is_known(cluster):
@@ -94,6 +94,6 @@ def test_a_node_that_is_named_may_be_of_a_partition_of_which_nothing_is_known(cl
 
 def test_a_node_whose_scheduler_answers_no_more_is_still_measured(cluster):
     cluster("all", gpu={"g1": ""}, debug={"d1": ""})
-    assert checks.asked_for() == ["d1", "g1"]
+    assert checks.requested_nodes() == ["d1", "g1"]
     cluster("all", gpu=DOWN, debug={"d1": ""})
     assert checks.partitions_of("g1") == ["here:gpu"]

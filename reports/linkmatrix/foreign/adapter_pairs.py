@@ -68,7 +68,7 @@ class Step:
 
     @property
     def other(self) -> str:
-        """The name of the table's measurement where it differs from the requested one; "" if it is the requested one.
+        """The name of the printed measurement if it differs from the requested one, else "".
 
         A test of both directions prints their sum, twice the line rate, so it must not pass as a test of one direction.
         """
@@ -118,7 +118,7 @@ class Output:
         return [name for role, name in self.adapters if role == "client"]
 
     def rate(self, name: str) -> float | None:
-        """The line rate of an adapter in Gb/s, the lower of both endpoints; None where the kernel reports none."""
+        """The line rate of an adapter in Gb/s, the lower of both endpoints; None if the kernel does not report it."""
         ports = [self.adapters[role, name] for role in self.nodes if (role, name) in self.adapters]
         rates = [line_rate(port["rate"]) for port in ports]
         known = [rate for rate in rates if rate is not None]

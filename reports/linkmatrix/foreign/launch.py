@@ -61,7 +61,7 @@ def extent_of_command(command: str | None) -> Extent:
 
 
 def of_mpirun(words: list[str]) -> Extent:
-    """(nodes, processes) of Open MPI. A host has as many slots as it is named, or as `host:slots` states."""
+    """(nodes, processes) of Open MPI. A host without `:slots` has one slot for each time that it is named."""
     count, hosts = number(words, PROCESSES), value(words, HOSTS)
     if hosts is None:
         return Extent(1 if count == 1 else None, count)

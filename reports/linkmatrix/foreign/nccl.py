@@ -98,7 +98,7 @@ def rccl_version(reading: Reading, match: re.Match[str]) -> None:
 
 
 def library_version(reading: Reading, match: re.Match[str]) -> None:
-    """`RCCL version : 2.22.3-develop:f5b15f2`, and those of HIP and ROCm."""
+    """Read `RCCL version : 2.22.3-develop:f5b15f2`, or the version of HIP or ROCm."""
     reading.facts(RCCL).software[match[1]] = match[2]
     reading.at += 1
 
@@ -163,7 +163,7 @@ def note_cut(reading: Reading, settings: Mapping[str, str], largest: int) -> Non
 
 
 def table(reading: Reading, match: re.Match[str]) -> None:
-    """The line of columns, that of their units, and a line for each size."""
+    """Read the line of columns, the line of their units, and a row per size."""
     head, columns = reading.at + 1, match[0].split()
     reading.at += 1
     skip_lines(reading, LOG)

@@ -10,7 +10,7 @@ from .table import Reading
 
 HOST = re.compile(r"[A-Za-z0-9][\w.-]*")
 TIMES = ("time", "cpu_time")
-#: How `experiment_name` calls a collective → the program that measures it, where that is not the name in lower case.
+#: {`experiment_name` in lower case: program without "_perf"}, for names that differ from their program.
 PROGRAMS = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter"}
 MOST_SIZES = 10_000
 

@@ -116,9 +116,9 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
 
 
 def add_on_nodes(reading: Reading, name: str, table: Table) -> None:
-    """Add a table, its endpoints labelled with their nodes if a list of processes precedes it.
+    """Add a table. If a list of processes precedes the table, its endpoints are labelled with their nodes.
 
-    A test case for one node ran on the devices of the first process's node, and becomes a run of its own.
+    A test case for one node ran on the devices of the first process's node. It becomes a separate run.
     """
     program = program_of(reading)
     run = reading._facts if reading._facts.program == program else Run("")

@@ -39,7 +39,7 @@ class Kind(NamedTuple):
     """A group of test cases with one layout.
 
     names: the pattern of their names.
-    rows, columns: what the axes of the printed table are.
+    rows, columns: the types of the printed axes: GPUS, RACKS, BISECT or ALL.
     column_is_source: whether data moves from the column to the row.
     """
 

@@ -43,7 +43,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Found:
-    """The valid tables of a test case, as a run of the program, and sentences on what is wrong with them."""
+    """A run of the program with the valid tables of a test case, and sentences on its faults."""
 
     run: Run
     faults: list[str] = field(default_factory=list)

@@ -123,7 +123,7 @@ class Run:
 
     @property
     def is_result(self) -> bool:
-        """Whether the run has content: a table, a topology, states of devices, wrong data, or findings of its own."""
+        """Whether the run has content: a table, a topology, device states, wrong data, or the program's findings."""
         return bool(self.tables or self.topology or self.states or self.reported or self.wrong)
 
     @property
