@@ -1,1 +1,1 @@
-"""What cells should be: tables of references, measured noise, tolerances, published systems."""
+"""Expected values of cells: tables of references, measured noise, tolerances, and published systems."""

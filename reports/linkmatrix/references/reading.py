@@ -1,4 +1,4 @@
-"""Reads files of references. An error names the file and the key of a typo, or of a limit that no value can miss."""
+"""Reads files of references. Errors name the file and the key, also of typos and of limits without effect."""
 
 import math
 import re

@@ -129,7 +129,7 @@ class References:
         return bool(by_check) and (not self._only or bool(by_check.keys() & {self._check, NO_CHECK}))
 
     def knows(self, name: str) -> bool:
-        """Whether there is a table of this machine and size, whatever was measured of it."""
+        """Whether there is a table `name`, or a table of the same machine and size with another variant."""
         names = self.names()
         return name in names or keys.without_variant(name) in map(keys.without_variant, names)
 
