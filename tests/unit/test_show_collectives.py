@@ -68,7 +68,7 @@ def test_show_has_a_line_a_size_with_time_and_both_bandwidths_of_both_ways(folde
     assert "row = source" not in out and "unknown: min" not in out
     said = " ".join(out.split())
     assert "512 bytes: note: sizes whose bandwidth is printed as 0.00 are ignored" in said
-    assert f"{NAME} 512 bytes to 1 GiB: out-of-place 0.0300 to 231.78, in-place 0.0300 to 232.62 GB/s" in said
+    assert f"{NAME}, n01 512 bytes to 1 GiB: out-of-place 0.0300 to 231.78, in-place 0.0300 to 232.62 GB/s" in said
 
 
 def test_a_way_that_has_no_figure_is_incomplete_and_said_with_its_size(tmp_path, linkmatrix):
