@@ -80,7 +80,7 @@ while IFS='|' read -r options why; do
 done <<EOF
 --graph|does nothing in this run
 --blocking|does nothing in this run
---graph --blocking|--graph and --blocking exclude --blocking
+--graph --blocking|--graph and --blocking exclude
 --devices 0|does nothing in this run
 --root 1 --testcase all_reduce_perf|does nothing in this run
 --simulate-fault corrupt:rank99|unknown endpoint 'rank99'
@@ -96,8 +96,8 @@ done <<EOF
 --size 4KiB,8KiB,4096|names 4096 twice
 --size 4099,4096 --testcase all_reduce_perf|sizes 4099 and 4096 are both 4096 bytes for all_reduce_perf
 --type half|MPI has no type half
---testcase all_reduce_perf_ring|algorithms are NCCL
---testcase rank_to_rank_bandwidth_nccl|p2p_matrix measures messages
+--testcase all_reduce_perf_ring|only NCCL has a choice of algorithms
+--testcase rank_to_rank_bandwidth_nccl|use p2p_matrix --testcase
 --size 4 --testcase all_gather_perf|each rank needs at least 16 bytes
 EOF
 
