@@ -301,6 +301,19 @@ def test_old_reports_go_and_the_newest_stays(machine):
     assert len(list((machine.folder / "reports").glob("run-report-*.json"))) == 2
 
 
+def test_a_long_run_keeps_its_own_report_beside_a_short_run_that_began_later(machine):
+    """Reports are kept in the order of their ends, as `show` chooses one."""
+    now = time.time()
+    for began, end in ((now - 300, now - 290), (now - 720, now - 1)):
+        content = json.loads(machine.prepare("pass"))
+        content["session_info"] |= {"time_start_unix": began, "time_end_unix": end}
+        (machine.folder / "prepared.json").write_text(json.dumps(content))
+        out = machine.run("--keep", "1")[1]
+    (kept,) = (machine.folder / "reports").glob("run-report-*.json")
+    assert str(kept) in out.splitlines()[-2]
+    assert json.loads(kept.read_text())["session_info"]["time_end_unix"] == now - 1
+
+
 @pytest.fixture
 def staged(machine):
     """A function that prepares a session with these folders, and returns its stage."""

@@ -44,9 +44,9 @@ def flagging(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None
 def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, repository: Path) -> None:
     """Removes old sessions: their reports, JUnit files, pages, records and stages.
 
-    The newest report stays. A report stays as long as a flag comes from it.
+    The report of the session that ended last stays. A report stays as long as a flag comes from it.
     """
-    reports = folders.reports(prefix)[::-1]
+    reports = sorted(folders.reports(prefix), key=folders.ended)[::-1]
     old = set(reports[keep:]) if keep is not None else set()
     if days is not None:
         outlived, doubtful = folders.outlived(reports[1:], days)
