@@ -11,9 +11,9 @@ processes = importlib.import_module("linkmatrix.reframe_ext.sessions.processes")
 AT_FIRST = 10 * processes.MIN_SECONDS + durations.JOB_OVERHEAD
 
 
-def planned(opts=()):
+def planned(opts=(), node=""):
     """Ten processes."""
-    request = [processes.JobRequest(f"c{number}", "a", (str(number), *opts)) for number in range(10)]
+    request = [processes.JobRequest(f"c{number}", "a", (str(number), *opts), node=node) for number in range(10)]
     return processes.plan_processes(request)
 
 
@@ -22,7 +22,7 @@ def job(tmp_path, monkeypatch):
     """A function that plans a job of a partition, ends it after some seconds or not, and returns its time limit."""
     monkeypatch.setattr(durations, "runtime", lambda: SimpleNamespace(prefix=str(tmp_path / "prefix")))
 
-    def run(seconds=None, scheduler="linkmatrix_slurm", opts=(), partition="site:gpu", tasks=1):
+    def run(seconds=None, scheduler="linkmatrix_slurm", opts=(), partition="site:gpu", tasks=1, node=""):
         place = SimpleNamespace(fullname=partition, scheduler=SimpleNamespace(registered_name=scheduler))
         test = SimpleNamespace(
             current_partition=place,
@@ -31,7 +31,7 @@ def job(tmp_path, monkeypatch):
             num_tasks_per_node=1,
             time_limit=None,
         )
-        run.processes = planned(opts)
+        run.processes = planned(opts, node)
         test.duration_file = durations.file_of(test, run.processes)
         durations.set_time_limit(test, run.processes)
         stage = tmp_path / "stage"
@@ -71,6 +71,17 @@ def test_after_a_job_that_was_killed_the_next_one_asks_for_all_of_its_time(job):
     job(13)
     assert job(None) < AT_FIRST
     assert job(13) == AT_FIRST
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(None, AT_FIRST), (500, durations.MARGIN * 500 + durations.JOB_OVERHEAD)]
+)
+def test_a_slow_node_of_a_sweep_is_not_limited_by_the_durations_of_the_others(job, seconds, expected):
+    """The other nodes ended after it, and each wrote its duration."""
+    job(seconds, node="slow")
+    for number in range(durations.KEPT):
+        job(13, node=f"n{number}")
+    assert job(13, node="slow") == expected
 
 
 @pytest.mark.parametrize("other", [{"partition": "site:cpu"}, {"tasks": 2}, {"opts": ("--samples", "31")}])

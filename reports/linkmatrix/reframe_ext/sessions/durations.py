@@ -27,12 +27,14 @@ COMMAND = f"echo $SECONDS > {FILE}"  # the last command of a job
 
 
 def file_of(test: Any, processes: Sequence[Any]) -> Path:
-    """The file with the durations of a kind of job, which has all properties but its nodes that matter to its duration.
+    """The file with the durations of a kind of job, which has all properties that matter to its duration.
 
-    processes: the `processes.Process` of the job.
+    Each node of a sweep has a file of its own: the durations of other nodes say nothing about a slow node. processes:
+    the `processes.Process` of the job.
     """
     place = test.current_partition.fullname, test.current_environ.name, test.num_tasks, test.num_tasks_per_node
     job = [place, *((one.request.program, one.request.opts, one.testcases, one.size) for one in processes)]
+    job += sorted({one.request.node for one in processes} - {""})
     return Path(runtime().prefix) / "durations" / f"{hashlib.sha256(repr(job).encode()).hexdigest()[:16]}.json"
 
 
