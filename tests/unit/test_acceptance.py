@@ -401,10 +401,21 @@ def test_the_report_that_flags_a_device_stays_until_the_flag_is_removed(machine,
     machine.prepare("pass", content=stores.of_node(make_record(), "node002"))
     out = machine.run("--keep", "1")[1]
     assert "gpu3 of node001 is flagged since" in out and flags.exists()
-    assert "kept, because a flag comes from them: 1 old report" in out
+    assert "kept, because a flag depends on them: 1 old report" in out
     machine.prepare("pass", content=make_record() | {"started": "2026-11-22T01:50:22Z"})
     out = machine.run("--keep", "1", "--clean-runs", "1")[1]
     assert "is flagged" not in out and "removed 2 old reports" in out and not flags.exists()
+
+
+def test_the_clean_runs_after_a_flag_stay_until_they_remove_it(machine, make_record):
+    machine.prepare("pass", off={(3, c): 350.0 for c in range(3)})
+    machine.run("--keep", "1")
+    for day in (22, 23, 24):
+        machine.prepare("pass", content=make_record() | {"started": f"2026-11-{day}T01:50:22Z"})
+        out = machine.run("--keep", "1")[1]
+        assert ("is flagged" in out) == (day < 24)
+        assert ("removed" in out) == (day == 24)
+    assert "removed 3 old reports" in out
 
 
 @pytest.mark.parametrize("arguments", [["--retries", "-1"], ["--timeout", "0"], *KEPT])

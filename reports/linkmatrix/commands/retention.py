@@ -29,7 +29,7 @@ def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[s
 
 
 def flagging(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None:
-    """The names of the reports behind present flags; None, after a message, if the flags are unknown."""
+    """The names of the reports on which present flags depend; None, after a message, if the flags are unknown."""
     folder = repository / "config" / "references"
     try:
         from ..runs import index, notes
@@ -44,7 +44,7 @@ def flagging(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None
 def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, repository: Path) -> None:
     """Removes old sessions: their reports, JUnit files, pages, records and stages.
 
-    The report of the session that ended last stays. A report stays as long as a flag comes from it.
+    The report of the session that ended last stays. A report stays as long as a flag depends on it.
     """
     reports = sorted(folders.reports(prefix), key=folders.ended)[::-1]
     old = set(reports[keep:]) if keep is not None else set()
@@ -57,7 +57,7 @@ def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, re
     flags = flagging(prefix, clean_runs, repository) if old else set()
     kept = {path for path in old if flags is None or path.name in flags}
     if kept and flags is not None:
-        say(f"kept, because a flag comes from them: {units.counted(len(kept), 'old report')}")
+        say(f"kept, because a flag depends on them: {units.counted(len(kept), 'old report')}")
     old -= kept
     for path in old:
         for folder in [path.with_suffix(""), *session_folders(prefix, path)]:

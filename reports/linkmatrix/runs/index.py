@@ -193,7 +193,8 @@ class Index(Tables):
 
     def flagging(self, suspects: Iterable[Suspect]) -> set[str]:
         """The names of the reports that flag a device since one of the suspects is flagged, on its node or on one that
-        a part of that was ever on.
+        a part of that was ever on, and of the reports since then that are clean for a question of the suspect: they
+        count until enough of them remove the flag.
         """
         found: set[str] = set()
         for one in suspects:
@@ -204,6 +205,13 @@ class Index(Tables):
                 (one.since,),
             )
             found |= {name for (name,) in rows}
+            rows = self.connection.execute(
+                f"SELECT name, clean FROM devices JOIN reports ON report = reports.id WHERE node IN ({listed(nodes)})"
+                " AND began >= ?",
+                (one.since,),
+            )
+            wanted = set(one.questions)
+            found |= {name for name, clean in rows if any(wanted & of for of in self.clean_in(clean).values())}
         return found
 
     def suspects(self, clean_runs: int, written: Sequence[Note] = ()) -> list[Suspect]:
