@@ -54,5 +54,11 @@ def test_a_host_that_is_no_node_of_its_scheduler_is_a_login_node(on, host, answe
 
 def test_a_job_is_on_a_node_whatever_its_name_is(on, monkeypatch):
     assert on("other", sinfo="n1\n") == "Slurm"
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURMD_NODENAME", "n1")
     assert login_node.scheduler_of_login_node() == ""
+
+
+def test_the_shell_of_salloc_on_a_login_node_is_on_no_node(on, monkeypatch):
+    """salloc starts its shell on the login node unless LaunchParameters has use_interactive_step."""
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert on("login2", sinfo="n1\n") == "Slurm"

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from . import machine
 
 SECONDS = 10  # patience with a scheduler
-IN_A_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "SGE_JOB_SPOOL_DIR")  # set in each job of a scheduler
+#: Set on the nodes of a job. SLURM_JOB_ID is none of them: `salloc` may start its shell on the login node.
+IN_A_JOB = ("SLURMD_NODENAME", "PBS_JOBID", "SGE_JOB_SPOOL_DIR")
 
 
 class Nodes(NamedTuple):
@@ -28,7 +29,7 @@ LISTS = (
 
 
 def scheduler_of_login_node() -> str:
-    """The title of the scheduler whose login node this host is; "" for any other host, and in a job."""
+    """The title of the scheduler whose login node this host is; "" for any other host, and on a node of a job."""
     if any(os.environ.get(name) for name in IN_A_JOB):
         return ""
     host = socket.gethostname().partition(".")[0]
