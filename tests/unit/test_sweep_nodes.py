@@ -248,6 +248,12 @@ def test_what_is_not_understood_and_who_is_not_known_are_sentences():
         ("slurm", "idle$: it is in a reservation for maintenance", True),
         ("slurm", "down*: Not responding", False),
         ("slurm", "down: drain it", False),
+        # Slurm itself has drained these
+        ("slurm", "drained: Prolog error", False),
+        ("slurm", "drained*: Kill task failed", False),
+        ("squeue", "draining: gres/gpu count reported lower than configured (7 < 8)", False),
+        ("slurm", "drained: Low RealMemory (reported:1 < 100.00% of configured:2)", False),
+        ("slurm", "drained: see ticket 7: Prolog error", True),
         ("slurm", "", False),
         ("pbs", "offline: fan 3", True),
         ("torque", "down,offline", True),

@@ -158,6 +158,13 @@ TAKEN_OUT = {
     **dict.fromkeys(("pbs", "pbspro", "torque"), r"[^:]*\b(offline|maintenance)\b"),
     "sge": r"\w*d",
 }
+#: ReFrame's schedulers → a regular expression of the nodes that the scheduler itself has taken out of service.
+#: slurmctld and slurmd drain a node with these reasons, and no administrator knows of it until then.
+DRAINED_ITSELF = dict.fromkeys(
+    ("slurm", "squeue"),
+    r"[^:]*: (Prolog error|Epilog error|Prolog/Epilog failure|Kill task failed|batch job complete failure"
+    r"|Duplicate jobid|Low \w+|gres/\S+ count )",
+)
 #: ReFrame's schedulers → who asks
 ASK: dict[str, Callable[[Sequence[str], Answer], dict[str, str]]] = {
     "slurm": slurm,
@@ -171,7 +178,9 @@ ASK: dict[str, Callable[[Sequence[str], Answer], dict[str, str]]] = {
 
 def is_taken_out(scheduler: str, why: str) -> bool:
     """Whether an administrator has taken the node out of service. why: the words of `of` about the node."""
-    return bool(re.match(TAKEN_OUT.get(scheduler, r"(?!)"), why))
+    never = r"(?!)"
+    by_itself = re.match(DRAINED_ITSELF.get(scheduler, never), why)
+    return not by_itself and bool(re.match(TAKEN_OUT.get(scheduler, never), why))
 
 
 def of(scheduler: str, options: Sequence[str], answer: Answer = machine.answer) -> dict[str, str]:
