@@ -96,11 +96,13 @@ def test_a_timer_has_what_modules_and_schedulers_set_and_no_more_of_path(schedul
     (programs / "mpirun").write_text("#!/bin/sh\n")
     (programs / "mpirun").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/games:{programs}:{os.environ['PATH']}")
-    for name, value in {"LMOD_CMD": "/lmod/lmod", "LD_LIBRARY_PATH": "/mpi/lib", "SLURM_CONF": "/s.conf"}.items():
+    variables = {"LMOD_CMD": "/lmod/lmod", "LD_LIBRARY_PATH": "/mpi/lib", "SLURM_CONF": "/s.conf"}
+    variables["SLURM_MPI_TYPE"] = "pmix"
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
     code, out, _ = schedule(form, "--", "-J", "account=proj")
     assert code == 0 and f"{programs}:" in out and "games" not in out
-    assert all(text in out for text in ("LMOD_CMD=/lmod/lmod", "LD_LIBRARY_PATH=/mpi/lib", "SLURM_CONF=/s.conf"))
+    assert all(f"{name}={value}" in out for name, value in variables.items())
     assert "-- -J account=proj" in out
 
 
