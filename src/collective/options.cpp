@@ -10,10 +10,10 @@
 namespace linkmatrix {
 namespace {
 
-/// Launches and the turns of ranks vary by more than copies do.
+/// Launches and the scheduling of ranks make collectives noisier than copies.
 constexpr double default_target = 0.01;
-/// Seconds that a noisy cell may take beyond its seven samples: a suite has hundreds of cells, and more samples make
-/// ranks that share cores no quieter.
+/// Seconds that a noisy cell may take after its seven samples. A suite has hundreds of cells, and more samples do not
+/// reduce the noise of ranks that share cores.
 constexpr double default_patience = 0.1;
 
 using Condition = OptionCondition<CollectiveOptions, CollectiveScope>;
@@ -62,7 +62,7 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
         [&](auto v) { o.sizes = parse_sweep(v), ++ways_of_size; }}},
       {{"--type", "TYPE", "type of an element: " + all_words<ElementType>() + " (default: float)",
         [&](auto v) { o.form.type = parse_word<ElementType>(v); }}},
-      {{"--reduction", "REDUCTION", all_words<Reduction>() + " (default: sum)",
+      {{"--reduction", "REDUCTION", "reduction: " + all_words<Reduction>() + " (default: sum)",
         [&](auto v) { o.form.reduction = parse_word<Reduction>(v); }},
        {reduction}},
       {{"--root", "RANK", "root rank (default: 0)",
@@ -135,10 +135,12 @@ void refuse_unused(const CollectiveOptions& options, const CollectiveScope& run)
 std::string collective_help() {
   CollectiveOptions unused;
   int ways_of_size = 0;
-  return "collective_perf measures time and bandwidth of collectives, and compares every element that arrives.\nIn one "
-         "process NCCL runs between its GPUs. Under mpirun MPI runs between the host memory of all ranks, or\nNCCL "
-         "between their GPUs (--memory device). Algorithm and bus bandwidth are defined as in nccl-tests.\nAn option "
-         "that has no effect in a run is an error.\nExample: collective_perf --testcase all_reduce_perf --size 1GiB "
+  return "collective_perf measures time and bandwidth of collectives, and verifies every received element.\nWithout "
+         "mpirun, it measures NCCL between the GPUs of one process. Under mpirun, it measures MPI between the\nhost "
+         "memory of all ranks, or NCCL between their GPUs (--memory device). Algorithm and bus bandwidth are\ndefined "
+         "as "
+         "in nccl-tests. An option that has no effect in a run is an error.\nExample: collective_perf --testcase "
+         "all_reduce_perf --size 1GiB "
          "--record all_reduce.json\n\n" +
          options_text(options_of(option_table(unused, ways_of_size))) +
          "\nExit codes: 0 measured and verified, 1 verification failed, 2 bad input, 3 device, NCCL or MPI error,\n"

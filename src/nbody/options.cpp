@@ -12,7 +12,7 @@ namespace {
 
 constexpr int most_bodies = 100'000'000;
 constexpr int most_devices = 1 << 20;
-/// Devices wait for each other in every step.
+/// Devices wait for each other in every step, so the times are noisier than those of copies.
 constexpr double default_target = 0.01;
 constexpr double default_patience = 0.1;
 /// Of one number of bodies: seven steps of a million on one device of today, and one of four millions, take so long.
@@ -80,7 +80,7 @@ std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
       {{"--testcase", "NAME[,NAME…]",
         "run these test cases, e.g. " + nbody_series().front().name() + "; --list shows all",
         [&](auto v) { o.named = named_series(v); }}},
-      {{"--precision", "TYPE[,TYPE]", all_words<Precision>() + ", or both (default: float)",
+      {{"--precision", "TYPE[,TYPE]", "number format: " + all_words<Precision>() + ", or both (default: float)",
         [&](auto v) { o.precisions = parse_words<Precision>("--precision", v); }}},
       {{"--scaling", "SCALING[,SCALING]",
         "strong: the same number of bodies in total; weak: the same number per device (default: strong)",
@@ -98,7 +98,7 @@ std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
       {{"--memory", "MEMORY", "memory of ranks: device (one GPU per rank) or host (one core per rank) (default: host)",
         [&](auto v) { o.memory = parse_word<Memory>(v); }},
        {of_ranks}},
-      {{"--steps", "N", "time steps per sample (default: as many as take 20 ms)",
+      {{"--steps", "N", "time steps per sample (default: as many as fit into 20 ms)",
         [&](auto v) { o.steps = parse_count("--steps", v, 1, 100000); }}},
       {samples_option(o)},
       {target_option(o, "1")},

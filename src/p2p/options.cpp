@@ -31,7 +31,7 @@ auto parse_list(std::string_view text, const Parse& parse) {
 
 bool is_measured(const P2pOptions& o) { return o.print == nullptr && !o.topology; }
 
-/// Whether a test case that is measured is one of those.
+/// Whether any measured test case has a property.
 template <bool (*is)(const TestCase&)>
 bool any(const P2pOptions&, const RunScope& run) {
   return std::any_of(run.testcases.begin(), run.testcases.end(), is);
@@ -51,7 +51,7 @@ bool is_with_host(const TestCase& t) { return !is_of_ranks(t) && memory_of(t) ==
 bool are_ranks(const RunScope& run) { return run.backend == "mpi"; }
 bool are_gpus(const RunScope& run) { return run.backend == "cuda" || run.backend == "ipc"; }
 
-/// What the table's rows need of a run.
+/// Conditions under which options have an effect, each with the reason to print otherwise.
 namespace condition {
 
 const Condition lists{[](auto& o, auto&) { return o.print == testcase_list && !o.topology; },
@@ -131,7 +131,7 @@ const Condition knows_limits{[](auto& o, auto& run) {
                              },
                              "no limit of these links is known: set it with --limit"};
 
-/// What a device counts is seen without a measurement; what is shared, only where cells run at once.
+/// A faulty counter is visible without a measurement, and a shared link only with concurrent cells.
 const Condition fault_has_effect{[](auto& o, auto&) {
                                    using Kind = SimulatedFault::Kind;
                                    if (!o.fault || o.fault->kind == Kind::counter) return true;
@@ -146,7 +146,7 @@ const Condition fault_has_effect{[](auto& o, auto&) {
 
 }  // namespace condition
 
-/// The options, and what of the command line they are made from at its end.
+/// The options, and the values from which they are computed after the last option.
 struct Given {
   P2pOptions options;
   std::optional<std::string_view> random;  ///< --random-sizes
@@ -159,7 +159,7 @@ struct Group {
   std::vector<Row> rows;
 };
 
-/// The table of options: what --help prints, what each does, and where.
+/// The table of options: texts of --help, functions, and conditions.
 std::vector<Group> option_table(Given& given) {
   using namespace condition;
   P2pOptions& o = given.options;
@@ -240,7 +240,7 @@ std::vector<Group> option_table(Given& given) {
             {measures, copies_by_kernels, has_blocks}},
            {{"--triangle", "", "measure only the pairs above the diagonal", [&](auto) { o.plan.triangle = true; }},
             {measures, pairs_of_devices}},
-           {{"--local-copy", "", "also measure each device with itself", [&](auto) { o.plan.local_copy = true; }},
+           {{"--local-copy", "", "also measure copies inside each device", [&](auto) { o.plan.local_copy = true; }},
             {measures, condition::pairs_with_themselves}},
            {{"--host-memory", "PAGES",
              "host memory of copies to and from GPUs: " + all_words<HostPages>() + " (default: pinned)",
@@ -263,7 +263,8 @@ std::vector<Group> option_table(Given& given) {
              }},
             {measures, of_ranks}},
            {{"--mapping", "MAPPING",
-             "rank pairs of node_to_node_*: " + all_words<ranks::Mapping>() + " (same rank number, or the next one)",
+             "rank pairs of node_to_node_*: " + all_words<ranks::Mapping>() +
+                 " (same rank number, or the next rank number)",
              [&](auto v) { o.ranks.mapping = parse_word<ranks::Mapping>(v); }},
             {measures, of_nodes}},
            {{"--transport", "TRANSPORT",
@@ -276,8 +277,8 @@ std::vector<Group> option_table(Given& given) {
        {
            {samples_option(o), {measures}},
            {{"--short-samples", "N",
-             "additional short samples per cell, spread over the time of its matrix, to find intermittent links "
-             "(default: 0; 66 find a link that loses half of its rate in 10 % of its samples)",
+             "additional short samples per cell, spread over the duration of the matrix, to find intermittent links "
+             "(default: 0; 66 samples find a link that is half as fast 10 % of the time)",
              [&](auto v) { o.measure.short_samples = parse_count("--short-samples", v, 0, 10000); }},
             {measures, remeasures_outliers}},
            {target_option(o, "0.25"), {measures}},
@@ -290,7 +291,8 @@ std::vector<Group> option_table(Given& given) {
              [&](auto) { o.measure.warm_bidirectional = true; }},
             {measures, between_devices}},
            {{"--concurrency", "MODE",
-             "which pairs are measured concurrently: " + all_words<Concurrency>() + " (default: auto, by calibration)",
+             "which pairs are measured concurrently: " + all_words<Concurrency>() +
+                 " (default: auto: chosen by calibration)",
              [&](auto v) { o.measure.concurrency = parse_word<Concurrency>(v); }},
             {measures}},
            {{"--groups", "FILE",
@@ -306,8 +308,8 @@ std::vector<Group> option_table(Given& given) {
              [&](auto v) { o.measure.confirm_after = parse_number("--confirm-after", v, 0, 86400); }},
             {measures, confirms}},
            {{"--references", "FILE",
-             "file with the expected values of cells; worse cells are remeasured, as outliers are; lines of TESTCASE, "
-             "NAME, VALUE and UNIT, separated by tabs",
+             "file with the expected values of cells, to measure worse cells again; each line contains TESTCASE, NAME, "
+             "VALUE and UNIT, separated by tabs",
              [&](auto v) {
                if (v.empty()) throw BadInput("--references '': name a file");
                o.references = v;
@@ -326,12 +328,12 @@ std::vector<Group> option_table(Given& given) {
             {measures}},
            {{"--budget", "SECONDS",
              "time budget of the whole run; the most informative test cases come first, and skipped test cases are "
-             "named (sets --timeout to 30 s more)",
+             "named (sets --timeout to this budget plus 30 s)",
              [&](auto v) { o.budget = parse_number("--budget", v, 0.001, 86400); }},
             {measures}},
            {{"--soak", "TIME",
-             "then heat the devices and repeat the measurement for this long, e.g. 90s, 30m or 8h; reports each change "
-             "and its time",
+             "after the measurement, heat the devices and repeat it for this long, e.g. 90s, 30m or 8h; report each "
+             "change and its time",
              [&](auto v) { o.soak = parse_duration("--soak", v); }},
             {measures, heats}},
            {timeout_option(o), {runs}},
@@ -348,7 +350,7 @@ std::vector<Group> option_table(Given& given) {
              [&](auto) { o.utilisation = true; }},
             {measures, has_limits, knows_limits}},
            {{"--limit", "CLASS=GBPS[,…]",
-             "limits of one direction per link class, instead of the built-in limits (--limits)",
+             "link limits in GB/s per direction and link class, instead of the built-in limits (see --limits)",
              [&](auto v) { o.plan.limits = parse_limits(v); }},
             {measures, has_limits}},
        }},
@@ -384,7 +386,7 @@ std::vector<Row> all_rows(Given& given) {
 
 void refuse_contradictions(const P2pOptions& o) {
   Axes axes = o.axes;
-  if (!o.named.empty() || o.suite) axes.memory.reset();  // of ranks: where their data is
+  if (!o.named.empty() || o.suite) axes.memory.reset();  // of ranks: the memory of the messages
   const int ways = !o.named.empty() + o.suite.has_value() + axes.any();
   if (o.plan.host_pages == HostPages::pageable && (!o.blocks.empty() || o.plan.threads > 0))
     throw BadInput(
@@ -395,7 +397,7 @@ void refuse_contradictions(const P2pOptions& o) {
     throw BadInput("test cases are selected twice: use either --testcase, --suite, or options such as --engine");
 }
 
-/// What is not said of limits follows from the budget or the soak: a run ends soon after it, whatever hangs.
+/// Derives time limits that were not given from the budget or soak: the run ends soon after, even if a device hangs.
 void set_limits(P2pOptions& o) {
   if (o.soak > 0 && !o.is_given("--timeout")) o.timeout += o.soak;
   if (!o.budget) return;

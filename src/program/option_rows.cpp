@@ -34,22 +34,24 @@ Option samples_option(ProgramOptions& options) {
 
 Option target_option(ProgramOptions& options, std::string_view percent) {
   return {"--target-ci", "PERCENT",
-          "stop when the interval of a cell's median is within ± this share of the median (default: " +
+          "stop sampling a cell when the interval of its median is within ± PERCENT of the median (default: " +
               std::string(percent) + ")",
           [&options](auto v) {
             options.measure.stop.target = parse_number("--target-ci", v, 0.001, 100) / 100;
-            options.measure.stop.patience = std::numeric_limits<double>::infinity();  // it was asked for
+            options.measure.stop.patience =
+                std::numeric_limits<double>::infinity();  // an explicit target has no time limit per cell
           }};
 }
 
 Option max_time_option(ProgramOptions& options, std::string_view of, std::string_view seconds) {
   return {"--max-time", "SECONDS",
-          std::string(of) + "; each cell left after it gets one sample (default: " + std::string(seconds) + ")",
+          "time limit " + std::string(of) +
+              "; cells that remain then get one sample each (default: " + std::string(seconds) + ")",
           [&options](auto v) { options.measure.max_seconds = parse_number("--max-time", v, 0.001, 86400); }};
 }
 
 Option timeout_option(ProgramOptions& options) {
-  return {"--timeout", "SECONDS", "time limit of the whole run; results measured before it are kept (default: 600)",
+  return {"--timeout", "SECONDS", "time limit of the whole run; earlier results are kept (default: 600)",
           [&options](auto v) { options.timeout = parse_number("--timeout", v, 0.001, 604800); }};
 }
 
