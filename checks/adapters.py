@@ -61,7 +61,7 @@ def specified(extras):
 
 
 def unreadable(name, value):
-    """What to write instead of a malformed value; "" for a valid value. NaN is malformed."""
+    """The description of a valid value if `value` is malformed; "" for a valid value. NaN is malformed."""
     if name == "names":
         words = isinstance(value, list | tuple) and all(isinstance(one, str) and NAME.fullmatch(one) for one in value)
         alone = words and len(set(value)) == len(value)
@@ -197,7 +197,7 @@ def ratio_faults(record, groups):
 
 
 def at_once_faults(result, group):
-    """The reason if all adapters concurrently miss the expected share of the sum of each alone."""
+    """The reason if all adapters concurrently reach less than the expected share of the sum of single adapters."""
     share, together = share_of_alone(result), f"{result['testcase']}: all adapters concurrently have"
     if group.at_once is None:
         return []

@@ -272,7 +272,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         self.build_system.commands = shared_build.copied(folder, self.programs)
 
     def build_in(self, folder):
-        """Raises BadInput where this user may not build."""
+        """Set the build folder and its commands. Raises BadInput if this user may not write there."""
         shared_build.refuse_read_only(folder)
         if notice := cmake_builds.patience(folder):
             getlogger().info(notice)

@@ -102,9 +102,9 @@ def content_of(source):
 
 
 def is_built(folder, content, programs, place=""):
-    """Whether a folder has programs of these sources, in the subfolder `place`.
+    """Whether the subfolder `place` of a folder has programs of these sources.
 
-    Times of files say nothing after a reinstallation.
+    Compares hashes, because the times of files are wrong after a reinstallation.
     """
     try:
         known, *built = (folder / MARK).read_text().split()

@@ -58,7 +58,7 @@ class MatrixVerdict:
 
     @cached_property
     def counts(self) -> dict[Verdict, int]:
-        """How many cells have each verdict."""
+        """The number of cells with each verdict."""
         if self.problem:
             return {verdict: int(verdict is Verdict.INCOMPLETE) for verdict in Verdict}
         found = {verdict: int(self.tally.of_rows[:, verdict].sum()) for verdict in Verdict}
@@ -66,7 +66,7 @@ class MatrixVerdict:
 
     @property
     def disturbed(self) -> int:
-        """How many cells are DISTURBED."""
+        """The number of DISTURBED cells."""
         return self.counts[Verdict.DISTURBED]
 
     def disturbed_sentences(self) -> list[str]:
@@ -83,12 +83,12 @@ class MatrixVerdict:
 
     @property
     def held(self) -> int:
-        """Cells with a reference."""
+        """The number of cells with a reference."""
         return self.tally.held + len(self.lost)
 
     @cached_property
     def cells(self) -> Mapping[Pair, CellVerdict]:
-        """The verdict on each cell; of a matrix that is not held, on the worst."""
+        """The verdict of each cell. If the cells are in a file, only the worst cells have one."""
         if self.problem:
             pair = (self.matrix.rows[0], self.matrix.columns[-1])
             return {pair: CellVerdict(Verdict.INCOMPLETE, self.problem)}
@@ -97,9 +97,9 @@ class MatrixVerdict:
         return dict(self.marked(KEPT)[0])
 
     def worse(self, pair: Pair) -> float | None:
-        """By how much a cell is worse than expected, as a fraction: 0.05 is 5 % worse, negative is better.
+        """How much worse a cell is than expected, as a fraction: 0.05 is 5 % worse, a negative number is better.
 
-        Expected is its reference, or the baseline of its link class where it has none. None where it has no value.
+        The expected value is the cell's reference, otherwise the baseline of its link class. None without a value.
         """
         if self.whole is None:
             return None
@@ -116,9 +116,9 @@ class MatrixVerdict:
         return f"the {' or the '.join(sorted(found))}"
 
     def axis_medians(self) -> tuple[list[float], list[float]]:
-        """By how much each row, and each column, is worse than expected: the median of its cells, as `worse` says.
+        """The median of `worse` of each row and of each column.
 
-        Of a matrix that is not held, the medians that the record has, against `level`.
+        If the cells are in a file, the record's medians of rows and columns are compared with `level`.
         """
         if self.whole is not None:
             known = np.where(np.isfinite(self.whole.worse), self.whole.worse, np.nan)
@@ -160,7 +160,7 @@ class MatrixVerdict:
         return pair, judge(part, part.whole, self.expected, self.unverified, self.others).cell(0, 0)
 
     def overview(self) -> list[str]:
-        """What is said of a matrix that no table shows; nothing of others."""
+        """The lines that replace the table of a matrix whose cells are in a file; [] for any other matrix."""
         return [] if self.whole is not None or self.problem else [*self.class_tally(), *self.slow_lines()]
 
     def class_tally(self) -> list[str]:
@@ -174,7 +174,7 @@ class MatrixVerdict:
         return lines
 
     def slow_lines(self) -> list[str]:
-        """ "all cells of row n17 are 48.0 % low", the worst first; of a matrix that is not held."""
+        """Lines such as "all cells of row n17 are 48.0 % low", the worst first, for cells in a file."""
         word = "high" if self.matrix.unit == "us" else "low"
         lines = []
         names, medians, found = self.matrix.rows, self.axis_medians(), self.tally
@@ -191,9 +191,9 @@ class MatrixVerdict:
         return lines
 
     def clean_labels(self) -> tuple[set[str], set[str]]:
-        """(endpoints with a cell that passed, endpoints with one that failed or is missing).
+        """(endpoints with a cell that passed, endpoints with a cell that failed or is missing).
 
-        A cell that is DISTURBED or NOT JUDGED, or that lacks only a reference, is neither.
+        Cells that are DISTURBED or NOT JUDGED, or that lack only a reference, do not count.
         """
         good, bad = set(), set()
         if self.whole is not None:
@@ -212,7 +212,7 @@ class MatrixVerdict:
 
     @cached_property
     def closely(self) -> "MatrixVerdict":
-        """Itself; of a matrix that is not held, the cells between endpoints that may be at fault and healthy ones."""
+        """This verdict. If the cells are in a file, the verdict on a submatrix of suspect and healthy endpoints."""
         if self.whole is not None or self.problem:
             return self
         chosen = endpoints(self.tally, self.node)

@@ -34,7 +34,7 @@ class Expected:
         return self.of_cell.get(pair) or self.of_class.get(self.adopted_class(pair, link_class))
 
     def adopted_class(self, pair: Pair, link_class: str) -> str:
-        """The class by which a cell is compared."""
+        """The link class whose reference applies to a cell."""
         return self.classes.of(pair, link_class) if self.classes else link_class
 
     def class_codes(self, matrix: Matrix, block: Block) -> tuple[np.ndarray, Sequence[str]]:

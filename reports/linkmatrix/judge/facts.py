@@ -31,11 +31,11 @@ OF_PROGRAMS = {"xid_13", "xid_31", "xid_43", "xid_45"}  # graphics exception, pa
 
 
 class Fact(NamedTuple):
-    """The verdict that a fact allows at best, and a sentence; result: the place of its test case, None: of all.
+    """A finding of a record, besides its cells.
 
-    topic: what it is about, where more can be said of what to do: "counters", "throttled", "samples" or "computes
-    wrong". who: the part that it is about, where one is named. cells: of samples, how many cells it is about and of how
-    many, with which its sentence begins.
+    verdict: the best verdict that the fact allows. result: index of the test case; None: all test cases. topic: selects
+    the next step: "counters", "throttled", "samples", "computes wrong" or "". who: the component; "" if unknown. cells:
+    (affected cells, all cells) of a fact about samples. The sentence begins with these numbers.
     """
 
     verdict: Verdict

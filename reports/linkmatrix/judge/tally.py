@@ -1,4 +1,4 @@
-"""What is counted of a matrix while its blocks of rows are judged one after the other."""
+"""Counts of cells by verdict, collected while the blocks of rows of a matrix are judged."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Which part is at fault: hypotheses over the slow cells, and sentences about them."""
+"""Search of the component at fault: hypotheses that explain the slow cells, and sentences about them."""

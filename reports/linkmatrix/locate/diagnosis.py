@@ -111,7 +111,7 @@ def diagnose(
 
 
 def of_matchings(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Diagnosis:
-    """What is at fault in a matrix of which a few cells of each endpoint were measured."""
+    """The diagnosis of a sampled matrix, in which a few cells of each endpoint were measured."""
     from . import matchings
 
     found, rest = matchings.told(result, matrix)

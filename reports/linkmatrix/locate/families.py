@@ -134,7 +134,7 @@ def families(layout: Layout) -> list[Family]:
 
 
 def between_nodes(layout: Layout, add: Callable[..., None]) -> None:
-    """What makes cells between nodes slow, or those inside of one of several nodes."""
+    """Adds the hypotheses about cells between nodes, and about cells inside one of several nodes."""
     row, column = np.indices(layout.classes.shape, sparse=True)
     row_node, column_node = across(layout, "node")
     net = row_node != column_node

@@ -1,12 +1,12 @@
-"""Which part is at fault: the smallest set of hypotheses that explains the slow cells of a matrix.
+"""Search of the component at fault: the smallest set of hypotheses that explains the slow cells of a matrix.
 
-A cell's deviation is the logarithm of what it is over what it should be, negated where less is better: negative is
-slow, in units of its link class's σ. A hypothesis, such as "the egress of gpu3", is a set of cells that would all be
-slow by the same factor. Its evidence is the gain in log likelihood over "nothing is wrong", (Σx)² / 2n: a larger set
-that takes in healthy cells gains less, a part of the true set too. The one with the most evidence is taken if it is
-beyond chance, deep enough, and three quarters of its cells show it; its cells are explained, and the search goes on
-with the rest. Sets with the same unexplained cells cannot be told apart: the smallest is taken, all are named. Several
-cells together may be off by less than each of them alone, where the noise of their link class is known (`deviations`).
+A cell's deviation x is the logarithm of measured / expected value, in units of the σ of its link class. For latencies
+the sign is reversed: a negative deviation is slow. A hypothesis, such as "the egress of gpu3", is a set of n cells that
+are all slow by the same factor. Its evidence is the gain in log likelihood over "no fault", (Σx)² / 2n. A larger set
+with healthy cells has less evidence, and so has a part of the true set. The search takes the hypothesis with the most
+evidence if it exceeds chance, is deep enough, and three quarters of its cells are slow. It then repeats with the cells
+that remain. Hypotheses with the same unexplained cells are indistinguishable: the smallest is taken, all are named. If
+the noise of a link class is known, the threshold for several cells is lower than for one cell (`deviations`).
 
 All hypotheses of a kind are sums over groups of cells (np.bincount), so 1,024 endpoints take about a second.
 """
@@ -180,7 +180,7 @@ class Evidence:
         return Explanation(found, once, left)
 
     def seen_once(self, one: Explained) -> bool:
-        """Is it a cell of one look, where others had more, or one that is slow in its further looks by chance?"""
+        """Whether the finding is one cell that was measured once, or whose remeasurements are slow by chance."""
         finding, cells = one
         few_looks = bool((cells & self.looks).any())
         return finding.cells == 1 and (few_looks or self.by_chance(math.log1p(finding.shift)) > MOMENTS)

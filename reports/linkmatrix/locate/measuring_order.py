@@ -1,7 +1,7 @@
-"""Drift in the order of measuring, of programs that measure one cell after the other.
+"""Drift: values that rise or fall in the order in which a program measured the cells.
 
 p2pBandwidthLatencyTest of the CUDA samples measures row by row. If the clocks of all devices rise or fall during the
-run, its first or its last cells are slow, whatever their devices are. Such cells are not compared with the others.
+run, the first or the last cells are slow, on any device. These cells are not compared with the others.
 """
 
 from collections.abc import Mapping

@@ -25,7 +25,7 @@ Device = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Names:
-    """What the indices of a layout are called; nics, nodes and parts as there.
+    """The names of the indices of a `Layout`: its rows, columns, nodes, nics, classes and parts.
 
     near: {endpoint: adapters that may carry its data}.
     """

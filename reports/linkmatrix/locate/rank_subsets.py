@@ -51,7 +51,7 @@ def columns_of(result: Mapping[str, Any]) -> list[Column]:
 
 
 def spread(found: Sequence[Column]) -> float:
-    """The distance of the largest value from the least, as a fraction of the least."""
+    """(largest value - smallest value) / smallest value."""
     return max(one.value for one in found) / min(one.value for one in found) - 1
 
 

@@ -1,10 +1,10 @@
-"""What the nodes of leaf switches reach of each other all at once: oversubscription, which is no fault, with its ratio.
+"""Oversubscription: the bandwidth between leaf switches while all nodes send. It is not a fault.
 
-In rounds all nodes send at once, and the cells between two leaf switches share their uplinks. Where most switches are
-slower to the others than inside by about the same, their uplinks are fewer than their nodes: the cells between them are
-then expected to be as much slower, and a switch is named that is slower than that. An uplink that lacks a few lines is
-full in those rounds alone in which nearly all of its nodes send to other switches: a third of its cells may be fine, so
-that it is told by medians, and not by what each of its cells says.
+In a round all nodes send concurrently, and the cells between two leaf switches share the uplinks. If most switches
+lose about the same share between switches, their uplinks are oversubscribed. The expected value of cells between
+switches is then lower by this ratio, and only a switch that is slower than that is flagged. A partly broken uplink is
+full only in rounds in which nearly all of its nodes send to other switches, so a third of its cells may be healthy.
+Such an uplink is found by the medians of switches, not by single cells.
 """
 
 from collections.abc import Sequence

@@ -93,7 +93,7 @@ def explain(
 
 
 def choices(collective: Result, content: Mapping[str, Any]) -> Iterator[str]:
-    """What the library chose, and what of it is odd."""
+    """Sentences about NCCL's algorithms, version and transports, with a warning if it uses no peer access."""
     software = content.get("software") or {}
     ran = [note.removeprefix(NOTES) for note in collective["notes"] if note.startswith(NOTES)]
     said = [*(f"ran {line}" for line in ran), *(f"{name} {software[name]}" for name in sorted(software) if " " in name)]

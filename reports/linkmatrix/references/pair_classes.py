@@ -271,7 +271,7 @@ class MatrixClasses:
         return bool(there) and not there <= reverse
 
     def of(self, pair: Pair, found: str) -> str:
-        """The class by which a cell is compared. found: the class that a run found."""
+        """The link class whose reference applies to a cell. found: the class that a run found."""
         codes, known = self.codes([pair[0]], [pair[1]], np.zeros((1, 1), dtype=int), [found])
         return known[codes[0, 0]]
 

@@ -83,7 +83,7 @@ class Table:
 
     @property
     def sizes(self) -> list[int]:
-        """Of all columns, in rising order."""
+        """The sizes of all columns, in rising order."""
         return sorted({size for column in self.columns.values() for size in column})
 
 
@@ -241,7 +241,7 @@ def published_tables(names: Iterable[str]) -> dict[str, Table]:
 
 
 def beside(table: Table, others: Mapping[str, Table]) -> Table:
-    """A table with the columns of the other table of the same title, in the sizes of the first table."""
+    """The table with additional columns from the table of the same title in `others`, for its own sizes only."""
     more = others[table.title].columns if table.title in others else {}
     sizes = set(table.sizes)
     cut = {head: {size: value for size, value in column.items() if size in sizes} for head, column in more.items()}

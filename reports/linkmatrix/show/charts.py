@@ -48,7 +48,7 @@ class Curve:
 
     @property
     def is_of_messages(self) -> bool:
-        """Whether it is of messages between ranks, which have one chart of all tests of a run."""
+        """Whether the curve shows messages between ranks. All tests of a run share one chart of such curves."""
         result = self.results[0]
         return self.axis == "size_bytes" and result["engine"] == "mpi" and not is_collective(result)
 
@@ -93,7 +93,7 @@ def curves_of(record: dict[str, Any]) -> list[Curve]:
 
 
 def on_a_curve(record: dict[str, Any]) -> list[Result]:
-    """The results that a curve shows, without the last of each curve, which has a matrix too."""
+    """The results that a curve shows, except the last result of each curve, which is also shown as a matrix."""
     return [result for curve in curves_of(record) for result in curve.results[:-1]]
 
 
@@ -201,7 +201,7 @@ def draw_band(axes: Axes, found: Sequence[tuple[int, Band]], colour: str, label:
 
 
 def ticks(axes: Axes, places: Iterable[int], are_sizes: bool = True) -> None:
-    """Sets a logarithmic axis with at most MOST_TICKS named places."""
+    """Sets a logarithmic axis with at most MOST_TICKS labelled ticks."""
     every = sorted(set(places))
     shown = every[:: -(-len(every) // MOST_TICKS)] if every else []
     axes.set_xscale("log", base=2)

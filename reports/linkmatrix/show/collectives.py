@@ -1,6 +1,6 @@
-"""A collective with a line per size, as nccl-tests prints it: out of place next to in place.
+"""The table of a collective: one line per size, as nccl-tests prints it, with out-of-place next to in-place.
 
-Elsewhere in the package a size is a matrix of one row.
+Other modules of the package see each size as a matrix of one row.
 """
 
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ from ..runs.judging import Judged
 from . import matrix_text, words
 from .words import Cell
 
-#: Columns of each way: head, unit, and the part of a result that they show, "" its own values.
+#: Columns of out-of-place and in-place: head, unit, and the part of a result that they show; "" for its values.
 COLUMNS = (("time", "µs", "time"), ("algbw", "GB/s", "algorithm_bandwidth"), ("busbw", "GB/s", ""))
-#: The same of a simulation, whose ways are numbers of devices.
+#: Columns of each number of devices of a simulation.
 OF_SIMULATION = (("time", "µs", "time"), ("efficiency", "%", "efficiency"), ("rate", "GFLOP/s", ""))
 TIME_DECIMALS = 1
 MOST_SIZES = 12  # that are named before a line
@@ -44,12 +44,12 @@ class Collective:
 
     @property
     def ways(self) -> list[str]:
-        """Out of place and in place, as far as any size has them; numbers of devices of a simulation."""
+        """The columns of the results: out-of-place and in-place; for a simulation the numbers of devices."""
         return list(dict.fromkeys(way for result, _ in self.sizes for way in result["columns"]))
 
     @property
     def columns(self) -> tuple[tuple[str, str, str], ...]:
-        """The columns of each way."""
+        """The columns of each of `ways`."""
         return columns_of(self.sizes[0][0])
 
     @property
@@ -66,7 +66,7 @@ class Collective:
         return f"{quantity} ({words.UNITS[self.unit]}) of {extent_of(self.one.test.record)}, a line a size"
 
     def how(self) -> str:
-        """Samples and verification."""
+        """A sentence part with the samples, the verification and the duration."""
         samples = matrix_text.sampled(*(result for result, _ in self.sizes))
         verified = matrix_text.verification(*(result for result, _ in self.sizes))
         seconds = sum(result["seconds"] for result, _ in self.sizes)
@@ -81,8 +81,9 @@ class Collective:
             )
 
     def said(self, most: int = 5) -> list[str]:
-        """A line for each cell that is not PASS and lacks more than a reference, for each fact and note, with the
-        sizes that it is about where it is not about all.
+        """Lines about cells that are not PASS and lack more than a reference, about facts, and about notes.
+
+        A line that does not concern all sizes begins with its sizes.
         """
         found: dict[str, list[str]] = {}
         for result, matrix in self.sizes:
@@ -99,7 +100,7 @@ class Collective:
         return " to ".join(dict.fromkeys(size_said(result) for result, _ in (self.sizes[0], self.sizes[-1])))
 
     def ends(self) -> dict[str, list[str]]:
-        """{way: its least and largest figure of all sizes}; one figure if they are equal, none without a value."""
+        """{way: [smallest, largest] figure of all sizes}; one figure if both are equal, [] without a value."""
         found = {}
         for way in self.ways:
             of_sizes = [summary for _, matrix in self.sizes if (summary := matrix.matrix.classes.get(way))]
@@ -114,7 +115,7 @@ class Collective:
 
 
 def columns_of(result: Result) -> tuple[tuple[str, str, str], ...]:
-    """The columns of each way of a collective, or of each number of devices of a simulation."""
+    """The columns of out-of-place and in-place of a collective, or of each number of devices of a simulation."""
     return OF_SIMULATION if is_simulation(result) else COLUMNS
 
 
@@ -125,7 +126,7 @@ def size_said(result: Result) -> str:
 
 
 def cells_of(result: Result, matrix: MatrixVerdict, way: str) -> list[Cell]:
-    """The figures of a way in one size; a missing figure is a dash and INCOMPLETE."""
+    """The figures of one of `Collective.ways` in one size; a missing figure is a dash and INCOMPLETE."""
     columns = columns_of(result)
     if way not in result["columns"]:
         return [*(Cell("-") for _ in columns[:-1]), Cell("-", Verdict.INCOMPLETE)]

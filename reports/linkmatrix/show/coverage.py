@@ -20,7 +20,7 @@ Day = tuple[str, int, int]  # as runs/coverage.py's ages_by_day has them
 
 
 def render(covered: Coverage, days: Sequence[Day], within: int) -> str:
-    """The page. days: of `ages_by_day`; within: days in which a pair of leaf switches counts."""
+    """The HTML page. days: from `ages_by_day`. within: number of days for which a measured pair stays covered."""
     nodes = sorted(covered.nodes, key=lambda node: (node.tested is not None, node.tested or 0.0, node.name))
     ages = [None if node.tested is None else age(covered.now, node.tested) for node in nodes]
     pairs = sorted(covered.pairs.items(), key=lambda item: (item[1] is not None, item[1] or 0.0, item[0]))

@@ -72,7 +72,7 @@ OF_PHASE = {
 
 
 def merged(judged: list[Judged], diagnose: Diagnose) -> list[Headline]:
-    """All findings of a run, the most urgent first; none if every part of the run is PASS."""
+    """All findings of a run, the most urgent first; [] if every test is PASS."""
     cases, places = sum(len(one.matrices) or 1 for one in judged), words.Places.of(judged)
     by_component: dict[tuple[str, str, bool], Headline] = {}
     found = (at_place(one, test, places) for test in judged for one in found_in(test, diagnose))
@@ -110,7 +110,7 @@ def together(known: Headline, one: Headline) -> Headline:
 
 
 def at_place(one: Headline, test: Judged, places: words.Places) -> Headline:
-    """With its place, where there are several: a device of one name is on each node."""
+    """The finding with its node or partition, if the run has several: each node has a device of the same name."""
     place, node = places.name(test), places.node(test)
     text = f"{place}: {one.text}" if place else one.text
     return replace(one, text=text, who=f"{one.who} of {node}" if one.who and node else one.who)
