@@ -28,7 +28,11 @@ TRUTHS = {
     "both": (True, True),
     "none": (False, False),
 }
-SAID = {"part": "the fault followed the part", "place": "it stayed with the slot", "both": "both the part and the slot"}
+SAID = {
+    "part": "the fault followed the part",
+    "place": "the fault stayed with the slot",
+    "both": "both the part and the slot",
+}
 FAULTS = {"sends": (True, False), "receives": (False, True), "both ways": (True, True)}
 
 

@@ -110,7 +110,9 @@ def test_a_fault_that_stays_is_its_slots_or_its_cables(fleet):
     place = ("n18", 1)
     fleet.run(place=place).run(place=place).swap(("n18", 1), ("n19", 0)).run(place=place).run(place=place)
     (one,) = fleet.suspects()
-    assert (one.node, one.label) == ("n18", "mlx5_1") and one.swap.startswith("it stayed with the slot (n18/0000:11")
+    assert (one.node, one.label) == ("n18", "mlx5_1") and one.swap.startswith(
+        "the fault stayed with the slot (n18/0000:11"
+    )
 
 
 @pytest.mark.parametrize("result", ["fail", "pass"])

@@ -37,7 +37,7 @@ def test_a_fault_that_stays_is_the_slots():
     (one,) = swapped(Swaps(1), place=("n12", 3))
     assert (one.node, one.label, one.part) == ("n12", "gpu3", "GPU serial 16500021")
     gone, there = "GPU serial 16500013 is at n40/slot 1", "GPU serial 16500021 is there now"
-    assert one.swap == f"it stayed with the slot (n12/slot 3: {gone}, and {there})"
+    assert one.swap == f"the fault stayed with the slot (n12/slot 3: {gone}, and {there})"
 
 
 def test_without_serial_numbers_the_uuid_is_the_part():

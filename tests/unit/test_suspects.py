@@ -176,7 +176,7 @@ def test_a_new_device_does_not_clear_a_bad_slot_and_three_clean_runs_do(after):
     (one,) = after(EGRESS, EGRESS, change=exchange)
     assert (one.place, one.seen, one.flagged) == ("node001/slot 3", 2, 2)
     assert one.swap == (
-        "it stayed with the slot (node001/slot 3: GPU serial 990 is gone, and GPU serial 991 is there now)"
+        "the fault stayed with the slot (node001/slot 3: GPU serial 990 is gone, and GPU serial 991 is there now)"
     )
 
 

@@ -114,7 +114,7 @@ def test_what_else_has_the_same_cells_is_said_with_what_would_tell():
     assert sentences.or_else(finding("nic", 2, alike=alike), NAMES) == (
         ". Or, with the same cells: the node: its NICs together, PCIe or uplink: n8;"
         " the path between the two nodes: nodes n7 and n8; what they share: driver, BIOS, clocks or a throttle: NET"
-        "; 1 more. To tell: measure with a third node: what stays slow with it is at fault"
+        "; 1 more. To tell: measure with a third node: the node that is slow with it is at fault"
     )
 
 
@@ -122,7 +122,7 @@ def test_what_else_has_the_same_cells_is_said_with_what_would_tell():
     ("kind", "other", "said"),
     [
         ("nic", "node", "exchange the cables of two NICs"),
-        ("device", "nic", "measure inside the node too: a device is slow there"),
+        ("device", "nic", "measure inside the node too: a faulty device is slow there"),
         ("inside", "class", "measure another node"),
         ("device", "node", "measure with several ranks on each node"),
         ("device", "class", "measure with more devices"),

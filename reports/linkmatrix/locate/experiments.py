@@ -147,7 +147,7 @@ def again(case: Case) -> list[str]:
 
 
 def launched(case: Case, nodes: Sequence[str]) -> list[str]:
-    """The program on these nodes, as many ranks on each as there were."""
+    """The command that starts p2p_matrix on these nodes, with the same number of ranks per node as in the run."""
     ranks = {node: 0 for node in nodes}
     for device in case.devices.values():
         if device["node"] in ranks:
@@ -199,17 +199,33 @@ def all_devices(case: Case) -> list[str]:
 
 #: The first row whose kinds are all among those that cannot be told apart decides.
 EXPERIMENTS: Sequence[tuple[set[str], str, Callable[[Case], list[str]]]] = (
-    ({"node", "node_pair"}, "with a third node: what stays slow with it is at fault", third_node),
-    ({"node", "class"}, "with a third node: what stays slow with it is at fault", third_node),
-    ({"nic", "device"}, "inside the node: a device is slow there, an adapter is not", inside_nodes),
-    ({"nics", "device"}, "inside the node: a device is slow there, an adapter is not", inside_nodes),
-    ({"device", "node"}, "inside the node: a device is slow there, what leads out of the node is not", inside_nodes),
-    ({"nic", "node"}, "each adapter alone: a slow one is at fault itself, else its node", each_adapter),
-    ({"nics", "socket"}, "each adapter alone: a slow one is at fault itself, else their socket", each_adapter),
-    ({"class", "inside"}, "every node: if it is the class, the others are slow too", every_node),
-    ({"device", "link"}, "with all devices: what is slow with a third one too is at fault itself", all_devices),
-    ({"device", "class"}, "with all devices: what is slow with a third one too is at fault itself", all_devices),
-    ({"network"}, "each adapter alone: which one is slow, or that none is", each_adapter),
-    ({"nics"}, "each adapter alone: which one is slow, or that none is", each_adapter),
-    ({"class"}, "every node: what all have in common, or this one alone", every_node),
+    ({"node", "node_pair"}, "adds a third node: the node that is slow with it is at fault", third_node),
+    ({"node", "class"}, "adds a third node: the node that is slow with it is at fault", third_node),
+    (
+        {"nic", "device"},
+        "measures inside the node: a faulty device is slow there, a faulty adapter is not",
+        inside_nodes,
+    ),
+    (
+        {"nics", "device"},
+        "measures inside the node: a faulty device is slow there, a faulty adapter is not",
+        inside_nodes,
+    ),
+    (
+        {"device", "node"},
+        "measures inside the node: a faulty GPU is slow there, a faulty network access is not",
+        inside_nodes,
+    ),
+    ({"nic", "node"}, "measures each adapter alone: a slow adapter is at fault, otherwise its node", each_adapter),
+    (
+        {"nics", "socket"},
+        "measures each adapter alone: a slow adapter is at fault, otherwise their socket",
+        each_adapter,
+    ),
+    ({"class", "inside"}, "measures every node: if the link class is slow, it is slow on all nodes", every_node),
+    ({"device", "link"}, "measures all devices: a device that is slow with a third device is at fault", all_devices),
+    ({"device", "class"}, "measures all devices: a device that is slow with a third device is at fault", all_devices),
+    ({"network"}, "measures each adapter alone: is one of the adapters slow?", each_adapter),
+    ({"nics"}, "measures each adapter alone: is one of the adapters slow?", each_adapter),
+    ({"class"}, "measures every node: are all nodes slow, or only this node?", every_node),
 )

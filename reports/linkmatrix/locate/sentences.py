@@ -112,11 +112,11 @@ WORDS = {
 ALLOWED = ", which their references allow, and more than cells of their link class differ by"
 IN_ITSELF = Words("{who} copies within its own memory", "", "", ITSELF, "of {who}")
 EXPERIMENTS = [
-    ({"node", "node_pair"}, "measure with a third node: what stays slow with it is at fault"),
-    ({"node", "class"}, "measure with a third node: what stays slow with it is at fault"),
+    ({"node", "node_pair"}, "measure with a third node: the node that is slow with it is at fault"),
+    ({"node", "class"}, "measure with a third node: the node that is slow with it is at fault"),
     ({"nic", "node"}, "exchange the cables of two NICs, or measure over another NIC of the node"),
-    ({"nics", "socket"}, "measure each adapter alone: a slow one is at fault, else their socket"),
-    ({"nic", "device"}, "measure inside the node too: a device is slow there, a NIC is not"),
+    ({"nics", "socket"}, "measure each adapter alone: a slow adapter is at fault, otherwise their socket"),
+    ({"nic", "device"}, "measure inside the node too: a faulty device is slow there, a faulty adapter is not"),
     ({"class", "inside"}, "measure another node: if it is the class, that one is slow too"),
     ({"node", "device"}, "measure with several ranks on each node, or inside the node too"),
     ({"device", "class"}, "measure with more devices"),
@@ -155,9 +155,9 @@ def suspect(kind: str, subject: Subject, names: Names) -> str:
     assert isinstance(subject, int)
     near = names.near.get((names.columns if kind.endswith("ingress") else names.rows)[subject], ())
     if len(near) == 1:  # what others send over it is not slow
-        return text.format(near=f"the way to {near[0]}: PCIe, or its access to the device's memory")
+        return text.format(near=f"the path to {near[0]}: PCIe, or its access to the device's memory")
     which = f", one of {', '.join(near)}," if near else ""
-    return text.format(near=f"the adapter that carries its data{which} or the way to it")
+    return text.format(near=f"the adapter that carries its data{which} or the path to it")
 
 
 @dataclass(frozen=True)

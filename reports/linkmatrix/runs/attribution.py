@@ -152,7 +152,7 @@ def posterior(evidence: Evidence, suspect: Pair, since: str, candidates: list[Ke
 
 FOLLOWED, STAYED, BOTH = (
     "the fault followed the part",
-    "it stayed with the slot",
+    "the fault stayed with the slot",
     "both the part and the slot are at fault",
 )
 

@@ -95,7 +95,7 @@ def commands(words: Words, names: Sequence[str], found: Standing) -> Iterator[st
     """Comments with the commands that keep jobs off the nodes, to be copied."""
     if not names or not words.look(names):
         return
-    yield "# To keep jobs off them, copy what you agree with; a node that is drained already has its reason:"
+    yield "# To keep jobs off these nodes, copy the commands that you want. The first command shows drained nodes:"
     yield f"#   {joined(words.look(names))}"
     for name in names:
         reason = "linkmatrix: " + printable(found.suspect[name])[:MOST_REASON]
