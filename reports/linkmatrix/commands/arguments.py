@@ -52,7 +52,11 @@ def add_reference_options(command: argparse.ArgumentParser) -> None:
 def add_clean_runs(command: argparse.ArgumentParser) -> None:
     """The option --clean-runs."""
     command.add_argument(
-        "--clean-runs", type=positive, default=3, metavar="K", help="clean runs that remove a flag; default: 3"
+        "--clean-runs",
+        type=positive,
+        default=3,
+        metavar="K",
+        help="number of clean runs that remove a flag (default: 3)",
     )
 
 

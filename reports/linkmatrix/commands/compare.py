@@ -74,7 +74,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="OTHER",
         help=f"a run, one of {', '.join(published.NAMES)}, or {PEERS}: other programs in the same run",
     )
-    command.add_argument("--testcase", action="append", metavar="NAME", help="only this one; may come several times")
+    command.add_argument("--testcase", action="append", metavar="NAME", help="only this test case (repeatable)")
     command.set_defaults(command=run_compare)
 
 

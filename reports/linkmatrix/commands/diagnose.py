@@ -28,7 +28,7 @@ MOST_CELLS = 3  # failed cells of a matrix whose reasons are printed
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `diagnose`."""
     arguments.add_options(command)
-    command.add_argument("--testcase", action="append", metavar="NAME", help="only this one; may come several times")
+    command.add_argument("--testcase", action="append", metavar="NAME", help="only this test case (repeatable)")
     command.set_defaults(command=run_diagnose)
 
 

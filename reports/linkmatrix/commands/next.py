@@ -33,25 +33,37 @@ WORST = (0, 3, 4, 2, 1)  # exit codes of runs, the last one decides
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `next`."""
-    command.add_argument("--budget", metavar="N-node-hours", help="what may be used: 20-node-hours, 90-node-minutes")
-    command.add_argument("--system", metavar="S:P", help="default: the only partition of the stored runs")
     command.add_argument(
-        "--nodes", metavar="LIST", help="of the partition: n[001-016],n20; default: as its scheduler says"
+        "--budget", metavar="N-node-hours", help="node time to use, such as 20-node-hours or 90-node-minutes"
+    )
+    command.add_argument(
+        "--system", metavar="S:P", help="system and partition (default: the only partition of the stored runs)"
+    )
+    command.add_argument(
+        "--nodes",
+        metavar="LIST",
+        help="nodes of the partition, such as n[001-016],n20 (default: all nodes that the scheduler reports)",
     )
     command.add_argument(
         "--groups",
         type=path_of,
         metavar="FILE",
-        help="which nodes share a leaf switch: leaf1: n[1-32], or Slurm's topology.conf; default: as Slurm says",
+        help="nodes per leaf switch: lines such as leaf1: n[1-32], or Slurm's topology.conf (default: ask Slurm)",
     )
     command.add_argument(
-        "--within", type=int, default=30, metavar="DAYS", help="in which pairs of leaf switches count; default: 30"
+        "--within",
+        type=int,
+        default=30,
+        metavar="DAYS",
+        help="a pair of leaf switches is covered if it was measured in the last DAYS (default: 30)",
     )
-    command.add_argument("--html", type=path_of, metavar="FILE", help="the coverage as a page")
-    command.add_argument("--submit", action="store_true", help="run the commands, one after the other")
+    command.add_argument("--html", type=path_of, metavar="FILE", help="write the coverage as an HTML page")
+    command.add_argument("--submit", action="store_true", help="run the printed commands, one after the other")
     arguments.add_clean_runs(command)
-    command.add_argument("--references", type=path_of, metavar="DIR", help="default: config/references")
-    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
+    command.add_argument(
+        "--references", type=path_of, metavar="DIR", help="folder of references (default: config/references)"
+    )
+    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="path of ReFrame (default: reframe)")
     command.set_defaults(command=run_next)
 
 

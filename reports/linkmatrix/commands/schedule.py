@@ -1,7 +1,7 @@
-"""`linkmatrix schedule`: prints what makes a machine run `linkmatrix run` by itself. It installs nothing.
+"""`linkmatrix schedule`: prints a timer that starts `linkmatrix run`. It installs nothing.
 
-What is printed needs nothing of the shell that it is printed in: a timer has no PATH to speak of, no modules and no
-virtual environment. And whatever ends other than well is told to somebody: a log alone is read by nobody.
+The printed text contains everything that the run needs of this shell: a timer has a short PATH, no modules and no
+virtual environment. A run that fails is mailed, because nobody reads a log without a reason.
 """
 
 import argparse
@@ -36,16 +36,22 @@ def add_options(command: argparse.ArgumentParser) -> None:
     for name, (_, place) in FORMS.items():
         form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=place)
     command.add_argument(
-        "--mode", choices=sorted(MODES), default="nightly", help="of `linkmatrix run`; default: nightly"
+        "--mode", choices=sorted(MODES), default="nightly", help="mode of linkmatrix run (default: nightly)"
     )
-    command.add_argument("--system", metavar="S:P", help="default: the system that ReFrame finds there")
-    command.add_argument("--at", default="02:30", metavar="HH:MM", help="default: 02:30")
-    command.add_argument("--every", choices=sorted(DAYS), default="daily")
     command.add_argument(
-        "--partition", metavar="NAME", help="of Slurm, for --scrontab; default: one whose nodes are not measured"
+        "--system", metavar="S:P", help="system and partition (default: those that ReFrame finds when the timer runs)"
     )
-    command.add_argument("--mail", metavar="ADDRESS", help="whom a failure is told; default: you")
-    command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
+    command.add_argument("--at", default="02:30", metavar="HH:MM", help="time of day (default: 02:30)")
+    command.add_argument(
+        "--every", choices=sorted(DAYS), default="daily", help="daily, or weekly on Mondays (default: daily)"
+    )
+    command.add_argument(
+        "--partition",
+        metavar="NAME",
+        help="with --scrontab: Slurm partition of the job (default: a partition whose nodes are not measured)",
+    )
+    command.add_argument("--mail", metavar="ADDRESS", help="address that receives failures (default: the current user)")
+    command.add_argument("more", nargs="*", metavar="OPTION", help="options for ReFrame, behind --")
     command.set_defaults(command=run_schedule)
 
 
@@ -53,13 +59,13 @@ def run_schedule(options: argparse.Namespace) -> int:
     """Prints the text of one form. Raises BadInput."""
     match = TIME.fullmatch(options.at)
     if match is None:
-        raise BadInput(f"--at '{options.at}' is no time: write it as 02:30")
+        raise BadInput(f"--at '{options.at}' is not a time of day: use HH:MM, such as 02:30")
     if options.system and not re.fullmatch(r"[\w.+-]+(:[\w.+-]+)?", options.system):
-        raise BadInput(f"--system '{options.system}' is no system:partition of ReFrame")
+        raise BadInput(f"--system '{options.system}' is not a name: use SYSTEM or SYSTEM:PARTITION")
     if options.partition and not re.fullmatch(r"[\w.+-]+", options.partition):
-        raise BadInput(f"--partition '{options.partition}' is no name of a partition")
+        raise BadInput(f"--partition '{options.partition}' is not a name: use letters, digits and . + - _")
     if options.mail and not re.fullmatch(r"[\w.+-]+(@[\w.-]+)?", options.mail):
-        raise BadInput(f"--mail '{options.mail}' is no address")
+        raise BadInput(f"--mail '{options.mail}' is not an address: use USER or USER@HOST")
     options.mail = options.mail or getpass.getuser()
     refuse_line_breaks([*command_of(options), str(folders.repository())])
     print(FORMS[options.form][0](options, int(match[1]), int(match[2])), end="")
@@ -71,13 +77,13 @@ def refuse_line_breaks(words: Sequence[str]) -> None:
     for word in words:
         if re.search(r"[\r\n]", word):
             name, equals, _ = word.partition("=")
-            raise BadInput(f"'{clean(name + equals)}' contains a line break, which ends a line of a unit: leave it out")
+            raise BadInput(f"'{clean(name + equals)}' contains a line break, which a unit cannot contain: remove it")
 
 
 def command_of(options: argparse.Namespace, hours: float | None = None) -> list[str]:
-    """What is run: the installed program, else this package with this Python, with all that it needs of this shell.
+    """The command of the timer: the installed program, else this package with this Python, with its environment.
 
-    hours: in which the run must end; None for its default.
+    hours: time limit of the run; None for the default.
     """
     program = shutil.which("linkmatrix")
     variables = environment.carried() | {"LINKMATRIX_PREFIX": str(folders.prefix().absolute())}
@@ -96,14 +102,14 @@ def command_of(options: argparse.Namespace, hours: float | None = None) -> list[
 
 
 def shell_line(options: argparse.Namespace, log: Path) -> str:
-    """The command for a shell, with its log; where it does not end well, the log's end is all that is printed."""
+    """The command for a shell, with its log. If the command fails, only the end of the log is printed."""
     place, folder, file = (shlex.quote(str(path)) for path in (folders.repository(), log.parent, log))
     told = f'{{ code=$?; tail -n 20 {file}; echo "linkmatrix ended with $code, its log is "{file}; exit $code; }}'
     return f"cd {place} && mkdir -p {folder} && {shlex.join(command_of(options))} >>{file} 2>&1 || {told}"
 
 
 def cron(options: argparse.Namespace, hour: int, minute: int) -> str:
-    """Lines of a crontab. A '%' would be a line end. Raises BadInput where the command is too long for cron."""
+    """Lines of a crontab. cron reads '%' as a line end. Raises BadInput if the command is too long for cron."""
     text = shell_line(options, folders.prefix().absolute() / "schedule.log").replace("%", r"\%")
     if len(text) > LONGEST:
         raise BadInput(f"the command has {len(text)} characters, and cron takes {LONGEST}: use --systemd or --scrontab")
@@ -112,7 +118,7 @@ def cron(options: argparse.Namespace, hour: int, minute: int) -> str:
 
 
 def systemd(options: argparse.Namespace, hour: int, minute: int) -> str:
-    """A service, its timer and who is told of a failure, in one text with the names of the files."""
+    """A service, its timer and the service that mails a failure, in one text with the names of the files."""
     name = f"linkmatrix-{options.mode}"
     command = " ".join(quoted(word) for word in command_of(options))
     return f"""# /etc/systemd/system/{name}.service
@@ -154,7 +160,7 @@ ExecStart=/bin/sh -c "{TOLD.format(mail=options.mail)}"
 """
 
 
-#: A mail where there is a sendmail, else a message on all terminals. In a unit '$$' is a '$', '%i' who failed.
+#: Sends a mail by sendmail, else a message to all terminals. In a unit '$$' is a '$', and '%i' the failed unit.
 TOLD = (
     "{{ echo To: {mail}; echo Subject: %i failed on %H; echo; systemctl status --full --lines=30 %i; }}"
     " | if command -v sendmail >/dev/null; then sendmail -t; else wall; fi"
@@ -196,9 +202,9 @@ def scrontab(options: argparse.Namespace, hour: int, minute: int) -> str:
     return "\n".join([*lines, f"{minute} {hour} * * {DAYS[options.every][0]} {text}", ""])
 
 
-#: {option: (what writes its text, where that belongs)}
+#: {option: (function that returns the text, help of the option)}
 FORMS: dict[str, tuple[Callable[[argparse.Namespace, int, int], str], str]] = {
-    "cron": (cron, "lines for `crontab -e`"),
-    "systemd": (systemd, "a service, its timer and its mail, for /etc/systemd/system"),
-    "scrontab": (scrontab, "lines for Slurm's `scrontab -e`"),
+    "cron": (cron, "print lines for crontab -e"),
+    "systemd": (systemd, "print a service, its timer and a service that mails failures, for /etc/systemd/system"),
+    "scrontab": (scrontab, "print lines for Slurm's scrontab -e"),
 }
