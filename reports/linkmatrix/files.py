@@ -32,11 +32,11 @@ def regular(path: Path) -> os.stat_result:
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
     except ValueError as error:  # a zero byte in its name
-        raise BadInput(f"'{path}' is no name of a file: {error}") from None
+        raise BadInput(f"'{path}' is not the name of a file: {error}") from None
     if stat.S_ISDIR(said.st_mode):
         raise BadInput(f"{path} cannot be read: it is a folder")
     if not stat.S_ISREG(said.st_mode):
-        raise BadInput(f"{path} is no regular file: save what it gives into one, and name that")
+        raise BadInput(f"{path} is not a regular file: save its content into a file, and name this file")
     return said
 
 
@@ -127,7 +127,7 @@ def folder_for(path: Path, option: str = "--out") -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise BadInput(f"{option} {path} is, or lies in, what is no folder: name another folder") from None
+        raise BadInput(f"{option} {path} is not a folder, or is inside a file: name another folder") from None
     return path
 
 

@@ -158,7 +158,7 @@ def test_what_is_no_folder_in_the_place_of_one_is_said_and_left_alone(tmp_path, 
     else:
         place.write_text("kept")
     assert cli.main(["init", str(tmp_path / "loop")]) == 2
-    assert f"{place} is no folder" in capsys.readouterr().err
+    assert f"{place} is not a folder" in capsys.readouterr().err
     assert place.is_symlink() if target else place.read_text() == "kept"
 
 

@@ -86,9 +86,9 @@ def run_export(options: argparse.Namespace) -> int:
     if options.format == "prometheus" and options.out and options.out.suffix != ".prom":
         raise BadInput(f"--out {options.out}: node_exporter reads only what ends with .prom")
     if options.format in ("parquet", BUNDLE) and options.out is None and sys.stdout.isatty():
-        raise BadInput(f"--format {options.format} is no text for a terminal: name a file with --out, or a pipe")
+        raise BadInput(f"--format {options.format} is binary: write it to a file with --out, or into a pipe")
     if options.format not in OF_NODES and (options.nodes or options.system):
-        raise BadInput(f"--nodes and --system are of lists of nodes, and --format {options.format} is none")
+        raise BadInput(f"--nodes and --system select nodes, and --format {options.format} lists no nodes: omit them")
     if options.format == BUNDLE and len(options.paths) > 1:
         raise BadInput("--format bundle takes one run. It finds the other attempts in the folder of the run")
     content = nodes_of(options) if options.format in OF_NODES else content_of(options)

@@ -60,15 +60,21 @@ class Choice:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `history`."""
-    command.add_argument("paths", nargs="*", type=path_of, metavar="RUN", help="default: all stored reports")
+    command.add_argument(
+        "paths",
+        nargs="*",
+        type=path_of,
+        metavar="RUN",
+        help="records, reports or folders (default: all stored reports)",
+    )
     command.add_argument("--testcase", action="append", metavar="NAME", help="only this test case (repeatable)")
     what = command.add_mutually_exclusive_group()
-    what.add_argument("--cell", metavar="A->B", help="one pair")
+    what.add_argument("--cell", metavar="A->B", help="only the pair from A to B")
     what.add_argument("--row", metavar="A", help="median of the cells that A sends")
     what.add_argument("--column", metavar="B", help="median of the cells that B receives")
     what.add_argument("--node", metavar="N", help="median of the cells that a node sends and receives")
-    what.add_argument("--part", metavar="SERIAL", help="slots and faults of a part (serial number or UUID)")
-    what.add_argument("--place", metavar="N/SLOT", help="parts and faults of a slot, such as n12/3")
+    what.add_argument("--part", metavar="SERIAL", help="slots and faults of a component (serial number or UUID)")
+    what.add_argument("--place", metavar="N/SLOT", help="components and faults of a slot, such as n12/3")
     command.add_argument("--class", dest="link_class", default="", metavar="NV18", help="only this link class")
     command.add_argument("--since", metavar="DATE", help="only runs that started on DATE or later, such as 2026-11-21")
     command.add_argument("--system", metavar="S:P", help="only this system and partition")
@@ -91,7 +97,7 @@ def run_history(options: argparse.Namespace) -> int:
     found = list(runs_of(options))
     tests = [test for run in found for test in run.tests]
     if options.fleet and options.plot:
-        raise BadInput("--plot draws values over time, and --fleet has the newest of each host: leave one out")
+        raise BadInput("--plot draws values over time, and --fleet compares the newest values: use one of them")
     drawn: list[Path] = []
     screen = Screen()
     if options.fleet:

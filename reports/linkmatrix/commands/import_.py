@@ -94,7 +94,7 @@ def time_of(text: str) -> str:
     try:
         return datetime.strptime(text, UTC).strftime(UTC)
     except ValueError:
-        raise BadInput(f"--measured '{text}' is no time: write it as 2026-11-21T01:50:22Z, in UTC") from None
+        raise BadInput(f"--measured '{text}' is not a time: use UTC, such as 2026-11-21T01:50:22Z") from None
 
 
 def folder_of(out: Path | None, file: Path, files: int) -> Path:

@@ -107,7 +107,7 @@ def for_site(folder: Path) -> Path:
     inside = [folder / "config", *(folder / "config" / name for name in (*COPIED, "systems"))]
     for place in (folder, *folder.parents, *inside):
         if os.path.lexists(place) and not place.is_dir():  # a link that leads nowhere, too
-            raise BadInput(f"{place} is no folder: name one, which is made where it is not there")
+            raise BadInput(f"{place} is not a folder: name a new or an existing folder")
     return folder
 
 

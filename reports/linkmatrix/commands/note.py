@@ -79,7 +79,9 @@ def note_of(options: argparse.Namespace, now: str) -> Note:
         try:
             when = notes.moment(options.when)
         except (ValueError, OverflowError):
-            raise BadInput(f"--when '{options.when}' is no time: write it as 2026-11-20T10:00") from None
+            raise BadInput(
+                f"--when '{options.when}' is not a time: use YYYY-MM-DDTHH:MM, such as 2026-11-20T10:00"
+            ) from None
         if when > now:
-            raise BadInput(f"--when {options.when} is in the future, it is {now}: write down what has been done")
+            raise BadInput(f"--when {options.when} is in the future (now: {now}): note a repair after it is done")
     return Note(when, kind, text, options.part or "", places, now, manifest.person())

@@ -55,7 +55,7 @@ def run_report(options: argparse.Namespace) -> int:
 def write_certificate(options: argparse.Namespace) -> int:
     """Writes certificate.html, and certificate.tar for a run that is no bundle. Never replaces one. Raises BadInput."""
     if options.more or options.groups or options.against:
-        raise BadInput("--certificate takes one run, and neither --groups nor --against")
+        raise BadInput("--certificate accepts one run: omit other runs, --groups and --against")
     if options.path is not None and bundle_archive.is_archive(options.path):
         archive, folder = options.path, folder_for(options.out or options.path.with_suffix(""))
     else:

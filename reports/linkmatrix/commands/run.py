@@ -103,13 +103,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run_acceptance(options: argparse.Namespace) -> int:
     """Returns the exit code of the verdict; 2 for a refused option; 4 if nothing began. Raises BadInput."""
     if options.retries < 0 or options.clean_runs < 1 or not 0 < options.timeout <= 1000:
-        raise BadInput("--retries: 0 or more, --clean-runs: 1 or more, and --timeout: up to 1000 hours")
+        raise BadInput("use --retries of 0 or more, --clean-runs of 1 or more, and --timeout of at most 1000 hours")
     if options.keep is not None and options.keep < 1:
-        raise BadInput("--keep: 1 or more, for the newest report stays")
+        raise BadInput(f"--keep {options.keep}: use 1 or more, because the newest report is never removed")
     if options.keep_days is not None and not 0 <= options.keep_days <= 100_000:
-        raise BadInput("--keep-days: 0 to 100000")
+        raise BadInput(f"--keep-days {options.keep_days}: use 0 to 100000")
     if not 0 < options.resume_hours <= 8760:
-        raise BadInput("--resume-hours: up to 8760, a year")
+        raise BadInput(f"--resume-hours {options.resume_hours}: use at most 8760, a year")
     if options.scheduled is not None:
         scheduled.Schedule.read(options.scheduled)
     options.again, options.nodes = again(options), sweep_nodes(options)

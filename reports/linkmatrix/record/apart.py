@@ -29,7 +29,7 @@ ROUNDING = 1e-6  # of a number of 32 bits in the file
 
 @dataclass(frozen=True)
 class Apart:
-    """What a record says of cells that are in a file.
+    """The part of a result that a record contains if the cells are in a separate file.
 
     counts: {status: cells}. classes: {link class: (measured, min, median, max)}. medians: of each row and each column,
     0 where nothing was measured.
@@ -101,7 +101,7 @@ class Facts:
         wrong = np.argwhere(block.is_status(*checking.WITH_VALUE) != (block.numbers("samples") > 0))
         for r, c in wrong[:1]:
             pair = f"{self.said.result['rows'][block.first + r]}->{self.said.result['columns'][c]}"
-            raise BadInput(f"{self.path}: {pair} has a status and samples that do not fit: {REMEDY}")
+            raise BadInput(f"{self.path}: {pair} has a status that contradicts its samples: {REMEDY}")
         self.statuses += np.bincount(status.ravel(), minlength=256)
         known = np.isfinite(block.values)
         for code in range(len(CLASSES)):
@@ -136,7 +136,7 @@ class CellFile:
     def start(self) -> int:
         """The byte where the cells begin. Raises BadInput: one sentence."""
         if self.path.exists() and not self.path.is_file():  # a pipe would be waited for
-            raise BadInput(f"{self.path}, which has the cells, is no regular file: {REMEDY}")
+            raise BadInput(f"{self.path}, the file of the cells, is not a regular file: {REMEDY}")
         try:
             with self.path.open("rb") as file:
                 start = start_of(file, self.endpoints)
@@ -166,7 +166,7 @@ class CellFile:
         except OSError as error:
             raise BadInput(f"{self.path} cannot be read: {error.strerror}: {REMEDY}") from None
         if len(found) != count * self.endpoints:
-            raise BadInput(f"{self.path} was cut short while it was read: {REMEDY}")
+            raise BadInput(f"{self.path} was truncated while linkmatrix read it: {REMEDY}")
         found = found.reshape(count, self.endpoints)
         self.last = key, found
         return found

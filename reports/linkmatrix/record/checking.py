@@ -114,9 +114,9 @@ def check_matchings(result: Mapping[str, Any]) -> None:
         pairs = list(zip(one["rows"], one["columns"], strict=False))
         most = max([-1, *one["rows"], *one["columns"]])
         if len(one["rows"]) != len(one["columns"]) or most >= endpoints:
-            raise BadInput(f"{name}.matchings.drawn.{number}: its cells are not pairs of the {endpoints} endpoints")
+            raise BadInput(f"{name}.matchings.drawn.{number}: not all cells are pairs of the {endpoints} endpoints")
         if len(set(pairs)) != len(pairs) or any(row == column for row, column in pairs):
-            raise BadInput(f"{name}.matchings.drawn.{number}: a cell comes twice, or is an endpoint with itself")
+            raise BadInput(f"{name}.matchings.drawn.{number}: a cell occurs twice, or its source is its destination")
 
 
 def check_groups(name: str, endpoints: int, matchings: Mapping[str, Any]) -> None:
@@ -130,7 +130,7 @@ def check_groups(name: str, endpoints: int, matchings: Mapping[str, Any]) -> Non
     known = set(matchings["groups"])
     for one in matchings["crossings"]:
         if one["from"] == one["to"] or not {one["from"], one["to"]} <= known or one["rate"] > one["best"] * (1 + 1e-6):
-            raise BadInput(f"{name}.matchings.crossings: {one['from']} to {one['to']} is no crossing of its groups")
+            raise BadInput(f"{name}.matchings.crossings: {one['from']} to {one['to']} is not a crossing of its groups")
 
 
 def check_times(result: Mapping[str, Any]) -> None:

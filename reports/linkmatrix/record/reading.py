@@ -195,7 +195,7 @@ def check_schema(record: Any) -> None:
     for place, result in enumerate(record["results"]):
         for name in COUNTS:
             if isinstance(result.get(name), float):  # to the schema 512.0 is an integer, to whoever counts it is none
-                raise BadInput(f"results.{place}.{name}: {result[name]} is written with a decimal point")
+                raise BadInput(f"results.{place}.{name}: {result[name]} must be an integer, without a decimal point")
     try:
         datetime.fromisoformat(record["started"].removesuffix("Z"))
     except ValueError:
@@ -226,7 +226,7 @@ def check_labels(record: Record) -> None:
     if len(set(labels)) != len(labels):
         raise BadInput(f"a device comes twice: {', '.join(labels)}")
     if record["topology"]["labels"] != labels:
-        raise BadInput("topology.labels are not the devices")
+        raise BadInput("topology.labels differ from the devices")
 
 
 def check_classes(name: str, cells: list[list[str]]) -> None:
@@ -240,7 +240,7 @@ def check_shape(name: str, matrix: list[list[Any]], rows: int, columns: int) -> 
     """Raises BadInput for another shape than rows × columns, a ragged one too."""
     if len(matrix) != rows or any(len(row) != columns for row in matrix):
         lengths = sorted({len(row) for row in matrix})
-        raise BadInput(f"{name} has {len(matrix)} rows of {lengths} cells, not {rows} of {columns}")
+        raise BadInput(f"{name} has {len(matrix)} rows of {lengths} cells, and needs {rows} rows of {columns}")
 
 
 def check_result(result: dict[str, Any]) -> None:
@@ -268,12 +268,12 @@ def check_measured(result: dict[str, Any]) -> None:
 
 
 def check_apart(result: dict[str, Any]) -> None:
-    """What a record says of cells that are in a file fits its axes and itself; the file is read when it is judged."""
+    """Checks the counts of a result whose cells are in a file. The file itself is read when the result is judged."""
     name, cells, endpoints = result["testcase"], result["cells"], len(result["rows"])
     if result["rows"] != result["columns"]:
         raise BadInput(f"{name}: cells in a file are between the same endpoints, and rows and columns differ")
     if len(set(cells["statuses"])) != len(cells["statuses"]) or len(cells["counts"]) != len(cells["statuses"]):
-        raise BadInput(f"{name}.cells: there must be a count for each status, and each status once")
+        raise BadInput(f"{name}.cells: statuses and counts differ in length, or a status occurs twice")
     counts = dict(zip(cells["statuses"], cells["counts"], strict=True))
     if sum(cells["counts"]) != endpoints**2:
         raise BadInput(f"{name}.cells.counts are {sum(cells['counts'])} cells, not {endpoints} × {endpoints}")
@@ -286,7 +286,7 @@ def check_apart(result: dict[str, Any]) -> None:
             raise BadInput(f"{name}.cells.{axis} are {len(cells[axis])}, not {endpoints}")
     classes = [one["link_class"] for one in cells["classes"]]
     if len(set(classes)) != len(classes):
-        raise BadInput(f"{name}.cells.classes: a class comes twice: {', '.join(classes)}")
+        raise BadInput(f"{name}.cells.classes: a class occurs twice: {', '.join(classes)}")
     measured, with_value = sum(one["measured"] for one in cells["classes"]), sum(counts.get(w, 0) for w in WITH_VALUE)
     if measured != with_value:
         raise BadInput(f"{name}.cells.classes are of {measured} cells, and {with_value} were measured")

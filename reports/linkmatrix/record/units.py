@@ -24,7 +24,9 @@ def parse_size(text: str, where: str) -> int:
     """Bytes of "512MiB", "16" or "160 MB". Raises BadInput beginning with `where`."""
     match = re.fullmatch(r"([0-9]{1,15})\s*([KMG]?i?B?)", text.strip())
     if match is None or match[2] not in SUFFIXES or not 0 < int(match[1]) * SUFFIXES[match[2]] <= MOST:
-        raise BadInput(f"{where} '{text}' is no size: write bytes, or a number with KiB, MiB, GiB, KB, MB or GB")
+        raise BadInput(
+            f"{where} '{text}' is not a size: use a number of bytes, or a number with KiB, MiB, GiB, KB, MB or GB"
+        )
     return int(match[1]) * SUFFIXES[match[2]]
 
 

@@ -226,7 +226,7 @@ def waiver(words: list[Any], where: str) -> str:
         date.fromisoformat(match["day"] if match else "")
     except ValueError:
         form = f"[{XFAIL}, REASON until 2026-12-31, [395.9, -0.02, 0.02, GB/s]]"
-        raise BadInput(f"{where}: {reprlib.repr(text)} is no waiver with a last day: write {form}") from None
+        raise BadInput(f"{where}: {reprlib.repr(text)} is not a waiver with a last day: write {form}") from None
     return text
 
 

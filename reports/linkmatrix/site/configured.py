@@ -118,7 +118,9 @@ def leaves_in(text: str, where: str) -> dict[str, str]:
         except BadInput as error:
             raise BadInput(f"{where}, line {number}: {error}") from None
     if not found:
-        raise BadInput(f"{where} names no group: use lines such as leaf1: n[1-32], or Slurm's topology.conf")
+        raise BadInput(
+            f"{where} contains no group of nodes: use lines such as leaf1: n[1-32], or Slurm's topology.conf"
+        )
     return found
 
 

@@ -132,7 +132,7 @@ def answer(command: list[str], seconds: float | None = None) -> str:
         raise OSError(f"'{said}' did not answer in {seconds:g} s: is what it asks all right?") from None
     if done.returncode != 0:
         reason = (done.stderr.strip() or done.stdout.strip()).partition("\n")[0]
-        raise OSError(f"'{said}' failed with exit code {done.returncode}: {reason or 'it said nothing'}")
+        raise OSError(f"'{said}' failed with exit code {done.returncode}: {reason or 'no output'}")
     return ESCAPES.sub("", done.stdout)
 
 

@@ -44,7 +44,7 @@ def answer(*command: object, errors: bool = False) -> str:
         raise BadInput(f"'{said}' cannot be run: {error.strerror}") from None
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
-        raise BadInput(f"'{said}' failed with exit code {done.returncode}: {lines[-1] if lines else 'it said nothing'}")
+        raise BadInput(f"'{said}' failed with exit code {done.returncode}: {lines[-1] if lines else 'no output'}")
     return done.stdout + (done.stderr if errors else "")
 
 
