@@ -65,7 +65,7 @@ def test_a_system_file_that_is_there_is_left_as_it_is(login_node, tmp_path, caps
     [
         (["--scheduler", "pbs"], "--scheduler pbs needs qstat and pbsnodes, not on PATH here"),
         (["--scheduler", "sge"], "--scheduler sge needs qconf and qhost, not on PATH here"),
-        (["--scheduler", "slurm", "--partition", "x"], "'x' is no partition of this cluster (there are: cpu, gpu)"),
+        (["--scheduler", "slurm", "--partition", "x"], "'x' is not a partition of this cluster (there are: cpu, gpu)"),
     ],
 )
 def test_what_is_not_there_is_one_sentence(login_node, tmp_path, capsys, options, sentence):

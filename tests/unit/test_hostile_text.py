@@ -207,7 +207,7 @@ def test_a_driver_of_many_lines_adds_no_reference(stored, make_record, tmp_path)
 def test_a_link_class_is_a_word(word, of, make_record):
     record = make_record()
     (record["results"][0] if of == "results" else record["topology"])["link_class"][0][1] = word
-    with pytest.raises(BadInput, match=r"(?s)link_class: .* is no link class"):
+    with pytest.raises(BadInput, match=r"(?s)link_class: .* is not a link class"):
         reading.check(record)
 
 

@@ -89,7 +89,7 @@ def test_the_differences_to_the_shipped_files_are_shown_and_nothing_is_changed(s
 
 def test_a_folder_without_a_site_has_no_differences(tmp_path, capsys):
     assert cli.main(["init", str(tmp_path / "none"), "--diff"]) == 2
-    assert "is no folder of linkmatrix init" in capsys.readouterr().err and not (tmp_path / "none").exists()
+    assert "is not a folder of linkmatrix init" in capsys.readouterr().err and not (tmp_path / "none").exists()
 
 
 def test_what_a_site_wrote_outlives_an_upgrade(site, tmp_path, monkeypatch, capsys):
@@ -130,7 +130,7 @@ def test_a_clone_and_a_folder_of_other_checks_stay_as_they_are(tmp_path, capsys)
     assert [path.name for path in tmp_path.iterdir()] == ["config"]
     (tmp_path / "other" / "checks").mkdir(parents=True)
     assert cli.main(["init", str(tmp_path / "other")]) == 2
-    assert "is no link: move it away" in capsys.readouterr().err
+    assert "is not a link: move it away" in capsys.readouterr().err
 
 
 def test_the_command_that_is_told_is_one_that_a_shell_takes(tmp_path, capsys):

@@ -154,7 +154,7 @@ def test_a_pipe_in_the_place_of_a_manifest_or_of_what_resume_knows_is_not_waited
     code = "from pathlib import Path; from linkmatrix.runs import manifest; manifest.load(Path.cwd(), 'quick')"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
-    assert "is no manifest of linkmatrix" in done.stderr and "is not a regular file" in done.stderr
+    assert "is not a manifest of linkmatrix" in done.stderr and "is not a regular file" in done.stderr
     os.mkfifo(tmp_path / "last.json")
     asked = "resume.before(Path('last.json'), Path(), None, 1)"
     code = f"from pathlib import Path; from linkmatrix.runs import resume; {asked}"

@@ -173,13 +173,13 @@ def test_each_scheduler_has_its_lowest_priority(scheduler, options):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--budget", "20"], "--budget '20' is no budget: write 20-node-hours"),
-        (["--budget", "0-node-hours"], "is no budget"),
+        (["--budget", "20"], "--budget '20' is not a budget: write 20-node-hours"),
+        (["--budget", "0-node-hours"], "is not a budget"),
         (["--budget", "-5-node-hours"], "argument --budget"),
         (["--submit"], "--submit needs to know how much: add --budget"),
         (["--within", "0"], "--within: 1 to 3650 days"),
         (["--system", "alpha:nope"], "there is no stored run of it, but of alpha:gpu"),
-        (["--nodes", "n[3-1]"], "is no range of numbers"),
+        (["--nodes", "n[3-1]"], "is not a range of numbers"),
         (["--groups", "/no/such"], "/no/such cannot be read"),
         (["--clean-runs", "0"], "--clean-runs: '0' is not 1 or more"),
     ],

@@ -376,7 +376,7 @@ WRONG = {"row": "gpu0", "column": "gpu1", "samples": 7, "wrong_samples": 3}
     ("other", "said"),
     [
         ({"wrong_samples": 3, "wrong": [WRONG]}, "wrong data arrived in gpu0->gpu1, and its status is 'ok'"),
-        ({"wrong_samples": 3, "wrong": [WRONG | {"row": "gpu9"}]}, "gpu9->gpu1 is no cell"),
+        ({"wrong_samples": 3, "wrong": [WRONG | {"row": "gpu9"}]}, "gpu9->gpu1 is not a cell of the matrix"),
         ({"wrong_samples": 3}, "contradict each other"),
         ({"compared_transfers": 100}, "contradict each other"),
     ],

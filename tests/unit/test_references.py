@@ -60,7 +60,7 @@ def test_the_table_in_the_documentation_is_of_all_pairs_of_eight_gpus(tmp_path):
     assert len(example.splitlines()) <= 15
 
 
-VALUE, TOLERANCE, NO_REFERENCE = "no positive number", "neither a fraction from", "is no reference"
+VALUE, TOLERANCE, NO_REFERENCE = "not a positive number", "neither a fraction from", "is not a reference"
 MAXIMUM, UPPER, LOWER = "more than the maximum 1000000000", "needs an upper tolerance", "needs a lower tolerance"
 
 

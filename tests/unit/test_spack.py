@@ -162,9 +162,9 @@ def test_the_packages_of_a_partition_come_before_its_systems(systems):
     [
         ("packages: {cmake: {externals: [{spec: cmake@3, prefix: /nowhere}]}}", "cmake@3 should be in /nowhere"),
         ("packages:\n  cmake: [\n", "line 3 is not YAML"),
-        ("cmake: {}", "is no packages.yaml"),
-        ("packages: {cmake: {externals: [{prefix: /usr}]}}", "is no packages.yaml"),
-        ("", "is no packages.yaml"),
+        ("cmake: {}", "is not a packages.yaml"),
+        ("packages: {cmake: {externals: [{prefix: /usr}]}}", "is not a packages.yaml"),
+        ("", "is not a packages.yaml"),
     ],
 )
 def test_a_packages_yaml_that_cannot_be_used_is_named(tmp_path, text, said):

@@ -68,7 +68,7 @@ def run_baseline(options: argparse.Namespace) -> int:
     if not FEWEST <= options.runs <= MOST_RUNS:
         raise BadInput(f"--runs {options.runs}: {FEWEST} to {MOST_RUNS} runs are needed to estimate their noise")
     if options.table is not None and not re.fullmatch(r"[A-Za-z0-9][\w.-]*", options.table):
-        raise BadInput(f"--table '{options.table}' is no name: use letters, digits, '.', '-' and '_'")
+        raise BadInput(f"--table '{options.table}' is not a name: use letters, digits, '.', '-' and '_'")
     repository, prefix = folders.repository(), folders.prefix()
     try:
         place = described(begin.reframe(options.reframe), repository, options.system)

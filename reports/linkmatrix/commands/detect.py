@@ -34,7 +34,7 @@ def run_detect(options: argparse.Namespace) -> int:
     """`linkmatrix detect`: shows the files and writes them, all or none."""
     config = options.config or folders.repository() / "config"
     if not config.is_dir():
-        raise BadInput(f"{config} is no folder: name the repository's config with --config")
+        raise BadInput(f"{config} is not a folder: name the repository's config with --config")
     schedulers = partitions.candidates(options.scheduler)
     if options.spack:
         systems = config.parent / "spack-env" / "systems"

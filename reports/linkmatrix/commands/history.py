@@ -141,7 +141,7 @@ def of_part_or_place(options: argparse.Namespace) -> int:
     if given:
         raise BadInput(f"--{given} chooses figures, and --part and --place tell where parts were: leave one out")
     if options.part is not None and not options.part.strip():
-        raise BadInput("--part '' is no serial number or UUID: copy it from `linkmatrix show`")
+        raise BadInput("--part '' is not a serial number or UUID: copy it from `linkmatrix show`")
     place = place_of(options.place, "--place") if options.place is not None else None
     written = notes.load(folders.prefix())
     found = list(found_of(options, place))
@@ -200,7 +200,7 @@ def choice_of(options: argparse.Namespace) -> Choice:
     if options.cell:
         pair = options.cell.split("->")
         if len(pair) != 2 or not all(pair):
-            raise BadInput(f"--cell '{options.cell}' is no pair: write it as gpu0->gpu1, in quotes")
+            raise BadInput(f"--cell '{options.cell}' is not a pair: use the form gpu0->gpu1, in quotes")
         cell = (pair[0], pair[1])
     return Choice(cell, options.row or "", options.column or "", options.link_class, options.node or "")
 

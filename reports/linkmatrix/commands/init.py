@@ -58,7 +58,7 @@ def run_init(options: argparse.Namespace) -> int:
     if options.diff:
         return show_differences(folder, contents)
     if (folder / "checks").exists() and not (folder / "checks").is_symlink():
-        raise BadInput(f"{folder / 'checks'} is no link: move it away, and run it again")
+        raise BadInput(f"{folder / 'checks'} is not a link: move it away, and run it again")
     around = next((place for place in folder.parents if (place / "config" / "settings.py").exists()), None)
     if around and not settings.exists():  # one that is there already is brought up to date
         raise BadInput(f"{folder} lies in {around}, which is a clone or a site itself: name a folder beside it")
@@ -82,7 +82,7 @@ def show_differences(folder: Path, contents: Mapping[Path, bytes]) -> int:
     """
     config = folder / "config"
     if not (config / "settings.py").exists():
-        raise BadInput(f"{folder} is no folder of linkmatrix init: leave out --diff to create it")
+        raise BadInput(f"{folder} is not a folder of linkmatrix init: leave out --diff to create it")
     systems = {config / "systems" / path.name: path for path in (suite.FOLDER / "config" / "systems").glob("*.py")}
     contents = dict(contents) | {path: file.read_bytes() for path, file in systems.items() if path.exists()}
     missing = [path for path in contents if not path.exists()]

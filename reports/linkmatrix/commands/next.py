@@ -115,7 +115,7 @@ def budget_of(options: argparse.Namespace) -> float | None:
         return None
     match = BUDGET.fullmatch(options.budget.strip())
     if match is None or float(match[1]) == 0:
-        raise BadInput(f"--budget '{options.budget}' is no budget: write 20-node-hours or 90-node-minutes")
+        raise BadInput(f"--budget '{options.budget}' is not a budget: write 20-node-hours or 90-node-minutes")
     return float(match[1]) * SECONDS[match[2]]
 
 

@@ -72,7 +72,7 @@ def note_of(options: argparse.Namespace, now: str) -> Note:
     if len(text) > notes.MOST_TEXT:
         raise BadInput(f"the text has {len(text)} characters, and {notes.MOST_TEXT} are the most: shorten it")
     if options.part is not None and not PART.fullmatch(options.part):
-        raise BadInput(f"--part '{options.part}' is no serial number, UUID or GUID: copy it from `linkmatrix show`")
+        raise BadInput(f"--part '{options.part}' is not a serial number, UUID or GUID: copy it from `linkmatrix show`")
     places = (place_of(options.place, "--place"),) if options.place is not None else ()
     when = now
     if options.when is not None:

@@ -108,7 +108,7 @@ def check_matchings(result: Mapping[str, Any]) -> None:
         raise BadInput(f"{name}: matchings are between the same endpoints, and rows and columns differ")
     unknown = set(result["matchings"]["open"]) - set(result["rows"])
     if unknown:
-        raise BadInput(f"{name}.matchings.open: {min(unknown)} is no row of the matrix")
+        raise BadInput(f"{name}.matchings.open: {min(unknown)} is not a row of the matrix")
     check_groups(name, endpoints, result["matchings"])
     for number, one in enumerate(result["matchings"]["drawn"]):
         pairs = list(zip(one["rows"], one["columns"], strict=False))
@@ -188,7 +188,7 @@ def check_coverage(result: Mapping[str, Any]) -> None:
     codes, words = grids.codes(result["status"])
     for one in said["wrong"]:
         if one["row"] not in result["rows"] or one["column"] not in result["columns"]:
-            raise BadInput(f"{name}: {one['row']}->{one['column']} is no cell")
+            raise BadInput(f"{name}: {one['row']}->{one['column']} is not a cell of the matrix")
         if words[codes[result["rows"].index(one["row"]), result["columns"].index(one["column"])]] == "ok":
             raise BadInput(f"{name}: wrong data arrived in {one['row']}->{one['column']}, and its status is 'ok'")
 

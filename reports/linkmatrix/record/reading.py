@@ -199,7 +199,7 @@ def check_schema(record: Any) -> None:
     try:
         datetime.fromisoformat(record["started"].removesuffix("Z"))
     except ValueError:
-        raise BadInput(f"started: '{record['started']}' is no time that ever was") from None
+        raise BadInput(f"started: '{record['started']}' is not a valid time") from None
 
 
 def check_outcome(record: Record) -> None:
@@ -233,7 +233,7 @@ def check_classes(name: str, cells: list[list[str]]) -> None:
     """Raises BadInput for a link class that is no word: it becomes a key of references, and a label of exports."""
     for word in set().union(*cells):
         if not CLASS.fullmatch(word):
-            raise BadInput(f"{name}: '{word[:80]}' is no link class: a word such as NV18")
+            raise BadInput(f"{name}: '{word[:80]}' is not a link class: a word such as NV18")
 
 
 def check_shape(name: str, matrix: list[list[Any]], rows: int, columns: int) -> None:

@@ -112,7 +112,7 @@ class Group(NamedTuple):
         each_node = text.startswith(EACH_NODE)
         source, arrow, destination = text.removeprefix(EACH_NODE).partition("->")
         if not arrow:
-            raise ValueError(f"'{text}' is no pair of endpoints: write gpu[0-7]->gpu[0-7]")
+            raise ValueError(f"'{text}' is not a pair of endpoints: write gpu[0-7]->gpu[0-7]")
         return cls(Names.read(source), Names.read(destination), each_node)
 
     @property

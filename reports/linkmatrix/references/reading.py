@@ -198,10 +198,10 @@ def reference(value: Any, where: str) -> Reference:
     if isinstance(value, list) and value[:1] == [XFAIL]:
         return replace(reference(value[-1], where), waiver=waiver(value[1:-1], where))
     if not isinstance(value, list) or len(value) != 4:
-        raise BadInput(f"{where}: {reprlib.repr(value)} is no reference: write {FORMAT}")
+        raise BadInput(f"{where}: {reprlib.repr(value)} is not a reference: write {FORMAT}")
     expected, lower, upper, unit = value
     if not is_number(expected) or not expected > 0:
-        raise BadInput(f"{where}: the value {reprlib.repr(expected)} is no positive number: write {FORMAT}")
+        raise BadInput(f"{where}: the value {reprlib.repr(expected)} is not a positive number: write {FORMAT}")
     if expected > MAX_VALUE:
         problem = f"the value {reprlib.repr(expected)} is more than the maximum {MAX_VALUE:.0f}"
         raise BadInput(f"{where}: {problem}: write {FORMAT}")

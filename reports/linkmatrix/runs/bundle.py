@@ -210,7 +210,7 @@ def read(path: Path) -> Bundle:
         judged = {id(one): judged_again(one, path, root) for one in runs}
     except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         why = str(error).replace(f"{root}/", "")[:200]
-        raise BadInput(f"{path} is no bundle that can be read: {why}: {REMEDY}") from None
+        raise BadInput(f"{path} is not a bundle that can be read: {why}: {REMEDY}") from None
     return Bundle(path, digest, tuple(judged.values()), judged[id(run)], root, *known, without)
 
 

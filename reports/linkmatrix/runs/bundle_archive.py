@@ -90,7 +90,7 @@ def unpacked(content: bytes, path: Path) -> dict[str, bytes]:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
             for entry in archive:
                 if entry.type != tarfile.REGTYPE or entry.pax_headers or entry.size > len(content):
-                    raise BadInput(f"{path} contains '{entry.name[:80]}', which is no plain file: {REMEDY}")
+                    raise BadInput(f"{path} contains '{entry.name[:80]}', which is not a regular file: {REMEDY}")
                 if entry.name in members:
                     raise BadInput(f"{path} contains '{entry.name[:80]}' twice: {REMEDY}")
                 file = archive.extractfile(entry)
@@ -98,6 +98,6 @@ def unpacked(content: bytes, path: Path) -> dict[str, bytes]:
     except (tarfile.TarError, ValueError, OSError, EOFError, RecursionError) as error:
         if isinstance(error, BadInput):
             raise
-        raise BadInput(f"{path} is no bundle: {str(error)[:100]}: {REMEDY}") from None
+        raise BadInput(f"{path} is not a bundle: {str(error)[:100]}: {REMEDY}") from None
     check_names(members, str(path))
     return members

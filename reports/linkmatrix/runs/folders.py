@@ -30,7 +30,7 @@ def prefix() -> Path:
     """
     if said := os.environ.get("LINKMATRIX_PREFIX"):
         if os.path.exists(said) and not os.path.isdir(said):
-            raise BadInput(f"results cannot be in {said}, which is no folder: name another in $LINKMATRIX_PREFIX")
+            raise BadInput(f"results cannot be in {said}, which is not a folder: name another in $LINKMATRIX_PREFIX")
         return Path(said)
     return repository() / ".linkmatrix"
 

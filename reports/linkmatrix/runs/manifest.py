@@ -64,7 +64,7 @@ def load(repository: Path, mode: str) -> dict[str, Manifest]:
                 found[partition] = Manifest(file, partition, cases, skipped, tuple(one["frozen"]), left_out)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             why = f"{type(error).__name__} {error}"[:200]
-            raise BadInput(f"{file} is no manifest of linkmatrix: {why}: take it from version control") from None
+            raise BadInput(f"{file} is not a manifest of linkmatrix: {why}: take it from version control") from None
     return found
 
 

@@ -120,7 +120,7 @@ def place_of(text: str, option: str) -> Place:
     node, _, slot = text.strip().partition("/")
     slot = re.sub(r"^slot\s+", "", slot.strip())
     if not re.fullmatch(r"[^\s/]+", node) or (("/" in text) != bool(slot)) or clean(text) != text:
-        raise BadInput(f"{option} '{text}' is no place: write the node and the slot, such as n12/3")
+        raise BadInput(f"{option} '{text}' is not a slot: write NODE/SLOT, such as n12/3")
     return node, slot
 
 

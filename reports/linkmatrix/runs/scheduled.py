@@ -31,7 +31,7 @@ class Schedule(NamedTuple):
         """Parses "02:30" or "Mon 02:30". Raises BadInput."""
         found = TIMES.fullmatch(text)
         if found is None:
-            raise BadInput(f"--scheduled '{text}' is no schedule: write 02:30, or Mon 02:30")
+            raise BadInput(f"--scheduled '{text}' is not a schedule: write 02:30, or Mon 02:30")
         return cls(DAYS.index(found[1]) if found[1] else None, int(found[2]), int(found[3]))
 
     @property

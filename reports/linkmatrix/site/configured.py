@@ -141,7 +141,9 @@ def leaves(path: Path) -> dict[str, str]:
     try:
         return leaves_in(read_whole(path, MOST_BYTES).decode(), str(path))
     except UnicodeDecodeError:
-        raise BadInput(f"{path} is no text: use lines such as leaf1: n[1-32], or Slurm's topology.conf") from None
+        raise BadInput(
+            f"{path} is not a text file: use lines such as leaf1: n[1-32], or Slurm's topology.conf"
+        ) from None
 
 
 def leaves_of(said: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:

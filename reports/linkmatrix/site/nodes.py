@@ -51,7 +51,9 @@ def apart(text: str) -> list[str]:
 def of_part(part: str, text: str) -> Iterator[str]:
     """The names of one part: "n[1-2]-ib[0,1]" are four."""
     if not NAME.fullmatch(part) or part.count("[") > MOST_RANGES:
-        raise BadInput(f"'{part}' in '{text}' is no name of a node: write '{ALL}', or names such as n[001-016],n20")
+        raise BadInput(
+            f"'{part}' in '{text}' is not the name of a node: write '{ALL}', or names such as n[001-016],n20"
+        )
     found = re.search(r"\[([^\]]*)\]", part)
     if not found:
         yield part
@@ -65,7 +67,7 @@ def numbers(said: str, text: str) -> Iterator[str]:
     for one in said.split(","):
         ends = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", one)
         if not ends or int(ends[2] or ends[1]) < int(ends[1]) or int(ends[2] or ends[1]) - int(ends[1]) > MOST:
-            raise BadInput(f"'[{said}]' in '{text}' is no range of numbers: write it as n[001-016,20]")
+            raise BadInput(f"'[{said}]' in '{text}' is not a range of numbers: use the form n[001-016,20]")
         yield from (f"{number:0{len(ends[1])}d}" for number in range(int(ends[1]), int(ends[2] or ends[1]) + 1))
 
 

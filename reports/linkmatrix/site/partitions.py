@@ -132,7 +132,7 @@ def files(
     known = [one.name for one in found.partitions]
     if partition is not None and partition not in known:
         there = ", ".join(known)
-        raise BadInput(f"--partition '{partition}' is no partition of this cluster (there are: {there})")
+        raise BadInput(f"--partition '{partition}' is not a partition of this cluster (there are: {there})")
     chosen = tuple(one for one in found.partitions if partition in (None, one.name))
     text = system_file(Cluster(**{**vars(found), "partitions": chosen, "host": host}), system)
     return {config / "systems" / f"{system.replace('-', '_')}.py": text}

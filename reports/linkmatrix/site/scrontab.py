@@ -40,7 +40,7 @@ def partition(wanted: str | None, measured: Iterable[Mapping[str, Any]], answer:
 def refuse(wanted: str, every: Mapping[str, Partition], of_each: Mapping[str, set[str]], taken: set[str]) -> None:
     """Raises BadInput for a partition that does not exist, starts no job, or has nodes that the runs measure."""
     if wanted not in every:
-        raise BadInput(f"--partition '{wanted}' is no partition of this cluster (there are: {', '.join(every)})")
+        raise BadInput(f"--partition '{wanted}' is not a partition of this cluster (there are: {', '.join(every)})")
     if every[wanted].closed:
         raise BadInput(f"--partition '{wanted}' starts no job of yours: {'; '.join(every[wanted].notes)}")
     if shared := sorted(of_each[wanted] & taken):

@@ -68,7 +68,7 @@ def externals(files: Iterable[Path]) -> list[tuple[Path, str, str]]:
             place = getattr(error, "problem_mark", None)
             raise BadInput(f"{file}: line {place.line + 1 if place else 1} is not YAML") from None
         except (KeyError, TypeError, AttributeError):
-            raise BadInput(f"{file} is no packages.yaml: see {HOME / 'README.md'} for what stands in one") from None
+            raise BadInput(f"{file} is not a packages.yaml: see {HOME / 'README.md'} for its content") from None
     return found
 
 
@@ -77,7 +77,7 @@ def check_externals(files: Iterable[Path], archs: list[str]) -> None:
     toolkits = []
     for file, spec, prefix in externals(files):
         if prefix and not Path(prefix).is_dir():
-            raise BadInput(f"{file}: {spec} should be in {prefix}, which is no folder here: correct the entry")
+            raise BadInput(f"{file}: {spec} should be in {prefix}, which is not a folder here: correct the entry")
         if prefix and re.match(r"cuda(?![\w-])", spec):
             toolkits.append((file, spec, Path(prefix) / "bin" / "nvcc"))
     known = {toolkit: set(spack.answer(toolkit[2], "--list-gpu-arch").split()) for toolkit in toolkits}

@@ -84,7 +84,7 @@ def test_an_external_that_is_not_there_is_named_before_anything_is_built(other_s
     text = other_site.packages.read_text()
     other_site.packages.write_text(re.sub(r"(cmake@.*\n.*prefix: ).*", r"\1/nowhere", text))
     said = refusal(session(other_site, *SPACK))
-    assert re.fullmatch(r"\S+packages.yaml: cmake@\S+ should be in /nowhere, which is no folder here: .*", said)
+    assert re.fullmatch(r"\S+packages.yaml: cmake@\S+ should be in /nowhere, which is not a folder here: .*", said)
     assert not other_site.builds.exists()
 
 
