@@ -153,7 +153,8 @@ def test_processes_that_end_between_two_polls_disturb_too(network, program):
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")
-def test_a_process_on_other_cores_disturbs_the_node_and_not_the_rank(network, program):
+def test_a_process_on_other_cores_disturbs_the_node(network, program):
+    """Memory and caches belong to all cores."""
     ours, theirs, *_ = map(str, sorted(os.sched_getaffinity(0)))
     hosts = network(2, rate="40gbit")
     record = hosts.folder / "record.json"
@@ -162,7 +163,6 @@ def test_a_process_on_other_cores_disturbs_the_node_and_not_the_rank(network, pr
         done = hosts.measure(program, launch=("taskset", "-c", ours, program, *for_long, "--record", record))
     assert done.code == 0, done.output
     others = done.result["others"]
-    assert {use["cores"] for use in others["uses"] if use["of"] == "cpu"} == {ours}
-    assert {one["cores"] for one in others["processes"] if one["pid"] == pid} == {theirs}, others["processes"]
+    assert pid in {one["pid"] for one in others["processes"]}, others["processes"]
     disturbances = [one for one in others["disturbances"] if pid in one["pids"]]
     assert disturbances and all(one["where"] == one["node"] for one in disturbances), others["disturbances"]
