@@ -173,5 +173,5 @@ def test_parquet_is_not_written_to_a_terminal(write_record, monkeypatch, capsys)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     assert cli.main(["export", str(write_record()), "--format", "parquet"]) == 2
     found = capsys.readouterr()
-    assert found.out == "" and "name a file" in found.err
+    assert found.out == "" and "with --out" in found.err
     assert cli.main(["export", str(write_record()), "--format", "csv"]) == 0

@@ -58,8 +58,8 @@ def test_an_import_with_something_missing_is_exit_code_3(linkmatrix, tmp_path):
     ("content", "options", "said"),
     [
         ("hello", [], "contains no table"),
-        (SMALL, ["--size", "0"], "no size"),
-        (SMALL, ["--measured", "yesterday"], "no time"),
+        (SMALL, ["--size", "0"], "not a size"),
+        (SMALL, ["--measured", "yesterday"], "not a time"),
         ('{"a": 1}', [], "JSON of nvbandwidth"),
     ],
 )

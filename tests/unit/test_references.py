@@ -107,7 +107,7 @@ def test_what_is_no_reference_is_refused_with_its_key(tmp_path, value, said):
 )
 def test_a_waiver_without_a_last_day_is_refused(tmp_path, words):
     said = refusal(tmp_path, f"{HEAD}  hgx:\n    case:\n      a->b: [$xfail, {words}[395, -0.1, 0.1, GB/s]]\n")
-    assert "intranode_p2p.hgx.case.a->b" in said and "no waiver" in said
+    assert "intranode_p2p.hgx.case.a->b" in said and "not a waiver" in said
 
 
 def test_the_side_without_faults_needs_no_limit(tmp_path):
