@@ -205,10 +205,10 @@ def test_what_a_program_writes_to_steer_a_terminal_ends_no_session_and_loses_no_
     (tmp_path / "word").write_text("\033[31mred")
     wanted = ("-S", f"intranode_p2p.extra_opts=$(cat {tmp_path}/word)", f"--report-junit={tmp_path}/junit.xml")
     run = reframe("-r", "-n", "device_to_device_memcpy_write_ce$", *wanted)
-    assert "' [31mred' is no option" in only(run)["fail_reason"]
+    assert "' [31mred' is not an option" in only(run)["fail_reason"]
     assert "run session stopped" not in run.output
     (failure,) = ElementTree.parse(tmp_path / "junit.xml").iter("failure")
-    assert "is no option" in failure.text
+    assert "is not an option" in failure.text
 
 
 def test_no_secret_of_the_environment_reaches_what_is_kept(fault, monkeypatch):

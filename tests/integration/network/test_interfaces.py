@@ -120,4 +120,4 @@ def test_an_interface_that_is_down_is_named_and_the_other_is_measured(hosts, tmp
 
 def test_memory_of_gpus_is_not_for_tcp(hosts, tmp_path):
     codes, _, errors = measured(tmp_path / "meeting", "--memory", "cuda", *BANDWIDTH)
-    assert 2 in codes and "--memory cuda is for perftest: ucx_perftest is run over TCP" in errors
+    assert 2 in codes and "--memory cuda needs perftest: ucx_perftest runs over TCP" in errors

@@ -107,7 +107,7 @@ def test_a_job_that_somebody_cancels_in_the_queue_is_incomplete(login, slurm, me
         run = login(*HOST, *QUICK)
     finally:
         slurm("scancel", other)
-    assert "was cancelled before it could write" in only(run)["fail_reason"]
+    assert "CANCELLED" in only(run)["fail_reason"] and "before it could write" in only(run)["fail_reason"]
     assert verdict(run) is Verdict.INCOMPLETE
 
 
