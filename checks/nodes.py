@@ -77,8 +77,13 @@ def every_partition():
 
 
 def unknown_partitions():
-    """The partitions without known nodes, because the scheduler does not answer or reports none."""
-    return [one for one in every_partition() if not of_partition(one)]
+    """The partitions without known nodes, because the scheduler does not answer or reports none.
+
+    With a reservation, a partition may have none: its nodes are not reserved.
+    """
+    is_reserved = any(option.startswith("--reservation") for option in job_options(sys.argv[1:]))
+    each = [(one, of_partition(one)) for one in every_partition()]
+    return [one for one, known in each if known is None or (not known and not is_reserved)]
 
 
 def partitions_of(node):

@@ -27,7 +27,7 @@ def cluster(monkeypatch):
 
     def make(asked, **said):
         def answer(scheduler, options):
-            found = said[options[0].partition("=")[2]]
+            found = said[next(one.partition("=")[2] for one in options if one.startswith("--partition="))]
             if isinstance(found, OSError):
                 raise found
             return found
@@ -60,6 +60,16 @@ def test_a_partition_of_which_nothing_is_known_has_a_test_that_says_so(cluster, 
     assert sent() == {"g1": ["here:debug"], "all": ["here:gpu"]}
     assert "the nodes of here:gpu are unknown" in checks.unknown_node_reason("all", every["here:gpu"])
     assert checks.unknown_node_reason("g1", every["here:debug"]) == ""
+
+
+def test_a_partition_without_nodes_of_the_reservation_is_left_out(cluster, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["reframe", "-r", "-J", "reservation=r"])
+    cluster("all", gpu={}, debug={"g1": ""})
+    assert sent() == {"g1": ["here:debug"]}
+    cluster("all", gpu={}, debug={})
+    assert sent() == {"all": ["here:gpu", "here:debug"]}, "no node is reserved: a test that fails says so"
+    cluster("all", gpu=DOWN, debug={"g1": ""})
+    assert sent() == {"g1": ["here:debug"], "all": ["here:gpu"]}
 
 
 def test_the_login_host_is_not_sent_to_a_partition_of_which_nothing_is_known(cluster):
