@@ -198,7 +198,7 @@ def scrontab(options: argparse.Namespace, hour: int, minute: int) -> str:
     lines += [f"#SCRON --job-name=linkmatrix-{options.mode}", f"#SCRON --output={shlex.quote(str(log))}"]
     lines += ["#SCRON --mail-type=FAIL", f"#SCRON --mail-user={options.mail}"]
     place, command = shlex.quote(str(repository)), shlex.join(command_of(options, limit / 60 * RUN_SHARE))
-    text = f"cd {place} && {WITHOUT_JOB}; {command}"
+    text = f"cd {place} || exit; {WITHOUT_JOB}; {command}"
     return "\n".join([*lines, f"{minute} {hour} * * {DAYS[options.every][0]} {text}", ""])
 
 
