@@ -102,7 +102,9 @@ def test_a_variable_that_only_some_tests_have_reaches_them(run, tmp_path, mode, 
 
 
 def test_a_busy_machine_that_is_refused_is_no_fail(run):
-    code, out = run(before=["--refuse-busy"], where=REPOSITORY)
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        code, out = run(before=["--refuse-busy"], where=REPOSITORY)
+        busy.kill()
     assert code == 3 and "INCOMPLETE  quick of this machine" in out and "\nFAIL  " not in out, out
 
 
