@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -102,3 +103,10 @@ def test_a_damaged_file_of_durations_is_none(job, text):
     job.file.write_text(text)
     assert job(13) == AT_FIRST
     assert json.loads(job.file.read_text()) == {"seconds": [13]}
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_the_last_command_of_a_job_keeps_the_exit_code_of_its_program(tmp_path, code):
+    script = f"(exit {code})\n{durations.COMMAND}\n"
+    assert subprocess.run(["bash", "-c", script], cwd=tmp_path).returncode == code
+    assert (tmp_path / durations.FILE).read_text().strip().isdigit()

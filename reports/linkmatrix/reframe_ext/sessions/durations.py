@@ -23,7 +23,8 @@ LEAST_SECONDS = 300  # shortest time for the processes of a job: a slow link nee
 JOB_OVERHEAD = 120  # seconds of a job in addition to its processes: modules, launchers
 KEPT = 5  # durations per kind of job
 FILE = "seconds"  # the file of a job's stage with its duration
-COMMAND = f"echo $SECONDS > {FILE}"  # the last command of a job
+#: The last command of a job, which ends with the exit code of the command before.
+COMMAND = f"code=$?; echo $SECONDS > {FILE}; (exit $code)"
 
 
 def file_of(test: Any, processes: Sequence[Any]) -> Path:

@@ -84,4 +84,4 @@ rm -rf process37; mkdir -p process37
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process37/out 2> process37/err
 rm -rf process38; mkdir -p process38
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process38/record.json --asked-by CHECK --bodies 262144,1048576 --memory device > process38/out 2> process38/err
-echo $SECONDS > seconds
+code=$?; echo $SECONDS > seconds; (exit $code)

@@ -66,4 +66,4 @@ rm -rf process28; mkdir -p process28
 mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process28/out 2> process28/err
 rm -rf process29; mkdir -p process29
 mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process29/record.json --asked-by CHECK --bodies 262144,1048576 --memory device > process29/out 2> process29/err
-echo $SECONDS > seconds
+code=$?; echo $SECONDS > seconds; (exit $code)

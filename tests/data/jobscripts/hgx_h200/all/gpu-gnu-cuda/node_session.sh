@@ -23,4 +23,4 @@ rm -rf process10; mkdir -p process10
 STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process10/record.json --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process10/out 2> process10/err
 rm -rf process11; mkdir -p process11
 mpirun -np 8 --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process11/record.json --asked-by CHECK --bodies 2048,8192 > process11/out 2> process11/err
-echo $SECONDS > seconds
+code=$?; echo $SECONDS > seconds; (exit $code)

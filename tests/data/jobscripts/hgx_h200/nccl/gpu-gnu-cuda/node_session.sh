@@ -5,4 +5,4 @@ rm -rf process2; mkdir -p process2
 STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process2/record.json --asked-by CHECK --size 256MiB > process2/out 2> process2/err
 rm -rf process3; mkdir -p process3
 STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process3/record.json --asked-by CHECK > process3/out 2> process3/err
-echo $SECONDS > seconds
+code=$?; echo $SECONDS > seconds; (exit $code)

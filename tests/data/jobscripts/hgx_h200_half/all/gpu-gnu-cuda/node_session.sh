@@ -43,4 +43,4 @@ rm -rf process20; mkdir -p process20
 STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process20/record.json --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process20/out 2> process20/err
 rm -rf process21; mkdir -p process21
 mpirun -np 4 --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process21/record.json --asked-by CHECK --bodies 2048,8192 > process21/out 2> process21/err
-echo $SECONDS > seconds
+code=$?; echo $SECONDS > seconds; (exit $code)

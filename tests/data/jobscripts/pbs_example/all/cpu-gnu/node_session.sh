@@ -24,4 +24,4 @@ rm -rf process6; mkdir -p process6
 mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process6/out 2> process6/err
 rm -rf process7; mkdir -p process7
 mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process7/record.json --asked-by CHECK --bodies 2048,8192 > process7/out 2> process7/err
-echo $SECONDS > seconds
+code=$?; echo $SECONDS > seconds; (exit $code)

@@ -34,4 +34,4 @@ rm -rf process11; mkdir -p process11
 mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process11/out 2> process11/err
 rm -rf process12; mkdir -p process12
 mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process12/out 2> process12/err
-echo $SECONDS > seconds
+code=$?; echo $SECONDS > seconds; (exit $code)

@@ -12,4 +12,4 @@ cd STAGE/crossnode_sweep
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
 rm -rf process1; mkdir -p process1
 mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --asked-by CHECK --backend mpi --sweep 1:4MiB:4 > process1/out 2> process1/err
-echo $SECONDS > seconds
+code=$?; echo $SECONDS > seconds; (exit $code)

@@ -11,4 +11,4 @@
 cd STAGE/node_sweep
 rm -rf process1; mkdir -p process1
 STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --asked-by CHECK --backend host > process1/out 2> process1/err
-echo $SECONDS > seconds
+code=$?; echo $SECONDS > seconds; (exit $code)

@@ -59,4 +59,4 @@ rm -rf process23; mkdir -p process23
 mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process23/out 2> process23/err
 rm -rf process24; mkdir -p process24
 mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process24/record.json --asked-by CHECK --bodies 262144,1048576 --memory device > process24/out 2> process24/err
-echo $SECONDS > seconds
+code=$?; echo $SECONDS > seconds; (exit $code)

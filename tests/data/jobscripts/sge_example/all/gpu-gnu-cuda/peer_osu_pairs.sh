@@ -12,4 +12,4 @@
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
 rm -rf process1; mkdir -p process1
 mpirun -np 8 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process1/out 2> process1/err
-echo $SECONDS > seconds
+code=$?; echo $SECONDS > seconds; (exit $code)

@@ -78,4 +78,4 @@ rm -rf process31; mkdir -p process31
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process31/out 2> process31/err
 rm -rf process32; mkdir -p process32
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process32/record.json --asked-by CHECK --bodies 262144,1048576 --memory device > process32/out 2> process32/err
-echo $SECONDS > seconds
+code=$?; echo $SECONDS > seconds; (exit $code)

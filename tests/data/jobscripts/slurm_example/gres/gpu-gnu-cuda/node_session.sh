@@ -20,4 +20,4 @@ rm -rf process2; mkdir -p process2
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --asked-by CHECK --backend mpi --memory device > process2/out 2> process2/err
 rm -rf process3; mkdir -p process3
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process3/record.json --asked-by CHECK --backend mpi > process3/out 2> process3/err
-echo $SECONDS > seconds
+code=$?; echo $SECONDS > seconds; (exit $code)

@@ -20,4 +20,4 @@ export SLURM_WAIT=50
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
 rm -rf process1; mkdir -p process1
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --asked-by CHECK --backend mpi > process1/out 2> process1/err
-echo $SECONDS > seconds
+code=$?; echo $SECONDS > seconds; (exit $code)
