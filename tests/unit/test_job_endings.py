@@ -1,6 +1,7 @@
 """Why a job ended, as the checks say it: in the words of scheduler and launcher, of the node that failed."""
 
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from linkmatrix.reframe_ext.sessions import endings
 from linkmatrix.reframe_ext.sessions.member import Member
 from linkmatrix.runs.testcases import sentence
+
+SOURCES = Path(__file__).parents[2] / "src"
 
 CUT = "p2p_matrix: SIGTERM: the run was ended\n"
 NODE_FAILURE = (
@@ -188,12 +191,19 @@ that either you are operating in a PMIx-enabled environment, or use "mpirun"
 """
 
 
+ONE_RANK = "only one rank was started: start two or more"
+
+
+def test_the_program_prints_the_sentence_on_one_rank():
+    assert ONE_RANK in (SOURCES / "ranks" / "rank_table.cpp").read_text()
+
+
 @pytest.mark.parametrize(
     ("errors", "quoted"),
     [
         (OPEN_MPI_4, "OMPI was not built with SLURM's PMI support and therefore cannot execute."),
         (OPEN_MPI_5, "Open MPI requires access to a local PMIx server to execute."),
-        ("p2p_matrix: there is one rank: start two or more with mpirun -n, or so\n", "each rank started alone"),
+        (f"p2p_matrix: {ONE_RANK} with mpirun -n\n", "each rank started alone"),
     ],
 )
 def test_a_launcher_without_pmi_is_quoted_and_the_variable_is_named(tmp_path, errors, quoted):

@@ -49,7 +49,7 @@ WITHOUT_PMI = {
     "requires access to a local PMIx server": 'Open MPI reports: "Open MPI requires access to a local PMIx server to'
     ' execute."',
     "No PMIx server was reachable": 'Open MPI reports: "No PMIx server was reachable, but a PMI1/2 was detected."',
-    "there is one rank: start two or more": "each rank started alone",
+    "only one rank was started: start two or more": "each rank started alone",
 }
 SET_PMI = "set SLURM_MPI_TYPE in 'env_vars' of the partition (`srun --mpi=list` prints its values)"
 
