@@ -212,7 +212,9 @@ def test_without_references_a_run_that_throttled_is_told_how_to_get_them(judged_
 def test_the_references_of_quick_are_there_and_the_next_step_names_those_of_all(judged_run, make_record):
     record = make_record()
     record["results"].append({**make_record()["results"][0], "testcase": "without_a_reference"})
-    assert "linkmatrix baseline --mode=nightly" in screen(judged_run(record, reference="hgx"))[0]
+    run = judged_run(record, reference="hgx")
+    assert "linkmatrix baseline --mode=nightly" in screen(run)[0]
+    assert Analysis(*run).steps[-1].endswith("linkmatrix baseline --mode=nightly")
     assert "--mode=nightly" not in screen(judged_run(record))[0]
 
 

@@ -159,8 +159,13 @@ class Analysis:
                 # FIRST already has the measurement again
                 is_first = rung is Rung.AGAIN and lines and lines[0] == FIRST and topic in SLOW
                 lines += told[1:] if is_first else told
-        lines += [COMPARE_IMPORT if self.are_imports else GET_REFERENCES] if wanting else []
+        lines += [COMPARE_IMPORT if self.are_imports else self.of_all_testcases(GET_REFERENCES)] if wanting else []
         return list(dict.fromkeys([*([SIMULATED] if self.simulated else []), *lines]))
+
+    def of_all_testcases(self, step: str) -> str:
+        """The step for references; if the run has references of some test cases, the step is for those of all."""
+        has_some = self.verdict is Verdict.NOT_JUDGED and any(matrix.held for _, _, matrix in self.matrices)
+        return step.replace(words.BASELINE, words.ALL_REFERENCES) if has_some else step
 
     def is_failed_by_data(self, found: Iterable[Headline]) -> bool:
         """Whether bits are wrong and each program ended well, so that its output adds nothing."""
@@ -171,8 +176,7 @@ class Analysis:
     def next_step(self) -> list[str]:
         """ "Next step: …", the same words in every output; nothing for PASS and for a simulated fault."""
         step = "" if self.simulated else words.next_step(self.verdict, disturbing(self.judged))
-        if self.verdict is Verdict.NOT_JUDGED and any(matrix.held for _, _, matrix in self.matrices):
-            step = step.replace(words.BASELINE, words.ALL_REFERENCES)  # those of quick are there
+        step = self.of_all_testcases(step)
         if self.verdict is Verdict.NOT_JUDGED and self.are_imports:
             step = "" if all(one.is_of_state for one in self.judged) else COMPARE_IMPORT
             step = next((text.replace("{who}", one.who) for one in self.findings for text in TOPICS[one.topic]), step)
