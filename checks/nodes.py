@@ -125,9 +125,9 @@ def scheduler_name(node, partition):
     return node if node in known else next((name for name in known if short(name) == short(node)), node)
 
 
-def unavailable_reason(node, partition, ask_anew=False):
-    """The scheduler's reason why a node takes no job now; "" without one. ask_anew: ignore earlier answers."""
-    if ask_anew:
+def unavailable_reason(node, partition, ask_again=False):
+    """The scheduler's reason why a node takes no job now; "" without one. ask_again: ignore earlier answers."""
+    if ask_again:
         answers.pop(partition.fullname, None)
     known = of_partition(partition) or {}
     return next((why for name, why in known.items() if short(name) == short(node)), "")

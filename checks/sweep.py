@@ -112,7 +112,7 @@ class node_sweep(p2p_matrix_run, special=True):
             done = super().run_complete()
         except ReframeError:
             if not self.has_job_begun():
-                self.skip_where_the_node_is_out(ask_anew=True)
+                self.skip_where_the_node_is_out(ask_again=True)
             raise
         if not done and not self.has_job_begun() and nodes.unavailable_reason(self.node, self.current_partition):
             with contextlib.suppress(ReframeError):  # the job may have ended
@@ -120,9 +120,9 @@ class node_sweep(p2p_matrix_run, special=True):
             self.skip_where_the_node_is_out()
         return done
 
-    def skip_where_the_node_is_out(self, ask_anew=False):
+    def skip_where_the_node_is_out(self, ask_again=False):
         """Skip the test if the scheduler has a reason against the node. `unmeasured` stores the reason."""
-        why = nodes.unavailable_reason(self.node, self.current_partition, ask_anew)
+        why = nodes.unavailable_reason(self.node, self.current_partition, ask_again)
         if why:
             self.out_of_service = nodes.is_taken_out(why, self.current_partition)
             self.unmeasured = f"not run: the scheduler says {why}"

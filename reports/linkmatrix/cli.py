@@ -256,7 +256,7 @@ def unforeseen(error: Exception, arguments: list[str]) -> int:
     if DEBUG in arguments:
         traceback.print_exception(error)
     what = f"{type(error).__name__} {error}".strip()[:200]
-    return complain(f"ended by what nobody foresaw, {what}: report it with what {DEBUG} prints", CANNOT)
+    return complain(f"unexpected error, {what}: report the error with the output of {DEBUG}", CANNOT)
 
 
 def named_of(error: OSError) -> str:

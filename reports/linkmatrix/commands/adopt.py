@@ -37,13 +37,7 @@ Changes = dict[Key, tuple[Proposal, list[Change]]]
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `adopt`."""
-    command.add_argument(
-        "paths",
-        nargs="*",
-        type=path_of,
-        metavar="RUN",
-        help="records, reports or folders (default: all stored reports)",
-    )
+    arguments.add_run_paths(command)
     command.add_argument("--table", metavar="NAME", help="table of references (default: the table of the partition)")
     command.add_argument("--runs", type=int, metavar="K", help="use only the K newest runs of each test case")
     command.add_argument(

@@ -39,6 +39,17 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_run_paths(command: argparse.ArgumentParser) -> None:
+    """The stored runs that a command reads."""
+    command.add_argument(
+        "paths",
+        nargs="*",
+        type=path_of,
+        metavar="RUN",
+        help="records, reports or folders (default: all stored reports)",
+    )
+
+
 def add_reference_options(command: argparse.ArgumentParser) -> None:
     """By what to judge."""
     command.add_argument(

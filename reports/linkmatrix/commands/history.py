@@ -60,13 +60,7 @@ class Choice:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `history`."""
-    command.add_argument(
-        "paths",
-        nargs="*",
-        type=path_of,
-        metavar="RUN",
-        help="records, reports or folders (default: all stored reports)",
-    )
+    arguments.add_run_paths(command)
     command.add_argument("--testcase", action="append", metavar="NAME", help="only this test case (repeatable)")
     what = command.add_mutually_exclusive_group()
     what.add_argument("--cell", metavar="A->B", help="only the pair from A to B")

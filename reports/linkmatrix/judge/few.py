@@ -210,7 +210,7 @@ def ratio(result: Mapping[str, Any]) -> str:
 
 
 def unknown(result: Mapping[str, Any]) -> list[str]:
-    """The groups whose uplinks nobody knows: of which all endpoints, or few, were never seen to reach another one."""
+    """The groups without a measurement to another group, of all endpoints or of few."""
     matchings = result["matchings"]
     if not matchings.get("groups") or result["metric"] == "latency":
         return []

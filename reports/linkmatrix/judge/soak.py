@@ -208,7 +208,7 @@ def lasting(bins: Sequence[float | None], unit: str) -> float:
 
 
 def hot_sentences(place: int, testcase: str, before: Judged | None, hot: Judged | None) -> Iterator[Hot]:
-    """What is said of cells that were worse in the soak than before it, by their references."""
+    """Sentences on the cells that are worse in the soak than before it, by their references."""
     if before is None or hot is None:
         return
     for verdict in (Verdict.FAIL, Verdict.DISTURBED):

@@ -20,7 +20,7 @@ HALF = re.compile(r"digit(\d+)-is-([01])")  # column of the half of the ranks of
 #: once, and from one to the next they differ by more than their intervals, most where ranks share a host's cores. And
 #: how far apart those may be that are alike, as a share of that gap.
 GAPS, ALIKE = {"device": 0.03, "host": 0.10}, 0.5
-FEWEST = 3  # columns: of two nobody knows which of them is as it should be
+FEWEST = 3  # columns: with two, the healthy column is unknown
 
 
 class Column(NamedTuple):

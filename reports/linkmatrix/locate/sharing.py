@@ -19,7 +19,7 @@ from .families import Layout
 from .hypotheses import LEAST, Finding
 from .sentences import Seen
 
-FEWEST = 3  # switches: of two nobody knows whose uplinks they are
+FEWEST = 3  # switches: with two, the slow switch is unknown
 ALIKE = 0.75  # share of the switches that are as slow as the usual one, at least
 SPREAD = 0.10  # by how much, as a logarithm, they may differ
 SIGMAS = 5  # of what switches differ, that one is slower which is named, and by LEAST of many cells at least
