@@ -10,6 +10,7 @@ from reframe.core.logging import getlogger
 
 from linkmatrix import reframe_ext
 from linkmatrix.errors import BadInput
+from linkmatrix.record import units
 from linkmatrix.runs.bound import short
 from linkmatrix.runs.modes import job_options
 from linkmatrix.site import nodes
@@ -114,9 +115,7 @@ def unknown_node_reason(node, partition):
         return f"{VARIABLE}: {error}"
     if known is None or short(node) in map(short, known):
         return ""
-    shown = sorted(known)[:3]
-    others = ", ".join(shown) + (f" and {len(known) - len(shown)} more" if len(known) > len(shown) else "")
-    return f"{partition.fullname} has no node {node}, only {others or 'none'}"
+    return f"{partition.fullname} has no node {node}, only {units.listed(sorted(known), 3) or 'none'}"
 
 
 def scheduler_name(node, partition):

@@ -9,6 +9,8 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 
+from ...record import units
+
 Query = Callable[[str], str]  # command line -> its standard output; "" without an answer
 
 OF_NODES = re.compile(r"ReqNodeNotAvail|Nodes required for job are DOWN|NodeDown")
@@ -45,7 +47,7 @@ def nodes_cause(job: Mapping[str, str], query: Query) -> str:
     nodes = {node for node, _, _ in rows}
     if not out:
         return ""
-    few = "; ".join([*out.values()][:MOST_NAMED]) + (f"; {more} more" if (more := len(out) - MOST_NAMED) > 0 else "")
+    few = "; ".join(units.first(list(out.values()), MOST_NAMED))
     if named:
         return f"{few}: return the node to service, or choose other nodes"
     requested, up = leading_number(job.get("NumNodes", "")), len(nodes) - len(out)
