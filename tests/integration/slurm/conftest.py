@@ -1,5 +1,6 @@
 """A Slurm cluster of three nodes on this machine, and ReFrame on its login node: this machine itself."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -144,6 +145,20 @@ class Daemons:
         self.end("slurmctld", signal.SIGTERM)
         self.start("slurmctld")
 
+    @contextlib.contextmanager
+    def configured_with(self, *lines):
+        """While the context lasts, slurm.conf has further lines."""
+        configuration = Path(self.environment["SLURM_CONF"])
+        before = configuration.read_text()
+        configuration.write_text(before + "".join(f"{line}\n" for line in lines))
+        try:
+            self.restart_controller()
+            self.until_well()
+            yield
+        finally:
+            configuration.write_text(before)
+            self.restart_controller()
+
     def until_well(self):
         """All is as it was: accounting answers, and all nodes are idle."""
         for name in list(self.ended):
@@ -167,19 +182,11 @@ def daemons(cluster):
 
 
 @pytest.fixture
-def fleet(cluster, daemons):
+def fleet(daemons):
     """The partition `fleet`: the nodes, and 497 that there are in the configuration only; gone when the test ends."""
-    configuration = Path(cluster["SLURM_CONF"])
-    before = configuration.read_text()
-    more = (
-        'NodeName=gone[001-497] NodeAddr=10.98.77.253 State=DOWN Reason="never built"\nPartitionName=fleet Nodes=ALL\n'
-    )
-    configuration.write_text(before + more)
-    daemons.restart_controller()
-    daemons.until_well()
-    yield "fleet"
-    configuration.write_text(before)
-    daemons.restart_controller()
+    gone = 'NodeName=gone[001-497] NodeAddr=10.98.77.253 State=DOWN Reason="never built"'
+    with daemons.configured_with(gone, "PartitionName=fleet Nodes=ALL"):
+        yield "fleet"
 
 
 @pytest.fixture

@@ -133,12 +133,17 @@ def test_what_the_mpi_cannot_do_is_skipped_with_its_reason_and_no_other_test_cas
     assert {found[name] for name in puts} == {Verdict.INCOMPLETE}
 
 
-def test_all_nodes_are_those_that_take_jobs_and_the_drained_one_is_named(login, slurm, daemons):
-    slurm("scontrol", "update", "nodename=lmx2", "state=drain", "reason=bad DIMM")
+def all_nodes_without(drained, login, slurm):
+    """The run of a test of all nodes, while an administrator has drained some."""
+    slurm("scontrol", "update", f"nodename={drained}", "state=drain", "reason=bad DIMM")
     try:
-        run = login(*matrix("node_to_node_bandwidth_mpi", nodes=None))
+        return login(*matrix("node_to_node_bandwidth_mpi", nodes=None))
     finally:
-        slurm("scontrol", "update", "nodename=lmx2", "state=resume")
+        slurm("scontrol", "update", f"nodename={drained}", "state=resume")
+
+
+def test_all_nodes_are_those_that_take_jobs_and_the_drained_one_is_named(login, slurm, daemons):
+    run = all_nodes_without("lmx2", login, slurm)
     assert run.code == 0, run.output
     result, _ = result_of(only(run))
     assert_whole(result, ["lmx1", "lmx3"])
@@ -146,11 +151,7 @@ def test_all_nodes_are_those_that_take_jobs_and_the_drained_one_is_named(login, 
 
 
 def test_all_nodes_are_skipped_with_the_reason_where_only_one_of_several_takes_jobs(login, slurm, daemons):
-    slurm("scontrol", "update", "nodename=lmx[2-3]", "state=drain", "reason=bad DIMM")
-    try:
-        run = login(*matrix("node_to_node_bandwidth_mpi", nodes=None))
-    finally:
-        slurm("scontrol", "update", "nodename=lmx[2-3]", "state=resume")
+    run = all_nodes_without("lmx[2-3]", login, slurm)
     assert run.code == 0, run.output
     assert only(run)["result"] == "skip"
     why = "slurm-example:cpu has 1 of 3 nodes that take jobs now"

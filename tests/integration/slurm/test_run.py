@@ -22,6 +22,19 @@ ONE = ("-n", "device_to_device_memcpy_write_ce$", "-S", LITTLE, *SIZE)
 THREE = ("-n", "intranode_p2p.*device_to_device_(bidirectional_)?memcpy_(write|read)_ce$")
 
 
+def typed(command, environment, folder):
+    """A command as a user types it in a folder; its output has both streams."""
+    return subprocess.run(
+        ["bash", "-c", command],
+        env=environment,
+        cwd=folder,
+        timeout=150,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
 @pytest.fixture
 def run(of_linkmatrix, site, tmp_path):
     """A function that calls `linkmatrix run`: its exit code, its output, the report, the folder of results.
@@ -33,15 +46,8 @@ def run(of_linkmatrix, site, tmp_path):
         prefix = tmp_path / folder
         reframe = ["--reframe", str(Path(sys.executable).parent / "reframe")]
         command = [sys.executable, "-m", "linkmatrix", "run", "--mode=quick", "--system=slurm-example:cpu", *reframe]
-        done = subprocess.run(
-            [*command, *options, "--", "--nocolor", *more],
-            env={**of_linkmatrix, "LINKMATRIX_PREFIX": str(prefix)},
-            cwd=site,
-            timeout=150,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+        environment = {**of_linkmatrix, "LINKMATRIX_PREFIX": str(prefix)}
+        done = typed(shlex.join([*command, *options, "--", "--nocolor", *more]), environment, site)
         reports = sorted((prefix / "reports").glob("run-report-*.json"))
         content = json.loads(reports[-1].read_text()) if reports else None
         return SimpleNamespace(code=done.returncode, output=done.stdout, report=content, prefix=prefix)
@@ -151,16 +157,8 @@ def test_the_next_experiment_runs_as_printed_on_the_login_node(run, of_linkmatri
     command = re.search(r"next: (.*)  # ", shown.stdout)[1]
     assert all(word in command for word in words) and "mpirun" not in command and "srun" not in command
     size = chosen[chosen.index(next(word for word in chosen if ".size=" in word)) - 1 :][:2]
-    typed = subprocess.run(
-        ["bash", "-c", f"{command} {shlex.join([*size, *known])}"],
-        env=environment,
-        cwd=site,
-        timeout=150,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    assert typed.returncode == 1 and "1 test case: 1 FAIL" in typed.stdout, typed.stdout
+    repeated = typed(f"{command} {shlex.join([*size, *known])}", environment, site)
+    assert repeated.returncode == 1 and "1 test case: 1 FAIL" in repeated.stdout, repeated.stdout
     newest = max((done.prefix / "reports").glob("run-report-*.json"), key=lambda path: path.stat().st_mtime)
     before, after = (
         [one for one in report["runs"][0]["testcases"] if not one["fixture"]]
@@ -173,16 +171,9 @@ def test_the_next_experiment_runs_as_printed_on_the_login_node(run, of_linkmatri
 def test_the_printed_command_measures_a_failed_test_case_again_by_slurm(run, of_linkmatrix, site):
     done = run(*ONE, "-S", f"{LITTLE},--simulate-fault,corrupt:cpu1")
     (again,) = re.findall(r"again: (\S.* -n /\w+)  #", done.output)
-    typed = subprocess.run(
-        ["bash", "-c", f"{again} -S {LITTLE} {' '.join(SIZE)}"],
-        env={**of_linkmatrix, "LINKMATRIX_PREFIX": str(done.prefix)},
-        cwd=site,
-        timeout=150,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    assert typed.returncode == 0 and "1 test case: 1 NOT JUDGED" in typed.stdout, typed.stdout
+    environment = {**of_linkmatrix, "LINKMATRIX_PREFIX": str(done.prefix)}
+    repeated = typed(f"{again} -S {LITTLE} {' '.join(SIZE)}", environment, site)
+    assert repeated.returncode == 0 and "1 test case: 1 NOT JUDGED" in repeated.stdout, repeated.stdout
     newest = max((done.prefix / "reports").glob("run-report-*.json"), key=lambda path: path.stat().st_mtime)
     (case,) = (one for one in json.loads(newest.read_text())["runs"][0]["testcases"] if not one["fixture"])
     assert case["scheduler"] == "linkmatrix_slurm" and int(case["jobid"]) > 0

@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -14,17 +13,12 @@ LITTLE = ("--", "-S", "node_sweep.extra_opts=--samples,3,--target-ci,50")
 
 
 @pytest.fixture
-def partitions(cluster, daemons):
+def partitions(daemons):
     """The partitions `measured` and `service`, which share no node; gone when the test ends."""
-    configuration = Path(cluster["SLURM_CONF"])
-    before = configuration.read_text()
-    more = "PartitionName=measured Nodes=lmx[1-2] MaxTime=0:30:00\nPartitionName=service Nodes=lmx3 MaxTime=0:45:00\n"
-    configuration.write_text(before + more)
-    daemons.restart_controller()
-    daemons.until_well()
-    yield
-    configuration.write_text(before)
-    daemons.restart_controller()
+    measured = "PartitionName=measured Nodes=lmx[1-2] MaxTime=0:30:00"
+    service = "PartitionName=service Nodes=lmx3 MaxTime=0:45:00"
+    with daemons.configured_with(measured, service):
+        yield
 
 
 @pytest.fixture

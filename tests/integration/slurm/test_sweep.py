@@ -57,17 +57,11 @@ def test_all_nodes_are_measured_but_the_drained_one_and_the_one_at_fault_is_name
 
 
 @pytest.fixture
-def four(cluster, daemons):
+def four(daemons):
     """The partition `four`: the three nodes, and one that is drained and has no daemon; gone when the test ends."""
-    configuration = Path(cluster["SLURM_CONF"])
-    before = configuration.read_text()
-    drained = 'NodeName=lmx4 NodeAddr=10.98.77.253 State=DRAIN Reason="bad DIMM"\nPartitionName=four Nodes=ALL\n'
-    configuration.write_text(before + drained)
-    daemons.restart_controller()
-    daemons.until_well()
-    yield "four"
-    configuration.write_text(before)
-    daemons.restart_controller()
+    drained = 'NodeName=lmx4 NodeAddr=10.98.77.253 State=DRAIN Reason="bad DIMM"'
+    with daemons.configured_with(drained, "PartitionName=four Nodes=ALL"):
+        yield "four"
 
 
 def test_a_sweep_of_four_nodes_with_one_drained_is_exit_code_0_and_lists_the_node(four, site, of_linkmatrix, tmp_path):
