@@ -32,13 +32,14 @@ def lab(item):
 
 
 def pytest_collection_modifyitems(items):
-    """Labs begin first, for nobody but one process can run the tests of one, and so it would be waited for at the end.
+    """Sorts the tests of a lab first, because one process alone runs all tests of a lab.
 
-    A test of theirs that fails is run once more; the summary lists it as RERUN, so it does not go unseen.
+    An integration test that fails runs once more, because other tests use the machine too. The summary lists the test
+    as RERUN.
     """
     items.sort(key=lab)
     for item in items:
-        if lab(item) < len(LABS) and item.get_closest_marker("flaky") is None:
+        if item.get_closest_marker("integration") and item.get_closest_marker("flaky") is None:
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
