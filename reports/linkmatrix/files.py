@@ -117,7 +117,7 @@ def opened_at_once(place: Path) -> int:
     except OSError as error:
         if error.errno != errno.ENXIO:
             raise
-        raise OSError(errno.ENXIO, "nobody reads from it: name a file, or read from it first") from None
+        raise OSError(errno.ENXIO, "no process reads this pipe: name a file, or start the reader first") from None
     os.set_blocking(opened, True)
     return opened
 

@@ -87,7 +87,7 @@ def take(path: Path, own: Path, until: float) -> str:
             note = take_over(path, own)
             if tries < 3:
                 continue
-            raise Held(f"{path} is taken by others again and again: try again later")
+            raise Held(f"{path} changes its owner too often: try again later")
         except Held:
             if time.monotonic() >= until:
                 raise

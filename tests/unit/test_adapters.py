@@ -132,9 +132,9 @@ def test_detect_promises_what_is_alike_and_active_and_says_what_is_not(tmp_path)
         {"names": ["mlx5_6"], **common, "rate": 400, "width": 8, "speed": 32},
     ]
     assert of_site.remarks(ports) == [
-        "mlx5_2 is DOWN, so it is not promised",
-        "mlx5_8 is DOWN, so it is not promised",
-        "the PCI link of mlx5_6 has 8 of 16 lanes: should it?",
+        "mlx5_2 is DOWN: extras['adapters'] does not contain this adapter",
+        "mlx5_8 is DOWN: extras['adapters'] does not contain this adapter",
+        "the PCI link of mlx5_6 has 8 of 16 lanes: check the slot",
     ]
 
 

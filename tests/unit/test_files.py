@@ -160,7 +160,7 @@ def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path):
     command = [sys.executable, "-c", code, str(tmp_path / "out.csv")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "nobody reads from it" in done.stderr and "out.csv" in done.stderr
+    assert done.returncode == 1 and "no process reads this pipe" in done.stderr and "out.csv" in done.stderr
 
 
 def test_a_pipe_that_somebody_reads_gets_all(tmp_path):

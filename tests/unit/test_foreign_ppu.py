@@ -109,7 +109,7 @@ def test_several_processes_have_hosts_and_an_engine_only_their_command_line_know
     # rows that are called by their device only are those of the processes, in order
     assert only(ppu("EnabledP2P CE WRITE", BANDWIDTH, labels=labels, names=("DEV0", "DEV0"))).tables == [wanted]
     lost = text.replace("HOST0:DEV0 0.00 10.00\n", "").replace("HOST1:DEV0 20.00", "DEV0 20.00")
-    assert "rows without a name cannot be told apart: all rows are ignored" in only(lost).faults[-1]
+    assert "rows without a name are out of order: all rows are ignored" in only(lost).faults[-1]
 
 
 def test_utilisation_and_times_on_the_cpu_are_parts_and_hops_the_topology_of_a_ppu():

@@ -144,7 +144,7 @@ def test_no_site_is_made_within_a_clone(tmp_path, capsys, below):
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "settings.py").write_text("site_configuration = {}\n")
     assert cli.main(["init", str(tmp_path / below)]) == 2
-    assert f"lies in {tmp_path}" in capsys.readouterr().err
+    assert f"is inside {tmp_path}" in capsys.readouterr().err
     assert [path.name for path in tmp_path.rglob("*")] == ["config", "settings.py"]
 
 

@@ -47,7 +47,7 @@ def test_the_rank_that_could_not_begin_is_quoted_before_those_that_were_ended_fo
 
 def test_a_job_that_was_cancelled_did_not_run_out_of_time():
     text = said("CANCELLED", CUT + CANCELLED, "Result: TIMEOUT")
-    assert text.startswith("the job was cancelled (the scheduler says CANCELLED)")
+    assert text.startswith("the job was cancelled (state CANCELLED)")
     assert "TIMEOUT" not in text
 
 
@@ -161,7 +161,7 @@ def test_what_an_mpi_cannot_do_is_told_from_what_went_wrong():
 
 def test_a_job_that_was_preempted_says_so_and_is_no_verdict_on_what_it_did_not_reach():
     text = said("PREEMPTED", CUT + CANCELLED.replace(" ***", " DUE TO PREEMPTION ***"), "Result: TIMEOUT")
-    assert text.startswith("the job was preempted by another one (the scheduler says PREEMPTED); p2p_matrix was")
+    assert text.startswith("another job preempted the job (state PREEMPTED); p2p_matrix was")
     assert "cn01" not in text
     assert endings.causes("PREEMPTED", "", "/") and not endings.causes("COMPLETED", "", "/")
 

@@ -147,7 +147,7 @@ def test_spack_is_used_where_the_system_or_the_partition_has_packages(fake_spack
     (systems / "other" / "gpu").mkdir(parents=True)
     (systems / "other" / "gpu" / "packages.yaml").write_text(PACKAGES)
     assert environment.why_not(tmp_path, systems, "other", "gpu") == ""
-    assert "for its other characters" in environment.why_not(tmp_path / "a b", systems, "mine", "gpu")
+    assert "use letters, digits" in environment.why_not(tmp_path / "a b", systems, "mine", "gpu")
 
 
 def test_the_packages_of_a_partition_come_before_its_systems(systems):

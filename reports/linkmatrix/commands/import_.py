@@ -23,11 +23,18 @@ UTC = "%Y-%m-%dT%H:%M:%SZ"
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `import`."""
-    command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what a program printed, as text or JSON")
-    command.add_argument("--out", type=path_of, metavar="DIR", help="default: beside FILE, a folder of its name")
-    command.add_argument("--measured", metavar="TIME", help="when: 2026-11-21T01:50:22Z; default: not known")
+    command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="output of a program, as text or JSON")
     command.add_argument(
-        "--size", metavar="BYTES", help="of bandwidth tables whose program does not say, such as nvbandwidth's: 64MiB"
+        "--out",
+        type=path_of,
+        metavar="DIR",
+        help="folder of the records (default: FILE without suffix)",
+    )
+    command.add_argument("--measured", metavar="TIME", help="time of the measurement, such as 2026-11-21T01:50:22Z")
+    command.add_argument(
+        "--size",
+        metavar="BYTES",
+        help="size of each copy, if the output lacks the size, such as 64MiB",
     )
     command.set_defaults(command=run_import)
 

@@ -14,7 +14,7 @@ from ..record import units
 
 #: The settings that ReFrame reads in the folder. They load the rest from the package, so an upgrade of the package
 #: is an upgrade of the folder.
-SETTINGS = '''"""Configuration of this site: systems, references and topologies beside this file, all else shipped."""
+SETTINGS = '''"""Configuration of this site: systems, references and topologies. The package contains the rest."""
 
 from pathlib import Path
 
@@ -25,8 +25,8 @@ site_configuration = settings(Path(__file__).resolve().parent).site_configuratio
 IGNORED = "# what runs leave behind, and the link to linkmatrix's checks\n/.linkmatrix/\n/.build/\n/checks\n"
 SYSTEMS = """# Systems of this site
 
-One file each, as `linkmatrix detect --scheduler auto` writes it on a login node. One with the name of a shipped file
-stands in its place.
+One file per system, as `linkmatrix detect --scheduler auto` writes it on a login node. A file with the name of a
+shipped file replaces the shipped file.
 """
 #: folders of config that are copied into a new site, and that upgrades do not change
 COPIED = ("references", "topology")
@@ -52,16 +52,16 @@ def run_init(options: argparse.Namespace) -> int:
     folder = for_site(Path(os.path.abspath(options.folder)))
     settings = folder / "config" / "settings.py"
     if settings.exists() and "linkmatrix.suite" not in settings.read_text(encoding="utf-8", errors="replace"):
-        raise BadInput(f"{folder} has a config/settings.py that is not of linkmatrix init: a clone is used as it is")
+        raise BadInput(f"{folder} has a config/settings.py that linkmatrix init did not write: name another folder")
     texts = {settings: SETTINGS, folder / ".gitignore": IGNORED, folder / "config" / "systems" / "README.md": SYSTEMS}
     contents = {path: text.encode() for path, text in texts.items()} | shipped(folder / "config")
     if options.diff:
         return show_differences(folder, contents)
     if (folder / "checks").exists() and not (folder / "checks").is_symlink():
-        raise BadInput(f"{folder / 'checks'} is not a link: move it away, and run it again")
+        raise BadInput(f"{folder / 'checks'} is not a link: move it away, then run the command again")
     around = next((place for place in folder.parents if (place / "config" / "settings.py").exists()), None)
     if around and not settings.exists():  # one that is there already is brought up to date
-        raise BadInput(f"{folder} lies in {around}, which is a clone or a site itself: name a folder beside it")
+        raise BadInput(f"{folder} is inside {around}, which is a clone or a site: name a folder outside")
     made = [path for path in contents if not path.exists()]
     for path in made:
         write_whole(path, contents[path], lasting=False)
@@ -69,7 +69,7 @@ def run_init(options: argparse.Namespace) -> int:
     (folder / "checks").unlink(missing_ok=True)
     os.symlink(suite.FOLDER / "checks", folder / "checks")
     kept = len(contents) - len(made)
-    say(f"{folder}: {units.counted(len(made), 'file')} made" + (f", {kept} kept as they were" if kept else ""))
+    say(f"{folder}: {units.counted(len(made), 'file')} made" + (f", {kept} unchanged" if kept else ""))
     there = shlex.quote(str(folder))
     say(f"next: cd {there} && linkmatrix measure    # or linkmatrix detect, to write a system file of this machine")
     return 0
@@ -103,7 +103,7 @@ def for_site(folder: Path) -> Path:
     """The folder. Raises BadInput if its path is unusable, or if a file is in the way."""
     suite.usable(folder)
     if clean(str(folder)) != str(folder):
-        raise BadInput(f"{folder} has signs in its path that no terminal shows: name another folder")
+        raise BadInput(f"{folder} has unprintable characters in its path: name another folder")
     inside = [folder / "config", *(folder / "config" / name for name in (*COPIED, "systems"))]
     for place in (folder, *folder.parents, *inside):
         if os.path.lexists(place) and not place.is_dir():  # a link that leads nowhere, too

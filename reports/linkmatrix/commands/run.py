@@ -79,8 +79,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--scheduled",
         metavar="TIMES",
-        help="times at which a timer starts this run, such as '02:30' or 'Mon 02:30': a start that was missed makes the"
-        " run INCOMPLETE (the command schedule writes this option)",
+        help="times at which a timer starts this run, such as '02:30' or 'Mon 02:30'; linkmatrix schedule writes this"
+        " option; after a missed start, the run is INCOMPLETE",
     )
     command.add_argument(
         "--clean-runs", type=int, default=3, metavar="K", help="number of clean runs that remove a flag (default: 3)"

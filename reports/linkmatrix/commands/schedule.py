@@ -152,7 +152,7 @@ WantedBy=timers.target
 
 # /etc/systemd/system/linkmatrix-failed@.service
 [Unit]
-Description=tell {options.mail} that %i failed
+Description=mail the failure of %i to {options.mail}
 
 [Service]
 Type=oneshot

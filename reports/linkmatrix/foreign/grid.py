@@ -73,7 +73,7 @@ def read_grid(
         reading.at += 1
     keep_in_order(grid, seen, wanted)
     if by_place and seen != wanted:
-        grid.faults.append("rows without a name cannot be told apart: all rows are ignored")
+        grid.faults.append("rows without a name are out of order: all rows are ignored")
         grid.rows.clear()
     drop_shifted(grid, (*MARKS, "0.00") if zero_is_mark else MARKS)
     return grid

@@ -112,7 +112,7 @@ COMMAND = re.compile(
 def read_text(text: str) -> list[Run]:
     """The runs in a text, in its order. Raises BadInput if there is none, or if one contradicts itself."""
     if len(text) > MOST_CHARACTERS:
-        raise BadInput(f"the text has more than {MOST_CHARACTERS} characters: split the file and import each part")
+        raise BadInput(f"the text has more than {MOST_CHARACTERS} characters: split the file, and import each file")
     if digits := MOST_DIGITS.search(text):
         line = text.count("\n", 0, digits.start()) + 1
         raise BadInput(f"line {line} has a number of more than 300 digits: the text is damaged")

@@ -54,7 +54,7 @@ def promise(found: list[Port]) -> list[dict[str, Any]]:
 def remarks(found: list[Port]) -> list[str]:
     """What is not as good as it could be, in sentences."""
     said = [
-        f"{one.name} is {one.state or 'in an unknown state'}, so it is not promised"
+        f"{one.name} is {one.state or 'in an unknown state'}: extras['adapters'] does not contain this adapter"
         for one in found
         if one.state != "ACTIVE"
     ]
@@ -63,7 +63,7 @@ def remarks(found: list[Port]) -> list[str]:
         now = dict(one.numbers)
         slow = [name for name, most in one.at_most if one.state == "ACTIVE" and now.get(name, most) < most]
         said += [
-            f"the PCI link of {one.name} has {now[name]:g} of {dict(one.at_most)[name]:g} {units[name]}: should it?"
+            f"the PCI link of {one.name} has {now[name]:g} of {dict(one.at_most)[name]:g} {units[name]}: check the slot"
             for name in slow
         ]
     return said

@@ -69,13 +69,13 @@ class Partition:
 
     @property
     def what(self) -> str:
-        """ "6 nodes of 112 cores, 8 GPUs (gpu:h200:8)", or "9 nodes of 2 kinds"."""
+        """ "6 nodes of 112 cores, 8 GPUs (gpu:h200:8)", or "9 nodes of 2 types"."""
         if not self.nodes:
             return "an unknown number of nodes"
         return (
             counted(*next(iter(self.nodes.items())))
             if len(self.nodes) == 1
-            else (f"{sum(self.nodes.values())} nodes of {len(self.nodes)} kinds")
+            else (f"{sum(self.nodes.values())} nodes of {len(self.nodes)} types")
         )
 
     @property

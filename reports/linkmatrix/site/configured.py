@@ -40,7 +40,7 @@ def partition(program: str, repository: Path, name: str, answer: Answer = machin
         return {**found, "scheduler": reframe_name(found["scheduler"])}
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
         said = str(error) or "it has no such partition"
-        raise BadInput(f"--system {name}: ReFrame cannot say what it is: {clean(said)}") from None
+        raise BadInput(f"--system {name}: ReFrame cannot read this partition: {clean(said)}") from None
 
 
 def measured(
@@ -57,7 +57,7 @@ def measured(
         found = json.loads(said[said.index("{") :])  # site files print lines too
         return str(found["name"]), [dict(one) for one in found["partitions"] if wanted in ("", one["name"])]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"ReFrame cannot tell the system of {name or 'this machine'}: {clean(str(error))}") from None
+        raise BadInput(f"ReFrame cannot read the system of {name or 'this machine'}: {clean(str(error))}") from None
 
 
 def chosen(program: str, repository: Path, name: str | None = None, answer: Answer = machine.answer) -> str:

@@ -195,4 +195,4 @@ def of(scheduler: str, options: Sequence[str], answer: Answer = machine.answer) 
     try:  # what an administrator wrote is shown on terminals
         return {clean(name): clean(why) for name, why in ASK[scheduler](options, answer).items()}
     except ValueError:
-        raise OSError(f"the scheduler '{scheduler}' said of its nodes what is not understood here") from None
+        raise OSError(f"linkmatrix cannot read how the scheduler '{scheduler}' describes its nodes") from None

@@ -232,7 +232,7 @@ def slurm(answer: Answer) -> Cluster:
         else:
             notes.append(f"left out: {said.get('PartitionName', '')} has no nodes")
     if config.get("MpiDefault", "none") == "none":
-        notes.append("MpiDefault is none: srun starts ranks where SLURM_MPI_TYPE says how (`srun --mpi=list`)")
+        notes.append("MpiDefault is none: set SLURM_MPI_TYPE to a type that `srun --mpi=list` prints")
     by_node = config.get("SelectType", "").endswith("cons_tres")  # only that plugin knows --gpus-per-node
     return Cluster(
         title="Slurm",

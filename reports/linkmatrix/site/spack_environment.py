@@ -49,7 +49,9 @@ def why_not(root: Path | str, systems: str, system: str, partition: str) -> str:
         wanted = Path(systems).absolute() / system / "packages.yaml"
         return f"{wanted} is missing: 'linkmatrix detect --spack --system {system}' writes one"
     if re.search(r"[^\w./-]", str(Path(root).absolute()), re.ASCII):
-        return f"Spack cannot build in '{root}', for its other characters: say -S build_linkmatrix.build_root=FOLDER"
+        return (
+            f"Spack cannot build in '{root}': use letters, digits and . / _ - in -S build_linkmatrix.build_root=FOLDER"
+        )
     return ""
 
 

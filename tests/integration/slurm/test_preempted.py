@@ -153,7 +153,7 @@ def test_a_patrol_half_of_whose_jobs_are_preempted_keeps_what_they_measured(patr
 
     # its word, and no verdict on what was not measured: neither a pass nor a fault of the node
     assert done.code == 3, done.output
-    assert done.output.count("the job was preempted by another one (the scheduler says PREEMPTED)") >= 2
+    assert done.output.count("another job preempted the job (state PREEMPTED)") >= 2
     assert re.search(r"^3 nodes: 1 INCOMPLETE, (1 WARN, 1 PASS|2 WARN|2 PASS)$", done.output, re.MULTILINE), done.output
     assert not re.search(r"^ *FAIL\b|\d FAIL\b| is flagged since ", done.output, re.MULTILINE), done.output
 
@@ -190,5 +190,5 @@ def test_a_preempted_job_that_may_be_requeued_does_not_run_again(sweep, slurm, m
     after = {number: job for number, job in jobs_of(slurm).items() if number not in before}
     assert [(state, nodes) for _, state, nodes in after.values()] == [("PREEMPTED", "lmx2")], run.output
     assert left(slurm) == []
-    assert run.code != 0 and "the scheduler says PREEMPTED" in by_node["lmx2"]["fail_reason"]
+    assert run.code != 0 and "state PREEMPTED" in by_node["lmx2"]["fail_reason"]
     assert [one.verdict for one in judged] == [Verdict.INCOMPLETE]

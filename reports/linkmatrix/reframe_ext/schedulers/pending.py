@@ -22,8 +22,8 @@ PERMANENT = {
     r"InvalidAccount": f"its account does not exist any more: {ACCOUNT}",
     r"PartitionConfig": "the partition does not admit the job any more: compare its options with"
     " `scontrol show partition`",
-    r"PartitionNodeLimit": "the job requests more nodes than the partition has, or a number that the partition does not"
-    " allow: choose another partition with --system, or other nodes with -S nodes=N",
+    r"PartitionNodeLimit": "the partition does not allow this number of nodes in a job: choose another partition with"
+    " --system, or fewer nodes with -S nodes=N",
     r"PartitionTimeLimit": f"the job requests more time than the partition allows: {TIME}",
     r"(QOS|Assoc)MaxWall\w*PerJob\w*": "the job requests more time than its quality of service or account allows:"
     f" {TIME}",

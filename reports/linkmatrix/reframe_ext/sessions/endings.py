@@ -14,8 +14,8 @@ ENDED = {
     "OUT_OF_MEMORY": "the job ran out of memory",
     "NODE_FAIL": "a node of the job failed",
     "BOOT_FAIL": "a node of the job did not boot",
-    "PREEMPTED": "the job was preempted by another one (the scheduler says PREEMPTED)",
-    "CANCELLED": "the job was cancelled (the scheduler says CANCELLED)",
+    "PREEMPTED": "another job preempted the job (state PREEMPTED)",
+    "CANCELLED": "the job was cancelled (state CANCELLED)",
     "DEADLINE": "the job reached its deadline",
     "LOST": "Slurm does not know the job any more, or did not answer for long",
 }
