@@ -138,6 +138,8 @@ system = {
                 # "gpus_in_every_job": True,
                 # limits in GB/s of one direction, where the program's own (p2p_matrix --limits) do not fit
                 # "limits": {"HOST": 63.0},
+                # runs the programs in a container: docs/containers.md
+                # "container": {"platform": "Apptainer", "image": "/shared/linkmatrix.sif"},
                 # builds in a job of its own, where the login node has no compiler or no nvcc
                 # "build_locally": False,
             },

@@ -46,6 +46,14 @@ class Variant(NamedTuple):
 GPUS_PER_NODE, GRES = "--gpus-per-node={num_gpus_per_node}", "--gres=gpu:{num_gpus_per_node}"
 OF_ONE_RUN = ("account=project", "qos=high", "reservation=acceptance", "constraint=h200", "exclude=node[3-4]")
 EVERY_JOB = '"gpus_in_every_job": True'
+APPTAINER = (
+    '"container": {"platform": "Apptainer", "image": "/shared/linkmatrix.sif", "mounts": ["/scratch:/data"], '
+    '"options": ["--env", "A=b c"]}'
+)
+PYXIS = (
+    '"container": {"platform": "pyxis", "image": "registry#linkmatrix:0.2", "mounts": ["/scratch"], '
+    '"options": ["--no-container-mount-home"]}'
+)
 ON_A_NODE = ("-S", "build_linkmatrix.build_locally=no")
 
 # {folder below that of the system: what is run}; the folder "all" has one script for each kind of job
@@ -83,6 +91,20 @@ VARIANTS = {
         build=True,
         suite="device_collectives,device_collectives_without,device_sends",
     ),
+    "apptainer": Variant(
+        ("-n", "gpu_topology|rank_p2p"),
+        ('"link_class": "NV18"', f'{APPTAINER}, "link_class": "NV18"'),
+        ("slurm_example", "hgx_h200"),
+        partition="gpu",
+        suite="gpu_topology,rank_p2p",
+    ),
+    "pyxis": Variant(
+        ("-n", "gpu_topology|rank_p2p"),
+        ('"link_class": "NV18"', f'{PYXIS}, "link_class": "NV18"'),
+        ("slurm_example",),
+        partition="gpu",
+        suite="gpu_topology,rank_p2p",
+    ),
     "sweep": Variant(("--mode=sweep",), systems=("slurm_example", "pbs_example", "sge_example"), nodes="n01"),
     "build-on-a-node": Variant(
         ("-n", "rank_p2p", *ON_A_NODE), systems=("sge_example", "abci"), build=True, suite="rank_p2p"
@@ -98,6 +120,8 @@ CASES = [
 ]
 # what differs from machine to machine and from run to run: (pattern, what stands for it)
 NORMAL = [
+    (r"(--container-workdir=)\S*/stage/\S*/(\w+?)(?:_[0-9a-f]{8})?(?=\s)", r"\1STAGE/\2"),
+    (r"[^\s\":,=]*/stage/[^\s\":,]*/(\w+?)(?:_[0-9a-f]{8})?(?=[\":,])", r"STAGE/\1"),
     (r"\S*/stage/[^/\s]+/\S*?(build_linkmatrix)_\w+/prefix", r"STAGE/\1/prefix"),
     (r"\S*/stage/\S*/(\w+?)(?:_[0-9a-f]{8})?(?=\s)", r"STAGE/\1"),
     (r"(rfm_[a-z0-9_]+?)_[0-9a-f]{2,8}(?=\W)", r"\1_HASH"),

@@ -126,7 +126,7 @@ def test_a_clone_and_a_folder_of_other_checks_stay_as_they_are(tmp_path, capsys)
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "settings.py").write_text("site_configuration = {}\n")
     assert cli.main(["init", str(tmp_path)]) == 2
-    assert "a clone is used as it is" in capsys.readouterr().err
+    assert "linkmatrix init did not write" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["config"]
     (tmp_path / "other" / "checks").mkdir(parents=True)
     assert cli.main(["init", str(tmp_path / "other")]) == 2

@@ -19,6 +19,7 @@ from reframe.core.backends import getlauncher, getscheduler
 from reframe.core.exceptions import ConfigError
 
 from ..errors import BadInput
+from ..reframe_ext.sessions import containers
 from . import ignored_processes, login_node
 
 SCHEMA = Path(reframe.__file__).parent / "schemas" / "config.json"
@@ -74,6 +75,7 @@ def validate(file: Path, system: Mapping[str, Any], environments: Sequence[Mappi
             getscheduler(partition["scheduler"])
             getlauncher(partition["launcher"])
             ignored_processes.of_extras(partition.get("extras", {}))
+            containers.of_extras(partition.get("extras", {}), partition["launcher"])
         except (BadInput, ConfigError) as error:
             raise BadInput(f"{file}: partition '{partition['name']}': {error}") from None
     modules = [place["name"] for place in [*system["partitions"], *environments] if place.get("modules")]

@@ -15,7 +15,7 @@ from reframe.core.backends import getlauncher
 
 from ...files import write_whole
 from ...suite import PROGRAMS
-from . import durations
+from . import containers, durations
 
 MIN_SECONDS = 600  # time limit of a process that measures: the program's default --timeout
 TOPOLOGY_SECONDS = 120  # time limit of a process that only reads the topology
@@ -264,9 +264,18 @@ def process_commands(test: Any, process: Process, folder: str, asked_by: str) ->
         program = [path_of(starter, program_folder), *map(shlex.quote, words), *program]
     if process.request.environment:  # by `env`: not every launcher passes variables on
         program = ["env", *map(shlex.quote, process.request.environment), *program]
-    words = [launch_command(test, process.request), *program, *options, f"> {folder}/out 2> {folder}/err"]
+    command = " ".join([*program, *options])
+    if container := container_of(test):
+        gpus = bool(test.current_partition.select_devices("gpu"))
+        command = container.command(command, Path(test.stagedir), Path(test.build.stagedir), gpus)
+    words = [launch_command(test, process.request), command, f"> {folder}/out 2> {folder}/err"]
     # If ReFrame keeps the stage, the folder has the record of an earlier run, which would count as one of this run.
     return [f"rm -rf {folder}; mkdir -p {folders}", " ".join(word for word in words if word)]
+
+
+def container_of(test: Any) -> containers.Container | None:
+    """The container of the test's partition; None without one."""
+    return containers.of_extras(test.current_partition.extras, test.job.launcher.registered_name)
 
 
 def path_of(program: str, folder: Path) -> str:
@@ -290,7 +299,10 @@ def launch_command(test: Any, request: JobRequest) -> str:
     if layout != test.layout and launcher.registered_name.startswith("srun"):
         within = [f"--nodes={layout['num_nodes']}", f"--ntasks={request.tasks}"]
         within.append(f"--ntasks-per-node={layout['num_tasks_per_node']}")
-    launcher.options = [*launcher.options, *within, *launch_options(test.current_partition.extras, kind, layout)]
+    container = container_of(test)
+    inside = container.launcher_options(Path(test.stagedir), Path(test.build.stagedir)) if container else []
+    chosen = launch_options(test.current_partition.extras, kind, layout)
+    launcher.options = [*launcher.options, *within, *chosen, *inside]
     test.job.num_tasks, test.job.num_tasks_per_node = request.tasks, request.ranks_per_node
     test.job.num_cpus_per_task = test.num_cpus_per_task
     return launcher.run_command(test.job)

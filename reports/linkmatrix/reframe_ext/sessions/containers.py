@@ -1,0 +1,106 @@
+"""Containers: a partition's `extras["container"]`, and the commands that run a program in its image.
+
+Apptainer and Singularity start the program by ReFrame's container platforms: `srun apptainer exec … IMAGE program`.
+pyxis, a plugin of Slurm, takes options of the launcher: `srun --container-image=IMAGE … program`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reframe.core.containers import ContainerPlatform
+
+from ...errors import BadInput
+
+KEY = "container"  # of a partition's extras
+REFRAME_PLATFORMS = ("Apptainer", "Singularity")
+PYXIS = "pyxis"
+KEYS = ("platform", "image", "mounts", "options")
+#: An absolute folder, or two: outside and inside of the container.
+MOUNT = re.compile(r"(/[^\s:,\"'$`\\]*)(?::(/[^\s:,\"'$`\\]*))?")
+EXAMPLE = "{'platform': 'Apptainer', 'image': '/shared/linkmatrix.sif'}"
+
+
+@dataclass(frozen=True)
+class Container:
+    """A container of a partition.
+
+    platform: "Apptainer", "Singularity" or "pyxis". image: a file or a URI. mounts: (folder outside, folder inside).
+    options: options of `apptainer exec`, `singularity exec` or srun.
+    """
+
+    platform: str
+    image: str
+    mounts: tuple[tuple[str, str], ...] = ()
+    options: tuple[str, ...] = ()
+
+    def all_mounts(self, stage: Path, programs: Path) -> list[tuple[str, str]]:
+        """The mounts, with the stage of the job and the stage of the build at their own paths."""
+        return [*((str(folder), str(folder)) for folder in (stage, programs)), *self.mounts]
+
+    def command(self, program: str, stage: Path, programs: Path, with_gpus: bool) -> str:
+        """The command that runs `program` in the container; `program` itself with pyxis.
+
+        stage: the stage of the job, which is the working folder. programs: the stage of the build.
+        """
+        if self.platform == PYXIS:
+            return program
+        platform = ContainerPlatform.create(self.platform)
+        platform.image = shlex.quote(self.image)
+        platform.command = program
+        platform.mount_points = self.all_mounts(stage, programs)
+        platform.mount_stagedir = None  # ReFrame would mount it at another path than the build's
+        platform.workdir = shlex.quote(str(stage))
+        platform.with_cuda = with_gpus
+        platform.options = [shlex.quote(option) for option in self.options]
+        return str(platform.launch_command(str(stage)))
+
+    def launcher_options(self, stage: Path, programs: Path) -> list[str]:
+        """The options of srun; [] for another platform than pyxis."""
+        if self.platform != PYXIS:
+            return []
+        mounts = ",".join(":".join(one) for one in self.all_mounts(stage, programs))
+        words = [f"--container-image={self.image}", f"--container-mounts={mounts}", f"--container-workdir={stage}"]
+        return [shlex.quote(word) for word in (*words, *self.options)]
+
+
+def of_extras(extras: Mapping[str, Any], launcher: str) -> Container | None:
+    """The container in the extras of a partition; None without one. Raises BadInput.
+
+    launcher: ReFrame's name of the partition's launcher.
+    """
+    given = extras.get(KEY)
+    if given is None:
+        return None
+    where = f"extras['{KEY}'] of the partition"
+    if not isinstance(given, Mapping):
+        raise BadInput(f"{where} is not a dictionary: write {EXAMPLE}")
+    if unknown := [str(key) for key in given if key not in KEYS]:
+        raise BadInput(f"{where} has the unknown key '{unknown[0]}': use {', '.join(KEYS)}")
+    platform, image = given.get("platform"), given.get("image")
+    if platform not in (*REFRAME_PLATFORMS, PYXIS):
+        raise BadInput(f"{where}: the platform is {platform!r}: use Apptainer, Singularity or pyxis")
+    if not isinstance(image, str) or not image or re.search(r"[\x00-\x1f]", image):
+        raise BadInput(f"{where} has no image: name a file or URI, as in {EXAMPLE}")
+    if platform == PYXIS and launcher not in ("srun", "srunalloc"):
+        raise BadInput(f"{where}: pyxis needs the launcher srun, and the partition has {launcher}: use Apptainer")
+    mounts = words_of(given, "mounts", where)
+    found = [MOUNT.fullmatch(mount) for mount in mounts]
+    wrong = [mount for mount, match in zip(mounts, found, strict=True) if not match]
+    if wrong:
+        raise BadInput(f"{where}: the mount '{wrong[0]}' is not a path: use '/FOLDER' or '/FOLDER:/FOLDER_INSIDE'")
+    pairs = tuple((match[1], match[2] or match[1]) for match in found if match)
+    return Container(platform, image, pairs, tuple(words_of(given, "options", where)))
+
+
+def words_of(given: Mapping[str, Any], key: str, where: str) -> Sequence[str]:
+    """A list of strings. Raises BadInput."""
+    words = given.get(key, [])
+    if not isinstance(words, list | tuple) or not all(isinstance(word, str) and word.isprintable() for word in words):
+        raise BadInput(f"{where}: '{key}' is not a list of strings: write for example '{key}': ['/scratch']")
+    return words
