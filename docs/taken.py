@@ -24,7 +24,7 @@ PAGES = REPOSITORY / "docs"
 TAKEN = re.compile(r"^<!-- from (?P<path>[^\s:]+)(?:: (?P<heading>.+?))? -->$", re.MULTILINE)
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<path>[^)\s#]*)(?:#(?P<anchor>[^)\s]+))?\)")
 HEADING = re.compile(r"(?P<level>#+) (?P<title>.+)")
-MARK = re.compile(r"^<!-- (?:commands: [^,]+, )?(?P<how>run .+|shown) -->$", re.MULTILINE)
+MARK = re.compile(r"^<!-- (?:commands: [^,]+, run .+|shown) -->\n", re.MULTILINE)
 FENCE = "```"
 
 
@@ -93,14 +93,9 @@ def linked(text: str, source: str, known: Mapping[tuple[str, str], tuple[str, st
     return LINK.sub(replaced, text)
 
 
-def marked(text: str) -> str:
-    """Blocks of commands say whether tests run them."""
-    said = {"run here": "tests run this as it stands", "shown": "shown"}
-
-    def visible(mark: re.Match[str]) -> str:
-        return f"*{said.get(mark['how'], mark['how'].replace('run in', 'run as it stands by'))}*\n"
-
-    return MARK.sub(visible, text)
+def unmarked(text: str) -> str:
+    """The text without the marks that name the test of a block of commands."""
+    return MARK.sub("", text)
 
 
 def commands() -> str:
@@ -135,6 +130,6 @@ def page(text: str, name: str) -> str:
     def whole(one: re.Match[str]) -> str:
         return f"{FENCE}python\n{(REPOSITORY / one[1]).read_text(encoding='utf-8').rstrip()}\n{FENCE}"
 
-    text = marked(TAKEN.sub(taken, linked(text, f"docs/{name}.md", known)))
+    text = unmarked(TAKEN.sub(taken, linked(text, f"docs/{name}.md", known)))
     text = re.sub(r"^<!-- file: (\S+) -->$", whole, text, flags=re.MULTILINE)
     return re.sub(r"^<!-- generated: (\w+) -->$", lambda one: GENERATED[one[1]](), text, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""error_rates [RUNS]: false alarms and detection power of each rule of the judge, as docs/verdicts.md has them.
+"""error_rates [RUNS]: false alarms and detection power of each rule of the judge, as docs/evidence.md has them.
 
 Rules with a formula are computed. Rules without one are simulated on 4 GPUs: 12 cells, references with a tolerance of
 2 %, samples with σ of 0.15 %, seven samples per cell. RUNS of each line, by default 2,000. In the repository's folder:

@@ -10,7 +10,7 @@ from linkmatrix.judge import intermittent
 from linkmatrix.judge.rules import RULES
 from tests.benchmarks import error_rates
 
-TEXT = (Path(__file__).resolve().parents[2] / "docs" / "verdicts.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "evidence.md").read_text(encoding="utf-8")
 RUNS = 200
 
 

@@ -102,7 +102,7 @@ def at_limit(unit: str, worse: np.ndarray, interval: Ends, value: np.ndarray, li
     Seven samples give minimum to maximum, with 98.4 %. It must cross the limit, and the median must have used more than
     NEAR of its tolerance, or the interval must reach further than FAR times the tolerance. A crossing alone is too
     frequent where the samples differ by about the tolerance. `python -m tests.benchmarks.healthy_warnings` counts how
-    many healthy runs are WARN; docs/verdicts.md has the result.
+    many healthy runs are WARN; docs/evidence.md has the result.
 
     worse: than the reference, as a fraction. interval: low and high end. value, limits: of the references.
     """

@@ -50,7 +50,7 @@ class Prior(NamedTuple):
     samples: float
 
 
-#: (back end, timing, memory) → prior, measured on 2 × H100: see "intermittent cells" in docs/verdicts.md.
+#: (back end, timing, memory) → prior, measured on 2 × H100: see "Intermittent cells" in docs/evidence.md.
 PRIORS = {("cuda", "gate", "device"): Prior(2e-5, 10_000), ("cuda", "gate", "host"): Prior(0.02, 36)}
 BETWEEN_NODES = "NET"
 OTHERS = Prior(0.1, 18)  # the scheduler of the operating system delays these samples
