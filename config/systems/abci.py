@@ -1,19 +1,19 @@
-"""ABCI as its user benchmarks of inter-GPU communication describe it: Grid Engine, compute nodes (A) and (V).
+"""ABCI, with Grid Engine and the compute nodes (A) and (V), as its user benchmarks of GPU communication describe it.
 
-The benchmarks' figures are what a run here is held against, config/references/abci.yaml, and `linkmatrix compare
---against abci:anode` puts any run beside them. They name no link class and no network adapter, so none is promised.
-`reframe --system=abci -t pairs …` measures their sweeps between nodes, with all of their columns, in one job. The group
-that pays belongs to the run: `-J g=GROUP`.
+Runs are compared with the published figures of these benchmarks in config/references/abci.yaml. `linkmatrix compare
+--against abci:anode` prints them next to any run. The benchmarks name no link class and no network adapter, so the
+expected configuration contains none. `reframe --system=abci -t pairs …` measures the sweeps between nodes in one job.
+Set the group that pays with `-J g=GROUP`.
 
-The modules are those of the benchmarks, too old to build with: linkmatrix needs GCC >= 11 and a CUDA that knows C++20.
-Put newer ones into their place; nothing else changes.
+The modules are those of the benchmarks, and too old for a build. linkmatrix needs GCC >= 11 and a CUDA Toolkit with
+C++20. Replace the modules by newer modules.
 """
 
 import os
 
 
 def node(name, descr, resource, gpus, model, arch):
-    """A partition: nodes of one type, asked for whole by the type's own resource, so with all of their GPUs."""
+    """A partition of one type of node. A job requests whole nodes, with all GPUs, by the resource of the type."""
     return {
         "name": name,
         "descr": descr,
@@ -22,18 +22,18 @@ def node(name, descr, resource, gpus, model, arch):
         "environs": [f"gnu-{name}"],
         "features": ["gpu", "cuda", "mpi", "crossnode"],
         "max_jobs": 4,
-        # ReFrame asks Grid Engine for nothing by itself
+        # ReFrame requests nothing from Grid Engine without this resource
         "resources": [{"name": "layout", "options": [f"-l {resource}={{num_nodes}}", "-S /bin/bash", "-r n"]}],
         "devices": [{"type": "gpu", "arch": arch, "model": model, "num_devices": gpus}],
         "extras": {
-            # the published figures, until there are runs to adopt
+            # the published figures, until you adopt references from runs
             "reference": f"abci-{name}",
             "reference_file": "abci.yaml",
-            # as the benchmarks' table of software says
+            # the benchmarks' table of software contains GDRCopy
             "gdrcopy": True,
-            # of all pairs: the benchmarks measure every one with P2P=Enabled
+            # the benchmarks measure each pair with P2P=Enabled
             "peer_access": True,
-            # a job has all slots of its nodes, and mpirun would fill those of the first
+            # otherwise mpirun would fill all slots of the first node
             "rank_options": ["--map-by", "ppr:{num_tasks_per_node}:node"],
         },
     }

@@ -1,7 +1,7 @@
-"""Any machine that has no file of its own: what it can do is found out when the file is read.
+"""Any machine without a system file. This file finds GPUs, compiler and MPI when ReFrame reads it.
 
-It promises nothing about its links. It names references only where those that are shipped are of the same GPUs; what is
-measured elsewhere is NOT JUDGED until references are adopted and a system file names them.
+It contains no expected configuration of links. It names references only if the shipped references are of the same GPUs.
+Other measurements are NOT JUDGED until you adopt references and a system file names them.
 """
 
 import os
@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 from linkmatrix.site import nccl, open_mpi, prebuilt
 
-# the GPUs that shipped references are of: (model, how many) and their table in ../references
+# the GPUs of shipped references: (model, number of GPUs) and the table in ../references
 KNOWN = {("NVIDIA H200", 8): "hgx-h200", ("NVIDIA H200", 4): "hgx-h200-half"}
 
 
 def answer(*command):
-    """What a command prints; "" where it is missing, fails or does not answer."""
+    """The output of a command; "" if the command is missing, fails or does not answer."""
     if not shutil.which(command[0]):
         return ""
     try:
@@ -27,7 +27,7 @@ def answer(*command):
 
 
 def gpus():
-    """(model, compute capability) of each visible GPU, by nvidia-smi; [] where that is missing or does not answer."""
+    """(model, compute capability) of each visible GPU; [] if nvidia-smi is missing or does not answer."""
     lines = answer("nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader").splitlines()
     found = [tuple(field.strip() for field in line.rsplit(",", 1)) for line in lines if "," in line]
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -35,7 +35,7 @@ def gpus():
 
 
 def devices(found):
-    """`found` as ReFrame's list of devices: one entry for each model."""
+    """ReFrame's list of devices, with one entry per model. found: the result of `gpus`."""
     return [
         {"type": "gpu", "arch": "sm_" + capability.replace(".", ""), "model": model, "num_devices": found.count(kind)}
         for kind in dict.fromkeys(found)
@@ -44,14 +44,14 @@ def devices(found):
 
 
 def pairs():
-    """Which pairs of GPUs reach each other, as nvidia-smi prints it."""
+    """The matrix of peer access between GPUs, as nvidia-smi prints it."""
     return answer("nvidia-smi", "topo", "-p2p", "r")
 
 
 def extras(found, matrix):
-    """What is known of these GPUs: the table of references, where one is shipped; and that no two have peer access.
+    """The extras of the partition: the shipped table of references, and whether no pair has peer access.
 
-    matrix: of `pairs`
+    found: the result of `gpus`. matrix: the result of `pairs`.
     """
     models = {model for model, _ in found}
     table = KNOWN.get((models.pop(), len(found))) if len(models) == 1 else None
@@ -61,11 +61,11 @@ def extras(found, matrix):
     return {**({"reference": table} if table else {}), **({"peer_access": False} if apart else {})}
 
 
-# at the same time: each wakes the GPUs, where nothing else keeps them awake, and the last one lets them sleep again
+# concurrently, because each call of nvidia-smi waits until idle GPUs wake up
 with ThreadPoolExecutor() as pool:
     reached, found = pool.submit(pairs), gpus()
 cxx, nvcc = os.environ.get("CXX", "g++"), shutil.which("nvcc")
-# the programs of a platform wheel need no compiler; without a build there is neither MPI nor NCCL
+# the programs of a platform wheel need no compiler; MPI and NCCL need a build
 builds = prebuilt.can_build(cxx, bool(found))
 mpi = bool(builds and shutil.which("mpirun") and shutil.which("mpicxx"))
 with_nccl = nccl.place(nvcc) if found and builds else ""
@@ -74,19 +74,19 @@ archs = sorted({capability.replace(".", "") for _, capability in found})
 
 system = {
     "name": "this-machine",  # "generic" is ReFrame's own
-    "descr": "this machine, as it was found",
+    "descr": "this machine, detected at each start",
     "hostnames": [r".*"],
     "partitions": [
         {
             "name": "default",
             "scheduler": "local",
             "launcher": "mpirun" if mpi else "local",
-            # two programs at once would measure each other
+            # two concurrent programs would disturb each other
             "max_jobs": 1,
             "environs": ["default"],
             "features": [*(["gpu", "cuda"] if found else []), *libraries],
             "env_vars": open_mpi.variables(oversubscribe=True) if mpi else [],
-            # both given, so that ReFrame leaves nothing about this machine in ../topology
+            # with both, ReFrame writes no file about this machine into ../topology
             "processor": {"num_cpus": len(os.sched_getaffinity(0))},
             "devices": devices(found),
             # a workstation may have fewer cores than ranks

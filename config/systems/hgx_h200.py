@@ -1,7 +1,7 @@
-"""HGX H200: 8 NVIDIA H200 in one node, each with 18 NVLinks to the NVSwitches, so NV18 between all pairs.
+"""HGX H200: 8 NVIDIA H200 in one node. Each GPU has 18 NVLinks to the NVSwitches, so all pairs have the class NV18.
 
-A file to copy for a system of your own. `reframe --system=hgx-h200` takes it on any such node; or put the names of your
-nodes into `hostnames`. How many GPUs there are stands in ../topology/hgx-h200-gpu/devices.json.
+Copy this file for a system of your own. Use it on any such node with `reframe --system=hgx-h200`, or add the names of
+your nodes to `hostnames`. The number of GPUs is in ../topology/hgx-h200-gpu/devices.json.
 """
 
 system = {
@@ -11,23 +11,23 @@ system = {
     "partitions": [
         {
             "name": "gpu",
-            "descr": "one node, run on the spot",
+            "descr": "one node, without a scheduler",
             "scheduler": "local",
             "launcher": "mpirun",
-            # two programs at once would measure each other
+            # two concurrent programs would disturb each other
             "max_jobs": 1,
             "environs": ["gnu-cuda"],
             "features": ["gpu", "cuda", "mpi", "nccl"],
             "extras": {
-                # the table in ../references that measurements here are held against
+                # the table in ../references with which cells are compared
                 "reference": "hgx-h200",
-                # what every pair of GPUs must have
+                # the expected configuration of each pair of GPUs
                 "link_class": "NV18",
                 "peer_access": True,
                 "hops": 1,
-                # by what NCCL connects them
+                # the expected transport of NCCL
                 "nccl_transport": "P2P",
-                # mpirun gives each rank a core of its own, not all of them
+                # mpirun binds each rank to its own core
                 "rank_options": ["--bind-to", "core"],
             },
         }
@@ -41,9 +41,9 @@ environments = [
         "cc": "gcc",
         "cxx": "g++",
         "nvcc": "nvcc",
-        # "nccl" too, where NCCL is installed: collectives of GPUs
+        # add "nccl" if NCCL is installed: it measures collectives of GPUs
         "features": ["cuda", "mpi"],
-        # "nccl_root": "/opt/nccl" beside it, where CMake does not find NCCL by itself
+        # also "nccl_root": "/opt/nccl", if CMake does not find NCCL
         "extras": {"cuda_arch": "90"},
     }
 ]

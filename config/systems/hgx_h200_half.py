@@ -1,6 +1,6 @@
-"""Half of an HGX H200: a virtual machine with 4 of the 8 GPUs; through the NVSwitches NV18 between all pairs.
+"""Half of an HGX H200: a virtual machine with 4 of the 8 GPUs. All pairs have the class NV18, over the NVSwitches.
 
-`reframe --system=hgx-h200-half` takes it on any such machine. How many GPUs there are stands in
+Use it on any such machine with `reframe --system=hgx-h200-half`. The number of GPUs is in
 ../topology/hgx-h200-half-gpu/devices.json.
 """
 
@@ -11,10 +11,10 @@ system = {
     "partitions": [
         {
             "name": "gpu",
-            "descr": "the machine itself, run on the spot",
+            "descr": "one machine, without a scheduler",
             "scheduler": "local",
             "launcher": "mpirun",
-            # two programs at once would measure each other
+            # two concurrent programs would disturb each other
             "max_jobs": 1,
             "environs": ["gnu-cuda"],
             "features": ["gpu", "cuda", "mpi", "nccl"],
@@ -23,9 +23,9 @@ system = {
                 "link_class": "NV18",
                 "peer_access": True,
                 "hops": 1,
-                # by what NCCL connects them
+                # the expected transport of NCCL
                 "nccl_transport": "P2P",
-                # mpirun gives each rank a core of its own, not all of them
+                # mpirun binds each rank to its own core
                 "rank_options": ["--bind-to", "core"],
             },
         }
@@ -39,9 +39,9 @@ environments = [
         "cc": "gcc",
         "cxx": "g++",
         "nvcc": "nvcc",
-        # without "nccl", collectives of GPUs are left out
+        # without "nccl", collectives of GPUs are not measured
         "features": ["cuda", "mpi", "nccl"],
-        # "nccl_root": "/opt/nccl" beside it, where CMake does not find NCCL by itself
+        # also "nccl_root": "/opt/nccl", if CMake does not find NCCL
         "extras": {"cuda_arch": "90"},
     }
 ]

@@ -1,80 +1,84 @@
-"""A cluster with Grid Engine: the file to copy. Every line that a site changes says what it is; the rest may stay.
+"""A cluster with Grid Engine: an example to copy. A comment explains each line that a site changes.
 
-Copy it to config/systems/<your cluster>.py, give it your names, and run on the login node:
+Copy it to config/systems/<your cluster>.py, replace the names, and run on the login node:
 
     reframe -C config/settings.py -c checks -R -r --system=<your cluster> --mode=quick
 
-What belongs to one run and not to the site comes from the command line: `-J P=project`, `-J ar=reservation number`,
-`-J 'l hostname=node17'`, and `-S` for the variables of the checks: `-S time_limit=…`, `-S max_pending_time=…` (8 hours
-by default). `linkmatrix detect --scheduler sge` writes a first file of all queues.
+`linkmatrix detect --scheduler sge` writes a first file with all queues.
 
-Grid Engine tells neither how a job ended nor where it ran; the checks take both from what the program printed.
+Settings of one run are options of the command line:
+
+    -J P=project -J ar=17 -J 'l hostname=node17'
+    -S time_limit=…
+    -S max_pending_time=…                       (default: 8 hours)
+
+Grid Engine reports neither how a job ended nor where it ran. The output of the program contains both.
 """
 
 system = {
-    # --system=NAME; and the first part of the folders of results and of config/topology/NAME-PARTITION
+    # the name for --system=NAME. Folders of results and config/topology/NAME-PARTITION begin with it
     "name": "sge-example",
     "descr": "an example of a cluster with Grid Engine",
-    # regular expressions of the host names on which ReFrame takes this system by itself: its login nodes
+    # regular expressions of the names of the login nodes: on these hosts, ReFrame selects this system
     "hostnames": [r"sge-example-login\d+"],
-    # a folder that login and compute nodes share, where jobs write their output: by default that of this repository
+    # the folder for the output of jobs, which login and compute nodes share (default: .linkmatrix in the clone)
     # "prefix": "/shared/you/linkmatrix",
-    # what `module` is there: "lmod", or "envmod" for Environment Modules (Tcl) from 4.1 on; without it none are loaded.
-    # Jobs get `module` with the login node's environment variables (-V below), or from `prepare_cmds` of a partition
+    # the program behind `module`: "lmod", or "envmod" for Environment Modules 4.1 or later; without it, none is loaded.
+    # Jobs get `module` with the environment variables of the login node (-V), or by `prepare_cmds` of a partition
     # "modules_system": "lmod",
     "partitions": [
         {
             "name": "cpu",
             "descr": "hosts without GPUs: host memory and the network",
             "scheduler": "sge",
-            # ranks are started by mpirun, which reads the hosts of the job where your MPI knows Grid Engine
+            # mpirun starts the ranks. If your MPI was built with support for Grid Engine, it reads the hosts of the job
             # (Open MPI: `ompi_info | grep gridengine`)
             "launcher": "mpirun",
             "environs": ["gnu"],
-            # what its hosts and network have: gpu cuda mpi, and crossnode where a job may take several hosts
+            # gpu, cuda, mpi: what the hosts have. crossnode: a job may use several hosts
             "features": ["mpi", "crossnode"],
-            # the network adapters that MPI may use, where it should not choose itself; UCX takes those near each rank
+            # the network adapters of MPI. By default, UCX uses the adapters near each rank
             # "env_vars": [["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"]],
-            # jobs in the queue at once; a matrix measured beside another job's traffic measures that too
+            # the maximum number of concurrent jobs: traffic of other jobs changes the results
             "max_jobs": 4,
-            # ReFrame asks Grid Engine for no slots, and ignores "access": every option of a job stands here.
-            # {num_tasks}, {num_nodes} and {num_tasks_per_node} are what the check wants
+            # ReFrame requests no slots of Grid Engine, and ignores "access". These lists contain all options of a job.
+            # {num_tasks}, {num_nodes} and {num_tasks_per_node} are numbers of the check
             "resources": [
                 {
                     "name": "layout",
                     "options": [
-                        # a parallel environment (`qconf -spl`) and slots: its allocation_rule must spread ranks as the
-                        # check wants: $pe_slots for one host, a fixed number of each host for several
+                        # parallel environment (`qconf -spl`) and slots. Its allocation_rule distributes the ranks:
+                        # $pe_slots for one host, a fixed number per host for several hosts
                         "-pe mpi {num_tasks}",
                         # the queue (`qconf -sql`)
                         "-q all.q",
-                        # who pays; a reservation (`qrstat`)
+                        # the project, and a reservation (`qrstat`)
                         # "-P project",
                         # "-ar 17",
-                        # only hosts that have a property, a resource of your site (`qconf -sc`)
+                        # a resource of your site that the hosts must have (`qconf -sc`)
                         # "-l fabric=hdr",
-                        # all hosts to itself, where your site has such a resource: `qconf -sc | grep EXCL`
+                        # exclusive hosts, if your site has this resource: `qconf -sc | grep EXCL`
                         # "-l exclusive=true",
-                        # the shell that reads the job, whatever the queue's is
+                        # the shell of the job; otherwise the queue chooses the shell
                         "-S /bin/bash",
-                        # the login node's environment variables, as Slurm and PBS would; without it, modules below
+                        # pass the environment variables of the login node; without -V, set modules below
                         "-V",
-                        # a job whose host is lost does not begin again: half of its output would be there already
+                        # do not rerun a job whose host fails: it would find the output of the first start
                         "-r n",
                     ],
                 },
-                # how a job asks for a certain host: -S on=node017
+                # the option that requests one host: -S on=node017
                 {"name": "node", "options": ["-l hostname={host}"]},
             ],
             "extras": {
-                # the most nodes of a job between all nodes; without it, such a job takes all nodes that are up
+                # the maximum number of nodes of a job between all nodes (default: all nodes that are up)
                 # "nodes": 512,
-                # how mpirun binds ranks: the check rank_binding says what came of it. What the check wants can stand in
-                # braces, as in ["--map-by", "ppr:{num_tasks_per_node}:node"]
+                # options of mpirun for ranks. The check rank_binding reports the result. Braces contain numbers of the
+                # check, as in ["--map-by", "ppr:{num_tasks_per_node}:node"]
                 "rank_options": ["--map-by", "numa", "--bind-to", "core"],
-                # processes that disturb nothing, as NAME:USER, such as the site's monitoring; * is any
+                # ignored processes, such as the site's monitoring, as NAME:USER; * means any
                 # "ignored_processes": ["nv-hostengine:root", "node_exporter:*"],
-                # ranks may share cores, or span NUMA nodes, where a site wants that
+                # allow ranks to share cores, or to span NUMA nodes
                 # "shared_cores": True,
                 # "spans_numa": True,
             },
@@ -89,32 +93,30 @@ system = {
             "max_jobs": 4,
             "resources": [
                 {"name": "layout", "options": ["-pe mpi {num_tasks}", "-q gpu.q", "-S /bin/bash", "-V", "-r n"]},
-                # how this site asks for GPUs: checks say only how many; a type of node with all of its GPUs, as
-                # abci.py has, needs no such line
+                # the option that requests GPUs. Types of nodes that include all GPUs, as in abci.py, need no such line
                 {"name": "_rfm_gpu", "options": ["-l gpu={num_gpus_per_node}"]},
                 {"name": "node", "options": ["-l hostname={host}"]},
             ],
-            # the GPUs of a host; or config/topology/sge-example-gpu/devices.json, as `linkmatrix detect` writes it
+            # the GPUs of a host. `linkmatrix detect` writes config/topology/sge-example-gpu/devices.json instead
             "devices": [{"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 8}],
             "extras": {
-                # the table in config/references that measurements are compared with; without one they are NOT JUDGED
+                # the table of config/references with which cells are compared; without it, the cells are NOT JUDGED
                 # "reference": "sge-example",
-                # the most nodes of a job between all nodes; without it, such a job takes all nodes that are up
+                # the maximum number of nodes of a job between all nodes (default: all nodes that are up)
                 # "nodes": 512,
-                # MPI must take the addresses of GPUs: a matrix between GPUs whose bytes went through host memory fails
+                # require MPI to accept GPU addresses: a matrix between GPUs fails if its data uses host memory
                 # "gpudirect": True,
-                # MPI must have loaded GDRCopy; the sweeps of pairs of GPUs are measured without it too
+                # require MPI to load GDRCopy; sweeps of pairs of GPUs are then also measured without GDRCopy
                 # "gdrcopy": True,
-                # what every pair of GPUs of a host must have; what is left out is not judged
+                # the expected configuration of each pair of GPUs of a host; a missing key is not compared
                 "link_class": "NV18",
                 "peer_access": True,
                 "hops": 1,
-                # how mpirun binds ranks; each takes the GPU of its number among those that it sees: all of the job, for
-                # mpirun hides none
+                # options of mpirun for ranks. A rank uses the GPU with its own number among all GPUs of the job
                 "rank_options": ["--map-by", "numa", "--bind-to", "core"],
-                # jobs that measure host memory ask for no GPUs; where no job without is taken, all ask for all of them
+                # request all GPUs for jobs of host memory too, if the partition accepts no job without GPUs
                 # "gpus_in_every_job": True,
-                # limits in GB/s of one direction, where the program's own (p2p_matrix --limits) do not fit
+                # limits in GB/s of one direction that replace those of the program (p2p_matrix --limits)
                 # "limits": {"HOST": 63.0},
             },
         },
@@ -128,7 +130,7 @@ environments = [
         # "modules": ["gcc/13", "openmpi/5"],
         "cc": "gcc",
         "cxx": "g++",
-        # what the environment can build: mpi, and cuda with nvcc
+        # what the environment can build: "mpi", and "cuda" with nvcc
         "features": ["mpi"],
     },
     {
@@ -137,10 +139,10 @@ environments = [
         "cc": "gcc",
         "cxx": "g++",
         "nvcc": "nvcc",
-        # "nccl" too, here and in the partition's, where NCCL is installed: collectives of GPUs. "nccl_root" in extras
-        # says where, if CMake does not find it by itself
+        # if NCCL is installed, add "nccl" here and to the features of the partition: it measures collectives of GPUs.
+        # If CMake does not find NCCL, add its folder to extras as "nccl_root"
         "features": ["cuda", "mpi"],
-        # architectures to build for: the login node may have no GPU to ask
+        # the GPU architectures of the build, because the login node may have no GPU
         "extras": {"cuda_arch": "90"},
     },
 ]

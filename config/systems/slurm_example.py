@@ -1,83 +1,87 @@
-"""A cluster with Slurm: the file to copy. Every line that a site changes says what it is; the rest may stay.
+"""A cluster with Slurm: an example to copy. A comment explains each line that a site changes.
 
-Copy it to config/systems/<your cluster>.py, give it your names, and run on the login node:
+Copy it to config/systems/<your cluster>.py, replace the names, and run on the login node:
 
     reframe -C config/settings.py -c checks -R -r --system=<your cluster> --mode=quick
 
-What belongs to one run and not to the site comes from the command line: `-J account=…`, `-J reservation=…`,
-`-J qos=…`, `-J constraint=…`, `-J exclude=…`, and `-S` for the variables of the checks: `-S time_limit=…`,
-`-S max_pending_time=…` (8 hours by default), `-S exclusive_access=no` where a node may be shared with other jobs,
-`-S build_linkmatrix.build_locally=no` to compile on a node of the partition and not here.
-`linkmatrix detect --scheduler slurm` writes a first file of all partitions.
+`linkmatrix detect --scheduler slurm` writes a first file with all partitions.
+
+Settings of one run are options of the command line:
+
+    -J account=… -J reservation=… -J qos=… -J constraint=… -J exclude=…
+    -S time_limit=…
+    -S max_pending_time=…                       (default: 8 hours)
+    -S exclusive_access=no                      (the job shares its nodes with other jobs)
+    -S build_linkmatrix.build_locally=no        (compile on a node of the partition)
 """
 
 system = {
-    # --system=NAME; and the first part of the folders of results and of config/topology/NAME-PARTITION
+    # the name for --system=NAME. Folders of results and config/topology/NAME-PARTITION begin with it
     "name": "slurm-example",
     "descr": "an example of a cluster with Slurm",
-    # regular expressions of the host names on which ReFrame takes this system by itself: its login nodes
+    # regular expressions of the names of the login nodes: on these hosts, ReFrame selects this system
     "hostnames": [r"slurm-example-login\d+"],
-    # a folder that login and compute nodes share, where jobs write their output: by default that of this repository.
-    # Nothing is needed of a home directory there
+    # the folder for the output of jobs, which login nodes and compute nodes share (default: .linkmatrix in the clone).
+    # Compute nodes need no home directory
     # "prefix": "/shared/you/linkmatrix",
-    # what `module` is there: "lmod", or "envmod" for Environment Modules (Tcl) from 4.1 on; without it none are loaded.
+    # the program behind `module`: "lmod", or "envmod" for Environment Modules 4.1 or later; without it, none is loaded.
     # Jobs get `module` with the login node's environment variables, or from `prepare_cmds` of a partition
     # "modules_system": "lmod",
     "partitions": [
         {
             "name": "cpu",
             "descr": "nodes without GPUs: host memory and the network",
-            # "slurm" asks sacct how a job ended; where accounting is off, "squeue", which cannot tell an exit code
+            # "slurm" reads the end of a job from sacct. Without accounting: "squeue", which knows no exit code
             "scheduler": "slurm",
-            # ranks are started by srun, with the PMI that your MPI was built for: SLURM_MPI_TYPE, or `srun --mpi=list`;
-            # "mpirun" works too where your MPI knows Slurm
+            # srun starts the ranks, with the PMI of your MPI (SLURM_MPI_TYPE; `srun --mpi=list` prints the types).
+            # Use "mpirun" if your MPI was built with support for Slurm
             "launcher": "srun",
             # options of every job
             "access": [
                 "--partition=cpu",
-                # who pays, and the quality of service
+                # the account and the quality of service
                 # "--account=project",
                 # "--qos=benchmark",
-                # nodes that are set aside for this, and only nodes that have a feature (`sinfo -o "%N %f"`)
+                # a reservation, and a feature of nodes (`sinfo -o "%N %f"`)
                 # "--reservation=acceptance",
                 # "--constraint=hdr",
-                # a job whose node is lost does not begin again: it would wait for that node, and half of its output
-                # would be there already
+                # do not requeue a job whose node fails: it would wait for this node, and find the output of the first
+                # start
                 "--no-requeue",
             ],
-            # srun ends the tasks of a step once one failed, and 50 s after the first ended; else the time limit does
+            # srun ends a step when a task fails, and 50 s after the first task ended; otherwise the time limit ends it
             "env_vars": [["SLURM_KILL_BAD_EXIT", "1"], ["SLURM_WAIT", "50"]],
-            # ["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"] in that list names the network adapters that MPI may use, where
-            # it should not choose itself; UCX takes those near each rank
+            # to choose the network adapters of MPI, add ["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"] to this list.
+            # By default, UCX uses the adapters near each rank
             "environs": ["gnu"],
-            # what its nodes and network have: gpu cuda mpi nccl, rdma where extras["adapters"] says which adapters, tcp
-            # where it names interfaces, and crossnode where a job may take several nodes
+            # gpu, cuda, mpi, nccl: what the nodes have. rdma: extras["adapters"] describes the RDMA adapters. tcp: it
+            # describes network interfaces. crossnode: a job may use several nodes
             "features": ["mpi", "crossnode"],
-            # how a job asks for a certain node: -S on=node017
+            # the option of a job that requests one node: -S on=node017
             "resources": [{"name": "node", "options": ["--nodelist={host}"]}],
-            # the longest that a job may ask for, where that is less than the 30 minutes of the checks
+            # the maximum time of a job, if it is less than the 30 minutes that checks request
             # "time_limit": "20m",
-            # jobs in the queue at once; a matrix measured beside another job's traffic measures that too
+            # the maximum number of concurrent jobs: traffic of other jobs changes the results
             "max_jobs": 4,
             "sched_options": {
-                # --nodes is said too, so that ranks are spread as the check wants
+                # jobs request --nodes too, so that Slurm distributes the ranks as the check requires
                 "use_nodes_option": True,
-                # a job that ended is known to sacct a little later
+                # sacct reports a job some seconds after its end
                 "job_submit_timeout": 60,
             },
             "extras": {
-                # the most nodes of a job between all nodes; without it, such a job takes all nodes that are up
+                # the maximum number of nodes of a job between all nodes (default: all nodes that are up)
                 # "nodes": 512,
-                # how srun binds ranks, and a process that has the node to itself: `srun --cpu-bind=help`; the check
-                # rank_binding says what came of it. With mpirun: ["--map-by", "numa", "--bind-to", "core"], and []
+                # options of srun for ranks, and for a single process (`srun --cpu-bind=help`). The check rank_binding
+                # reports the result. With mpirun: ["--map-by", "numa", "--bind-to", "core"], and []
                 "rank_options": ["--cpu-bind=cores"],
                 "process_options": ["--cpu-bind=none"],
-                # processes that disturb nothing, as NAME:USER, such as the site's monitoring; * is any
+                # ignored processes, such as the site's monitoring, as NAME:USER; * means any
                 # "ignored_processes": ["nv-hostengine:root", "node_exporter:*"],
-                # ranks may share cores, or span NUMA nodes, where a site wants that
+                # allow ranks to share cores, or to span NUMA nodes
                 # "shared_cores": True,
                 # "spans_numa": True,
-                # with which options others may preempt a job, for those that `linkmatrix next` plans
+                # options of preemptible jobs, which `linkmatrix next` plans
                 # "preemptible": ["--qos=scavenger"],
             },
         },
@@ -86,61 +90,60 @@ system = {
             "descr": "nodes with GPUs",
             "scheduler": "slurm",
             "launcher": "srun",
-            "access": ["--partition=gpu", "--no-requeue"],  # and what else is said above
+            "access": ["--partition=gpu", "--no-requeue"],  # and the other options above
             "env_vars": [["SLURM_KILL_BAD_EXIT", "1"], ["SLURM_WAIT", "50"]],
             "environs": ["gnu-cuda"],
             "features": ["gpu", "cuda", "mpi", "crossnode"],
             "max_jobs": 4,
             "sched_options": {"use_nodes_option": True},
-            # how this site asks for GPUs: checks say only how many; "--gres=gpu:{num_gpus_per_node}" is the older way
+            # the option that requests GPUs; older sites use "--gres=gpu:{num_gpus_per_node}"
             "resources": [
                 {"name": "_rfm_gpu", "options": ["--gpus-per-node={num_gpus_per_node}"]},
                 {"name": "node", "options": ["--nodelist={host}"]},
             ],
-            # the GPUs of a node; or config/topology/slurm-example-gpu/devices.json, as `linkmatrix detect` writes it
+            # the GPUs of a node. `linkmatrix detect` writes config/topology/slurm-example-gpu/devices.json instead
             "devices": [{"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 8}],
             "extras": {
-                # the table in config/references that measurements are compared with; without one they are NOT JUDGED
+                # the table of config/references with which cells are compared; without it, the cells are NOT JUDGED
                 # "reference": "slurm-example",
-                # the file with that table, where it is not p2p.yaml
+                # the file of this table (default: p2p.yaml)
                 # "reference_file": "slurm-example.yaml",
-                # the most nodes of a job between all nodes; without it, such a job takes all nodes that are up
+                # the maximum number of nodes of a job between all nodes (default: all nodes that are up)
                 # "nodes": 512,
-                # with the feature rdma: network adapters that each node must have, judged before anything is timed; a
-                # list of such groups, where they are not all alike. `linkmatrix detect` on a node writes it
+                # with the feature rdma: the network adapters of each node, or a list of different groups. They are
+                # compared before the first measurement. `linkmatrix detect` on a node writes this line
                 # "adapters": {"number": 8, "rate": 400, "link_layer": "InfiniBand", "width": 16, "speed": 32},
-                # beside these, what perftest must reach: "ratio": 0.95 of the rate, "at_once": 0.95 of the sum of each
-                # MPI must take the addresses of GPUs: a matrix between GPUs whose bytes went through host memory fails
+                # also the least share in perftest: "ratio": 0.95 of the rate; "at_once": 0.95 of the sum of adapters
+                # require MPI to accept GPU addresses: a matrix between GPUs fails if its data uses host memory
                 # "gpudirect": True,
-                # MPI must have loaded GDRCopy; the sweeps of pairs of GPUs are measured without it too
+                # require MPI to load GDRCopy; sweeps of pairs of GPUs are then also measured without GDRCopy
                 # "gdrcopy": True,
-                # what every pair of GPUs of a node must have; what is left out is not judged
+                # the expected configuration of each pair of GPUs of a node; a missing key is not compared
                 "link_class": "NV18",
                 "peer_access": True,
                 "hops": 1,
-                # with the feature nccl: by what NCCL connects GPUs of a node, and its network between nodes
+                # with the feature nccl: the transport of NCCL inside a node, and its network between nodes
                 # "nccl_transport": "P2P",
                 # "nccl_network": "IB",
-                # how many percent of what links allow the largest size of a collective must have
+                # the least share of the links' limit that a collective of the largest size must reach, in %
                 # "collective_utilisation": {"all_reduce_perf": 70},
-                # how srun binds ranks, and a process that has the node to itself: `srun --cpu-bind=help`; the check
-                # rank_binding says what came of it. Each rank takes the GPU of its number among those that it sees:
-                # all of the job with "--gpu-bind=none", those near its cores with "--gpu-bind=closest", one with
-                # "--gpu-bind=single:1"
+                # options of srun for ranks, and for a single process (`srun --cpu-bind=help`). The check rank_binding
+                # reports the result. A rank uses the GPU with its own number among its visible GPUs: all GPUs of the
+                # job with "--gpu-bind=none", the nearest with "--gpu-bind=closest", one with "--gpu-bind=single:1"
                 "rank_options": ["--cpu-bind=cores", "--gpu-bind=none"],
                 "process_options": ["--cpu-bind=none"],
-                # processes that disturb nothing, as NAME:USER, such as the site's monitoring; * is any
+                # ignored processes, such as the site's monitoring, as NAME:USER; * means any
                 # "ignored_processes": ["nv-hostengine:root", "node_exporter:*"],
-                # ranks may share cores, or span NUMA nodes, where a site wants that
+                # allow ranks to share cores, or to span NUMA nodes
                 # "shared_cores": True,
                 # "spans_numa": True,
-                # jobs that measure host memory ask for no GPUs; where no job without is taken, all ask for all of them
+                # request all GPUs for jobs of host memory too, if the partition accepts no job without GPUs
                 # "gpus_in_every_job": True,
-                # limits in GB/s of one direction, where the program's own (p2p_matrix --limits) do not fit
+                # limits in GB/s of one direction that replace those of the program (p2p_matrix --limits)
                 # "limits": {"HOST": 63.0},
-                # runs the programs in a container: docs/containers.md
+                # run the programs in a container: see docs/containers.md
                 # "container": {"platform": "Apptainer", "image": "/shared/linkmatrix.sif"},
-                # builds in a job of its own, where the login node has no compiler or no nvcc
+                # build in a job, if the login node has no compiler or no nvcc
                 # "build_locally": False,
             },
         },
@@ -154,7 +157,7 @@ environments = [
         # "modules": ["gcc/13", "openmpi/5"],
         "cc": "gcc",
         "cxx": "g++",
-        # what the environment can build: mpi, and cuda with nvcc
+        # what the environment can build: "mpi", and "cuda" with nvcc
         "features": ["mpi"],
     },
     {
@@ -163,10 +166,10 @@ environments = [
         "cc": "gcc",
         "cxx": "g++",
         "nvcc": "nvcc",
-        # "nccl" too, here and in the partition's, where NCCL is installed: collectives of GPUs. "nccl_root" in extras
-        # says where, if CMake does not find it by itself
+        # if NCCL is installed, add "nccl" here and to the features of the partition: it measures collectives of GPUs.
+        # If CMake does not find NCCL, add its folder to extras as "nccl_root"
         "features": ["cuda", "mpi"],
-        # architectures to build for: the login node may have no GPU to ask
+        # the GPU architectures of the build, because the login node may have no GPU
         "extras": {"cuda_arch": "90"},
     },
 ]
