@@ -1,9 +1,10 @@
-"""The glossary contains the words of verdicts, link classes, cell states and transports that outputs use."""
+"""The glossary contains the words of verdicts, link classes, cell states, transports and methods that outputs use."""
 
 import json
 import re
 from pathlib import Path
 
+import printed_sentences
 import pytest
 
 from linkmatrix.commands import compare
@@ -12,6 +13,47 @@ from linkmatrix.record import reading
 from linkmatrix.references import link_order
 from linkmatrix.show import machine, summary
 
+#: Words of methods and of the suite with a special meaning. Add a word that a new output uses.
+TERMS = (
+    *("cell", "matrix", "pair", "endpoint", "rank", "device", "egress", "ingress", "round", "sample", "short sample"),
+    *(
+        "interval",
+        "interference",
+        "fitted overhead",
+        "gate",
+        "in turn",
+        "control measurement",
+        "remeasured",
+        "reproduced",
+    ),
+    *("matching", "soak", "throttled", "pinned", "pageable", "staged", "direct", "reference", "table", "tolerance"),
+    *(
+        "limit",
+        "typical",
+        "waiver",
+        "detection power",
+        "finding",
+        "σ",
+        "suspect",
+        "median polish",
+        "intermittent",
+        "drift",
+    ),
+    *(
+        "impossible",
+        "rail",
+        "leaf switch",
+        "uplink",
+        "oversubscribed",
+        "congestion",
+        "socket",
+        "context",
+        "flagged",
+        "clean",
+    ),
+    *("known good", "part", "slot", "suite", "session", "sweep", "manifest", "left out", "bundle", "record", "report"),
+    *("bus bandwidth", "algorithm bandwidth", "efficiency", "spread", "test case", "link class", "partition", "lost"),
+)
 REPOSITORY = Path(__file__).resolve().parents[2]
 #: A link class in a source of the programs.
 CLASS = re.compile(r'"([A-Z]{3,4})"')
@@ -69,6 +111,23 @@ def test_every_link_class_is_in_the_glossary(classes):
 @pytest.mark.parametrize("name", ["status", "transport", "direction", "engine", "kernel", "host_pages"])
 def test_every_word_of_a_field_is_in_the_glossary(name):
     assert enumerated(name) - glossary() == set()
+
+
+def test_every_term_that_outputs_use_is_in_the_glossary():
+    found = (one.text for package in printed_sentences.PACKAGES for one in printed_sentences.sentences(package))
+    printed = "\n".join(found)
+    used = {term for term in TERMS if re.search(rf"\b{term}s?\b", printed)}
+    assert len(used) > 50
+    known = glossary()
+    assert {term for term in used if not any(re.search(rf"\b{term}\b", word) for word in known)} == set()
+
+
+def test_every_suffix_of_a_test_case_is_in_the_glossary():
+    cases = json.loads((REPOSITORY / "checks" / "testcases.json").read_text(encoding="utf-8"))
+    suffixes = {one["name"].rpartition("_")[2] for one in cases} - {"copy"}
+    assert {"ce", "sm", "mpi"} <= suffixes
+    known = glossary()
+    assert {suffix for suffix in suffixes if not any(word.endswith(suffix) for word in known)} == set()
 
 
 def test_the_columns_of_the_kinds_are_in_the_glossary():
