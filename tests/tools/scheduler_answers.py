@@ -8,6 +8,8 @@ ANSWERS = {
     r"sinfo .*": "nodes.txt",
     r"scontrol show config": "config.txt",
     r"scontrol show partition --oneliner": "partitions.txt",
+    r"scontrol show node --oneliner": "node_list.txt",
+    r"scontrol show topology": "topology.txt",
     r"sacctmgr -n -P show assoc user=\S+ .*format=account,maxwall,defaultqos,partition": "accounts.txt",
     r"sacctmgr -n -P show qos format=name,maxwall": "qos.txt",
     r"pbsnodes -a": "nodes.txt",

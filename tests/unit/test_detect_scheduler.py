@@ -5,7 +5,7 @@ import re
 import pytest
 from scheduler_answers import ANSWERS, DATA
 
-from linkmatrix.site import cluster, partitions, slurm
+from linkmatrix.site import cluster, gres, partitions, slurm
 
 SLURM = "AccountingStorageType = accounting_storage/slurmdbd\nMpiDefault = pmix\nSelectType = select/cons_tres\n"
 
@@ -270,20 +270,20 @@ def test_slurm_without_an_mpi_of_its_own_is_noted():
 
 
 @pytest.mark.parametrize(
-    ("gres", "count"),
+    ("text", "count"),
     [
         ("gpu:2", 2),
         ("gpu:h200:8(S:0-1)", 8),
         ("gpu:h200:8(S:0-1),tmpdisk:100", 8),
-        ("nvme:1,gpu:a100:4,gpu:mig-1g.10gb:7(S:0)", 11),
+        ("nvme:1,gpu:a100:4,gpu:mig-1g.10gb:7(S:0)", 4),
         ("gpu", 1),
         ("gpu:h200", 1),
         ("tmpdisk:100", 0),
         ("(null)", 0),
     ],
 )
-def test_gpus_in_the_words_of_slurm(gres, count):
-    assert slurm.gpus_of_gres(gres) == count
+def test_gpus_in_the_words_of_slurm(text, count):
+    assert gres.gpus_in(text).count == count
 
 
 def test_slurm_that_answers_something_else_is_an_error():

@@ -6,16 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from .gres import architecture
+
 Answer = Callable[[list[str]], str]  # standard output of a command; raises OSError
 CHECK_MINUTES = 30  # the time limit of the checks
 
 
 class Kind(NamedTuple):
-    """Nodes that are alike. cores is as the scheduler counts them; said: its own words for GPUs and features."""
+    """Nodes that are alike. cores is as the scheduler counts them; said: its own words for GPUs and features.
+
+    types: the scheduler's names of the GPUs' models. slices: MIG slices, which are not in `gpus`. features: names that
+    a job can ask for.
+    """
 
     cores: int
     gpus: int
     said: str = ""
+    types: tuple[str, ...] = ()
+    slices: int = 0
+    features: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         gpus = f"{self.gpus} GPU{'' if self.gpus == 1 else 's'}" if self.gpus else "no GPU"
@@ -33,7 +42,8 @@ class Partition:
 
     access and layout: options of every job, the latter for back ends that ask for no slots themselves. notes: what a
     person has to look at. limit: minutes that a job may last, None for no limit. most: nodes of a job, 0 for no limit.
-    closed: no job of whoever asked starts there now, and a note says why.
+    closed: no job of whoever asked starts there now, and a note says why. whole: the scheduler's name of the partition,
+    if this is one kind of its nodes. only_by_type: nothing but the type of the GPUs selects these nodes.
     """
 
     name: str
@@ -45,6 +55,8 @@ class Partition:
     limit: float | None = None
     most: int = 0
     closed: bool = False
+    whole: str = ""
+    only_by_type: bool = False
 
     @property
     def count(self) -> int:
@@ -68,6 +80,23 @@ class Partition:
         return numbers.pop() if len(numbers) == 1 else 0
 
     @property
+    def types(self) -> list[str]:
+        """The names of the GPUs' models, each once."""
+        return list(dict.fromkeys(name for kind in self.nodes for name in kind.types))
+
+    @property
+    def requested_type(self) -> str:
+        """The type that a job must request to get these GPUs, and not MIG slices or GPUs of other nodes; else ""."""
+        is_needed = self.only_by_type or any(kind.slices for kind in self.nodes)
+        return self.types[0] if self.gpus and is_needed and len(self.types) == 1 else ""
+
+    @property
+    def arch(self) -> str:
+        """The architecture of all GPUs: "sm_90". "" if the scheduler does not name it."""
+        found = {architecture(name) for name in self.types}
+        return found.pop() if self.gpus and len(found) == 1 and all(kind.types for kind in self.nodes) else ""
+
+    @property
     def what(self) -> str:
         """ "6 nodes of 112 cores, 8 GPUs (gpu:h200:8)", or "9 nodes of 2 types"."""
         if not self.nodes:
@@ -83,6 +112,9 @@ class Partition:
         """The notes, and those that follow from the nodes."""
         found = [counted(kind, count) for kind, count in self.nodes.most_common()] if len(self.nodes) > 1 else []
         found += [f"{self.down} of its nodes could run no job when it was asked"] if self.down else []
+        slices = max((kind.slices for kind in self.nodes), default=0)
+        if slices:
+            found.append(f"{slices} MIG slices per node are not counted as GPUs: a slice has no links to other GPUs")
         if len({kind.gpus for kind in self.nodes}) > 1:
             found.append("its nodes do not have the same number of GPUs, so none is promised: make a partition of each")
         return [*self.notes, *found]
@@ -105,6 +137,17 @@ class Cluster:
     environment: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     host: str = ""
+
+    def gpu_request(self, partition: Partition) -> str:
+        """The option with which a job requests GPUs of a partition, in ReFrame's words."""
+        kind = f"{partition.requested_type}:" if partition.requested_type else ""
+        return self.gpu_option.replace("{", f"{kind}{{", 1)
+
+    @property
+    def archs(self) -> list[str]:
+        """The numbers of all GPUs' architectures, such as ["90", "100"]; [] if one of them is unknown."""
+        found = {one.arch.removeprefix("sm_") for one in self.open if one.gpus}
+        return [] if "" in found else sorted(found, key=int)
 
     @property
     def open(self) -> list[Partition]:

@@ -14,6 +14,7 @@ from ..files import read_whole
 from ..reframe_ext import reframe_name
 from . import machine, nodes
 from .cluster import Answer
+from .slurm_blocks import BLOCK_LINES, TOPOLOGY, blocks_in
 
 MOST_BYTES = 1 << 24  # of a file of groups
 #: ReFrame's schedulers → the option of a job, in the words of its `-J`, with which it waits for all others. Users may
@@ -104,7 +105,7 @@ def on_nodes(said: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def leaves_in(text: str, where: str) -> dict[str, str]:
-    """{node: its leaf switch} of lines such as "leaf1: n[1-32],n40", or of Slurm's topology.conf.
+    """{node: its group} of lines such as "leaf1: n[1-32],n40", or of Slurm's topology: its leaf switches or blocks.
 
     The programs' --groups takes the same. Raises BadInput for a line that is none, and for a text without any.
     """
@@ -125,7 +126,10 @@ def leaves_in(text: str, where: str) -> dict[str, str]:
 
 
 def group_in(line: str) -> tuple[str, str]:
-    """("leaf1", "n[1-32]") of a line; no nodes of an empty one, and of a switch that has others below it."""
+    """("leaf1", "n[1-32]") of a line; no nodes of an empty one, of a switch above others, or of a group of blocks."""
+    if line.startswith(BLOCK_LINES):
+        leaf, said = next(iter(blocks_in(line).items()), ("", ""))
+        return leaf or "block", said
     if "SwitchName=" in line:
         words = dict(word.split("=", 1) for word in line.split() if "=" in word)
         leaf, said = words["SwitchName"], "" if words.get("Switches") else words.get("Nodes", "")
@@ -146,11 +150,16 @@ def leaves(path: Path) -> dict[str, str]:
         ) from None
 
 
+def place_word(path: Path) -> str:
+    """What the groups of a file are: "domain" if they are Slurm's blocks, else "leaf"."""
+    return "domain" if blocks_in(read_whole(path, MOST_BYTES).decode(errors="replace")) else "leaf"
+
+
 def leaves_of(said: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
     """The same of the partition's scheduler; {} where it does not say."""
     if said.get("scheduler") not in ("slurm", "squeue"):
         return {}
     try:
-        return leaves_in(answer(["scontrol", "show", "topology"]), "scontrol show topology")
+        return leaves_in(answer(TOPOLOGY), " ".join(TOPOLOGY))
     except (OSError, BadInput):  # as where topology/default is set, which knows no switches
         return {}

@@ -9,10 +9,12 @@ from itertools import islice
 from ..errors import BadInput, clean
 from . import machine
 from .cluster import Answer
+from .gres import gpus_in
 from .pbs import AWAY, blocks, destinations, serves
 from .slurm import HELD_SIGNS, SIGNS, held, unfit
 
 NODES = ["sinfo", "-a", "-h", "-N", "-o", "%P|%N|%T|%E"]
+KINDS = ["sinfo", "-a", "-h", "-N", "-o", "%N|%f|%G"]
 ALL = "all"  # in the place of names
 MOST = 100_000  # nodes that a list may name
 MOST_RANGES = 8  # of one name
@@ -85,14 +87,15 @@ def option(options: Iterable[str], *names: str) -> str:
 
 
 def slurm(options: Sequence[str], answer: Answer) -> dict[str, str]:
-    """Of the partition that the options name, or the default one, by sinfo; only the nodes of the job's reservation."""
+    """Of the partition that the options name, or the default one, by sinfo; only nodes that the options select."""
     wanted = set(option(options, "-p", "--partition").split(",")) - {""}
     reservation = option(options, "--reservation")
     reserved = of_reservation(reservation, answer) if reservation else None
+    selects = selection(options, answer)
     found = {}
     for line in answer(NODES).splitlines():
         partition, name, state, reason = line.split("|", 3)
-        if reserved is not None and name not in reserved:
+        if (reserved is not None and name not in reserved) or not selects(name):
             continue
         if partition.removesuffix("*") in wanted or (not wanted and partition.endswith("*")):
             out = unfit(state) or (held(state) and not reserved)
@@ -100,6 +103,27 @@ def slurm(options: Sequence[str], answer: Answer) -> dict[str, str]:
             said = sign if reason.strip() in ("none", "None", "") else reason.strip()
             found[name] = ": ".join(filter(None, (state, said))) if out else ""
     return found
+
+
+def selection(options: Sequence[str], answer: Answer) -> Callable[[str], bool]:
+    """Whether the options of a job let it start on a node: --exclude, one feature, and one type of GPUs.
+
+    Expressions of several features are not read: all nodes may fit.
+    """
+    listed = option(options, "-x", "--exclude")
+    excluded = set(expanded(listed)) if listed else set()
+    feature = option(options, "-C", "--constraint")
+    feature = feature if re.fullmatch(r"[\w.-]+", feature) else ""
+    requested = option(options, "--gpus-per-node") or option(options, "--gres").removeprefix("gpu:")
+    gpu_type = requested.partition(":")[0] if ":" in requested else ""
+    if not feature and not gpu_type:
+        return lambda name: name not in excluded
+    fits = set()
+    for line in answer(KINDS).splitlines():
+        name, features, gres = line.split("|", 2)
+        if (not feature or feature in features.split(",")) and (not gpu_type or gpu_type in gpus_in(gres).types):
+            fits.add(name)
+    return lambda name: name in fits and name not in excluded
 
 
 def of_reservation(names: str, answer: Answer) -> set[str]:

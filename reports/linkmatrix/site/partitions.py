@@ -129,11 +129,11 @@ def files(
     found = ask(names, tell)
     host = socket.gethostname()
     system = machine.checked_name(system or machine.name_of_host(host, "cluster"), "--system")
-    known = [one.name for one in found.partitions]
-    if partition is not None and partition not in known:
+    known = list(dict.fromkeys(one.whole or one.name for one in found.partitions))
+    if partition is not None and partition not in [*known, *(one.name for one in found.partitions)]:
         there = ", ".join(known)
         raise BadInput(f"--partition '{partition}' is not a partition of this cluster (there are: {there})")
-    chosen = tuple(one for one in found.partitions if partition in (None, one.name))
+    chosen = tuple(one for one in found.partitions if partition in (None, one.name, one.whole))
     text = system_file(Cluster(**{**vars(found), "partitions": chosen, "host": host}), system)
     return {config / "systems" / f"{system.replace('-', '_')}.py": text}
 

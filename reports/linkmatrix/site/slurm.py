@@ -2,12 +2,14 @@
 
 import getpass
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from .cluster import Answer, Cluster, Kind, Partition, attributes, least, number, size_notes, time_notes
+from .gres import gpus_in
+from .node_kinds import NodeLists, by_kind
+from .slurm_blocks import block_notes
 
 NODES = ["sinfo", "-h", "-e", "-o", "%R|%D|%T|%c|%G|%f"]
 ALL = ("ALL", "N/A", "(null)", "UNLIMITED", "")
@@ -27,27 +29,30 @@ HELD = ("reserved", "maint")
 HELD_SIGNS = {"$": "it is in a reservation for maintenance"}
 
 
-def gpus_of_gres(gres: str) -> int:
-    """The number of GPUs in Slurm's words: "gpu:h200:8(S:0-1),tmpdisk:100" has 8."""
-    entries = re.findall(r"(?:^|,)gpu(?::[^:,(]+)??(?::(\d+))?(?=[(,]|$)", gres)
-    return sum(int(count or 1) for count in entries)
-
-
-def nodes_in(text: str) -> dict[str, tuple[Counter, int]]:
-    """{partition: ({kind: how many}, how many are down)} in the answer of sinfo in NODES's format."""
-    found: dict[str, tuple[Counter, int]] = {}
+def nodes_in(text: str) -> dict[str, tuple[Counter, Counter]]:
+    """{partition: ({kind: how many}, {kind: how many are down})} in the answer of sinfo in NODES's format."""
+    found: dict[str, tuple[Counter, Counter]] = {}
     for line in text.splitlines():
         fields = line.split("|")
         if len(fields) != 6:
             raise OSError(f"sinfo answered '{line}', not six fields with | between them")
         name, count, state, cores, gres, features = fields
-        nodes, down = found.get(name, (Counter(), 0))
-        said = ", ".join(words for words in (gres, features) if words not in ("(null)", ""))
-        if number(count):
-            nodes[Kind(number(cores), gpus_of_gres(gres), said)] += number(count)
-        away = unfit(state) or (held(state) and not state.startswith("reserved"))  # others run jobs on what is reserved
-        found[name] = nodes, down + (number(count) if away else 0)
+        nodes, down = found.setdefault(name, (Counter(), Counter()))
+        if not number(count):
+            continue
+        kind = kind_of(number(cores), gres, features)
+        nodes[kind] += number(count)
+        if unfit(state) or (held(state) and not state.startswith("reserved")):  # others run jobs on what is reserved
+            down[kind] += number(count)
     return found
+
+
+def kind_of(cores: int, gres: str, features: str) -> Kind:
+    """The kind of a node, from Slurm's words for its GPUs and features."""
+    said = ", ".join(words for words in (gres, features) if words not in ("(null)", ""))
+    gpus = gpus_in(gres)
+    named = tuple(word for word in features.split(",") if word not in ("(null)", ""))
+    return Kind(cores, gpus.count, said, gpus.types, gpus.slices, named)
 
 
 def unfit(state: str) -> bool:
@@ -193,7 +198,7 @@ def by_size(said: Words, nodes: int) -> Iterator[Rule]:
     yield Rule(notes=notes, closed=closed)
 
 
-def partition(said: Words, kinds: Counter, down: int, mine: Rights) -> Partition:
+def partition(said: Words, kinds: Counter, down: Counter, mine: Rights) -> Partition:
     """A partition in the words of `scontrol show partition`."""
     name, longest = said.get("PartitionName", ""), said.get("MaxTime", "")
     there = mine.there(name)
@@ -207,7 +212,7 @@ def partition(said: Words, kinds: Counter, down: int, mine: Rights) -> Partition
     return Partition(
         name,
         kinds,
-        down,
+        sum(down.values()),
         # a job whose node is lost does not begin again: it would wait for that node, and half of its output is there
         access=(f"--partition={name}", *(option for rule in rules for option in rule.options), "--no-requeue"),
         notes=(*notes, *(note for rule in rules for note in rule.notes), *time_notes(longest, "its time limit")),
@@ -223,12 +228,14 @@ def slurm(answer: Answer) -> Cluster:
     config = attributes(answer(["scontrol", "show", "config"]))
     accounting = config.get("AccountingStorageType", "").rpartition("/")[2] not in ("", "none", "(null)")
     mine = rights(answer, config.get("ClusterName", "")) if accounting else Rights()
-    partitions, notes = [], []
+    listed = NodeLists(answer)
+    partitions: list[Partition] = []
+    notes = block_notes(answer)
     for line in answer(["scontrol", "show", "partition", "--oneliner"]).splitlines():
         said = dict(word.split("=", 1) for word in line.split() if "=" in word)
-        kinds, down = nodes.get(said.get("PartitionName", ""), (Counter(), 0))
+        kinds, down = nodes.get(said.get("PartitionName", ""), (Counter(), Counter()))
         if kinds:
-            partitions.append(partition(said, kinds, down, mine))
+            partitions += by_kind(partition(said, kinds, down, mine), down, listed)
         else:
             notes.append(f"left out: {said.get('PartitionName', '')} has no nodes")
     if config.get("MpiDefault", "none") == "none":

@@ -1,0 +1,163 @@
+"""One partition of ReFrame per kind of node, where a partition of Slurm has nodes with different GPUs.
+
+A kind is a number of GPUs and their types. Each kind needs options with which Slurm starts a job on no other kind:
+a feature that only these nodes have, else a list of all other nodes, else the type of the GPUs.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from .cluster import Answer, Kind, Partition
+from .gres import gpus_in
+
+NODES = ["scontrol", "show", "node", "--oneliner"]
+SIMPLE = re.compile(r"[A-Za-z0-9_.]+")  # features without a sign that means something to --constraint
+
+GpuKind = tuple[int, tuple[str, ...]]  # the GPUs of a node, and their types
+
+
+class NodeLists:
+    """The nodes of each partition and kind, from `scontrol show node`, which is asked once and only if needed."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.lines: list[dict[str, str]] | None = None
+
+    def of(self, partition: str) -> dict[GpuKind, list[str]]:
+        """{kind: names of its nodes} of a partition; {} if Slurm does not answer."""
+        if self.lines is None:
+            try:
+                text = self.answer(NODES)
+            except OSError:
+                text = ""
+            self.lines = [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in text.splitlines()]
+        found: dict[GpuKind, list[str]] = {}
+        for said in self.lines:
+            if said.get("NodeName") and partition in said.get("Partitions", "").split(","):
+                gpus = gpus_in(said.get("Gres", ""))
+                found.setdefault((gpus.count, gpus.types), []).append(said["NodeName"])
+        return found
+
+
+def gpu_kind(kind: Kind) -> GpuKind:
+    """The GPUs of a kind of node."""
+    return kind.gpus, kind.types
+
+
+def by_kind(partition: Partition, down: Counter, listed: NodeLists) -> list[Partition]:
+    """The partitions of each kind of node; the partition itself if there is one kind, or if kinds cannot be selected.
+
+    down: {kind: how many of its nodes are down}.
+    """
+    groups: dict[GpuKind, list[Kind]] = {}
+    for kind in partition.nodes:
+        groups.setdefault(gpu_kind(kind), []).append(kind)
+    if len(groups) == 1:
+        return [partition]
+    parts = [replace(partition, whole=partition.name, nodes=subset(partition.nodes, of)) for of in groups.values()]
+    for select in SELECTIONS:
+        selected = select(partition, parts, listed)
+        if selected:
+            names = names_of(partition.name, list(groups))
+            return [
+                replace(one, name=name, down=sum(subset(down, one.nodes).values()))
+                for one, name in zip(selected, names, strict=True)
+            ]
+    return [partition]
+
+
+def subset(nodes: Counter, kinds: Sequence[Kind] | Counter) -> Counter:
+    """The counts of some kinds."""
+    return Counter({kind: nodes[kind] for kind in kinds if nodes[kind]})
+
+
+def names_of(partition: str, kinds: Sequence[GpuKind]) -> list[str]:
+    """A name per kind: the partition with the types of its GPUs, and with their number where types are equal."""
+    words = ["-".join(types) or ("gpu" if count else "cpu") for count, types in kinds]
+    return [
+        f"{partition}-{word}" + (f"-{count}" if words.count(word) > 1 else "")
+        for word, (count, _) in zip(words, kinds, strict=True)
+    ]
+
+
+def by_feature(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[Partition]:
+    """The parts with `--constraint`; [] if a kind has no feature of its own."""
+    found = []
+    for one in parts:
+        others = {word for other in parts if other is not one for kind in other.nodes for word in kind.features}
+        own = [kind.features for kind in one.nodes]
+        unique = [word for word in own[0] if all(word in some for some in own) and word not in others]
+        usable = [word for word in unique if SIMPLE.fullmatch(word)]
+        if not usable:
+            return []
+        found.append(selected_by(one, f"--constraint={usable[0]}", f"have the feature {usable[0]}"))
+    return found
+
+
+def by_list(partition: Partition, parts: Sequence[Partition], listed: NodeLists) -> list[Partition]:
+    """The parts with `--exclude` of all other nodes; [] if Slurm does not list the nodes of each kind."""
+    names = listed.of(partition.name)
+    kinds = [gpu_kind(next(iter(one.nodes))) for one in parts]
+    if set(names) != set(kinds):
+        return []
+    return [
+        selected_by(
+            one,
+            f"--exclude={folded([name for other in kinds if other != kind for name in names[other]])}",
+            f"are {folded(names[kind])}",
+        )
+        for one, kind in zip(parts, kinds, strict=True)
+    ]
+
+
+def by_type(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[Partition]:
+    """The parts whose jobs all request GPUs of their type; [] if two kinds share a type, or one has none."""
+    types = [one.types for one in parts]
+    names = [name for some in types for name in some]
+    if any(len(some) != 1 or not one.gpus for some, one in zip(types, parts, strict=True)):
+        return []
+    if len(set(names)) < len(names):
+        return []
+    return [
+        replace(selected_by(one, "", f"have GPUs of the type {some[0]}"), only_by_type=True)
+        for one, some in zip(parts, types, strict=True)
+    ]
+
+
+SELECTIONS: tuple[Callable[[Partition, Sequence[Partition], NodeLists], list[Partition]], ...] = (
+    by_feature,
+    by_list,
+    by_type,
+)
+
+
+def selected_by(part: Partition, option: str, reason: str) -> Partition:
+    """A part with the option that selects its nodes, and a note with the reason."""
+    note = f"the nodes of {part.whole} that {reason}: the partition has nodes with different GPUs"
+    return replace(part, access=(*part.access, *([option] if option else [])), notes=(*part.notes, note))
+
+
+def folded(names: Sequence[str]) -> str:
+    """A list of nodes in Slurm's short form: "n[01-03,07],login"."""
+    numbers: dict[tuple[str, int], list[int]] = {}
+    for name in names:
+        stem, digits = re.fullmatch(r"(.*?)(\d*)", name).groups()  # type: ignore[union-attr]  # it matches any name
+        numbers.setdefault((stem, len(digits)), []).append(int(digits or 0))
+    parts = []
+    for (stem, width), found in numbers.items():
+        ranges = [f"{first:0{width}d}" + (f"-{last:0{width}d}" if last > first else "") for first, last in runs(found)]
+        parts.append(stem if not width else stem + ranges[0] if len(found) == 1 else f"{stem}[{','.join(ranges)}]")
+    return ",".join(parts)
+
+
+def runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """The first and the last number of each run of successive numbers."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found

@@ -1,0 +1,186 @@
+"""GPUs in Slurm's words: MIG slices, architectures, and a system partition per kind of node."""
+
+import os
+import re
+
+import pytest
+from scheduler_answers import ANSWERS, DATA
+
+from linkmatrix.site import configured, gres, node_kinds, nodes, partitions, slurm_blocks, system_files
+
+
+def recorded(folder, without=()):
+    """Answers from a folder of tests/data/schedulers. without: names of files that have no answer."""
+
+    def answer(command):
+        line = " ".join(command)
+        ((_, name),) = [(pattern, name) for pattern, name in ANSWERS.items() if re.fullmatch(pattern, line)]
+        file = DATA / folder / name
+        if name in without or not file.exists():
+            raise OSError(f"{command[0]} does not answer")
+        return file.read_text()
+
+    return answer
+
+
+def found_in(folder, without=()):
+    """The cluster of these answers."""
+    return partitions.DIALECTS["slurm"].ask(recorded(folder, without))
+
+
+def entries_of(found, tmp_path):
+    """{partition: its entry} and the environments of the system file, as linkmatrix loads it."""
+    file = tmp_path / "mine.py"
+    file.write_text(partitions.system_file(found, "mine"))
+    system, environments = system_files.load(file, tmp_path)
+    return {one["name"]: one for one in system["partitions"]}, environments
+
+
+@pytest.fixture(autouse=True)
+def no_modules(monkeypatch):
+    """A shell without modules, so that the files are the same everywhere."""
+    for name in ("LOADEDMODULES", "LMOD_CMD", "MODULES_CMD"):
+        monkeypatch.setenv(name, "")
+
+
+@pytest.mark.parametrize("folder", ["slurm-mig", "slurm-kinds"])
+def test_the_system_file_is_the_stored_one(folder):
+    file, text = DATA / folder / "system.txt", partitions.system_file(found_in(folder), folder)
+    if os.environ.get("LINKMATRIX_UPDATE_GOLDEN"):
+        file.write_text(text)
+    assert file.read_text() == text, "see LINKMATRIX_UPDATE_GOLDEN in tests/data/README.md"
+
+
+@pytest.mark.parametrize(
+    ("text", "gpus"),
+    [
+        ("gpu:gb200:4", (4, ("gb200",), 0)),
+        ("gpu:2", (2, (), 0)),
+        ("gpu:tesla:2(S:0,1),mps:tesla:200(S:0,1)", (2, ("tesla",), 0)),
+        ("gpu:h100:2(S:0),gpu:h100_4g.40gb:2(S:0),gpu:h100_1g.10gb:6(S:0)", (2, ("h100",), 8)),
+        ("gpu:1g.10gb+me:1,gpu:a100_3g.20gb:2", (0, (), 3)),
+        ("gpu:h100:4(S:0-1),shard:h100:240(S:0-1),gpu:h100:h100:4", (4, ("h100",), 0)),
+        ("gpu:tesla:2,gpu:kepler:2", (4, ("tesla", "kepler"), 0)),
+    ],
+)
+def test_gpus_types_and_slices_of_a_gres(text, gpus):
+    assert gres.gpus_in(text) == gpus
+
+
+@pytest.mark.parametrize(
+    ("gpu_type", "arch"),
+    [
+        ("gb200", "sm_100"),
+        ("nvidia_gb300", "sm_103"),
+        ("nvidia_h100_80gb_hbm3", "sm_90"),
+        ("tesla_v100-sxm2-32gb", "sm_70"),
+        ("rtx_a6000", "sm_86"),
+        ("tesla", ""),
+        ("a100_or_h100", ""),
+    ],
+)
+def test_the_architecture_of_a_type(gpu_type, arch):
+    assert gres.architecture(gpu_type) == arch
+
+
+def test_mig_slices_are_no_gpus_and_a_job_requests_whole_ones(tmp_path):
+    """A request for 2 GPUs of no type could get two slices."""
+    found = found_in("slurm-mig")
+    entries, environments = entries_of(found, tmp_path)
+    assert entries["gpu"]["devices"] == [{"type": "gpu", "arch": "sm_90", "num_devices": 2}]
+    assert entries["gpu"]["resources"][0]["options"] == ["--gpus-per-node=nvidia_h100_80gb_hbm3:{num_gpus_per_node}"]
+    assert entries["dynamic"]["devices"] == [{"type": "gpu", "num_devices": 1}]
+    assert entries["mps"]["devices"] == [{"type": "gpu", "num_devices": 2}]
+    assert "8 MIG slices per node are not counted as GPUs" in partitions.system_file(found, "mine")
+    assert "extras" not in environments[-1], "the architectures of dynamic and mps are unknown"
+
+
+def test_without_features_and_lists_the_type_of_the_gpus_selects_a_kind(tmp_path):
+    entries, _ = entries_of(found_in("slurm-mig"), tmp_path)
+    h200 = entries["shared-nvidia_h200"]
+    assert h200["devices"][0]["num_devices"] == 8
+    assert entries["shared-nvidia_h100_80gb_hbm3"]["devices"][0]["num_devices"] == 4
+    assert h200["resources"][0]["options"] == ["--gpus-per-node=nvidia_h200:{num_gpus_per_node}"]
+    assert h200["extras"]["gpus_in_every_job"] is True and h200["extras"]["nodes"] == 2
+    assert "shared" not in entries
+
+
+def test_a_feature_selects_a_kind(tmp_path):
+    entries, _ = entries_of(found_in("slurm-kinds"), tmp_path)
+    assert entries["batch-h200"]["access"] == ["--partition=batch", "--no-requeue", "--constraint=h200"]
+    assert entries["batch-a100"]["access"][-1] == "--constraint=a100"
+    assert entries["batch-a100"]["descr"] == "10 nodes of 96 cores, 4 GPUs (gpu:a100:4(S:0-1), a100,hdr)"
+    assert entries["batch-a100"]["features"] == ["gpu", "cuda", "mpi", "crossnode"]
+    down = {one.name: one.down for one in found_in("slurm-kinds").partitions}
+    assert (down["batch-a100"], down["batch-h200"]) == (2, 0)
+
+
+def test_a_list_of_other_nodes_selects_a_kind_that_has_no_feature(tmp_path):
+    entries, _ = entries_of(found_in("slurm-kinds"), tmp_path)
+    assert {name: one["access"][-1] for name, one in entries.items() if name.startswith("old")} == {
+        "old-a100-4": "--exclude=o[4-7],c[1-2]",
+        "old-a100-2": "--exclude=o[1-3],c[1-2]",
+        "old-cpu": "--exclude=o[1-7]",
+    }
+    assert "devices" not in entries["old-cpu"] and entries["old-cpu"]["features"] == ["mpi", "crossnode"]
+
+
+def test_kinds_that_nothing_selects_stay_one_partition_without_gpus(tmp_path):
+    found = found_in("slurm-kinds", without=["node_list.txt"])
+    entries, _ = entries_of(found, tmp_path)
+    assert entries["old"]["features"] == ["mpi", "crossnode"]
+    assert "make a partition of each" in partitions.system_file(found, "mine")
+
+
+def test_gb200_names_its_architecture(tmp_path):
+    entries, environments = entries_of(found_in("slurm-kinds"), tmp_path)
+    assert entries["rack"]["devices"] == [{"type": "gpu", "arch": "sm_100", "num_devices": 4}]
+    assert environments[-1]["extras"] == {"cuda_arch": "80,90,100"}
+
+
+def test_blocks_are_noted_and_are_groups_of_nodes():
+    text = (DATA / "slurm-kinds" / "topology.txt").read_text()
+    assert slurm_blocks.blocks_in(text) == {"rack1": "rack1-n[01-18]", "rack2": "rack2-n[01-18]"}
+    found = found_in("slurm-kinds")
+    assert found.notes[0].startswith(
+        "Slurm reports 2 blocks of nodes, which are usually NVLink domains: rack1: rack1-n"
+    )
+    groups = configured.leaves_of({"scheduler": "slurm"}, recorded("slurm-kinds"))
+    assert len(groups) == 36 and groups["rack2-n07"] == "rack2"
+    file = "BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n3\nBlockSizes=2,4\n"
+    assert configured.leaves_in(file, "topology.conf") == {"n1": "b1", "n2": "b1", "n3": "b2"}
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["n01", "n02", "n03", "n07"], "n[01-03,07]"),
+        (["login"], "login"),
+        (["n9", "n10"], "n9,n10"),
+        (["a1", "b1-ib2", "a2"], "a[1-2],b1-ib2"),
+    ],
+)
+def test_lists_of_nodes_are_short_and_the_same_nodes(names, text):
+    assert node_kinds.folded(names) == text
+    assert set(nodes.expanded(text)) == set(names)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["-p batch"], ["h1", "h2", "a1"]),
+        (["--partition=batch", "--constraint=h200"], ["h1", "h2"]),
+        (["--partition=batch", "--exclude=h[1-2]"], ["a1"]),
+        (["--partition=batch", "--gpus-per-node=a100:{num_gpus_per_node}"], ["a1"]),
+        (["--partition=batch", "--gres=gpu:h200:{num_gpus_per_node}"], ["h1", "h2"]),
+        (["--partition=batch", "--gpus-per-node={num_gpus_per_node}"], ["h1", "h2", "a1"]),
+        (["--partition=batch", "--constraint=[h200|a100]"], ["h1", "h2", "a1"]),
+    ],
+)
+def test_the_nodes_of_a_kind_are_those_that_its_options_select(options, expected):
+    def answer(command):
+        if "%E" in command[-1]:
+            return "".join(f"batch|{name}|idle|none\n" for name in ("h1", "h2", "a1"))
+        return "h1|h200,ndr|gpu:h200:8(S:0-1)\nh2|h200|gpu:h200:8\na1|a100|gpu:a100:4\n"
+
+    assert list(nodes.of("slurm", options, answer)) == expected
