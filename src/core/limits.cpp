@@ -19,12 +19,22 @@ constexpr std::array<NvlinkKind, 7> nvlinks{{
     {3, "A40 A6000 RTX 3090", 14.0625, 14.0625, {}, {}, "NVIDIA GA102 whitepaper: 4 links of 14.0625, 112.5 GB/s"},
     {4, "H100 H200 H800", 26.5625, 25.0, 22.05, 20.8,
      "NVIDIA H100 whitepaper: 18 links, 900 GB/s; ce, sm: H200, NV18, measured 2026-11-21"},
-    {5, "B100 B200 B300", 53.125, 50.0, {}, {}, "NVIDIA Blackwell brief: 18 links, 1800 GB/s both directions"},
+    // NVIDIA GPU Operator, ComputeDomains (2025-07-24): nvbandwidth on GB200, NV18, read 798.02 GB/s. nvbandwidth 0.10
+    // on B300, NV18: write 774.57, read 766.34 GB/s. No public run of a kernel over NVLink 5 is known.
+    {5,
+     "B200 B300 GB200",
+     53.125,
+     50.0,
+     44.33,
+     {},
+     "NVIDIA Blackwell brief: 18 links, 1800 GB/s; ce: GB200, NV18, GPU Operator documentation"},
 }};
 
 constexpr std::array<ChipLink, 2> chip_links{{
-    {"GH200 GB200 GB300", 450.0, "NVIDIA Grace Hopper whitepaper: NVLink-C2C, 900 GB/s both directions"},
-    {"GB10", 300.0, "NVIDIA at Hot Chips 2025: NVLink-C2C, 600 GB/s both directions"},
+    // ce: Machine Learning Engineering, network (2026-03-16): nvbandwidth on GB300, device to host
+    {"GH200 GB200 GB300", 450.0, 377.15,
+     "NVIDIA Grace Hopper whitepaper: 900 GB/s both directions; ce: GB300, nvbandwidth, ML Engineering"},
+    {"GB10", 300.0, {}, "NVIDIA at Hot Chips 2025: 600 GB/s both directions"},
 }};
 
 /// Links of devices per compute capability, as indices into these tables; -1: none. Missing devices have neither link
@@ -58,7 +68,17 @@ constexpr PcieGeneration pcie(int version, double gigatransfers) {
   const double net = gigatransfers / 8 * 128 / 130;
   return {version, gigatransfers / 8, net, net * 256 / 280};
 }
-constexpr std::array<PcieGeneration, 3> pcies{{pcie(3, 8), pcie(4, 16), pcie(5, 32)}};
+// 64 GT/s: packets of 256 bytes (FLIT) with 236 bytes of transactions, and no other coding. The payload rate of writes
+// is unknown.
+constexpr PcieGeneration flit_pcie{6, 8.0, 8.0 * 236 / 256, {}};
+constexpr std::array<PcieGeneration, 4> pcies{{pcie(3, 8), pcie(4, 16), pcie(5, 32), flit_pcie}};
+
+constexpr std::array<AdapterRate, 4> adapter_rates{{
+    {"EDR", 100, "InfiniBand Trade Association: EDR, 4 lanes; 100 Gb/s Ethernet"},
+    {"HDR", 200, "InfiniBand Trade Association: HDR, 4 lanes; 200 Gb/s Ethernet"},
+    {"NDR", 400, "InfiniBand Trade Association: NDR, 4 lanes; 400 Gb/s Ethernet"},
+    {"XDR", 800, "NVIDIA ConnectX-8 firmware 40.44.0208: 800 Gb/s XDR, or 2 ports of 400 Gb/s Ethernet"},
+}};
 
 std::string number(std::optional<double> value, int decimals) {
   std::ostringstream out;
@@ -104,13 +124,18 @@ std::string limits_text() {
       << "generation     raw    net  payload  net x16  payload x16\n";
   for (const auto& g : pcies)
     out << "PCIe " << g.version << std::setw(12) << number(g.raw, 3) << std::setw(7) << number(g.net, 3) << std::setw(9)
-        << number(g.payload, 3) << std::setw(9) << number(g.net * 16, 2) << std::setw(13) << number(g.payload * 16, 2)
-        << '\n';
+        << number(g.payload, 3) << std::setw(9) << number(g.net * 16, 2) << std::setw(13)
+        << number(g.payload ? std::optional(*g.payload * 16) : std::nullopt, 2) << '\n';
   out << "\nNVLink-C2C, between CPU and GPU, one direction, GB/s.\n"
-      << "devices                  net  source\n";
+      << "devices                  net     ce  source\n";
   for (const auto& c : chip_links)
-    out << std::left << std::setw(20) << c.gpus << std::right << std::setw(8) << number(c.net, 1) << "  " << c.source
-        << '\n';
+    out << std::left << std::setw(20) << c.gpus << std::right << std::setw(8) << number(c.net, 1) << std::setw(7)
+        << number(c.ce, 1) << "  " << c.source << '\n';
+  out << "\nOne port of a network adapter, one direction. A slot of PCIe 5 with 16 lanes carries less than 800 Gb/s.\n"
+      << "speed    Gb/s   GB/s  source\n";
+  for (const auto& a : adapter_rates)
+    out << a.name << std::setw(10) << number(a.gigabits, 0) << std::setw(7) << number(a.gigabits / 8, 1) << "  "
+        << a.source << '\n';
   out << "\nTo set the limit of a link class: --limit CLASS=GB/s.\n";
   return out.str();
 }

@@ -21,15 +21,23 @@ struct NvlinkKind {
 /// Rate of one PCIe lane of a generation in one direction, in GB/s.
 struct PcieGeneration {
   int version;
-  double raw;      ///< GT/s over 8
-  double net;      ///< rate after coding; utilisation is relative to this rate
-  double payload;  ///< payload rate of writes of 256 bytes with 24 bytes of header, framing and checksum each
+  double raw;                     ///< GT/s over 8
+  double net;                     ///< rate after coding; utilisation is relative to this rate
+  std::optional<double> payload;  ///< payload rate of writes of 256 bytes with 24 bytes of header, framing and checksum
+};
+
+/// Line rate of one port of a network adapter in one direction.
+struct AdapterRate {
+  std::string_view name;  ///< InfiniBand's name of the speed
+  double gigabits;
+  std::string_view source;
 };
 
 /// Rate of NVLink-C2C, which connects a CPU and a GPU in one package, in GB/s per direction.
 struct ChipLink {
   std::string_view gpus;
   double net;
+  std::optional<double> ce;  ///< largest measured payload rate of a copy engine; nothing: unknown
   std::string_view source;
 };
 

@@ -67,6 +67,14 @@ TEST(Limits, KnowTheLinkBetweenCpuAndGpuOfOnePackage) {
   EXPECT_NE(limits_text().find("NVLink-C2C"), std::string::npos);
 }
 
+TEST(Limits, KnowBlackwellPcie6AndAdaptersOf800Gigabits) {
+  EXPECT_NEAR(nvlink_kind(53.125, {10, 3})->ce.value() * 18, 798.0, 0.1);
+  EXPECT_DOUBLE_EQ(pcie_limit(6, 16).value(), 118);
+  EXPECT_LT(pcie_limit(5, 16).value(), 800 / 8.0);
+  EXPECT_NE(limits_text().find("PCIe 6       8.000  7.375        -   118.00            -"), std::string::npos);
+  EXPECT_NE(limits_text().find("XDR       800  100.0"), std::string::npos);
+}
+
 TEST(ShortestPaths, CountHopsThroughOthers) {
   Matrix<bool> direct(4, 4, false);  // 0 - 1 - 2, 3 alone
   for (const auto& [a, b] : {std::pair{0, 1}, {1, 2}})
