@@ -26,7 +26,7 @@ struct Endpoint {
   int numa = -1;                  ///< NUMA node; -1: unknown
   std::vector<std::string> nics;  ///< nearest network interfaces
   FactTexts part;   ///< identity of the component in any slot: "serial", "uuid", "vbios", "firmware", "board"
-  FactTexts place;  ///< current slot: "node", "slot", "pci", "port"
+  FactTexts place;  ///< current slot: "node", "slot", "pci", "port", and the NVLink "domain" that spans nodes
   FactTexts state;  ///< settings and state: "ecc", "mig", "fabric_state", "pcie_width", "power_limit_w" …
   /// Net rates of one direction in GB/s (core/limits.hpp): of all NVLinks together, and of the PCIe slot.
   std::optional<double> link_limit, host_limit;

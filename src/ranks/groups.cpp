@@ -80,9 +80,10 @@ void expand(const std::string& before, std::string_view rest, std::string_view l
   }
 }
 
-/// "leaf1" and "n[1-32]" of a line; nothing of a switch that has others below it.
+/// "leaf1" and "n[1-32]" of a line; nothing of a switch that has others below it, or of a group of Slurm's blocks.
 std::optional<std::pair<std::string_view, std::string_view>> group_of(std::string_view line) {
-  if (line.find("SwitchName=") == std::string_view::npos) {
+  if (line.starts_with("AggregatedBlock=") || line.starts_with("BlockSizes=")) return std::nullopt;
+  if (line.find("SwitchName=") == std::string_view::npos && !line.starts_with("BlockName=")) {
     const auto colon = line.find(':');
     if (colon == std::string_view::npos)
       throw BadInput("'" + std::string(line.substr(0, 80)) + "' names no group: use e.g. leaf1: n[1-32]");
@@ -94,6 +95,7 @@ std::optional<std::pair<std::string_view, std::string_view>> group_of(std::strin
     const auto end = std::min(line.find_first_of(blanks, at), line.size());
     const std::string_view word = line.substr(at, end - at);
     if (word.starts_with("SwitchName=")) name = word.substr(11);
+    if (word.starts_with("BlockName=")) name = word.substr(10);
     if (word.starts_with("Nodes=")) nodes = word.substr(6);
     if (word.starts_with("Switches=") && word.size() > 9) is_leaf = false;
     at = std::min(line.find_first_not_of(blanks, end), line.size());

@@ -38,6 +38,10 @@ struct RankFacts {
   LossKind no_device_loss = LossKind::device;
   std::uint32_t driver_pid = 0;       ///< process number of the rank in the driver's numbering; 0: unknown
   std::array<char, 256> no_fabric{};  ///< why its device has no fabric handles; empty: it has
+  std::array<char, 64> domain{};      ///< NVLink domain of its device, as Nvml::domain; empty: none
+  std::array<char, 64> fabric{};      ///< NVML's state of the device's fabric registration; empty: unknown
+  int nvlinks = 0;                    ///< active NVLinks of its device
+  double nvlink_limit = 0;            ///< net rate of these NVLinks in GB/s; 0: unknown
   bool has_descriptors = false;       ///< whether its device memory can be shared by file descriptors
   std::uint64_t available = 0;        ///< available host memory in bytes
   int numa = -1, adapters = 0;

@@ -25,6 +25,8 @@ void RankTable::add(const RankFacts& facts) {
   endpoint.uuid = text_of(facts.uuid);
   endpoint.pci = text_of(facts.pci);
   endpoint.numa = facts.numa;
+  if (const std::string domain = text_of(facts.domain); !domain.empty()) endpoint.place["domain"] = domain;
+  nvlinks_.push_back({facts.nvlinks, facts.nvlink_limit, text_of(facts.fabric)});
   if (const std::string nics = text_of(facts.nics); !nics.empty()) endpoint.nics = split(nics, ',');
   const auto [at, is_new] = node_numbers_.try_emplace(endpoint.node, nodes_.size());
   const std::size_t node = at->second;
@@ -91,12 +93,46 @@ std::string RankTable::transport_refusal() const {
            " connects devices of one node only: start all ranks on one node";
   if (asked == Transport::fd && !have_descriptors_)
     return "--transport fd: the driver cannot share memory by file descriptors here: use --transport ipc";
-  if (asked == Transport::fabric && !no_fabric_.empty()) return "--transport fabric: " + no_fabric_;
+  if (asked == Transport::fabric)
+    if (const std::string text = domain_refusal(); !text.empty()) return "--transport fabric: " + text;
   std::set<std::string> seen;
   for (const Endpoint& endpoint : endpoints_)
     if (device && !endpoint.uuid.empty() && !seen.insert(endpoint.uuid).second)
       return "two ranks have the same GPU, " + endpoint.uuid + ": start one rank per GPU";
   return "";
+}
+
+/// Why fabric handles do not connect all ranks; "" also where NVML reports nothing.
+std::string RankTable::domain_refusal() const {
+  if (!no_fabric_.empty()) return no_fabric_;
+  if (nodes_.size() < 2) return "";
+  std::optional<std::size_t> first;
+  for (std::size_t rank = 0; rank < endpoints_.size(); ++rank) {
+    const Endpoint& endpoint = endpoints_[rank];
+    const auto domain = endpoint.place.find("domain");
+    if (domain == endpoint.place.end()) {
+      if (nvlinks_[rank].fabric.empty()) continue;
+      return endpoint.label +
+             " is in no NVLink domain that spans nodes (NVML's fabric state: " + nvlinks_[rank].fabric +
+             "): use --transport mpi or staged";
+    }
+    if (!first) first = rank;
+    const Endpoint& other = endpoints_[*first];
+    if (domain->second != other.place.at("domain"))
+      return other.label + " is in NVLink domain " + other.place.at("domain") + ", " + endpoint.label + " in " +
+             domain->second + ": start all ranks in one domain and clique";
+  }
+  return "";
+}
+
+bool RankTable::over_nvlink(std::size_t a, std::size_t b) const {
+  const bool in_domain = endpoints_[a].place.contains("domain") && endpoints_[b].place.contains("domain");
+  return options_.memory == Memory::device && options_.transport == Transport::fabric &&
+         (in_domain || !same_node(a, b)) && nvlinks_between(a, b) > 0;
+}
+
+int RankTable::nvlinks_between(std::size_t a, std::size_t b) const {
+  return std::min(nvlinks_[a].active, nvlinks_[b].active);
 }
 
 std::vector<std::string> RankTable::nodes_of_ranks() const {
@@ -115,6 +151,7 @@ std::vector<std::string> RankTable::labels(bool by_node) const {
 std::string RankTable::link_class(bool by_node, std::size_t row, std::size_t column) const {
   if (row == column) return "X";
   if (!by_node && links_) return links_->link_class(row, column);
+  if (!by_node && over_nvlink(row, column)) return "NV" + std::to_string(nvlinks_between(row, column));
   return std::string(by_node || !same_node(row, column) ? between_nodes : inside_node);
 }
 
@@ -162,6 +199,9 @@ Topology RankTable::topology(std::size_t most) const {
       topology.link_class(r, c) = link_class(false, r, c);
       if (options_.memory == Memory::device && !same_node(r, c))
         topology.peer_access(r, c) = copies_sharing() == Transport::fabric;
+      if (r == c || !over_nvlink(r, c)) continue;
+      topology.links(r, c) = nvlinks_between(r, c);
+      if (const double limit = std::min(nvlinks_[r].limit, nvlinks_[c].limit); limit > 0) topology.limit(r, c) = limit;
     }
   }
   return topology;

@@ -66,6 +66,10 @@ class RankTable {
   std::string check(std::span<const RankFacts> facts) const;
   std::string difference(std::span<const RankFacts> facts) const;
   std::string transport_refusal() const;
+  std::string domain_refusal() const;
+  /// Returns whether copies between two ranks use NVLink: between nodes, and inside a tray of an NVLink domain.
+  bool over_nvlink(std::size_t a, std::size_t b) const;
+  int nvlinks_between(std::size_t a, std::size_t b) const;
   std::size_t widest_node() const;
 
   NetworkOptions options_;
@@ -78,6 +82,13 @@ class RankTable {
   bool cuda_aware_ = false, have_descriptors_ = true;
   std::vector<NoDevice> no_device_;
   std::string no_fabric_;  ///< why not all devices have fabric handles
+  /// NVLinks of each rank's device, their net rate in GB/s, and NVML's state of its fabric registration.
+  struct Nvlinks {
+    int active;
+    double limit;
+    std::string fabric;
+  };
+  std::vector<Nvlinks> nvlinks_;
   std::optional<Topology> links_;
   std::string refusal_;
 };

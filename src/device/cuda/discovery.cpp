@@ -252,6 +252,7 @@ void identify(const Nvml& nvml, Endpoint& device) {
   const auto module = nvml.module(device.pci);
   const std::string slot = module ? "module " + std::to_string(*module) : pci_slot(device.pci);
   if (!slot.empty()) device.place["slot"] = slot;
+  if (const std::string domain = nvml.domain(device.pci); !domain.empty()) device.place["domain"] = domain;
 }
 
 Software describe_software(const Nvml& nvml) {

@@ -53,6 +53,13 @@ class Nvml {
   /// as known.
   std::map<std::string, std::string> state(const std::string& pci) const;
 
+  /// Returns the fabric facts of `state`: "fabric_state", "fabric_clique", "fabric_cluster" …
+  std::map<std::string, std::string> fabric(const std::string& pci) const;
+
+  /// Returns the NVLink domain of a device that spans nodes, as "<cluster UUID>.<clique>". Returns "" without a domain,
+  /// or before the fabric manager has registered the device.
+  std::string domain(const std::string& pci) const;
+
   /// Returns the number of the module on a board with several modules.
   std::optional<unsigned> module(const std::string& pci) const;
 

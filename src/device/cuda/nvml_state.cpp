@@ -11,16 +11,6 @@ namespace {
 using namespace nvml;
 
 // What else is used of nvml.h.
-struct FabricInfo {  // nvmlGpuFabricInfo_v2_t
-  unsigned version;
-  unsigned char cluster[16];
-  int status;
-  unsigned clique;
-  unsigned char state;
-  unsigned health;
-};
-constexpr unsigned fabric_version = static_cast<unsigned>(sizeof(FabricInfo)) | 2U << 24;
-using AskFabric = int(Device, FabricInfo*);
 using AskNumberOf = int(Device, int, unsigned*);
 using AskTwo = int(Device, unsigned*, unsigned*);
 using AskFour = int(Device, unsigned*, unsigned*, unsigned*, unsigned*);
@@ -63,23 +53,6 @@ struct Mode {
 constexpr std::array<Mode, 2> modes{
     {{"ecc", "ecc_pending", "nvmlDeviceGetEccMode"}, {"mig", "mig_pending", "nvmlDeviceGetMigMode"}}};
 
-/// Two bits of the health mask each: 1 is true, 2 false, 0 not supported.
-constexpr std::array<std::pair<const char*, int>, 4> fabric_health{{{"fabric_bandwidth_degraded", 0},
-                                                                    {"fabric_route_recovery", 2},
-                                                                    {"fabric_route_unhealthy", 4},
-                                                                    {"fabric_access_timeout_recovery", 6}}};
-
-void add_fabric(const FabricInfo& info, std::map<std::string, std::string>& found) {
-  constexpr std::array states{"not supported", "not started", "in progress", "completed"};
-  constexpr unsigned char completed = 3;
-  found["fabric_state"] = info.state < states.size() ? states[info.state] : number(info.state);
-  if (info.state != completed) return;  // the rest says nothing before
-  found["fabric_status"] = std::to_string(info.status);
-  found["fabric_clique"] = number(info.clique);
-  for (const auto& [name, bit] : fabric_health)
-    if (const unsigned value = info.health >> bit & 3U; value != 0) found[name] = yes_or_no(value == 1);
-}
-
 }  // namespace
 
 std::map<std::string, std::string> Nvml::state(const std::string& pci) const {
@@ -107,11 +80,7 @@ std::map<std::string, std::string> Nvml::state(const std::string& pci) const {
     found["remap_pending"] = yes_or_no(waits);
     found["remap_failed"] = yes_or_no(failed);
   }
-  FabricInfo info{};
-  info.version = fabric_version;
-  if (const auto ask = symbol<AskFabric>("nvmlDeviceGetGpuFabricInfoV");
-      ask != nullptr && ask(*handle, &info) == success)
-    add_fabric(info, found);
+  found.merge(fabric(pci));
   unsigned there = 0, active = 0;
   if (const auto ask = symbol<AskLink>("nvmlDeviceGetNvLinkState"))
     for (unsigned link = 0; link < most_links; ++link)

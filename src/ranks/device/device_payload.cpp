@@ -228,11 +228,27 @@ void put_device(RankFacts& facts, int number, const Endpoint& device) {
   facts.numa = device.numa;
 }
 
+namespace {
+
+/// Adds the NVLinks of a rank's device, and its NVLink domain.
+void put_nvlinks(RankFacts& facts, Endpoint device) {
+  const cuda::Nvml nvml;
+  put(facts.domain, nvml.domain(device.pci));
+  const auto fabric = nvml.fabric(device.pci);
+  if (const auto state = fabric.find("fabric_state"); state != fabric.end()) put(facts.fabric, state->second);
+  if (const auto links = nvml.links(device.pci)) facts.nvlinks = links->active;
+  cuda::read_limits(nvml, device);
+  facts.nvlink_limit = device.link_limit.value_or(0);
+}
+
+}  // namespace
+
 std::unique_ptr<Payload> make_device_payload(Communicator& mpi, int number, RankFacts& facts) {
   const int ordinal = ordinal_of(number);
   put(facts.device, "gpu" + std::to_string(number));  // should it not work, it still has a name
   auto payload = std::make_unique<DevicePayload>(mpi, ordinal);
   put_device(facts, number, payload->endpoint());
+  put_nvlinks(facts, payload->endpoint());
   facts.has_descriptors = !why_no_handles(HandleKind::fd, ordinal);
   put(facts.no_fabric, why_no_handles(HandleKind::fabric, ordinal).value_or(""));
   return payload;

@@ -9,6 +9,7 @@
 //   gpu 1 = 15                            status of the device with this number, where it is not success
 //   utilization 2983 = 5000000 75 25      time, sm and memory in percent
 //   fabric = 0 3 0 7 0                    status of the call; state, status, clique, health mask
+//   fabric_cluster = 0 18 52              the same; the first two bytes of the cluster's UUID
 //   ecc 1 = 0 2                           status and count; 0: corrected, 1: uncorrected
 //   nvlink 3 0 = 0 17                     the same of a link and a kind of its errors
 //   xid 1 = 79                            number of the event; each comes once, in the order of the first number
@@ -194,6 +195,11 @@ int nvmlDeviceGetGpuFabricInfoV(void*, FabricInfo* info) {
   if (info->version != version_2) return not_supported;
   unsigned state = 0, status = 0;
   const int said = answer("fabric", {&state, &status, &info->clique, &info->health});
+  unsigned first = 0, second = 0;
+  if (answer("fabric_cluster", {&first, &second}) == success) {
+    info->cluster[0] = static_cast<unsigned char>(first);
+    info->cluster[1] = static_cast<unsigned char>(second);
+  }
   info->state = static_cast<unsigned char>(state);
   info->status = static_cast<int>(status);
   return said;

@@ -44,6 +44,24 @@ TEST_F(NvmlAnswers, SayNothingOfAFabricThatIsNotDone) {
   EXPECT_EQ(Nvml().state(pci), (std::map<std::string, std::string>{{"fabric_state", "in progress"}}));
 }
 
+TEST_F(NvmlAnswers, SayWhichNvlinkDomainADeviceIsIn) {
+  replay("fabric = 0 3 0 7 0\nfabric_cluster = 0 18 52\n");
+  EXPECT_EQ(Nvml().domain(pci), "12340000-0000-0000-0000-000000000000.7");
+  EXPECT_EQ(Nvml().state(pci).at("fabric_cluster"), "12340000-0000-0000-0000-000000000000");
+}
+
+TEST_F(NvmlAnswers, SayNoNvlinkDomainOfSwitchesOfOneNodeOrBeforeRegistration) {
+  replay("fabric = 0 3 0 7 0\n");
+  EXPECT_EQ(Nvml().domain(pci), "") << "a node with NVSwitch: the cluster is all zeros";
+  EXPECT_FALSE(Nvml().state(pci).contains("fabric_cluster"));
+  replay("fabric = 0 2 0 7 0\nfabric_cluster = 0 18 52\n");
+  EXPECT_EQ(Nvml().domain(pci), "") << "in progress";
+  replay("fabric = 0 3 15 7 0\nfabric_cluster = 0 18 52\n");
+  EXPECT_EQ(Nvml().domain(pci), "") << "completed with an error";
+  replay("");
+  EXPECT_EQ(Nvml().domain(pci), "") << "an old driver";
+}
+
 TEST_F(NvmlAnswers, LeaveOutWhatIsNotSupported) {
   replay("nvmlDeviceGetEccMode = 3 1 1\n");
   const Nvml nvml;

@@ -20,6 +20,15 @@ TEST(Groups, AreReadFromLinesOfTheirOwnAndFromSlurm) {
   EXPECT_EQ(shown, conf);
 }
 
+TEST(Groups, AreSlurmsBlocks) {
+  const auto shown = parse_groups(
+      "BlockName=rack1 BlockIndex=0 Nodes=a[01-18] BlockSize=18\nBlockName=rack2 BlockIndex=1 Nodes=b[01-18] "
+      "BlockSize=18\nAggregatedBlock=rack[1-2] BlockIndex=2 Nodes=a[01-18],b[01-18] BlockSize=36\n");
+  EXPECT_EQ(shown.size(), 36u);
+  EXPECT_EQ(shown.at("a07") + shown.at("b18"), "rack1rack2");
+  EXPECT_EQ(parse_groups("BlockName=b1 Nodes=n1\nBlockName=b2 Nodes=n2\nBlockSizes=1,2\n").at("n2"), "b2");
+}
+
 TEST(Groups, ListsOfHostsAreExpandedAsSlurmDoes) {
   EXPECT_EQ(expanded_hosts("n[08-11]"), (Hosts{"n08", "n09", "n10", "n11"}));
   EXPECT_EQ(expanded_hosts("r[1-2]n[3,5]-ib"), (Hosts{"r1n3-ib", "r1n5-ib", "r2n3-ib", "r2n5-ib"}));

@@ -110,6 +110,52 @@ TEST(RankTable, RefusesFabricHandlesWithTheDriversReason) {
   EXPECT_NE(refusal(facts, of_devices(Transport::fabric)).find("NOT_PERMITTED"), std::string::npos);
 }
 
+/// Two trays of an NVLink domain: 18 NVLinks per device, one domain and clique.
+std::vector<RankFacts> facts_of_domain() {
+  auto facts = facts_of(2, 2);
+  for (RankFacts& own : facts) {
+    put(own.domain, "5e797fc6-0f46-421a-8724-0e102c0f723c.1");
+    put(own.fabric, "completed");
+    own.nvlinks = 18;
+    own.nvlink_limit = 900;
+  }
+  return facts;
+}
+
+TEST(RankTable, HasTheClassOfNvlinkBetweenNodesWhereFabricHandlesCarryTheBytes) {
+  auto facts = facts_of_domain();
+  facts[3].nvlinks = 17;
+  facts[3].nvlink_limit = 850;
+  const RankTable table(facts, of_devices(Transport::fabric));
+  EXPECT_EQ(table.refusal(), "");
+  EXPECT_EQ(table.link_class(false, 0, 2), "NV18");
+  EXPECT_EQ(table.link_class(false, 0, 3), "NV17");
+  EXPECT_EQ(table.link_class(false, 0, 1), "NV18") << "devices of a tray use the same switches";
+  EXPECT_EQ(table.link_class(true, 0, 1), between_nodes) << "nodes, not devices";
+  const Topology topology = table.topology(10);
+  EXPECT_EQ(topology.links(0, 2), 18);
+  EXPECT_EQ(topology.limit(0, 3), 850);
+  EXPECT_EQ(table.endpoints()[2].place.at("domain"), "5e797fc6-0f46-421a-8724-0e102c0f723c.1");
+  EXPECT_EQ(RankTable(facts, of_devices(Transport::staged)).link_class(false, 0, 2), between_nodes);
+}
+
+TEST(RankTable, RefusesFabricHandlesBetweenDomains) {
+  auto facts = facts_of_domain();
+  put(facts[3].domain, "5e797fc6-0f46-421a-8724-0e102c0f723c.2");
+  EXPECT_EQ(refusal(facts, of_devices(Transport::fabric)),
+            "--transport fabric: n0:gpu0 is in NVLink domain 5e797fc6-0f46-421a-8724-0e102c0f723c.1, n1:gpu1 in "
+            "5e797fc6-0f46-421a-8724-0e102c0f723c.2: start all ranks in one domain and clique");
+  facts[3].domain = {};
+  put(facts[3].fabric, "in progress");
+  EXPECT_EQ(
+      refusal(facts, of_devices(Transport::fabric)),
+      "--transport fabric: n1:gpu1 is in no NVLink domain that spans nodes (NVML's fabric state: in progress): use "
+      "--transport mpi or staged");
+  facts[3].fabric = {};
+  EXPECT_EQ(refusal(facts, of_devices(Transport::fabric)), "") << "NVML is missing: the driver decides";
+  EXPECT_EQ(refusal(facts_of_domain(), of_devices(Transport::staged)), "");
+}
+
 TEST(RankTable, LeavesADeviceThatDoesNotWorkOutAndNotTheRun) {
   auto facts = facts_of(1, 3);
   for (RankFacts& own : facts) own.has_descriptors = true;
