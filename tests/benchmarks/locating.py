@@ -31,10 +31,12 @@ MACHINES = {
     "8x8, a NIC each": (Machine(8, 8, leaf=2), 1),
     "16x4, a NIC each": (Machine(16, 4, leaf=4), 2),
     "64x1, a NIC each": (Machine(64, 1, leaf=8), 1),
+    "18x4, an NVLink domain": (Machine(18, 4, domain=18), 1),
+    "18x4, two NVLink domains": (Machine(18, 4, domain=9), 1),
 }
 #: Kinds that have a target, and how many must be named right at each depth.
 WANTED = ("device", "egress", "ingress", "link inside", "link between", "adapter", "node", "node pair", "socket")
-WANTED += ("leaf", "class")
+WANTED += ("leaf", "class", "tray", "plane", "nvlinks")
 DEPTHS = {0.10: 0.99, 0.05: 0.95, 0.03: 0.80}
 TWO, TWO_AT_ONCE = "two at once", 0.95
 ALARM = "alarm"
@@ -47,6 +49,7 @@ HEALTHY = {
     "8x8, 2 medians": (Machine(8, 8), 2, 1),
     "8x8, 5 medians": (Machine(8, 8), 5, 1),
     "128x8": (Machine(128, 8), 1, 0.1),
+    "18x4, NVLink": (Machine(18, 4, domain=18), 1, 1),
 }
 
 

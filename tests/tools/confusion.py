@@ -201,6 +201,9 @@ def faults_of(machine: Machine, part: Part) -> list[Fault]:
         "uplink": fault("uplink", ("uplink", f"leaf{who[0]}")),
         "class": fault("class", ("class", str(who[0]))),
         "rail": fault("rail", ("rail", str(who[0]))),
+        "tray": fault("tray", ("tray", node)),
+        "plane": fault("plane", ("domain", f"domain{who[0]}")),
+        "nvlinks": fault("nvlinks", ("nvlinks", label(who[0] if word == "nvlinks" else 0))),
         "inside": fault("inside", ("inside", node)),
         "links": fault("links", ("links", label(who[0] if word == "links" else 0))),
     }

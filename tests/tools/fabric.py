@@ -37,7 +37,8 @@ class Machine:
 
     nics: "own" is one adapter per device; "shared" is one per two devices; "pairs" is two per two devices, behind one
     switch; "numa" is one per device, of which the record contains only the NUMA node.
-    inside: "nvlink" or "pcie". leaf: nodes per leaf switch; 0 if unknown.
+    inside: "nvlink" or "pcie". leaf: nodes per leaf switch; 0 if unknown. domain: nodes (trays) per NVLink domain; 0 if
+    NVLink ends at the node. Each pair of a domain uses all of its switch planes alike.
     """
 
     nodes: int
@@ -45,6 +46,7 @@ class Machine:
     nics: str = "own"
     inside: str = "nvlink"
     leaf: int = 0
+    domain: int = 0
 
     @property
     def count(self) -> int:
@@ -75,17 +77,28 @@ class Machine:
     def link_class(self, one: int, other: int) -> str:
         """The link class of two endpoints, by their indices."""
         (node, a), (far, b) = self.where[one], self.where[other]
+        if self.in_domain(node, far):
+            return "NV18"
         if node != far:
             return "NET"
         if self.inside == "nvlink":
             return "NV18"
         return "PIX" if a // 2 == b // 2 else "NODE" if self.socket(a) == self.socket(b) else "SYS"
 
+    def in_domain(self, node: int, far: int) -> bool:
+        """Whether NVLink connects two nodes, or the devices of one node over the switches of its domain."""
+        return self.domain > 0 and node // self.domain == far // self.domain
+
     def way(self, one: int, other: int) -> Iterator[Part]:
         """The parts on the path from `one` to `other`."""
         (node, a), (far, b) = self.where[one], self.where[other]
         yield from (("out", one), ("in", other), ("link", *sorted((one, other))))
         yield ("class", self.link_class(one, other))
+        if self.in_domain(node, far):
+            yield from (("tray", node), ("tray", far), ("plane", node // self.domain))
+            if self.nodes > self.domain:
+                yield from (("nvlinks", one), ("nvlinks", other))
+            return
         if node == far:
             yield from (("inside", node), ("links", one), ("links", other))
             return
@@ -139,7 +152,9 @@ def record_of(machine: Machine, values: np.ndarray) -> dict:
             "numa": machine.socket(place),
             "nics": [f"mlx5_{nic}" for nic in machine.near(place)],
             "part": {},
-            "place": {"node": f"n{node:03}"} | ({"leaf": f"leaf{node // machine.leaf}"} if machine.leaf else {}),
+            "place": {"node": f"n{node:03}"}
+            | ({"leaf": f"leaf{node // machine.leaf}"} if machine.leaf else {})
+            | ({"domain": f"domain{node // machine.domain}"} if machine.domain else {}),
         }
         for endpoint, (node, place) in enumerate(machine.where)
     ]

@@ -119,7 +119,7 @@ def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
     if getattr(options, "groups", None) is not None:
         from ..site import configured
 
-        run = grouped(run, configured.leaves(options.groups))
+        run = grouped(run, configured.leaves(options.groups), configured.place_word(options.groups))
     return run, after_retries(judging.judge_all(run, references_of(options), options.reference))[0]
 
 
@@ -137,9 +137,12 @@ def of_bundle(options: argparse.Namespace) -> stored.Run:
     return replace(one.run, notes=(*one.run.notes, *notes))
 
 
-def grouped(run: stored.Run, leaves: Mapping[str, str]) -> stored.Run:
-    """The run with the leaf switches of its nodes as {node: leaf} has them. Raises BadInput."""
-    leaf_of = {short(node): leaf for node, leaf in leaves.items()}
+def grouped(run: stored.Run, groups: Mapping[str, str], word: str) -> stored.Run:
+    """The run with the groups of its nodes as {node: group} has them. Raises BadInput.
+
+    word: what a group is in `place` of a record, "leaf" or "domain".
+    """
+    group_of = {short(node): group for node, group in groups.items()}
     tests, known = [], False
     for test in run.tests:
         if test.record is None:
@@ -147,10 +150,10 @@ def grouped(run: stored.Run, leaves: Mapping[str, str]) -> stored.Run:
             continue
         devices = []
         for device in test.record["devices"]:
-            place = {name: word for name, word in device["place"].items() if name != "leaf"}
-            leaf = leaf_of.get(short(device["node"]), "")
-            known = known or bool(leaf)
-            devices.append({**device, "place": {**place, **({"leaf": leaf} if leaf else {})}})
+            place = {name: text for name, text in device["place"].items() if name != word}
+            group = group_of.get(short(device["node"]), "")
+            known = known or bool(group)
+            devices.append({**device, "place": {**place, **({word: group} if group else {})}})
         tests.append(replace(test, record={**test.record, "devices": devices}))
     if not known:
         raise BadInput("--groups has none of the nodes of this run")

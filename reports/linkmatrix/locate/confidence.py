@@ -54,7 +54,7 @@ def beside(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
     """(what they are called, the cells) of those that would be slow too if it were another part."""
     shape = layout.classes.shape
     node_of_row, node_of_column = layout.places("node")
-    net = node_of_row[:, None] != node_of_column[None, :]
+    net = (node_of_row[:, None] != node_of_column[None, :]) & ~layout.in_domain
     rows, columns = of_subject(one, layout)
     touched = rows[:, None] | columns[None, :]
     kind, part = one.kind, part_of(one.kind)
@@ -64,7 +64,9 @@ def beside(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
         yield "the other way", np.broadcast_to(back, shape) & scope
     if part in PASSED and kind in PASSED:
         yield "inside", touched & ~net
-    if part in ("links",) or kind == "inside":
+    if kind in ("tray", "domain"):
+        yield "of the domain's other trays", ~touched & layout.in_domain
+    if part in ("links", "nvlinks") or kind in ("inside", "tray"):
         yield "over the network", touched & net
     if part in PASSED[: PASSED.index("node")] and kind in PASSED:
         mates = np.isin(node_of_row, node_of_row[rows]), np.isin(node_of_column, node_of_column[columns])
@@ -77,7 +79,7 @@ def of_subject(one: Finding, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
     """(rows, columns) that are of what a finding is about."""
     rows, columns = layout.places(one.kind)
     wanted = one.subject if isinstance(one.subject, tuple) else (one.subject,)
-    if part_of(one.kind) in ("egress", "ingress", "device", "link", "cell", "links"):
+    if part_of(one.kind) in ("egress", "ingress", "device", "link", "cell", "links", "nvlinks"):
         rows, columns = (np.arange(length) for length in layout.classes.shape)
         if one.kind == "cell":
             return rows == wanted[0], columns == wanted[1]

@@ -154,7 +154,9 @@ def launched(case: Case, nodes: Sequence[str]) -> list[str]:
             ranks[device["node"]] += 1
     words = launcher({node: max(count, 1) for node, count in ranks.items()}, case.origin.scheduler)
     memory = ["--memory", "device"] if case.result["memory"] == "device" else []
-    return [*words, "p2p_matrix", "--backend", "mpi", *memory]
+    # nothing else chooses NVLink between nodes
+    transport = ["--transport", "fabric"] if case.result["transport"] == "fabric" else []
+    return [*words, "p2p_matrix", "--backend", "mpi", *memory, *transport]
 
 
 def measured(case: Case) -> list[str]:

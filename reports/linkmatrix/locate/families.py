@@ -2,7 +2,8 @@
 
 Data between nodes passes an endpoint, its adapter or adapters, a PCIe switch, a socket, the node and its leaf switch. A
 part that several endpoints share is a hypothesis of its own, so that neither the first endpoint behind it nor a larger
-part is named in its place.
+part is named in its place. Data inside an NVLink domain that spans nodes passes NVLink switches instead: the parts are
+the device, its tray (a node), and the domain, because each pair uses all planes of switches alike.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ ONE_WAY = ("nic", "network", "nics", "node")  # those with a sending and a recei
 PART_OF = {
     "inside": "node",
     "node_pair": "node",
+    "tray": "node",
     "between_sockets": "node",
     "memory": "socket",
     "uplink": "leaf",
@@ -27,7 +29,7 @@ PART_OF = {
 }
 #: A part that has just the endpoints of one of these is no hypothesis of its own.
 SAME_AS = {"switch": ("nic", "nics"), "socket": ("switch", "node"), "leaf": ("node",)}
-SHARED = ("class", "rail", "rail_ends", "leaf", "uplink")  # findings about what endpoints of many nodes share
+SHARED = ("class", "rail", "rail_ends", "leaf", "uplink", "domain")  # findings about what endpoints of many nodes share
 
 
 def part_of(kind: str) -> str:
@@ -44,7 +46,8 @@ class Layout:
     square: rows and columns are the same endpoints. both_ways: a cell is the sum of both directions, so that egress and
     ingress are the same cells. of_nodes: a row is a node, all of its endpoints together. in_itself: each column is a
     device that copies within its own memory, so that no link and no peer is there. parts: of "nics" (sets of
-    adapters, any of which may carry the data), "switch", "socket" and "leaf", where they are known.
+    adapters, any of which may carry the data), "switch", "socket", "leaf" and "domain", where they are known. "domain"
+    is there only if cells between nodes of a domain use NVLink.
     """
 
     classes: np.ndarray
@@ -64,6 +67,12 @@ class Layout:
     def has_nodes(self) -> bool:
         """Is each endpoint on a node that is known, and are there two of them at least?"""
         return self.square and bool((self.row_node >= 0).all()) and len(np.unique(self.row_node)) > 1
+
+    @property
+    def in_domain(self) -> np.ndarray:
+        """Mask, rows × columns, of the cells inside an NVLink domain that spans nodes."""
+        of_row, of_column = across(self, "domain")
+        return (of_row == of_column) & (of_row >= 0)
 
     def places(self, kind: str) -> Places:
         """The part that a kind of hypothesis is about, of each row and column."""
@@ -137,7 +146,9 @@ def between_nodes(layout: Layout, add: Callable[..., None]) -> None:
     """Adds the hypotheses about cells between nodes, and about cells inside one of several nodes."""
     row, column = np.indices(layout.classes.shape, sparse=True)
     row_node, column_node = across(layout, "node")
-    net = row_node != column_node
+    in_domain = layout.in_domain
+    inside = (row_node == column_node) & ~in_domain
+    net = (row_node != column_node) & ~in_domain
     passed = [part for part in PASSED if is_a_part(layout, part)]
     if not layout.both_ways:
         for part in ONE_WAY:
@@ -145,16 +156,18 @@ def between_nodes(layout: Layout, add: Callable[..., None]) -> None:
                 of_row, of_column = across(layout, part)
                 add(f"{part}_egress", of_row, scope=net)
                 add(f"{part}_ingress", of_column, scope=net)
-        add("links_egress", row, scope=~net)
-        add("links_ingress", column, scope=~net)
+        add("links_egress", row, scope=inside)
+        add("links_ingress", column, scope=inside)
     for part in passed:
         of_row, of_column = across(layout, part)
         add(part, of_row, np.where(of_row == of_column, -1, of_column), scope=net)
-    add("links", row, np.where(row == column, -1, column), scope=~net)
+    add("links", row, np.where(row == column, -1, column), scope=inside)
     nodes = int(layout.row_node.max()) + 1
     low, high = np.minimum(row_node, column_node), np.maximum(row_node, column_node)
     add("node_pair", low * nodes + high, scope=net, pairs=nodes)
-    add("inside", row_node, scope=~net)
+    add("inside", row_node, scope=row_node == column_node)
+    if in_domain.any():
+        inside_domains(layout, add, net)
     row_rail, column_rail = across(layout, "rail")
     add("rail", row_rail, scope=net & (row_rail == column_rail))
     if len(np.unique(layout.row_rail)) > 1:
@@ -162,6 +175,18 @@ def between_nodes(layout: Layout, add: Callable[..., None]) -> None:
     if "leaf" in passed:
         of_row, of_column = across(layout, "leaf")
         add("uplink", of_row, of_column, scope=of_row != of_column)
+
+
+def inside_domains(layout: Layout, add: Callable[..., None], net: np.ndarray) -> None:
+    """Adds the hypotheses about cells inside NVLink domains. net: mask of the cells over the network."""
+    row, column = np.indices(layout.classes.shape, sparse=True)
+    row_node, column_node = across(layout, "node")
+    in_domain = layout.in_domain
+    if net.any():  # otherwise these are all cells of a device
+        add("nvlinks", row, np.where(row == column, -1, column), scope=in_domain)
+    if len(np.unique(layout.row_node)) < len(layout.row_node):
+        add("tray", row_node, np.where(row_node == column_node, -1, column_node), scope=in_domain)
+    add("domain", across(layout, "domain")[0], scope=in_domain)
 
 
 def across(layout: Layout, kind: str) -> Places:

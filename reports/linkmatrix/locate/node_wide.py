@@ -14,7 +14,15 @@ from .hypotheses import Finding
 
 LEAST_DEVICES, SHARE = 4, 1 / 3  # of a node that are compared, and the share of slow devices that is the node's
 TWICE = 2  # devices are slow alike if none is slower than another by more; a finding is a drift's up to so much of it
-OF_DEVICES = ("device", "egress", "ingress", "links", "links_egress", "links_ingress")  # kinds that are about a device
+OF_DEVICES = (
+    "device",
+    "egress",
+    "ingress",
+    "links",
+    "links_egress",
+    "links_ingress",
+    "nvlinks",
+)  # kinds that are about a device
 CAUSES = "the order of measuring, clocks, driver or host"
 ALIKE = "and more than a third of the devices of its node are slow alike"
 DRIFTS = "no more than twice what values lose in the order of measuring"

@@ -1,4 +1,5 @@
-"""Where the endpoints of a matrix are, as its record says: node, adapters, PCIe switch, NUMA node, rail, leaf switch.
+"""Where the endpoints of a matrix are, as its record says: node, adapters, PCIe switch, NUMA node, rail, leaf switch,
+NVLink domain.
 
 The adapters of a device are those nearest to it by PCI, those of host memory all of its NUMA node; one that is down
 carries nothing, nor does one that no rank used where others counted all that the ranks moved. Where one adapter counted
@@ -67,18 +68,21 @@ def layout_of(content: Mapping[str, Any], result: Result, matrix: Matrix) -> tup
         "switch": numbered(every, switches_of(content, every)),
         "socket": numbered(every, socket),
         "leaf": numbered(every, leaf),
+        "domain": numbered(every, domain),
     }
     nic = numbered(every, lambda device: called(near[device["label"]], device, alone=True))
     if of_nodes:
         node = Numbered({name: at for at, name in enumerate(node.names)}, node.names)
         leaves = {device["node"]: parts["leaf"].of[device["label"]] for device in every}
-        parts = {"leaf": Numbered(leaves, parts["leaf"].names)}
+        parts = {"leaf": Numbered(leaves, parts["leaf"].names), "domain": Numbered({}, [])}
 
     def places(of: Mapping[str, int]) -> Places:
         found = [np.array([of.get(label, -1) for label in labels], dtype=int) for labels in (rows, columns)]
         return found[0], found[1]
 
     index, classes = classes_of(matrix)
+    if not crosses_nodes(places(parts["domain"].of), places(node.of), nvlink_cells(index, classes)):
+        parts["domain"] = Numbered({}, [])
     layout = Layout(
         index,
         *places(node.of),
@@ -170,6 +174,22 @@ def socket(device: Device) -> str:
 def leaf(device: Device) -> str:
     """The leaf switch that a device's node is plugged into, where the record says it."""
     return str(device.get("place", {}).get("leaf", ""))
+
+
+def domain(device: Device) -> str:
+    """The NVLink domain and clique of a device, where the record contains them."""
+    return str(device.get("place", {}).get("domain", ""))
+
+
+def nvlink_cells(index: np.ndarray, classes: Sequence[str]) -> np.ndarray:
+    """Mask of the cells whose link class is NVLink. index: class of each cell, -1 for none."""
+    return np.isin(index, [at for at, name in enumerate(classes) if name.startswith("NV")])
+
+
+def crosses_nodes(domains: Places, nodes: Places, nvlink: np.ndarray) -> bool:
+    """Whether cells between nodes of one domain use NVLink: otherwise the domain carries none of the cells."""
+    same = (domains[0][:, None] == domains[1][None, :]) & (domains[0] >= 0)[:, None]
+    return bool((same & (nodes[0][:, None] != nodes[1][None, :]) & nvlink).any())
 
 
 def switches_of(content: Mapping[str, Any], devices: Sequence[Device]) -> Callable[[Device], str]:

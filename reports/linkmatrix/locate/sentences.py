@@ -54,6 +54,11 @@ MEMORY = "suspect the memory of that socket: its channels, their speed, or a pow
 SOCKETS = "suspect the link between its sockets"
 LEAF = "suspect that switch"
 UPLINK = "suspect its uplinks: their number, their rate or routing"
+TRAY = "suspect that tray: its NVLink connector, its clocks or a power limit"
+DOMAIN = (
+    "suspect its NVLink switches: without one of 18 planes each GPU has 5.6 % less; compare the error counters of the"
+    " switch trays"
+)
 INSIDE = "suspect its switches, its clocks or a power limit"
 CLASS = "suspect what they share: driver, BIOS, clocks or a throttle"
 NET_FINE = ", the network is fine"
@@ -98,6 +103,11 @@ WORDS = {
     "links_ingress": Words(
         "inside its node {who} receives", "", NET_FINE, "suspect its incoming links", "that {who} receives inside"
     ),
+    "nvlinks": Words(
+        "inside its NVLink domain {who} is", " with every peer", "", "suspect its NVLinks", "of {who} inside its domain"
+    ),
+    "tray": Words("{all}cells of tray {who} over NVLink are", "", "", TRAY, "of tray {who} over NVLink"),
+    "domain": Words("{all}cells inside NVLink domain {who} are", "", "", DOMAIN, "inside NVLink domain {who}"),
     "node": Words("{all}cells of node {who} over the network are", "", "", NODE, "of node {who} over the network"),
     "node_egress": Words("{all}cells that node {who} sends are", "", "", NODE_OUT, "that node {who} sends"),
     "node_ingress": Words("{all}cells that node {who} receives are", "", "", NODE_IN, "that node {who} receives"),
@@ -117,6 +127,7 @@ EXPERIMENTS = [
     ({"nic", "node"}, "exchange the cables of two NICs, or measure over another NIC of the node"),
     ({"nics", "socket"}, "measure each adapter alone: a slow adapter is at fault, otherwise their socket"),
     ({"nic", "device"}, "measure inside the node too: a faulty device is slow there, a faulty adapter is not"),
+    ({"class", "domain"}, "measure another domain: if it is the class, that one is slow too"),
     ({"class", "inside"}, "measure another node: if it is the class, that one is slow too"),
     ({"node", "device"}, "measure with several ranks on each node, or inside the node too"),
     ({"device", "class"}, "measure with more devices"),

@@ -48,7 +48,7 @@ MOST_CELLS = 10_000  # whose ends are named
 RANK = re.compile(r"[\w.-]+:rank\d+")  # a rank, by its node and its number in the job
 COMPUTES_WRONG, SOAK = "computes wrong", Question("soak")  # topic of a fact, and the question that it answers
 PARTS = ("nic", "nics", "switch", "socket", "node")  # findings about these flag the endpoints of that part
-OF_A_NODE = ("node", "node_egress", "node_ingress")  # findings that are about one node
+OF_A_NODE = ("node", "node_egress", "node_ingress", "tray")  # findings that are about one node
 
 
 class CellsFlag(NamedTuple):

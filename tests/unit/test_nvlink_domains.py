@@ -1,0 +1,151 @@
+"""NVLink domains that span nodes: the device, the tray or the switches at fault, and what is no domain."""
+
+import numpy as np
+import pytest
+
+from linkmatrix.locate import confidence, experiments, sentences
+from linkmatrix.locate.families import families
+from linkmatrix.locate.hypotheses import Finding, search
+from linkmatrix.locate.places import layout_of
+from linkmatrix.record.matrix import from_result
+from linkmatrix.record.reading import check
+from linkmatrix.site import configured
+from tests.tools.fabric import Fabric, Machine, record_of
+
+TRAYS, GPUS = 4, 4
+
+
+@pytest.fixture(scope="module")
+def domain():
+    """The record of a domain of four trays with four GPUs each."""
+    machine = Machine(TRAYS, GPUS, domain=TRAYS)
+    fabric = Fabric(machine, np.random.default_rng(1), missing=0.0)
+    return record_of(machine, fabric.run(whole=True).values)
+
+
+def laid_out(record):
+    """(layout, names) of the only matrix of a record."""
+    return layout_of(record, record["results"][0], from_result(record["results"][0]))
+
+
+def named(record, slow):
+    """What is found where `slow` is the mask of cells that lose 5.6 %, with names."""
+    layout, names = laid_out(record)
+    deviation = np.where(slow, np.log(1 - 1 / 18), 0.0)
+    deviation[np.eye(len(deviation), dtype=bool)] = np.nan
+    found, left = search(deviation, np.full(slow.shape, 0.002), np.full(slow.shape, 0.02), layout)
+    assert not left
+    kinds = [[(one.kind, one.subject), *one.alike] for one in found]
+    return [{(kind, sentences.subject_name(kind, who, names)) for kind, who in group} for group in kinds]
+
+
+def nodes_of(record):
+    """The number of each endpoint's tray."""
+    return np.arange(len(record["devices"])) // GPUS
+
+
+def test_a_simulated_domain_is_a_valid_record(domain):
+    check(domain)
+
+
+def test_a_tray_is_slow_also_inside(domain):
+    of = nodes_of(domain)
+    assert named(domain, (of[:, None] == 2) | (of[None, :] == 2)) == [{("tray", "n002")}]
+
+
+def test_a_device_is_slow_with_all_of_its_domain(domain):
+    at = np.arange(16)
+    assert named(domain, (at[:, None] == 5) | (at[None, :] == 5)) == [{("device", "n001:gpu1")}]
+
+
+def test_a_plane_of_switches_slows_all_cells_of_its_domain(domain):
+    (found,) = named(domain, np.ones((16, 16), dtype=bool))
+    assert found == {("domain", "domain0"), ("class", "NV18")}, "one domain: its class has the same cells"
+
+
+def test_of_two_domains_the_one_with_the_faulty_plane_is_named():
+    machine = Machine(4, 4, domain=2)
+    record = record_of(machine, Fabric(machine, np.random.default_rng(1)).run(whole=True).values)
+    of = nodes_of(record) // 2
+    assert named(record, (of[:, None] == 1) & (of[None, :] == 1)) == [{("domain", "domain1")}]
+
+
+def test_a_device_whose_nvlinks_are_slow_is_fine_over_the_network():
+    machine = Machine(4, 4, domain=2)
+    record = record_of(machine, Fabric(machine, np.random.default_rng(1)).run(whole=True).values)
+    at, of = np.arange(16), nodes_of(record) // 2
+    touched = (at[:, None] == 5) | (at[None, :] == 5)
+    assert named(record, touched & (of[:, None] == of[None, :])) == [{("nvlinks", "n001:gpu1")}]
+
+
+def test_no_adapter_is_blamed_for_cells_over_nvlink(domain):
+    kinds = {family.kind for family in families(laid_out(domain)[0])}
+    assert {"tray", "domain", "device", "inside"} <= kinds
+    assert not kinds & {"nic", "nics", "network", "node", "node_pair", "rail", "links", "nvlinks", "socket"}
+
+
+@pytest.mark.parametrize("change", ["no domain", "over the network", "of one node"])
+def test_what_uses_no_nvlink_between_nodes_has_no_domain(domain, change):
+    record = {**domain, "devices": [dict(one) for one in domain["devices"]]}
+    for device in record["devices"]:
+        own = {"no domain": None, "over the network": "domain0", "of one node": device["node"]}[change]
+        device["place"] = {"node": device["node"]} | ({"domain": own} if own else {})
+    if change == "over the network":
+        classes = [
+            ["X" if r == c else "NV18" if r // GPUS == c // GPUS else "NET" for c in range(16)] for r in range(16)
+        ]
+        record["results"] = [{**domain["results"][0], "link_class": classes}]
+    layout, names = laid_out(record)
+    assert "domain" not in names.parts and not layout.in_domain.any()
+    assert "node" in {family.kind for family in families(layout)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "words"),
+    [
+        (
+            "tray",
+            2,
+            "all cells of tray n002 over NVLink are 5.6 % slow (16 of 16 cells): suspect that tray: its NVLink",
+        ),
+        (
+            "domain",
+            0,
+            "all cells inside NVLink domain domain0 are 5.6 % slow (16 of 16 cells): suspect its NVLink swit",
+        ),
+        (
+            "nvlinks",
+            5,
+            "inside its NVLink domain n001:gpu1 is 5.6 % slow with every peer (16 of 16 cells): suspect its",
+        ),
+    ],
+)
+def test_sentences_of_a_domain(domain, kind, subject, words):
+    layout, names = laid_out(domain)
+    one = Finding(kind, subject, -1 / 18, 16, 16, 100.0)
+    values = np.zeros(layout.classes.shape)
+    seen = sentences.Seen(layout, values, np.full(values.shape, 0.02))
+    assert sentences.sentence(one, names, domain, domain["results"][0], seen).startswith(words)
+
+
+def test_the_next_experiment_keeps_the_transport(domain):
+    layout, names = laid_out(domain)
+    result = {**domain["results"][0], "transport": "fabric", "memory": "device"}
+    one = Finding("tray", 2, -0.05, 16, 16, 100.0)
+    command = experiments.next_experiment(one, names, layout, domain, result).command
+    assert "--memory device --transport fabric" in command and "n002" in command
+    assert "--transport" not in experiments.next_experiment(one, names, layout, domain, domain["results"][0]).command
+
+
+def test_the_confidence_of_a_tray_compares_the_other_trays(domain):
+    layout, _ = laid_out(domain)
+    others = dict(confidence.beside(Finding("tray", 2, -0.05, 16, 16, 100.0), layout))
+    assert others["of the domain's other trays"].sum() == 12 * 12
+
+
+def test_groups_that_are_blocks_of_slurm_are_domains(tmp_path):
+    file = tmp_path / "topology"
+    file.write_text("BlockName=rack1 BlockIndex=0 Nodes=n[1-18] BlockSize=18\n")
+    assert configured.place_word(file) == "domain"
+    file.write_text("rack1: n[1-18]\n")
+    assert configured.place_word(file) == "leaf"
