@@ -64,6 +64,21 @@ def systems(config):
     return scope["system"], scope["environments"]
 
 
+MIG = FAKE_NVIDIA_SMI.replace(
+    "--query-gpu=*)", """--query-gpu=mig.mode.current*) printf 'Enabled\\n[N/A]\\nDisabled\\n' ;;\n--query-gpu=*)"""
+)
+
+
+def test_a_gpu_in_mig_mode_is_not_counted_and_a_comment_says_so(fake_nvidia_smi, config, capsys):
+    """Its slices have no links to other GPUs."""
+    fake_nvidia_smi(topology=topo([" X ", "SYS", "SYS"], ["SYS", " X ", "NV18"], ["SYS", "NV18", " X "]), script=MIG)
+    assert cli.main(["detect", "--system", "my-node", "--config", str(config)]) == 0
+    devices = json.loads((config / "topology" / "my-node-gpu" / "devices.json").read_text())
+    assert [one["num_devices"] for one in devices] == [2]
+    assert systems(config)[0]["partitions"][0]["extras"]["link_class"] == "NV18"
+    assert "# 1 GPU is in MIG mode and not counted" in (config / "systems" / "my_node.py").read_text()
+
+
 def test_gpus_and_their_common_link_class_are_promised(fake_nvidia_smi, config, capsys):
     fake_nvidia_smi()
     assert cli.main(["detect", "--system", "my-node", "--config", str(config)]) == 0

@@ -20,7 +20,7 @@ import jinja2
 
 from ..errors import BadInput
 from ..files import write_whole
-from . import adapters, modules, nccl, open_mpi, prebuilt, spack
+from . import adapters, mig, modules, nccl, open_mpi, prebuilt, spack
 
 TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without persistence mode
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")  # what ReFrame takes for a system, partition or environment
@@ -60,7 +60,8 @@ class Gpu:
 @dataclass(frozen=True)
 class Machine:
     """What was found. link_class is the one that all pairs of GPUs share, None where there is no such class; nccl the
-    prefix of NCCL, "" where it is not, or there is no GPU; ports those of RDMA adapters."""
+    prefix of NCCL, "" where it is not, or there is no GPU; ports those of RDMA adapters. in_mig_mode: GPUs with MIG
+    slices, which are not in `gpus`."""
 
     host: str
     cores: int
@@ -72,14 +73,17 @@ class Machine:
     mpi: bool
     nccl: str = ""
     ports: tuple[adapters.Port, ...] = ()
+    in_mig_mode: int = 0
 
 
 def machine() -> Machine:
     """Asks this machine. Raises OSError where nvidia-smi is installed but fails: what it has is then not known."""
-    gpus = gpus_in(answer(QUERY)) if shutil.which("nvidia-smi") else ()
+    found = gpus_in(answer(QUERY)) if shutil.which("nvidia-smi") else ()
+    sliced = mig.sliced_gpus(answer) if found else set()
+    gpus = tuple(gpu for at, gpu in enumerate(found) if at not in sliced)
     classes = link_classes_in(answer(["nvidia-smi", "topo", "-m"])) if len(gpus) > 1 else {}
-    complete = set(classes) == set(combinations(range(len(gpus)), 2))
-    common = set(classes.values()) if complete else set()
+    pairs = set(combinations([at for at in range(len(found)) if at not in sliced], 2))
+    common = {classes[pair] for pair in pairs} if pairs <= set(classes) else set()
     builds = prebuilt.can_build("g++", bool(gpus))
     mpi = bool(builds and shutil.which("mpirun") and shutil.which("mpicxx"))
     scheduler, launcher = next(
@@ -97,6 +101,7 @@ def machine() -> Machine:
         mpi=mpi,
         nccl=nccl.place(shutil.which("nvcc")) if gpus and builds else "",
         ports=tuple(adapters.ports(ROOT)),
+        in_mig_mode=len(sliced),
     )
 
 
@@ -224,7 +229,7 @@ def system_file(found: Machine, system: str, partition: str) -> str:
         few_cores=few_cores,
         extras=environment_extras(found),
         adapters=[as_code(group) for group in promised],
-        adapter_remarks=adapters.remarks(list(found.ports)),
+        remarks=[*mig.remarks(found.in_mig_mode), *adapters.remarks(list(found.ports))],
     )
 
 
