@@ -7,7 +7,7 @@ from dataclasses import replace
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from linkmatrix.judge.reasons import failed, missing
+from linkmatrix.judge.verdicts import failed, missing
 
 from .crossnode import crossnode_matrix
 from .expect import rank_faults

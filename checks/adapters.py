@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, fields
 
 from linkmatrix.foreign.adapter_pairs import rates_of, share_of_alone
-from linkmatrix.judge.reasons import failed, missing, unlike
+from linkmatrix.judge.verdicts import failed, missing, unlike
 from linkmatrix.record.units import line_rate
 
 from .shares import missed

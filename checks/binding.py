@@ -5,7 +5,7 @@ from dataclasses import replace
 import reframe as rfm
 from reframe.core.builtins import sanity_function
 
-from linkmatrix.judge.reasons import missing
+from linkmatrix.judge.verdicts import missing
 from linkmatrix.reframe_ext.sessions.endings import said_by
 from linkmatrix.reframe_ext.sessions.processes import RANKS_FOLDER
 

@@ -2,8 +2,8 @@
 
 from reframe.core.builtins import variable
 
-from linkmatrix.judge.reasons import missing
-from linkmatrix.references.for_program import lines_of
+from linkmatrix.judge.verdicts import missing
+from linkmatrix.references.tables import lines_of
 from linkmatrix.suite import PROGRAMS
 
 from .cells import ALL_PAIRS, cell_faults, endpoints

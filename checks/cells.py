@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from linkmatrix.judge.handover import counted_cells
-from linkmatrix.judge.reasons import missing
+from linkmatrix.judge.run_findings import counted_cells
+from linkmatrix.judge.verdicts import missing
 from linkmatrix.record import grids, units
-from linkmatrix.record.apart import Apart
-from linkmatrix.record.collective import bodies_of
+from linkmatrix.record.external_cells import Apart
+from linkmatrix.record.names import bodies_of
 
 ALL_PAIRS, MATCHINGS = "all pairs", "matchings"  # sets of pairs, as returned by `measured_pairs`
 

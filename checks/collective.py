@@ -2,7 +2,7 @@
 
 from reframe.core.builtins import variable
 
-from linkmatrix.record.collective import ALL
+from linkmatrix.record.names import ALL
 from linkmatrix.references.reading import Reference
 
 from .case import measuring_run

@@ -3,7 +3,7 @@
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter
 
-from linkmatrix.locate.rank_subsets import WITHOUT, half_columns
+from linkmatrix.locate.collective_cause import WITHOUT, half_columns
 
 from .case import p2p_matrix_case
 from .collective import OF_MPI, OF_NCCL, collective_run

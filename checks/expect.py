@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from linkmatrix.judge.disturbances import not_exclusive
-from linkmatrix.judge.reasons import disturbed, failed, missing, unlike
-from linkmatrix.record.apart import Apart
+from linkmatrix.judge.verdicts import disturbed, failed, missing, unlike
+from linkmatrix.record.external_cells import Apart
 from linkmatrix.reframe_ext.sessions import endings
 from linkmatrix.suite import PROGRAMS
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from linkmatrix.files import write_whole
-from linkmatrix.judge.reasons import missing
+from linkmatrix.judge.verdicts import missing
 
 from .p2p import p2p_matrix_run
 

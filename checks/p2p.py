@@ -11,10 +11,10 @@ from reframe.core.builtins import run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError
 
 from linkmatrix.errors import BadInput
-from linkmatrix.judge.reasons import missing
 from linkmatrix.judge.test_verdict import BY_SIGNAL
+from linkmatrix.judge.verdicts import missing
 from linkmatrix.record import reading, units
-from linkmatrix.references import for_program
+from linkmatrix.references import tables
 from linkmatrix.reframe_ext.sessions import endings, parts
 from linkmatrix.reframe_ext.sessions.member import NEVER_RAN
 from linkmatrix.reframe_ext.sessions.processes import process_folder
@@ -84,7 +84,7 @@ class p2p_matrix_run(session_test, special=True):
             self.request_gpus(self.least_gpus)
         extras = self.current_partition.extras
         self.reference_name = self.reference_name or extras.get("reference", "")
-        refused = for_program.refused(self.extra_opts, type(self).__name__, self.size_variable)
+        refused = tables.refused(self.extra_opts, type(self).__name__, self.size_variable)
         if refused and self.reference_name:
             raise ReframeError(refused)
         try:
@@ -160,10 +160,10 @@ class p2p_matrix_run(session_test, special=True):
     def program_references(self, testcase):
         """The references that the program gets, as lines; none if an option changes what is measured."""
         given = {word.partition("=")[0] for word in (*self.program_opts(), *self.extra_opts)}
-        return () if given & for_program.OTHERS else self.testcase_references(testcase)
+        return () if given & tables.OTHERS else self.testcase_references(testcase)
 
     def testcase_references(self, testcase):
-        """The references of a test case, as `for_program.lines_of` returns them."""
+        """The references of a test case, as `tables.lines_of` returns them."""
         return ()
 
     def environment_of_ranks(self):
@@ -248,7 +248,7 @@ class p2p_matrix_run(session_test, special=True):
         """The references in the partition's file, or in all files if it names none; None if a file is unreadable."""
         folder, file = os.environ["RFM_REFERENCE_PREFIX"], self.current_partition.extras.get("reference_file", "")
         try:
-            return for_program.references(os.path.join(folder, file) if file else folder)
+            return tables.loaded(os.path.join(folder, file) if file else folder)
         except BadInput:
             return None
 

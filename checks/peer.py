@@ -6,7 +6,7 @@ from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import ReframeError
 
 from linkmatrix.foreign.peer_output import found_in, output_of, places_first, record_of
-from linkmatrix.judge.reasons import missing
+from linkmatrix.judge.verdicts import missing
 from linkmatrix.reframe_ext.sessions.processes import PROGRAM_FOLDER, TESTCASES
 
 from .expect import device_faults

@@ -4,8 +4,8 @@ import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
-from linkmatrix.judge.reasons import missing, unlike
-from linkmatrix.record.units import parse_size
+from linkmatrix.judge.verdicts import missing, unlike
+from linkmatrix.record.names import parse_size
 from linkmatrix.reframe_ext.sessions.processes import TESTCASES
 
 from .cells import cell_faults, endpoints

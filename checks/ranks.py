@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from linkmatrix.judge.reasons import missing
+from linkmatrix.judge.verdicts import missing
 from linkmatrix.record.units import first
 
 LINE = re.compile(

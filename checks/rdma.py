@@ -8,8 +8,8 @@ from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
 from linkmatrix.foreign.adapter_pairs import faults_of, output_of, record_of
-from linkmatrix.judge.reasons import missing
-from linkmatrix.record.units import parse_size
+from linkmatrix.judge.verdicts import missing
+from linkmatrix.record.names import parse_size
 from linkmatrix.reframe_ext.sessions.processes import TOPOLOGY_FOLDER
 
 from .adapters import UnreadableError, adapter_faults, ratio_faults, specified

@@ -3,7 +3,7 @@
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
 
-from linkmatrix.record.collective import ALL, bodies_of
+from linkmatrix.record.names import ALL, bodies_of
 
 from .case import measuring_run
 from .crossnode import OfExtent

@@ -5,7 +5,8 @@ Only the largest size of a test case is compared.
 
 from typing import NamedTuple
 
-from linkmatrix.judge.reasons import missing, too_slow
+from linkmatrix.judge.disturbances import too_slow
+from linkmatrix.judge.verdicts import missing
 
 from .cells import name_of
 

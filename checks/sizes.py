@@ -1,7 +1,7 @@
 """The sizes of a measurement: parsing of a user's text, and comparison with a record. Imports no ReFrame."""
 
-from linkmatrix.judge.reasons import missing
-from linkmatrix.record.units import parse_size
+from linkmatrix.judge.verdicts import missing
+from linkmatrix.record.names import parse_size
 
 PART = 16  # bytes: src/collective/layout.cpp rounds each rank's part of a buffer down to a multiple
 

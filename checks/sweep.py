@@ -8,9 +8,8 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 
-from linkmatrix.judge.reasons import missing
-from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references.for_program import lines_of
+from linkmatrix.judge.verdicts import Verdict, missing
+from linkmatrix.references.tables import lines_of
 
 from . import nodes
 from .adapters import adapter_faults

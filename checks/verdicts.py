@@ -4,10 +4,9 @@ import shutil
 import uuid
 from pathlib import Path
 
-from linkmatrix.judge.reasons import listed
 from linkmatrix.judge.rules import COMPARES_NOTHING
 from linkmatrix.judge.test_verdict import judge_test
-from linkmatrix.judge.verdicts import WORDS, Verdict
+from linkmatrix.judge.verdicts import WORDS, Verdict, joined
 from linkmatrix.runs import verdict_file
 
 RECORD = "record.json"
@@ -75,4 +74,4 @@ def message(found, record):
             of_cells.append((cells[-1][1].verdict, f"{name}: {count - len(cells)} more cells"))
     reasons = [*of_cells, *of_test] if found.verdict is Verdict.FAIL else [*of_test, *of_cells]
     sentences = [sentence for verdict, sentence in sorted(reasons, key=lambda one: -one[0]) if verdict > Verdict.WARN]
-    return f"{WORDS[found.verdict]}: {listed(list(dict.fromkeys(sentences)))}"
+    return f"{WORDS[found.verdict]}: {joined(list(dict.fromkeys(sentences)))}"

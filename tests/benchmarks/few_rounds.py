@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from linkmatrix.judge import few
+from linkmatrix.judge import sampled_matrix
 from linkmatrix.locate import matchings
 
 ENDPOINTS = (64, 1024, 4096)
@@ -73,7 +73,7 @@ def row_of_leaves(program: str, trials: int, endpoints: int, usual: int, bad: in
     exact = alarms = nodes = 0
     for trial in simulated(program, endpoints, trials, 0.005, 2, usual, bad, routing):
         wanted = {f"leaf{trial['bad_leaf']}"} if bad < usual else set()
-        found = {group for group, _, _ in few.named(trial, False)}
+        found = {group for group, _, _ in sampled_matrix.named(trial, False)}
         exact += found == wanted
         alarms += bool(found - wanted)
         nodes += named(trial, endpoints) == {(one["endpoint"], one["how"]) for one in trial["truth"]}

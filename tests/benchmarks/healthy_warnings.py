@@ -18,8 +18,8 @@ from linkmatrix.judge.evaluate import judge_matrix
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record.matrix import from_result
 from linkmatrix.references import noise
+from linkmatrix.references.noise import FLOORS, Carrier
 from linkmatrix.references.tables import References
-from linkmatrix.references.tolerances import FLOORS, Carrier
 
 MOST_WARN = 0.02  # of healthy runs
 RUNS, PER_ADOPTION, ADOPTED = 1000, 25, 6

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from linkmatrix.record import apart
+from linkmatrix.record import external_cells
 from tests.tools import faults
 from tests.tools.apart_records import STATUSES, native_file
 
@@ -32,7 +32,7 @@ def write(folder: Path, count: int, number: int, chance: np.random.Generator) ->
     values = faults.matrix_with(slow, SLOW[1], layout, SIGMA, chance)
     labels = [f"rank{index}" for index in range(count)]
     diagonal = np.eye(count, dtype=bool)
-    cells = np.zeros((count, count), dtype=apart.CELL)
+    cells = np.zeros((count, count), dtype=external_cells.CELL)
     for name, factor in (("value", 1), ("low", 1 - SIGMA), ("high", 1 + SIGMA)):
         cells[name] = np.where(diagonal, 0, values * factor)
     cells["samples"], cells["converged"] = np.where(diagonal, 0, 7), ~diagonal

@@ -17,7 +17,7 @@ from functools import cache
 import numpy as np
 
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.locate import diagnosis, sharing
+from linkmatrix.locate import diagnosis, shared_bottleneck
 from linkmatrix.locate.deviations import from_inside
 from linkmatrix.record.names import lasting_names
 from linkmatrix.references.tables import Reference, References
@@ -139,7 +139,7 @@ def alarms(machine: Machine, runs: int) -> tuple[int, int]:
             held = np.log(run.values / bench.expected)
         inside = from_inside(bench.record, result, run.values, bench.layout, bench.names).deviation
         for way, deviation in enumerate((held, inside)):
-            at_once = sharing.sharing(deviation, bench.layout, result, None)
+            at_once = shared_bottleneck.uplink_sharing(deviation, bench.layout, result, None)
             count[way] += bool(at_once and at_once.narrow)
     return count[0], count[1]
 

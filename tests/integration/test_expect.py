@@ -4,7 +4,7 @@ import pytest
 from reasons import said, verdicts
 
 from checks import cells, expect, testcases
-from linkmatrix.judge import reasons
+from linkmatrix.judge.verdicts import joined
 
 PROMISE = expect.ExpectedConfiguration(devices=3, model="NVIDIA H200", link_class="NV18", peer_access=True, hops=1)
 
@@ -159,7 +159,7 @@ def test_endpoints_are_the_devices_or_their_nodes():
 
 
 def test_many_faults_are_counted_not_all_told():
-    text = reasons.listed([f"fault {number}" for number in range(12)])
+    text = joined([f"fault {number}" for number in range(12)])
     assert text.endswith("; fault 7; and 4 more")
 
 

@@ -7,7 +7,7 @@ import random
 import numpy as np
 
 from linkmatrix.commands import diagnose
-from linkmatrix.record import apart as apart_file
+from linkmatrix.record import external_cells as apart_file
 from linkmatrix.record import reading
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, stored

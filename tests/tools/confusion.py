@@ -12,15 +12,15 @@ import numpy as np
 
 from linkmatrix.adopt.cells import cell_references
 from linkmatrix.judge.expected import Expected
-from linkmatrix.locate.deviations import beside_its_like
+from linkmatrix.locate.deviations import Seen, beside_its_like
 from linkmatrix.locate.families import members, named_family
 from linkmatrix.locate.hypotheses import Finding, search
-from linkmatrix.locate.places import layout_of
-from linkmatrix.locate.sentences import Seen, subject_name
+from linkmatrix.locate.layout import layout_of
+from linkmatrix.locate.sentences import subject_name
 from linkmatrix.record.matrix import from_result
 from linkmatrix.record.names import lasting_names
 from linkmatrix.references import noise
-from linkmatrix.references.tolerances import floor_of
+from linkmatrix.references.noise import floor_of
 from tests.tools.fabric import Fabric, Machine, Part, Run, record_of
 
 RUNS = 6  # that references are adopted from

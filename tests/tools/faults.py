@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkmatrix.locate import hypotheses
-from linkmatrix.locate.families import Layout
 from linkmatrix.locate.hypotheses import Finding
+from linkmatrix.locate.layout import Layout
 from linkmatrix.references import noise
 
 PER_NODE = 8

@@ -40,9 +40,9 @@ ROOMS = {
     "judge": (
         "test_rules",
         "test_evaluate",
-        "test_tally",
+        "test_cell_counts",
         "test_not_held",
-        "test_facts",
+        "test_run_findings",
         "test_large",
         "test_crashes",
         "test_disturbances",
@@ -69,9 +69,9 @@ ROOMS = {
         "test_many_slow_endpoints",
         "test_only_adapter",
         "test_ordering",
-        "test_places",
+        "test_endpoint_layout",
         "test_sharing",
-        "test_together",
+        "test_collective_cause",
     ),
     "foreign": (
         "test_foreign",

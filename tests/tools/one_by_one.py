@@ -3,9 +3,9 @@
 import math
 import statistics
 
+from linkmatrix.judge.expected import is_worse
 from linkmatrix.judge.verdicts import CellVerdict, Verdict
 from linkmatrix.record.units import figure
-from linkmatrix.references.link_order import is_worse
 
 IMPLAUSIBLE = 1.02
 HANDOVER = "handover"  # the quantity of a visibility test

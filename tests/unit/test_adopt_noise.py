@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkmatrix.adopt import proposal
-from linkmatrix.references import noise, tolerances
+from linkmatrix.references import noise
 
 
 def test_k_is_that_of_the_number_of_cells():
@@ -19,7 +19,7 @@ def test_noise_above_the_floor_makes_the_limit():
     found = noise.spread(values, np.full((8, 8), "NV18"))
     assert found.of_class["NV18"] == pytest.approx(0.01, rel=0.1)
     limit = noise.tolerance(found.of_class["NV18"], 56, 30)
-    reference = proposal.make_reference(400.0, found.of_class["NV18"], 56, 30, tolerances.Floor(0.02, 0.05), "GB/s")
+    reference = proposal.make_reference(400.0, found.of_class["NV18"], 56, 30, noise.Floor(0.02, 0.05), "GB/s")
     assert reference.lower == -proposal.rounded(limit) and 0.03 < limit < 0.045
     assert reference.upper == 0.05
 

@@ -8,8 +8,8 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.locate import bottleneck, diagnosis
-from linkmatrix.locate.places import Names
+from linkmatrix.locate import diagnosis, shared_bottleneck
+from linkmatrix.locate.layout import Names
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
 from tests.tools.fabric import Fabric, Machine, record_of
@@ -205,8 +205,11 @@ def test_groups_that_are_not_of_this_run_are_refused(tmp_path, capsys, groups):
 @pytest.mark.parametrize(("unit", "amount"), [("GB/s", "20.0 % slow"), ("us", "at 25.0 % more latency")])
 def test_most_cells_that_were_measured_alone_say_whether_it_is_load_or_the_path(again, fine, end, unit, amount):
     names = Names((), (), [f"n{at}" for at in range(9)], (), ())
-    one = bottleneck.Bottleneck(((0, 1, 2), (3, 4, 5, 6, 7, 8)), np.zeros((9, 9), dtype=bool), -0.2, again, fine)
-    said = bottleneck.sentence(one, names, unit, True)
+    one = shared_bottleneck.Bottleneck(((0, 1, 2), (3, 4, 5, 6, 7, 8)), np.zeros((9, 9), dtype=bool), -0.2, again, fine)
+    said = shared_bottleneck.sentence(one, names, unit, True)
     assert said.startswith(f"cells between groups of nodes are {amount}, and inside each group they are fine: [n0, n1,")
     assert said.endswith(end) and "[n3, n4, n5, n6, 2 more]" in said
-    assert bottleneck.sentence(one, names, unit, False) == f"{said}; --groups FILE says which nodes share a leaf switch"
+    assert (
+        shared_bottleneck.sentence(one, names, unit, False)
+        == f"{said}; --groups FILE says which nodes share a leaf switch"
+    )

@@ -1,18 +1,11 @@
-"""What makes groups of nodes between which something is slow: each rule of locate/bottleneck.py alone."""
+"""What makes groups of nodes between which something is slow: each rule of locate/shared_bottleneck.py alone."""
 
 import numpy as np
 import pytest
 
-from linkmatrix.locate.bottleneck import (
-    FEWEST_ALIKE,
-    LIKE,
-    Bottleneck,
-    alike_nodes,
-    bottleneck,
-    sentence,
-)
-from linkmatrix.locate.families import Layout
 from linkmatrix.locate.hypotheses import Finding
+from linkmatrix.locate.layout import Layout
+from linkmatrix.locate.shared_bottleneck import FEWEST_ALIKE, LIKE, Bottleneck, alike_nodes, bottleneck, sentence
 
 
 class Called:

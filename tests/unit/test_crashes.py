@@ -3,15 +3,8 @@
 import pytest
 
 from linkmatrix.judge.disturbances import UNNAMED
-from linkmatrix.judge.facts import (
-    are_of_programs,
-    device_errors,
-    died,
-    failed_for,
-    gone_of,
-    of_others,
-)
-from linkmatrix.record.counters import risen
+from linkmatrix.judge.run_findings import are_of_programs, device_errors, died, failed_for, gone_of, of_others
+from linkmatrix.record.names import risen
 
 SEVEN = {"xid": (0, 7), "xid_31": (None, 7)}
 

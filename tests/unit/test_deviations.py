@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.locate.deviations import beside_its_like, downwards, from_inside, from_references, looked_at
+from linkmatrix.locate.deviations import Seen, beside_its_like, downwards, from_inside, from_references, looked_at
 from linkmatrix.locate.hypotheses import LEAST
-from linkmatrix.locate.places import layout_of
-from linkmatrix.locate.sentences import Seen
+from linkmatrix.locate.layout import layout_of
 from linkmatrix.record.matrix import from_result
 from linkmatrix.references.noise import sigmas
 from linkmatrix.references.tables import Reference, References

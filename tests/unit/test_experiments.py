@@ -9,10 +9,10 @@ import pytest
 
 from linkmatrix import cli, invocation
 from linkmatrix.locate import confidence
-from linkmatrix.locate.experiments import EXPERIMENTS, Origin, next_experiment
+from linkmatrix.locate.deviations import Seen
 from linkmatrix.locate.hypotheses import Finding
-from linkmatrix.locate.places import layout_of
-from linkmatrix.locate.sentences import Seen
+from linkmatrix.locate.layout import layout_of
+from linkmatrix.locate.next_steps import EXPERIMENTS, Origin, next_experiment
 from linkmatrix.record.matrix import from_result
 from tests.tools import confusion
 from tests.tools.fabric import Fabric, Machine, Run

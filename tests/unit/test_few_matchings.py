@@ -8,8 +8,8 @@ from few_records import COUNT, drawn_for, few_record, held_against_nothing
 
 from linkmatrix import cli
 from linkmatrix.errors import BadInput
-from linkmatrix.judge import few
-from linkmatrix.judge.facts import facts
+from linkmatrix.judge import sampled_matrix
+from linkmatrix.judge.run_findings import facts
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import matchings
 from linkmatrix.record import reading
@@ -36,7 +36,7 @@ def test_healthy_endpoints_have_no_fault_and_the_share_of_pairs_is_said(record):
     content = record(drawn_for(COUNT))
     (result,) = content["results"]
     assert sentences(content) == []
-    assert few.coverage(result) == "8.7 % of pairs seen: links not judged"
+    assert sampled_matrix.coverage(result) == "8.7 % of pairs seen: links not judged"
     assert [one for one in facts(content, False) if one.verdict > Verdict.WARN] == []
 
 
@@ -106,14 +106,14 @@ def test_a_bottleneck_that_all_share_is_told_with_its_ratio_and_nobody_is_judged
 )
 def test_a_bottleneck_is_told_of_latencies_and_of_both_ways_at_once_too(record, metric, unit, before, said):
     (result,) = record(drawn_for(COUNT), controls=alone(32, 1 - before))["results"]
-    found = few.shared(result | {"metric": metric, "unit": unit})
+    found = sampled_matrix.shared(result | {"metric": metric, "unit": unit})
     assert found.startswith(said) and f"{1.5 if unit == 'us' else 2.0:.2f}:1 oversubscribed" in found
 
 
 @pytest.mark.parametrize("controls", [[], alone(32, 0.03), alone(18, 0.5), alone(4, 0.5, 4)])
 def test_a_cost_that_is_small_or_chance_is_no_bottleneck(record, controls):
     (result,) = record(drawn_for(COUNT), controls=controls)["results"]
-    assert few.shared(result) == ""
+    assert sampled_matrix.shared(result) == ""
 
 
 def without(drawn, cell):
@@ -131,7 +131,7 @@ def test_an_endpoint_without_a_cell_has_incomplete(record):
 
 def test_of_cells_in_a_file_the_medians_of_rows_and_columns_say_who_has_none():
     result = {"rows": ["n0", "n1", "n2"], "cells": {"row_medians": [0.5, 0, 0], "column_medians": [0, 0.5, 0]}}
-    assert few.without_cells(result) == ["n2"]
+    assert sampled_matrix.without_cells(result) == ["n2"]
 
 
 def test_groups_that_were_not_measured_across_have_incomplete_on_their_uplinks(record):
@@ -146,12 +146,14 @@ def test_the_share_of_pairs_counts_both_ways_once_and_is_none_of_a_single_endpoi
 ):
     drawn = [{"purpose": "random", "alone": False, "rows": [0, 1], "columns": [1, 0]}]
     (two,) = few_record(make_record(2), drawn)["results"]
-    assert few.share_seen(two) == 1.0 and few.coverage(two) == "all pairs seen"
+    assert sampled_matrix.share_seen(two) == 1.0 and sampled_matrix.coverage(two) == "all pairs seen"
     (one_way,) = record(without(drawn_for(COUNT), lambda r, c: r > c))["results"]
-    assert few.share_seen(one_way) == few.share_seen(record(drawn_for(COUNT))["results"][0])
-    assert few.share_seen(two | {"rows": ["n0"], "matchings": {"drawn": []}}) == 0.0
+    assert sampled_matrix.share_seen(one_way) == sampled_matrix.share_seen(record(drawn_for(COUNT))["results"][0])
+    assert sampled_matrix.share_seen(two | {"rows": ["n0"], "matchings": {"drawn": []}}) == 0.0
     (whole,) = make_record()["results"]
-    assert few.coverage(whole) == few.shared(whole) == "" and [*few.unjudged(whole)] == []
+    assert (
+        sampled_matrix.coverage(whole) == sampled_matrix.shared(whole) == "" and [*sampled_matrix.unjudged(whole)] == []
+    )
 
 
 def test_an_endpoint_whose_slowness_was_not_settled_has_incomplete(record):

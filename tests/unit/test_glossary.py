@@ -9,8 +9,7 @@ import pytest
 
 from linkmatrix.commands import compare
 from linkmatrix.judge.verdicts import WORDS
-from linkmatrix.record import reading
-from linkmatrix.references import link_order
+from linkmatrix.record import names, reading
 from linkmatrix.show import machine, summary
 
 #: Words of methods and of the suite with a special meaning. Add a word that a new output uses.
@@ -97,7 +96,7 @@ def test_every_verdict_is_in_the_glossary():
 @pytest.mark.parametrize(
     "classes",
     [
-        set(machine.MEANINGS) | set(link_order.PCI) | set(compare.OWN),
+        set(machine.MEANINGS) | set(names.LINK_ORDER) | set(compare.OWN),
         classes_of_programs(),
         classes_of_records(),
     ],

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkmatrix import cli
-from linkmatrix.locate import rank_subsets
+from linkmatrix.locate import collective_cause
 
 DATA = Path(__file__).parent.parent / "data"
 RECORD = json.loads((DATA / "h200x2_all_reduce.record.json").read_text())
@@ -45,7 +45,7 @@ def topology(ranks):
 
 
 def said(found, ranks):
-    return " ".join(rank_subsets.sentences(found, topology(ranks)))
+    return " ".join(collective_cause.rank_sentences(found, topology(ranks)))
 
 
 @given(st.integers(2, 10).flatmap(lambda digits: st.tuples(st.just(1 << digits), st.integers(0, (1 << digits) - 1))))
@@ -57,15 +57,15 @@ def test_a_slow_rank_is_named_among_any_number(case):
 @given(st.integers(4, 70), st.data())
 def test_a_slow_rank_is_among_those_that_are_named_where_halves_are_not_equal(ranks, data):
     slow = data.draw(st.integers(0, ranks - 1))
-    sides, _ = rank_subsets.slow_digits(result(ranks, (slow,)))
-    assert not sides or (f"gpu{slow}",) in rank_subsets.suspects(sides, topology(ranks)["labels"])
+    sides, _ = collective_cause.slow_digits(result(ranks, (slow,)))
+    assert not sides or (f"gpu{slow}",) in collective_cause.suspects(sides, topology(ranks)["labels"])
 
 
 @pytest.mark.parametrize("slow", [(4, 5), (0, 2), (3, 6)])
 def test_what_lies_between_two_ranks_is_no_fault_of_one(slow):
     """Only halves that have both are slow. Ranks that differ in more digits share the suspicion with like pairs."""
-    sides, _ = rank_subsets.slow_digits(result(8, slow))
-    found = rank_subsets.suspects(sides, topology(8)["labels"])
+    sides, _ = collective_cause.slow_digits(result(8, slow))
+    found = collective_cause.suspects(sides, topology(8)["labels"])
     assert tuple(f"gpu{rank}" for rank in slow) in found
     assert all(len(one) == 2 for one in found) and len(found) <= 2
     assert "the way between two holds them back" in said(result(8, slow), 8)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from linkmatrix.locate import hypotheses
-from linkmatrix.locate.families import Family, Layout, families, members, named_family
+from linkmatrix.locate.families import Family, families, members, named_family
+from linkmatrix.locate.layout import Layout
 
 #: two nodes of two devices; a NIC for each device, a rail for those of a number
 FOUR = faults.layout_of(4, per_node=2)

@@ -6,8 +6,8 @@ import pytest
 from linkmatrix import cli
 from linkmatrix.judge import intermittent
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.judge.facts import facts
 from linkmatrix.judge.rules import RULES
+from linkmatrix.judge.run_findings import facts
 from linkmatrix.judge.test_verdict import CheckFacts, judge_test
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import Reference, References

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.locate import diagnosis, ladder, node_wide
-from linkmatrix.locate.ladder import LADDER, Rung, rung_of
+from linkmatrix.locate import diagnosis, next_steps, node_causes
+from linkmatrix.locate.next_steps import LADDER, Rung, rung_of
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import suspects
 from linkmatrix.runs.suspicion import Kept, Suspect
@@ -102,8 +102,8 @@ def test_a_flag_after_an_earlier_one_was_removed_begins_at_the_first_rung():
 
 
 def test_each_kind_of_component_has_each_rung():
-    assert set(LADDER) == {*product(ladder.KINDS, Rung)}
-    assert {*ladder.KINDS} <= {*topics.TOPICS}
+    assert set(LADDER) == {*product(next_steps.KINDS, Rung)}
+    assert {*next_steps.KINDS} <= {*topics.TOPICS}
     assert rung_of(1) < rung_of(1, remeasured=True) < rung_of(1, swapped=True)
 
 
@@ -144,7 +144,7 @@ def test_a_device_that_is_far_slower_than_the_others_is_flagged(make_record, cou
 
 @pytest.mark.parametrize(("slow_ones", "all_of_them", "of_node"), [(2, 3, False), (1, 4, False), (2, 4, True)])
 def test_three_devices_are_too_few_to_compare(slow_ones, all_of_them, of_node):
-    assert bool(node_wide.slow_alike(dict.fromkeys("abcd"[:slow_ones], 0.1), all_of_them)) is of_node
+    assert bool(node_causes.slow_alike(dict.fromkeys("abcd"[:slow_ones], 0.1), all_of_them)) is of_node
 
 
 def over_time(make_record, share, began):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from apart_records import apart
 
-from linkmatrix.judge import tally
+from linkmatrix.judge import cell_counts
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import deviations, diagnosis
 from linkmatrix.locate.deviations import effects as of_rows_and_columns
-from linkmatrix.locate.places import Names, layout_of
+from linkmatrix.locate.layout import Names, layout_of
 from linkmatrix.record import matrix as matrices
 from linkmatrix.record import reading
 from linkmatrix.record.matrix import from_result
@@ -184,7 +184,7 @@ def test_without_references_the_noise_that_is_usual_follows_from_what_carries_th
 
 def test_of_a_matrix_that_is_not_held_its_worst_endpoints_are_looked_at(make_record, tmp_path, monkeypatch):
     monkeypatch.setattr(matrices, "MOST_HELD", 0)
-    monkeypatch.setattr(tally, "LOOKED_AT", 8)
+    monkeypatch.setattr(cell_counts, "LOOKED_AT", 8)
     table = References({("hgx", TESTCASE): {"cell[NODE]": Reference(396.0, -0.02, 0.05, "GB/s")}})
     for slow in (0.5, 1.0):
         content = make_record(count=12, off={(5, c): 396.0 * slow for c in range(12) if c != 5})

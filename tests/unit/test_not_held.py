@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from apart_records import apart
 
-from linkmatrix.judge import tally
+from linkmatrix.judge import cell_counts
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import matrix as matrices
@@ -155,7 +155,7 @@ def test_what_cannot_be_read_is_incomplete_and_says_why(make_record, tmp_path, m
 
 
 def test_a_close_look_takes_the_slow_endpoint_the_others_of_its_node_and_healthy_nodes(both, make_record, monkeypatch):
-    monkeypatch.setattr(tally, "LOOKED_AT", 6)
+    monkeypatch.setattr(cell_counts, "LOOKED_AT", 6)
     content = slow_rows(make_record, {5: 0.5}, count=12)
     for device in content["devices"]:
         device["node"] = f"n{device['index'] // 2}"

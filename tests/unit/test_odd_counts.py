@@ -2,7 +2,7 @@
 
 import pytest
 
-from linkmatrix.judge.odd import odd_nodes
+from linkmatrix.judge.inventory_diff import odd_nodes
 
 
 def test_a_node_that_lost_a_device_before_the_run_is_the_odd_one(make_record):

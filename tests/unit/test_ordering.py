@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.judge.facts import facts
+from linkmatrix.judge.run_findings import facts
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate.diagnosis import diagnose
 from linkmatrix.record import reading

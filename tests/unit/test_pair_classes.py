@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.expected import is_worse
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references.link_order import is_worse
 from linkmatrix.references.pair_classes import Group, MatrixClasses, Names, PairClasses, cover_pairs
 from linkmatrix.references.tables import Reference, References
 from tests.tools.rank_records import of_ranks

@@ -9,7 +9,7 @@ import pytest
 from reasons import said as sentences
 
 import linkmatrix.record.reading
-from linkmatrix.record.collective import bodies_of, is_collective, is_simulation
+from linkmatrix.record.names import bodies_of, is_collective, is_simulation
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 RECORD = linkmatrix.record.reading.load(DATA / "cpu2_nbody.record.json")

@@ -223,9 +223,9 @@ def test_a_process_is_told_what_the_cells_of_its_test_cases_should_be(processes,
 
 @pytest.fixture
 def lines_of(monkeypatch, tmp_path):
-    """`references.for_program.lines_of`, of what `p2p.yaml` has."""
-    module = importlib.import_module("linkmatrix.references.for_program")
-    module.references.cache_clear()
+    """`references.tables.lines_of`, of what `p2p.yaml` has."""
+    module = importlib.import_module("linkmatrix.references.tables")
+    module.loaded.cache_clear()
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
     (tmp_path / "p2p.yaml").write_text(
         "intranode_p2p:\n  $index: [reference_name, testcase]\n  mine:\n    a:\n"
@@ -233,7 +233,7 @@ def lines_of(monkeypatch, tmp_path):
         "      min[NV18]: [380.0, -0.02, null, GB/s]\n"
     )
     yield module.lines_of
-    module.references.cache_clear()
+    module.loaded.cache_clear()
 
 
 def test_the_program_is_told_of_cells_and_link_classes_and_of_no_summaries(lines_of):
@@ -253,7 +253,7 @@ def test_the_program_is_told_of_each_pair_of_an_adopted_class(lines_of, tmp_path
 
 
 def test_a_folder_of_references_is_read_once_for_what_is_told_and_what_is_judged(lines_of, tmp_path):
-    judged_by = importlib.import_module("linkmatrix.references.for_program").references
+    judged_by = importlib.import_module("linkmatrix.references.tables").loaded
     judged_by(str(tmp_path))
     lines_of("intranode_p2p", "mine", "a")
     assert judged_by.cache_info().misses == 1

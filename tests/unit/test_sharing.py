@@ -6,10 +6,10 @@ from fabric import TESTCASE, Machine, record_of
 from shared_uplinks import matrix
 
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.locate import diagnosis, sharing
-from linkmatrix.locate.families import Layout
+from linkmatrix.locate import diagnosis, shared_bottleneck
+from linkmatrix.locate.deviations import Seen
 from linkmatrix.locate.hypotheses import Finding
-from linkmatrix.locate.sentences import Seen
+from linkmatrix.locate.layout import Layout
 from linkmatrix.references.tables import Reference, References
 
 LINE, LEAF = 24.0, 4
@@ -194,8 +194,8 @@ def test_a_link_that_passes_an_uplink_at_fault_and_is_no_slower_is_explained_by_
     kept.append(Finding("device", 2, -0.2, 8, 8, 9.0))
     explained = [link((0, 2), -0.2), link((3, 1), -0.1)]
     layout = on_leaves(0, 0, 1, 1, 2)
-    assert sharing.beside_uplinks([uplink, *explained, *kept], layout) == [uplink, *kept]
-    assert sharing.beside_uplinks([*explained, *kept], layout) == [*explained, *kept], "no uplink is at fault"
+    assert shared_bottleneck.beside_uplinks([uplink, *explained, *kept], layout) == [uplink, *kept]
+    assert shared_bottleneck.beside_uplinks([*explained, *kept], layout) == [*explained, *kept], "no uplink is at fault"
 
 
 def within(layout):
@@ -207,7 +207,9 @@ def within(layout):
 def test_what_an_uplink_at_fault_explains_of_each_of_its_cells():
     """The cells of node 2, behind leaf1, which all lack 0.3 of a logarithm and reach -0.3 unless told."""
     layout = on_leaves(0, 0, 1, 1, 2, 2, 3, 3, 4, 4)
-    one = sharing.Sharing(dict.fromkeys(range(5), 0.0), {0: 0.0, 1: -0.3, 2: 0.0, 3: -0.3, 4: 0.0}, ~within(layout))
+    one = shared_bottleneck.Sharing(
+        dict.fromkeys(range(5), 0.0), {0: 0.0, 1: -0.3, 2: 0.0, 3: -0.3, 4: 0.0}, ~within(layout)
+    )
     deviation = np.where(one.cells(1, layout) | one.cells(3, layout), -0.3, 0.0)
     reached, again = deviation.copy(), np.full(deviation.shape, np.nan)
     deviation[2, 0], reached[2, 0] = -0.35, -0.9  # no slower than uplinks differ
@@ -217,7 +219,7 @@ def test_what_an_uplink_at_fault_explains_of_each_of_its_cells():
     deviation[2, 6], reached[2, 6] = -0.6, -0.9  # is slower than both
     deviation[2, 8], reached[2, 8] = -0.12, -0.12  # does not show it
     even = np.full(deviation.shape, 0.02)
-    told, explained = sharing.narrow_uplinks(one, Seen(layout, deviation, even, sigma=even), reached, again)
+    told, explained = shared_bottleneck.narrow_uplinks(one, Seen(layout, deviation, even, sigma=even), reached, again)
     assert [(found.subject, found.cells, found.agreeing) for found in told] == [(1, 32, 31), (3, 32, 32)]
     of_both = one.cells(1, layout) | one.cells(3, layout)
     assert [tuple(cell) for cell in np.argwhere(of_both & ~explained)] == [(2, 5), (2, 6)]

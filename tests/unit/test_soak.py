@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from linkmatrix.judge.facts import facts
+from linkmatrix.judge.run_findings import facts
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 

@@ -8,10 +8,10 @@ import pytest
 import stores
 from recorded_references import references_of
 
-from linkmatrix.judge import soak
+from linkmatrix.judge import soak_cells
 from linkmatrix.judge.disturbances import not_exclusive
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.judge.facts import facts
+from linkmatrix.judge.run_findings import facts
 from linkmatrix.judge.test_verdict import CheckFacts, judge_test
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
@@ -106,8 +106,8 @@ def test_a_real_soak_is_held_against_what_the_same_devices_reach_cold():
     ids=["a fifth", "less than a fifth", "a fifth of latencies", "less of latencies", "one of two", "the only one"],
 )
 def test_a_cell_counts_by_what_it_was_no_better_than_for_a_fifth_of_the_time_and_in_two_parts(bins, unit, value):
-    assert soak.lasting(bins, unit) == value
-    assert math.isnan(soak.lasting([None], unit))
+    assert soak_cells.lasting(bins, unit) == value
+    assert math.isnan(soak_cells.lasting([None], unit))
 
 
 def test_the_cells_of_a_soak_are_held_as_what_they_reached_in_it_and_else_as_before_it():
@@ -115,7 +115,7 @@ def test_the_cells_of_a_soak_are_held_as_what_they_reached_in_it_and_else_as_bef
     first, second = record["soak"]["matrices"]
     second["bins"] = [[[], [400.0, 401.0]], [[None], []]]
     first["testcase"] = "something else that was soaked"
-    ((place, found),) = soak.hot_results(record)
+    ((place, found),) = soak_cells.soak_results(record)
     before = record["results"][1]
     assert place == 1 and found["others"] == before["others"]
     for grid in ("values", "low", "high"):

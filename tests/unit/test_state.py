@@ -4,7 +4,7 @@ import pytest
 from reasons import said, verdicts
 
 from linkmatrix.judge.device_state import state_faults, unequal_faults
-from linkmatrix.judge.odd import equal_groups, odd_nodes
+from linkmatrix.judge.inventory_diff import equal_groups, odd_nodes
 
 WELL = {
     "ecc": "on",

@@ -3,8 +3,8 @@
 import faults
 import pytest
 
-from linkmatrix.references import noise, tolerances
-from linkmatrix.references.tolerances import Carrier, Floor
+from linkmatrix.references import noise
+from linkmatrix.references.noise import Carrier, Floor
 
 GPUS = {"memory": "device", "engine": "ce", "transport": "direct", "unit": "GB/s"}
 RANKS = {"memory": "host", "engine": "mpi", "transport": "mpi", "unit": "GB/s"}
@@ -26,20 +26,20 @@ RANKS = {"memory": "host", "engine": "mpi", "transport": "mpi", "unit": "GB/s"}
     ],
 )
 def test_what_carries_a_cell_decides_what_it_is_allowed(result, link_class, backend, carrier):
-    assert tolerances.carrier_of(result, link_class, backend) is carrier
-    assert tolerances.floor_of(result, link_class, backend) == tolerances.FLOORS[carrier]
-    assert tolerances.floor_alone(result, link_class, backend) == tolerances.ALONE[carrier]
+    assert noise.carrier_of(result, link_class, backend) is carrier
+    assert noise.floor_of(result, link_class, backend) == noise.FLOORS[carrier]
+    assert noise.floor_alone(result, link_class, backend) == noise.ALONE[carrier]
     latency = result | {"unit": "us"}
-    assert tolerances.floor_of(latency, link_class, backend) == Floor(0.25, 0.20)
-    assert tolerances.floor_alone(latency, link_class, backend) == 0.20
+    assert noise.floor_of(latency, link_class, backend) == Floor(0.25, 0.20)
+    assert noise.floor_alone(latency, link_class, backend) == 0.20
 
 
 def test_a_reference_lets_no_more_pass_than_there_is_without_one():
     """But for ranks and threads of a node: their runs differ more than the cells of one run."""
-    assert tolerances.FLOORS[Carrier.PROCESSOR].lower == 0.20
-    for carrier, floor in tolerances.FLOORS.items():
+    assert noise.FLOORS[Carrier.PROCESSOR].lower == 0.20
+    for carrier, floor in noise.FLOORS.items():
         if carrier is Carrier.PROCESSOR:
             continue
-        alone = tolerances.ALONE[carrier]
+        alone = noise.ALONE[carrier]
         assert floor.lower <= (alone if alone < noise.ROUGH else noise.LEAST_ROUGH), carrier
-    assert tolerances.ALONE[Carrier.PROCESSOR] == faults.RANKS > noise.ROUGH > tolerances.ALONE[Carrier.LINK]
+    assert noise.ALONE[Carrier.PROCESSOR] == faults.RANKS > noise.ROUGH > noise.ALONE[Carrier.LINK]

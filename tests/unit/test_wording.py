@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from linkmatrix.locate import sentences
+from linkmatrix.locate.deviations import Seen
 from linkmatrix.locate.hypotheses import Finding
-from linkmatrix.locate.places import Names
-from linkmatrix.locate.sentences import Seen
+from linkmatrix.locate.layout import Names
 from linkmatrix.record import units
 from linkmatrix.record.matrix import from_result
 

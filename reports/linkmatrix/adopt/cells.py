@@ -10,9 +10,9 @@ from ..locate.hypotheses import LEAST
 from ..record.matrix import Matrix
 from ..record.names import lasting_names
 from ..references import noise
+from ..references.noise import FLOORS, STEADY, Floor
 from ..references.pair_classes import BETWEEN_NODES, MAX_LISTED_ENDPOINTS, NAMES, Group, cover_pairs, places_by_node
 from ..references.reading import Reference, Table
-from ..references.tolerances import FLOORS, STEADY, Floor
 from .proposal import Pairs, make_reference
 
 Floors = Mapping[str, Floor]  # {link class: floor}

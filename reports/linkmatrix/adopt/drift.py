@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..record.matrix import from_result
-from ..references.tolerances import Floor, floor_of
+from ..references.noise import Floor, floor_of
 from .proposal import Sample
 
 #: Probabilities of a false refusal, in total 1 % for one link class. TREND_LEVEL is the smallest p-value of six runs,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import BadInput
-from ..record.apart import REMEDY, ROUNDING
+from ..record.external_cells import REMEDY, ROUNDING
 from ..record.matrix import Block, Matrix
 
 ROWS = 32  # rows read per run of a matrix too large for memory

@@ -12,9 +12,9 @@ from ..judge.rules import IMPLAUSIBLE
 from ..record.matrix import Matrix
 from ..references import noise
 from ..references.keys import check_of
+from ..references.noise import Floor
 from ..references.pair_classes import Group
 from ..references.reading import TOLERANCE_RANGE, Reference, Table
-from ..references.tolerances import Floor
 
 MOST_NOISE = 0.75  # the largest tolerance, as a fraction, that noise may require
 #: The same for bandwidths of GPU links, whose noise is tenths of a percent (config/references/p2p.yaml). Runs that need

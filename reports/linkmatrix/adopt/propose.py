@@ -13,13 +13,12 @@ import numpy as np
 from ..errors import BadInput
 from ..judge.evaluate import judge_matrix
 from ..locate import diagnosis
-from ..record.collective import extent_of, is_collective, variant_of
 from ..record.matrix import Block, Matrix, from_result
-from ..record.names import lasting_names
+from ..record.names import extent_of, is_collective, lasting_names, variant_of
 from ..references import noise
+from ..references.noise import Carrier, Floor, carrier_of, floor_of
 from ..references.pair_classes import Group, places_by_node
 from ..references.tables import References, Table
-from ..references.tolerances import Carrier, Floor, carrier_of, floor_of
 from . import drift
 from .cells import cell_references, class_references, large_matrix_classes
 from .figures import measured, sampled_rows

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..judge.facts import facts
+from ..judge.run_findings import facts
 from ..judge.test_verdict import reasons_of
 from ..judge.verdicts import Reason, Verdict
-from ..record.simulated import simulated_fault
+from ..record.names import simulated_fault
 from ..references.keys import is_known
 from ..runs.questions import disturbed_nodes
 from ..runs.testcases import Test

@@ -19,12 +19,12 @@ from ..adopt.writing import Change, table_changes, updated_text, write
 from ..errors import BadInput, say
 from ..files import changing, path_of
 from ..record import units
-from ..record.collective import is_collective
+from ..record.names import is_collective
 from ..references import noise
 from ..references.keys import SWEEP, with_variant
+from ..references.noise import Floor
 from ..references.pair_classes import PairClasses
 from ..references.tables import References, files_of
-from ..references.tolerances import Floor
 from ..runs import folders, stored, testcases
 from ..show.screen import watched
 from . import arguments, use_references

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..errors import BadInput
-from ..judge import few
+from ..judge import sampled_matrix
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict, worst
+from ..locate.collective_cause import Pairs, explain, is_of_pairs
 from ..locate.diagnosis import NEXT
 from ..locate.remeasured import confirmation
-from ..locate.together import Pairs, explain, is_of_pairs
 from ..record import units
-from ..record.collective import is_collective, is_simulation
-from ..record.names import Result
+from ..record.names import Result, is_collective, is_simulation
 from ..runs import judging
 from ..runs.judging import Judged
 from ..show import matrix_text, words
@@ -84,8 +83,8 @@ def lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict
         yield f"  {sentence}"
         if at < len(found.confidence):
             yield from (f"    {line}" for line in found.confidence[at])
-    if few.coverage(result):
-        yield f"  {few.coverage(result)}"
+    if sampled_matrix.coverage(result):
+        yield f"  {sampled_matrix.coverage(result)}"
     if is_collective(result):
         yield from (f"  {line}" for line in matrix_text.marked_cells(matrix))
         content = one.test.record or {}

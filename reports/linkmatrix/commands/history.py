@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput, say
 from ..files import path_of
-from ..judge.odd import equal_groups, odd_nodes
+from ..judge.inventory_diff import equal_groups, odd_nodes
 from ..record import units
 from ..record.matrix import Matrix, from_result
-from ..record.simulated import simulated_fault
+from ..record.names import simulated_fault
 from ..references.keys import told_apart
-from ..references.tolerances import floor_of
+from ..references.noise import floor_of
 from ..runs import folders, index, notes, part_history, stored, unreported
 from ..runs.changes import change_points
 from ..runs.parts import Place, place_of

@@ -13,8 +13,8 @@ from ..foreign.to_record import to_record
 from ..foreign.unwrap import decoded
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import reading
-from ..record.names import Record
-from ..record.units import counted, parse_size
+from ..record.names import Record, parse_size
+from ..record.units import counted
 from ..show.screen import watched
 
 MOST_BYTES = 64 * 1024 * 1024

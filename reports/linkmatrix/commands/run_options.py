@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import cast
 
 from ..errors import BadInput, clean, say
-from ..record.program_options import given
-from ..references import for_program
+from ..record.names import given
+from ..references import tables
 from ..reframe_ext.sessions.suite_words import selects_test, unknown_words_error, words_of
 from ..runs import reframe_output
 from ..runs.modes import MIN_PREFIX, NO_WARNING, SESSIONS, refused, selects, values_of
@@ -193,7 +193,7 @@ def check_run(
     for scope, name, value in assigned(more):
         for test in tests if name == EXTRA_OPTS else ():
             check, sizes = str(test.get("@class")), next((one for one in ("size", "sizes") if one in test), "")
-            if scope in ("", check) and (why := for_program.refused(value.split(","), check, sizes)):
+            if scope in ("", check) and (why := tables.refused(value.split(","), check, sizes)):
                 raise BadInput(why)
         taking = [test for test in tests if scope in ("", test.get("@class"))]
         if name == "nodes" and value != "2" and {test.get("extent") for test in taking if name in test} == {"two"}:

@@ -6,7 +6,7 @@ Counts that the words of the command do not determine are None.
 import re
 import shlex
 
-from ..record.collective import Extent
+from ..record.names import Extent
 
 LAUNCHERS = ("mpirun", "mpiexec", "srun")
 UNKNOWN = Extent(None, None)

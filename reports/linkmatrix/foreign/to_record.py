@@ -8,8 +8,7 @@ from typing import Any
 
 from .. import __version__
 from ..record import units
-from ..record.collective import Extent
-from ..record.names import PCI_CLASSES, Pair
+from ..record.names import PCI_CLASSES, Extent, Pair
 from ..record.reading import SCHEMA
 from . import launch, nccl
 from .table import Run, Table, Topology, square

@@ -1,10 +1,14 @@
 """The sentence of each rule about one cell: the measured value and the reference."""
 
-from typing import NamedTuple
+from __future__ import annotations
 
-from ..record.names import Pair
+from typing import TYPE_CHECKING, NamedTuple
+
 from ..record.units import figure
-from ..references.reading import Reference
+
+if TYPE_CHECKING:
+    from ..record.names import Pair
+    from ..references.reading import Reference
 
 LEAST_CONFIDENCE = 0.95  # of the interval of a median, as in src/core/statistics.cpp
 

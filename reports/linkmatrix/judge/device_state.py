@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .odd import odd_ones
-from .reasons import failed, missing, unlike
-from .verdicts import Reason
+from .inventory_diff import odd_ones
+from .verdicts import Reason, failed, missing, unlike
 
 Json = Mapping[str, Any]
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..record import units
-from ..record.collective import devices_of, is_collective, is_simulation
-from ..record.matrix import Block, Matrix
-from ..record.names import Result
-from ..record.simulated import simulated_fault
+from ..record.names import Result, devices_of, is_collective, is_simulation, simulated_fault
+from .verdicts import Reason, disturbed, failed
+
+if TYPE_CHECKING:
+    from ..record.matrix import Block, Matrix
 
 UNNAMED = "another process, unnamed"
 MEMORY = "memory"  # kind of a disturbance, and of a lost endpoint
@@ -206,3 +207,9 @@ def not_exclusive(record: Mapping[str, Any]) -> Iterator[str]:
 def unique(entries: Iterable[Disturbance]) -> list[str]:
     """The sentences of disturbances, each once."""
     return list(dict.fromkeys(one.sentence for one in entries))
+
+
+def too_slow(result: Result, sentence: str) -> list[Reason]:
+    """The reason if a value misses its limit: FAIL; DISTURBED if other processes used the nodes of the result."""
+    others = beside(result)
+    return disturbed(f"{sentence}; {others[0]}") if others else failed(sentence)

@@ -5,29 +5,32 @@ of each cell stays; of a larger one what was counted, the worst cells, and a clo
 fault: 16,384 endpoints, 268 million cells, need no more memory than a block.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import BadInput
-from ..record.matrix import Matrix, from_result
-from ..record.names import Pair, Result
+from ..record.matrix import Matrix, from_result, has_status
 from ..record.units import MOST_NAMED
 from ..references import noise
-from ..references.tables import References
-from . import soak
+from .cell_counts import KEPT, CellCounts, endpoints, usual_limits
+from .cell_sentences import name
 from .disturbances import Disturbances, disturbances
 from .expected import Expected
-from .facts import ending
 from .intermittent import SlowSamples, slow_samples
-from .judged_cells import JudgedCells, lost_cells, not_compared
-from .rules import OTHERS, Judged, judge
-from .tally import KEPT, Tally, endpoints, usual_limits
+from .rules import COMPARES_NOTHING, OTHERS, Judged, JudgedCells, judge
+from .run_findings import ending
 from .verdicts import EXIT_CODES, WORDS, CellVerdict, Verdict, worst
+
+if TYPE_CHECKING:
+    from ..record.names import Pair, Result
+    from ..references.tables import References
+    from .soak_cells import SoakFinding
 
 WHOLE = 0.75  # share of a row's cells that are slow, where the row is
 
@@ -44,7 +47,7 @@ class MatrixVerdict:
     matrix: Matrix
     expected: Expected
     unverified: str
-    tally: Tally
+    tally: CellCounts
     lost: Mapping[Pair, CellVerdict]
     whole: Judged | None = None
     problem: str = ""
@@ -211,7 +214,7 @@ class MatrixVerdict:
         return good, bad
 
     @cached_property
-    def closely(self) -> "MatrixVerdict":
+    def closely(self) -> MatrixVerdict:
         """This verdict. If the cells are in a file, the verdict on a submatrix of suspect and healthy endpoints."""
         if self.whole is not None or self.problem:
             return self
@@ -229,7 +232,7 @@ class Evaluation:
 
     matrices: tuple[MatrixVerdict, ...]
     floor: Verdict = Verdict.PASS
-    soaked: tuple[soak.Hot, ...] = ()
+    soaked: tuple[SoakFinding, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -252,11 +255,13 @@ def evaluate(record: Mapping[str, Any], references: References, reference_name: 
         return judge_matrix(result, references.of(record, result), reference_name, node, others, slow)
 
     matrices = tuple(judged(result) for result in record["results"])
-    soaked = (
-        soak.hot_sentences(place, result["testcase"], matrices[place].whole, judged(result).whole)
-        for place, result in soak.hot_results(record)
-    )
-    return Evaluation(matrices, ending(record), tuple(chain.from_iterable(soaked)))
+    soaked: list[SoakFinding] = []
+    if "soak" in record:
+        from .soak_cells import soak_findings, soak_results
+
+        for place, result in soak_results(record):
+            soaked += soak_findings(place, result["testcase"], matrices[place].whole, judged(result).whole)
+    return Evaluation(matrices, ending(record), tuple(soaked))
 
 
 def judge_matrix(
@@ -299,7 +304,7 @@ def judged_matrix(
 
     A file that is missing or is not the record's is INCOMPLETE, and says so.
     """
-    tally, whole = Tally.of(len(matrix.rows), len(matrix.columns)), None
+    tally, whole = CellCounts.of(len(matrix.rows), len(matrix.columns)), None
     try:
         limits = None if matrix.held else usual_limits(matrix)
         for block in matrix.blocks():
@@ -310,3 +315,29 @@ def judged_matrix(
     except BadInput as error:
         return MatrixVerdict(matrix, expected, unverified, tally, {}, problem=str(error))
     return MatrixVerdict(matrix, expected, unverified, tally, lost, whole, node=node, others=others)
+
+
+def lost_cells(
+    matrix: Matrix, expected: Expected, wanted: Mapping[Pair, Any], whole: Judged | None
+) -> dict[Pair, CellVerdict]:
+    """The cells that have a reference but are not in the matrix, or do not apply: {pair: INCOMPLETE verdict}."""
+    rows, columns = ({label: at for at, label in enumerate(labels)} for labels in (matrix.rows, matrix.columns))
+    lost = {}
+    for pair in wanted:
+        there = pair[0] in rows and pair[1] in columns
+        if there and whole is not None:
+            there = bool(whole.codes[rows[pair[0]], columns[pair[1]]] >= 0)
+        if not there or (whole is None and pair[0] == pair[1]):
+            reason = f"{name(pair)} has a reference in '{expected.name}' and was not measured"
+            lost[pair] = CellVerdict(Verdict.INCOMPLETE, reason, None, expected.of_cell[pair])
+    return lost
+
+
+def not_compared(result: Mapping[str, Any]) -> str:
+    """Why the data of a result counts as unverified; "" if the record has the verification of every cell."""
+    if result["size_bytes"] == 0:
+        return ""  # an empty message has no data
+    if result["verified"] is None:
+        # only the records of linkmatrix's own programs contain `timing`
+        return "its data was not compared (--no-verify)" if result["timing"] else COMPARES_NOTHING
+    return "" if result["verified"] or has_status(result, "corrupt") else "not all data was compared"

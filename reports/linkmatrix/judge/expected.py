@@ -1,16 +1,19 @@
 """The references of the cells of a matrix, the link classes that choose them, and cells close to their limit."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..record.matrix import Block, Matrix
-from ..record.names import Pair
-from ..references.link_order import cells_where, is_lost, is_worse
-from ..references.pair_classes import MatrixClasses
-from ..references.reading import Reference
+from ..record.names import DIRECT, LINK_ORDER, NO_CLASS, UNKNOWN, Pair
+
+if TYPE_CHECKING:
+    from ..record.matrix import Block, Matrix
+    from ..references.pair_classes import MatrixClasses
+    from ..references.reading import Reference
 
 NEAR, FAR = 0.9, 2.0  # of the tolerance: see `at_limit`
 
@@ -129,3 +132,33 @@ def off_like(matrix: Matrix, block: Block, of_class: Mapping[str, Reference], va
                 middle[code] = matrix.classes[group].median / of_class[group].value
         off = reached / middle[block.classes] - 1
     return off if matrix.unit == "us" else -off
+
+
+def is_worse(found: str, adopted: str) -> bool:
+    """Whether a link class is worse than the adopted one. False if the classes cannot be compared."""
+    direct, before = DIRECT.fullmatch(found), DIRECT.fullmatch(adopted)
+    if direct and before:
+        return direct[1] == before[1] and int(direct[2]) < int(before[2])
+    if found not in LINK_ORDER:
+        return False
+    return bool(before) or (adopted in LINK_ORDER and LINK_ORDER.index(found) > LINK_ORDER.index(adopted))
+
+
+def is_lost(found: str, adopted: str) -> bool:
+    """Whether the class of a pair is unknown, and the adopted one is known."""
+    return found == UNKNOWN and adopted not in (UNKNOWN, NO_CLASS)
+
+
+def cells_where(
+    compare: Callable[[str, str], bool],
+    found: np.ndarray,
+    names: Sequence[str],
+    adopted: np.ndarray,
+    known: Sequence[str],
+) -> np.ndarray:
+    """True for the cells where `compare` is true of the found and the adopted class.
+
+    found, adopted: rows × columns, indices of `names` and of `known`.
+    """
+    table = np.array([[compare(one, other) for other in known] for one in names], dtype=bool)
+    return table.reshape(len(names), len(known))[found, adopted]

@@ -4,22 +4,22 @@ The terminal, the page and verdict.json contain these findings. Two other findin
 cells that are slower than their link class. The sentence of a DISTURBED cell names the other processes.
 """
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..record.collective import is_collective
-from ..record.names import Result
+from ..record.names import Result, is_collective
 from ..record.units import counted, first
 from ..references import noise
-from ..references.tolerances import FLOORS, Carrier, floor_alone
+from ..references.noise import FLOORS, Carrier, floor_alone
 from ..references.typical import TypicalValues, typical_values
 from .cell_sentences import quantity
-from .connections import odd_connections
 from .evaluate import Evaluation, MatrixVerdict
-from .odd import odd_devices
+from .inventory_diff import odd_connections, odd_devices
 
 TYPICAL = 0.90  # of the typical value: published figures of one product differ by up to 8 % between hosts
 HALF = 0.50  # of the limit: a link that lost half of its lanes, or one PCIe generation, cannot reach more

@@ -5,15 +5,15 @@ Masks are computed for whole blocks of cells. A sentence is composed on demand.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..record.matrix import Block, Matrix
-from ..record.names import HANDOVER
+from ..record.matrix import Block, CellView, Matrix
+from ..record.names import HANDOVER, Pair
 from .cell_sentences import (
     Cell,
     better,
@@ -33,10 +33,12 @@ from .cell_sentences import (
     quantity,
     straggling,
 )
-from .disturbances import Disturbances
 from .expected import Expected, at_limit, comparison, off_like
-from .intermittent import SlowSamples
 from .verdicts import CellVerdict, Verdict
+
+if TYPE_CHECKING:
+    from .disturbances import Disturbances
+    from .intermittent import SlowSamples
 
 COMPARES_NOTHING = "its program compared no data"  # a program that cannot compare: cells are NOT JUDGED
 IMPLAUSIBLE = 1.02  # of the limit of the path: a larger value counts bytes that were not transferred
@@ -278,3 +280,22 @@ def judge(
         others,
         slow,
     )
+
+
+class JudgedCells(CellView):
+    """{pair: verdict} of the cells of a matrix, and of missing cells that have a reference."""
+
+    def __init__(self, judged: Judged, lost: Mapping[Pair, CellVerdict]) -> None:
+        matrix = judged.block.matrix
+        super().__init__(matrix.rows, matrix.columns, judged.codes >= 0, judged.cell)
+        self.lost = lost
+
+    def __getitem__(self, pair: Pair) -> CellVerdict:
+        return self.lost[pair] if pair in self.lost else super().__getitem__(pair)
+
+    def __iter__(self) -> Iterator[Pair]:
+        yield from super().__iter__()
+        yield from self.lost
+
+    def __len__(self) -> int:
+        return super().__len__() + len(self.lost)

@@ -4,17 +4,21 @@ No other module decides the verdict of a test. The check calls `judge_test` in i
 for other references, or for a record that no check judged.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..record import units
 from ..references.keys import size_of
-from ..references.tables import References
 from .disturbances import looked_for_no_other
 from .evaluate import Evaluation, evaluate
-from .facts import Fact, ending, facts
+from .run_findings import Fact, ending, facts
 from .verdicts import Reason, Verdict, worst
+
+if TYPE_CHECKING:
+    from ..references.tables import References
 
 BY_SIGNAL = "ended by signal"  # how the error of a program begins that a signal ended
 TOPOLOGY = "--topology"  # the option with which a program measures no matrix

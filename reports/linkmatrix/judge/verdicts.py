@@ -1,11 +1,16 @@
 """The six verdicts, from good to bad, with their words and exit codes. `rules` says which cell gets which."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..references.reading import Reference
+from ..errors import clean
+
+if TYPE_CHECKING:
+    from ..references.reading import Reference
 
 
 class Verdict(IntEnum):
@@ -72,3 +77,35 @@ UNREFERENCED = (Verdict.NOT_JUDGED, Verdict.INCOMPLETE)
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The worst of the verdicts; INCOMPLETE without any."""
     return max(verdicts, default=Verdict.INCOMPLETE)
+
+
+MOST = 8  # sentences in one message
+
+
+def failed(*sentences: str) -> list[Reason]:
+    """A FAIL reason per sentence."""
+    return [Reason(Verdict.FAIL, one) for one in sentences]
+
+
+def missing(*sentences: str) -> list[Reason]:
+    """An INCOMPLETE reason per sentence."""
+    return [Reason(Verdict.INCOMPLETE, one) for one in sentences]
+
+
+def disturbed(*sentences: str) -> list[Reason]:
+    """A DISTURBED reason per sentence."""
+    return [Reason(Verdict.DISTURBED, one) for one in sentences]
+
+
+def unlike(found: Any, sentence: str) -> list[Reason]:
+    """The reason if a fact of the machine differs from the expected configuration: FAIL; INCOMPLETE if unknown."""
+    return missing(sentence) if found in (None, "", "unknown") else failed(sentence)
+
+
+def joined(sentences: Sequence[str]) -> str:
+    """The first MOST sentences as one text, without control characters.
+
+    Control characters in ReFrame's JUnit file would end the session.
+    """
+    more = len(sentences) - MOST
+    return clean("; ".join(sentences[:MOST]) + (f"; and {more} more" if more > 0 else ""))

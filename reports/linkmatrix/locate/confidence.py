@@ -1,15 +1,21 @@
 """How sure a finding is: what speaks for it, what speaks against it, and what else explains it nearly as well."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..record import units
-from .families import PASSED, Layout, members, named_family, part_of
-from .hypotheses import Finding
-from .places import Names
-from .sentences import Seen, subject_name, suspect
+from .families import PASSED, members, named_family
+from .layout import Layout, Names, of_subject, part_of
+from .sentences import subject_name, suspect
+
+if TYPE_CHECKING:
+    from .deviations import Seen
+    from .hypotheses import Finding
 
 MOST_RIVALS = 3
 MOST_SIGMA = 99  # more than this is said so: nobody needs the number
@@ -55,7 +61,7 @@ def beside(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
     shape = layout.classes.shape
     node_of_row, node_of_column = layout.places("node")
     net = (node_of_row[:, None] != node_of_column[None, :]) & ~layout.in_domain
-    rows, columns = of_subject(one, layout)
+    rows, columns = of_subject(one.kind, one.subject, layout)
     touched = rows[:, None] | columns[None, :]
     kind, part = one.kind, part_of(one.kind)
     if kind.endswith(("egress", "ingress")) and layout.square:
@@ -73,16 +79,3 @@ def beside(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
         yield "of its node's other endpoints", (mates[0][:, None] | mates[1][None, :]) & ~touched & net
     if kind in ("node_pair", "link", "cell"):
         yield "of the two with others", touched
-
-
-def of_subject(one: Finding, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """(rows, columns) that are of what a finding is about."""
-    rows, columns = layout.places(one.kind)
-    wanted = one.subject if isinstance(one.subject, tuple) else (one.subject,)
-    if part_of(one.kind) in ("egress", "ingress", "device", "link", "cell", "links", "nvlinks"):
-        rows, columns = (np.arange(length) for length in layout.classes.shape)
-        if one.kind == "cell":
-            return rows == wanted[0], columns == wanted[1]
-        if not layout.square:  # what has the same number in the other axis is another endpoint
-            rows, columns = (-1 - rows, columns) if one.kind == "ingress" else (rows, -1 - columns)
-    return np.isin(rows, wanted), np.isin(columns, wanted)

@@ -6,29 +6,80 @@ the cells of its link class say in the same run by how much they vary, each agai
 off by more stands out among its like, and is named, though each of its cells may pass.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..judge.evaluate import MatrixVerdict
 from ..record import grids
 from ..record.checking import LEAST_SAMPLES
-from ..record.matrix import Matrix
 from ..record.names import FEW_CELLS, Result
 from ..references import noise
-from ..references.tolerances import FLOORS, STEADY, carrier_of, floor_alone
-from .families import Layout
-from .hypotheses import LEAST
-from .places import Names
-from .sentences import Seen
+from ..references.noise import FLOORS, STEADY, carrier_of, floor_alone
+from .hypotheses import LEAST, Finding
+
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..record.matrix import Matrix
+    from .layout import Layout, Names
 
 ROUNDED = 1e-6  # of a limit that was a tolerance in a file
 LEAST_EFFECT = 0.01  # of a row or a column, as a fraction: below, it is not worth a line
 MOST_EFFECTS = 4
 SETTLED = 1e-6  # change of an effect, of logarithms, below which median polish is done
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What sentences are about: the layout, and deviation, limit and sigma of each cell, as `locate` has them.
+
+    part: whether these are some endpoints of a larger matrix, so that nothing is known of all of its cells. together:
+    by how much the cells of a part may be off, of several cells; None: by as much as each alone. before: deviations of
+    cells that were measured again, as they were at first; None where there are none. impossible: cells that are more
+    than their path can carry; None: none is.
+    """
+
+    layout: Layout
+    deviation: np.ndarray
+    limit: np.ndarray
+    part: bool = False
+    sigma: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    together: np.ndarray | None = field(default=None, repr=False)
+    before: np.ndarray | None = field(default=None, repr=False)
+    impossible: np.ndarray | None = field(default=None, repr=False)
+
+    @property
+    def fine(self) -> np.ndarray:
+        """Where a cell is measured, within its limit and no more than its path can carry."""
+        with np.errstate(invalid="ignore"):
+            within = self.deviation >= -np.log1p(np.nan_to_num(self.limit))
+        return within if self.impossible is None else within & ~self.impossible
+
+    def each(self, one: Finding) -> bool:
+        """Is each cell that the matrix has measured, and each of the finding's as slow as it says?"""
+        applies = self.layout.classes >= 0
+        return not self.part and one.agreeing == one.cells and bool(np.isfinite(self.deviation[applies]).all())
+
+    def rest_is_fine(self, one: Finding) -> bool:
+        """Are the cells that the finding is told apart by measured, all of them, and none beyond its own limit?"""
+        if self.part:
+            return False
+        row, column = np.indices(self.layout.classes.shape)
+        inside = self.layout.row_node[row] == self.layout.column_node[column]
+        subject = one.subject
+        if isinstance(subject, tuple):
+            cells = (row == subject[1]) & (column == subject[0]) & self.layout.square
+        elif one.kind.startswith("links"):
+            cells = ((row == subject) | (column == subject)) & ~inside
+        else:
+            cells = (column if one.kind == "egress" else row) == subject
+            cells &= self.layout.square
+        cells &= self.layout.classes >= 0
+        return bool(cells.any() and self.fine[cells].all())
 
 
 def from_inside(content: Mapping[str, Any], result: Result, values: np.ndarray, layout: Layout, names: Names) -> Seen:

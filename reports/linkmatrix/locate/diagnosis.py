@@ -5,31 +5,30 @@ against the upper part of its link class: that finds a slow part among good ones
 whole, so the verdict stays INCOMPLETE.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..judge.evaluate import MatrixVerdict
-from ..judge.handover import order_sentences
 from ..judge.rules import ORDER
+from ..judge.run_findings import order_sentences
 from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.checking import is_of_matchings
-from ..record.collective import is_collective
-from ..record.matrix import Matrix
-from ..record.names import HANDOVER, Result
-from . import bottleneck, confidence, measuring_order, node_wide, sharing
-from .bottleneck import Bottleneck
-from .deviations import beside_its_like, effects, from_inside, from_references, looked_at
-from .experiments import NO_TEST, Experiment, Origin, next_experiment
-from .families import SHARED, Layout, members, named_family
+from ..record.names import HANDOVER, Result, is_collective
+from .deviations import Seen, beside_its_like, effects, from_inside, from_references, looked_at
+from .families import SHARED, members, named_family
 from .hypotheses import Finding, search
-from .lost import Lost
-from .places import Names, layout_of
-from .sentences import Seen, missing_sentence, sentence, subject_name
-from .sharing import Sharing
+from .layout import Layout, Names, layout_of
+from .next_steps import NO_TEST, Experiment, Origin, next_experiment
+
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..record.matrix import Matrix
+    from .shared_bottleneck import Bottleneck, Sharing
 
 MOST_DISTURBED = 4  # sentences on other processes
 TRIED = ("timeout", "error")
@@ -79,23 +78,50 @@ def diagnose(
         return among(content, result, matrix, origin)
     layout, names = layout_of(content, result, matrix.matrix)
     found = searched(content, result, matrix, layout, names)
-    drift = node_wide.drift(found.seen.deviation, result) if found.findings and not part else 0.0
-    found = replace(found, findings=node_wide.marked(found.findings, matrix.matrix, content, result, drift))
-    # what is found beside a bottleneck has not all of its cells
+    undisturbed = ~matrix.whole.disturbed if matrix.whole is not None else True
+    lacking = matrix.matrix.whole.is_status(*LACKING) & undisturbed
+    if found.findings or found.at_once or found.drift or lacking.any():
+        return explained(content, result, matrix, found, lacking, names, part, origin)
+    told_effects = effects(found.seen.deviation, names, result["unit"])
+    return Diagnosis((), tuple(beside_findings(found, result, matrix)), tuple(told_effects), not matrix.held)
+
+
+def explained(
+    content: Mapping[str, Any],
+    result: Result,
+    matrix: MatrixVerdict,
+    found: Searched,
+    lacking: np.ndarray,
+    names: Names,
+    part: bool,
+    origin: Origin,
+) -> Diagnosis:
+    """The sentences, the confidence and the next experiments of what a search found.
+
+    lacking: True for undisturbed cells without a value. The other arguments are those of `diagnose`.
+    """
+    # a healthy matrix needs none of these modules
+    from . import confidence, node_causes, shared_bottleneck
+    from .lost_endpoints import Lost
+    from .sentences import missing_sentence, sentence, subject_name
+
+    layout = found.seen.layout
+    drift = node_causes.time_drift(found.seen.deviation, result) if found.findings and not part else 0.0
+    found = replace(found, findings=node_causes.marked(found.findings, matrix.matrix, content, result, drift))
+    # findings next to a bottleneck do not have all of their cells
     seen = replace(found.seen, part=part or found.shared is not None)
     told = [sentence(one, names, content, result, seen) for one in found.findings]
-    undisturbed = ~matrix.whole.disturbed if matrix.whole is not None else True
-    lost = Lost.of(content, matrix.matrix, matrix.matrix.whole.is_status(*LACKING) & undisturbed)
+    lost = Lost.of(content, matrix.matrix, lacking)
     gone = lost.leaves(missing(matrix.matrix, layout, lost.lacking), layout)
     # the first sentences are those of the findings, in their order
     told += [lost.of_finding(one) or missing_sentence(one, names, content, matrix.matrix, layout) for one in gone]
-    told += bottleneck.alike_nodes(found.findings, seen.deviation, layout, names)
+    told += shared_bottleneck.alike_nodes(found.findings, seen.deviation, layout, names)
     if found.at_once:
-        told += sharing.sentences(found.at_once, names.parts["leaf"])
+        told += shared_bottleneck.sharing_sentences(found.at_once, names.parts["leaf"])
     told += lost.sentences(gone)
     if found.shared:
-        told.append(bottleneck.sentence(found.shared, names, result["unit"], "leaf" in names.parts))
-    told += [node_wide.drift_sentence(drift)] if drift else []
+        told.append(shared_bottleneck.sentence(found.shared, names, result["unit"], "leaf" in names.parts))
+    told += [node_causes.drift_sentence(drift)] if drift else []
     told += [found.drift] if found.drift else []
     told += beside_findings(found, result, matrix)
     every = (*found.findings, *gone)
@@ -147,12 +173,20 @@ def searched(
     inside, whole = not matrix.held, matrix.whole
     assert whole is not None
     seen = from_inside(content, result, whole.observed, layout, names) if inside else from_references(matrix, layout)
-    in_order = measuring_order.drift(content, result, seen.deviation)
+    in_order = None
+    if content.get("imported"):
+        from .node_causes import order_drift
+
+        in_order = order_drift(content, result, seen.deviation)
     seen = replace(seen, deviation=in_order.rest) if in_order else seen
     before, by_itself = (looked_at(seen.deviation, result, matrix.matrix, look) for look in ("before", "after"))
     seen = replace(seen, before=before, impossible=whole.rules == ORDER["impossible"])
     again = by_itself
-    at_once = sharing.sharing(seen.deviation, layout, result, again)
+    at_once = None
+    if "leaf" in layout.parts:
+        from . import shared_bottleneck
+
+        at_once = shared_bottleneck.uplink_sharing(seen.deviation, layout, result, again)
     if at_once and at_once.is_oversubscribed:
         seen = replace(seen, deviation=at_once.without(seen.deviation))
         again = None  # alone nothing was shared
@@ -161,13 +195,13 @@ def searched(
     if at_once:
         with np.errstate(invalid="ignore", divide="ignore"):
             reached = np.log(whole.observed) * (-1.0 if result["unit"] == "us" else 1.0)
-        narrow, cells = sharing.narrow_uplinks(at_once, seen, reached, by_itself)
+        narrow, cells = shared_bottleneck.narrow_uplinks(at_once, seen, reached, by_itself)
         open_cells = np.where(cells, np.nan, open_cells)
     findings, left = search(open_cells, seen.sigma, seen.limit, layout, again, seen.together, seen.before)
     findings = [*narrow, *(one for one in findings if not inside or one.kind != "class")]
     shared, findings, left = without_shared(findings, left, seen, again, inside)
     if at_once:
-        findings = sharing.beside_uplinks(findings, layout)
+        findings = shared_bottleneck.beside_uplinks(findings, layout)
     return Searched(findings, left, seen, shared, at_once, in_order.sentence if in_order else "")
 
 
@@ -214,7 +248,11 @@ def without_shared(
 
     found, left: as `search` says without that. again: as its `alone`. inside: without references
     """
-    shared = bottleneck.bottleneck(found, seen.deviation, seen.limit, seen.layout, again)
+    if len(found) < 2:
+        return None, found, left
+    from .shared_bottleneck import bottleneck
+
+    shared = bottleneck(found, seen.deviation, seen.limit, seen.layout, again)
     if shared is None:
         return None, found, left
     rest = np.where(shared.between, np.nan, seen.deviation)
@@ -224,6 +262,8 @@ def without_shared(
 
 def of_values(content: Mapping[str, Any], result: Result, matrix: Matrix, values: np.ndarray) -> list[str]:
     """What is slow among its like where a matrix of the record `content` has these values, in sentences."""
+    from .sentences import sentence
+
     layout, names = layout_of(content, result, matrix)
     seen = from_inside(content, result, values, layout, names)
     found, _ = search(seen.deviation, seen.sigma, seen.limit, layout)

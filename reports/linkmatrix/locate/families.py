@@ -6,85 +6,23 @@ part is named in its place. Data inside an NVLink domain that spans nodes passes
 the device, its tray (a node), and the domain, because each pair uses all planes of switches alike.
 """
 
-from collections.abc import Callable, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-Subject = int | tuple[int, int]
-Places = tuple[np.ndarray, np.ndarray]  # of rows and of columns: the index of what each is part of, -1 of nothing
+if TYPE_CHECKING:
+    from .layout import Layout, Places, Subject
 
 #: What data between nodes passes, the smallest part first; its cells are those between nodes with an end there.
 PASSED = ("nic", "network", "nics", "switch", "socket", "node", "leaf")
 ONE_WAY = ("nic", "network", "nics", "node")  # those with a sending and a receiving side
-#: Kinds that are about a part of another name.
-PART_OF = {
-    "inside": "node",
-    "node_pair": "node",
-    "tray": "node",
-    "between_sockets": "node",
-    "memory": "socket",
-    "uplink": "leaf",
-    "rail_ends": "rail",
-}
 #: A part that has just the endpoints of one of these is no hypothesis of its own.
 SAME_AS = {"switch": ("nic", "nics"), "socket": ("switch", "node"), "leaf": ("node",)}
 SHARED = ("class", "rail", "rail_ends", "leaf", "uplink", "domain")  # findings about what endpoints of many nodes share
-
-
-def part_of(kind: str) -> str:
-    """What a kind of hypothesis is about: "node" of "node_egress" and of "inside"."""
-    both = kind.removesuffix("_egress").removesuffix("_ingress")
-    return PART_OF.get(both, both)
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the endpoints of a matrix are: indices of node, NIC and rail for each row and column, -1 unknown.
-
-    classes: rows × columns, index of the link class. row_nic and column_nic: of the adapter that alone is nearest.
-    square: rows and columns are the same endpoints. both_ways: a cell is the sum of both directions, so that egress and
-    ingress are the same cells. of_nodes: a row is a node, all of its endpoints together. in_itself: each column is a
-    device that copies within its own memory, so that no link and no peer is there. parts: of "nics" (sets of
-    adapters, any of which may carry the data), "switch", "socket", "leaf" and "domain", where they are known. "domain"
-    is there only if cells between nodes of a domain use NVLink.
-    """
-
-    classes: np.ndarray
-    row_node: np.ndarray
-    column_node: np.ndarray
-    row_nic: np.ndarray
-    column_nic: np.ndarray
-    row_rail: np.ndarray
-    column_rail: np.ndarray
-    square: bool = True
-    both_ways: bool = False
-    of_nodes: bool = False
-    in_itself: bool = False
-    parts: Mapping[str, Places] = field(default_factory=dict)
-
-    @property
-    def has_nodes(self) -> bool:
-        """Is each endpoint on a node that is known, and are there two of them at least?"""
-        return self.square and bool((self.row_node >= 0).all()) and len(np.unique(self.row_node)) > 1
-
-    @property
-    def in_domain(self) -> np.ndarray:
-        """Mask, rows × columns, of the cells inside an NVLink domain that spans nodes."""
-        of_row, of_column = across(self, "domain")
-        return (of_row == of_column) & (of_row >= 0)
-
-    def places(self, kind: str) -> Places:
-        """The part that a kind of hypothesis is about, of each row and column."""
-        rows, columns = self.classes.shape
-        known = {
-            "node": (self.row_node, self.column_node),
-            "nic": (self.row_nic, self.column_nic),
-            "rail": (self.row_rail, self.column_rail),
-            "network": (np.arange(rows), np.arange(columns)),
-        }
-        part = part_of(kind)
-        return known.get(part) or self.parts.get(part) or (np.full(rows, -1), np.full(columns, -1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,16 +11,21 @@ the noise of a link class is known, the threshold for several cells is lower tha
 All hypotheses of a kind are sums over groups of cells (np.bincount), so 1,024 endpoints take about a second.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..references import noise
-from .families import Family, Layout, Subject, families, members
+from .families import Family, families, members
+
+if TYPE_CHECKING:
+    from .layout import Layout, Subject
 
 ALARMS = 0.0002  # chance of any finding in a healthy run
 AGREE = 0.75  # share of a hypothesis' cells that must be slow by at least half of it

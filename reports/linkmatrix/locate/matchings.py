@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..judge import few
+from ..judge import sampled_matrix
 from ..judge.evaluate import MatrixVerdict
 from ..record import units
 from ..record.names import Result
 from ..references import noise
-from . import unsettled
+from . import unresolved_matchings
 from .hypotheses import Finding, slowness
 
 SMALLEST = 0.05  # loss that is looked for, as a fraction
@@ -190,7 +190,7 @@ def sentence(one: Fault, label: str, result: Result) -> str:
 
 def told(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[Fault, str]], list[str]]:
     """(endpoints at fault that last, each with its sentence; what else is to be said). judged: the result's matrix."""
-    bottleneck = few.shared(result)
+    bottleneck = sampled_matrix.shared(result)
     if bottleneck:
         return [], [bottleneck]
     cells, labels = cells_of(result, judged), judged.matrix.rows
@@ -199,7 +199,7 @@ def told(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[Fault, str]]
         return [], ["nothing was measured"]
     found, left = faults(cells, len(labels), both_ways, latency)
     said = [(one, sentence(one, labels[one.endpoint], result)) for one in found]
-    rest = [*few.faults(result), *([few.ratio(result)] if few.ratio(result) else [])]
+    rest = [*sampled_matrix.faults(result), *([sampled_matrix.ratio(result)] if sampled_matrix.ratio(result) else [])]
     rest += [text for one, text in said if not one.lasts]
     rest += of_no_fault(cells, found, left, result, labels)
     return [(one, text) for one, text in said if one.lasts], rest
@@ -217,11 +217,13 @@ def of_no_fault(
     if not rest.any():
         return
     logs = np.log(cells.values[rest]) * (-1 if latency else 1)
-    beside_fastest = unsettled.held_against_fastest(logs, SMALLEST / 2)
-    slow = beside_fastest if beside_fastest.mean() >= unsettled.MANY else slow[rest]
+    beside_fastest = unresolved_matchings.held_against_fastest(logs, SMALLEST / 2)
+    slow = beside_fastest if beside_fastest.mean() >= unresolved_matchings.MANY else slow[rest]
     again = [(one["row"], one["column"]) for one in result["remeasured"]]
     still, both_ways = {*result["matchings"]["open"]}, result["metric"] == "bidirectional"
-    yield from unsettled.sentences(cells.rows[rest], cells.columns[rest], slow, labels, both_ways, still, again)
+    yield from unresolved_matchings.sentences(
+        cells.rows[rest], cells.columns[rest], slow, labels, both_ways, still, again
+    )
 
 
 def finding(one: Fault, of_nodes: bool) -> Finding:

@@ -3,21 +3,23 @@
 Nothing is said of all cells, of every peer or of what is fine unless each cell of it was measured and is so.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from ..judge.facts import device_errors
+from ..judge.run_findings import device_errors
 from ..record import units
-from ..record.matrix import Matrix
-from ..record.names import Result
-from .families import Layout, Subject, members, named_family, part_of
+from .families import members, named_family
 from .hypotheses import Finding, slowness
-from .node_wide import CAUSES
-from .places import Names
+from .layout import Layout, Names, Subject, part_of
+from .node_causes import CAUSES
+
+if TYPE_CHECKING:
+    from ..record.matrix import Matrix
+    from ..record.names import Result
+    from .deviations import Seen
 
 MOST_ALIKE = 3
 
@@ -169,55 +171,6 @@ def suspect(kind: str, subject: Subject, names: Names) -> str:
         return text.format(near=f"the path to {near[0]}: PCIe, or its access to the device's memory")
     which = f", one of {', '.join(near)}," if near else ""
     return text.format(near=f"the adapter that carries its data{which} or the path to it")
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What sentences are about: the layout, and deviation, limit and sigma of each cell, as `locate` has them.
-
-    part: whether these are some endpoints of a larger matrix, so that nothing is known of all of its cells. together:
-    by how much the cells of a part may be off, of several cells; None: by as much as each alone. before: deviations of
-    cells that were measured again, as they were at first; None where there are none. impossible: cells that are more
-    than their path can carry; None: none is.
-    """
-
-    layout: Layout
-    deviation: np.ndarray
-    limit: np.ndarray
-    part: bool = False
-    sigma: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
-    together: np.ndarray | None = field(default=None, repr=False)
-    before: np.ndarray | None = field(default=None, repr=False)
-    impossible: np.ndarray | None = field(default=None, repr=False)
-
-    @property
-    def fine(self) -> np.ndarray:
-        """Where a cell is measured, within its limit and no more than its path can carry."""
-        with np.errstate(invalid="ignore"):
-            within = self.deviation >= -np.log1p(np.nan_to_num(self.limit))
-        return within if self.impossible is None else within & ~self.impossible
-
-    def each(self, one: Finding) -> bool:
-        """Is each cell that the matrix has measured, and each of the finding's as slow as it says?"""
-        applies = self.layout.classes >= 0
-        return not self.part and one.agreeing == one.cells and bool(np.isfinite(self.deviation[applies]).all())
-
-    def rest_is_fine(self, one: Finding) -> bool:
-        """Are the cells that the finding is told apart by measured, all of them, and none beyond its own limit?"""
-        if self.part:
-            return False
-        row, column = np.indices(self.layout.classes.shape)
-        inside = self.layout.row_node[row] == self.layout.column_node[column]
-        subject = one.subject
-        if isinstance(subject, tuple):
-            cells = (row == subject[1]) & (column == subject[0]) & self.layout.square
-        elif one.kind.startswith("links"):
-            cells = ((row == subject) | (column == subject)) & ~inside
-        else:
-            cells = (column if one.kind == "egress" else row) == subject
-            cells &= self.layout.square
-        cells &= self.layout.classes >= 0
-        return bool(cells.any() and self.fine[cells].all())
 
 
 def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Result, seen: Seen) -> str:

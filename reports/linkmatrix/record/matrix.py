@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import grids
-from .apart import Apart
-from .collective import is_collective, variant_of
-from .names import FEW_CELLS, UNKNOWN, Pair
+from .names import FEW_CELLS, UNKNOWN, Pair, is_collective, variant_of
+
+if TYPE_CHECKING:
+    from .external_cells import Apart
 
 MOST_HELD = 1 << 22  # cells that are held at once, and that can be asked for one by one
 CELLS_AT_ONCE = 1 << 19  # of a matrix that is not held
@@ -253,18 +254,24 @@ class Matrix:
         return found
 
 
+def external(result: Mapping[str, Any]) -> Apart:
+    """The cells of a result that are in a file."""
+    from .external_cells import Apart  # few records have such a file
+
+    return Apart(result)
+
+
 def has_status(result: Mapping[str, Any], word: str) -> bool:
     """Does any cell of an entry of a record's `results` have this status?"""
-    found = Apart.of(result)
-    if found is not None:
-        return bool(found.counts.get(word))
+    if "cells" in result:
+        return bool(external(result).counts.get(word))
     return any(word in row for row in result["status"])
 
 
 def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
     """The matrix of an entry of a record's `results`, or of one of its parts; the record has been checked."""
     source = result if part is None else result["parts"][part]
-    apart = Apart.of(result)
+    apart = external(result) if "cells" in result else None
     ways = {"link_class": [list(result["columns"])]} if is_collective(result) else {}
     names = ("values", "status", "link_class") if part is not None else MAPS
     found = apart is None or apart.found

@@ -1,8 +1,11 @@
 """Names and types of records: units, pairs of endpoints, and the names of endpoints that outlast a job."""
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..errors import BadInput
+from .units import SUFFIXES, counted
 
 UNITS = ("GB/s", "us", "GFLOP/s")  # 1e9 bytes a second; microseconds; 1e9 operations a second
 MESSAGE_RATE = "msg/s"  # of a further matrix
@@ -10,7 +13,10 @@ HANDOVER = "handover"  # quantity of a visibility test: what counts is the words
 UNKNOWN = "unknown"  # link class
 PCI_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")  # link classes of nvidia-smi inside a node, from the nearest on
 DIRECT = re.compile(r"(NV|ICN)(\d{1,4})")  # link class of direct links: their kind and their number
+NO_CLASS = ""  # the class of a pair without an adopted class
+LINK_ORDER = (*PCI_CLASSES, "NET")  # link classes from good to bad, all of them worse than direct links
 FEW_CELLS = 3  # of a class: up to so many are compared with the best of them, because their median may be a faulty cell
+MOST_BYTES = 1 << 50  # of a size that an option names
 Pair = tuple[str, str]  # source, destination
 Record = dict[str, Any]
 Result = dict[str, Any]  # one entry of a record's `results`
@@ -28,3 +34,157 @@ def lasting_names(testcase: str, labels: Sequence[str]) -> list[str]:
     if len({label.partition(":")[0] for label in labels if ":" in label}) == 1:
         return [label.rpartition(":")[2] for label in labels]
     return [f"rank{number}" if ":" in label else label for number, label in enumerate(labels)]
+
+
+NOTE = "simulated fault: "  # begins the note that every program writes into such a record
+
+
+def simulated_fault(record: Mapping[str, Any]) -> str:
+    """The simulated fault as it was given on the command line, "" of a real measurement."""
+    notes = (str(note) for note in record.get("notes") or [])
+    return next((note.removeprefix(NOTE) for note in notes if note.startswith(NOTE)), "")
+
+
+class Given(NamedTuple):
+    """An option of a command line.
+
+    value: "" where the command line ends. first, end: the positions of its first word, and after its last word.
+    """
+
+    value: str
+    first: int
+    end: int
+
+
+def given(words: Sequence[str], name: str) -> Iterator[Given]:
+    """Each `--name VALUE` and `--name=VALUE` of a command line."""
+    for at, word in enumerate(words):
+        option, equals, value = word.partition("=")
+        if option == name:
+            yield Given(value, at, at + 1) if equals else Given("".join(words[at + 1 : at + 2]), at, at + 2)
+
+
+OF_EVENTS = "xid"  # the sum of all events, with which their counters begin: they are not there before the first one
+
+
+class Risen(NamedTuple):
+    """An error or event that a device or network adapter counted during the run."""
+
+    label: str
+    name: str
+    before: float
+    after: float
+
+    @property
+    def sentence(self) -> str:
+        """In words."""
+        return f"{self.label}: {self.name} rose from {self.before:.0f} to {self.after:.0f} during the run"
+
+
+def risen(record: Mapping[str, Any]) -> list[Risen]:
+    """All of them."""
+    return [
+        Risen(one["label"], item["name"], item["before"] or 0, item["after"])
+        for one in record.get("health", [])
+        for item in one["counters"]
+        if rose(item)
+    ]
+
+
+def signs_of_congestion(record: Mapping[str, Any]) -> list[str]:
+    """What network adapters counted during the run that a busy network makes them count, a sentence each."""
+    devices = {device["label"] for device in record["devices"]}
+    adapters = [one for one in record.get("health", []) if one["label"] not in devices]
+    risen = {one["label"]: [item for item in one["readings"] if rose(item)] for one in adapters}
+    said = {
+        label: [f"{item['name']} {item['after'] - (item['before'] or 0):.0f} more" for item in items]
+        for label, items in risen.items()
+    }
+    return [f"{label}: {', '.join(texts)}" for label, texts in said.items() if texts]
+
+
+def rose(item: Mapping[str, Any]) -> bool:
+    """Is a count higher after the run than before it? Of one that could not be read before, nobody knows."""
+    if item["before"] is None and not item["name"].startswith(OF_EVENTS):
+        return False
+    return item["after"] is not None and bool(item["after"] > (item["before"] or 0))
+
+
+ENGINES = ("nccl", "mpi")
+ALL = "all"  # the only row
+ASKED = "asked for "  # begins the note of a result that was not asked for as usual: "asked for double, max"
+COMPUTE = "compute"  # metric of a simulation
+LIBRARIES = {"nccl": "NCCL", "mpi": "MPI"}  # by engine
+USUAL = "NCCL between devices"  # what collectives are by where nobody says more
+
+
+class Extent(NamedTuple):
+    """What a collective ran on; None: nobody knows."""
+
+    nodes: int | None
+    ranks: int | None
+
+    def __str__(self) -> str:
+        ranks = "ranks that nobody counted" if self.ranks is None else counted(self.ranks, "rank")
+        if self.nodes is None:
+            return f"{ranks} on nodes that nobody counted"
+        return f"{ranks} on {'one node' if self.nodes == 1 else counted(self.nodes, 'node')}"
+
+
+def is_collective(result: Mapping[str, Any]) -> bool:
+    """Is an entry of a record's `results` of all ranks together?"""
+    return (result["engine"] in ENGINES or is_simulation(result)) and list(result["rows"]) == [ALL]
+
+
+def is_simulation(result: Mapping[str, Any]) -> bool:
+    """Is an entry of a record's `results` of computation, on several numbers of devices?"""
+    return bool(result["metric"] == COMPUTE)
+
+
+def devices_of(column: str) -> int:
+    """4 of "4-devices", a column of a simulation; 0 for another text."""
+    number = column.partition("-")[0]
+    return int(number) if number.isdigit() else 0
+
+
+def bodies_of(result: Mapping[str, Any]) -> int | None:
+    """Bodies of a simulation, on the fewest devices; None where the record has none."""
+    part = result.get("parts", {}).get("bodies")
+    found = [value for row in part["values"] for value in row if value is not None] if part else []
+    return int(found[0]) if found else None
+
+
+def extent_of(record: Mapping[str, Any]) -> Extent:
+    """What the collectives of a record ran on: all of its devices, a rank each, or what the imported text says."""
+    imported = record.get("imported")
+    if imported is not None:
+        return Extent(imported.get("nodes"), imported.get("ranks"))
+    devices = record["devices"]
+    return Extent(len({device["node"] for device in devices}) or None, len(devices) or None)
+
+
+def library_of(result: Mapping[str, Any]) -> str:
+    """What moves the data of a collective, and between which memory: "MPI between host memory"; "" of a simulation."""
+    library = LIBRARIES.get(result["engine"], "")
+    return library and f"{library} between {'host memory' if result['memory'] == 'host' else 'devices'}"
+
+
+def variant_of(result: Mapping[str, Any]) -> str:
+    """What was asked for beyond test case and size, as the program prints it: ", offset 4, 32 blocks"."""
+    words = {"offset": "offset {}", "blocks": "{} blocks", "threads": "{} threads"}
+    parts = [text.format(result[key]) for key, text in words.items() if result.get(key)]
+    parts += ["pageable"] if result.get("host_pages") == "pageable" else []
+    parts += [counted(result["pairs"], "pair")] if result.get("pairs") else []
+    if result["engine"] in ENGINES:  # of collectives and of NCCL's sends: elements, reduction, protocol and the like
+        parts += [note.removeprefix(ASKED) for note in result["notes"] if note.startswith(ASKED)]
+    return "".join(f", {part}" for part in parts)
+
+
+def parse_size(text: str, where: str) -> int:
+    """Bytes of "512MiB", "16" or "160 MB". Raises BadInput beginning with `where`."""
+    match = re.fullmatch(r"([0-9]{1,15})\s*([KMG]?i?B?)", text.strip())
+    if match is None or match[2] not in SUFFIXES or not 0 < int(match[1]) * SUFFIXES[match[2]] <= MOST_BYTES:
+        raise BadInput(
+            f"{where} '{text}' is not a size: use a number of bytes, or a number with KiB, MiB, GiB, KB, MB or GB"
+        )
+    return int(match[1]) * SUFFIXES[match[2]]

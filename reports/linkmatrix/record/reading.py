@@ -13,7 +13,6 @@ import numpy as np
 
 from ..errors import BadInput, LaterVersionError
 from ..files import read_whole, refuse_repeats
-from .apart import Apart, attach
 from .checking import (
     WITH_VALUE,
     check_cells,
@@ -65,8 +64,16 @@ def load(path: str | Path) -> Record:
     except BadInput as error:
         remedy = "" if isinstance(error, LaterVersionError) else f": {REMEDY}"
         raise BadInput(f"{path}: {error}{remedy}") from None
-    attach(record, path.parent)
+    attach_files(record, path.parent)
     return record
+
+
+def attach_files(record: Record, folder: Path) -> None:
+    """Connects results with the files of their cells, which are in the folder of the record."""
+    if any("cells" in result for result in record["results"]):
+        from .external_cells import attach
+
+        attach(record, folder)
 
 
 def parsed(content: str) -> Any:
@@ -160,12 +167,12 @@ def check(record: Any) -> None:
     check_schema(record)
     check_words(record)
     labels = record["topology"]["labels"]
-    apart = any(Apart.of(result) for result in record["results"])
+    in_file = any("cells" in result for result in record["results"])
     for name in TOPOLOGY_MAPS:
-        if record["topology"][name] or not apart:  # beside cells in a file they would be as large
+        if record["topology"][name] or not in_file:  # beside cells in a file they would be as large
             check_shape(f"topology.{name}", record["topology"][name], len(labels), len(labels))
     for result in record["results"]:
-        (check_apart if Apart.of(result) else check_result)(result)
+        (check_external if "cells" in result else check_result)(result)
     check_outcome(record)
 
 
@@ -267,7 +274,7 @@ def check_measured(result: dict[str, Any]) -> None:
     check_ending(result, dict(zip(words, np.bincount(codes.ravel(), minlength=len(words)).tolist(), strict=True)))
 
 
-def check_apart(result: dict[str, Any]) -> None:
+def check_external(result: dict[str, Any]) -> None:
     """Checks the counts of a result whose cells are in a file. The file itself is read when the result is judged."""
     name, cells, endpoints = result["testcase"], result["cells"], len(result["rows"])
     if result["rows"] != result["columns"]:

@@ -3,11 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from ..errors import BadInput
-
 DIGITS, MOST_DECIMALS = 3, 9
 SUFFIXES = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
-MOST = 1 << 50
 MOST_NAMED = 4  # of a list in a sentence
 LINE_RATES = {"Gb/sec": 1.0, "Mb/s": 1e-3}  # the kernel's units, in Gb/s
 
@@ -18,16 +15,6 @@ def figure(value: float, decimals: int) -> str:
     while decimals < MOST_DECIMALS and 0 < scaled < 10 ** (DIGITS - 1):
         decimals, scaled = decimals + 1, scaled * 10
     return f"{value:.{decimals}f}"
-
-
-def parse_size(text: str, where: str) -> int:
-    """Bytes of "512MiB", "16" or "160 MB". Raises BadInput beginning with `where`."""
-    match = re.fullmatch(r"([0-9]{1,15})\s*([KMG]?i?B?)", text.strip())
-    if match is None or match[2] not in SUFFIXES or not 0 < int(match[1]) * SUFFIXES[match[2]] <= MOST:
-        raise BadInput(
-            f"{where} '{text}' is not a size: use a number of bytes, or a number with KiB, MiB, GiB, KB, MB or GB"
-        )
-    return int(match[1]) * SUFFIXES[match[2]]
 
 
 def first(texts: Sequence[str], most: int = MOST_NAMED) -> list[str]:

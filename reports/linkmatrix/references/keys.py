@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..record.collective import USUAL, extent_of, is_collective, is_simulation, library_of
-from ..record.collective import variant_of as asked_for
+from ..record.names import USUAL, extent_of, is_collective, is_simulation, library_of
+from ..record.names import variant_of as asked_for
 from ..record.units import SUFFIXES
 
 SWEEP = "@sweep"

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..record.names import Pair, lasting_names
+from ..record.names import NO_CLASS, Pair, lasting_names
 
 EACH_NODE = "node*:"
 BETWEEN_NODES = "NET"  # the class of pairs between nodes, which is never adopted: jobs differ in nodes and their number
@@ -205,7 +205,6 @@ def contains(groups: Iterable[Group], source: str, destination: str) -> bool:
 
 
 NO_CLASSES = PairClasses({})
-NO_CLASS = ""  # the class of a pair without an adopted class
 
 
 class MatrixClasses:

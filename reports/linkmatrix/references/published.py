@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .. import suite
 from ..errors import BadInput
-from ..record.collective import Extent
-from ..record.names import Pair
+from ..record.names import Extent, Pair
 
 if TYPE_CHECKING:
     from ..foreign.table import Run

@@ -78,6 +78,7 @@ def refuse_tags_and_deep_nesting(text: str) -> None:
 
 
 CLASSES = "$classes"
+TYPICAL = "typical.yaml"  # typical values, which `typical` reads
 INDEX = ["reference_name", "testcase"]
 MAX_VALUE = 1e9  # the maximum in the schema of records
 MAX_BYTES = 256 * 1024 * 1024  # maximum size of a file

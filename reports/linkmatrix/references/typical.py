@@ -14,10 +14,8 @@ import yaml
 from .. import suite
 from ..errors import BadInput
 from ..files import read_whole
-from ..record.collective import extent_of, is_collective
-from ..record.names import Result
-from .reading import MAX_VALUE, StrictLoader, is_number, mapping, refuse_tags_and_deep_nesting
-from .tables import TYPICAL
+from ..record.names import Result, extent_of, is_collective
+from .reading import MAX_VALUE, TYPICAL, StrictLoader, is_number, mapping, refuse_tags_and_deep_nesting
 
 FILE = suite.REFERENCES / TYPICAL
 MOST_BYTES = 1024 * 1024

@@ -8,10 +8,10 @@ less than its manifest. Other attempts do not change the verdict, except that PA
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..judge import few
+from ..judge import sampled_matrix
 from ..judge.verdicts import OF_WORD, WORDS, Reason, Verdict, worst
 from ..record import units
-from ..record.simulated import simulated_fault
+from ..record.names import simulated_fault
 from ..references.tables import References
 from . import completeness, judging, manifest, parts, verdict_file
 from .bound import short
@@ -190,7 +190,7 @@ def not_covered(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[str]:
         for result, matrix in one.matrices:
             name = result["testcase"]
             without += [name] if one.of_matrix(matrix) is Verdict.NOT_JUDGED else []
-            yield from (f"{name}: {share}" for share in filter(None, [few.coverage(result)]))
+            yield from (f"{name}: {share}" for share in filter(None, [sampled_matrix.coverage(result)]))
             if result["verified"] is None and result["size_bytes"]:
                 yield f"{name}: its data was not verified"
     if without:

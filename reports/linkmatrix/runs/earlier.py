@@ -10,8 +10,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..record.matrix import from_result
-from ..record.names import Pair, Result
-from ..record.simulated import simulated_fault
+from ..record.names import Pair, Result, simulated_fault
 from ..references.keys import told_apart
 from . import folders, stored
 from .stored import Run

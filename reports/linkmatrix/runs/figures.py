@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..record.collective import USUAL, Extent, extent_of, is_collective, library_of
 from ..record.matrix import Matrix, from_result
-from ..record.names import UNKNOWN, Pair
+from ..record.names import UNKNOWN, USUAL, Extent, Pair, extent_of, is_collective, library_of
 from ..references.keys import way_between_devices
 from ..references.published import Published
 from .stored import Run

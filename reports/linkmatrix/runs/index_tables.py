@@ -32,7 +32,7 @@ class State(NamedTuple):
     """A node as a record describes it.
 
     started: seconds since 1970. boot: differs after each start of the node, "" if unknown. versions: {fact: value}, as
-    in judge/odd.py.
+    in judge/inventory_diff.py.
     """
 
     started: int

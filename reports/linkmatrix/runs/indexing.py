@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..files import read_json
-from ..judge.odd import facts_of_nodes
+from ..judge.inventory_diff import facts_of_nodes
 from ..judge.verdicts import Verdict
 from ..record.checking import is_of_matchings
 from ..record.matrix import from_result
-from ..record.simulated import simulated_fault
+from ..record.names import simulated_fault
 from ..references.tables import References
 from . import answers, folders, judging, stored, streaks
 from .bound import SKEW, short

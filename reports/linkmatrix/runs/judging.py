@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import BadInput
 from ..judge.evaluate import Evaluation, MatrixVerdict, evaluate
-from ..judge.facts import Fact
+from ..judge.run_findings import Fact
 from ..judge.test_verdict import TestVerdict, is_import_without_matrix, judge_test
 from ..judge.verdicts import EXIT_CODES, Verdict, worst
 from ..record.matrix import has_status

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from ..invocation import launcher
-from ..record.program_options import given
+from ..record.names import given
 from .patrol import TOGETHER
 
 NO_WARNING = "--warn-as-error"  # ReFrame leaves out a check that it cannot read, with a warning

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..judge.evaluate import MatrixVerdict
-from ..locate.families import Layout, Subject, part_of
 from ..locate.hypotheses import Finding
-from ..locate.places import Names, layout_of
+from ..locate.layout import Layout, Names, Subject, layout_of, part_of
 from ..record.names import Result
 from . import parts, questions
 from .parts import Sighting

@@ -23,7 +23,7 @@ from ..errors import BadInput, say
 from ..files import MOST_BYTES, read_json, read_whole, write_whole
 from ..judge.verdicts import Verdict
 from ..record import units
-from ..record.simulated import simulated_fault
+from ..record.names import simulated_fault
 from . import folders, manifest, parts
 from .bound import SKEW
 from .judging import Judged

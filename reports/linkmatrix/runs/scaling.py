@@ -6,8 +6,7 @@ A published series is a mean over all numbers of bodies above one; so is what st
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..record.collective import bodies_of, devices_of, is_simulation
-from ..record.names import Result
+from ..record.names import Result, bodies_of, devices_of, is_simulation
 from ..record.units import counted
 from ..references.published import Published, Series
 from .stored import Run

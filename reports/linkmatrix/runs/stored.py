@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import BadInput
 from ..files import read_json
 from ..record import reading
-from ..record.collective import variant_of
+from ..record.names import variant_of
 from ..record.units import counted
 from ..references import keys
 from . import manifest, modes, verdict_file

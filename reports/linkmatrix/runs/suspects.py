@@ -28,13 +28,12 @@ from ..judge.disturbances import looked_for_no_other
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis, matchings
-from ..locate.families import SHARED, Layout, part_of
+from ..locate.families import SHARED
 from ..locate.hypotheses import Finding
-from ..locate.places import layout_of
+from ..locate.layout import Layout, layout_of, part_of
 from ..record.checking import is_of_matchings
 from ..record.matrix import Matrix
-from ..record.names import Result
-from ..record.simulated import simulated_fault
+from ..record.names import Result, simulated_fault
 from ..references.tables import References
 from . import judging, over_adapters, parts, questions
 from .judging import Judged

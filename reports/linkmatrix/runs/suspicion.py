@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import NamedTuple
 
-from ..locate.ladder import LADDER, rung_of
+from ..locate.next_steps import LADDER, rung_of
 from ..record import units
 from .attribution import Answer, Evidence, Key, Pair, attribute, is_decided, sentence_of
 from .bound import SKEW

@@ -17,12 +17,12 @@ from ..errors import BadInput
 from ..files import read_whole, refuse_repeats, write_whole
 from ..judge.disturbances import ignored, polls
 from ..judge.evaluate import Evaluation
-from ..judge.facts import Fact
 from ..judge.findings import findings
+from ..judge.run_findings import Fact
 from ..judge.test_verdict import CheckFacts, TestVerdict
 from ..judge.verdicts import OF_WORD, WORDS, Reason, Verdict
 from ..record import reading
-from ..record.simulated import simulated_fault
+from ..record.names import simulated_fault
 from ..references.pair_classes import NO_CLASSES, PairClasses
 from ..references.tables import Reference, References
 

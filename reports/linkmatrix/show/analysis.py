@@ -4,13 +4,12 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from ..judge import few, intermittent
+from ..judge import intermittent, sampled_matrix
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis
 from ..locate.diagnosis import Diagnosis
-from ..locate.experiments import Origin
-from ..locate.ladder import LADDER, Rung
+from ..locate.next_steps import LADDER, Origin, Rung
 from ..record.names import Result
 from ..record.units import listed
 from ..runs import judging
@@ -200,7 +199,7 @@ class Analysis:
     def assessment(self) -> list[str]:
         """Sentences with the meaning of the verdict for this run, and with what was not measured."""
         rest = words.left_out(self.judged)
-        coverage = {result["testcase"]: few.coverage(result) for _, result, _ in self.matrices}
+        coverage = {result["testcase"]: sampled_matrix.coverage(result) for _, result, _ in self.matrices}
         unseen = [f"{testcase} {share}" for testcase, share in coverage.items() if share]
         measured = [
             (one.test.record, result)

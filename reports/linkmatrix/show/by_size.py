@@ -10,9 +10,8 @@ import numpy as np
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record import grids, units
-from ..record.collective import is_collective
 from ..record.matrix import from_result
-from ..record.names import MESSAGE_RATE, Result
+from ..record.names import MESSAGE_RATE, Result, is_collective
 from ..record.units import figure
 from ..references.keys import way_between_devices
 from ..runs.judging import Judged

@@ -12,9 +12,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from ..errors import clean
 from ..judge.evaluate import MatrixVerdict
 from ..record import units
-from ..record.collective import extent_of, is_collective, is_simulation
 from ..record.matrix import ClassSummary, from_result
-from ..record.names import Result
+from ..record.names import Result, extent_of, is_collective, is_simulation
 from . import words
 from .by_size import Band, Bands, Table, bands
 from .plot import dressed, files_of, styled

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict, worst
 from ..record import units
-from ..record.collective import bodies_of, extent_of, is_collective, is_simulation
-from ..record.names import Result
+from ..record.names import Result, bodies_of, extent_of, is_collective, is_simulation
 from ..record.units import figure
 from ..runs.judging import Judged
 from . import matrix_text, words

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..record.counters import signs_of_congestion
+from ..record.names import signs_of_congestion
 from ..record.units import first, listed
 
 Record = Mapping[str, Any]

@@ -12,20 +12,19 @@ from typing import Any
 import numpy as np
 
 from ..judge import findings
+from ..judge.cell_counts import KEPT
 from ..judge.disturbances import MEMORY, UNNAMED, each_named, entries_of
 from ..judge.evaluate import MatrixVerdict
-from ..judge.odd import odd_nodes
+from ..judge.inventory_diff import odd_nodes
 from ..judge.rules import ORDER, name
-from ..judge.tally import KEPT
 from ..judge.verdicts import CellVerdict, Verdict
 from ..locate.diagnosis import NEXT, Diagnosis
 from ..locate.hypotheses import Finding
-from ..locate.ladder import rung_of
+from ..locate.next_steps import rung_of
 from ..locate.remeasured import confirmation, stayed_alone
 from ..record import units
 from ..record.matrix import has_status
-from ..record.names import Pair, Result
-from ..record.simulated import simulated_fault
+from ..record.names import Pair, Result, simulated_fault
 from ..runs.judging import Judged, overall
 from ..suite import BUSY, REFUSED_OPTIONS
 from . import words

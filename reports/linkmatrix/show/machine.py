@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 from ..judge.evaluate import MatrixVerdict
 from ..judge.rules import name
 from ..judge.verdicts import Verdict
-from ..locate.families import part_of
 from ..locate.hypotheses import Finding
-from ..locate.places import ONE_SWITCH, UP, socket, switches_of
+from ..locate.layout import ONE_SWITCH, UP, part_of, socket, switches_of
 from ..record.names import Pair
 from ..record.units import counted
 from ..runs.judging import Judged

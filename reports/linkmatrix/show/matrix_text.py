@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..judge import few, findings
+from ..judge import findings, sampled_matrix
 from ..judge.evaluate import MatrixVerdict
 from ..locate.remeasured import remeasured_lines
-from ..record.collective import variant_of
 from ..record.matrix import ClassSummary, from_result, has_status
-from ..record.names import Result
+from ..record.names import Result, variant_of
 from ..record.units import counted, figure, size
 from ..runs.judging import Judged
 from .analysis import Analysis
@@ -40,7 +39,7 @@ def how(result: Result) -> str:
         sampled(result),
         verification(result),
         f"{result['seconds']:.1f} s",
-        few.coverage(result),
+        sampled_matrix.coverage(result),
     ]
     return ", ".join(filter(None, texts))
 

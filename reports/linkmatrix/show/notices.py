@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import clean
 from ..judge.disturbances import ignored
 from ..record import units
-from ..record.simulated import simulated_fault
+from ..record.names import simulated_fault
 from ..runs.judging import Judged
 
 Record = Mapping[str, Any]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..judge.disturbances import beside
-from ..judge.odd import facts_of_nodes
+from ..judge.inventory_diff import facts_of_nodes
 from ..record import units
 from ..record.units import figure
 from ..runs.changes import change_points

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 from ..judge.disturbances import beside
 from ..judge.evaluate import MatrixVerdict
-from ..judge.facts import device_errors
+from ..judge.run_findings import device_errors
 from ..judge.verdicts import Verdict
 from ..record import units
-from ..record.counters import signs_of_congestion
-from ..record.names import Result
+from ..record.names import Result, signs_of_congestion
 from ..record.units import listed
 from ..runs.earlier import Earlier
 from ..runs.judging import Judged

@@ -28,8 +28,7 @@ from ..files import write_whole
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record.matrix import Matrix
-from ..record.names import Result
-from ..record.simulated import simulated_fault
+from ..record.names import Result, simulated_fault
 from ..record.units import figure
 from . import matrix_text, words
 from .scale import scale_of

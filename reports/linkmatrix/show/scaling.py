@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
-from ..record.collective import bodies_of, devices_of, is_simulation
-from ..record.names import Result
+from ..record.names import Result, bodies_of, devices_of, is_simulation
 from ..record.units import counted
 from . import words
 from .charts import COLOURS, MARKERS, add_title

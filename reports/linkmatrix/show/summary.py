@@ -8,9 +8,8 @@ from ..errors import clean
 from ..judge.evaluate import MatrixVerdict
 from ..judge.findings import percents, shares
 from ..judge.verdicts import Verdict
-from ..record.collective import is_collective, is_simulation
 from ..record.matrix import ClassSummary
-from ..record.names import Result
+from ..record.names import Result, is_collective, is_simulation
 from ..record.units import counted, figure, first
 from ..runs.judging import Judged
 from . import words

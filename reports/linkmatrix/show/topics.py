@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..judge.findings import NEXT
 from ..judge.verdicts import Verdict
-from ..locate.ladder import KINDS, LADDER, Rung
+from ..locate.next_steps import KINDS, LADDER, Rung
 from .words import WAIT
 
 #: Topic of a finding → its steps, the most urgent topic first. {who}: the components or processes of that topic.

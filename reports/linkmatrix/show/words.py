@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..judge.evaluate import MatrixVerdict
-from ..judge.facts import Fact
+from ..judge.run_findings import Fact
 from ..judge.verdicts import WORDS, Verdict
 from ..record.matrix import has_status
 from ..record.names import Result

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ...files import write_whole
-from ...record.apart import Apart
+from ...record.external_cells import Apart
 
 Json = dict[str, Any]
 MEASURING = ("--testcase", "--size")  # options with a value that have no effect on --topology

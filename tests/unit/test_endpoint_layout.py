@@ -2,8 +2,8 @@
 
 import pytest
 
-from linkmatrix.locate import families, places
-from linkmatrix.locate.places import layout_of
+from linkmatrix.locate import families, layout
+from linkmatrix.locate.layout import layout_of
 from linkmatrix.record.matrix import from_result
 
 
@@ -134,5 +134,5 @@ def test_leaves_are_those_that_the_record_names_also_of_nodes(nodes):
 
 def test_parts_are_numbered_as_devices_come():
     devices = [{"label": name} for name in "abcd"]
-    found = places.numbered(devices, lambda device: {"b": "x", "c": "y", "d": "x"}.get(device["label"], ""))
+    found = layout.numbered(devices, lambda device: {"b": "x", "c": "y", "d": "x"}.get(device["label"], ""))
     assert (found.of, found.names) == ({"a": -1, "b": 0, "c": 1, "d": 0}, ["x", "y"])

@@ -3,20 +3,25 @@
 Which of its cells have a value tells how far the run had come by then, and nothing else.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..judge.disturbances import MEMORY
 from ..judge.verdicts import Verdict
 from ..record import units
-from ..record.matrix import Matrix
 from ..record.units import MOST_NAMED
-from .families import Layout, members, named_family
-from .hypotheses import Finding
+from .families import members, named_family
 from .sentences import evidence
+
+if TYPE_CHECKING:
+    from ..record.matrix import Matrix
+    from .hypotheses import Finding
+    from .layout import Layout
 
 OF_A_PART = ("cell", "link", "node_pair", "egress", "ingress")  # ends of the kinds that have some cells of an endpoint
 
@@ -35,7 +40,7 @@ class Lost:
     devices: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, content: Mapping[str, Any], matrix: Matrix, lacking: np.ndarray) -> "Lost":
+    def of(cls, content: Mapping[str, Any], matrix: Matrix, lacking: np.ndarray) -> Lost:
         """What a record says of the endpoints of a matrix that is held."""
         labels, why, devices = {*matrix.rows, *matrix.columns}, {}, set()
         node = {device["label"]: device["node"] for device in content.get("devices", [])}

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from linkmatrix.judge import tally
+from linkmatrix.judge import cell_counts
+from linkmatrix.judge.cell_counts import CellCounts
 from linkmatrix.judge.expected import Expected
 from linkmatrix.judge.rules import judge
-from linkmatrix.judge.tally import Tally
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record.matrix import Block, from_result
 from linkmatrix.references import noise
@@ -25,7 +25,7 @@ def matrix_of(record):
 
 def counted(record, expected, step=100, limits=None):
     matrix = matrix_of(record)
-    found = Tally.of(len(matrix.rows), len(matrix.columns))
+    found = CellCounts.of(len(matrix.rows), len(matrix.columns))
     for first in range(0, len(matrix.rows), step):
         block = Block(matrix, slice(first, min(first + step, len(matrix.rows))))
         found.add(judge(matrix, block, expected, ""), limits)
@@ -70,10 +70,10 @@ def test_of_many_bad_cells_the_worst_are_kept_in_order(make_record, step):
     places = [(r, c) for r in range(7) for c in range(7) if r != c]
     off = {place: 100.0 + 5 * ((at * 11) % 42) for at, place in enumerate(places)}
     found = counted(make_record(count=7, off=off), EVERY, step)
-    wanted = sorted(places, key=off.get)[: tally.KEPT]
-    assert len(places) > tally.KEPT and [(int(r), int(c)) for _, r, c in found.worst] == wanted
+    wanted = sorted(places, key=off.get)[: cell_counts.KEPT]
+    assert len(places) > cell_counts.KEPT and [(int(r), int(c)) for _, r, c in found.worst] == wanted
     same = counted(make_record(count=7, off=dict.fromkeys(places, 100.0)), EVERY, step)
-    assert len(same.worst) == tally.KEPT
+    assert len(same.worst) == cell_counts.KEPT
 
 
 def test_without_a_reference_a_cell_is_slow_beyond_what_its_class_may_differ(make_record):
@@ -99,42 +99,42 @@ def test_cells_of_a_class_may_differ_as_much_as_they_do_and_no_less_than_any_of_
     matrix = matrix_of(record)
     values = np.array([off[place] for place in places if (place[0] < 3) != (place[1] < 3)])
     spread = np.median(np.abs(values / np.median(values) - 1))
-    limits = dict(zip(matrix.class_names, tally.usual_limits(matrix), strict=True))
+    limits = dict(zip(matrix.class_names, cell_counts.usual_limits(matrix), strict=True))
     assert limits == {"X": 0.20, "NODE": 0.20, "NET": pytest.approx(noise.sigmas(36) * 1.4826 * spread)}
     assert limits["NET"] > 0.1
 
 
 def chosen(found, node):
-    return tally.endpoints(found, node).tolist()
+    return cell_counts.endpoints(found, node).tolist()
 
 
 def test_a_slow_row_is_looked_at_with_its_node_and_healthy_nodes_from_first_to_last():
-    found, node = Tally.of(1000, 1000), np.arange(1000) // 8
+    found, node = CellCounts.of(1000, 1000), np.arange(1000) // 8
     found.slow_rows[17] = 999
     found.slow_columns[:] = 1  # each column has a slow cell, in that row
     looked_at = chosen(found, node)
-    assert set(range(16, 24)) <= set(looked_at) and len(looked_at) == tally.LOOKED_AT
+    assert set(range(16, 24)) <= set(looked_at) and len(looked_at) == cell_counts.LOOKED_AT
     assert set(range(8)) <= set(looked_at) and set(range(992, 1000)) <= set(looked_at)
     assert all(set(looked_at) >= set(range(8 * one, 8 * one + 8)) for one in {at // 8 for at in looked_at})
     gaps = np.diff(sorted({at // 8 for at in looked_at}))
     assert gaps.max() <= 4  # evenly
-    mirrored = Tally.of(1000, 1000)
+    mirrored = CellCounts.of(1000, 1000)
     mirrored.slow_columns[17], mirrored.slow_rows[:] = 999, 1
     assert chosen(mirrored, node) == looked_at
 
 
 def test_few_slow_cells_in_a_row_and_in_a_column_are_looked_at():
-    found, node = Tally.of(2000, 2000), np.arange(2000)
+    found, node = CellCounts.of(2000, 2000), np.arange(2000)
     found.slow_rows[1001], found.slow_columns[1003] = 1, 1
     assert {1001, 1003} <= set(chosen(found, node))
     found.slow_rows[555], found.slow_columns[:] = 1000, found.slow_columns + 1  # half a row is one
     looked_at = chosen(found, node)
-    assert {1001, 1003, 555} <= set(looked_at) and len(looked_at) == tally.LOOKED_AT
+    assert {1001, 1003, 555} <= set(looked_at) and len(looked_at) == cell_counts.LOOKED_AT
 
 
 def test_a_small_healthy_matrix_is_looked_at_as_a_whole():
-    assert chosen(Tally.of(100, 100), np.arange(100)) == list(range(100))
-    assert chosen(Tally.of(8, 8), np.zeros(8, dtype=int)) == list(range(8))
-    found = Tally.of(4, 4)
+    assert chosen(CellCounts.of(100, 100), np.arange(100)) == list(range(100))
+    assert chosen(CellCounts.of(8, 8), np.zeros(8, dtype=int)) == list(range(8))
+    found = CellCounts.of(4, 4)
     found.slow_rows[1] = 3
     assert chosen(found, np.zeros(4, dtype=int)) == [0, 1, 2, 3]

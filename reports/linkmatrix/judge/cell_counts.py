@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..record.matrix import Matrix
 from ..references import noise
-from ..references.tolerances import floor_of_ranks
-from .rules import Judged
+from ..references.noise import floor_of_ranks
 from .verdicts import Verdict
+
+if TYPE_CHECKING:
+    from ..record.matrix import Matrix
+    from .rules import Judged
 
 KEPT = 32  # worst cells
 SAMPLED_ROWS = 32  # that say how much the cells of a class differ
@@ -23,7 +26,7 @@ def nothing(*shape: int) -> np.ndarray:
 
 
 @dataclass
-class Tally:
+class CellCounts:
     """Of a matrix that was judged to its end.
 
     of_rows, of_columns: endpoints × verdicts. slow_rows, slow_columns: how many cells of each are worse than they may
@@ -41,7 +44,7 @@ class Tally:
     worst: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
 
     @classmethod
-    def of(cls, rows: int, columns: int) -> Tally:
+    def of(cls, rows: int, columns: int) -> CellCounts:
         """Of nothing yet."""
         counts = (nothing(size, len(Verdict)) for size in (rows, columns))
         return cls(*counts, nothing(rows), nothing(columns))
@@ -104,7 +107,7 @@ def worse_of(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndarray
     return both[np.argsort(-both[:, 0], kind="stable")][:KEPT]
 
 
-def endpoints(found: Tally, node: np.ndarray) -> np.ndarray:
+def endpoints(found: CellCounts, node: np.ndarray) -> np.ndarray:
     """The indices of endpoints that may be at fault, of others on their nodes, and of evenly spread healthy endpoints.
 
     A matrix that is not held is diagnosed by the cells between these endpoints. node: of each endpoint, as an index.

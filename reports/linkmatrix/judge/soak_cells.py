@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..record import grids
-from ..record.names import Result
-from ..record.simulated import simulated_fault
+from ..record.names import Result, simulated_fault
 from ..record.units import counted, first
 from .disturbances import beside
 from .rules import ORDER, STRAGGLES, Judged
@@ -174,7 +173,7 @@ def step_of(bins: Sequence[float | None], bin_seconds: float, unit: str) -> Step
     return best[1] if best else None
 
 
-class Hot(NamedTuple):
+class SoakFinding(NamedTuple):
     """The verdict that a test case's cells in a soak allow at best, why, and the test case's place in the results."""
 
     verdict: Verdict
@@ -182,7 +181,7 @@ class Hot(NamedTuple):
     place: int
 
 
-def hot_results(record: Mapping[str, Any]) -> Iterator[tuple[int, Result]]:
+def soak_results(record: Mapping[str, Any]) -> Iterator[tuple[int, Result]]:
     """(place, a result with what its cells reached in the soak in place of what they did before it)."""
     soak = record.get("soak") or {"matrices": ()}
     found = {(one["testcase"], one["size_bytes"]): one for one in soak["matrices"]}
@@ -207,7 +206,7 @@ def lasting(bins: Sequence[float | None], unit: str) -> float:
     return known[min(len(known), max(LEAST_PARTS, math.ceil(LASTING * len(known)))) - 1]
 
 
-def hot_sentences(place: int, testcase: str, before: Judged | None, hot: Judged | None) -> Iterator[Hot]:
+def soak_findings(place: int, testcase: str, before: Judged | None, hot: Judged | None) -> Iterator[SoakFinding]:
     """Sentences on the cells that are worse in the soak than before it, by their references."""
     if before is None or hot is None:
         return
@@ -218,4 +217,4 @@ def hot_sentences(place: int, testcase: str, before: Judged | None, hot: Judged 
         worst = max(cells.tolist(), key=lambda at: float(np.nan_to_num(hot.worse[at[0], at[1]])))
         more = f", and so {counted(len(cells) - 1, 'more cell')}" if len(cells) > 1 else ""
         lasted = f"for {100 * LASTING:.0f} % of the soak or more"
-        yield Hot(verdict, f"{testcase}: {lasted} {hot.cell(*worst).reason}{more}", place)
+        yield SoakFinding(verdict, f"{testcase}: {lasted} {hot.cell(*worst).reason}{more}", place)

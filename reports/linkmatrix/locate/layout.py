@@ -8,20 +8,90 @@ the endpoint's own. Of several nobody knows which one carried its data: they are
 blamed alone.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..record.matrix import Matrix
-from ..record.names import Result
-from .families import Layout, Places
+if TYPE_CHECKING:
+    from ..record.matrix import Matrix
+    from ..record.names import Result
 
+Subject = int | tuple[int, int]
+Places = tuple[np.ndarray, np.ndarray]  # of rows and of columns: the index of what each is part of, -1 of nothing
+
+#: Kinds that are about a part of another name.
+PART_OF = {
+    "inside": "node",
+    "node_pair": "node",
+    "tray": "node",
+    "between_sockets": "node",
+    "memory": "socket",
+    "uplink": "leaf",
+    "rail_ends": "rail",
+}
 UP = ("ACTIVE", "ACTIVE_DEFER", "up", "unknown")  # of a port, in the kernel's words; unknown: it does not say
 LEAST = 0.99  # of what ranks moved, that adapters counted which carried it all: counters may be late
 ONE_SWITCH = ("PIX", "PXB")  # ways by PCI without a host bridge
 Device = Mapping[str, Any]
+
+
+def part_of(kind: str) -> str:
+    """What a kind of hypothesis is about: "node" of "node_egress" and of "inside"."""
+    both = kind.removesuffix("_egress").removesuffix("_ingress")
+    return PART_OF.get(both, both)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the endpoints of a matrix are: indices of node, NIC and rail for each row and column, -1 unknown.
+
+    classes: rows × columns, index of the link class. row_nic and column_nic: of the adapter that alone is nearest.
+    square: rows and columns are the same endpoints. both_ways: a cell is the sum of both directions, so that egress and
+    ingress are the same cells. of_nodes: a row is a node, all of its endpoints together. in_itself: each column is a
+    device that copies within its own memory, so that no link and no peer is there. parts: of "nics" (sets of
+    adapters, any of which may carry the data), "switch", "socket", "leaf" and "domain", where they are known. "domain"
+    is there only if cells between nodes of a domain use NVLink.
+    """
+
+    classes: np.ndarray
+    row_node: np.ndarray
+    column_node: np.ndarray
+    row_nic: np.ndarray
+    column_nic: np.ndarray
+    row_rail: np.ndarray
+    column_rail: np.ndarray
+    square: bool = True
+    both_ways: bool = False
+    of_nodes: bool = False
+    in_itself: bool = False
+    parts: Mapping[str, Places] = field(default_factory=dict)
+
+    @property
+    def has_nodes(self) -> bool:
+        """Is each endpoint on a node that is known, and are there two of them at least?"""
+        return self.square and bool((self.row_node >= 0).all()) and len(np.unique(self.row_node)) > 1
+
+    @property
+    def in_domain(self) -> np.ndarray:
+        """Mask, rows × columns, of the cells inside an NVLink domain that spans nodes."""
+        of_rows, of_columns = self.places("domain")
+        return (of_rows[:, None] == of_columns[None, :]) & (of_rows[:, None] >= 0)
+
+    def places(self, kind: str) -> Places:
+        """The part that a kind of hypothesis is about, of each row and column."""
+        rows, columns = self.classes.shape
+        known = {
+            "node": (self.row_node, self.column_node),
+            "nic": (self.row_nic, self.column_nic),
+            "rail": (self.row_rail, self.column_rail),
+            "network": (np.arange(rows), np.arange(columns)),
+        }
+        part = part_of(kind)
+        return known.get(part) or self.parts.get(part) or (np.full(rows, -1), np.full(columns, -1))
 
 
 @dataclass(frozen=True)
@@ -219,3 +289,16 @@ def rails(devices: Sequence[Device], nic: Numbered) -> dict[str, int]:
         known = of_node.setdefault(device["node"], {})
         found[device["label"]] = known.setdefault(nic.of[device["label"]] if by_nic else device["label"], len(known))
     return found
+
+
+def of_subject(kind: str, subject: Subject, layout: Layout) -> Places:
+    """Masks of the rows and of the columns that belong to the subject of a finding."""
+    rows, columns = layout.places(kind)
+    wanted = subject if isinstance(subject, tuple) else (subject,)
+    if part_of(kind) in ("egress", "ingress", "device", "link", "cell", "links", "nvlinks"):
+        rows, columns = (np.arange(length) for length in layout.classes.shape)
+        if kind == "cell":
+            return rows == wanted[0], columns == wanted[1]
+        if not layout.square:  # what has the same number in the other axis is another endpoint
+            rows, columns = (-1 - rows, columns) if kind == "ingress" else (rows, -1 - columns)
+    return np.isin(rows, wanted), np.isin(columns, wanted)

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from linkmatrix.judge import facts
+from linkmatrix.judge import run_findings
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import units
 from linkmatrix.record.checking import LEAST_SAMPLES
@@ -101,7 +101,7 @@ def test_a_median_that_is_known_less_well_than_wanted_is_no_fact(judged_run, mak
     """An MPI matrix with limits of ±40 % was WARN in 10 of 12 undisturbed runs, because it did not converge."""
     record = make_record()
     change(record)
-    assert list(facts.facts(record)) == []
+    assert list(run_findings.facts(record)) == []
     assert screen(judged_run(record, reference="hgx"))[1] is Verdict.PASS
 
 
@@ -112,7 +112,7 @@ def test_a_median_that_is_known_less_well_than_wanted_is_no_fact(judged_run, mak
 def test_only_a_counter_that_is_tolerated_by_its_name_may_rise(make_record, tolerated, verdict):
     record = make_record()
     counters(record)
-    (one,) = facts.facts(record, tolerated)
+    (one,) = run_findings.facts(record, tolerated)
     assert (one.verdict, one.topic) == (verdict, "counters") and "gpu1: nvlink_replay_errors" in one.sentence
 
 
@@ -123,7 +123,7 @@ def test_only_a_counter_that_is_tolerated_by_its_name_may_rise(make_record, tole
 def test_a_lost_device_fails_and_a_lost_process_or_its_memory_does_not(make_record, kind, verdict):
     record = make_record()
     record["lost"] = [{"label": "gpu1", "why": "it is gone", "kind": kind}]
-    (one,) = facts.facts(record)
+    (one,) = run_findings.facts(record)
     assert one.verdict is verdict and one.sentence.startswith("gpu1 was lost: it is gone")
 
 
@@ -176,7 +176,7 @@ def test_a_matrix_whose_cells_are_in_a_file_has_no_samples_to_count_and_the_next
     record, other = make_record(), make_record()["results"][0]
     samples(1)(record)
     record["results"].insert(0, {**other, "cells": {}, "throttled": ["gpu2: power cap"]})
-    assert [(one.verdict, one.result) for one in facts.facts(record)] == [
+    assert [(one.verdict, one.result) for one in run_findings.facts(record)] == [
         (Verdict.WARN, 0),
         (Verdict.INCOMPLETE, 1),
     ]
@@ -188,9 +188,9 @@ def test_two_halves_have_as_many_cells_as_pairs_of_one_device_of_each(make_recor
     result["schedule"]["mode"] = "bisection"
     halves = [(r, c) for r in range(2) for c in range(2, 4)]
     result["status"] = [["ok" if (r, c) in halves else "not-applicable" for c in range(4)] for r in range(4)]
-    assert list(facts.facts(record)) == []
+    assert list(run_findings.facts(record)) == []
     result["status"][0][2] = "not-applicable"
-    (one,) = facts.facts(record)
+    (one,) = run_findings.facts(record)
     assert one.sentence == "only 3 of 16 cells apply, and two halves have 4 between them at least"
 
 

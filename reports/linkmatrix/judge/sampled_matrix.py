@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..record.apart import Apart
 from ..record.checking import drawn_cells, is_of_matchings
-from ..record.matrix import from_result
+from ..record.matrix import external, from_result
 from ..record.units import MOST_NAMED, counted, first
 from ..references import noise
 
@@ -93,9 +92,8 @@ def unjudged(result: Mapping[str, Any]) -> Iterator[str]:
 def without_cells(result: Mapping[str, Any]) -> list[str]:
     """The endpoints that neither sent nor received anything of which there is a value."""
     labels = result["rows"]
-    apart = Apart.of(result)
-    if apart is not None:
-        medians = zip(labels, *apart.medians, strict=True)
+    if "cells" in result:
+        medians = zip(labels, *external(result).medians, strict=True)
         return [label for label, row, column in medians if not row > 0 and not column > 0]
     known = np.isfinite(from_result(result).whole.values)
     there = known.any(axis=1) | known.any(axis=0)

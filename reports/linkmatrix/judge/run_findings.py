@@ -12,16 +12,14 @@ have left, and if the run itself could not use the device to its end.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..errors import BadInput
 from ..record import grids, units
 from ..record.checking import LEAST_SAMPLES, is_of_matchings
-from ..record.counters import OF_EVENTS, Risen, risen
-from ..record.matrix import from_result
-from ..record.names import HANDOVER, Result
-from ..record.program_options import given
-from ..record.units import first
+from ..record.names import HANDOVER, OF_EVENTS, Result, Risen, given, risen
+from ..record.units import counted, first
 from ..references.keys import size_of
-from . import few, handover, soak
 from .disturbances import MEMORY, disturbances, polls, process_name
 from .verdicts import Verdict
 
@@ -58,17 +56,22 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
     yield from (Fact(*one) for one in lost_sentences(record))
     yield from (Fact(Verdict.INCOMPLETE, sentence) for sentence in devices_twice(record))
     if "soak" in record:
-        yield from (Fact(*one) for one in soak.sentences(record))
-        yield from (Fact(Verdict.INCOMPLETE, *one) for one in soak.left_out(record))
+        from .soak_cells import left_out as left_out_of_soak
+        from .soak_cells import sentences as soak_sentences
+
+        yield from (Fact(*one) for one in soak_sentences(record))
+        yield from (Fact(Verdict.INCOMPLETE, *one) for one in left_out_of_soak(record))
     for place, result in enumerate(record["results"]):
         for reason in result.get("throttled") or []:
             yield Fact(Verdict.WARN, f"a device was held back while it was measured: {reason}", place, "throttled")
-        yield from (Fact(*one, place) for one in handover.sentences(result))
+        yield from (Fact(*one, place) for one in handover_sentences(result))
         if size_of(table) not in (None, result["size_bytes"]):
             yield Fact(Verdict.INCOMPLETE, other_size(table, result), place)
         if is_of_matchings(result):
-            yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in few.unjudged(result))
-            yield from (Fact(Verdict.WARN, sentence, place) for sentence in few.faults(result))
+            from . import sampled_matrix
+
+            yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in sampled_matrix.unjudged(result))
+            yield from (Fact(Verdict.WARN, sentence, place) for sentence in sampled_matrix.faults(result))
         yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in too_few_short_samples(record, result))
         if "cells" in result:
             continue
@@ -95,15 +98,15 @@ def devices_twice(record: Mapping[str, Any]) -> Iterator[str]:
 
 def of_samples(result: Result, place: int) -> Iterator[Fact]:
     """Whether there are enough samples for an interval of the median."""
-    least, single, few, measured = counted(result)
+    least, single, too_few, measured = sample_counts(result)
     more = f"measure with --samples {LEAST_SAMPLES} or more"
     kinds = (
         (single, Verdict.INCOMPLETE, f"have a single sample: their noise is unknown; {more}"),
-        (few, Verdict.WARN, f"have too few samples for an interval, as few as {least}; {more}"),
+        (too_few, Verdict.WARN, f"have too few samples for an interval, as few as {least}; {more}"),
     )
     for count, verdict, what in kinds:
         if count:
-            sentence = f"{count} of {units.counted(measured, 'cell')} {what}"
+            sentence = f"{count} of {counted(measured, 'cell')} {what}"
             yield Fact(verdict, sentence, place, "samples", cells=(count, measured))
             return
 
@@ -126,7 +129,7 @@ def too_few_short_samples(record: Mapping[str, Any], result: Result) -> Iterator
         )
 
 
-def counted(result: Result) -> tuple[int, int, int, int]:
+def sample_counts(result: Result) -> tuple[int, int, int, int]:
     """(fewest samples of a cell, cells with one sample, cells with too few, cells with any)."""
     samples = grids.numbers(result["samples"])
     samples = samples[samples > 0]
@@ -158,8 +161,13 @@ def ending(record: Mapping[str, Any]) -> Verdict:
 
     DISTURBED if memory that other processes hold is the only cause in the record.
     """
-    if record["result"] == "FAIL" and only_soak_failed(record):
-        return soak.verdict_of_cells(record)
+    if record["result"] == "FAIL" and "soak" in record:
+        from .soak_cells import computes_wrong, verdict_of_cells
+
+        soaked = record["soak"]
+        is_good = all(one["complete"] and one.get("verified") is not False for one in record["results"])
+        if soaked["failures"] > 0 and is_good and not computes_wrong(soaked):
+            return verdict_of_cells(record)  # no other cause of the FAIL
     if record["result"] in ("PASS", "FAIL"):
         return Verdict[record["result"]]
     kinds = {one.get("kind") for one in record.get("lost", ())}
@@ -167,13 +175,6 @@ def ending(record: Mapping[str, Any]) -> Verdict:
         return Verdict.FAIL
     held = kinds == {MEMORY} or (not kinds and memory_is_held(record))
     return Verdict.DISTURBED if held and record["result"] == "ERROR" else Verdict.INCOMPLETE
-
-
-def only_soak_failed(record: Mapping[str, Any]) -> bool:
-    """Whether cells that failed in the soak are the only cause of the program's FAIL."""
-    soaked = record.get("soak")
-    is_good = all(one["complete"] and one.get("verified") is not False for one in record["results"])
-    return soaked is not None and soaked["failures"] > 0 and is_good and not soak.computes_wrong(soaked)
 
 
 def memory_is_held(record: Mapping[str, Any]) -> bool:
@@ -184,6 +185,8 @@ def memory_is_held(record: Mapping[str, Any]) -> bool:
 
 def lacks_memory(record: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
     """Whether a result lacks a cell at a device whose memory another process held."""
+    from ..record.matrix import from_result
+
     others, matrix = disturbances(record, result), from_result(result)
     try:
         return any(
@@ -255,3 +258,63 @@ def gone_of(record: Mapping[str, Any]) -> dict[str, set[str]]:
             named[process["pid"]] = max(named.get(process["pid"], ""), process_name(process), key=len)
     gone = {label: {said for pid, said in named.items() if (label, pid) not in last} for label, named in found.items()}
     return {label: said for label, said in gone.items() if said}
+
+
+WRONG, ROUNDS, UNSEEN = "wrong_words", "rounds", "unseen"  # parts of its result
+MOST = 4  # directions in a sentence
+REMEDY = (
+    "a program that hands data over so, as NCCL does, computes with old data or hangs: look for an IOMMU or ACS that"
+    " sends peer traffic through the root complex, and for a virtual machine whose peer access was never promised"
+    " (iommu=pt, ACS off, or without peer access: NCCL_P2P_DISABLE=1)"
+)
+
+
+def is_of_words(result: Result) -> bool:
+    """Is a result that of a visibility test?"""
+    return result["quantity"] == HANDOVER
+
+
+def handover_sentences(result: Result) -> Iterator[tuple[Verdict, str]]:
+    """The verdict that its words allow at best, beyond what the status of each cell says."""
+    if not is_of_words(result):
+        return
+    ok = grids.where(result["status"], "ok")
+    rounds, wrong, unseen = (counted_cells(result, part, ok.shape) for part in (ROUNDS, WRONG, UNSEEN))
+    total = counted(int(ok.sum()), "cell")
+    bad = ok & ((wrong > 0) | (unseen > 0))
+    if bad.any():
+        yield Verdict.FAIL, f"{int(bad.sum())} of {total} that are said to be fine had wrong words, or flags never seen"
+    unchecked = ok & ~((rounds > 0) & np.isfinite(wrong) & np.isfinite(unseen))
+    if unchecked.any():
+        what = f"of {int(unchecked.sum())} of {total} no round was checked"
+        yield Verdict.INCOMPLETE, f"{what}: the order of its writes is unknown"
+
+
+def counted_cells(result: Result, part: str, shape: tuple[int, ...]) -> np.ndarray:
+    """rows × columns: how many, NaN where it was not counted."""
+    return grids.numbers(result["parts"][part]["values"]) if part in result["parts"] else np.full(shape, np.nan)
+
+
+def order_sentences(result: Result) -> Iterator[str]:
+    """The paths on which the writes of a visibility test are not ordered; nothing for other matrices."""
+    if not is_of_words(result) or not {WRONG, ROUNDS, UNSEEN} <= result["parts"].keys():
+        return
+    wrong, unseen = ({way: count for way, count in counts(result, part) if count} for part in (WRONG, UNSEEN))
+    rounds = dict(counts(result, ROUNDS))
+    if wrong:
+        worst = sorted(wrong, key=lambda way: -wrong[way])
+        told = [f"{way} {counted(wrong[way], 'word')} in {counted(rounds[way], 'round')}" for way in worst]
+        yield (
+            f"ordering of writes {', '.join(first(worst, MOST))} is not kept: wrong data behind a set flag"
+            f" ({', '.join(first(told, MOST))}); {REMEDY}"
+        )
+    if unseen:
+        yield f"a flag that was set was never seen: {', '.join(first(list(unseen), MOST))}; {REMEDY}"
+
+
+def counts(result: Result, part: str) -> Iterator[tuple[str, int]]:
+    """("gpu1->gpu2", 12) of each cell with a count."""
+    for row, values in zip(result["rows"], result["parts"][part]["values"], strict=True):
+        for column, value in zip(result["columns"], values, strict=True):
+            if value is not None:
+                yield f"{row}->{column}", int(value)
