@@ -1,19 +1,17 @@
 """How often the findings without references are right: `python -m tests.benchmarks.findings [RUNS]`.
 
-Simulated runs of 2 GPUs, whose link classes have two cells, and of sweeps of 8 nodes. A false alarm is a finding in a
-healthy run. The detection power is the share of runs with one fault that have the finding. The noise of sweeps is
-normal, or Student's t with three degrees of freedom. The samples of a run differ as the runs do, or by NARROW only.
+Simulated runs of 2 GPUs, whose link classes have two cells. A false alarm is a finding in a healthy run. The detection
+power is the share of runs with one fault that have the finding. The samples of a run differ as the runs do, or by
+NARROW only. `tests.benchmarks.node_comparison` simulates sweeps of nodes.
 """
 
 import copy
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from linkmatrix.judge.evaluate import Evaluation, evaluate
-from linkmatrix.judge.findings import of_nodes
+from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate.diagnosis import diagnose
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
@@ -21,7 +19,6 @@ from linkmatrix.references.tables import References
 RECORD = reading.load(Path(__file__).parents[1] / "data" / "h200x2_idle.record.json")
 NO_REFERENCES = References({})
 SAMPLES = 7
-NODES, FIGURES = 8, len(RECORD["results"])
 NOISE = (0.002, 0.005, 0.01, 0.02)  # standard deviation of a median, as a fraction
 NARROW = 0.001  # standard deviation of the samples of a run that are closer to each other than runs are
 
@@ -47,17 +44,6 @@ def of_two_cells(testcase: str, loss: float, sigma: float, within: float, seed: 
     return bool(diagnose(record, record["results"][0], matrix).findings)
 
 
-def sweep(loss: float, sigma: float, noise: str, seed: np.random.Generator) -> Iterator[tuple[str, dict, Evaluation]]:
-    """A sweep of healthy nodes; node n0 loses a fraction in its first test case. noise: "normal" or "t3"."""
-    for node in range(NODES):
-        record = {**RECORD, "results": [dict(one) for one in RECORD["results"]]}
-        for at, result in enumerate(record["results"]):
-            drawn = seed.normal() if noise == "normal" else seed.standard_t(3) / 3**0.5
-            gain = (1 + sigma * drawn) * (1 - loss if at == node == 0 else 1)
-            result["values"] = [[one and one * gain for one in row] for row in result["values"]]
-        yield f"n{node}", record, evaluate(record, NO_REFERENCES, None)
-
-
 def main(runs: int) -> None:
     """Prints a line for each rule and noise."""
     seed, seed_narrow = np.random.default_rng(1), np.random.default_rng(2)
@@ -72,17 +58,6 @@ def main(runs: int) -> None:
             print(
                 f"two cells, {testcase}, noise {100 * sigma:.1f} %: findings of {runs} runs by loss: {shown},"
                 f" 0 % with narrow samples: {narrow}",
-                flush=True,
-            )
-    few = max(1, runs // 10)
-    for noise, chance in (("normal", seed), ("t3", np.random.default_rng(3))):
-        for sigma in NOISE:
-            found = [
-                sum(any(of_nodes(sweep(loss, sigma, noise, chance))) for _ in range(few)) for loss in (0.0, 0.10, 0.15)
-            ]
-            print(
-                f"sweep of {NODES} nodes, {FIGURES} test cases, noise {noise} {100 * sigma:.1f} %: findings of"
-                f" {few} runs by loss of one node: 0 %: {found[0]}, 10 %: {found[1]}, 15 %: {found[2]}",
                 flush=True,
             )
 

@@ -5,13 +5,12 @@ import json
 from pathlib import Path
 
 import jsonschema
-import numpy as np
 import pytest
 import stores
 
 from linkmatrix.cli import main
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.judge.findings import findings, of_nodes, shares
+from linkmatrix.judge.findings import findings, shares
 from linkmatrix.judge.test_verdict import CheckFacts, judge_test
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
@@ -157,30 +156,6 @@ def test_an_idle_pcie_link_that_rests_is_no_finding():
     for one in record["health"]:
         one["readings"] = []
     assert found_in(record) == []  # nothing used the PCIe link
-
-
-def sweep(count=8, slow=None, factor=0.9, spread=0.002):
-    """(node, record, evaluation) of copies of one record, with noise, some nodes slower."""
-    noise, record = np.random.default_rng(5), load("h200x2_idle")
-    for at in range(count):
-        for_node = copy.deepcopy(record)
-        for result in for_node["results"]:
-            gain = 1 + noise.normal(0, spread)
-            gain *= factor if at in (slow or ()) and result["testcase"] == WRITE else 1
-            result["values"] = [[one and one * gain for one in row] for row in result["values"]]
-        yield f"n{at}", for_node, evaluate(for_node, NO_REFERENCES, None)
-
-
-def test_one_node_that_differs_from_its_like():
-    assert list(of_nodes(sweep())) == []
-    (one,) = of_nodes(sweep(slow=[3]))
-    assert (one.kind, one.component, one.testcase) == ("unlike node", "n3", WRITE)
-    assert "8 nodes" in one.evidence and 0.09 < one.weight < 0.11
-
-
-def test_few_nodes_and_a_cause_that_many_nodes_share_name_none():
-    assert list(of_nodes(sweep(count=3, slow=[1]))) == []
-    assert list(of_nodes(sweep(count=8, slow=[0, 1, 2]))) == []
 
 
 def test_a_sweep_begins_with_the_node_that_differs(judged_run, make_record):

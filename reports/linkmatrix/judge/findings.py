@@ -6,28 +6,27 @@ cells that are slower than their link class. The sentence of a DISTURBED cell na
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..record.names import Result, is_collective
 from ..record.units import counted, first
-from ..references import noise
-from ..references.noise import FLOORS, Carrier, floor_alone
+from ..references.noise import FLOORS, Carrier
 from ..references.typical import TypicalValues, typical_values
 from .cell_sentences import quantity
-from .evaluate import Evaluation, MatrixVerdict
 from .inventory_diff import odd_connections, odd_devices
+
+if TYPE_CHECKING:
+    from .evaluate import Evaluation, MatrixVerdict
+    from .node_comparison import Measured
 
 TYPICAL = 0.90  # of the typical value: published figures of one product differ by up to 8 % between hosts
 HALF = 0.50  # of the limit: a link that lost half of its lanes, or one PCIe generation, cannot reach more
 LARGE = 64 << 20  # bytes; the overhead of larger transfers is below 3 %
 LATENCY_SIZE = 2 << 20  # bytes of the buffer for load latencies
 STAGED = "_peer_off"  # suffix of test cases whose copies go through host memory
-LEAST_NODES = 4  # with fewer nodes, the slow node cannot be identified
-MOST_FLAGGED = 1 / 3  # of the nodes: if more nodes are slow, they have a common cause
 READ = "read from the driver"  # what a finding about the state of a device rests on
 
 
@@ -206,53 +205,9 @@ def of_staged(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[Finding
         )
 
 
-Measured = tuple[str, Mapping[str, Any], Evaluation]  # node, its record, its evaluation
-Key = tuple[str, str, int | None, str, str]  # back end, test case, size, variant, link class
-
-
 def of_nodes(measured: Iterable[Measured]) -> Iterator[Finding]:
-    """Nodes whose link classes are worse than those of the other nodes of a sweep.
+    """The nodes of a sweep that are slower than the other nodes."""
+    from .node_comparison import sentences  # a run of one node needs no comparison
 
-    The median of each link class on a node, without disturbed cells, is compared with the median over all nodes. The
-    limit is the larger of the carrier's floor and k(m)·σ of all m medians. With normal noise, one of 100 healthy sweeps
-    then has a finding. If more than a third of the nodes are beyond the limit, no node is named.
-    """
-    figures: dict[Key, dict[str, float]] = defaultdict(dict)
-    units: dict[Key, tuple[str, float]] = {}
-    for node, record, evaluation in measured:
-        for result, matrix in zip(record["results"], evaluation.matrices, strict=True):
-            if matrix.whole is None or matrix.problem or is_collective(result):
-                continue
-            values, codes = matrix.whole.observed, matrix.whole.block.classes
-            for code, name in enumerate(matrix.matrix.class_names):
-                inside = values[(codes == code) & np.isfinite(values)]
-                key = (record["backend"], result["testcase"], result["size_bytes"], matrix.matrix.variant, name)
-                if len(inside):
-                    figures[key][node] = float(np.median(inside))
-                    units[key] = result["unit"], floor_alone(result, name, record["backend"])
-    deviations = {key: worse_than_median(of, units[key][0]) for key, of in figures.items() if len(of) >= LEAST_NODES}
-    every = np.array([off for of in deviations.values() for off in of.values()])
-    if not len(every):
-        return
-    sigma = 1.4826 * noise.of_few(min(map(len, deviations.values()))) * float(np.median(np.abs(every)))
-    limit = noise.sigmas(len(every)) * sigma
-    off = [(worse, node, key) for key, of in deviations.items() for node, worse in of.items() if worse > 0]
-    off = sorted(one for one in off if one[0] > max(limit, units[one[2]][1]))
-    count = Counter(node for _, node, _ in off)
-    nodes = {node for of in deviations.values() for node in of}
-    if len(count) > MOST_FLAGGED * len(nodes):
-        return
-    for worse, node, key in {node: (worse, node, key) for worse, node, key in off}.values():
-        unit, usual = units[key][0], float(np.median(list(figures[key].values())))
-        text = (
-            f"{node}: {key[1]} {key[4]} {quantity(figures[key][node], unit)} is {100 * worse:.1f} % worse than the"
-            f" median of {len(figures[key])} nodes, {quantity(usual, unit)}"
-        )
-        rests = f"{counted(count[node], 'figure')} of {len(deviations)} beyond {100 * max(limit, units[key][1]):.1f} %"
-        yield found(node, "unlike node", text, rests, key[1], worse)
-
-
-def worse_than_median(of: Mapping[str, float], unit: str) -> dict[str, float]:
-    """{node: the fraction by which its value is worse than the median over all nodes}."""
-    middle, sign = float(np.median(list(of.values()))), 1 if unit == "us" else -1
-    return {node: sign * (value / middle - 1) for node, value in of.items()}
+    for one, evidence, comparison in sentences(measured):
+        yield found(one.node, "unlike node", evidence, comparison, one.key.testcase, one.worse)

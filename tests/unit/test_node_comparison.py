@@ -1,0 +1,79 @@
+"""Node against node: a node that is slower than the alike nodes of its sweep is a finding, with its figures."""
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.findings import of_nodes
+from linkmatrix.judge.node_comparison import Figures, Key, differences
+from linkmatrix.record import reading
+from linkmatrix.references.tables import References
+
+DATA = Path(__file__).parents[1] / "data"
+WRITE = "device_to_device_memcpy_write_ce"
+KEY = Key("cuda", WRITE, 1 << 29, "", "NV18", ("NVIDIA H200",))
+
+
+def sweep(count=8, slow=(), factor=0.9, spread=0.002, models=None):
+    """(node, record, evaluation) of copies of one record, with noise, some nodes slower."""
+    noise, record = np.random.default_rng(5), reading.load(DATA / "h200x2_idle.record.json")
+    for at in range(count):
+        for_node = copy.deepcopy(record)
+        for device in for_node["devices"]:
+            device["name"] = (models or {}).get(at, device["name"])
+        for result in for_node["results"]:
+            gain = 1 + noise.normal(0, spread)
+            gain *= factor if at in slow and result["testcase"] == WRITE else 1
+            result["values"] = [[one and one * gain for one in row] for row in result["values"]]
+        yield f"n{at}", for_node, evaluate(for_node, References({}), None)
+
+
+def test_one_node_that_differs_is_named_with_its_figures():
+    assert list(of_nodes(sweep())) == []
+    (one,) = of_nodes(sweep(slow=[3]))
+    assert (one.kind, one.component, one.testcase) == ("unlike node", "n3", WRITE)
+    assert one.evidence.startswith(f"n3: {WRITE} ") and "7 alike nodes (median " in one.evidence
+    assert "8 alike nodes compared" in one.confidence and "1 of " in one.confidence
+    assert 0.09 < one.weight < 0.11 and f"{100 * one.weight:.1f} % worse" in one.evidence
+
+
+@pytest.mark.parametrize(("count", "slow", "named"), [(3, [1], ["n1"]), (2, [1], []), (8, [0, 1, 2], [])])
+def test_two_nodes_and_a_cause_that_many_nodes_share_name_none(count, slow, named):
+    assert [one.component for one in of_nodes(sweep(count=count, slow=slow))] == named
+
+
+def test_nodes_with_other_gpus_are_not_compared():
+    others = dict.fromkeys((3, 4), "NVIDIA A100")
+    assert list(of_nodes(sweep(count=5, slow=[3], models=others))) == []
+
+
+def one_figure(*values, unit="GB/s", floor=0.02):
+    """The figures of nodes n0, n1 …"""
+    return {KEY: Figures({f"n{at}": value for at, value in enumerate(values)}, unit, floor)}
+
+
+def test_a_deviation_below_the_floor_of_the_carrier_is_no_finding():
+    assert differences(one_figure(100.0, 100.0, 100.0, 98.5)) == []
+    (one,) = differences(one_figure(100.0, 100.0, 100.0, 97.5))
+    assert one.node == "n3" and one.worse == pytest.approx(0.025) and one.limit == 0.02
+    assert (one.beyond, one.figures) == (1, 1)
+
+
+def test_noisy_figures_raise_the_limit():
+    assert differences(one_figure(100.0, 104.0, 96.0, 101.0, 93.0)) == []
+
+
+def test_a_slower_latency_is_worse_and_a_faster_node_is_no_finding():
+    assert [one.node for one in differences(one_figure(2.0, 2.0, 2.0, 2.6, unit="us", floor=0.2))] == ["n3"]
+    assert differences(one_figure(2.0, 2.0, 2.0, 1.4, unit="us", floor=0.2)) == []
+    assert differences(one_figure(100.0, 100.0, 100.0, 110.0)) == []
+
+
+def test_figures_of_noisy_links_do_not_hide_those_of_steady_links():
+    steady = Figures({f"n{at}": value for at, value in enumerate((390.0, 390.1, 389.9, 375.0))}, "GB/s", 0.02)
+    noisy = Figures({f"n{at}": value for at, value in enumerate((50.0, 55.0, 45.0, 52.0))}, "GB/s", 0.08)
+    found = differences({KEY: steady, KEY._replace(link_class="HOST"): noisy})
+    assert [(one.node, one.key.link_class) for one in found] == [("n3", "NV18")]
