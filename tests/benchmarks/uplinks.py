@@ -119,7 +119,7 @@ class Tried:
         named = [
             (one.kind, who) for one, who in zip(found.findings, found.who, strict=True) if not one.missing | one.once
         ]
-        shared = [one for one in found.sentences if one.startswith("cells between groups of nodes are")]
+        shared = [one for one in found.sentences if one.startswith("cells between these groups of nodes are")]
         if bad is None or not (named or shared):
             return ("wrong" if named or shared else "right") if bad is None else "nothing"
         first = bad * self.machine.leaf

@@ -64,7 +64,7 @@ def test_a_node_whose_row_and_column_are_low_is_named(between, ranks):
     text, kinds = said(between(NODES, ranks=ranks, slow=of("n19")), references(NODES))
     assert kinds == ["node"]
     assert "all cells of node n19 over the network are 40." in text or "node n19 over the network are 39." in text
-    assert "(6 of 6 cells): suspect the node" in text
+    assert "(6 of 6 cells): check the node" in text
     assert "n17" not in text and "n18" not in text and "n20" not in text
     assert "device" not in text and "seat" not in text
 

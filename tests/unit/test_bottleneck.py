@@ -16,7 +16,7 @@ from tests.tools.fabric import Fabric, Machine, record_of
 from tests.tools.shared_uplinks import fair
 
 LEAF = 4
-SHARED = "cells between groups of nodes are"
+SHARED = "cells between these groups of nodes are"
 
 
 def record_with(nodes, per_node, *slow, leaf=LEAF, known=False, missing=0.0, depth=0.3):
@@ -43,9 +43,9 @@ def test_an_uplink_of_a_leaf_that_nobody_knows_makes_no_node_and_no_path_suspect
     found = told(record_with(nodes, per_node, ("uplink", 1), missing=missing))
     assert not [one for one in found.findings if not one.missing]
     (said,) = [one for one in found.sentences if one.startswith(SHARED)]
-    assert "[n004, n005, n006, n007]" in said and "a shared bottleneck between them, members uncertain" in said
-    assert said.endswith("--groups FILE says which nodes share a leaf switch")
-    assert not any("more, which no part of these explains" in one for one in found.sentences)
+    assert "[n004, n005, n006, n007]" in said and "a shared bottleneck, its members are uncertain" in said
+    assert said.endswith("name the leaf switches with --groups FILE")
+    assert not any("that no finding explains" in one for one in found.sentences)
 
 
 @pytest.mark.parametrize("nodes", [12, 16])
@@ -122,7 +122,7 @@ def test_two_nodes_at_fault_whose_own_path_has_no_value_are_no_group_that_is_fin
 
 @pytest.mark.parametrize(
     ("speed", "end"),
-    [(1.0, "alone, 8 of 8 of them are as they should be: congestion, which is no fault"), (0.7, "not its load")],
+    [(1.0, "alone, 8 of 8 are fine: congestion, which is no fault"), (0.7, "not its load")],
 )
 def test_what_is_fine_alone_is_congestion(speed, end):
     content = record_with(8, 1, ("uplink", 0))
@@ -136,7 +136,7 @@ def test_what_is_fine_alone_is_congestion(speed, end):
     assert end in said
 
 
-ALIKE = "are as slow as each other, and no slower among themselves: a leaf switch that they share explains it as well"
+ALIKE = "are equally slow, also among themselves: a shared leaf switch would explain this as well"
 
 
 @pytest.mark.parametrize(("nodes", "per_node"), [(16, 1), (16, 2), (32, 1)])
@@ -197,8 +197,8 @@ def test_groups_that_are_not_of_this_run_are_refused(tmp_path, capsys, groups):
     ("again", "fine", "end"),
     [
         (0, 0, "members uncertain"),
-        (4, 2, "alone, 2 of 4 of them are as they should be: congestion, which is no fault"),
-        (5, 2, "alone too, 3 of 5 of them are: suspect the path, not its load"),
+        (4, 2, "alone, 2 of 4 are fine: congestion, which is no fault"),
+        (5, 2, "measured alone, 3 of 5 are slow too: check the path, not its load"),
     ],
     ids=["nobody knows", "half are fine", "fewer are fine"],
 )
@@ -207,9 +207,8 @@ def test_most_cells_that_were_measured_alone_say_whether_it_is_load_or_the_path(
     names = Names((), (), [f"n{at}" for at in range(9)], (), ())
     one = shared_bottleneck.Bottleneck(((0, 1, 2), (3, 4, 5, 6, 7, 8)), np.zeros((9, 9), dtype=bool), -0.2, again, fine)
     said = shared_bottleneck.sentence(one, names, unit, True)
-    assert said.startswith(f"cells between groups of nodes are {amount}, and inside each group they are fine: [n0, n1,")
-    assert said.endswith(end) and "[n3, n4, n5, n6, 2 more]" in said
-    assert (
-        shared_bottleneck.sentence(one, names, unit, False)
-        == f"{said}; --groups FILE says which nodes share a leaf switch"
+    assert said.startswith(
+        f"cells between these groups of nodes are {amount}, cells inside each group are fine: [n0, n1,"
     )
+    assert said.endswith(end) and "[n3, n4, n5, n6, 2 more]" in said
+    assert shared_bottleneck.sentence(one, names, unit, False) == f"{said}; name the leaf switches with --groups FILE"

@@ -32,29 +32,27 @@ def finding(kind="node", subject=0, shift=-0.3, **more):
 
 @pytest.mark.parametrize(
     ("shift", "unit", "amount"),
-    [(-0.3, "GB/s", "are 30.0 % slow, and inside"), (-0.2, "us", "are at 25.0 % more latency, and inside")],
+    [(-0.3, "GB/s", "are 30.0 % slow, cells inside"), (-0.2, "us", "are at 25.0 % more latency, cells inside")],
 )
 def test_how_slow_it_is_between_groups_is_said_in_its_unit(shift, unit, amount):
     one = Bottleneck(((0, 1), (2, 3, 4, 5, 6)), np.zeros((1, 1)), shift, 0, 0)
     said = sentence(one, NAMES, unit, leaves_known=False)
     assert said.startswith(
-        f"cells between groups of nodes {amount} each group they are fine: [n1, n2] and [n3, n4, n5, n6, 1 more]: a"
-        " shared bottleneck between them, members uncertain"
+        f"cells between these groups of nodes {amount} each group are fine: [n1, n2] and [n3, n4, n5, n6, 1 more]: a"
+        " shared bottleneck, its members are uncertain"
     )
-    assert sentence(one, NAMES, unit, leaves_known=True).endswith("members uncertain")
-    assert (
-        said == f"{sentence(one, NAMES, unit, leaves_known=True)}; --groups FILE says which nodes share a leaf switch"
-    )
+    assert sentence(one, NAMES, unit, leaves_known=True).endswith("members are uncertain")
+    assert said == f"{sentence(one, NAMES, unit, leaves_known=True)}; name the leaf switches with --groups FILE"
 
 
 @pytest.mark.parametrize(
     ("again", "fine", "expected"),
     [
         (0, 0, "members uncertain"),
-        (4, 2, "; alone, 2 of 4 of them are as they should be: congestion, which is no fault"),
-        (4, 4, "; alone, 4 of 4 of them are as they should be: congestion, which is no fault"),
-        (4, 1, "; alone too, 3 of 4 of them are: suspect the path, not its load"),
-        (1, 0, "; alone too, 1 of 1 of them are: suspect the path, not its load"),
+        (4, 2, "; measured alone, 2 of 4 are fine: congestion, which is no fault"),
+        (4, 4, "; measured alone, 4 of 4 are fine: congestion, which is no fault"),
+        (4, 1, "; measured alone, 3 of 4 are slow too: check the path, not its load"),
+        (1, 0, "; measured alone, 1 of 1 are slow too: check the path, not its load"),
     ],
 )
 def test_what_a_second_look_alone_showed_is_said(again, fine, expected):
@@ -113,7 +111,7 @@ def test_nodes_that_are_as_slow_as_each_other_may_share_what_nobody_knows():
     deviation[np.ix_([0, 2, 4], [0, 2, 4])] = np.log1p(-0.3)
     (said,) = alike_nodes(slow, deviation, layout, NAMES)
     assert said.startswith("[n1, n3, n5] are as slow as each other, and no slower among themselves: a leaf switch that")
-    assert said.endswith("explains it as well; --groups FILE says which nodes share one")
+    assert said.endswith("explains it too; name the leaf switches with --groups FILE")
     assert FEWEST_ALIKE == 3 and alike_nodes(slow[:2], deviation, layout, NAMES) == []
     assert alike_nodes(slow, deviation, layout, Called(NAMES.nodes, ("leaf",))) == [], "their leaf switches are known"
     assert alike_nodes([*slow[:2], finding(subject=2, shift=-0.3, missing=True)], deviation, layout, NAMES) == []

@@ -84,8 +84,8 @@ def diagnosed(tmp_path, capsys):
 def test_a_link_that_is_slow_too_is_named(diagnosed):
     code, said = diagnosed(0.8, (LINK, 0.78 * LINK))
     assert code == 1
-    assert "all ranks together are 20.0 % slow" in said
-    why = re.search(r"the links explain it: rank_to_rank_bandwidth_nccl: (.*?) FAIL", said)
+    assert "the collective is 20.0 % slow" in said
+    why = re.search(r"its links explain this: rank_to_rank_bandwidth_nccl: (.*?) FAIL", said)
     assert why and "gpu1->gpu0" in why[1] and "22.0 % slow" in why[1]
 
 
@@ -93,7 +93,8 @@ def test_links_that_are_well_leave_the_librarys_choice(diagnosed):
     code, said = diagnosed(0.8, (LINK, LINK))
     assert code == 1
     assert (
-        "the links are as they should be (rank_to_rank_bandwidth_nccl): look at what the library made of them" in said
+        "its links are fine (rank_to_rank_bandwidth_nccl): check the algorithm and transports that the library chose"
+        in said
     )
     assert "NCCL: ran RING, SIMPLE, channels 0..23" in said and "rings 24" in said
 
@@ -107,10 +108,9 @@ def test_links_beside_others_are_neither_well_nor_to_blame(diagnosed):
     for back in (0.1 * LINK, 0.5 * LINK):
         code, said = diagnosed(0.2, (LINK, back, others))
         assert code == 1 and "pid 2983 (hog of bob) had a context on gpu1" in said
-        assert "the links are as they should be" not in said and "the links do not explain it" not in said
+        assert "its links are fine" not in said and "its links do not explain this" not in said
         assert (
-            "whether its links explain it nobody knows: rank_to_rank_bandwidth_nccl has no verdict (pid 2983 (hog"
-            in said
+            "unknown whether its links explain this: rank_to_rank_bandwidth_nccl has no verdict (pid 2983 (hog" in said
         )
 
 
@@ -118,22 +118,22 @@ def test_links_without_a_value_are_neither_well_nor_to_blame(diagnosed):
     _, said = diagnosed(0.2, (LINK, None))
     assert "the links are as they should be" not in said
     why = "gpu1->gpu0 was not measured: timeout"
-    assert f"whether its links explain it nobody knows: rank_to_rank_bandwidth_nccl has no verdict ({why})" in said
+    assert f"unknown whether its links explain this: rank_to_rank_bandwidth_nccl has no verdict ({why})" in said
 
 
 def test_a_link_that_loses_much_less_is_not_blamed(diagnosed):
     _, said = diagnosed(0.6, (LINK, 0.92 * LINK))
-    assert "the links do not explain it: they lose 8.0 % at most (rank_to_rank_bandwidth_nccl)" in said
+    assert "its links do not explain this: they lose at most 8.0 % (rank_to_rank_bandwidth_nccl)" in said
 
 
 def test_without_a_matrix_nobody_is_blamed(diagnosed):
     _, said = diagnosed(0.8)
-    assert "no matrix of its links was held against references in this run" in said
+    assert "this run compared no matrix of its links with references" in said
 
 
 def test_shared_memory_between_gpus_that_have_links_is_said(diagnosed):
     _, said = diagnosed(0.3, (LINK, LINK), **{"NCCL transports": "SHM/direct/direct"})
-    assert "NCCL goes by SHM/direct/direct between devices of one node that are NV18" in said
+    assert "NCCL uses SHM/direct/direct between devices of one node that are connected by NV18" in said
 
 
 def test_a_collective_as_fast_as_it_should_be_needs_no_explanation(diagnosed):

@@ -104,7 +104,7 @@ def run_of(command, text=None):
         ),
         (
             "mpirun -np 8 ./all_reduce_perf",
-            "all_reduce_perf: 8 ranks on nodes that nobody counted here, 8 ranks on one node there: not comparable",
+            "all_reduce_perf: 8 ranks on an unknown number of nodes here, 8 ranks on one node there: not comparable",
         ),
     ],
 )

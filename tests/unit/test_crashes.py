@@ -39,8 +39,8 @@ def result(status, rows=("gpu0", "gpu1"), columns=("gpu0", "gpu1")):
 def test_what_died_is_told_with_whose_it_was_and_how_often():
     record = record_of({"gpu1": {"xid": (2, 9), "xid_31": (1, 6), "xid_43": (None, 2)}}, process())
     assert died(record) == [
-        "gpu1: programs of others died on it (pid 2983 (hog of bob)): xid_31 5 times, xid_43 2 times; "
-        "by such the device is not at fault"
+        "gpu1: programs of other users crashed on it (pid 2983 (hog of bob)): xid_31 5 times, xid_43 2 times; "
+        "the device is not at fault"
     ]
     assert device_errors(record) == []
 

@@ -179,7 +179,7 @@ def test_what_speaks_for_a_culprit_is_counted_and_so_is_what_does_not(between):
     values = between.expected * np.where(between.fabric.machine.passed["adapter", 1, 2], 0.7, 1.0)
     (one,) = between.find(Run(values, np.full(values.shape, np.nan)))
     assert sure(one, between, values) == [
-        "for it: 48 of 48 cells slow, over 99 σ beyond noise, 14 cells inside fine,"
+        "evidence for: 48 of 48 cells slow, over 99 σ beyond noise, 14 cells inside the node fine,"
         " 336 cells of its node's other endpoints fine"
     ]
     values[10, 0], values[10, 9] = between.expected[10, 0], 0.5 * between.expected[10, 9]
@@ -187,7 +187,7 @@ def test_what_speaks_for_a_culprit_is_counted_and_so_is_what_does_not(between):
     alone[10, 9] = values[10, 9]
     (one, _) = between.find(Run(values, alone))
     told = sure(one, between, values)
-    assert told[1] == "against it: 1 cell of it as good as others, 1 of 14 cells inside not fine"
+    assert told[1] == "evidence against: 1 cell of it as fast as the rest, 1 of 14 cells inside the node not fine"
     values[0, 10] = np.nan
     (one, _) = between.find(Run(values, alone))
     assert (
@@ -199,7 +199,7 @@ def test_what_speaks_for_a_culprit_is_counted_and_so_is_what_does_not(between):
 def test_what_explains_the_cells_nearly_as_well_is_said_with_what_to_look_at(between):
     one = Finding("node", 1, -0.1, 6, 6, 9.0, rivals=(("class", 1), ("node_pair", (0, 1))))
     assert sure(one, between, between.expected)[-1] == (
-        "or, nearly as likely: NET (what they share: driver, BIOS, clocks or a throttle);"
+        "nearly as likely: NET (what they share: driver, BIOS, clocks, throttling);"
         " nodes n000 and n001 (the path between the two nodes)"
     )
 

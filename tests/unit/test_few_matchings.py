@@ -79,8 +79,9 @@ def test_a_path_that_stays_slow_is_one_and_a_cell_that_was_slow_once_is_counted(
     row, column = (f"n{end}" for end in paths[0])
     result["remeasured"] = [{"row": row, "column": column, "before": 28.8, "after": 28.8}]
     path, once = sentences(content)
-    assert path == f"{row}->{column}: slow each time, and both ends are fine with others: suspect the path between them"
-    assert once == "1 cell slow, once, and of no endpoint that is slow with others"
+    fine = "while both endpoints are fine with other peers"
+    assert path == f"{row}->{column}: slow each time, {fine}: check the path between them"
+    assert once == "1 cell slow in one measurement, at endpoints that are fine with other peers"
 
 
 def alone(count, cost, of=32):
@@ -92,15 +93,15 @@ def alone(count, cost, of=32):
 def test_a_bottleneck_that_all_share_is_told_with_its_ratio_and_nobody_is_judged(record):
     content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.7 if r == 5 else 1.0, controls=alone(32, 0.5))
     (said,) = sentences(content)
-    assert "50.0 % slower while half of the endpoints send to the others than alone (32 of 32)" in said
-    assert "a shared bottleneck, 2.00:1 oversubscribed by that, members uncertain" in said and "n5" not in said
+    assert "50.0 % slower while half of the endpoints send to the other half than alone (32 of 32)" in said
+    assert "a shared bottleneck, 2.00:1 oversubscribed, its members are uncertain" in said and "n5" not in said
     assert Verdict.INCOMPLETE in [one.verdict for one in facts(content, False)]
 
 
 @pytest.mark.parametrize(
     ("metric", "unit", "before", "said"),
     [
-        ("latency", "us", 1.5, "pairs are 50.0 % slower while half of the endpoints send to the others than alone"),
+        ("latency", "us", 1.5, "pairs are 50.0 % slower while half of the endpoints send to the other half than alone"),
         ("bidirectional", "GB/s", 0.5, "pairs are 50.0 % slower while all endpoints send than alone (32 of 32)"),
     ],
 )
@@ -138,7 +139,7 @@ def test_groups_that_were_not_measured_across_have_incomplete_on_their_uplinks(r
     content = record(drawn_for(COUNT))
     content["results"][0]["matchings"] |= {"groups": ["leaf0", "leaf1"] * (COUNT // 2), "crossings": []}
     (said,) = [one.sentence for one in facts(content, False) if one.verdict is Verdict.INCOMPLETE]
-    assert said == "leaf0, leaf1: not measured across, so nothing is known of their uplinks"
+    assert said == "leaf0, leaf1: not measured to other groups, so their uplinks are not judged"
 
 
 def test_the_share_of_pairs_counts_both_ways_once_and_is_none_of_a_single_endpoint_or_another_matrix(

@@ -56,7 +56,7 @@ def test_a_reference_of_a_cell_is_held_against_that_cell(make_record, tmp_path):
 @pytest.mark.parametrize(
     ("slow", "said"),
     [
-        (lambda r, c: 0.48 * (r == 17), ["all cells of row gpu17 are 48.", "gpu17 sends 4", "suspect its egress"]),
+        (lambda r, c: 0.48 * (r == 17), ["all cells of row gpu17 are 48.", "gpu17 sends 4", "check its egress"]),
         (lambda r, c: 0.48 * (c == 17), ["all cells of column gpu17 are 48.", "gpu17 receives 4"]),
         (lambda r, c: 0.3 * (17 in (r, c)), ["all cells of row gpu17 are 30.", "gpu17 sends and receives"]),
         (lambda r, c: 0.3 * ({r, c} == {5, 40}), ["gpu5->gpu40 and gpu40->gpu5 are off"]),
@@ -71,7 +71,7 @@ def test_what_is_at_fault_is_said(make_record, tmp_path, monkeypatch, slow, said
     count = 640 if slow(600, 40) and not slow(601, 40) else 96
     text = sentences(apart(nodes_of(make_record, slow, count), tmp_path), table)
     assert all(part in text for part in said), text
-    assert ("Looked at closely: 48 of" in text) and text.startswith("FAIL" if table.names() else "NOT JUDGED")
+    assert ("Examined: 48 of" in text) and text.startswith("FAIL" if table.names() else "NOT JUDGED")
 
 
 def test_a_node_of_several_devices_is_named(make_record, tmp_path, monkeypatch):

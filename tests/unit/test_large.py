@@ -110,7 +110,7 @@ def test_a_matrix_of_many_endpoints_is_shown_and_located(make_record, write_reco
     assert "FAIL: gpu17->gpu" in out and "and 154 more" in out
     assert cli.main(["diagnose", *options]) == 1
     out = capsys.readouterr().out
-    assert "gpu17 sends" in out and "(159 of 159 cells): suspect its egress" in out
+    assert "gpu17 sends" in out and "(159 of 159 cells): check its egress" in out
     assert f"NV18: FAIL (159 FAIL, {size * (size - 1) - 159} PASS)" in out and "row gpu17: FAIL in every cell" in out
 
 

@@ -152,7 +152,7 @@ def test_devices_that_were_held_back_are_said_beside_what_is_slow_or_was_held_ag
     slow, healthy = make_record(count=8, off=row), make_record(count=8)
     for content in (slow, healthy):
         content["results"][0]["throttled"] = [f"gpu{index}: power cap" for index in range(4)]
-    told = "devices were held back while it was measured: gpu0: power cap; gpu1: power cap; gpu2: power cap"
+    told = "devices were throttled during the measurement: gpu0: power cap; gpu1: power cap; gpu2: power cap"
     assert any(told in one and "gpu3: power" not in one for one in said(slow).sentences)
     assert said(healthy).sentences == ()
     table = {"cell[NV18]": Reference(396.0, -0.02, 0.05, "GB/s")}
@@ -167,7 +167,7 @@ def test_a_diagnosis_of_values_is_that_of_their_matrix(make_record):
     assert diagnosis.of_values(content, result, matrix, values) == []
     values[3, :] *= 0.9
     (told,) = diagnosis.of_values(content, result, matrix, values)
-    assert told == "gpu3 sends 10.0 % slow to every peer, receives fine (7 of 7 cells): suspect its egress"
+    assert told == "gpu3 sends 10.0 % slow to every peer, receives fine (7 of 7 cells): check its egress"
     result.update(unit="us", metric="latency")
     matrix = from_result(result)
     (told,) = diagnosis.of_values(content, result, matrix, np.where(values < 390, values / 0.5, values))
@@ -204,4 +204,4 @@ def test_of_a_matrix_that_is_not_held_its_worst_endpoints_are_looked_at(make_rec
             assert first.startswith("gpu5 sends 50.0 % slow") and "every" not in first and "fine" not in first
             assert second == "all cells of row gpu5 are 50.0 % low"
             looked_at = len(found.closely.matrix.rows)
-            assert where == f"Looked at closely: {looked_at} of 12 endpoints, the worst and healthy ones."
+            assert where == f"Examined: {looked_at} of 12 endpoints, the worst and some healthy endpoints."

@@ -46,7 +46,7 @@ def test_one_that_never_answered_is_said_to_be_lost_too(make_record):
 def test_what_another_one_lacks_stays_a_finding(make_record):
     off = {(2, c): "timeout" for c in (0, 1, 3)} | {(0, 1): "timeout", (0, 3): "timeout"}
     first, second = said_of(lost(make_record, off | {(0, 2): "timeout"}, ["gpu2"])).sentences
-    assert first == "none of the 3 cells that gpu0 sends has a value (3 timeout): suspect its egress"
+    assert first == "none of the 3 cells that gpu0 sends has a value (3 timeout): check its egress"
     assert second.startswith("gpu2 was lost")
 
 

@@ -41,22 +41,22 @@ def test_who_was_slow_with_everyone_is_named_and_that_chance_may_do_as_much(make
     bad = {1, 5, 9, 14}
     (said,) = said_of(make_record, drawn_for(COUNT, sorted(bad)), lambda r, c, _: 0.7 if {r, c} & bad else 1.0)
     assert said == (
-        "n1, n5, n9, n14 were slow with everyone they met: not certain, as chance may do that where 50 of 160 cells"
-        " are slow; measure again with more --max-time, or the full matrix of them and of some others"
+        "n1, n5, n9, n14 were slow with every peer: uncertain, because chance may explain it where 50 of 160 cells"
+        " are slow; measure again with a longer --max-time, or the full matrix of them and of some other endpoints"
     )
 
 
 @pytest.mark.parametrize(
     ("slow", "said"),
     [
-        (lambda r, c: r == 5, "n5 sent slow to everyone it met"),
-        (lambda r, c: c == 5, "n5 received slow from everyone it met"),
-        (lambda r, c: 5 in (r, c), "n5 was slow with everyone it met"),
+        (lambda r, c: r == 5, "n5 sent slowly to every peer"),
+        (lambda r, c: c == 5, "n5 received slowly from every peer"),
+        (lambda r, c: 5 in (r, c), "n5 was slow with every peer"),
     ],
 )
 def test_the_way_in_which_it_was_slow_is_said(make_record, slow, said):
     (sentence,) = said_of(make_record, drawn_for(COUNT), lambda r, c, _: 0.7 if slow(r, c) else 1.0, ["n5"])
-    assert sentence.startswith(f"{said}: not certain, as whether it lasts was not settled; measure again")
+    assert sentence.startswith(f"{said}: uncertain, because it was not confirmed in the time given; measure again")
 
 
 @pytest.mark.parametrize("count", [8, 10, 11])
@@ -74,7 +74,7 @@ def test_an_endpoint_that_is_slow_with_some_is_not_said_to_be_slow_once(make_rec
     drawn = drawn_for(COUNT, [5], confirms=False)
     met = [c for one in drawn for r, c in zip(one["rows"], one["columns"], strict=True) if r == 5][:2]
     (said,) = said_of(make_record, drawn, lambda r, c, _: 0.7 if r == 5 and c in met else 1.0)
-    assert said.startswith("2 cells slow, of n5, slow with some and fine with others: measure again")
+    assert said.startswith("2 cells slow, of n5, slow with some peers and fine with other peers: measure again")
 
 
 @pytest.mark.parametrize("sigma", [0.02, 0.05, 0.1])
@@ -138,8 +138,11 @@ def test_of_paths_that_were_slow_each_time_both_ends_are_named_and_the_others_ar
     paths = [(0, 1), (3, 5), (7, 10), (12, 13)]
     stayed = [("n0", "n1"), ("n3", "n5"), ("n5", "n3")]
     each, once = told(RING, paths, stayed=stayed)
-    assert each == "n0->n1, n3->n5: slow each time, and both ends are fine with others: suspect the path between them"
-    assert once == "2 cells slow, once, and of no endpoint that is slow with others"
+    assert (
+        each
+        == "n0->n1, n3->n5: slow each time, while both endpoints are fine with other peers: check the path between them"
+    )
+    assert once == "2 cells slow in one measurement, at endpoints that are fine with other peers"
     assert told(RING, paths[:2], stayed=stayed) == [each], "no other was slow"
 
 
@@ -147,11 +150,14 @@ def test_who_is_slow_with_some_is_named_by_how_many_and_what_to_measure_again():
     more = "measure again with more --max-time, or the full matrix of"
     of_one = [(4, 5), (4, 6)]
     assert told(RING, of_one) == [
-        f"2 cells slow, of n4, slow with some and fine with others: {more} it and of some others"
+        f"2 cells slow, of n4, slow with some peers and fine with other peers: {more} it and of some others"
     ]
     of_two = [(4, 5), (4, 6), (9, 10), (9, 11), (9, 12)]
     (said,) = told(RING, [*of_two])
-    assert said == f"5 cells slow, of n9, n4, slow with some and fine with others: {more} them and of some others"
+    assert (
+        said
+        == f"5 cells slow, of n9, n4, slow with some peers and fine with other peers: {more} them and of some others"
+    )
     beside, path = told(RING, [*of_one, (15, 16)])[::-1]
     assert beside.startswith("2 cells slow, of n4,") and path.startswith("1 cell slow, once")
 
@@ -160,7 +166,7 @@ def test_of_cells_that_measure_both_ways_an_end_is_an_endpoint():
     slow = [cell for cell in RING if 4 in cell]
     (said,) = told(RING, slow, both_ways=True, still=["n4"])
     assert said.startswith(
-        "n4 was slow with everyone it met: not certain, as whether it lasts was not settled; measure"
+        "n4 was slow with every peer: uncertain, because it was not confirmed in the time given; measure"
     )
 
 
@@ -168,8 +174,8 @@ def test_where_half_of_the_cells_are_slow_nobody_is_named():
     half = RING[::2]
     (said,) = told(RING, half)
     assert said == (
-        "40 of 80 cells are slow beside the fastest: too many to tell by few matchings whose fault that is; measure the"
-        " full matrix, of some endpoints at least"
+        "40 of 80 cells are slower than the fastest: a sampled matrix cannot attribute so many; measure the"
+        " full matrix, at least of some endpoints"
     )
     assert "too many" not in "".join(told(RING, half[1:]))
 
@@ -177,6 +183,8 @@ def test_where_half_of_the_cells_are_slow_nobody_is_named():
 def test_endpoints_that_were_not_settled_are_told_apart_from_those_that_chance_may_explain():
     slow = [cell for cell in RING if cell[0] in (0, 5, 10)]
     settled, open_ends = told(RING, slow, still=["n5"])[::-1]
-    assert open_ends.startswith("n5 sent slow to everyone it met: not certain, as whether it lasts was not settled; ")
-    assert settled.startswith("n0, n10 sent slow to everyone they met: not certain, as chance may do that where 12 of")
+    assert open_ends.startswith(
+        "n5 sent slowly to every peer: uncertain, because it was not confirmed in the time given; "
+    )
+    assert settled.startswith("n0, n10 sent slowly to every peer: uncertain, because chance may explain it where 12 of")
     assert settled.endswith("the full matrix of them and of some others")

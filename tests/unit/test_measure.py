@@ -61,7 +61,7 @@ def test_a_machine_without_references_is_not_judged_whether_reframe_asked_for_th
     (machine.folder / "code").write_text(of_reframe)
     code, out = measure()
     assert code == (3 if of_reframe == "1" else 0) and "1 test case: 1 NOT JUDGED" in out
-    assert "linkmatrix baseline" in out and "before a part is replaced" not in out
+    assert "linkmatrix baseline" in out and "before you replace a component" not in out
 
 
 def test_all_within_its_references_is_a_pass(machine, measure):
@@ -177,7 +177,7 @@ def test_after_a_failed_build_no_part_is_suspect(machine, measure):
     code, out = measure()
     assert code == 4 and "the build failed: g++: no such program" in out
     assert "suspect" not in out.replace("no part is suspect", "")
-    assert "before a part is replaced" not in out and "seen again" not in out
+    assert "before you replace a component" not in out and "seen again" not in out
     assert "last output of the program" not in out  # no program ran
 
 

@@ -63,7 +63,7 @@ def said(make_record):
 
 
 def test_a_device_that_is_slow_is_not_the_adapter_that_carries_the_others_data_at_full_speed(said):
-    assert "suspect that NIC" not in said({"n1:gpu0"})
+    assert "check this NIC" not in said({"n1:gpu0"})
 
 
 def test_the_adapter_that_carried_all_of_a_node_is_named_where_all_of_it_is_slow(said):

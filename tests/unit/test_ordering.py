@@ -67,20 +67,21 @@ def test_a_way_that_does_not_keep_the_order_is_named_with_what_to_do(litmus):
     assert matrix.verdict is Verdict.FAIL
     (told,) = found.sentences
     assert told.startswith(
-        "ordering of writes gpu1->gpu2 is not kept: wrong data behind a set flag (gpu1->gpu2 12 words in 4096 rounds)"
+        "the order of writes is not kept on gpu1->gpu2: wrong data after a set flag"
+        " (gpu1->gpu2 12 words in 4096 rounds)"
     )
     assert "IOMMU" in told and "NCCL_P2P_DISABLE=1" in told
 
 
 def test_the_worst_of_many_ways_come_first_and_the_rest_is_counted(litmus):
     (told,) = judged(litmus(wrong={(0, 1): 1, (1, 0): 5, (2, 3): 4, (3, 2): 3, (0, 3): 2}))[1].sentences
-    assert "of writes gpu1->gpu0, gpu2->gpu3, gpu3->gpu2, gpu0->gpu3, 1 more is not kept" in told
+    assert "of writes is not kept on gpu1->gpu0, gpu2->gpu3, gpu3->gpu2, gpu0->gpu3, 1 more" in told
 
 
 def test_a_flag_that_never_comes_is_another_sentence(litmus):
     matrix, found = judged(litmus(unseen={(3, 0): 1}))
     assert matrix.verdict is Verdict.FAIL
-    assert found.sentences[0].startswith("a flag that was set was never seen: gpu3->gpu0; ")
+    assert found.sentences[0].startswith("a set flag was never seen: gpu3->gpu0; ")
 
 
 def emptied(result, part, value):
@@ -92,11 +93,11 @@ def emptied(result, part, value):
 @pytest.mark.parametrize(
     ("part", "value", "verdict", "said"),
     [
-        ("rounds", 0, Verdict.INCOMPLETE, "of 2 of 2 cells no round was checked"),
-        ("rounds", None, Verdict.INCOMPLETE, "the order of its writes is unknown"),
-        ("wrong_words", None, Verdict.INCOMPLETE, "no round was checked"),
-        ("wrong_words", 5, Verdict.FAIL, "2 of 2 cells that are said to be fine had wrong words"),
-        ("unseen", 1, Verdict.FAIL, "or flags never seen"),
+        ("rounds", 0, Verdict.INCOMPLETE, "2 of 2 cells have no checked round"),
+        ("rounds", None, Verdict.INCOMPLETE, "the order of their writes is unknown"),
+        ("wrong_words", None, Verdict.INCOMPLETE, "have no checked round"),
+        ("wrong_words", 5, Verdict.FAIL, "2 of 2 cells with the status ok had wrong words"),
+        ("unseen", 1, Verdict.FAIL, "or unseen flags"),
     ],
 )
 def test_a_recorded_litmus_whose_words_do_not_say_that_all_is_well_is_no_pass(part, value, verdict, said):

@@ -191,7 +191,7 @@ def test_a_finding_of_several_test_cases_is_listed_once_with_the_test_cases(judg
     for result in record["results"][1:]:
         result["throttled"] = ["gpu0: power cap"]
     listed = wrong(rendered(judged_run(record)))
-    assert listed.count("a device was held back") == 1
+    assert listed.count("a device was throttled") == 1
     assert "test cases: other_0, other_1, other_2, other_3, other_4, other_5" in listed
 
 
@@ -221,7 +221,7 @@ def test_what_is_missing_stands_above_what_is_less_sure(judged_run, make_record)
     record["results"][0]["samples"][2][3] = 3
     record["results"][0]["throttled"] = ["gpu0: power cap"]
     listed = wrong(rendered(judged_run(record)))
-    places = [listed.index(said) for said in ("was not measured", "was held back", "too few samples")]
+    places = [listed.index(said) for said in ("was not measured", "was throttled", "too few samples")]
     assert places == sorted(places)
 
 

@@ -130,7 +130,7 @@ def test_the_worst_cell_of_a_soak_is_named_and_how_many_more_were_worse():
     references = references_of(cold, "cold", TOLERANCE)
     first, _ = evaluate(one, references, "cold").soaked
     assert (first.verdict, first.place) == (Verdict.FAIL, 0)
-    case = "device_to_device_memcpy_write_ce: for 20 % of the soak or more"
+    case = "device_to_device_memcpy_write_ce: in 20 % of the soak or more,"
     assert first.sentence.startswith(f"{case} gpu0->gpu1 ") and "more cell" not in first.sentence
     first, second = evaluate(both, references, "cold").soaked
     assert first.sentence.startswith(f"{case} gpu1->gpu0 ") and first.sentence.endswith(", and so 1 more cell")

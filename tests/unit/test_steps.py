@@ -17,7 +17,7 @@ from linkmatrix.show import analysis, findings, page, terminal, topics
 from linkmatrix.show.analysis import Analysis
 
 DATA = Path(__file__).resolve().parents[1] / "data"
-REPLACED = "before a part is replaced"
+REPLACED = "before you replace a component"
 
 
 def told(found):
@@ -284,7 +284,7 @@ def test_what_was_measured_again_and_stayed_does_not_stand_with_what_speaks_agai
     _, judged = judged_run(reading.load(DATA / "h200x4_sweep.record.json"))
     found = [one.sure for one in Analysis(None, judged).findings if any("reproduced" in line for line in one.sure)]
     sure = next(lines for lines in found if any(line.startswith("against it") for line in lines))
-    assert sure[0].startswith("for it") and "reproduced" in sure[1] and sure[2].startswith("against it")
+    assert sure[0].startswith("evidence for") and "reproduced" in sure[1] and sure[2].startswith("evidence against")
 
 
 def test_more_samples_are_had_by_what_a_person_can_type():

@@ -44,7 +44,7 @@ def test_what_slow_cells_share_is_said_also_without_references(judged_run, make_
     said = " ".join(shown(judged_run(slow))[0].split())
     assert f"{INSIDE}gpu3 sends 11.0 % slow to every peer, receives fine" in said
     said = " ".join(shown(judged_run(make_record(off={(0, 1): 356.4}), reference="hgx"))[0].split())
-    assert "gpu0->gpu1 is off, 10.0 % slow, the way back is fine" in said and INSIDE not in said
+    assert "gpu0->gpu1 is 10.0 % slow, the reverse direction is fine" in said and INSIDE not in said
     assert INSIDE not in shown(judged_run(make_record(count=8)))[0]
 
 

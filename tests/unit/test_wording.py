@@ -35,33 +35,43 @@ def finding(kind, subject, agreeing=6, alike=()):
 SENTENCES = [
     ("egress", 1, "r1 sends 20.0 % slow to every peer, receives fine", "its egress"),
     ("ingress", 1, "c1 receives 20.0 % slow from every peer, sends fine", "its ingress"),
-    ("device", 1, "r1 sends and receives 20.0 % slow with every peer", "the device itself: its clocks, links or seat"),
-    ("link", (1, 3), "r1->c3 and r3->c1 are off, both ways, 20.0 % slow", "the link between them"),
-    ("cell", (1, 3), "r1->c3 is off, 20.0 % slow, the way back is fine", "one direction of the link; measure it alone"),
-    ("nic", 2, "all cells over m2 are 20.0 % slow", "that NIC, its cable or its switch port"),
-    ("nic_egress", 2, "all cells sent over m2 are 20.0 % slow", "the sending side of that NIC"),
-    ("nic_ingress", 2, "all cells received over m2 are 20.0 % slow", "the receiving side of that NIC or its port"),
-    ("links", 1, "inside its node r1 is 20.0 % slow with every peer, the network is fine", "its links to the others"),
+    ("device", 1, "r1 sends and receives 20.0 % slow with every peer", "the device itself: its clocks, links and seat"),
+    ("link", (1, 3), "r1->c3 and r3->c1 are both 20.0 % slow", "the link between them"),
+    ("cell", (1, 3), "r1->c3 is 20.0 % slow, the reverse direction is fine", "this direction of the link"),
+    ("nic", 2, "all cells over m2 are 20.0 % slow", "this NIC, its cable and its switch port"),
+    ("nic_egress", 2, "all cells sent over m2 are 20.0 % slow", "the sending side of this NIC"),
+    ("nic_ingress", 2, "all cells received over m2 are 20.0 % slow", "the receiving side of this NIC and its port"),
+    ("links", 1, "inside its node r1 is 20.0 % slow with every peer, the network is fine", "its links to the other"),
     ("links_egress", 1, "inside its node r1 sends 20.0 % slow, the network is fine", "its outgoing links"),
     ("links_ingress", 1, "inside its node c1 receives 20.0 % slow, the network is fine", "its incoming links"),
-    ("node", 1, "all cells of node n8 over the network are 20.0 % slow", "the node: its NICs together"),
-    ("node_egress", 1, "all cells that node n8 sends are 20.0 % slow", "the node's way out: uplink or routing"),
-    ("node_ingress", 1, "all cells that node n8 receives are 20.0 % slow", "the node's way in: uplink or routing"),
+    ("node", 1, "all cells of node n8 over the network are 20.0 % slow", "the node: all of its NICs"),
+    (
+        "node_egress",
+        1,
+        "all cells that node n8 sends are 20.0 % slow",
+        "the sending side of the node",
+    ),
+    (
+        "node_ingress",
+        1,
+        "all cells that node n8 receives are 20.0 % slow",
+        "the receiving side of the node",
+    ),
     ("node_pair", (0, 1), "all cells between nodes n7 and n8 are 20.0 % slow", "the path between the two nodes"),
-    ("inside", 1, "all cells inside node n8 are 20.0 % slow", "its switches, its clocks or a power limit"),
-    ("rail", 1, "all pairs on rail 1 are 20.0 % slow", "the switch of that rail"),
-    ("class", 1, "all NET cells are 20.0 % slow", "what they share: driver, BIOS, clocks or a throttle"),
+    ("inside", 1, "all cells inside node n8 are 20.0 % slow", "its switches, clocks and power limit"),
+    ("rail", 1, "all pairs on rail 1 are 20.0 % slow", "the switch of this rail"),
+    ("class", 1, "all NET cells are 20.0 % slow", "what they share: driver, BIOS, clocks, throttling"),
 ]
 
 
 @pytest.mark.parametrize(("kind", "subject", "said", "suspect"), SENTENCES, ids=[kind for kind, *_ in SENTENCES])
 def test_a_finding_is_said_so_and_less_where_not_each_cell_shows_it(kind, subject, said, suspect):
     text = sentences.sentence(finding(kind, subject), NAMES, BARE, BANDWIDTH, seen())
-    assert text.startswith(f"{said} (6 of 6 cells): suspect {suspect}")
+    assert text.startswith(f"{said} (6 of 6 cells): check {suspect}")
     text = sentences.sentence(finding(kind, subject, 5), NAMES, BARE, BANDWIDTH, seen())
     for word in ("to every peer", "from every peer", "with every peer"):
         said = said.replace(f" {word}", "")
-    assert text.startswith(f"{said.removeprefix('all ')} (5 of 6 cells): suspect {suspect}")
+    assert text.startswith(f"{said.removeprefix('all ')} (5 of 6 cells): check {suspect}")
     # of some endpoints of a larger matrix nothing is known of the rest
     text = sentences.sentence(finding(kind, subject), NAMES, BARE, BANDWIDTH, seen(part=True))
     assert "fine" not in text and "all " not in text and "every" not in text
@@ -102,8 +112,8 @@ def test_a_latency_is_more_by_what_the_rate_is_less():
 
 def test_of_sums_of_both_directions_no_side_of_a_device_is_known():
     both = {"unit": "GB/s", "metric": "bidirectional"}
-    told = "; sums of both directions cannot tell its egress from its ingress: measure one way"
-    assert sentences.sentence(finding("device", 1), NAMES, BARE, both, seen()).endswith(f"links or seat{told}")
+    told = "; a sum of both directions does not separate egress and ingress: measure one direction"
+    assert sentences.sentence(finding("device", 1), NAMES, BARE, both, seen()).endswith(f"links and seat{told}")
     assert told not in sentences.sentence(finding("link", (1, 3)), NAMES, BARE, both, seen())
     assert told not in sentences.sentence(finding("device", 1), NAMES, BARE, BANDWIDTH, seen())
 
@@ -112,9 +122,9 @@ def test_what_else_has_the_same_cells_is_said_with_what_would_tell():
     alike = (("node", 1), ("node_pair", (0, 1)), ("class", 1), ("rail", 1))
     assert sentences.or_else(finding("nic", 2), NAMES) == ""
     assert sentences.or_else(finding("nic", 2, alike=alike), NAMES) == (
-        ". Or, with the same cells: the node: its NICs together, PCIe or uplink: n8;"
-        " the path between the two nodes: nodes n7 and n8; what they share: driver, BIOS, clocks or a throttle: NET"
-        "; 1 more. To tell: measure with a third node: the node that is slow with it is at fault"
+        ". The same cells also fit: n8 (the node: all of its NICs, PCIe and uplink);"
+        " nodes n7 and n8 (the path between the two nodes); NET (what they share: driver, BIOS, clocks, throttling)"
+        "; 1 more. To distinguish: measure with a third node: the node that is slow with it is at fault"
     )
 
 
@@ -174,13 +184,13 @@ def test_cells_without_a_value_are_counted_by_what_became_of_them(make_record):
     one = Finding("egress", 1, -0.6, 3, 3, 9.0, (("class", 1),), missing=True)
     text = sentences.missing_sentence(one, NAMES, risen("r1"), matrix, FOUR)
     assert text.startswith(
-        "none of the 3 cells that r1 sends has a value (2 timeout, 1 not-run): suspect its egress."
-        " Or, with the same cells: what they share: driver, BIOS, clocks or a throttle: NET. To tell: "
+        "none of the 3 cells that r1 sends has a value (2 timeout, 1 not-run): check its egress."
+        " The same cells also fit: NET (what they share: driver, BIOS, clocks, throttling). To distinguish: "
     )
     assert "Evidence: r1: replay0" in text
     device = Finding("device", 1, -0.6, 6, 3, 9.0, missing=True)
     text = sentences.missing_sentence(device, NAMES, BARE, matrix, FOUR)
-    assert text.startswith("3 of the 6 cells of r1 have no value (2 timeout, 1 not-run): suspect the device itself")
+    assert text.startswith("3 of the 6 cells of r1 have no value (2 timeout, 1 not-run): check the device itself")
 
 
 def test_the_first_four_names_are_listed_and_more_are_counted():

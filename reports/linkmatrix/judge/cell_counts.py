@@ -1,4 +1,4 @@
-"""Counts of cells by verdict, collected while the blocks of rows of a matrix are judged."""
+"""Counts of cells by verdict, collected while a matrix is judged in blocks of rows."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ SUSPECTS, LOOKED_AT = 48, 384  # endpoints that may be at fault; with others on 
 
 
 def nothing(*shape: int) -> np.ndarray:
-    """Counters."""
+    """An array of counters with the value 0."""
     return np.zeros(shape, dtype=np.int64)
 
 
 @dataclass
 class CellCounts:
-    """Of a matrix that was judged to its end.
+    """The counts of a matrix.
 
-    of_rows, of_columns: endpoints × verdicts. slow_rows, slow_columns: how many cells of each are worse than they may
-    be, of a matrix that is not held. of_class: {link class: cells of each verdict}. unjudged: cells that lack only a
-    reference; held: that have one. worst: rows of (how bad, row, column), the worst first.
+    of_rows, of_columns: endpoints × verdicts. slow_rows, slow_columns: number of cells beyond their limit, for a matrix
+    that is not held. of_class: {link class: number of cells with each verdict}. unjudged: number of cells that lack
+    only a reference. held: number of cells with a reference. worst: rows of (badness, row, column), the worst first.
     """
 
     of_rows: np.ndarray
@@ -45,12 +45,12 @@ class CellCounts:
 
     @classmethod
     def of(cls, rows: int, columns: int) -> CellCounts:
-        """Of nothing yet."""
+        """Counts of a matrix before its first block."""
         counts = (nothing(size, len(Verdict)) for size in (rows, columns))
         return cls(*counts, nothing(rows), nothing(columns))
 
     def add(self, judged: Judged, limits: np.ndarray | None) -> None:
-        """Counts a block. limits: by how much a cell of each class may be worse than it; None: nobody asks."""
+        """Adds a block. limits: allowed deviation per link class, as a fraction; None: slow cells are not counted."""
         first, codes, classes = judged.block.first, judged.codes, judged.block.classes
         rows = slice(first, first + len(codes))
         names = judged.block.matrix.class_names
@@ -74,14 +74,14 @@ class CellCounts:
 
 
 def slow_cells(judged: Judged, limits: np.ndarray) -> np.ndarray:
-    """Undisturbed cells that are worse than their reference allows, or without reference than their class allows."""
+    """True for undisturbed cells beyond the limit of their reference, or without a reference of their class."""
     worse = np.where(judged.disturbed, 0.0, np.nan_to_num(judged.worse))
     failed = (judged.codes == Verdict.FAIL) & (worse > 0)
     return np.where(judged.unjudged, worse > limits[judged.block.classes], failed)
 
 
 def usual_limits(matrix: Matrix) -> np.ndarray:
-    """By how much a cell of each class may be worse than the class's median, where it has no reference; fractions."""
+    """The allowed deviation from the class median per link class, for cells without a reference, as fractions."""
     size = len(matrix.rows)
     chosen = np.unique(np.linspace(0, size - 1, min(size, SAMPLED_ROWS)).astype(int))
     part = matrix.part(chosen, np.arange(len(matrix.columns))).whole
@@ -95,7 +95,7 @@ def usual_limits(matrix: Matrix) -> np.ndarray:
 
 
 def worse_of(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndarray:
-    """The worst cells of those that are known and of a block: rows of (how bad, row, column)."""
+    """The worst cells of a block and of the known ones: rows of (badness, row, column), the worst first."""
     found = np.flatnonzero((codes > Verdict.PASS) & ~judged.unjudged)
     if not len(found):
         return worst
@@ -108,9 +108,9 @@ def worse_of(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndarray
 
 
 def endpoints(found: CellCounts, node: np.ndarray) -> np.ndarray:
-    """The indices of endpoints that may be at fault, of others on their nodes, and of evenly spread healthy endpoints.
+    """The indices of endpoints that may be at fault, of the endpoints on their nodes, and of some healthy endpoints.
 
-    A matrix that is not held is diagnosed by the cells between these endpoints. node: of each endpoint, as an index.
+    A matrix that is not held is diagnosed by the cells between these endpoints. node: index of each endpoint's node.
     """
     size = len(node)
     bad = [slow >= size / 2 for slow in (found.slow_rows, found.slow_columns)]

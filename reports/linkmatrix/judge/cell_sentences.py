@@ -153,7 +153,8 @@ def straggling(cell: Cell) -> str:
 
 def in_part(cell: Cell) -> str:
     """A total that lacks the copies of a lost endpoint: no reference describes such a total."""
-    return f"{name(cell.pair)} was measured only in part, because an endpoint was lost: no reference describes a part"
+    why = "because an endpoint was lost: no reference describes a partial total"
+    return f"{name(cell.pair)} was measured only partly, {why}"
 
 
 def name(pair: Pair) -> str:

@@ -1,4 +1,4 @@
-"""The settings and the state of the GPUs of a node, compared with the expected configuration and with each other."""
+"""The settings and states of the GPUs of a node, compared with the expected configuration and with each other."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -21,9 +21,12 @@ OF_PART = ("vbios", "firmware", "board")  # facts of a device's part; the others
 
 
 def state_faults(record: Json, expected: Any) -> list[Reason]:
-    """What is wrong with each device by itself, and what is not as expected. expected: {fact: value}, or None."""
+    """Reasons for each device whose state is faulty or differs from the expected state.
+
+    expected: {fact: value} from the partition, or None.
+    """
     if not isinstance(expected, dict | None):
-        return missing("extras['device_state'] of the partition must say names and values, such as {'ecc': 'on'}")
+        return missing("extras['device_state'] of the partition must contain names and values, such as {'ecc': 'on'}")
     reasons: list[Reason] = []
     for device in record["devices"]:
         state, label = device.get("state", {}), device["label"]
@@ -34,7 +37,7 @@ def state_faults(record: Json, expected: Any) -> list[Reason]:
 
 
 def never_well(state: Json) -> Iterator[str]:
-    """What no partition needs to promise."""
+    """Sentences about states that are faulty in every partition."""
     yield from (text for name, (bad, text) in NEVER_WELL.items() if state.get(name) == bad)
     fabric, status = state.get("fabric_state", "completed"), state.get("fabric_status", "0")
     if fabric not in FABRIC_IS_WELL:
@@ -47,7 +50,7 @@ def never_well(state: Json) -> Iterator[str]:
 
 
 def not_as_promised(state: Json, promised: Json) -> Iterator[tuple[Any, str]]:
-    """(the fact, a sentence) of each fact that is not what the partition specifies; None is not known."""
+    """(fact, sentence) of each fact that differs from the partition's value; the fact is None if unknown."""
     for name, wanted in promised.items():
         found = state.get(name)
         if found != str(wanted):
@@ -56,7 +59,7 @@ def not_as_promised(state: Json, promised: Json) -> Iterator[tuple[Any, str]]:
 
 
 def unequal_faults(record: Json, equal: tuple[str, ...]) -> list[Reason]:
-    """Devices that differ from the others in the facts `equal`; the odd ones are named."""
+    """Reasons for devices that differ from the other devices in one of the facts `equal`."""
     reasons: list[Reason] = []
     for name in equal:
         found = {device["label"]: fact_of(record, device, name) for device in record["devices"]}
@@ -66,7 +69,7 @@ def unequal_faults(record: Json, equal: tuple[str, ...]) -> list[Reason]:
 
 
 def fact_of(record: Json, device: Json, name: str) -> str:
-    """A fact of a device, "" where it is not known."""
+    """A fact of a device; "" if unknown."""
     if name == "driver":
         return str(record["software"].get("driver", ""))
     return str((device["part"] if name in OF_PART else device.get("state", {})).get(name, ""))

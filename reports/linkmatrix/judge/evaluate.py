@@ -1,8 +1,8 @@
-"""Judges a record against references. An evaluation can be made again at any time; the record never changes.
+"""Judges a record against references. The record never changes, so it can be judged again at any time.
 
-A matrix of any size is judged block of rows by block of rows, by the rules of `rules`. Of one that is held, what came
-of each cell stays; of a larger one what was counted, the worst cells, and a close look at the endpoints that may be at
-fault: 16,384 endpoints, 268 million cells, need no more memory than a block.
+A matrix of any size is judged in blocks of rows, by the rules of `rules`. A matrix that is held keeps the verdict of
+each cell. A larger matrix keeps counts, the worst cells, and a submatrix of the endpoints that may be at fault. A
+matrix of 16,384 endpoints has 268 million cells and needs no more memory than one block.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ WHOLE = 0.75  # share of a row's cells that are slow, where the row is
 
 @dataclass(frozen=True, eq=False)
 class MatrixVerdict:
-    """A matrix with a verdict for each cell that applies, and for each that has a reference and is not there.
+    """A matrix with the verdict of each cell that applies, and of each missing cell that has a reference.
 
-    whole: what came of each cell, of a matrix that is held. lost: cells with a reference that are not in the matrix.
-    problem: why nothing could be judged, "" if it could. node: of each row, as an index. others: the disturbances
-    during the measurement.
+    whole: the verdicts of a matrix that is held. lost: {missing cell with a reference: verdict}. problem: why the
+    matrix could not be judged, "" if it was. node: index of the node of each row. others: the disturbances during the
+    measurement.
     """
 
     matrix: Matrix
@@ -225,9 +225,10 @@ class MatrixVerdict:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The verdicts on one record, in the order of its `results`; floor: the best verdict that its result allows.
+    """The verdicts on one record, in the order of its `results`.
 
-    soaked: what a soak says against that.
+    floor: the best verdict that the result of the program allows. soaked: findings about cells that are worse in the
+    soak.
     """
 
     matrices: tuple[MatrixVerdict, ...]
@@ -236,13 +237,13 @@ class Evaluation:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of the matrices and of what the record itself says."""
+        """The worst verdict of the matrices, the soak and the program's result."""
         said = [self.floor, *(one.verdict for one in self.soaked)]
         return max(*said, worst(matrix.verdict for matrix in self.matrices))
 
     @property
     def exit_code(self) -> int:
-        """The exit code of its verdict."""
+        """The exit code of the verdict."""
         return EXIT_CODES[self.verdict]
 
 
@@ -272,10 +273,10 @@ def judge_matrix(
     others: Disturbances | None = None,
     slow: SlowSamples | None = None,
 ) -> MatrixVerdict:
-    """A verdict for every cell of an entry of a record's `results`. node: {endpoint: its node}, itself without.
+    """The verdict on an entry of a record's `results`.
 
-    others: the disturbances while it was measured. slow: the slow samples of its cells. A test case that the table does
-    not have at all is judged as without a table.
+    node: {endpoint: its node}; an endpoint without an entry is its own node. others: the disturbances during the
+    measurement. slow: the slow samples of the cells. A test case that the table lacks is judged as without a table.
     """
     matrix = from_result(result)
     if reference_name and not references.covers(reference_name, matrix.testcase):
@@ -300,9 +301,9 @@ def judged_matrix(
     others: Disturbances | None = None,
     slow: SlowSamples | None = None,
 ) -> MatrixVerdict:
-    """The verdicts on a matrix, a block at a time. wanted: pairs that must be there.
+    """The verdicts on a matrix, judged block by block. wanted: pairs that must be measured.
 
-    A file that is missing or is not the record's is INCOMPLETE, and says so.
+    If the file of the cells is missing or belongs to another record, the matrix is INCOMPLETE.
     """
     tally, whole = CellCounts.of(len(matrix.rows), len(matrix.columns)), None
     try:

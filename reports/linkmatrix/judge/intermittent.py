@@ -65,11 +65,11 @@ def prior_of(record: Mapping[str, Any], result: Result) -> Prior:
 class SlowSamples:
     """The slow samples of each cell of a matrix; arrays are rows × columns.
 
-    samples, slow: number of samples, and of slow ones. passes, slow_passes: the same of passes. worst: the largest
-    deviation of a sample from the cell's usual speed, as a fraction. usual: that speed, in the matrix's unit.
-    found: True for intermittent cells. fails: of these, those that are FAIL, not WARN. short: whether these are
-    short samples. common: a clause if most cells are
-    intermittent, else "". has_common_cause: whether so many are that no device or pair is at fault.
+    samples, slow: number of samples, and of slow samples. passes, slow_passes: the same for passes. worst: the largest
+    deviation of a sample from the cell's usual speed, as a fraction. usual: the usual speed, in the matrix's unit.
+    found: True for intermittent cells. fails: True for intermittent cells that are FAIL, not WARN. short: whether these
+    are short samples. common: a clause if most cells are intermittent, else "". has_common_cause: whether too many
+    cells are intermittent to flag a device or pair.
     """
 
     samples: np.ndarray
@@ -117,7 +117,7 @@ def of_short_samples(result: Result) -> np.ndarray | None:
 
 
 def of_ordinary_samples(result: Result) -> np.ndarray | None:
-    """The other samples likewise, each as a pass of its own; None where the record does not list them."""
+    """The ordinary samples in the same shape, one sample per pass; None if the record does not list them."""
     if result.get("sampled") is None:
         return None
     return np.moveaxis(stacked([result["sampled"]])[0], -1, 0)[..., None]
@@ -175,7 +175,7 @@ def common_cause(found: np.ndarray, known: np.ndarray, slow: np.ndarray) -> tupl
     each = slow[:, found]
     coinciding = each[each.mean(axis=1) > MOST_CELLS].sum() / each.sum() >= SAME_PASSES
     clause = f"; {number} of {cells} cells are slow{' in the same passes' if coinciding else ''}"
-    return clause + (": suspect a common cause before any link" if of_many else ""), of_many
+    return clause + (": check for a common cause first" if of_many else ""), of_many
 
 
 def off_usual(samples: np.ndarray, is_latency: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,7 @@
-"""What should be alike on all nodes of a partition and is not; the odd one is named."""
+"""Differences in the inventory of nodes and GPUs that should be alike: drivers, firmware, links, connections.
+
+Each difference names the node or the device that differs from the others.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,9 +18,9 @@ SOFTWARE = ("CUDA", "NCCL", "MPI")
 
 
 def odd_ones(name: str, found: Mapping[str, str]) -> list[str]:
-    """ "n17: vbios is 96.00.61, 7 others have 96.00.74".
+    """Sentences such as "n17: vbios is 96.00.61, 7 others have 96.00.74".
 
-    found: {who: fact}; who is "" has none, and is left out
+    name: of the fact. found: {node or device: fact}; "" for an unknown fact, which is left out.
     """
     known = {who: fact for who, fact in found.items() if fact}
     counts = Counter(known.values())
@@ -32,10 +35,10 @@ def odd_ones(name: str, found: Mapping[str, str]) -> list[str]:
 
 
 def odd_devices(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(device, sentence) of each device with fewer active NVLinks, or a narrower or slower PCIe link, than its like.
+    """(device, sentence) of each device with fewer active NVLinks, or a slower PCIe link, than the devices like it.
 
-    Devices are alike that have one model and one node. An idle PCIe link is slow to save power: its generation counts
-    only where copies from or to host memory were measured, and is the highest one that the record has.
+    Devices are alike if model and node are the same. An idle PCIe link reduces its speed. Its generation therefore
+    counts only if the run copied from or to host memory. The highest recorded generation counts.
     """
     names = {
         "nvlinks_active": "active NVLinks",
@@ -58,7 +61,7 @@ def odd_devices(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def highest(record: Mapping[str, Any], device: Mapping[str, Any], name: str) -> int | None:
-    """The highest number that a record has of a device's state before and after the run; None for none."""
+    """The highest recorded value of a device's state, before, during and after the run; None without a value."""
     texts = [device.get("state", {}).get(name)]
     for one in record.get("health") or ():
         readings = one["readings"] if one["label"] == device["label"] else ()
@@ -67,10 +70,11 @@ def highest(record: Mapping[str, Any], device: Mapping[str, Any], name: str) -> 
 
 
 def odd_nodes(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """What differs between the nodes of a partition: driver, kernel, product, board, BIOS, CUDA, NCCL and MPI, VBIOS
-    and firmware of devices and adapters, the rates and widths of their links, and how many devices each has.
+    """Sentences about differences between the nodes of a partition.
 
-    records: (partition, record), of any number of nodes each; of two that say another thing of a node the first counts
+    Compared facts are driver, kernel, product, board, BIOS, CUDA, NCCL, MPI, VBIOS and firmware, the rates and widths
+    of links, and the number of devices. records: (partition, record) of any number of nodes. If two records differ
+    about a node, the first one counts.
     """
     records = list(records)
     found = [line for (_, name), of in by_fact(records).items() for line in odd_ones(name, of)]
@@ -78,9 +82,10 @@ def odd_nodes(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
 
 
 def odd_counts(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """Nodes with fewer devices of a model than the others, or more: of the records of one check, each of one node.
+    """Sentences about nodes with another number of devices of a model than most nodes.
 
-    Another check may use some of the devices, as who says --devices does, and ranks are as many as were started.
+    Only records of one check and of one node are compared. Records with --devices or with ranks do not show all
+    devices.
     """
     found: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
     for partition, record in records:
@@ -98,9 +103,9 @@ def odd_counts(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
 
 
 def equal_groups(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
-    """{node: what it has of the facts that differ in its partition, "driver 580, kernel 6.1"}; "" where none does.
+    """{node: its facts that differ in its partition, "driver 580, kernel 6.1"}; "" if no fact differs.
 
-    Figures of nodes are like only where this is the same. records: as of `odd_nodes`
+    Figures of nodes are comparable only if these facts are equal. records: see `odd_nodes`.
     """
     found: dict[str, list[str]] = defaultdict(list)
     for (_, name), of in by_fact(records).items():
@@ -127,7 +132,7 @@ def by_fact(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[tuple[str,
 
 
 def software_of_nodes(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(node, name, version) of the libraries that a program found; of several nodes nobody tells which is whose."""
+    """(node, name, version) of the libraries of a record of one node. For several nodes, the owner is unknown."""
     names = {device["node"] for device in record["devices"]}
     if len(names) == 1:
         (node,) = names
@@ -135,7 +140,7 @@ def software_of_nodes(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str
 
 
 def facts_of_nodes(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(node, name of a fact, fact) of each node of a record, as far as it is known: what no environment changes."""
+    """(node, name of a fact, fact) of each node of a record, for facts that no environment changes."""
     names = list(dict.fromkeys(device["node"] for device in record["devices"]))
     if len(names) == 1 and record["software"].get("driver"):
         yield names[0], "driver", record["software"]["driver"]
@@ -169,7 +174,7 @@ MOST_ODD = 1 / 3  # of a node's GPUs: if more are unlike the others, the node is
 
 
 class Odd(NamedTuple):
-    """A GPU, or a pair of GPUs, that is connected otherwise. kind: a key of `findings.NEXT`."""
+    """A GPU, or a pair of GPUs, whose connections differ. kind: a key of `findings.NEXT`."""
 
     component: str
     kind: str
@@ -177,7 +182,7 @@ class Odd(NamedTuple):
 
 
 def odd_connections(record: Mapping[str, Any]) -> Iterator[Odd]:
-    """What is unlike in the connections of each node's GPUs."""
+    """The GPUs of each node whose connections differ from those of the other GPUs."""
     nodes: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for device in record["devices"]:
         nodes[device["node"]].append(device)
@@ -197,7 +202,10 @@ def odd_connections(record: Mapping[str, Any]) -> Iterator[Odd]:
 
 
 class Links(NamedTuple):
-    """The NVLinks between GPUs of a node, in the order of `labels`; None: not known, 0: none. classes: by pair."""
+    """The NVLinks between the GPUs of a node, in the order of `labels`.
+
+    counts: {pair: number of links, None: unknown, 0: none}. classes: {pair: link class}.
+    """
 
     labels: Sequence[str]
     counts: Mapping[tuple[str, str], int | None]
@@ -205,7 +213,10 @@ class Links(NamedTuple):
 
     @classmethod
     def of(cls, classes: Sequence[Sequence[str]], at: Mapping[str, int]) -> "Links":
-        """Of link classes and the place of each GPU in them. A pair of which one direction is known is known."""
+        """The links of some GPUs. classes: link classes of all devices. at: {label: position in `classes`}.
+
+        If only one direction of a pair is known, it counts for both directions.
+        """
         known = {
             (a, b): classes[row][column] or classes[column][row]
             for a, row in at.items()
@@ -216,18 +227,18 @@ class Links(NamedTuple):
         return cls(list(at), counts, known)
 
     def to_others(self, label: str, among: Sequence[str]) -> list[int | None]:
-        """The links of a GPU to each other one of these."""
+        """The numbers of links from a GPU to the other GPUs of `among`."""
         return [self.counts[label, other] for other in among if other != label]
 
 
 def links_of(name: str) -> int | None:
-    """How many links a link class has: 18 of NV18; None of a class that is not known."""
+    """The number of links of a link class: 18 for NV18; None for an unknown class."""
     bonded = DIRECT.fullmatch(name)
     return int(bonded[2]) if bonded else 0 if name else None
 
 
 def off_nvlink(links: Links) -> Iterator[Odd]:
-    """GPUs without an NVLink to any other, where all the others are connected with each other."""
+    """GPUs without any NVLink, on a node where all other GPUs are connected to each other."""
     off = [label for label in links.labels if not any(n is None or n for n in links.to_others(label, links.labels))]
     rest = [label for label in links.labels if label not in off]
     whole = all(n for label in rest for n in links.to_others(label, rest))
@@ -242,7 +253,7 @@ def off_nvlink(links: Links) -> Iterator[Odd]:
 
 
 def odd_links(links: Links) -> Iterator[Odd]:
-    """GPUs and pairs with other numbers of NVLinks than all the others, where these are alike."""
+    """GPUs and pairs whose number of NVLinks differs from that of all other GPUs."""
     some = [label for label in links.labels if any(links.to_others(label, links.labels))]
     known = Counter(n for pair, n in links.counts.items() if set(pair) <= set(some) and n is not None)
     if len(some) < LEAST_GPUS or len(known) < 2:
@@ -265,7 +276,7 @@ def odd_links(links: Links) -> Iterator[Odd]:
 
 
 def far_from_adapters(devices: Sequence[Mapping[str, Any]]) -> Iterator[Odd]:
-    """GPUs whose nearest network adapter is farther away than that of the others."""
+    """GPUs whose nearest network adapter is farther away than that of the other GPUs."""
     found = {device["label"]: device.get("state", {}).get("nic_class") for device in devices}
     found = {label: name for label, name in found.items() if name in PCI_CLASSES}
     usual, count = Counter(found.values()).most_common(1)[0] if found else ("", 0)
@@ -278,7 +289,7 @@ def far_from_adapters(devices: Sequence[Mapping[str, Any]]) -> Iterator[Odd]:
 
 
 def slow_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[Odd]:
-    """GPUs with an NVLink that is slower than the links of the others."""
+    """GPUs with an NVLink that is slower than the NVLinks of the other GPUs."""
     texts = {device["label"]: device.get("state", {}).get("nvlink_speed_least", "") for device in devices}
     speeds = {label: float(text) for label, text in texts.items() if text.replace(".", "", 1).isdecimal()}
     most = max(speeds.values(), default=0.0)
@@ -290,7 +301,7 @@ def slow_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[Odd]:
 
 
 def inactive_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[Odd]:
-    """GPUs of a node that all have NVLinks, of which none is active."""
+    """GPUs of a node on which no NVLink is active."""
     states = [device.get("state", {}) for device in devices]
     links = {state.get("nvlinks", "0") for state in states}
     if devices and "0" not in links and all(state.get("nvlinks_active") == "0" for state in states):

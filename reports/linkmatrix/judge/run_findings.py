@@ -63,7 +63,7 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
         yield from (Fact(Verdict.INCOMPLETE, *one) for one in left_out_of_soak(record))
     for place, result in enumerate(record["results"]):
         for reason in result.get("throttled") or []:
-            yield Fact(Verdict.WARN, f"a device was held back while it was measured: {reason}", place, "throttled")
+            yield Fact(Verdict.WARN, f"a device was throttled during the measurement: {reason}", place, "throttled")
         yield from (Fact(*one, place) for one in handover_sentences(result))
         if size_of(table) not in (None, result["size_bytes"]):
             yield Fact(Verdict.INCOMPLETE, other_size(table, result), place)
@@ -83,8 +83,9 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
 def other_size(table: str, result: Result) -> str:
     """That references are of another size than what was measured."""
     size = result["size_bytes"]
-    measured = "nobody knows with which it was measured" if size is None else f"it was measured with {units.size(size)}"
-    return f"its references '{table}' are of {units.size(size_of(table))}, and {measured}: name others, or measure so"
+    measured = "the size of the measurement is unknown" if size is None else f"the measurement used {units.size(size)}"
+    wanted = units.size(size_of(table))
+    return f"the table '{table}' is for {wanted}, and {measured}: name another table, or measure with {wanted}"
 
 
 def devices_twice(record: Mapping[str, Any]) -> Iterator[str]:
@@ -93,7 +94,8 @@ def devices_twice(record: Mapping[str, Any]) -> Iterator[str]:
     for device in record["devices"]:
         first = known.setdefault(device["uuid"] or device["label"], device["label"])
         if first != device["label"]:
-            yield f"{first} and {device['label']} are one device, {device['uuid']}: what is between them is no link"
+            both = f"{first} and {device['label']} are one device, {device['uuid']}"
+            yield f"{both}: the cells between them measure no link"
 
 
 def of_samples(result: Result, place: int) -> Iterator[Fact]:
@@ -121,11 +123,11 @@ def too_few_short_samples(record: Mapping[str, Any], result: Result) -> Iterator
     words = [word for part in record["command"] for word in part.split()]
     asks = any(option.value != "0" for option in given(words, "--short-samples"))
     if said is None and asks and not takes_none:
-        yield "it has none of the short samples that its command asks for: an intermittent link may be unseen"
+        yield "it has none of the short samples that its command requests: an intermittent link may be missed"
     if said and said["fewest"] < said["asked"] and max(len(result["rows"]), len(result["columns"])) <= MOST_SAMPLED:
         yield (
-            f"a cell has {said['fewest']} of the {said['asked']} short samples that were asked for: an intermittent"
-            " link may be unseen; measure without other work, or with a longer --max-time"
+            f"a cell has {said['fewest']} of the {said['asked']} requested short samples: an intermittent link"
+            " may be missed; measure without other work, or with a longer --max-time"
         )
 
 
@@ -145,7 +147,8 @@ def left_out(result: Result) -> Iterator[str]:
     applies = rows * columns - int(grids.where(result["status"], "not-applicable").sum())
     wanted = (rows // 2) * (rows - rows // 2)
     if applies < wanted:
-        yield f"only {applies} of {rows * columns} cells apply, and two halves have {wanted} between them at least"
+        scheduled = f"only {applies} of {rows * columns} cells were scheduled"
+        yield f"{scheduled}, and two halves have at least {wanted} between them"
 
 
 def lost_sentences(record: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
@@ -212,9 +215,9 @@ def died(record: Mapping[str, Any]) -> list[str]:
     """What programs of others made devices count, a sentence for each device."""
     there = gone_of(record)
     return [
-        f"{label}: programs of others died on it ({', '.join(first(sorted(there[label])))}): "
+        f"{label}: programs of other users crashed on it ({', '.join(first(sorted(there[label])))}): "
         f"{', '.join(f'{one.name} {one.after - one.before:.0f} times' for one in counted if one.name != OF_EVENTS)}; "
-        "by such the device is not at fault"
+        "the device is not at fault"
         for label, counted in of_others(record).items()
     ]
 
@@ -263,9 +266,8 @@ def gone_of(record: Mapping[str, Any]) -> dict[str, set[str]]:
 WRONG, ROUNDS, UNSEEN = "wrong_words", "rounds", "unseen"  # parts of its result
 MOST = 4  # directions in a sentence
 REMEDY = (
-    "a program that hands data over so, as NCCL does, computes with old data or hangs: look for an IOMMU or ACS that"
-    " sends peer traffic through the root complex, and for a virtual machine whose peer access was never promised"
-    " (iommu=pt, ACS off, or without peer access: NCCL_P2P_DISABLE=1)"
+    "programs that hand data over like NCCL compute with old data or hang; check IOMMU and ACS (iommu=pt, ACS off) and"
+    " the peer access of the virtual machine, or run without peer access: NCCL_P2P_DISABLE=1"
 )
 
 
@@ -283,11 +285,11 @@ def handover_sentences(result: Result) -> Iterator[tuple[Verdict, str]]:
     total = counted(int(ok.sum()), "cell")
     bad = ok & ((wrong > 0) | (unseen > 0))
     if bad.any():
-        yield Verdict.FAIL, f"{int(bad.sum())} of {total} that are said to be fine had wrong words, or flags never seen"
+        yield Verdict.FAIL, f"{int(bad.sum())} of {total} with the status ok had wrong words or unseen flags"
     unchecked = ok & ~((rounds > 0) & np.isfinite(wrong) & np.isfinite(unseen))
     if unchecked.any():
-        what = f"of {int(unchecked.sum())} of {total} no round was checked"
-        yield Verdict.INCOMPLETE, f"{what}: the order of its writes is unknown"
+        what = f"{int(unchecked.sum())} of {total} have no checked round"
+        yield Verdict.INCOMPLETE, f"{what}: the order of their writes is unknown"
 
 
 def counted_cells(result: Result, part: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -305,11 +307,11 @@ def order_sentences(result: Result) -> Iterator[str]:
         worst = sorted(wrong, key=lambda way: -wrong[way])
         told = [f"{way} {counted(wrong[way], 'word')} in {counted(rounds[way], 'round')}" for way in worst]
         yield (
-            f"ordering of writes {', '.join(first(worst, MOST))} is not kept: wrong data behind a set flag"
+            f"the order of writes is not kept on {', '.join(first(worst, MOST))}: wrong data after a set flag"
             f" ({', '.join(first(told, MOST))}); {REMEDY}"
         )
     if unseen:
-        yield f"a flag that was set was never seen: {', '.join(first(list(unseen), MOST))}; {REMEDY}"
+        yield f"a set flag was never seen: {', '.join(first(list(unseen), MOST))}; {REMEDY}"
 
 
 def counts(result: Result, part: str) -> Iterator[tuple[str, int]]:

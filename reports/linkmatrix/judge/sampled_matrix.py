@@ -1,10 +1,10 @@
-"""A few matchings of many endpoints: endpoints without a value, the share of measured pairs, and uplinks of groups.
+"""Sampled matrices: a few matchings of many endpoints.
 
-An endpoint is judged by the few cells that it has. A pair that was not drawn is not judged.
+An endpoint is judged by its measured cells. A pair that was not drawn is not judged.
 
-All endpoints of a group, such as those of a leaf switch, send concurrently to as many of another group: this gives the
-number of lines that the uplinks of the group carry. A few endpoints give what a line carries where the uplinks are not
-the limit. A group is named only if it is slow with every other group that it met.
+All endpoints of a group, such as a leaf switch, send concurrently to as many endpoints of another group. The sum
+divided by the bandwidth of one line gives the number of lines that the uplinks of the group carry. A few concurrent
+endpoints give the bandwidth of one line. A group is named only if it is slow with every other group that it met.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ FEWEST = 2  # other groups that one met
 
 
 def share_seen(result: Mapping[str, Any]) -> float:
-    """Of the pairs of endpoints, how many were measured at least one way."""
+    """The fraction of the pairs of endpoints that were measured in at least one direction."""
     pairs = {
         (min(row, column), max(row, column))
         for rows, columns in drawn_cells(result)
@@ -38,7 +38,7 @@ def share_seen(result: Mapping[str, Any]) -> float:
 
 
 def coverage(result: Mapping[str, Any]) -> str:
-    """ "0.4 % of pairs seen: links not judged"; "" of a matrix that is no few matchings."""
+    """ "0.4 % of pairs seen: links not judged"; "" for a complete matrix."""
     if not is_of_matchings(result):
         return ""
     share = 100 * share_seen(result)
@@ -46,9 +46,10 @@ def coverage(result: Mapping[str, Any]) -> str:
 
 
 def cost(result: Mapping[str, Any]) -> tuple[float, int, int]:
-    """(by which fraction pairs are slower while all exchange data, how many are, of how many that were measured alone).
+    """(fraction by which pairs are slower while all pairs exchange data, number of slower pairs, number of compared
+    pairs).
 
-    The median of the control cells.
+    The fraction is the median over the control cells, which were also measured alone.
     """
     sign = 1 if result["unit"] == "us" else -1
     costs = [sign * (one["before"] / one["after"] - 1) for one in result.get("controls") or []]
@@ -56,41 +57,43 @@ def cost(result: Mapping[str, Any]) -> tuple[float, int, int]:
 
 
 def shared(result: Mapping[str, Any]) -> str:
-    """That pairs are slower together than alone, in a sentence; "" where they are not, by chance at most."""
+    """The sentence about pairs that are slower together than alone; "" if chance explains the difference."""
     if not is_of_matchings(result):
         return ""
     by, slower, count = cost(result)
     if by < LEAST_COST or noise.binomial_tail(count, slower, 0.5) > SURE:
         return ""
     ratio = 1 + by if result["unit"] == "us" else 1 / (1 - by)
-    load = "all endpoints send" if result["metric"] == "bidirectional" else "half of the endpoints send to the others"
+    load = (
+        "all endpoints send" if result["metric"] == "bidirectional" else "half of the endpoints send to the other half"
+    )
     return (
         f"pairs are {100 * by:.1f} % slower while {load} than alone ({slower} of {count}): a shared bottleneck,"
-        f" {ratio:.2f}:1 oversubscribed by that, members uncertain; congestion is no fault, and no endpoint is judged"
+        f" {ratio:.2f}:1 oversubscribed, its members are uncertain; congestion is no fault, so no endpoint is judged"
     )
 
 
 def unjudged(result: Mapping[str, Any]) -> Iterator[str]:
-    """What of the endpoints of a few matchings has no verdict, in sentences; nothing of other matrices."""
+    """Sentences about endpoints and groups of a sampled matrix without a verdict."""
     if not is_of_matchings(result):
         return
     missing = without_cells(result)
     if missing:
-        yield f"{', '.join(first(missing))}: no cell was measured, so nothing is known of them"
+        yield f"{', '.join(first(missing))}: no cell was measured, so they are not judged"
     still = result["matchings"]["open"]
     if still:
         said = ", ".join(first(still))
-        yield f"{said}: slow in some cells, and whether it lasts was not settled; measure again, with more --max-time"
+        yield f"{said}: slow in some cells, not confirmed in the time given; measure again with a longer --max-time"
     bottleneck = shared(result)
     if bottleneck:
         yield bottleneck
     groups = unknown(result)
     if groups:
-        yield f"{', '.join(first(groups))}: not measured across, so nothing is known of their uplinks"
+        yield f"{', '.join(first(groups))}: not measured to other groups, so their uplinks are not judged"
 
 
 def without_cells(result: Mapping[str, Any]) -> list[str]:
-    """The endpoints that neither sent nor received anything of which there is a value."""
+    """The endpoints without any measured cell."""
     labels = result["rows"]
     if "cells" in result:
         medians = zip(labels, *external(result).medians, strict=True)
@@ -101,9 +104,11 @@ def without_cells(result: Mapping[str, Any]) -> list[str]:
 
 
 class End(NamedTuple):
-    """A group and a way. full: its best share of what the others reach each other with; few: the same of few pairs.
+    """A group in one direction. way: "sends", "receives" or "both".
 
-    lines: what it carries, in lines of an endpoint. met: how many others.
+    full: the best share of the usual number of lines that the group reached with another group, all endpoints
+    concurrently. few: the best share of a line, with few concurrent endpoints. lines: the number of lines that the
+    uplinks carry. met: the number of other groups.
     """
 
     group: str
@@ -115,7 +120,10 @@ class End(NamedTuple):
 
 
 def ends_of(matchings: Mapping[str, Any], both_ways: bool) -> tuple[list[End], float, float]:
-    """(each group, sending and receiving; how many lines the median group carries; of how many endpoints)."""
+    """(each group and direction, number of lines of the median group, median number of concurrent pairs).
+
+    both_ways: whether a cell is the sum of both directions.
+    """
     crossings = matchings["crossings"]
     few = [one for one in crossings if one["few"]]
     full = [one for one in crossings if not one["few"]]
@@ -141,14 +149,14 @@ def ends_of(matchings: Mapping[str, Any], both_ways: bool) -> tuple[list[End], f
 
 
 def low(scores: np.ndarray) -> np.ndarray:
-    """True where a score is lower than the others by more than they differ."""
+    """True where a score is lower than the median by more than the spread of the scores."""
     middle = float(np.median(scores))
     spread = noise.robust_sigma(scores)
     return scores < middle * (1 - max(LEAST, SIGMAS * spread))
 
 
 def named(matchings: Mapping[str, Any], both_ways: bool) -> list[tuple[str, str, str]]:
-    """(group, "sends", "receives", "sends and receives"; what is low: "all", "few" or "both") of those at fault."""
+    """(group, "sends", "receives" or "sends and receives", "all", "few" or "both") of each group at fault."""
     ends, _, _ = ends_of(matchings, both_ways)
     if not ends:
         return []
@@ -170,7 +178,7 @@ def named(matchings: Mapping[str, Any], both_ways: bool) -> list[tuple[str, str,
 
 
 def faults(result: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each group at fault; nothing where no groups were told."""
+    """A sentence for each group at fault; nothing for a record without groups."""
     matchings, both_ways = result["matchings"], result["metric"] == "bidirectional"
     if not matchings.get("groups"):
         return
@@ -182,33 +190,33 @@ def faults(result: Mapping[str, Any]) -> Iterator[str]:
         slow = 100 * (1 - min(end.few for end in of_it))
         if what == "all":
             yield (
-                f"{group} {ways} {lines:.1f} lines' worth across its uplinks, the others {usual:.1f}, and few pairs at"
-                " once are fine: suspect uplinks that are missing, or busy with what others send"
+                f"{group} {ways} {lines:.1f} lines of traffic over its uplinks, other groups {usual:.1f}; few pairs are"
+                " fine: check for missing uplinks and for other traffic"
             )
         else:
             yield (
-                f"{group} {ways} across its uplinks {slow:.1f} % slow, few pairs at once too:"
-                " suspect the path: its cables, ports or error rates"
+                f"{group} {ways} {slow:.1f} % slow over its uplinks, also with few pairs:"
+                " check the path: cables, ports, error rates"
             )
     if len(found) > MOST_NAMED:
         yield f"and {counted(len(found) - MOST_NAMED, 'group')} more"
 
 
 def ratio(result: Mapping[str, Any]) -> str:
-    """That all groups alike are oversubscribed, which is no fault; "" where they are not."""
+    """The sentence about oversubscription that all groups share, which is no fault; "" without oversubscription."""
     if not result["matchings"].get("groups"):
         return ""
     _, usual, pairs = ends_of(result["matchings"], result["metric"] == "bidirectional")
     if usual <= 0 or pairs / usual < LEAST_RATIO:
         return ""
     return (
-        f"{pairs:.0f} endpoints of a group reach other groups with {usual:.1f} lines' worth:"
-        f" {pairs / usual:.2f}:1 oversubscribed, which is no fault"
+        f"groups are {pairs / usual:.2f}:1 oversubscribed, which is no fault: {pairs:.0f} endpoints of a group reach"
+        f" other groups with the bandwidth of {usual:.1f} lines"
     )
 
 
 def unknown(result: Mapping[str, Any]) -> list[str]:
-    """The groups without a measurement to another group, of all endpoints or of few."""
+    """The groups that lack a measurement to another group, with all endpoints or with few."""
     matchings = result["matchings"]
     if not matchings.get("groups") or result["metric"] == "latency":
         return []

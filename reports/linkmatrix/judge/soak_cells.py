@@ -1,8 +1,8 @@
-"""A soak (--soak): wrong results of heated devices, cells that failed later, and when values changed.
+"""Soaks (--soak): wrong results of heated devices, cells that failed later, and lasting changes of values.
 
-The cells of a soak are judged as a matrix. A cell counts by the value that it did not exceed for a fifth of the time,
-and in two parts of the time at least. So a link at half of its speed for a while fails, and a single disturbed pass
-does not count.
+The cells of a soak are judged as a matrix. The value of a cell is the value that it did not exceed for a fifth of the
+time, and in at least two parts of the time. A link at half speed for a while therefore fails, and a single disturbed
+pass does not count.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ HELD = (
 
 
 class Step(NamedTuple):
-    """A lasting change of a cell: `worse` than before as a fraction, from so many seconds after the soak began.
+    """A lasting change of a cell. worse: by which fraction it is worse than before. at: seconds after the soak began.
 
-    lasting: of so many `bins` since then.
+    lasting, bins: number of later intervals in which the cell is worse, and of all later intervals.
     """
 
     worse: float
@@ -46,14 +46,14 @@ class Step(NamedTuple):
 
     @property
     def told(self) -> str:
-        """ "and stayed so", or how long it did."""
+        """How long the change lasted."""
         if self.lasting == self.bins:
-            return "and stayed so"
-        return f"and was so in {self.lasting} of {self.bins} bins since"
+            return "and stayed worse"
+        return f"and was worse in {self.lasting} of {self.bins} bins since"
 
 
 def sentences(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """What `facts.Fact` takes of each finding: the verdict that it allows at best, what it is, and what it is about."""
+    """The arguments of `run_findings.Fact` for each finding of a soak."""
     soak = record["soak"]
     events = soak["events"]
     for device in soak["heated"]:
@@ -107,8 +107,8 @@ def sentences(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
 def verdict_of_cells(record: Mapping[str, Any]) -> Verdict:
     """The verdict of the cells that failed in a soak.
 
-    FAIL for corrupt data. A cell that ended with an error or a timeout is DISTURBED where another process used the
-    node, else INCOMPLETE. The program measures a soak on one node.
+    Corrupt data is FAIL. A cell that ended with an error or a timeout is DISTURBED if another process used the node,
+    otherwise INCOMPLETE. A soak runs on one node.
     """
     if any(is_corrupt(one) for one in record["soak"]["events"]):
         return Verdict.FAIL
@@ -127,7 +127,7 @@ def computes_wrong(soak: Mapping[str, Any]) -> bool:
 
 
 def left_out(record: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """(what a soak that had a pass has no value of, the place of its test case)."""
+    """(sentence, index of the test case) of cells without a value in a soak that had a pass."""
     soak = record["soak"]
     found = {(one["testcase"], one["size_bytes"]): grids.numbers(one["count"]) for one in soak["matrices"]}
     for place, result in enumerate(record["results"] if soak["passes"] else []):
@@ -145,7 +145,7 @@ def after(seconds: float) -> str:
 
 
 def steps(matrix: Mapping[str, Any], bin_seconds: float) -> dict[str, Step]:
-    """{"gpu0->gpu1": step} of the cells that became worse by more than what is worth a look, and stayed so."""
+    """{"gpu0->gpu1": step} of the cells that became worse by more than STRAGGLES and stayed worse."""
     found = {}
     for row, line in zip(matrix["rows"], matrix["bins"], strict=True):
         for column, bins in zip(matrix["columns"], line, strict=True):
@@ -156,7 +156,7 @@ def steps(matrix: Mapping[str, Any], bin_seconds: float) -> dict[str, Step]:
 
 
 def step_of(bins: Sequence[float | None], bin_seconds: float, unit: str) -> Step | None:
-    """The split of the bins that leaves the least noise on both sides, where its step is surely none of the noise."""
+    """The step that explains the bins best; None if noise explains the bins. bins: means of equal intervals."""
     known = [(at, value) for at, value in enumerate(bins) if value is not None]
     best: tuple[float, Step] | None = None
     for split in range(LEAST_BINS, len(known) - LEAST_BINS + 1):
@@ -174,7 +174,9 @@ def step_of(bins: Sequence[float | None], bin_seconds: float, unit: str) -> Step
 
 
 class SoakFinding(NamedTuple):
-    """The verdict that a test case's cells in a soak allow at best, why, and the test case's place in the results."""
+    """A finding about the cells of a test case in a soak. verdict: the best that it allows. place: index of the test
+    case.
+    """
 
     verdict: Verdict
     sentence: str
@@ -182,7 +184,7 @@ class SoakFinding(NamedTuple):
 
 
 def soak_results(record: Mapping[str, Any]) -> Iterator[tuple[int, Result]]:
-    """(place, a result with what its cells reached in the soak in place of what they did before it)."""
+    """(index, result) of the test cases of a soak, with the values of the soak instead of the values before it."""
     soak = record.get("soak") or {"matrices": ()}
     found = {(one["testcase"], one["size_bytes"]): one for one in soak["matrices"]}
     for place, result in enumerate(record["results"]):
@@ -199,7 +201,7 @@ def soak_results(record: Mapping[str, Any]) -> Iterator[tuple[int, Result]]:
 
 
 def lasting(bins: Sequence[float | None], unit: str) -> float:
-    """What a cell was no better than for LASTING of the parts of the time in which it was measured; NaN without any."""
+    """The value that a cell did not exceed for LASTING of its measured intervals; NaN without a value."""
     known = sorted((one for one in bins if one is not None), reverse=unit == "us")
     if not known:
         return math.nan
@@ -207,7 +209,7 @@ def lasting(bins: Sequence[float | None], unit: str) -> float:
 
 
 def soak_findings(place: int, testcase: str, before: Judged | None, hot: Judged | None) -> Iterator[SoakFinding]:
-    """Sentences on the cells that are worse in the soak than before it, by their references."""
+    """Findings about the cells that are worse in the soak than before, according to their references."""
     if before is None or hot is None:
         return
     for verdict in (Verdict.FAIL, Verdict.DISTURBED):
@@ -215,6 +217,6 @@ def soak_findings(place: int, testcase: str, before: Judged | None, hot: Judged 
         if not len(cells):
             continue
         worst = max(cells.tolist(), key=lambda at: float(np.nan_to_num(hot.worse[at[0], at[1]])))
-        more = f", and so {counted(len(cells) - 1, 'more cell')}" if len(cells) > 1 else ""
-        lasted = f"for {100 * LASTING:.0f} % of the soak or more"
+        more = f"; {counted(len(cells) - 1, 'more cell')} too" if len(cells) > 1 else ""
+        lasted = f"in {100 * LASTING:.0f} % of the soak or more,"
         yield SoakFinding(verdict, f"{testcase}: {lasted} {hot.cell(*worst).reason}{more}", place)

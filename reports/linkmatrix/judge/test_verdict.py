@@ -79,7 +79,7 @@ def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: 
     verdict = max([worst_of(reasons, known), evaluation.floor, *cells])
     if verdict is Verdict.FAIL and looked_for_no_other(record):
         program = (record.get("imported") or record)["program"]
-        reasons = (*reasons, Reason(verdict, f"{program} looked for no other process: no component is flagged"))
+        reasons = (*reasons, Reason(verdict, f"{program} does not detect other processes: no component is flagged"))
     return TestVerdict(verdict, reasons, known, evaluation, table)
 
 

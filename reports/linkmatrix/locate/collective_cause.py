@@ -63,33 +63,31 @@ def explain(
     if not slow or slow[0][1] <= 0:
         return
     way, deficit = slow[0]
-    yield f"all ranks together are {100 * deficit:.1f} % slow ({way})"
+    yield f"the collective is {100 * deficit:.1f} % slow ({way})"
     judged = [one for one in pairs if one.matrix.held]
     found = [one for one in judged if one.deficit > 0]
     guilty = [one for one in found if one.deficit >= EXPLAINS * deficit]
     if guilty:
         for one in sorted(guilty, key=lambda one: -one.deficit)[:MOST_LINES]:
             said = "; ".join(one.sentences) or f"a cell is {100 * one.deficit:.1f} % slow"
-            yield f"the links explain it: {one.result['testcase']}: {said}"
+            yield f"its links explain this: {one.result['testcase']}: {said}"
         return
     unknown = [f"{one.result['testcase']} has no verdict ({one.unknown})" for one in judged if one.unknown]
     if unknown:
-        yield f"whether its links explain it nobody knows: {'; '.join(units.first(unknown, MOST_LINES))}"
+        yield f"unknown whether its links explain this: {'; '.join(units.first(unknown, MOST_LINES))}"
     elif found:
         worst = max(found, key=lambda one: one.deficit)
         yield (
-            f"the links do not explain it: they lose {100 * worst.deficit:.1f} % at most"
-            f" ({worst.result['testcase']}): look at what the library made of them"
+            f"its links do not explain this: they lose at most {100 * worst.deficit:.1f} %"
+            f" ({worst.result['testcase']}): check the algorithm and transports that the library chose"
         )
     elif judged:
         names = ", ".join(units.first([one.result["testcase"] for one in judged], MOST_LINES))
-        yield f"the links are as they should be ({names}): look at what the library made of them"
+        yield f"its links are fine ({names}): check the algorithm and transports that the library chose"
     else:
-        yield (
-            "no matrix of its links was held against references in this run: one tells a link from the library's choice"
-        )
+        yield ("this run compared no matrix of its links with references: measure one to separate links and library")
     if not (leaves_out(collective) or of_halves(collective)):
-        yield f"whether one rank holds the others back, {PROGRAM} tells"
+        yield f"to find a rank that slows the other ranks, run {PROGRAM}"
     yield from choices(collective, content)
 
 
@@ -106,8 +104,8 @@ def choices(collective: Result, content: Mapping[str, Any]) -> Iterator[str]:
     one_node = len({device["node"] for device in content["devices"]}) == 1
     if one_node and classes and transports and "P2P" not in transports:
         yield (
-            f"NCCL goes by {transports} between devices of one node that are {', '.join(sorted(classes))}: without peer"
-            " access, or its environment forbids it (NCCL_P2P_DISABLE, NCCL_P2P_LEVEL)"
+            f"NCCL uses {transports} between devices of one node that are connected by {', '.join(sorted(classes))}:"
+            " there is no peer access, or the environment forbids it (NCCL_P2P_DISABLE, NCCL_P2P_LEVEL)"
         )
 
 
@@ -203,20 +201,20 @@ def of_left_out(result: Mapping[str, Any], topology: Mapping[str, Any]) -> Itera
     if cured and links_differ(result, cured, topology):
         names = " or ".join(cured)
         yield (
-            f"the others are {100 * gap:.1f} % faster without {names}, and so they may be without any fault: the links"
-            " of the ranks are not alike"
+            f"without {names}, the other ranks are {100 * gap:.1f} % faster; this may be no fault, because the links of"
+            " the ranks differ"
         )
     elif len(cured) == 1:
         (label,) = cured
         yield (
-            f"the others are {100 * gap:.1f} % faster without {label} than without any other rank: {label} or what"
-            " joins it to them holds them back, if their links are alike"
+            f"without {label}, the other ranks are {100 * gap:.1f} % faster than without any other rank:"
+            f" check {label} and its links, if all links are alike"
         )
     elif cured:
         first, second = cured
         yield (
-            f"the others are {100 * gap:.1f} % faster without {first} or {second} than without any other rank: the way"
-            f" between these two holds them back, if all links are alike; or both are slow"
+            f"without {first} or {second}, the other ranks are {100 * gap:.1f} % faster than without any other rank:"
+            " check the path between these two ranks, if all links are alike, and both ranks"
         )
 
 
@@ -291,15 +289,15 @@ def of_slow_halves(result: Mapping[str, Any], labels: Sequence[str]) -> Iterator
     if not sides:
         return
     found = suspects(sides, labels)
-    said = f"halves of the ranks without it are {100 * gap:.1f} % faster"
+    said = f"halves of the ranks without it are {100 * gap:.1f} % faster than the other halves"
     if len(found) == 1 and len(found[0]) == 1:
-        yield f"{found[0][0]} or what joins it to the others holds them back, if their links are alike: {said}"
+        yield f"check {found[0][0]} and its links, if all links are alike: {said}"
     elif found and len(found) <= MOST_NAMED:
         names = "; ".join(" and ".join(one) for one in found)
-        what = "the way between two holds them back" if len(found[0]) == 2 else "one holds them back"
-        yield f"{what}, if their links are alike: {names}: {said}"
+        what = "the path between two ranks" if len(found[0]) == 2 else "one rank"
+        yield f"check {what}, if all links are alike: {names}: {said}"
     else:
         yield (
-            f"some halves of the ranks are {100 * gap:.1f} % faster than others, which no single rank explains:"
-            " two or more hold the others back, or their links are not alike"
+            f"some halves of the ranks are {100 * gap:.1f} % faster than other halves: no single rank explains this;"
+            " two or more ranks are slow, or the links of the ranks differ"
         )

@@ -1,4 +1,4 @@
-"""How sure a finding is: what speaks for it, what speaks against it, and what else explains it nearly as well."""
+"""The confidence of a finding: evidence for it, evidence against it, and explanations that are nearly as likely."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_SIGMA = 99  # more than this is said so: nobody needs the number
 
 
 def lines(one: Finding, names: Names, seen: Seen) -> Iterator[str]:
-    """ "for it: …", "against it: …" and "or, nearly as likely: …", each where there is something to say."""
+    """Yields "evidence for: …", "evidence against: …" and "nearly as likely: …", each only with content."""
     layout = seen.layout
     family, group = named_family(layout, one.kind, one.subject)
     own = (members(family, group) & (layout.classes.ravel() >= 0)).reshape(layout.classes.shape)
@@ -31,7 +31,7 @@ def lines(one: Finding, names: Names, seen: Seen) -> Iterator[str]:
     speaks = [slow] if one.missing else [slow, f"{beyond(one)} σ beyond noise"]
     against = []
     if one.agreeing < one.cells:
-        against.append(f"{units.counted(one.cells - one.agreeing, 'cell')} of it as good as others")
+        against.append(f"{units.counted(one.cells - one.agreeing, 'cell')} of it as fast as the rest")
     lacking = 0 if one.missing else int((own & ~np.isfinite(seen.deviation)).sum())
     if lacking:
         against.append(f"{units.counted(lacking, 'cell')} of it without a value")
@@ -42,22 +42,22 @@ def lines(one: Finding, names: Names, seen: Seen) -> Iterator[str]:
             speaks.append(f"{units.counted(count, 'cell')} {words} fine")
         elif count:
             against.append(f"{count - fine} of {units.counted(count, 'cell')} {words} not fine")
-    yield f"for it: {', '.join(speaks)}"
+    yield f"evidence for: {', '.join(speaks)}"
     if against:
-        yield f"against it: {', '.join(against)}"
+        yield f"evidence against: {', '.join(against)}"
     said = [f"{subject_name(kind, who, names)} ({suspect(kind, who, names)})" for kind, who in one.rivals]
     if said:
-        yield f"or, nearly as likely: {'; '.join(units.first(said, MOST_RIVALS))}"
+        yield f"nearly as likely: {'; '.join(units.first(said, MOST_RIVALS))}"
 
 
 def beyond(one: Finding) -> str:
-    """How many σ the cells of a finding are off together: its evidence is half of the square."""
+    """The joint deviation of the cells of a finding, in σ. The evidence is half of its square."""
     sigma = math.sqrt(2 * one.evidence)
     return f"{sigma:.0f}" if sigma <= MOST_SIGMA else f"over {MOST_SIGMA}"
 
 
 def beside(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
-    """(what they are called, the cells) of those that would be slow too if it were another part."""
+    """(name, mask) of healthy cells that would be slow if another component were at fault."""
     shape = layout.classes.shape
     node_of_row, node_of_column = layout.places("node")
     net = (node_of_row[:, None] != node_of_column[None, :]) & ~layout.in_domain
@@ -67,9 +67,9 @@ def beside(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
     if kind.endswith(("egress", "ingress")) and layout.square:
         back = columns[None, :] if kind.endswith("egress") else rows[:, None]
         scope = np.ones(shape, dtype=bool) if kind in ("egress", "ingress") else ~net if part == "links" else net
-        yield "the other way", np.broadcast_to(back, shape) & scope
+        yield "of the reverse direction", np.broadcast_to(back, shape) & scope
     if part in PASSED and kind in PASSED:
-        yield "inside", touched & ~net
+        yield "inside the node", touched & ~net
     if kind in ("tray", "domain"):
         yield "of the domain's other trays", ~touched & layout.in_domain
     if part in ("links", "nvlinks") or kind in ("inside", "tray"):
@@ -78,4 +78,4 @@ def beside(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
         mates = np.isin(node_of_row, node_of_row[rows]), np.isin(node_of_column, node_of_column[columns])
         yield "of its node's other endpoints", (mates[0][:, None] | mates[1][None, :]) & ~touched & net
     if kind in ("node_pair", "link", "cell"):
-        yield "of the two with others", touched
+        yield "of the two with other peers", touched

@@ -1,9 +1,9 @@
-"""By how much each cell of a matrix is off, in logarithms (slow is below 0), its noise, and how far it may be off.
+"""The deviation of each cell as a logarithm (slow is negative), its noise, and its limit.
 
-A cell fails by its reference alone, whose tolerance is never below a floor that holds for all sites (`tolerances`):
-between nodes 3 %, where the noise of a run is tenths of a percent. A part of several cells is held against that noise:
-the cells of its link class say in the same run by how much they vary, each against its own reference. A part that is
-off by more stands out among its like, and is named, though each of its cells may pass.
+A cell fails only by its reference, whose tolerance has a floor for all sites (`noise.FLOORS`): 3 % between nodes, where
+the noise of a run is tenths of a percent. A component with several cells is compared with the noise of the run: the
+deviations of the cells of its link class. A component that is slower than its like is therefore named, even if each of
+its cells passes.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ SETTLED = 1e-6  # change of an effect, of logarithms, below which median polish 
 
 @dataclass(frozen=True)
 class Seen:
-    """What sentences are about: the layout, and deviation, limit and sigma of each cell, as `locate` has them.
+    """The deviations of a matrix; arrays are rows × columns.
 
-    part: whether these are some endpoints of a larger matrix, so that nothing is known of all of its cells. together:
-    by how much the cells of a part may be off, of several cells; None: by as much as each alone. before: deviations of
-    cells that were measured again, as they were at first; None where there are none. impossible: cells that are more
-    than their path can carry; None: none is.
+    layout: of the endpoints. deviation, limit, sigma: of each cell, as in `search`. part: whether the matrix is a part
+    of a larger matrix, so that some cells of its endpoints are unknown. together: the allowed joint deviation of
+    several cells of a component; None: `limit`. before: the first deviation of remeasured cells; None without any.
+    impossible: True for cells above the limit of their path; None without any.
     """
 
     layout: Layout
@@ -54,18 +54,20 @@ class Seen:
 
     @property
     def fine(self) -> np.ndarray:
-        """Where a cell is measured, within its limit and no more than its path can carry."""
+        """True for measured cells inside their limit that are possible."""
         with np.errstate(invalid="ignore"):
             within = self.deviation >= -np.log1p(np.nan_to_num(self.limit))
         return within if self.impossible is None else within & ~self.impossible
 
     def each(self, one: Finding) -> bool:
-        """Is each cell that the matrix has measured, and each of the finding's as slow as it says?"""
+        """Whether every cell of the matrix is measured, and every cell of the finding is as slow as the finding."""
         applies = self.layout.classes >= 0
         return not self.part and one.agreeing == one.cells and bool(np.isfinite(self.deviation[applies]).all())
 
     def rest_is_fine(self, one: Finding) -> bool:
-        """Are the cells that the finding is told apart by measured, all of them, and none beyond its own limit?"""
+        """Whether the cells that distinguish the finding from its alternatives are all measured and inside their
+        limits.
+        """
         if self.part:
             return False
         row, column = np.indices(self.layout.classes.shape)
@@ -83,9 +85,10 @@ class Seen:
 
 
 def from_inside(content: Mapping[str, Any], result: Result, values: np.ndarray, layout: Layout, names: Names) -> Seen:
-    """Of each cell from the upper part of its link class: a class that is slow as a whole looks healthy.
+    """The deviation of each cell from the upper part of its link class. A class that is slow as a whole appears
+    healthy.
 
-    values: rows × columns, NaN where there is none
+    values: rows × columns, NaN for missing values.
     """
     floors = [floor_alone(result, name, content["backend"]) for name in names.classes]
     sign = -1.0 if result["unit"] == "us" else 1.0
@@ -96,10 +99,10 @@ def from_inside(content: Mapping[str, Any], result: Result, values: np.ndarray, 
 def of_small_classes(
     content: Mapping[str, Any], result: Result, deviation: np.ndarray, layout: Layout, names: Names
 ) -> np.ndarray:
-    """The deviations, with 0 for each cell of a class of FEW_CELLS cells or fewer that noise may explain.
+    """The deviations, with 0 for the cells of small classes that noise may explain.
 
-    So few cells say nothing about their own noise. A cell differs from the best only if the interval of its median is
-    apart from that of the best, both have LEAST_SAMPLES samples, and the carrier is one of STEADY.
+    A class of at most FEW_CELLS cells does not show its noise. A cell differs from the best cell only if the intervals
+    of the two medians do not overlap, both have LEAST_SAMPLES samples, and the carrier is one of STEADY.
     """
     if "low" not in result:  # its cells are in a file next to the record
         return deviation
@@ -118,7 +121,7 @@ def of_small_classes(
 
 
 def from_references(matrix: MatrixVerdict, layout: Layout) -> Seen:
-    """Of each cell from its own reference; a cell without one does not count."""
+    """The deviation of each cell from its reference; NaN without a reference."""
     judged, bandwidth = matrix.whole, matrix.matrix.unit != "us"
     assert judged is not None
     values, expected = judged.observed, judged.value
@@ -133,16 +136,16 @@ def from_references(matrix: MatrixVerdict, layout: Layout) -> Seen:
 
 
 def downwards(fraction: Any) -> Any:
-    """The fraction up that is as far, in logarithms, as this one down."""
+    """The fraction upwards that is as far, in logarithms, as this fraction downwards."""
     return 1 / (1 - fraction) - 1
 
 
 def beside_its_like(content: Mapping[str, Any], result: Result, seen: Seen, names: Names) -> Seen:
-    """As `from_references` says, and by how much the cells of a part may be off together, and their noise.
+    """The deviations from references, with the limit and the noise of several cells of a component.
 
-    That is k(m)·σ of their link class in this run, LEAST at least, from where the class itself is: what all of it is
-    slow by is drift, which tolerances are for. It is no more than their tolerance, which stays as it is where it is
-    above its floor, for noise or by what somebody knows of the machine, or the class has too few cells to know its own.
+    The limit is k(m)·σ of the link class in this run, and at least LEAST, relative to the level of the class. A loss of
+    the whole class is drift, which tolerances are for. The limit is at most the tolerance. A tolerance above its floor
+    stays, because it contains measured noise. A class with too few cells keeps its tolerance.
     """
     classes, bandwidth = seen.layout.classes, result["unit"] != "us"
     k = noise.sigmas(int((classes >= 0).sum()))
@@ -162,9 +165,9 @@ def beside_its_like(content: Mapping[str, Any], result: Result, seen: Seen, name
 
 
 def looked_at(deviation: np.ndarray, result: Result, matrix: Matrix, look: str) -> np.ndarray | None:
-    """Deviations of the cells that were measured again: "before", or "after", the median alone; NaN of the others.
+    """The deviations of the remeasured cells, NaN for other cells; None without remeasured cells.
 
-    None where no cell was: nobody knows whether any would have been.
+    look: "before" for the first measurement, "after" for the median of the remeasurements.
     """
     if not result["remeasured"]:
         return None
@@ -180,7 +183,7 @@ def looked_at(deviation: np.ndarray, result: Result, matrix: Matrix, look: str) 
 
 
 def polish(deviation: np.ndarray, rounds: int = 10) -> tuple[float, np.ndarray, np.ndarray]:
-    """The level, row effects and column effects of a matrix; NaN does not count."""
+    """The level, the row effects and the column effects by median polish, without NaN."""
     rest = np.array(deviation, dtype=float)
     rows, columns, level = np.zeros(rest.shape[0]), np.zeros(rest.shape[1]), 0.0
     with np.errstate(invalid="ignore"):
@@ -200,7 +203,7 @@ def polish(deviation: np.ndarray, rounds: int = 10) -> tuple[float, np.ndarray, 
 
 
 def effects(deviation: np.ndarray, names: Names, unit: str) -> Iterator[str]:
-    """Rows and columns that are off as a whole: medians, whatever single cells do."""
+    """Sentences about rows and columns that deviate as a whole, by median polish."""
     if min(deviation.shape) < 2 or not np.isfinite(deviation).any():
         return
     _, rows, columns = polish(deviation)

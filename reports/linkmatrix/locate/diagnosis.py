@@ -208,11 +208,11 @@ def searched(
 def beside_findings(found: Searched, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
     """Sentences outside the findings: unexplained slow cells, other processes, and throttled devices."""
     if found.left:
-        yield f"and {units.counted(found.left, 'slow cell')} more, which no part of these explains"
+        yield f"and {units.counted(found.left, 'more slow cell')} that no finding explains"
     yield from matrix.disturbed_sentences()[:MOST_DISTURBED]
     throttled = result.get("throttled") or []
     if throttled and (found.findings or matrix.held):
-        yield f"devices were held back while it was measured: {'; '.join(units.first(throttled, 3))}"
+        yield f"devices were throttled during the measurement: {'; '.join(units.first(throttled, 3))}"
 
 
 def next_line(experiment: Experiment | None) -> Iterator[str]:
@@ -276,7 +276,7 @@ def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, ori
     if not matrix.slow_lines() and not found.sentences:
         return Diagnosis((), (), (), found.from_inside)
     looked_at, count = len(matrix.closely.matrix.rows), len(matrix.matrix.rows)
-    where = f"Looked at closely: {looked_at} of {count} endpoints, the worst and healthy ones."
+    where = f"Examined: {looked_at} of {count} endpoints, the worst and some healthy endpoints."
     slow = matrix.slow_lines()
     told = (*found.sentences, *slow, where)
     return Diagnosis(found.findings, told, (), found.from_inside, found.confidence, found.who, found.verdicts)

@@ -1,9 +1,11 @@
-"""Which hypotheses a layout allows: of each kind, the cells of a matrix that each of them would make slow.
+"""The hypotheses that a layout allows: for each kind, the cells that each component would make slow.
 
-Data between nodes passes an endpoint, its adapter or adapters, a PCIe switch, a socket, the node and its leaf switch. A
-part that several endpoints share is a hypothesis of its own, so that neither the first endpoint behind it nor a larger
-part is named in its place. Data inside an NVLink domain that spans nodes passes NVLink switches instead: the parts are
-the device, its tray (a node), and the domain, because each pair uses all planes of switches alike.
+Data between nodes passes an endpoint, its adapters, a PCIe switch, a socket, the node and its leaf switch. A component
+that several endpoints share is a hypothesis of its own. So neither its first endpoint nor a larger component is named
+instead.
+
+Data inside an NVLink domain that spans nodes passes NVLink switches instead. The components are the device, its tray (a
+node) and the domain: each pair uses all switch planes alike.
 """
 
 from __future__ import annotations
@@ -27,7 +29,11 @@ SHARED = ("class", "rail", "rail_ends", "leaf", "uplink", "domain")  # findings 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Hypotheses of one kind: a group for each cell, -1 for none; with two labels a cell is in two groups."""
+    """The hypotheses of one kind.
+
+    labels: the group of each cell, -1 for none; with two labels a cell is in two groups. groups: number of groups.
+    pairs: if not 0, a group is a pair of indices below this number.
+    """
 
     kind: str
     labels: tuple[np.ndarray, ...]
@@ -35,12 +41,12 @@ class Family:
     pairs: int = field(default=0)  # not 0: a group is a pair of indices below this
 
     def subject(self, group: int) -> Subject:
-        """What a group is about."""
+        """The index, or the pair of indices, of a group."""
         return divmod(group, self.pairs) if self.pairs else group
 
 
 def families(layout: Layout) -> list[Family]:
-    """All hypotheses that the layout allows, the simplest to act on first."""
+    """All hypotheses that the layout allows, the simplest repair first."""
     rows, columns = shape = layout.classes.shape
     row, column = np.indices(shape, sparse=True)
     found: list[Family] = []
@@ -128,14 +134,14 @@ def inside_domains(layout: Layout, add: Callable[..., None], net: np.ndarray) ->
 
 
 def across(layout: Layout, kind: str) -> Places:
-    """The parts of rows and of columns, each as an array of the matrix's shape."""
+    """The components of the rows and of the columns, each as an array of the matrix's shape."""
     of_rows, of_columns = layout.places(kind)
     shape = layout.classes.shape
     return np.broadcast_to(of_rows[:, None], shape), np.broadcast_to(of_columns[None, :], shape)
 
 
 def is_a_part(layout: Layout, part: str) -> bool:
-    """Is there such a part, and is it more than another name for one endpoint, or for a part that is there already?"""
+    """Whether a component is known and differs from single endpoints and from other components."""
     of_rows = layout.places(part)[0]
     if part == "node":
         return True
@@ -156,13 +162,13 @@ def is_a_part(layout: Layout, part: str) -> bool:
 
 
 def same(one: np.ndarray, other: np.ndarray) -> bool:
-    """Do two ways to number endpoints put the same ones together?"""
+    """Whether two numberings of endpoints form the same groups."""
     together = len(np.unique(np.stack([one, other]), axis=1)[0])
     return len(np.unique(one)) == together == len(np.unique(other))
 
 
 def named_family(layout: Layout, kind: str, subject: Subject) -> tuple[Family, int]:
-    """The family of a hypothesis, and its group there."""
+    """The family of a hypothesis, and the number of its group."""
     family = next(family for family in families(layout) if family.kind == kind)
     if isinstance(subject, tuple):
         return family, subject[0] * family.pairs + subject[1]
@@ -170,7 +176,7 @@ def named_family(layout: Layout, kind: str, subject: Subject) -> tuple[Family, i
 
 
 def members(family: Family, group: int) -> np.ndarray:
-    """The cells of a hypothesis."""
+    """True for the cells of a hypothesis."""
     inside = family.labels[0] == group
     for label in family.labels[1:]:
         inside = inside | (label == group)

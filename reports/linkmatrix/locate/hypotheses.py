@@ -40,15 +40,14 @@ MOST = 12  # findings; more than this is another problem
 
 @dataclass(frozen=True)
 class Finding:
-    """A hypothesis that explains cells.
+    """A hypothesis that explains slow cells, or cells without a value.
 
-    kind and subject: ("egress", 3), ("link", (2, 5)), ("node_pair", (0, 1)) …, by index. shift: by how much its cells
-    are off, as a fraction: -0.1 is 10 % slow. cells, agreeing: how many it has, and how many of them show it. alike:
-    others that would explain the same. missing: its cells have no value; else they are slow. rivals: those with other
-    cells whose evidence is nearly as good. once: a single cell that may have had a bad moment, so that nobody is to
-    blame. again: such a one that was slow alone too, as a few of so many are by chance; others had one look. allowed:
-    none of its cells is beyond its own tolerance, so that each of them passes. of_node: why the fault is
-    that of its node, so that no device is flagged; "" where it is not.
+    kind, subject: ("egress", 3), ("link", (2, 5)), ("node_pair", (0, 1)) …, by index. shift: the deviation of its cells
+    as a fraction, -0.1 is 10 % slow. cells, agreeing: number of its cells, and of those that show it. alike: other
+    hypotheses with the same cells. missing: its cells have no value. rivals: hypotheses with other cells and nearly as
+    much evidence. once: a single cell that may have been disturbed, so that no component is flagged. again: this cell
+    was slow alone too, which chance explains among so many remeasured cells. allowed: every cell is inside its own
+    tolerance. of_node: why the fault is the node's, so that no device is flagged; "" otherwise.
     """
 
     kind: str
@@ -85,14 +84,13 @@ def search(
     together: np.ndarray | None = None,
     before: np.ndarray | None = None,
 ) -> tuple[list[Finding], int]:
-    """(what is at fault, MOST findings at most; cells beyond their own limit that these do not explain).
+    """(at most MOST findings, number of cells beyond their own limit that these do not explain).
 
-    deviation: log of value over expected, rows × columns, slow is negative; NaN where there is no value. sigma: of one
-    cell, as a fraction. limit: by how much a single cell may be off, as a positive fraction: its tolerance. alone: the
-    deviation of cells that were measured again, alone, NaN of others; a cell or a link that is fine then had been
-    disturbed, while of many cells together each counts as it was. together: by how much the cells of a part may be off,
-    of several cells, if not by `limit`. before: the deviation of cells that were measured again, as they were at first;
-    without it they were as they are.
+    deviation: logarithm of value / expected, rows × columns; slow is negative, NaN without a value. sigma: noise of one
+    cell, as a fraction. limit: allowed deviation of one cell, as a positive fraction: its tolerance. alone: deviations
+    of cells that were remeasured alone, NaN for other cells. A cell or a link that is healthy alone was disturbed.
+    together: allowed joint deviation of several cells of a component; None: `limit`. before: first deviations of the
+    remeasured cells; None: as in `deviation`.
     """
     x = np.where(np.isfinite(deviation), deviation, 0.0).ravel()
     again = np.full(x.shape, np.nan) if alone is None else alone.ravel()
@@ -126,7 +124,7 @@ def search(
 
 
 class Explanation(NamedTuple):
-    """found: findings with their cells. once: of single cells of one look. left: slow cells that these leave."""
+    """found: findings with cells. once: findings about single cells measured once. left: unexplained slow cells."""
 
     found: list[Explained]
     once: list[Finding]
@@ -134,18 +132,18 @@ class Explanation(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Is it one finding at most, each cell of which is as slow as it says? Then there is nothing to do better."""
+        """Whether there is at most one finding, and all of its cells agree. No other explanation is then better."""
         return len(self.found) < 2 and all(one.agreeing == one.cells for one, _ in self.found)
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The cells of a matrix, as `search` has them, and what they speak for.
+    """The cells of a matrix and the evidence in them; arrays are flat, one item per cell.
 
-    calm: x, or what a cell was alone where that is better. least, several: how far a cell may be off, alone and as one
-    of several of a part. chance: how many σ are beyond it. looks: cells of one look, where others had more. moments:
-    cells that were fine when they were measured again, alone; first: what these were before that. there: cells of the
-    matrix, with a value or without.
+    x: deviation, 0 without a value. calm: x, or the deviation alone if that is better. spread: σ. least, several:
+    allowed deviation of a single cell, and of a cell of a component with several cells. applies: cells with a value.
+    chance: threshold in σ. looks: cells measured once, where other cells were remeasured. moments: cells that were
+    healthy when remeasured alone. first: first deviations. there: cells of the matrix, with or without a value.
     """
 
     known: list[Family]
@@ -162,7 +160,7 @@ class Evidence:
     there: np.ndarray
 
     def explained(self, start: Explained | None = None) -> Explanation:
-        """The strongest hypothesis, or that to start with, then the strongest in what is left, and so on."""
+        """The strongest hypothesis (or `start`), then the strongest hypothesis in the remaining cells, and so on."""
         open_cells, found, lasting = self.applies.copy(), [], 0
         best = start or self.strongest(open_cells)
         while best is not None:
@@ -191,14 +189,13 @@ class Evidence:
         return finding.cells == 1 and (few_looks or self.by_chance(math.log1p(finding.shift)) > MOMENTS)
 
     def by_chance(self, shift: float) -> float:
-        """How many cells of a healthy matrix are as slow as this, alone too, as far as those tell that were not.
+        """The expected number of cells of a healthy matrix that are as slow as this, also in their remeasurements.
 
-        Something disturbs a look with a chance p, deeper than `shift` with q. A cell that stands out in its first look
-        has three more, alone; its second worst look of all stays, and the median of those alone. So np cells of n are
-        fine alone, nq of them were as deep at first, and 3npq² have two looks alone that are: their first one need not
-        be deep. q is taken from one cell more than there are, for none is no proof, and is no more than p; p from as
-        many fewer as chance adds, two standard deviations of a count, for a few cells of a small matrix do not say how
-        often that is.
+        A disturbance hits a measurement with chance p, and deeper than `shift` with chance q. A cell that is slow at
+        first is remeasured three times, alone; the second-worst value of all four counts. So np of n cells are healthy
+        when alone, nq of them were as deep at first, and 3npq² have two slow remeasurements. q is estimated with one
+        more cell than observed, because zero cells prove nothing, and is at most p. p is estimated with two standard
+        deviations fewer cells than observed, because few cells of a small matrix say little about p.
         """
         count, moments = int(self.applies.sum()), int(self.moments.sum())
         surely = max(0.0, moments - 2 * math.sqrt(moments))
@@ -206,9 +203,9 @@ class Evidence:
         return 3 * surely * min(surely, as_deep) ** 2 / count**2
 
     def likelihood(self, one: Explanation) -> float:
-        """The gain in log likelihood over "nothing is wrong", less what so many findings gain by chance.
+        """The gain in log likelihood over "no fault", minus the gain that this number of findings has by chance.
 
-        A cell of several is as slow as the slowest: the narrowest part of its way decides.
+        A cell of several findings is as slow as the slowest one: the narrowest component of its path decides.
         """
         model = np.zeros(self.x.shape)
         for finding, cells in one.found:
@@ -218,11 +215,11 @@ class Evidence:
         return float(gain[self.applies].sum()) + sum(o.evidence for o in one.once) - findings * self.chance**2 / 2
 
     def strongest(self, open_cells: np.ndarray) -> Explained | None:
-        """The hypothesis with the most evidence in the cells that are still open, and its cells."""
+        """The hypothesis with the most evidence in the open cells, and its cells; None if none is significant."""
         return next(self.standing(open_cells), None)
 
     def candidates(self, open_cells: np.ndarray) -> list[tuple[float, int, Family, int]]:
-        """(evidence, an order of those that have as much, family, group) of what is beyond chance, the most first."""
+        """(evidence, order, family, group) of the hypotheses beyond chance, the most evidence first."""
         weight = np.where(open_cells, 1 / self.spread**2, 0.0)
         weighted = self.x * weight
         candidates: list[tuple[float, int, Family, int]] = []
@@ -241,7 +238,7 @@ class Evidence:
         return sorted(candidates, key=lambda item: (item[0], item[1]), reverse=True)
 
     def standing(self, open_cells: np.ndarray) -> Iterator[Explained]:
-        """The hypotheses that stand, with their cells, those with the most evidence first."""
+        """The significant hypotheses with their cells, the most evidence first."""
         candidates = self.candidates(open_cells)
         told: set[tuple[Family, int]] = set()
         for gain, _, family, group in candidates:
@@ -278,13 +275,13 @@ class Evidence:
             yield replace(found, rivals=rivals, allowed=allowed), cells
 
     def tested(self, family: Family, group: int, open_cells: np.ndarray) -> tuple[float, np.ndarray, int, int] | None:
-        """As the function of this name."""
+        """Calls `tested` with the arrays of this object."""
         least = self.least, self.several
         return tested(family, group, self.x, least, open_cells, self.applies, self.calm)
 
 
 def overlap(one: np.ndarray, other: np.ndarray) -> bool:
-    """Have two hypotheses half of the smaller one's cells in common? Otherwise both may be at fault."""
+    """Whether two hypotheses share half of the cells of the smaller one. Otherwise both may be at fault."""
     return 2 * int((one & other).sum()) >= min(int(one.sum()), int(other.sum()))
 
 
@@ -297,14 +294,14 @@ def tested(
     applies: np.ndarray,
     calm: np.ndarray,
 ) -> tuple[float, np.ndarray, int, int] | None:
-    """(shift, cells, number, agreeing) of a hypothesis that stands; None for one that does not.
+    """(shift, cells, number, agreeing) of a significant hypothesis; None otherwise.
 
-    limits: how far a cell may be off, alone and as one of several. calm: x, or what a cell was alone where that is
-    better: of few cells, one disturbed moment is no fault of theirs.
+    limits: allowed deviations, alone and as one of several cells. calm: x, or the deviation alone if that is better.
+    One disturbed measurement is no fault of a hypothesis with few cells.
 
-    Deep enough: a single cell beyond its own tolerance; of several the median beyond what n cells may be off together,
-    and some of them beyond what each may be as one of several. Its cells agree, and those that something
-    else explained must be slow too, or it is only a rest of that.
+    A single cell must be beyond its own tolerance. For several cells, the median must be beyond the joint limit of n
+    cells, and some cells beyond their limit as one of several. The cells must agree, also those that another finding
+    explains.
     """
     cells = members(family, group) & applies
     every = np.flatnonzero(cells)

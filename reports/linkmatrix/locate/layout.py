@@ -1,11 +1,10 @@
-"""Where the endpoints of a matrix are, as its record says: node, adapters, PCIe switch, NUMA node, rail, leaf switch,
-NVLink domain.
+"""The layout of a matrix: node, adapters, PCIe switch, NUMA node, rail, leaf switch and NVLink domain of each endpoint.
 
-The adapters of a device are those nearest to it by PCI, those of host memory all of its NUMA node; one that is down
-carries nothing, nor does one that no rank used where others counted all that the ranks moved. Where one adapter counted
-all that the ranks of a node moved, it is that of all of its devices, whichever is nearest. One adapter that is left is
-the endpoint's own. Of several nobody knows which one carried its data: they are a part together, and none of them is
-blamed alone.
+The adapters of a device are those nearest to it by PCI; the adapters of host memory are all adapters of its NUMA node.
+An adapter that is down carries no data. If counters show the adapters that carried the data of the ranks, other
+adapters carry none. If one adapter carried all data of a node, it is the adapter of all devices of the node. A single
+remaining adapter belongs to the endpoint. Several remaining adapters form one component, and none of them is flagged
+alone.
 """
 
 from __future__ import annotations
@@ -40,21 +39,21 @@ Device = Mapping[str, Any]
 
 
 def part_of(kind: str) -> str:
-    """What a kind of hypothesis is about: "node" of "node_egress" and of "inside"."""
+    """The component of a kind of hypothesis: "node" for "node_egress" and for "inside"."""
     both = kind.removesuffix("_egress").removesuffix("_ingress")
     return PART_OF.get(both, both)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the endpoints of a matrix are: indices of node, NIC and rail for each row and column, -1 unknown.
+    """The indices of the components of each row and column, -1 for unknown.
 
-    classes: rows × columns, index of the link class. row_nic and column_nic: of the adapter that alone is nearest.
-    square: rows and columns are the same endpoints. both_ways: a cell is the sum of both directions, so that egress and
-    ingress are the same cells. of_nodes: a row is a node, all of its endpoints together. in_itself: each column is a
-    device that copies within its own memory, so that no link and no peer is there. parts: of "nics" (sets of
-    adapters, any of which may carry the data), "switch", "socket", "leaf" and "domain", where they are known. "domain"
-    is there only if cells between nodes of a domain use NVLink.
+    classes: index of the link class of each cell, rows × columns. row_nic, column_nic: the adapter, if a single adapter
+    is nearest. square: whether rows and columns are the same endpoints. both_ways: whether a cell is the sum of both
+    directions, so that egress and ingress have the same cells. of_nodes: whether a row is a whole node. in_itself:
+    whether each column is a device that copies within its own memory. parts: {"nics" (sets of adapters), "switch",
+    "socket", "leaf", "domain": indices of rows and columns}, if known. "domain" exists only if cells between nodes of a
+    domain use NVLink.
     """
 
     classes: np.ndarray
@@ -72,7 +71,7 @@ class Layout:
 
     @property
     def has_nodes(self) -> bool:
-        """Is each endpoint on a node that is known, and are there two of them at least?"""
+        """Whether the node of each endpoint is known, and there are at least two nodes."""
         return self.square and bool((self.row_node >= 0).all()) and len(np.unique(self.row_node)) > 1
 
     @property
@@ -82,7 +81,7 @@ class Layout:
         return (of_rows[:, None] == of_columns[None, :]) & (of_rows[:, None] >= 0)
 
     def places(self, kind: str) -> Places:
-        """The part that a kind of hypothesis is about, of each row and column."""
+        """The component of each row and column for a kind of hypothesis."""
         rows, columns = self.classes.shape
         known = {
             "node": (self.row_node, self.column_node),
@@ -96,7 +95,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Names:
-    """The names of the indices of a `Layout`: its rows, columns, nodes, nics, classes and parts.
+    """The names of the indices of a `Layout`: rows, columns, nodes, nics, classes and parts.
 
     near: {endpoint: adapters that may carry its data}.
     """
@@ -112,21 +111,21 @@ class Names:
 
 @dataclass(frozen=True)
 class Numbered:
-    """Parts of a kind: {label of a device: the number of its part, -1 of none}, and what each is called."""
+    """Components of one type. of: {label of a device: number, -1 for none}. names: by number."""
 
     of: Mapping[str, int]
     names: Sequence[str]
 
 
 def numbered(devices: Iterable[Device], part: Callable[[Device], str]) -> Numbered:
-    """Parts in the order of the devices that are of them; "" is none."""
+    """Numbers the components in the order of their devices. part: returns the component of a device, "" for none."""
     of_device = {device["label"]: part(device) for device in devices}
     number = {name: at for at, name in enumerate(dict.fromkeys(name for name in of_device.values() if name))}
     return Numbered({label: number.get(name, -1) for label, name in of_device.items()}, list(number))
 
 
 def layout_of(content: Mapping[str, Any], result: Result, matrix: Matrix) -> tuple[Layout, Names]:
-    """Where the endpoints are, and what their parts are called."""
+    """The layout of a matrix, and the names of its components."""
     devices = {device["label"]: device for device in content.get("devices", [])}
     every = list(devices.values())
     node = numbered(every, lambda device: device["node"])
@@ -169,7 +168,7 @@ def layout_of(content: Mapping[str, Any], result: Result, matrix: Matrix) -> tup
 
 
 def classes_of(matrix: Matrix) -> tuple[np.ndarray, list[str]]:
-    """(index of each cell's link class, -1 where it does not apply; what they are called)."""
+    """(index of each cell's link class, -1 for a cell that does not apply; the names of the classes)."""
     codes, applies = matrix.whole.classes, matrix.whole.applies
     used = dict.fromkeys(codes[applies].tolist())
     number = np.full(len(matrix.class_names) + 1, -1)
@@ -178,10 +177,7 @@ def classes_of(matrix: Matrix) -> tuple[np.ndarray, list[str]]:
 
 
 def adapters_of(content: Mapping[str, Any], result: Result, devices: Sequence[Device]) -> dict[str, tuple[str, ...]]:
-    """{label: names of the adapters that may carry a device's data}: those near to it that have a port that may.
-
-    It is up, and among those that carried the run's bytes where that is known; one that carried all is everybody's.
-    """
+    """{label: names of the adapters that may carry the data of a device}. See the module's docstring."""
     by = carried_by(result)
     ports: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for port in content.get("adapters", []):
@@ -206,9 +202,9 @@ def adapters_of(content: Mapping[str, Any], result: Result, devices: Sequence[De
 def carried_all(
     node: str, ports: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]], by: set[str]
 ) -> tuple[str, ...]:
-    """The one adapter of a node that counted all that its ranks moved, as nothing else did; () where it was not one.
+    """The adapter that carried all data of a node's ranks; () if it is not a single adapter.
 
-    ports: {(node, adapter): its ports}. by: as `carried_by` says of the node
+    ports: {(node, adapter): its ports}. by: the result of `carried_by` for the node.
     """
     called = {name: called_by_counters(name, of_it) for (where, name), of_it in ports.items() if where == node}
     carried = [name for name, words in called.items() if words & by]
@@ -216,7 +212,7 @@ def carried_all(
 
 
 def carried_by(result: Result) -> dict[str, set[str]]:
-    """{node: the adapters that its ranks used}, where these counted all bytes that the ranks moved, each way."""
+    """{node: adapters that its ranks used}, for nodes whose counters contain all bytes of the ranks."""
     uses = [one for one in (result.get("others") or {}).get("uses", []) if one["of"] in ("net_out", "net_in")]
     unknown = {one["label"] for one in uses if not (one["counted"] and one["own"] and one.get("by"))}
     unknown |= {one["label"] for one in uses if one["label"] not in unknown and one["counted"] < LEAST * one["own"]}
@@ -224,25 +220,25 @@ def carried_by(result: Result) -> dict[str, set[str]]:
 
 
 def called_by_counters(name: str, ports: Sequence[Mapping[str, Any]]) -> set[str]:
-    """What counters may be called that an adapter's bytes are in: itself, its ports, its interfaces and their bond."""
+    """The names under which counters may contain the bytes of an adapter: its ports, interfaces and bond."""
     numbers = {f"{name}:{port['place'].get('port', '1')}" for port in ports}
     interfaces = (interface for port in ports for interface in port.get("interfaces", []))
     return {name, *numbers, *(word for one in interfaces for word in (one.get("name"), one.get("bond")) if word)}
 
 
 def called(names: Sequence[str], device: Device, alone: bool) -> str:
-    """ "mlx5_2 of n17", or "mlx5_2, mlx5_3 of n17" where it is not alone; "" for the other of the two."""
+    """ "mlx5_2 of n17" for a single adapter, "mlx5_2, mlx5_3 of n17" for several; "" for the other case of `alone`."""
     return f"{', '.join(sorted(names))} of {device['node']}" if names and (len(names) == 1) == alone else ""
 
 
 def socket(device: Device) -> str:
-    """The NUMA node of a device."""
+    """The NUMA node of a device; "" if unknown."""
     number = device["numa"]
     return f"NUMA node {number} of {device['node']}" if number is not None and number >= 0 else ""
 
 
 def leaf(device: Device) -> str:
-    """The leaf switch that a device's node is plugged into, where the record says it."""
+    """The leaf switch of a device's node; "" if unknown."""
     return str(device.get("place", {}).get("leaf", ""))
 
 
@@ -263,9 +259,10 @@ def crosses_nodes(domains: Places, nodes: Places, nvlink: np.ndarray) -> bool:
 
 
 def switches_of(content: Mapping[str, Any], devices: Sequence[Device]) -> Callable[[Device], str]:
-    """Which PCIe switch a device is behind: devices and adapters that reach each other without a host bridge share it.
+    """A function that returns the PCIe switch of a device.
 
-    It is called by the first of its adapters, as it has no name of its own.
+    Devices and adapters that reach each other without a host bridge share a switch. The first adapter gives it its
+    name.
     """
     labels = {(device["node"], device["pci"]): device["label"] for device in devices if device["pci"]}
     behind: dict[str, str] = {}
@@ -278,9 +275,9 @@ def switches_of(content: Mapping[str, Any], devices: Sequence[Device]) -> Callab
 
 
 def rails(devices: Sequence[Device], nic: Numbered) -> dict[str, int]:
-    """{label: its rail}: adapters with the same place among those of their nodes, else devices with the same place.
+    """{label: index of its rail}: the position of its adapter, or else of the device, on its node.
 
-    In a network of planes that is the adapters of a plane.
+    In a network of planes, a rail is a plane.
     """
     by_nic = all(number >= 0 for number in nic.of.values())
     found: dict[str, int] = {}

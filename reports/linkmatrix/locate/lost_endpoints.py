@@ -1,6 +1,6 @@
-"""Endpoints that the run lost: of such a one no way and no peer is at fault, for it is gone as a whole.
+"""Lost endpoints: an endpoint that was lost is reported as lost, and its links are not flagged.
 
-Which of its cells have a value tells how far the run had come by then, and nothing else.
+The cells of a lost endpoint that have a value show only how far the run had come.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ OF_A_PART = ("cell", "link", "node_pair", "egress", "ingress")  # ends of the ki
 
 @dataclass(frozen=True, eq=False)
 class Lost:
-    """Those of a matrix. why: {row or column: (endpoint that was lost, itself or the first of a node; the reason)}.
+    """The lost endpoints of a matrix.
 
-    lacking: cells without a value. devices: endpoints whose device was lost.
+    why: {row or column: (lost endpoint, reason)}; the key is the endpoint or its node. lacking: True for cells without
+    a value. devices: endpoints whose device was lost.
     """
 
     content: Mapping[str, Any]
@@ -41,7 +42,7 @@ class Lost:
 
     @classmethod
     def of(cls, content: Mapping[str, Any], matrix: Matrix, lacking: np.ndarray) -> Lost:
-        """What a record says of the endpoints of a matrix that is held."""
+        """The lost endpoints of a matrix that is held."""
         labels, why, devices = {*matrix.rows, *matrix.columns}, {}, set()
         node = {device["label"]: device["node"] for device in content.get("devices", [])}
         for one in content.get("lost", []):
@@ -59,7 +60,7 @@ class Lost:
         return (row[:, None] | column[None, :]) & self.matrix.whole.applies
 
     def leaves(self, found: Iterable[Finding], layout: Layout) -> list[Finding]:
-        """Findings of cells without a value, but those of one way or one peer of what was lost."""
+        """The findings about cells without a value, without those that a lost endpoint explains."""
         if not self.why:
             return list(found)
         others = self.lacking & ~self.cells(self.why)
@@ -71,16 +72,16 @@ class Lost:
         return [one for one in found if not is_of_lost(one)]
 
     def of_finding(self, one: Finding) -> str:
-        """The sentence of a finding that is about one endpoint as a whole, which was lost; "" of another finding."""
+        """The sentence of a finding that is a lost endpoint; "" for any other finding."""
         name = self.endpoint(one)
         return self.sentence(name) if name in self.why else ""
 
     def verdict(self, one: Finding, of_cells: Verdict) -> Verdict:
-        """The verdict of a finding: FAIL where it is a lost device, else that of its cells."""
+        """The verdict of a finding: FAIL for a lost device, otherwise the verdict of its cells."""
         return Verdict.FAIL if one.missing and self.endpoint(one) in self.devices else of_cells
 
     def endpoint(self, one: Finding) -> str:
-        """Of which a finding has all cells; "" of another finding."""
+        """The endpoint of a finding about all cells of one endpoint; "" for any other finding."""
         return self.matrix.rows[one.subject] if one.kind == "device" and isinstance(one.subject, int) else ""
 
     def sentence(self, name: str) -> str:
@@ -91,7 +92,7 @@ class Lost:
         return text + evidence(label, self.content)
 
     def sentences(self, told: Iterable[Finding]) -> Iterator[str]:
-        """Of each that lacks a value, and of which no finding says it."""
+        """The sentences of lost endpoints that lack a value and have no finding. told: the findings."""
         said = {self.endpoint(one) for one in told}
         rest = [name for name in self.why if name not in said and (self.lacking & self.cells([name])).any()]
         yield from map(self.sentence, rest[:MOST_NAMED])

@@ -41,17 +41,20 @@ def rung_of(runs: int, remeasured: bool = False, swapped: bool = False) -> Rung:
     return Rung.SWAP if remeasured or runs > 1 else Rung.AGAIN
 
 
-ALONE = "Measure {who} again, alone, before a part is replaced. A part is faulty if only this part is slow again."
-MOVES = "If the fault moves with the part, the part is faulty. If the fault stays, the slot is faulty."
+ALONE = (
+    "Measure {who} again, alone, before you replace a component. A component is faulty if only this component is slow"
+    " again."
+)
+MOVES = "If the fault moves with the component, the component is faulty. If the fault stays, the slot is faulty."
 RANK = "Measure {who} again, alone. A rank is faulty if only this rank is slow again."
 PATH = "Measure {who} again, alone. A path is faulty if only this path is slow again."
 NODE = (
-    "Compare {who} with a good node: other processes, BIOS, driver and firmware, clocks, IOMMU and ACS.",
+    "Compare {who} with a healthy node: other processes, BIOS, driver and firmware, clocks, IOMMU and ACS.",
     "Run no jobs on {who} until it passes: linkmatrix export --format slurm-exclude.",
 )
 HOST = (
-    "Compare the host with a good one: width and speed of its PCIe switches (lspci -vv), memory channels and their"
-    " speed, power limits, NUMA and BIOS settings.",
+    "Compare the host with a healthy host: width and speed of its PCIe switches (lspci -vv), NUMA and BIOS settings.",
+    "Compare the memory channels, their speed and the power limits of both hosts.",
 )
 FABRIC = ("Check the switches between {who}: rates and error counters of their ports, number of uplinks, routing.",)
 ENDS = ("Check the network between the endpoints: state and rate of the adapters, error counters, routing.",)
@@ -62,13 +65,13 @@ LADDER: dict[tuple[str, Rung], tuple[str, ...]] = {
     ("device", Rung.SWAP): (
         "Check {who}: dmesg for Xid errors, nvidia-smi -q -d PERFORMANCE,ECC for throttling, nvidia-smi nvlink -e"
         " for link errors.",
-        f"Swap {{who}} with a good one, then measure both. {MOVES}",
+        f"Swap {{who}} with a healthy device, then measure both. {MOVES}",
     ),
     ("device", Rung.REPAIR): ("If the fault moved with {who}, replace {who}. If the fault stayed, repair the slot.",),
     ("link", Rung.AGAIN): (ALONE,),
     ("link", Rung.SWAP): (
         "Check both endpoints of {who}: nvidia-smi nvlink -s and -e (NVLink), width and speed in lspci -vv (PCIe).",
-        f"Swap one endpoint of {{who}} with a good device, then measure both. {MOVES}",
+        f"Swap one endpoint of {{who}} with a healthy device, then measure both. {MOVES}",
     ),
     ("link", Rung.REPAIR): (
         "If the fault moved with an endpoint of {who}, replace it. If the fault stayed, repair the slot.",
@@ -76,9 +79,12 @@ LADDER: dict[tuple[str, Rung], tuple[str, ...]] = {
     ("adapter", Rung.AGAIN): (ALONE,),
     ("adapter", Rung.SWAP): (
         "Check {who}: state and rate (ibstat, ethtool), error counters, PCIe width and speed (lspci -vv, LnkSta).",
-        "Swap the cable of {who} with a good one, then the switch port. The fault moves with the faulty part.",
+        "Swap the cable of {who} with a healthy cable, then the switch port. The fault moves with the faulty"
+        " component.",
     ),
-    ("adapter", Rung.REPAIR): ("Replace the part that the fault of {who} moved with: adapter, cable or switch port.",),
+    ("adapter", Rung.REPAIR): (
+        "Replace the component with which the fault of {who} moved: adapter, cable or switch port.",
+    ),
     **{(kind, Rung.AGAIN): (ALONE,) for kind in ("node", "host", "fabric")},
     **{("node", rung): NODE for rung in (Rung.SWAP, Rung.REPAIR)},
     **{("host", rung): HOST for rung in (Rung.SWAP, Rung.REPAIR)},
@@ -92,6 +98,8 @@ KINDS = tuple(dict.fromkeys(kind for kind, _ in LADDER))
 
 SAMPLES = "21"  # three times the usual: the interval of a median is narrower by almost half
 MOST_SUSPECTS, GOOD = 4, 2  # endpoints or nodes that are measured again: the suspects, and healthy ones beside them
+MORE_SAMPLES = "repeats the test with more samples: an endpoint that stays slow is at fault"
+AGAIN_ALONE = "measures the same again, alone: an endpoint that stays slow next to healthy endpoints is at fault"
 LAUNCHED = ("mpi", "ipc")  # back ends of programs that a launcher starts
 
 
@@ -186,8 +194,12 @@ def next_experiment(
         if wanted <= kinds:
             return Experiment(shlex.join(made(case)), tells)
     if case.origin.is_queued:
-        return Experiment(shlex.join(test_again(case)), "the same test with more samples: what stays slow is at fault")
-    return Experiment(shlex.join(again(case)), "the same again, alone: what stays slow beside healthy ones is at fault")
+        return Experiment(
+            shlex.join(test_again(case)), "repeats the test with more samples: what stays slow is at fault"
+        )
+    return Experiment(
+        shlex.join(again(case)), "measures the same again, alone: what stays slow next to healthy endpoints is at fault"
+    )
 
 
 def test_again(case: Case) -> list[str]:

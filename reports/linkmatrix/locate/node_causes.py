@@ -21,9 +21,9 @@ LEAST_DEVICES, SHARE = 4, 1 / 3  # of a node that are compared, and the share of
 TWICE = 2  # devices are slow alike if none is slower than another by more; a finding is a drift's up to so much of it
 #: Kinds that are about a device.
 OF_DEVICES = ("device", "egress", "ingress", "links", "links_egress", "links_ingress", "nvlinks")
-CAUSES = "the order of measuring, clocks, driver or host"
-ALIKE = "and more than a third of the devices of its node are slow alike"
-DRIFTS = "no more than twice what values lose in the order of measuring"
+CAUSES = "clocks, driver, host and the order of measuring"
+ALIKE = "and more than a third of the devices of its node are equally slow"
+DRIFTS = "at most twice the drift in the order of measuring"
 LEAST_TIMES, LEAST_CORRELATION = 7, 0.9  # of a drift: times of measurement, rank correlation; 2 of 1,000 by chance
 LEAST_RATE = 1 / 4  # of the whole rate that each half of a drift has: a step has none in a half
 
@@ -96,7 +96,7 @@ def trend(each: np.ndarray) -> float:
 def drift_sentence(lost: float) -> str:
     """What a drift means for the findings."""
     return (
-        f"values get worse in the order of measuring, by {100 * lost:.1f} %: suspect clocks, temperature or another"
+        f"values get worse in the order of measuring, by {100 * lost:.1f} %: check clocks, temperature and other"
         " load of the node; measure again"
     )
 
@@ -158,7 +158,7 @@ def two_phases(
     rest = np.array(deviation)
     rest[tuple(places[slow].T)] = np.nan
     which = f"the {'first' if first else 'last'} {slow.sum()} of {len(values)} cells"
-    text = f"a drift in the order of measuring: {which} are {100 * abs(loss):.1f} % slower than the others"
+    text = f"a drift in the order of measuring: {which} are {100 * abs(loss):.1f} % slower than the rest"
     return Drift(rest, f"{text}; {ADVICE}")
 
 

@@ -37,42 +37,40 @@ class Words(NamedTuple):
     cells: str
 
 
-DEVICE = "suspect the device itself: its clocks, links or seat"
-ITSELF = "suspect the device itself: its memory, its clocks or a power limit"
-ONE_WAY = "suspect one direction of the link; measure it alone again"
-NIC = "suspect that NIC, its cable or its switch port"
-NIC_OUT = "suspect the sending side of that NIC, its cable or its port"
-NIC_IN = "suspect the receiving side of that NIC or its port"
-NODE = "suspect the node: its NICs together, PCIe or uplink"
-NODE_OUT = "suspect the node's way out: uplink or routing"
-NODE_IN = "suspect the node's way in: uplink or routing"
-NETWORK = "suspect {near}"
-NETWORK_OUT = "suspect the sending side: {near}"
-NETWORK_IN = "suspect the receiving side: {near}"
-NICS = "suspect what those adapters share: a PCIe switch, a socket, or a switch of the network"
-SWITCH = "suspect that switch: width and speed of its links, or access control that sends data around"
-SOCKET = "suspect that socket: its PCIe root, its memory or a power limit"
-MEMORY = "suspect the memory of that socket: its channels, their speed, or a power limit"
-SOCKETS = "suspect the link between its sockets"
-LEAF = "suspect that switch"
-UPLINK = "suspect its uplinks: their number, their rate or routing"
-TRAY = "suspect that tray: its NVLink connector, its clocks or a power limit"
+DEVICE = "check the device itself: its clocks, links and seat"
+ITSELF = "check the device itself: its memory, clocks and power limit"
+ONE_WAY = "check this direction of the link: measure it again, alone"
+NIC = "check this NIC, its cable and its switch port"
+NIC_OUT = "check the sending side of this NIC, its cable and its port"
+NIC_IN = "check the receiving side of this NIC and its port"
+NODE = "check the node: all of its NICs, PCIe and uplink"
+NODE_OUT = "check the sending side of the node: uplink and routing"
+NODE_IN = "check the receiving side of the node: uplink and routing"
+NETWORK = "check {near}"
+NETWORK_OUT = "check the sending side: {near}"
+NETWORK_IN = "check the receiving side: {near}"
+NICS = "check what these adapters share: PCIe switch, socket, network switch"
+SWITCH = "check this switch: width and speed of its links, and ACS"
+SOCKET = "check this socket: its PCIe root, memory and power limit"
+MEMORY = "check the memory of this socket: channels, their speed, power limit"
+SOCKETS = "check the link between its sockets"
+LEAF = "check this switch"
+UPLINK = "check its uplinks: number, rate and routing"
+TRAY = "check this tray: its NVLink connector, clocks and power limit"
 DOMAIN = (
-    "suspect its NVLink switches: without one of 18 planes each GPU has 5.6 % less; compare the error counters of the"
+    "check its NVLink switches: without one of 18 planes each GPU has 5.6 % less; compare the error counters of the"
     " switch trays"
 )
-INSIDE = "suspect its switches, its clocks or a power limit"
-CLASS = "suspect what they share: driver, BIOS, clocks or a throttle"
+INSIDE = "check its switches, clocks and power limit"
+CLASS = "check what they share: driver, BIOS, clocks, throttling"
 NET_FINE = ", the network is fine"
 #: {who} is filled in by `subject_name`, {all} is "all " where each cell is so.
 WORDS = {
-    "egress": Words("{who} sends", " to every peer", ", receives fine", "suspect its egress", "that {who} sends"),
-    "ingress": Words(
-        "{who} receives", " from every peer", ", sends fine", "suspect its ingress", "that {who} receives"
-    ),
+    "egress": Words("{who} sends", " to every peer", ", receives fine", "check its egress", "that {who} sends"),
+    "ingress": Words("{who} receives", " from every peer", ", sends fine", "check its ingress", "that {who} receives"),
     "device": Words("{who} sends and receives", " with every peer", "", DEVICE, "of {who}"),
-    "link": Words("{who} are off, both ways,", "", "", "suspect the link between them", "{who}"),
-    "cell": Words("{who} is off,", "", ", the way back is fine", ONE_WAY, "{who}"),
+    "link": Words("{who} are both", "", "", "check the link between them", "{who}"),
+    "cell": Words("{who} is", "", ", the reverse direction is fine", ONE_WAY, "{who}"),
     "nic": Words("{all}cells over {who} are", "", "", NIC, "over {who}"),
     "nic_egress": Words("{all}cells sent over {who} are", "", "", NIC_OUT, "sent over {who}"),
     "nic_ingress": Words("{all}cells received over {who} are", "", "", NIC_IN, "received over {who}"),
@@ -97,31 +95,33 @@ WORDS = {
     "leaf": Words("{all}cells over leaf switch {who} are", "", "", LEAF, "over leaf switch {who}"),
     "uplink": Words("{all}cells that leave leaf switch {who} are", "", "", UPLINK, "that leave leaf switch {who}"),
     "links": Words(
-        "inside its node {who} is", " with every peer", NET_FINE, "suspect its links to the others", "of {who} inside"
+        "inside its node {who} is",
+        " with every peer",
+        NET_FINE,
+        "check its links to the other devices",
+        "of {who} inside",
     ),
     "links_egress": Words(
-        "inside its node {who} sends", "", NET_FINE, "suspect its outgoing links", "that {who} sends inside its node"
+        "inside its node {who} sends", "", NET_FINE, "check its outgoing links", "that {who} sends inside its node"
     ),
     "links_ingress": Words(
-        "inside its node {who} receives", "", NET_FINE, "suspect its incoming links", "that {who} receives inside"
+        "inside its node {who} receives", "", NET_FINE, "check its incoming links", "that {who} receives inside"
     ),
     "nvlinks": Words(
-        "inside its NVLink domain {who} is", " with every peer", "", "suspect its NVLinks", "of {who} inside its domain"
+        "inside its NVLink domain {who} is", " with every peer", "", "check its NVLinks", "of {who} inside its domain"
     ),
     "tray": Words("{all}cells of tray {who} over NVLink are", "", "", TRAY, "of tray {who} over NVLink"),
     "domain": Words("{all}cells inside NVLink domain {who} are", "", "", DOMAIN, "inside NVLink domain {who}"),
     "node": Words("{all}cells of node {who} over the network are", "", "", NODE, "of node {who} over the network"),
     "node_egress": Words("{all}cells that node {who} sends are", "", "", NODE_OUT, "that node {who} sends"),
     "node_ingress": Words("{all}cells that node {who} receives are", "", "", NODE_IN, "that node {who} receives"),
-    "node_pair": Words(
-        "{all}cells between {who} are", "", "", "suspect the path between the two nodes", "between {who}"
-    ),
+    "node_pair": Words("{all}cells between {who} are", "", "", "check the path between the two nodes", "between {who}"),
     "inside": Words("{all}cells inside node {who} are", "", "", INSIDE, "inside node {who}"),
-    "rail": Words("{all}pairs on rail {who} are", "", "", "suspect the switch of that rail", "on rail {who}"),
-    "rail_ends": Words("{all}cells over rail {who} are", "", "", "suspect the switch of that rail", "over rail {who}"),
+    "rail": Words("{all}pairs on rail {who} are", "", "", "check the switch of this rail", "on rail {who}"),
+    "rail_ends": Words("{all}cells over rail {who} are", "", "", "check the switch of this rail", "over rail {who}"),
     "class": Words("{all}{who} cells are", "", "", CLASS, "of {who}"),
 }
-ALLOWED = ", which their references allow, and more than cells of their link class differ by"
+ALLOWED = ", inside their references, but more than the cells of their link class differ"
 IN_ITSELF = Words("{who} copies within its own memory", "", "", ITSELF, "of {who}")
 EXPERIMENTS = [
     ({"node", "node_pair"}, "measure with a third node: the node that is slow with it is at fault"),
@@ -129,8 +129,8 @@ EXPERIMENTS = [
     ({"nic", "node"}, "exchange the cables of two NICs, or measure over another NIC of the node"),
     ({"nics", "socket"}, "measure each adapter alone: a slow adapter is at fault, otherwise their socket"),
     ({"nic", "device"}, "measure inside the node too: a faulty device is slow there, a faulty adapter is not"),
-    ({"class", "domain"}, "measure another domain: if it is the class, that one is slow too"),
-    ({"class", "inside"}, "measure another node: if it is the class, that one is slow too"),
+    ({"class", "domain"}, "measure another domain: if the link class is at fault, that domain is slow too"),
+    ({"class", "inside"}, "measure another node: if the link class is at fault, that node is slow too"),
     ({"node", "device"}, "measure with several ranks on each node, or inside the node too"),
     ({"device", "class"}, "measure with more devices"),
     ({"device", "link"}, "measure with a third device"),
@@ -162,7 +162,7 @@ def subject_name(kind: str, subject: Subject, names: Names) -> str:
 
 def suspect(kind: str, subject: Subject, names: Names) -> str:
     """What to look at, without the word: "the link between them"."""
-    text = words_of(kind, names).suspect.removeprefix("suspect ")
+    text = words_of(kind, names).suspect.removeprefix("check ")
     if "{near}" not in text:
         return text
     assert isinstance(subject, int)
@@ -174,21 +174,21 @@ def suspect(kind: str, subject: Subject, names: Names) -> str:
 
 
 def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Result, seen: Seen) -> str:
-    """ "gpu3 sends 11.0 % slow to every peer, receives fine (7 of 7 cells): suspect its egress"."""
+    """ "gpu3 sends 11.0 % slow to every peer, receives fine (7 of 7 cells): check its egress"."""
     who = subject_name(one.kind, one.subject, names)
     words, each = words_of(one.kind, names), seen.each(one)
     text = f"{words.head.format(who=who, all='all ' if each else '')} {slowness(one.shift, result['unit'])}"
     text += (words.every if each else "") + (words.tail if words.tail and seen.rest_is_fine(one) else "")
     text += f" ({one.agreeing} of {units.counted(one.cells, 'cell')})"
     if one.once:
-        why = "and alone again, as a few of so many disturbed cells are by chance" if one.again else "seen once"
-        return f"{text}, {why}: measure it again, alone, before anything is suspected" + evidence(who, content)
+        why = "slow again alone, which chance explains among so many disturbed cells" if one.again else "seen once"
+        return f"{text}, {why}: measure it again, alone, before you check a component" + evidence(who, content)
     text += ALLOWED if one.allowed else ""
     if one.of_node:
-        return f"{text}, {one.of_node}: suspect {CAUSES}" + evidence(who, content)
-    text += f": suspect {suspect(one.kind, one.subject, names)}"
+        return f"{text}, {one.of_node}: check {CAUSES}" + evidence(who, content)
+    text += f": check {suspect(one.kind, one.subject, names)}"
     if result["metric"] == "bidirectional" and one.kind == "device":
-        text += "; sums of both directions cannot tell its egress from its ingress: measure one way"
+        text += "; a sum of both directions does not separate egress and ingress: measure one direction"
     return text + or_else(one, names) + evidence(who, content)
 
 
@@ -196,8 +196,8 @@ def or_else(one: Finding, names: Names) -> str:
     """What else would explain the same cells, and what would tell."""
     if not one.alike:
         return ""
-    others = [f"{suspect(kind, subject, names)}: {subject_name(kind, subject, names)}" for kind, subject in one.alike]
-    return f". Or, with the same cells: {'; '.join(units.first(others, MOST_ALIKE))}. To tell: {experiment(one)}"
+    others = [f"{subject_name(kind, subject, names)} ({suspect(kind, subject, names)})" for kind, subject in one.alike]
+    return f". The same cells also fit: {'; '.join(units.first(others, MOST_ALIKE))}. To distinguish: {experiment(one)}"
 
 
 def evidence(who: str, content: Mapping[str, Any]) -> str:
@@ -215,7 +215,7 @@ def evidence(who: str, content: Mapping[str, Any]) -> str:
 
 
 def missing_sentence(one: Finding, names: Names, content: Mapping[str, Any], matrix: Matrix, layout: Layout) -> str:
-    """ "none of the 14 cells of gpu3 has a value (14 timeout): suspect the device itself: …"."""
+    """ "none of the 14 cells of gpu3 has a value (14 timeout): check the device itself: …"."""
     who = subject_name(one.kind, one.subject, names)
     words = words_of(one.kind, names)
     cells = f"cells {words.cells.format(who=who)}"
@@ -228,9 +228,7 @@ def missing_sentence(one: Finding, names: Names, content: Mapping[str, Any], mat
     counts = Counter(statuses[code] for code in codes[of_it].tolist())
     said = ", ".join(f"{count} {status}" for status, count in counts.items() if status != "ok")
     return (
-        f"{text} ({said}): suspect {suspect(one.kind, one.subject, names)}"
-        + or_else(one, names)
-        + evidence(who, content)
+        f"{text} ({said}): check {suspect(one.kind, one.subject, names)}" + or_else(one, names) + evidence(who, content)
     )
 
 

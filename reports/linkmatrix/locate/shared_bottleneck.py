@@ -1,10 +1,15 @@
-"""Groups of nodes that are slow with each other and fine among themselves: what they share lies between them.
+"""Shared bottlenecks between nodes: uplinks that are oversubscribed, faulty or unknown.
 
-Where the record does not say which nodes share a leaf switch, an uplink that is slow looks like many slow paths, or
-many slow nodes. But nodes that are fine with each other are none. The nodes fall into groups by the pairs that are
-measured and not slow, or by whether most of their pairs are slow: two groups of several nodes each have something
-between them, of which nobody is to blame by name. A node that is slow with everybody is a group of its own, and says
-nothing of what lies between others.
+Unknown leaf switches: a slow uplink then appears as many slow paths or as many slow nodes. Nodes that are fast with
+each other are not at fault. The nodes therefore fall into groups, by pairs that are fast, or by nodes whose pairs are
+mostly slow. Between two groups of several nodes there is a bottleneck, which no component is named for. A node that is
+slow with every node forms a group of one node, which is no evidence of a bottleneck.
+
+Known leaf switches: in a round all nodes send concurrently, and the cells between two leaf switches share the uplinks.
+If most switches lose about the same share, their uplinks are oversubscribed, which is no fault. The expected value of
+cells between switches is then lower by this ratio, and only a switch that is slower than that is flagged. A partly
+broken uplink is full only in rounds in which nearly all of its nodes send to other switches, so a third of its cells
+may be healthy. Such an uplink is found by the medians of switches, not by single cells.
 """
 
 from __future__ import annotations
@@ -34,9 +39,11 @@ LIKE = 0.1  # of how slow they are
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """groups: nodes, by index, the smallest group first. between: rows × columns, measured cells between two groups.
+    """A bottleneck between groups of nodes.
 
-    shift: of these, as a fraction. again, fine: how many were measured again, alone, and were as they should be then.
+    groups: indices of nodes, the smallest group first. between: True for measured cells between two groups; rows ×
+    columns. shift: the median deviation of these cells, as a fraction. again, fine: number of these cells that were
+    remeasured alone, and that were healthy then.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -49,9 +56,10 @@ class Bottleneck:
 def bottleneck(
     found: Sequence[Finding], deviation: np.ndarray, limit: np.ndarray, layout: Layout, alone: np.ndarray | None
 ) -> Bottleneck | None:
-    """What lies between groups of nodes; None where there are none, or one finding, or a shared part, explains it.
+    """The bottleneck between groups of nodes; None if there is none, or if one finding or a known shared component
+    explains it.
 
-    deviation, limit, alone: as of `search`
+    deviation, limit, alone: as in `search`.
     """
     if len(found) < 2 or not layout.has_nodes or any(one.kind in SHARED for one in found):
         return None
@@ -82,19 +90,19 @@ def bottleneck(
 
 
 def allowed(found: Sequence[Finding], limit: np.ndarray) -> np.ndarray:
-    """By how much a cell may be off, in logarithms, so as not to be one of those that the findings are about.
+    """The allowed deviation of each cell, as a logarithm, next to these findings.
 
-    By its limit, and by half of what they are off together: the limit is of a single cell, and of many that are off by
-    just as much, as at 5 % where there are no references, every other one is within it.
+    It is the smaller of the cell's limit and half of the median loss of the findings. The limit is that of one cell: of
+    many cells that are 5 % slow, every other cell is inside a limit of 5 %.
     """
     shifts = [-np.log1p(one.shift) for one in found if not one.missing]
     return np.minimum(np.log1p(np.nan_to_num(limit)), np.median(shifts) / 2 if shifts else np.inf)
 
 
 def alike_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout, names: Names) -> list[str]:
-    """That nodes at fault may be one part that they share, which nobody knows: [] where their leaf switches are known.
+    """A sentence if the slow nodes may share an unknown leaf switch; [] if the leaf switches are known.
 
-    They are as slow as each other, and no slower among themselves: what they share would be that, too.
+    The nodes are equally slow, and not slower among themselves.
     """
     whole = {one.subject: one.shift for one in found if one.kind == "node" and not one.missing}
     if not layout.has_nodes or "leaf" in names.parts:
@@ -113,13 +121,13 @@ def alike_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout,
         return []
     said = ", ".join(units.first([names.nodes[node] for node in sorted(nodes)], MOST_NODES))
     return [
-        f"[{said}] are as slow as each other, and no slower among themselves: a leaf switch that they share explains it"
-        " as well; --groups FILE says which nodes share one"
+        f"[{said}] are equally slow, also among themselves: a shared leaf switch would explain this"
+        " too; name the leaf switches with --groups FILE"
     ]
 
 
 def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray, count: int) -> np.ndarray:
-    """`count` nodes × nodes: True where most cells between two are slow, whoever sends; of none nobody knows."""
+    """True where most cells between two nodes are slow, in any direction; nodes × nodes, False without cells."""
     low, high = np.minimum(row, column), np.maximum(row, column)
     cells, bad = (np.bincount(low * count + high, weights, count * count) for weights in (None, slow.astype(float)))
     found = ((cells > 0) & (bad >= AGREE * cells)).reshape(count, count)
@@ -127,7 +135,7 @@ def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray, count: int
 
 
 def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """The group of each node, -1 of those that are not among `nodes`: joined nodes have the same."""
+    """The number of the group of each node, -1 outside `nodes`. Nodes that are connected in `joined` form a group."""
     group, number = np.full(len(joined), -1), 0
     for start in nodes.tolist():
         if group[start] >= 0:
@@ -144,10 +152,10 @@ def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
 
 
 def mostly_slow(is_slow: np.ndarray, is_measured: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """As `components`: the nodes most of whose pairs are slow are one group, and the rest are the other one.
+    """The group of each node, as in `components`: the nodes whose pairs are mostly slow, and the other nodes.
 
-    An uplink that lacks lines is full in most rounds and not in all: what is fine in the others joins its nodes to all.
-    Where pairs among the slow ones were not measured, nobody knows that they are fine with each other: no groups.
+    An uplink that lacks lines is full in most rounds, not in all, so its fast pairs connect its nodes to all other
+    nodes. If the pairs among the slow nodes were not measured, there are no groups.
     """
     count = is_measured.sum(axis=1)
     slow = 2 * (is_slow & is_measured).sum(axis=1) > count
@@ -159,24 +167,24 @@ def mostly_slow(is_slow: np.ndarray, is_measured: np.ndarray, nodes: np.ndarray)
 
 
 def holds(is_slow: np.ndarray, members: np.ndarray) -> bool:
-    """Are most pairs of a group fine, and not only as many as it takes to join them?"""
+    """Whether most pairs inside a group are fast."""
     count = len(members)
     bad = int(is_slow[np.ix_(members, members)].sum()) // 2
     return bad <= (1 - AGREE) * count * (count - 1) / 2
 
 
 def sentence(one: Bottleneck, names: Names, unit: str, leaves_known: bool) -> str:
-    """What is slow between whom, that it is shared, and that nobody is named for it."""
+    """The sentence about a bottleneck: the slow cells, the groups, and whether load or path is the cause."""
     said = [f"[{', '.join(units.first([names.nodes[node] for node in of], MOST_NODES))}]" for of in one.groups]
     text = (
-        f"cells between groups of nodes are {slowness(one.shift, unit)}, and inside each group they are fine:"
-        f" {' and '.join(units.first(said, MOST_GROUPS))}: a shared bottleneck between them, members uncertain"
+        f"cells between these groups of nodes are {slowness(one.shift, unit)}, cells inside each group are fine:"
+        f" {' and '.join(units.first(said, MOST_GROUPS))}: a shared bottleneck, its members are uncertain"
     )
     if one.again and 2 * one.fine >= one.again:
-        text += f"; alone, {one.fine} of {one.again} of them are as they should be: congestion, which is no fault"
+        text += f"; measured alone, {one.fine} of {one.again} are fine: congestion, which is no fault"
     elif one.again:
-        text += f"; alone too, {one.again - one.fine} of {one.again} of them are: suspect the path, not its load"
-    return text if leaves_known else f"{text}; --groups FILE says which nodes share a leaf switch"
+        text += f"; measured alone, {one.again - one.fine} of {one.again} are slow too: check the path, not its load"
+    return text if leaves_known else f"{text}; name the leaf switches with --groups FILE"
 
 
 LEAST_LEAVES = 3  # switches: with two, the slow switch is unknown
@@ -187,9 +195,10 @@ SIGMAS = 5  # of what switches differ, that one is slower which is named, and by
 
 @dataclass(frozen=True)
 class Sharing:
-    """inside: {switch: the median deviation of its own cells}. best: {switch: that to whom it reaches best}.
+    """The speed between leaf switches while all nodes send, as medians of logarithmic deviations (slow is negative).
 
-    crossing: rows × columns, cells between two switches. Deviations are of logarithms, slow is below 0.
+    inside: {switch: median of the cells inside}. best: {switch: median of the cells to the switch that it reaches
+    best}. crossing: True for cells between two switches; rows × columns.
     """
 
     inside: dict[int, float]
@@ -198,7 +207,7 @@ class Sharing:
 
     @property
     def lack(self) -> dict[int, float]:
-        """{switch: how much less its nodes reach of others than inside, as a logarithm}."""
+        """{switch: how much slower its nodes reach other switches than each other, as a logarithm}."""
         usual = float(np.median(list(self.inside.values())))
         return {leaf: of - self.inside.get(leaf, usual) for leaf, of in self.best.items()}
 
@@ -209,36 +218,36 @@ class Sharing:
 
     @property
     def is_oversubscribed(self) -> bool:
-        """Are most switches slower to the others by about the same?"""
+        """Whether most switches reach other switches more slowly, by about the same ratio."""
         alike = [abs(of - self.usual) <= SPREAD for of in self.lack.values()]
         return self.usual < -np.log(LEAST_RATIO) and float(np.mean(alike)) >= ALIKE
 
     @property
     def narrow(self) -> list[int]:
-        """The switches that reach the others with less than the usual one does; not one of a single node."""
+        """The switches of several nodes that reach other switches more slowly than the median switch does."""
         every = np.array(list(self.lack.values()))
         differ = noise.robust_sigma(every)
         least = self.usual - max(LEAST, SIGMAS * differ)
         return [leaf for leaf, of in self.lack.items() if of < least and leaf in self.inside]
 
     def cells(self, leaf: int, layout: Layout) -> np.ndarray:
-        """The cells between a switch and the others, rows × columns."""
+        """True for the cells between a switch and other switches; rows × columns."""
         rows, columns = layout.parts["leaf"]
         return self.crossing & ((rows[:, None] == leaf) | (columns[None, :] == leaf))
 
     def ratio(self, leaf: int) -> float:
-        """How many times as much the nodes of a switch reach inside."""
+        """The speed inside a switch relative to the speed to other switches."""
         return float(np.exp(-self.lack[leaf]))
 
     def without(self, deviation: np.ndarray) -> np.ndarray:
-        """The deviations as they were if nothing were oversubscribed."""
+        """The deviations without oversubscription."""
         return deviation - np.where(self.crossing, self.usual, 0.0)
 
 
 def uplink_sharing(deviation: np.ndarray, layout: Layout, result: Result, again: np.ndarray | None) -> Sharing | None:
-    """What the nodes of each switch reach of the others; None where nobody knows, or they are as slow alone.
+    """The speeds between leaf switches; None if switches are unknown, or if the cells are equally slow alone.
 
-    again: deviations of the cells that were measured again, alone, NaN of the others
+    again: deviations of the cells that were remeasured alone, NaN for other cells.
     """
     leaf = layout.parts.get("leaf")
     if leaf is None or not layout.has_nodes or result["schedule"] is None or result["schedule"]["pairs_at_once"] < 2:
@@ -262,12 +271,12 @@ def uplink_sharing(deviation: np.ndarray, layout: Layout, result: Result, again:
 
 
 def pair(rows: np.ndarray, columns: np.ndarray, one: int, other: int) -> np.ndarray:
-    """True for the cells between two switches, whoever sends."""
+    """True for the cells between two switches, in both directions."""
     return ((rows == one) & (columns == other)) | ((rows == other) & (columns == one))
 
 
 def is_slow_alone(crossing: np.ndarray, deviation: np.ndarray, again: np.ndarray | None) -> bool:
-    """Were cells between switches no faster when nothing else was sent? Then they share nothing that limits them."""
+    """Whether cells between switches are equally slow when nothing else is sent. The cells then share no bottleneck."""
     if again is None:
         return False
     tried = crossing & np.isfinite(again) & (deviation < -np.log(LEAST_RATIO))
@@ -275,7 +284,7 @@ def is_slow_alone(crossing: np.ndarray, deviation: np.ndarray, again: np.ndarray
 
 
 def beside_uplinks(found: Sequence[Finding], layout: Layout) -> list[Finding]:
-    """The findings without links between switches that are no slower than an uplink at fault that they pass."""
+    """The findings without links that cross a faulty uplink and are no slower than this uplink."""
     leaf = layout.parts["leaf"]
     uplinks = {one.subject: one.shift for one in found if one.kind == "uplink"}
 
@@ -291,12 +300,12 @@ def beside_uplinks(found: Sequence[Finding], layout: Layout) -> list[Finding]:
 def narrow_uplinks(
     one: Sharing, seen: Seen, reached: np.ndarray, again: np.ndarray | None
 ) -> tuple[list[Finding], np.ndarray]:
-    """(uplinks that are narrow, the cells that they explain), by what nodes reach all at once.
+    """(findings about narrow uplinks, True for the cells that they explain).
 
-    reached: logarithms of what cells reach, more is better. again: as in `sharing`. What is slower than an uplink by
-    more than uplinks differ has a fault of its own, as in `beside_uplinks`; but a cell that shared a round with cells
-    that other uplinks held back had what these left over, and of fewer lines nothing is left: it lost more than they.
-    It still reaches what most cells of the uplink do, and is slow by itself only where it is so alone.
+    reached: logarithms of the values of cells, larger is better. again: see `uplink_sharing`. A cell that is slower
+    than its uplink by more than uplinks differ has a fault of its own, with one exception: a cell that shared a round
+    with cells of other slow uplinks may lose more than its own uplink loses. Such a cell still reaches what most cells
+    of the uplink reach. It has a fault of its own only if it is slow alone.
     """
     slow_alone = np.zeros(one.crossing.shape, dtype=bool)
     if again is not None:
@@ -315,20 +324,17 @@ def narrow_uplinks(
 
 
 def sharing_sentences(one: Sharing, leaves: Sequence[str]) -> list[str]:
-    """That the network is oversubscribed, with its ratio; and the ratio of each switch that has less than the others.
-
-    leaves: what the switches are called
-    """
+    """Sentences about oversubscription and about the narrow uplinks. leaves: the names of the switches."""
     said = []
     if one.is_oversubscribed:
         ratio = float(np.exp(-one.usual))
         said.append(
-            f"nodes of a leaf switch reach those of others with 1/{ratio:.2f} of what they reach inside it, while all"
-            f" send at once: {ratio:.2f}:1 oversubscribed, which is no fault"
+            f"leaf switches are {ratio:.2f}:1 oversubscribed, which is no fault: while all nodes send, a node reaches"
+            f" other leaf switches with 1/{ratio:.2f} of its speed inside its own"
         )
     said += [
-        f"uplink of {leaves[leaf]}: its nodes' cells to other leaf switches share 1/{one.ratio(leaf):.2f} of what they"
-        " reach inside it, while all send at once"
+        f"uplink of {leaves[leaf]}: while all nodes send, its nodes reach other leaf switches with"
+        f" 1/{one.ratio(leaf):.2f} of their speed inside {leaves[leaf]}"
         for leaf in one.narrow
     ]
     return said

@@ -2,7 +2,7 @@
 
 A fault of an endpoint is settled where more of its cells are slow than flukes explain. Where many endpoints are slow,
 others are so often slow by their partners that chance may do as much; where half of the pairs are, the median of those
-that ran together is slow itself. Then it is said who was slow with everyone it met, or how many pairs are slow.
+that ran together is slow itself. Then it is said who was slow with every peer, or how many pairs are slow.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -19,11 +19,11 @@ FASTEST = 0.90, 0.97  # quantiles of all cells, which tell how fast a good one i
 ABOUT = 0.2  # of as many cells as are fast, those nearer to the limit than half of its way to them: of noise 0.5
 PARTNERS = 2  # of an end that is slow with each of them, at least
 HOW = {  # of who sends, receives
-    (True, True): "{was} slow with everyone {it} met",
-    (True, False): "sent slow to everyone {it} met",
-    (False, True): "received slow from everyone {it} met",
+    (True, True): "{was} slow with every peer",
+    (True, False): "sent slowly to every peer",
+    (False, True): "received slowly from every peer",
 }
-AGAIN = "measure again with more --max-time, or the full matrix of {it} and of some others"
+AGAIN = "measure again with a longer --max-time, or the full matrix of {it} and of some other endpoints"
 
 
 class Ends(NamedTuple):
@@ -86,8 +86,8 @@ def sentences(
     total = f"{int(slow.sum())} of {units.counted(len(slow), 'cell')}"
     if slow.sum() >= TOO_MANY * len(slow):
         yield (
-            f"{total} are slow beside the fastest: too many to tell by few matchings whose fault that is; measure the"
-            " full matrix, of some endpoints at least"
+            f"{total} are slower than the fastest: a sampled matrix cannot attribute so many; measure the"
+            " full matrix, at least of some endpoints"
         )
         return
     ends = Ends(rows, columns if both_ways else len(labels) + columns, len(labels) * (1 if both_ways else 2))
@@ -95,9 +95,9 @@ def sentences(
     ways = (found, found) if both_ways else (found[: len(labels)], found[len(labels) :])
     for how, text in HOW.items():
         named = [labels[at] for at in np.flatnonzero((ways[0] == how[0]) & (ways[1] == how[1]))]
-        yield from with_everyone([one for one in named if one in still], text, "whether it lasts was not settled")
+        yield from with_everyone([one for one in named if one in still], text, "it was not confirmed in the time given")
         others = [one for one in named if one not in still]
-        yield from with_everyone(others, text, f"chance may do that where {total} are slow")
+        yield from with_everyone(others, text, f"chance may explain it where {total} are slow")
     slow = slow & ~ends.cells(found)
     count = ends.having(slow)
     alone = slow & (count[ends.senders] == 1) & (count[ends.receivers] == 1)
@@ -109,15 +109,15 @@ def sentences(
         names = units.first(list(dict.fromkeys(labels[end % len(labels)] for end in worst)))
         cells = units.counted(int((slow & ~alone).sum()), "cell")
         them = AGAIN.format(it="them" if len(names) > 1 else "it")
-        yield f"{cells} slow, of {', '.join(names)}, slow with some and fine with others: {them}"
+        yield f"{cells} slow, of {', '.join(names)}, slow with some peers and fine with other peers: {them}"
 
 
 def with_everyone(names: Sequence[str], text: str, why: str) -> Iterator[str]:
-    """ "n5 was slow with everyone it met: not certain, as whether it lasts was not settled; measure again …"."""
+    """ "n5 was slow with every peer: uncertain, because it was not confirmed in the time given; measure again …"."""
     if names:
         was, it, them = ("was", "it", "it") if len(names) == 1 else ("were", "they", "them")
         who = ", ".join(units.first(list(names)))
-        yield f"{who} {text.format(was=was, it=it)}: not certain, as {why}; {AGAIN.format(it=them)}"
+        yield f"{who} {text.format(was=was, it=it)}: uncertain, because {why}; {AGAIN.format(it=them)}"
 
 
 def of_paths(pairs: Sequence[tuple[str, str]], stayed: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -125,7 +125,7 @@ def of_paths(pairs: Sequence[tuple[str, str]], stayed: Sequence[tuple[str, str]]
     again = [f"{row}->{column}" for row, column in pairs if (row, column) in stayed]
     if again:
         names = ", ".join(units.first(again))
-        yield f"{names}: slow each time, and both ends are fine with others: suspect the path between them"
+        yield f"{names}: slow each time, while both endpoints are fine with other peers: check the path between them"
     if len(pairs) > len(again):
         once = units.counted(len(pairs) - len(again), "cell")
-        yield f"{once} slow, once, and of no endpoint that is slow with others"
+        yield f"{once} slow in one measurement, at endpoints that are fine with other peers"

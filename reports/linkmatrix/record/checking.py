@@ -1,5 +1,7 @@
-"""What the cells of a result must be, whatever they are kept in: numbers where statuses say so, inside of their
-intervals, from samples, and nothing but the diagonal left out.
+"""Checks of the cells of a result: values match statuses, values are inside their intervals, and only the diagonal is
+left out.
+
+The checks are the same for cells in JSON and for cells in a file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,8 +19,9 @@ WITH_VALUE = ("ok", "corrupt", "partial")
 
 
 def check_cells(result: Mapping[str, Any], block: Any, first: int = 0) -> None:
-    """Raises BadInput for the first cell that is wrong, naming it and why. block: `matrix.Block` of the rows from
-    `first` on.
+    """Raises BadInput for the first wrong cell, with its name and the reason.
+
+    block: `matrix.Block` of the rows from `first` on.
     """
     values, low, high, samples = block.values, block.numbers("low"), block.numbers("high"), block.numbers("samples")
     with_value = block.is_status(*WITH_VALUE)
@@ -47,14 +50,15 @@ def check_cells(result: Mapping[str, Any], block: Any, first: int = 0) -> None:
 
 
 def plain(number: float) -> float | None:
-    """None for NaN, as a record has it."""
+    """None for NaN, as in a record."""
     return None if np.isnan(number) else float(number)
 
 
 def left_out(result: Mapping[str, Any], block: Any, first: int) -> np.ndarray:
-    """True where nothing is measured: the diagonal, unless local copies were asked for, and what is below a triangle.
+    """True where the schedule has no cell; rows × columns.
 
-    Of a bisection nothing inside of a half is measured either: whatever says so. Of matchings what was not drawn.
+    That is the diagonal unless local copies are requested, and the lower half of a triangle. For a bisection, it is
+    every cell inside a half. For matchings, it is every cell that was not drawn.
     """
     if result["schedule"]["mode"] == "bisection":
         return ~block.applies
@@ -73,12 +77,12 @@ def left_out(result: Mapping[str, Any], block: Any, first: int) -> np.ndarray:
 
 
 def is_of_matchings(result: Mapping[str, Any]) -> bool:
-    """Were only a few cells measured, those of its matchings?"""
+    """Whether only the cells of some matchings were measured."""
     return result["schedule"]["mode"] == "matchings"
 
 
 def drawn(result: Mapping[str, Any], first: int, shape: tuple[int, int]) -> np.ndarray:
-    """True for the cells of the matchings, of some rows from `first` on."""
+    """True for the cells of the matchings, rows × columns. first: index of the first row. shape: of the block."""
     found = np.zeros(shape, dtype=bool)
     for rows, columns in drawn_cells(result):
         inside = (rows >= first) & (rows < first + shape[0])
@@ -87,7 +91,7 @@ def drawn(result: Mapping[str, Any], first: int, shape: tuple[int, int]) -> np.n
 
 
 def drawn_cells(result: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(rows, columns) of each matching, as indices; of cells that measure both ways, both of their places."""
+    """(rows, columns) of each matching, as indices. A bidirectional cell has both of its positions."""
     twice = result["metric"] == "bidirectional"
     found = []
     for one in result["matchings"]["drawn"]:
@@ -98,7 +102,7 @@ def drawn_cells(result: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]
 
 
 def check_matchings(result: Mapping[str, Any]) -> None:
-    """Raises BadInput for matchings that are none of these endpoints', or of a result without any."""
+    """Raises BadInput for matchings with unknown endpoints, and for a result that lacks its matchings."""
     name, endpoints = result["testcase"], len(result["rows"])
     if is_of_matchings(result) != ("matchings" in result):
         raise BadInput(f"{name}: 'matchings' and a schedule of matchings go together, and one of them is missing")
@@ -120,7 +124,7 @@ def check_matchings(result: Mapping[str, Any]) -> None:
 
 
 def check_groups(name: str, endpoints: int, matchings: Mapping[str, Any]) -> None:
-    """Raises BadInput for groups that are none of the endpoints', and crossings of others."""
+    """Raises BadInput for groups that do not fit the endpoints, and for crossings between unknown groups."""
     if ("groups" in matchings) != ("crossings" in matchings):
         raise BadInput(f"{name}.matchings: groups and crossings go together, and one of them is missing")
     if "groups" not in matchings:
@@ -134,7 +138,7 @@ def check_groups(name: str, endpoints: int, matchings: Mapping[str, Any]) -> Non
 
 
 def check_times(result: Mapping[str, Any]) -> None:
-    """Raises BadInput for a cell that ended before it began, or lists other samples than it counts."""
+    """Raises BadInput for a cell that ended before it began, or whose listed samples differ from its count."""
     name, rows, columns = result["testcase"], result["rows"], result["columns"]
     if result["began"] is not None and result["ended"] is not None:
         began, ended = (grids.numbers(result[key]) for key in ("began", "ended"))
@@ -151,7 +155,7 @@ def check_times(result: Mapping[str, Any]) -> None:
 
 
 def check_short_samples(result: Mapping[str, Any]) -> None:
-    """Raises BadInput for passes of another shape or order, and for counts that the passes contradict."""
+    """Raises BadInput for passes with a wrong shape or order, and for counts that differ from the passes."""
     said = result.get("short_samples")
     if said is None:
         return
@@ -178,7 +182,7 @@ def check_short_samples(result: Mapping[str, Any]) -> None:
 
 
 def check_coverage(result: Mapping[str, Any]) -> None:
-    """Raises BadInput for wrong samples of a cell that is ok, or of none, and for more compared than transferred."""
+    """Raises BadInput for contradictory numbers of verified samples."""
     said, name = result.get("coverage"), f"{result['testcase']}.coverage"
     if said is None:
         return
@@ -194,7 +198,7 @@ def check_coverage(result: Mapping[str, Any]) -> None:
 
 
 def check_ending(result: Mapping[str, Any], statuses: Mapping[str, int]) -> None:
-    """What a result says of itself is what its cells say, {status: how many}. Raises BadInput."""
+    """Raises BadInput if `complete` or `verified` contradict the statuses, {status: number of cells}."""
     name = result["testcase"]
     missing = sum(count for status, count in statuses.items() if status not in NOT_MISSING)
     if result["complete"] != (not missing):
@@ -204,17 +208,17 @@ def check_ending(result: Mapping[str, Any], statuses: Mapping[str, int]) -> None
 
 
 def only_diagonal(result: Mapping[str, Any]) -> bool:
-    """Is the diagonal all that does not apply?"""
+    """Whether only the diagonal does not apply."""
     few = result["schedule"]["mode"] in ("bisection", "matchings")
     return not (result.get("local_copy") or result.get("triangle") or few)
 
 
 def check_once(results: Sequence[Mapping[str, Any]]) -> None:
-    """Raises BadInput for a test case that stands twice in one size: which of the two a verdict is of, nobody knows."""
+    """Raises BadInput for a test case that appears twice with one size: its verdict would be ambiguous."""
     seen: set[tuple[str, int | None]] = set()
     for result in results:
         case = (result["testcase"], result["size_bytes"])
         if case in seen:
             said = "" if case[1] is None else f" of {case[1]} bytes"
-            raise BadInput(f"results: {case[0]}{said} stands twice: import each run into a record of its own")
+            raise BadInput(f"results: {case[0]}{said} appears twice: import each run into a separate record")
         seen.add(case)

@@ -1,8 +1,8 @@
-"""Cells in a file of numpy's beside the record, for matrices too large for it: read in blocks of rows, and checked.
+"""Cells in a numpy file next to the record, for matrices that are too large for JSON.
 
-It is read, not mapped: a page that is mapped counts as memory of this process, and a file that is cut short while it is
-read would end it. What the record itself says of the cells, how many have each status and the least, middle and largest
-of each link class, is compared with what the file holds, so that the file of another run is never believed.
+The file is read in blocks of rows. A block is not memory-mapped: a mapped page counts as memory of this process, and a
+file that is truncated while it is mapped would end the process. The record has the number of cells per status, and the
+minimum, median and maximum per link class. These are compared with the file, so the file of another run is refused.
 """
 
 from __future__ import annotations
@@ -23,65 +23,65 @@ CELL = np.dtype(
     [("value", "<f4"), ("low", "<f4"), ("high", "<f4"), ("samples", "<u2"), ("status", "u1"), ("converged", "u1")]
 )
 CLASSES = ("NET", "NODE")  # between nodes, inside one
-REMEDY = "keep it beside its record, or measure again"
+REMEDY = "keep the file in the folder of its record, or measure again"
 ROUNDING = 1e-6  # of a number of 32 bits in the file
 
 
 @dataclass(frozen=True)
 class Apart:
-    """The part of a result that a record contains if the cells are in a separate file.
+    """The summary of a result whose cells are in a file, from the record.
 
     counts: {status: cells}. classes: {link class: (measured, min, median, max)}. medians: of each row and each column,
-    0 where nothing was measured.
+    0 without a measured cell.
     """
 
     result: Mapping[str, Any]
 
     @classmethod
     def of(cls, result: Mapping[str, Any]) -> Apart | None:
-        """Of an entry of a record's `results`; None where the record has the cells."""
+        """The summary of an entry of a record's `results`; None if the record has the cells."""
         return cls(result) if "cells" in result else None
 
     @property
     def name(self) -> str:
-        """The file's name."""
+        """The name of the file."""
         return self.result["cells"]["file"]
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How many cells have each status."""
+        """{status: number of cells}."""
         return dict(zip(self.result["cells"]["statuses"], self.result["cells"]["counts"], strict=True))
 
     @property
     def summaries(self) -> list[dict[str, Any]]:
-        """What the record says of each link class."""
+        """The summary of each link class, as in the record."""
         return self.result["cells"]["classes"]
 
     @cached_property
     def classes(self) -> dict[str, tuple[int, float, float, float]]:
-        """(measured cells, least, median, largest) of each link class."""
+        """{link class: (measured cells, minimum, median, maximum)}."""
         names = ("measured", "min", "median", "max")
         return {one["link_class"]: tuple(one[name] for name in names) for one in self.result["cells"]["classes"]}
 
     @property
     def medians(self) -> tuple[list[float], list[float]]:
-        """Of the rows and of the columns."""
+        """The medians of the rows and of the columns."""
         return self.result["cells"]["row_medians"], self.result["cells"]["column_medians"]
 
     @property
     def found(self) -> bool:
-        """Is it known where the file should be?"""
+        """Whether the folder of the file is known."""
         return isinstance(self.result, WithFile)
 
     def facts(self) -> Facts:
-        """Gathers what the file holds, to be compared with this."""
+        """Collects what the file contains, for a comparison with this summary. Raises BadInput."""
         if not self.found:
-            raise BadInput(f"where {self.name} is, nobody said: name the record by its path")
+            raise BadInput(f"the folder of {self.name} is unknown: name the record by its path")
         return Facts(self, self.result.file.path)
 
 
 class Facts:
-    """What the cells of a file are, to be compared with what its record says of them."""
+    """A summary of the cells of a file, for a comparison with the summary in the record."""
 
     def __init__(self, said: Apart, path: Path) -> None:
         self.said, self.path = said, path
@@ -90,7 +90,7 @@ class Facts:
         self.most = np.zeros(len(CLASSES))
 
     def add(self, block: Any) -> None:
-        """The cells of a block. Raises BadInput for some that no record may have, naming file and cell."""
+        """Adds the cells of a block. Raises BadInput, which names file and cell, for a cell that no record may have."""
         status, words = block.status
         if int(status.max(initial=0)) >= len(words):
             raise BadInput(f"{self.path} has a status {status.max()} that its record does not name: {REMEDY}")
@@ -111,8 +111,8 @@ class Facts:
                 self.most[code] = max(self.most[code], values.max())
 
     def check(self) -> None:
-        """Raises BadInput where the file is that of another record."""
-        other = f"{self.path} holds other cells than its record says"
+        """Raises BadInput if the file belongs to another record."""
+        other = f"{self.path} does not contain the cells of its record"
         for (word, said), there in zip(self.said.counts.items(), self.statuses.tolist(), strict=False):
             if said != there:
                 raise BadInput(f"{other}: {there} are '{word}', not {said}: {REMEDY}")
@@ -126,7 +126,7 @@ class Facts:
 
 
 class CellFile:
-    """The file of a result: endpoints × endpoints cells. `node`: the node of each endpoint, as an index."""
+    """The file of a result: endpoints × endpoints cells. node: index of the node of each endpoint."""
 
     def __init__(self, path: Path, endpoints: int, node: np.ndarray) -> None:
         self.path, self.endpoints, self.node = path, endpoints, node
@@ -134,7 +134,7 @@ class CellFile:
 
     @cached_property
     def start(self) -> int:
-        """The byte where the cells begin. Raises BadInput: one sentence."""
+        """The byte where the cells begin. Raises BadInput."""
         if self.path.exists() and not self.path.is_file():  # a pipe would be waited for
             raise BadInput(f"{self.path}, the file of the cells, is not a regular file: {REMEDY}")
         try:
@@ -153,7 +153,7 @@ class CellFile:
         return start
 
     def rows(self, at: slice) -> np.ndarray:
-        """Some rows, rows × columns of CELL. Raises BadInput."""
+        """The cells of some rows, rows × columns of CELL. Raises BadInput."""
         key = (at.start, at.stop)
         if self.last is not None and self.last[0] == key:
             return self.last[1]
@@ -172,13 +172,13 @@ class CellFile:
         return found
 
     def known(self, at: slice, words: Sequence[str]) -> np.ndarray:
-        """True where a cell has a value."""
+        """True where a cell has a value; rows × columns. words: the statuses by code."""
         table = np.zeros(256, dtype=bool)
         table[: len(words)] = [word in checking.WITH_VALUE for word in words]
         return table[self.rows(at)["status"]]
 
     def maps(self, words: Sequence[str]) -> dict[str, Grid]:
-        """The maps that an ordinary result has, by their names. words: of the statuses."""
+        """The maps of an ordinary result, by name. words: the statuses by code."""
         everything = slice(0, self.endpoints)
 
         def grid(rows: Any, said: Sequence[Any] | None = None) -> Grid:
@@ -204,7 +204,7 @@ class CellFile:
 
 
 class WithFile(dict):
-    """An entry of a record's `results` whose maps are read from a file when they are asked for."""
+    """An entry of a record's `results` whose maps are read from a file on demand."""
 
     def __init__(self, result: Mapping[str, Any], file: CellFile) -> None:
         super().__init__(result)
@@ -216,7 +216,7 @@ class WithFile(dict):
 
 
 def attach(record: dict[str, Any], folder: Path) -> None:
-    """Gives results whose cells are in files in `folder`, that of the record, the maps that others have."""
+    """Adds the maps of the cells to results whose cells are in files. folder: of the record."""
     for number, result in enumerate(record["results"]):
         said = Apart.of(result)
         if said is not None:
@@ -225,14 +225,14 @@ def attach(record: dict[str, Any], folder: Path) -> None:
 
 
 def nodes_of(record: Mapping[str, Any], labels: Sequence[str]) -> np.ndarray:
-    """The node of each endpoint, as an index; an endpoint that is no device is a node itself."""
+    """The index of the node of each endpoint. An endpoint that is no device is its own node."""
     node = {device["label"]: device["node"] for device in record.get("devices", [])}
     index: dict[str, int] = {}
     return np.array([index.setdefault(node.get(label, label), len(index)) for label in labels])
 
 
 def start_of(file: BinaryIO, endpoints: int) -> int:
-    """Where the cells begin. Raises ValueError for another array than theirs."""
+    """The byte where the cells begin. Raises ValueError for an array of another type or shape."""
     version = np.lib.format.read_magic(file)
     if version != (1, 0):
         raise ValueError(f"it is of version {version} of numpy's format")

@@ -1,4 +1,4 @@
-"""The maps of a result, rows × columns, as numpy arrays. They are in the record's JSON or in a file next to it."""
+"""The maps of a result, rows × columns, as numpy arrays. They are in the record's JSON or in a separate file."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -10,9 +10,10 @@ At = slice | None  # which rows; None: all
 
 
 class Grid(Sequence):
-    """A map that looks as JSON's lists of lists do, over an array: numbers, NaN for null, or codes of `words`.
+    """A map with the interface of JSON's lists of lists, over an array of numbers (NaN for null) or of codes of
+    `words`.
 
-    read: all rows. rows: some of them, where they can be had without the others.
+    read: returns all rows. rows: returns some rows, if these can be read without the other rows.
     """
 
     def __init__(
@@ -27,7 +28,7 @@ class Grid(Sequence):
 
     @cached_property
     def array(self) -> np.ndarray:
-        """What was read, and stays."""
+        """The array, which is kept after the first read."""
         return self.read()
 
     def some(self, at: At) -> np.ndarray:
@@ -49,7 +50,7 @@ Cells = Grid | list[list[Any]]
 
 
 def numbers(cells: Cells, at: At = None) -> np.ndarray:
-    """Floats, NaN for null."""
+    """A map as floats, NaN for null."""
     if not isinstance(cells, Grid):
         return np.array(cells if at is None else cells[at], dtype=float)
     if cells.words is None:
@@ -69,7 +70,7 @@ def codes(cells: Cells, at: At = None) -> tuple[np.ndarray, list[Any]]:
 
 
 def used(cells: Cells) -> set[Any]:
-    """The values that occur; the words of a map may be more."""
+    """The values that occur. The words of a map may contain more."""
     found, words = codes(cells)
     return {words[code] for code in np.flatnonzero(np.bincount(found.ravel()))}
 
@@ -80,17 +81,17 @@ def where(cells: Cells, *wanted: Any) -> np.ndarray:
 
 
 def which(cells: Cells, test: Callable[[Any], bool]) -> np.ndarray:
-    """True where a cell's value passes `test`, which is asked once for each value."""
+    """True where a cell's value passes `test`, which is called once per value."""
     found, words = codes(cells)
     return np.array([bool(test(word)) for word in words], dtype=bool)[found]
 
 
 def texts(cells: Cells) -> np.ndarray:
-    """Strings."""
+    """A map as strings."""
     found, words = codes(cells)
     return np.array(words, dtype=str)[found]
 
 
 def of_array(found: np.ndarray, words: Sequence[Any] | None = None) -> Grid:
-    """A map over an array that is there."""
+    """A map over an array in memory."""
     return Grid(lambda: found, words, lambda at: found[at])

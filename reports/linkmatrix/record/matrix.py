@@ -26,7 +26,7 @@ MAPS = ("values", "status", "low", "high", "limit", "samples", "converged", "lin
 
 
 def in_order(codes: np.ndarray) -> list[int]:
-    """The codes that occur, in the order of their first places. np.unique would sort a million."""
+    """The codes that occur, in the order of their first positions. np.unique would sort a million codes."""
     used = np.flatnonzero(np.bincount(codes))
     return sorted(used.tolist(), key=lambda code: int(np.argmax(codes == code)))
 
@@ -41,9 +41,9 @@ class ClassSummary:
     high: float
 
     def baseline(self, unit: str) -> tuple[float, str]:
-        """(what a cell of this class without a reference is compared with, its name): "best cell" or "median".
+        """(the value with which a cell without a reference is compared, its name): "best cell" or "median".
 
-        Of FEW_CELLS cells or fewer it is the best cell. The median of two cells is a value that neither has.
+        A class of at most FEW_CELLS cells has its best cell. The median of two cells is a value that neither cell has.
         """
         if self.count > FEW_CELLS:
             return self.median, "median"
@@ -51,7 +51,7 @@ class ClassSummary:
 
 
 class CellView(Mapping):
-    """{(row, column): what `at` says of row and column index}, for the cells of a mask, rows × columns."""
+    """{(row, column): value of `at` for the indices of row and column}, for the cells of a mask, rows × columns."""
 
     def __init__(
         self, rows: Sequence[str], columns: Sequence[str], mask: np.ndarray, at: Callable[[int, int], Any]
@@ -74,7 +74,7 @@ class CellView(Mapping):
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows of a matrix, `first` the index of the first; all arrays are rows × columns and read when asked for."""
+    """Some rows of a matrix, from row `first` on. All arrays are rows × columns and are read on demand."""
 
     matrix: Matrix
     at: grids.At = None
@@ -85,7 +85,7 @@ class Block:
         return 0 if self.at is None else self.at.start
 
     def numbers(self, name: str) -> np.ndarray:
-        """A map of numbers, such as "low", "high", "limit" and "samples": float, NaN where there is none."""
+        """A map of numbers such as "low", "high", "limit" or "samples"; NaN for a missing number."""
         return grids.numbers(self.matrix.maps[name], self.at)
 
     def is_status(self, *words: str) -> np.ndarray:
@@ -95,38 +95,39 @@ class Block:
 
     @cached_property
     def status(self) -> tuple[np.ndarray, list[str]]:
-        """(codes, their words)."""
+        """(codes, the words of the codes)."""
         return grids.codes(self.matrix.maps["status"], self.at)
 
     @cached_property
     def values(self) -> np.ndarray:
-        """Whatever number a cell has, also one that arrived wrong; NaN for none."""
+        """The value of each cell, also of corrupt cells; NaN for none."""
         return self.numbers("values")
 
     @cached_property
     def measured(self) -> np.ndarray:
-        """The numbers of cells whose status is "ok", NaN elsewhere."""
+        """The values of cells with status "ok"; NaN for the other cells."""
         return np.where(self.is_status("ok"), self.values, np.nan)
 
     @cached_property
     def applies(self) -> np.ndarray:
-        """True but for what is not applicable, such as the diagonal."""
+        """False for cells that do not apply, such as the diagonal."""
         return ~self.is_status("not-applicable")
 
     @cached_property
     def classes(self) -> np.ndarray:
-        """Link classes, as indices of `matrix.class_names`."""
+        """The link classes, as indices of `matrix.class_names`."""
         return grids.codes(self.matrix.maps["link_class"], self.at)[0]
 
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """A matrix of one test case. Rows are sources, columns destinations, in `unit`.
+    """The matrix of one test case. Rows are sources, columns are destinations, values are in `unit`.
 
-    maps: {"values", "status", "link_class", and of a record's "low", "high", "limit", "samples", "converged": rows ×
-    columns}. title: what a number is, "bandwidth", "sum of both directions", "one direction" … variant: what else was
-    asked for, ", 32 blocks"; the same test case may come in several, and in several sizes. apart: what the record says
-    of cells that are in a file; None where it has them itself. whole_classes: of the matrix that this is a part of.
+    maps: {"values", "status", "link_class", and of a record "low", "high", "limit", "samples", "converged": rows ×
+    columns}. title: the measured quantity, "bandwidth", "sum of both directions", "one direction" … variant: further
+    options, such as ", 32 blocks"; a test case may have several variants and sizes. apart: the summary of cells that
+    are in a file, None if the record has the cells. whole_classes: the classes of the complete matrix if this matrix is
+    a part.
     """
 
     testcase: str
@@ -142,12 +143,12 @@ class Matrix:
 
     @property
     def held(self) -> bool:
-        """Can it be asked for each of its cells? Those of a large one in a file cannot be held at once."""
+        """Whether all cells are in memory at once. Large matrices in a file are read in blocks."""
         return self.apart is None or len(self.rows) * len(self.columns) <= MOST_HELD
 
     @cached_property
     def whole(self) -> Block:
-        """All rows at once, of a matrix that is held. Raises BadInput where a file does not hold what it should."""
+        """All rows of a matrix that is held. Raises BadInput if the file differs from its summary."""
         if self.apart is None:
             return Block(self)
         facts, block = self.apart.facts(), Block(self, slice(0, len(self.rows)))
@@ -156,9 +157,9 @@ class Matrix:
         return block
 
     def blocks(self) -> Iterator[Block]:
-        """Some rows at a time, all in order; of a matrix that is held, all at once.
+        """Yields the rows in blocks, in order. A matrix that is held is one block.
 
-        Raises BadInput, at the end too, where a file does not hold what its record says.
+        Raises BadInput, also after the last block, if the file differs from the summary in the record.
         """
         if self.held:
             yield self.whole
@@ -172,7 +173,9 @@ class Matrix:
         facts.check()
 
     def part(self, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
-        """The cells between some rows and columns, by their indices. What is usual in a class is said by all of it."""
+        """The cells between some rows and columns, by their indices. The class summaries are those of the complete
+        matrix.
+        """
         maps: dict[str, grids.Cells] = {}
         if self.held:
             for name, cells in self.maps.items():
@@ -201,14 +204,14 @@ class Matrix:
 
     @cached_property
     def class_names(self) -> tuple[str, ...]:
-        """The link classes that codes stand for; "unknown" where nobody said."""
+        """The link classes by code; "unknown" for an empty class."""
         cells = self.maps["link_class"]
         words = cells.words if isinstance(cells, grids.Grid) else grids.codes(cells)[1]
         return tuple(name or UNKNOWN for name in words or ())
 
     @cached_property
     def cells(self) -> Mapping[Pair, float | str]:
-        """{pair: number in `unit`, or a status word} of what applies; empty where it is not held."""
+        """{pair: value in `unit`, or a status word} of the cells that apply; empty if the matrix is not held."""
         if not self.held:
             return {}
         block, (status, words) = self.whole, self.whole.status
@@ -223,7 +226,7 @@ class Matrix:
 
     @cached_property
     def numbers(self) -> Mapping[Pair, float]:
-        """The cells that were measured; empty where it is not held."""
+        """{pair: value} of the measured cells; empty if the matrix is not held."""
         if not self.held:
             return {}
         values = self.whole.measured
@@ -231,7 +234,7 @@ class Matrix:
 
     @cached_property
     def link_class(self) -> Mapping[Pair, str]:
-        """{pair: class, "" unknown} of what applies; empty where it is not held."""
+        """{pair: link class, "" for unknown} of the cells that apply; empty if the matrix is not held."""
         if not self.held:
             return {}
         codes, words = grids.codes(self.maps["link_class"])
@@ -239,7 +242,7 @@ class Matrix:
 
     @cached_property
     def classes(self) -> Mapping[str, ClassSummary]:
-        """Each link class with a summary of its measured cells, in the order in which they appear."""
+        """{link class: summary of its measured cells}, in the order of their first cells."""
         if self.whole_classes is not None:
             return self.whole_classes
         if self.apart is not None:
@@ -255,21 +258,21 @@ class Matrix:
 
 
 def external(result: Mapping[str, Any]) -> Apart:
-    """The cells of a result that are in a file."""
+    """The summary of a result whose cells are in a file."""
     from .external_cells import Apart  # few records have such a file
 
     return Apart(result)
 
 
 def has_status(result: Mapping[str, Any], word: str) -> bool:
-    """Does any cell of an entry of a record's `results` have this status?"""
+    """Whether a cell of an entry of a record's `results` has this status."""
     if "cells" in result:
         return bool(external(result).counts.get(word))
     return any(word in row for row in result["status"])
 
 
 def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
-    """The matrix of an entry of a record's `results`, or of one of its parts; the record has been checked."""
+    """The matrix of an entry of a checked record's `results`. part: the name of one of its parts."""
     source = result if part is None else result["parts"][part]
     apart = external(result) if "cells" in result else None
     ways = {"link_class": [list(result["columns"])]} if is_collective(result) else {}

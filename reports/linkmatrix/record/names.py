@@ -1,4 +1,9 @@
-"""Names and types of records: units, pairs of endpoints, and the names of endpoints that outlast a job."""
+"""Names, types and single fields of records: link classes, collectives, simulated faults, options, counters.
+
+A collective has one row, `all`, and the columns out-of-place and in-place. Each size is one result. A simulation
+(N-body) is stored in the same way: each number of bodies is one result, and a column is a number of devices.
+Collectives are comparable only on the same number of nodes.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,11 +28,11 @@ Result = dict[str, Any]  # one entry of a record's `results`
 
 
 def lasting_names(testcase: str, labels: Sequence[str]) -> list[str]:
-    """What references and performance variables call the endpoints `labels`, in their order.
+    """The names of the endpoints `labels` in references and performance variables, in the same order.
 
-    A job gets other nodes each time, so a rank "n17:gpu3" is "rank19", and of a matrix of nodes "n17" is "node2". Where
-    all are of one node, it is what stands behind the node: the GPUs of a node keep their numbers, whichever node it is,
-    and one process a GPU measures what a single process does, under the same names.
+    Jobs run on different nodes, so rank "n17:gpu3" becomes "rank19", and node "n17" becomes "node2". If all endpoints
+    are on one node, the name is the part after the node's name: "gpu3". One process per GPU then has the names of a
+    single process.
     """
     if testcase.startswith("node_to_node_"):
         return [f"node{number}" for number in range(len(labels))]
@@ -40,7 +45,7 @@ NOTE = "simulated fault: "  # begins the note that every program writes into suc
 
 
 def simulated_fault(record: Mapping[str, Any]) -> str:
-    """The simulated fault as it was given on the command line, "" of a real measurement."""
+    """The simulated fault (`--simulate-fault`) of a record; "" for a real measurement."""
     notes = (str(note) for note in record.get("notes") or [])
     return next((note.removeprefix(NOTE) for note in notes if note.startswith(NOTE)), "")
 
@@ -57,7 +62,7 @@ class Given(NamedTuple):
 
 
 def given(words: Sequence[str], name: str) -> Iterator[Given]:
-    """Each `--name VALUE` and `--name=VALUE` of a command line."""
+    """Yields each `--name VALUE` and `--name=VALUE` of a command line."""
     for at, word in enumerate(words):
         option, equals, value = word.partition("=")
         if option == name:
@@ -77,12 +82,12 @@ class Risen(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """In words."""
+        """The counter and its change as a sentence."""
         return f"{self.label}: {self.name} rose from {self.before:.0f} to {self.after:.0f} during the run"
 
 
 def risen(record: Mapping[str, Any]) -> list[Risen]:
-    """All of them."""
+    """The error counters that rose during the run."""
     return [
         Risen(one["label"], item["name"], item["before"] or 0, item["after"])
         for one in record.get("health", [])
@@ -92,7 +97,7 @@ def risen(record: Mapping[str, Any]) -> list[Risen]:
 
 
 def signs_of_congestion(record: Mapping[str, Any]) -> list[str]:
-    """What network adapters counted during the run that a busy network makes them count, a sentence each."""
+    """Sentences about counters of network adapters that rise in a busy network."""
     devices = {device["label"] for device in record["devices"]}
     adapters = [one for one in record.get("health", []) if one["label"] not in devices]
     risen = {one["label"]: [item for item in one["readings"] if rose(item)] for one in adapters}
@@ -104,7 +109,7 @@ def signs_of_congestion(record: Mapping[str, Any]) -> list[str]:
 
 
 def rose(item: Mapping[str, Any]) -> bool:
-    """Is a count higher after the run than before it? Of one that could not be read before, nobody knows."""
+    """Whether a counter rose during the run. False for a counter that could not be read before the run."""
     if item["before"] is None and not item["name"].startswith(OF_EVENTS):
         return False
     return item["after"] is not None and bool(item["after"] > (item["before"] or 0))
@@ -119,43 +124,43 @@ USUAL = "NCCL between devices"  # what collectives are by where nobody says more
 
 
 class Extent(NamedTuple):
-    """What a collective ran on; None: nobody knows."""
+    """The numbers of nodes and ranks of a collective; None: unknown."""
 
     nodes: int | None
     ranks: int | None
 
     def __str__(self) -> str:
-        ranks = "ranks that nobody counted" if self.ranks is None else counted(self.ranks, "rank")
+        ranks = "an unknown number of ranks" if self.ranks is None else counted(self.ranks, "rank")
         if self.nodes is None:
-            return f"{ranks} on nodes that nobody counted"
+            return f"{ranks} on an unknown number of nodes"
         return f"{ranks} on {'one node' if self.nodes == 1 else counted(self.nodes, 'node')}"
 
 
 def is_collective(result: Mapping[str, Any]) -> bool:
-    """Is an entry of a record's `results` of all ranks together?"""
+    """Whether an entry of a record's `results` is a collective or a simulation."""
     return (result["engine"] in ENGINES or is_simulation(result)) and list(result["rows"]) == [ALL]
 
 
 def is_simulation(result: Mapping[str, Any]) -> bool:
-    """Is an entry of a record's `results` of computation, on several numbers of devices?"""
+    """Whether an entry of a record's `results` is a simulation, on several numbers of devices."""
     return bool(result["metric"] == COMPUTE)
 
 
 def devices_of(column: str) -> int:
-    """4 of "4-devices", a column of a simulation; 0 for another text."""
+    """The number of devices of a simulation's column: 4 for "4-devices"; 0 for another text."""
     number = column.partition("-")[0]
     return int(number) if number.isdigit() else 0
 
 
 def bodies_of(result: Mapping[str, Any]) -> int | None:
-    """Bodies of a simulation, on the fewest devices; None where the record has none."""
+    """The number of bodies of a simulation on the fewest devices; None if the record does not contain it."""
     part = result.get("parts", {}).get("bodies")
     found = [value for row in part["values"] for value in row if value is not None] if part else []
     return int(found[0]) if found else None
 
 
 def extent_of(record: Mapping[str, Any]) -> Extent:
-    """What the collectives of a record ran on: all of its devices, a rank each, or what the imported text says."""
+    """The numbers of nodes and ranks of the collectives of a record: one rank per device, or as imported."""
     imported = record.get("imported")
     if imported is not None:
         return Extent(imported.get("nodes"), imported.get("ranks"))
@@ -164,13 +169,13 @@ def extent_of(record: Mapping[str, Any]) -> Extent:
 
 
 def library_of(result: Mapping[str, Any]) -> str:
-    """What moves the data of a collective, and between which memory: "MPI between host memory"; "" of a simulation."""
+    """The library and the memory of a collective: "MPI between host memory"; "" for a simulation."""
     library = LIBRARIES.get(result["engine"], "")
     return library and f"{library} between {'host memory' if result['memory'] == 'host' else 'devices'}"
 
 
 def variant_of(result: Mapping[str, Any]) -> str:
-    """What was asked for beyond test case and size, as the program prints it: ", offset 4, 32 blocks"."""
+    """The options of a result beyond test case and size, as the program prints them: ", offset 4, 32 blocks"."""
     words = {"offset": "offset {}", "blocks": "{} blocks", "threads": "{} threads"}
     parts = [text.format(result[key]) for key, text in words.items() if result.get(key)]
     parts += ["pageable"] if result.get("host_pages") == "pageable" else []
@@ -181,7 +186,7 @@ def variant_of(result: Mapping[str, Any]) -> str:
 
 
 def parse_size(text: str, where: str) -> int:
-    """Bytes of "512MiB", "16" or "160 MB". Raises BadInput beginning with `where`."""
+    """The bytes of "512MiB", "16" or "160 MB". Raises BadInput, which begins with `where`."""
     match = re.fullmatch(r"([0-9]{1,15})\s*([KMG]?i?B?)", text.strip())
     if match is None or match[2] not in SUFFIXES or not 0 < int(match[1]) * SUFFIXES[match[2]] <= MOST_BYTES:
         raise BadInput(

@@ -1,4 +1,4 @@
-"""Records: the JSON that a program wrote about one run, schema linkmatrix.record/2. Facts only, never changed."""
+"""Reads and checks records: the JSON that a program wrote about one run, with the schema linkmatrix.record/2."""
 
 import json
 import math
@@ -48,7 +48,7 @@ SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # alone it is half a character, wh
 def load(path: str | Path) -> Record:
     """The checked record at `path`.
 
-    Raises BadInput, one sentence that names the file and the place, for what is not a whole and consistent record.
+    Raises BadInput, which names the file and the position, for an incomplete or inconsistent record.
     """
     path = Path(path)
     try:
@@ -77,7 +77,9 @@ def attach_files(record: Record, folder: Path) -> None:
 
 
 def parsed(content: str) -> Any:
-    """JSON as others than Python read it, half a character as a question mark. Raises ValueError, RecursionError."""
+    """Parses JSON as strictly as other parsers than Python's. Half a character becomes a question mark. Raises
+    ValueError or RecursionError.
+    """
     numbers = {"parse_float": finite, "parse_int": finite} if HUGE.search(content) else {}
     found = json.loads(content, parse_constant=refuse_constant, object_pairs_hook=refuse_repeats, **numbers)
     if SURROGATE.search(content):
@@ -86,12 +88,12 @@ def parsed(content: str) -> Any:
 
 
 def refuse_constant(name: str) -> None:
-    """JSON has no NaN and no Infinity, Python's reader has."""
+    """Raises ValueError: JSON has no NaN and no Infinity, but Python's parser accepts them."""
     raise ValueError(f"it holds {name}")
 
 
 def finite(text: str) -> int | float:
-    """A number that a double holds: Python reads 1e999 as infinity, and an integer of any length."""
+    """A number that a double can represent. Python reads 1e999 as infinity, and any integer. Raises ValueError."""
     if not math.isfinite(float(text)):
         raise ValueError(f"it holds the number {text[:20]}")
     return float(text) if set(text) & set(".eE") else int(text)
@@ -99,13 +101,13 @@ def finite(text: str) -> int | float:
 
 @cache
 def schema() -> dict[str, Any]:
-    """The schema of a record. The programs and the reader keep to it."""
+    """The schema of a record, for the programs and for this reader."""
     return json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 
 
 @cache
 def accepts() -> Callable[[Any], Any]:
-    """A function that raises ValueError for what the schema refuses; compiled if possible: a record has many items."""
+    """A function that raises ValueError for a refused record; compiled with fastjsonschema if possible."""
     try:
         import fastjsonschema
     except ImportError:  # where there is only what ReFrame brings: the same answer, more slowly
@@ -121,11 +123,11 @@ def accepts() -> Callable[[Any], Any]:
 
 
 def refuse_by_jsonschema(record: Any) -> None:
-    """Raises ValueError with what is wrong with a record and where, in words."""
+    """Raises ValueError with the fault of a record and its position."""
     import jsonschema  # slow to import
 
     def whole_pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
-        """ "$" is the very end: Python's is before a last line end too."""
+        """Matches "$" at the very end only. Python's "$" also matches before a final line end."""
         if isinstance(instance, str) and not re.search(re.sub(r"\$\Z", r"\\Z", pattern), instance):
             yield jsonschema.exceptions.ValidationError(f"{instance!r} does not match {pattern!r}")
 
@@ -137,7 +139,7 @@ def refuse_by_jsonschema(record: Any) -> None:
 
 
 def best_fault(record: Any) -> str:
-    """What is wrong with a record that was refused, and where, in words."""
+    """The fault of a refused record and its position."""
     try:
         refuse_by_jsonschema(record)
     except ValueError as fault:
@@ -146,9 +148,9 @@ def best_fault(record: Any) -> str:
 
 
 def thinned(content: Any) -> Any:
-    """`content` with as few plain values in each list as the schema can tell apart: types, bounds and texts.
+    """`content` with as few plain values per list as the schema can distinguish: types, bounds and texts.
 
-    Of a row of numbers the least and the largest stand for all; a matrix of 1,024 endpoints has ten million.
+    The minimum and the maximum represent a row of numbers. A matrix of 1,024 endpoints has ten million numbers.
     """
     if isinstance(content, dict):
         return {name: thinned(value) for name, value in content.items()}
@@ -163,7 +165,7 @@ def thinned(content: Any) -> Any:
 
 
 def check(record: Any) -> None:
-    """Raises BadInput for what the schema refuses, and for what a schema cannot see: shapes, and contradictions."""
+    """Raises BadInput for a record that the schema refuses, and for wrong shapes and contradictions."""
     check_schema(record)
     check_words(record)
     labels = record["topology"]["labels"]
@@ -189,7 +191,7 @@ def check_words(record: Record) -> None:
 
 
 def check_schema(record: Any) -> None:
-    """Raises BadInput for what the schema refuses."""
+    """Raises BadInput for a record that the schema refuses."""
     said = record.get("schema") if isinstance(record, dict) else None
     if isinstance(said, str) and said != SCHEMA and LATER.fullmatch(said):
         raise LaterVersionError(said)
@@ -210,7 +212,7 @@ def check_schema(record: Any) -> None:
 
 
 def check_outcome(record: Record) -> None:
-    """Raises BadInput for a PASS that what was found contradicts."""
+    """Raises BadInput for a PASS that other fields contradict."""
     if record["result"] != "PASS":
         return
     if record["error"] is not None:
@@ -228,7 +230,7 @@ def check_outcome(record: Record) -> None:
 
 
 def check_labels(record: Record) -> None:
-    """Every device comes once, and the topology has them in their order."""
+    """Raises BadInput if a device appears twice, or if the topology has other labels."""
     labels = [device["label"] for device in record["devices"]]
     if len(set(labels)) != len(labels):
         raise BadInput(f"a device comes twice: {', '.join(labels)}")
@@ -237,21 +239,21 @@ def check_labels(record: Record) -> None:
 
 
 def check_classes(name: str, cells: list[list[str]]) -> None:
-    """Raises BadInput for a link class that is no word: it becomes a key of references, and a label of exports."""
+    """Raises BadInput for a link class that is no word. Link classes become keys of references and of exports."""
     for word in set().union(*cells):
         if not CLASS.fullmatch(word):
             raise BadInput(f"{name}: '{word[:80]}' is not a link class: a word such as NV18")
 
 
 def check_shape(name: str, matrix: list[list[Any]], rows: int, columns: int) -> None:
-    """Raises BadInput for another shape than rows × columns, a ragged one too."""
+    """Raises BadInput for a matrix that is not rows × columns."""
     if len(matrix) != rows or any(len(row) != columns for row in matrix):
         lengths = sorted({len(row) for row in matrix})
         raise BadInput(f"{name} has {len(matrix)} rows of {lengths} cells, and needs {rows} rows of {columns}")
 
 
 def check_result(result: dict[str, Any]) -> None:
-    """The maps of a result agree in shape and with each other."""
+    """Raises BadInput for maps of a result with different shapes, or with contradictory cells."""
     name, rows, columns = result["testcase"], result["rows"], result["columns"]
     for map_name in CELL_MAPS:
         check_shape(f"{name}.{map_name}", result[map_name], len(rows), len(columns))
@@ -264,7 +266,7 @@ def check_result(result: dict[str, Any]) -> None:
 
 
 def check_measured(result: dict[str, Any]) -> None:
-    """Raises BadInput for cells that cannot be, or that contradict the summary of the result."""
+    """Raises BadInput for impossible cells, and for cells that contradict the summary of the result."""
     block = from_result(result).whole
     check_cells(result, block)
     check_times(result)
@@ -275,7 +277,7 @@ def check_measured(result: dict[str, Any]) -> None:
 
 
 def check_external(result: dict[str, Any]) -> None:
-    """Checks the counts of a result whose cells are in a file. The file itself is read when the result is judged."""
+    """Checks the counts of a result whose cells are in a file. The file is read when the result is judged."""
     name, cells, endpoints = result["testcase"], result["cells"], len(result["rows"])
     if result["rows"] != result["columns"]:
         raise BadInput(f"{name}: cells in a file are between the same endpoints, and rows and columns differ")
@@ -305,7 +307,7 @@ def check_external(result: dict[str, Any]) -> None:
 
 
 def check_axes(result: dict[str, Any], devices: list[str]) -> None:
-    """No endpoint comes twice, and an axis with a device has all of them: no pair is left out."""
+    """Raises BadInput if an endpoint appears twice, or if an axis lacks some of the devices."""
     name = result["testcase"]
     for axis in ("rows", "columns"):
         labels = set(result[axis])

@@ -1,4 +1,4 @@
-"""Sizes and numbers as people write them."""
+"""Formats sizes and numbers for people."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ LINE_RATES = {"Gb/sec": 1.0, "Mb/s": 1e-3}  # the kernel's units, in Gb/s
 
 
 def figure(value: float, decimals: int) -> str:
-    """A number with so many decimals; of a small one as many more as three digits that say something need."""
+    """Formats a number with `decimals` decimals, and a small number with at least three significant digits."""
     scaled = abs(value) * 10.0**decimals
     while decimals < MOST_DECIMALS and 0 < scaled < 10 ** (DIGITS - 1):
         decimals, scaled = decimals + 1, scaled * 10
@@ -18,7 +18,7 @@ def figure(value: float, decimals: int) -> str:
 
 
 def first(texts: Sequence[str], most: int = MOST_NAMED) -> list[str]:
-    """The first `most`, and "3 more" where there are more."""
+    """The first `most` texts, followed by "3 more" if there are more."""
     more = len(texts) - most
     return [*texts[:most], *([f"{more} more"] if more > 0 else [])]
 
@@ -30,14 +30,14 @@ def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
 
 
 def counted(number: int | None, noun: str) -> str:
-    """ "1 pair", "2 pairs"; None is not known."""
+    """ "1 pair", "2 pairs"; "pairs not counted" for None."""
     if number is None:
         return f"{noun}s not counted"
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def size(count: int | None) -> str:
-    """Bytes in the largest binary unit that is exact: "512 MiB", "16 bytes"."""
+    """Bytes in the largest exact binary unit: "512 MiB", "16 bytes"."""
     if not count:
         return "size not known" if count is None else "0 bytes"
     for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):

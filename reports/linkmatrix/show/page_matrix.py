@@ -70,7 +70,9 @@ def shown_matrix(
     lines = [*matrix.overview(), *([] if small or not matrix.matrix.classes else matrix_text.axis_lines(matrix))]
     drawn = matrix.closely.matrix.rows
     if len(drawn) < len(matrix.matrix.rows):
-        lines.append(f"drawn: {len(drawn)} of {len(matrix.matrix.rows)} endpoints, the worst and healthy ones")
+        lines.append(
+            f"drawn: {len(drawn)} of {len(matrix.matrix.rows)} endpoints, the worst and some healthy endpoints"
+        )
     cells = worst_table(result, matrix, lambda pair: earlier.values(one.test, result, pair))
     lines += [] if cells else matrix_text.marked_cells(matrix, MOST_LINES)
     lines += matrix_text.finding_lines(analysis, one, result, matrix)

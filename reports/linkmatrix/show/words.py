@@ -170,7 +170,7 @@ def fact_lines(one: Judged, result: Result | None = None) -> list[str]:
 
 
 def fact_line(fact: Fact) -> str:
-    """ "WARN: a device was held back …"."""
+    """ "WARN: a device was throttled …"."""
     return f"{WORDS[fact.verdict]}: {fact.sentence}"
 
 

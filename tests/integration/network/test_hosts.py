@@ -160,7 +160,7 @@ def test_a_link_with_a_delay_is_named_by_its_latency(network, program):
     # a round trip has the delay once
     assert min(values[pair] for pair in worst) > 25_000
     (sentence,) = lines_with("suspect", linkmatrix("diagnose", done))
-    assert f"{label(0)}->{label(2)} and {label(2)}->{label(0)} are off, both ways" in sentence
+    assert f"{label(0)}->{label(2)} and {label(2)}->{label(0)} are both " in sentence
 
 
 def test_a_link_that_loses_packets_is_the_worst(network, program):

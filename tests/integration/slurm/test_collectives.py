@@ -211,7 +211,7 @@ def test_a_slow_link_turns_an_all_reduce_red_and_is_named(login, slow_link, caps
     else:
         pytest.skip(f"others had the processors in each of {ALONE} tries: beside them no link has a verdict")
     assert re.search(
-        rf"the links explain it: rank_to_rank_bandwidth_mpi: {SLOW}:rank1 sends \S+ % slow to every peer", of_size
+        rf"its links explain this: rank_to_rank_bandwidth_mpi: {SLOW}:rank1 sends \S+ % slow to every peer", of_size
     ), said
 
 
