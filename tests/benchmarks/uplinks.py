@@ -4,7 +4,7 @@ Simulated clusters (tests/tools/fabric.py) with the noise, routes, drift and mis
 TRIALS of each, and 3,000 HEALTHY runs of each machine. A path that is slow costs each cell that passes the uplink as
 much; an uplink that lacks lines leaves to its nodes what they share fairly, all sending at once, with adaptive routing
 (tests/tools/shared_uplinks.py). Held against references that are adopted from six healthy runs of the same network, or
-seen from inside; with groups, or without: then "shared bottleneck, members uncertain" of the right nodes is right, and
+seen from inside; with groups, or without: then "a shared bottleneck" of the right nodes is right, and
 a node or a path that is named is not. In the repository's folder: `python -m tests.benchmarks.uplinks`.
 """
 

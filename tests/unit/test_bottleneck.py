@@ -196,7 +196,7 @@ def test_groups_that_are_not_of_this_run_are_refused(tmp_path, capsys, groups):
 @pytest.mark.parametrize(
     ("again", "fine", "end"),
     [
-        (0, 0, "members uncertain"),
+        (0, 0, "its members are uncertain"),
         (4, 2, "alone, 2 of 4 are fine: congestion, which is no fault"),
         (5, 2, "measured alone, 3 of 5 are slow too: check the path, not its load"),
     ],

@@ -48,7 +48,7 @@ def test_how_slow_it_is_between_groups_is_said_in_its_unit(shift, unit, amount):
 @pytest.mark.parametrize(
     ("again", "fine", "expected"),
     [
-        (0, 0, "members uncertain"),
+        (0, 0, "its members are uncertain"),
         (4, 2, "; measured alone, 2 of 4 are fine: congestion, which is no fault"),
         (4, 4, "; measured alone, 4 of 4 are fine: congestion, which is no fault"),
         (4, 1, "; measured alone, 3 of 4 are slow too: check the path, not its load"),
@@ -110,7 +110,7 @@ def test_nodes_that_are_as_slow_as_each_other_may_share_what_nobody_knows():
     slow = [finding(subject=at, shift=-0.3) for at in (4, 0, 2)]
     deviation[np.ix_([0, 2, 4], [0, 2, 4])] = np.log1p(-0.3)
     (said,) = alike_nodes(slow, deviation, layout, NAMES)
-    assert said.startswith("[n1, n3, n5] are as slow as each other, and no slower among themselves: a leaf switch that")
+    assert said.startswith("[n1, n3, n5] are equally slow, also among themselves: a shared leaf switch")
     assert said.endswith("explains it too; name the leaf switches with --groups FILE")
     assert FEWEST_ALIKE == 3 and alike_nodes(slow[:2], deviation, layout, NAMES) == []
     assert alike_nodes(slow, deviation, layout, Called(NAMES.nodes, ("leaf",))) == [], "their leaf switches are known"

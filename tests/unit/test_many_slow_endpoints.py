@@ -67,7 +67,7 @@ def test_where_half_of_all_pairs_are_slow_it_is_said_how_many(make_record, count
     (said,) = said_of(make_record, drawn, lambda r, c, _: 0.7 if {r, c} & bad else 1.0)
     cells = [cell for one in drawn for cell in zip(one["rows"], one["columns"], strict=True)]
     slow = sum(bool({*cell} & bad) for cell in cells)
-    assert said.startswith(f"{slow} of {len(cells)} cells are slow beside the fastest: too many to tell"), said
+    assert said.startswith(f"{slow} of {len(cells)} cells are slower than the fastest: a sampled matrix"), said
 
 
 def test_an_endpoint_that_is_slow_with_some_is_not_said_to_be_slow_once(make_record):
@@ -147,17 +147,15 @@ def test_of_paths_that_were_slow_each_time_both_ends_are_named_and_the_others_ar
 
 
 def test_who_is_slow_with_some_is_named_by_how_many_and_what_to_measure_again():
-    more = "measure again with more --max-time, or the full matrix of"
+    more = "measure again with a longer --max-time, or the full matrix of"
     of_one = [(4, 5), (4, 6)]
     assert told(RING, of_one) == [
-        f"2 cells slow, of n4, slow with some peers and fine with other peers: {more} it and of some others"
+        f"2 cells slow, of n4, slow with some peers and fine with other peers: {more} it and of some other endpoints"
     ]
     of_two = [(4, 5), (4, 6), (9, 10), (9, 11), (9, 12)]
     (said,) = told(RING, [*of_two])
-    assert (
-        said
-        == f"5 cells slow, of n9, n4, slow with some peers and fine with other peers: {more} them and of some others"
-    )
+    partly = "slow with some peers and fine with other peers"
+    assert said == f"5 cells slow, of n9, n4, {partly}: {more} them and of some other endpoints"
     beside, path = told(RING, [*of_one, (15, 16)])[::-1]
     assert beside.startswith("2 cells slow, of n4,") and path.startswith("1 cell slow, once")
 
@@ -187,4 +185,4 @@ def test_endpoints_that_were_not_settled_are_told_apart_from_those_that_chance_m
         "n5 sent slowly to every peer: uncertain, because it was not confirmed in the time given; "
     )
     assert settled.startswith("n0, n10 sent slowly to every peer: uncertain, because chance may explain it where 12 of")
-    assert settled.endswith("the full matrix of them and of some others")
+    assert settled.endswith("the full matrix of them and of some other endpoints")

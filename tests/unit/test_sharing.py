@@ -50,7 +50,7 @@ def test_uplinks_that_all_are_fewer_than_nodes_are_no_fault_and_have_a_ratio(lin
     for seed in range(3):
         found = told([lines] * leaves, seed, held)
         (said,) = of_network(found)
-        assert abs(float(said.partition("send at once: ")[2].partition(":1 ")[0]) - float(ratio)) < 0.02
+        assert abs(float(said.partition("leaf switches are ")[2].partition(":1 ")[0]) - float(ratio)) < 0.02
         assert not found.findings and not of_uplinks(found), found.sentences
 
 
@@ -63,7 +63,7 @@ def test_an_uplink_that_has_less_than_the_others_is_named_with_its_ratio(uplinks
         bad = uplinks.index(min(uplinks))
         assert [(one.kind, one.subject) for one in found.findings] == [("uplink", bad)]
         (said,) = of_uplinks(found)
-        assert said.startswith(f"uplink of leaf{bad}: its nodes' cells to other leaf switches share 1/")
+        assert said.startswith(f"uplink of leaf{bad}: while all nodes send, its nodes reach other leaf")
         assert float(said.partition(" 1/")[2].split()[0]) == pytest.approx(ratio, rel=0.02)
         assert len(of_network(found)) == (max(uplinks) < LEAF)
 

@@ -82,7 +82,7 @@ def test_a_fall_that_one_good_moment_interrupts_is_told_with_how_long_it_lasts(s
     bins[50] = 49.9
     ((verdict, sentence),) = told(soaked(bins=bins))
     assert verdict is Verdict.WARN
-    assert "gpu0->gpu1 became 9.5 % worse after 6.7 min of the soak, and was so in 19 of 20 bins since" in sentence
+    assert "gpu0->gpu1 became 9.5 % worse after 6.7 min of the soak, and was worse in 19 of 20 bins since" in sentence
 
 
 @pytest.mark.parametrize(

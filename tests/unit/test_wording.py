@@ -4,7 +4,7 @@ import faults
 import numpy as np
 import pytest
 
-from linkmatrix.locate import sentences
+from linkmatrix.locate import next_steps, sentences
 from linkmatrix.locate.deviations import Seen
 from linkmatrix.locate.hypotheses import Finding
 from linkmatrix.locate.layout import Names
@@ -131,17 +131,17 @@ def test_what_else_has_the_same_cells_is_said_with_what_would_tell():
 @pytest.mark.parametrize(
     ("kind", "other", "said"),
     [
-        ("nic", "node", "exchange the cables of two NICs"),
-        ("device", "nic", "measure inside the node too: a faulty device is slow there"),
-        ("inside", "class", "measure another node"),
-        ("device", "node", "measure with several ranks on each node"),
-        ("device", "class", "measure with more devices"),
-        ("link", "device", "measure with a third device"),
-        ("rail", "class", "measure with more endpoints"),
+        ("nic", "node", "measure each adapter alone"),
+        ("device", "nic", "measure inside the node: a faulty device is slow there"),
+        ("inside", "class", "measure every node"),
+        ("device", "node", "measure inside the node"),
+        ("device", "class", "measure all devices"),
+        ("link", "device", "measure all devices: a device that is slow with a third device"),
+        ("rail", "uplink", "measure with more endpoints"),
     ],
 )
 def test_an_experiment_settles_which_of_two_it_is(kind, other, said):
-    assert sentences.experiment(finding(kind, 0, alike=((other, 0),))).startswith(said)
+    assert next_steps.advice(finding(kind, 0, alike=((other, 0),))).startswith(said)
 
 
 def risen(*labels):

@@ -1,4 +1,9 @@
-"""Why a collective is slow: a link between its ranks, or what the library made of links that are as they should be."""
+"""The cause of a slow collective: a link between its ranks, a rank, or the choice of the library.
+
+Collectives of some of the ranks find a slow rank, or a slow link between two ranks. One test case leaves out each rank
+in turn. Another test case measures halves of the ranks: each binary digit of a rank's number splits the ranks into two
+halves.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +27,7 @@ MOST_LINES = 3
 
 @dataclass(frozen=True)
 class Pairs:
-    """A matrix of pairs of the same run, and what was found in it."""
+    """A matrix of pairs of the same run. sentences: the findings in this matrix."""
 
     result: Result
     matrix: MatrixVerdict
@@ -30,13 +35,13 @@ class Pairs:
 
     @property
     def deficit(self) -> float:
-        """How much of its reference the worst cell lacks, as a fraction; 0 where none failed."""
+        """The deviation of the worst failed cell from its reference, as a fraction; 0 without a failed cell."""
         marked, _ = self.matrix.marked(1)
         return max((-(cell.deviation or 0.0) for _, cell in marked if cell.verdict is Verdict.FAIL), default=0.0)
 
     @property
     def unknown(self) -> str:
-        """Why the speed of its links is unknown: another process, or the reason of the worst cell; "" where known."""
+        """Why the speed of the links is unknown: another process, or the reason of the worst cell; "" if known."""
         if self.matrix.verdict not in (Verdict.INCOMPLETE, Verdict.DISTURBED):
             return ""
         marked, _ = self.matrix.marked(1)
@@ -46,14 +51,14 @@ class Pairs:
 
 
 def is_of_pairs(result: Result, collective: Result) -> bool:
-    """Is a result of the bandwidth of pairs, between the memory that the collective was between?"""
+    """Whether a result is the bandwidth of pairs between the same memory as the collective."""
     return not is_collective(result) and result["metric"] != "latency" and result["memory"] == collective["memory"]
 
 
 def explain(
     collective: Result, matrix: MatrixVerdict, content: Mapping[str, Any], pairs: Sequence[Pairs]
 ) -> Iterator[str]:
-    """What speaks for a link and what for the library, in sentences; none of a collective that is as fast as it should.
+    """Sentences about the cause of a slow collective; nothing for a collective that did not fail.
 
     content: the collective's record. pairs: the matrices of the same ranks and memory in the run.
     """
@@ -121,7 +126,7 @@ FEWEST = 3  # columns: with two, the healthy column is unknown
 
 
 class Column(NamedTuple):
-    """What some of the ranks reach together, with the interval of its median."""
+    """The value of some of the ranks, with the interval of its median."""
 
     name: str
     value: float
@@ -130,17 +135,17 @@ class Column(NamedTuple):
 
 
 def leaves_out(result: Mapping[str, Any]) -> bool:
-    """Is a result of a collective without each rank in turn?"""
+    """Whether a result is a collective without each rank in turn."""
     return is_collective(result) and all(column.startswith(WITHOUT) for column in result["columns"])
 
 
 def of_halves(result: Mapping[str, Any]) -> bool:
-    """Is a result of a collective of halves of the ranks?"""
+    """Whether a result is a collective of halves of the ranks."""
     return is_collective(result) and all(HALF.fullmatch(column) for column in result["columns"])
 
 
 def columns_of(result: Mapping[str, Any]) -> list[Column]:
-    """The columns in the order of the record; none where a single one has no value, or is noise."""
+    """The columns in the order of the record; [] if a column has no value or did not converge."""
     rows = [result[name][0] for name in ("values", "low", "high")]
     if any(value is None for row in rows for value in row) or not all(result["converged"][0]):
         return []  # the interval of a column that did not converge may be that of a temporary state
@@ -153,7 +158,7 @@ def spread(found: Sequence[Column]) -> float:
 
 
 def rank_sentences(result: Mapping[str, Any], topology: Mapping[str, Any]) -> Iterator[str]:
-    """What a collective of some of the ranks says of the ranks. topology: the record's."""
+    """Sentences about the ranks from a collective of some of the ranks. topology: of the record."""
     if leaves_out(result):
         yield from of_left_out(result, topology)
     elif of_halves(result) and topology.get("labels"):
@@ -161,10 +166,10 @@ def rank_sentences(result: Mapping[str, Any], topology: Mapping[str, Any]) -> It
 
 
 def holding_back(result: Mapping[str, Any]) -> tuple[list[Column], float]:
-    """(the rank without which alone all others are faster, or the two without either of which they are; by how much).
+    """(the rank without which all other ranks are faster, or two such ranks; the gain as a fraction).
 
-    A slow rank is cured by leaving itself out; a slow link by leaving out one of its ends. Nothing where all are alike,
-    or where the step is not clear.
+    Leaving out a slow rank makes the collective fast; a slow link needs one of its two ranks left out. ([], 0) if all
+    ranks are alike, or if the difference is not clear.
     """
     found, least = sorted(columns_of(result), key=lambda one: -one.value), GAPS[result["memory"] or "host"]
     for count in (1, 2):
@@ -179,7 +184,7 @@ def holding_back(result: Mapping[str, Any]) -> tuple[list[Column], float]:
 
 
 def links_of(label: str, topology: Mapping[str, Any]) -> list[str]:
-    """The link classes from a rank to all others, sorted; empty where it is not in the topology."""
+    """The sorted link classes from a rank to all other ranks; [] if the rank is not in the topology."""
     labels = list(topology.get("labels") or [])
     classes = topology.get("link_class") or []
     if label not in labels or not classes:
@@ -189,13 +194,13 @@ def links_of(label: str, topology: Mapping[str, Any]) -> list[str]:
 
 
 def links_differ(result: Mapping[str, Any], cured: Sequence[str], topology: Mapping[str, Any]) -> bool:
-    """Whether the links of these ranks differ from those that all ranks have."""
+    """Whether the links of these ranks differ from those of any rank."""
     all_links = [links_of(column.removeprefix(WITHOUT), topology) for column in result["columns"]]
     return any(links_of(label, topology) != links for label in cured for links in all_links)
 
 
 def of_left_out(result: Mapping[str, Any], topology: Mapping[str, Any]) -> Iterator[str]:
-    """What the ranks that were left out in turn say of each other."""
+    """Sentences about the ranks that were left out in turn."""
     found, gap = holding_back(result)
     cured = sorted(one.name.removeprefix(WITHOUT) for one in found)
     if cured and links_differ(result, cured, topology):
@@ -219,7 +224,7 @@ def of_left_out(result: Mapping[str, Any], topology: Mapping[str, Any]) -> Itera
 
 
 def half_columns(ranks: int) -> list[str]:
-    """Of so many ranks, as collective_perf measures them: halves that have two ranks or more."""
+    """The columns that collective_perf measures: halves with two ranks or more."""
     digits = range((ranks - 1).bit_length())
     numbers = range(ranks)
     return [
@@ -231,7 +236,7 @@ def half_columns(ranks: int) -> list[str]:
 
 
 def by_digit(result: Mapping[str, Any]) -> dict[int, dict[int, Column]]:
-    """Both halves of each digit that has two."""
+    """{digit: {0 or 1: column}} of the digits with both halves."""
     digits: dict[int, dict[int, Column]] = {}
     for column in columns_of(result):
         digit, of = HALF.fullmatch(column.name).groups()
@@ -240,9 +245,9 @@ def by_digit(result: Mapping[str, Any]) -> dict[int, dict[int, Column]]:
 
 
 def slow_digits(result: Mapping[str, Any]) -> tuple[dict[int, int | None], float]:
-    """(by digit the half that is slow, None where both are fast; by how much the fast ones are faster).
+    """({digit: its slow half, None if both are fast}, gain of the fast halves as a fraction).
 
-    Nothing where none is slow, where both halves of a digit are, or where the step between slow and fast is not clear.
+    ({}, 0) if no half is slow, if both halves of a digit are slow, or if the difference is not clear.
     """
     digits, least = by_digit(result), GAPS[result["memory"] or "host"]
     sides: dict[int, int | None] = {}
@@ -262,10 +267,10 @@ def slow_digits(result: Mapping[str, Any]) -> tuple[dict[int, int | None], float
 
 
 def suspects(sides: Mapping[int, int | None], labels: Sequence[str]) -> list[tuple[str, ...]]:
-    """Single ranks, or else pairs with the way between them, that are in every slow half and in no fast one.
+    """Single ranks, or pairs of ranks, that are in every slow half and in no fast half.
 
-    A rank is in one half of each digit: where both halves of one are fast, no single rank is slow, but what lies
-    between two that this digit tells apart.
+    If both halves of a digit are fast, no single rank is slow. Then the path between two ranks that this digit
+    separates is slow.
     """
 
     def agrees(rank: int, digit: int) -> bool:
@@ -284,7 +289,7 @@ def suspects(sides: Mapping[int, int | None], labels: Sequence[str]) -> list[tup
 
 
 def of_slow_halves(result: Mapping[str, Any], labels: Sequence[str]) -> Iterator[str]:
-    """What the halves say of the ranks with these labels."""
+    """Sentences about halves of the ranks. labels: of the ranks."""
     sides, gap = slow_digits(result)
     if not sides:
         return

@@ -1,8 +1,8 @@
-"""`linkmatrix diagnose`: verdicts for cells, rows, columns and classes, and what is at fault, in sentences to act on.
+"""The diagnosis of a matrix: the component at fault, as findings and sentences.
 
-With references each cell is held against its own, and σ is what its tolerance allows for noise. Without, it is held
-against the upper part of its link class: that finds a slow part among good ones, and never a class that is slow as a
-whole, so the verdict stays INCOMPLETE.
+With references, each cell is compared with its own reference, and σ follows from its tolerance. Without references, a
+cell is compared with the upper part of its link class. This finds a slow component among healthy ones, but not a class
+that is slow as a whole, so the verdict stays NOT JUDGED.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ OTHERWISE = ("corrupt", "impossible", "intermittent")
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What came of a matrix.
+    """The diagnosis of a matrix.
 
-    sentences: one for each finding, and on what held devices back. effects: rows and columns that are off as a whole.
-    from_inside: without references. confidence: lines on each finding, in their order: what speaks for it, what against
-    it, what else explains it, and the next experiment. who: what each finding is about, by name. verdicts: of the own
-    cells of each.
+    sentences: one per finding, in the order of the findings, then further sentences. effects: rows and columns that
+    deviate as a whole. from_inside: whether there are no references. confidence: per finding, the evidence for and
+    against it, other explanations, and the next experiment. who: the name of each finding's component. verdicts: the
+    worst verdict of each finding's cells.
     """
 
     findings: tuple[Finding, ...]
@@ -62,9 +62,9 @@ class Diagnosis:
 def diagnose(
     content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, part: bool = False, origin: Origin = NO_TEST
 ) -> Diagnosis:
-    """What is at fault in a matrix of the checked record `content`; part: in some endpoints of a larger one.
+    """The diagnosis of a matrix of the checked record `content`.
 
-    origin: the test that left the record, for the commands.
+    part: whether the matrix is a part of a larger matrix. origin: the test that left the record, for the commands.
     """
     if matrix.problem:
         return Diagnosis((), (matrix.problem,), (), not matrix.held)
@@ -152,10 +152,11 @@ def of_matchings(content: Mapping[str, Any], result: Result, matrix: MatrixVerdi
 
 @dataclass(frozen=True)
 class Searched:
-    """What a search found. left: slow cells that no finding explains; seen: what each cell deviates by.
+    """The result of a search.
 
-    shared: what lies between groups of nodes; at_once: what uplinks carry while all send at once. drift: a sentence on
-    the order of measuring, "" for none
+    left: number of slow cells that no finding explains. seen: the deviations. shared: the bottleneck between groups of
+    nodes. at_once: the speeds between leaf switches while all nodes send. drift: the sentence about a drift, "" for
+    none.
     """
 
     findings: list[Finding]
@@ -169,7 +170,7 @@ class Searched:
 def searched(
     content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, layout: Layout, names: Names
 ) -> Searched:
-    """What the slow cells of a matrix that is held have in common: by references, else among their like."""
+    """Searches the component at fault in a matrix that is held, by references or without."""
     inside, whole = not matrix.held, matrix.whole
     assert whole is not None
     seen = from_inside(content, result, whole.observed, layout, names) if inside else from_references(matrix, layout)
@@ -216,13 +217,13 @@ def beside_findings(found: Searched, result: Result, matrix: MatrixVerdict) -> I
 
 
 def next_line(experiment: Experiment | None) -> Iterator[str]:
-    """ "next: p2p_matrix …  # the same again, alone"."""
+    """ "next: p2p_matrix …  # measure the same again, alone"."""
     if experiment:
         yield f"{NEXT}{experiment.command}  # {experiment.tells}"
 
 
 def missing(matrix: Matrix, layout: Layout, lacking: np.ndarray) -> list[Finding]:
-    """What the cells without a value have in common, where some were tried; not of a matrix that has no value at all.
+    """The findings about cells without a value; [] if no cell was tried, or if the matrix has no value at all.
 
     A single cell is no finding, because it has its own line. lacking: True for undisturbed cells without a value.
     """
@@ -244,9 +245,10 @@ def missing(matrix: Matrix, layout: Layout, lacking: np.ndarray) -> list[Finding
 def without_shared(
     found: list[Finding], left: int, seen: Seen, again: np.ndarray | None, inside: bool
 ) -> tuple[Bottleneck | None, list[Finding], int]:
-    """(what lies between groups of nodes, what is at fault beside it, slow cells that these leave).
+    """(bottleneck between groups of nodes, findings next to it, number of unexplained slow cells).
 
-    found, left: as `search` says without that. again: as its `alone`. inside: without references
+    found, left: the result of `search` without a bottleneck. again: see `search`. inside: whether there are no
+    references.
     """
     if len(found) < 2:
         return None, found, left
@@ -261,7 +263,7 @@ def without_shared(
 
 
 def of_values(content: Mapping[str, Any], result: Result, matrix: Matrix, values: np.ndarray) -> list[str]:
-    """What is slow among its like where a matrix of the record `content` has these values, in sentences."""
+    """Sentences about the slow components if a matrix of the record `content` had these values, without references."""
     from .sentences import sentence
 
     layout, names = layout_of(content, result, matrix)
@@ -271,7 +273,7 @@ def of_values(content: Mapping[str, Any], result: Result, matrix: Matrix, values
 
 
 def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, origin: Origin) -> Diagnosis:
-    """What is at fault in a matrix that is not held: among its worst endpoints, and healthy ones."""
+    """The diagnosis of a matrix that is not held, from its worst endpoints and some healthy endpoints."""
     found = diagnose(content, result, matrix.closely, True, origin)
     if not matrix.slow_lines() and not found.sentences:
         return Diagnosis((), (), (), found.from_inside)
@@ -283,13 +285,13 @@ def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, ori
 
 
 def verdict_of(finding: Finding, matrix: MatrixVerdict, layout: Layout) -> Verdict:
-    """Of what a search found in a matrix that is held."""
+    """The verdict of a finding in a matrix that is held."""
     family, group = named_family(layout, finding.kind, finding.subject)
     return worst_of(finding, members(family, group).reshape(layout.classes.shape), matrix)
 
 
 def verdict_of_endpoint(finding: Finding, matrix: MatrixVerdict) -> Verdict:
-    """Of what a few matchings say of an endpoint: of the cells that it sends, that it receives, or both."""
+    """The verdict of a finding of a sampled matrix: of the cells that the endpoint sends, receives, or both."""
     cells = np.zeros((len(matrix.matrix.rows), len(matrix.matrix.columns)), dtype=bool)
     if not finding.kind.endswith("ingress"):
         cells[finding.subject, :] = True
@@ -299,7 +301,7 @@ def verdict_of_endpoint(finding: Finding, matrix: MatrixVerdict) -> Verdict:
 
 
 def worst_of(finding: Finding, cells: np.ndarray, matrix: MatrixVerdict) -> Verdict:
-    """The worst verdict of these cells, as far as they are what was found: slow, or without a value."""
+    """The worst verdict of those cells that show the finding: slow cells, or cells without a value."""
     if finding.allowed:
         return Verdict.WARN
     whole = matrix.whole

@@ -1,4 +1,4 @@
-"""The next steps for a slow component, by the confirmation of its fault: measure again, swap, repair."""
+"""The next steps for a slow component: measure again, swap or repair, and the most informative experiment."""
 
 from __future__ import annotations
 
@@ -98,8 +98,12 @@ KINDS = tuple(dict.fromkeys(kind for kind, _ in LADDER))
 
 SAMPLES = "21"  # three times the usual: the interval of a median is narrower by almost half
 MOST_SUSPECTS, GOOD = 4, 2  # endpoints or nodes that are measured again: the suspects, and healthy ones beside them
-MORE_SAMPLES = "repeats the test with more samples: an endpoint that stays slow is at fault"
-AGAIN_ALONE = "measures the same again, alone: an endpoint that stays slow next to healthy endpoints is at fault"
+INSIDE = "measure inside the node: a faulty device is slow there"
+EACH_ADAPTER = "measure each adapter alone: a slow adapter is at fault"
+ALL_DEVICES = "measure all devices: a device that is slow with a third device is at fault"
+THIRD_NODE = "measure with a third node: the node that is slow with it is at fault"
+MORE_SAMPLES = "repeat the test with more samples: an endpoint that stays slow is at fault"
+AGAIN_ALONE = "measure the same again, alone: an endpoint that stays slow next to healthy endpoints is at fault"
 LAUNCHED = ("mpi", "ipc")  # back ends of programs that a launcher starts
 
 
@@ -134,7 +138,7 @@ NO_TEST = Origin()
 
 
 class Experiment(NamedTuple):
-    """A command, and what it tells."""
+    """A command, and what its result shows."""
 
     command: str
     tells: str
@@ -142,7 +146,7 @@ class Experiment(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """What an experiment is made from."""
+    """The data of a finding from which commands are made."""
 
     one: Finding
     names: Names
@@ -158,22 +162,22 @@ class Case:
 
     @property
     def suspects(self) -> list[str]:
-        """The endpoints that the finding is about."""
+        """The endpoints of the finding."""
         rows, columns = of_subject(self.one.kind, self.one.subject, self.layout)
         named = [self.names.rows[at] for at in np.flatnonzero(rows)]
         named += [self.names.columns[at] for at in np.flatnonzero(columns)]
         return list(dict.fromkeys(named))
 
     def beside(self, suspects: Sequence[str], every: Iterable[str]) -> list[str]:
-        """A few suspects, and some of all that are none."""
+        """Some suspects, followed by some healthy endpoints or nodes of `every`."""
         return [*suspects[:MOST_SUSPECTS], *[one for one in every if one not in suspects][:GOOD]]
 
     def node_of(self, label: str) -> str:
-        """The node of an endpoint, or a node itself."""
+        """The node of an endpoint. A node is its own node."""
         return str(self.devices[label]["node"]) if label in self.devices else label
 
     def nodes_of(self, labels: Iterable[str]) -> list[str]:
-        """Their nodes, each once."""
+        """The nodes of endpoints, each once."""
         return list(dict.fromkeys(self.node_of(label) for label in labels))
 
 
@@ -185,7 +189,7 @@ def next_experiment(
     result: Result,
     origin: Origin = NO_TEST,
 ) -> Experiment | None:
-    """What to run; None of figures that other programs made, which none of ours repeats."""
+    """The next experiment after a finding; None for imported records, which no command of linkmatrix repeats."""
     if content.get("program") != "p2p_matrix":
         return None
     case = Case(one, names, layout, content, result, origin)
@@ -194,18 +198,14 @@ def next_experiment(
         if wanted <= kinds:
             return Experiment(shlex.join(made(case)), tells)
     if case.origin.is_queued:
-        return Experiment(
-            shlex.join(test_again(case)), "repeats the test with more samples: what stays slow is at fault"
-        )
-    return Experiment(
-        shlex.join(again(case)), "measures the same again, alone: what stays slow next to healthy endpoints is at fault"
-    )
+        return Experiment(shlex.join(test_again(case)), MORE_SAMPLES)
+    return Experiment(shlex.join(again(case)), AGAIN_ALONE)
 
 
 def test_again(case: Case) -> list[str]:
-    """The test of ReFrame, on the nodes of the suspects and some others, with more samples.
+    """The ReFrame test, on the nodes of the suspects and some healthy nodes, with more samples.
 
-    ReFrame starts the program as the partition does, whatever its scheduler and launcher are.
+    ReFrame starts the program with the scheduler and launcher of the partition.
     """
     origin, check = case.origin, case.origin.name.partition(" ")[0]
     words = ["linkmatrix", "measure", f"--samples={SAMPLES}", "--", *origin.system, "-n", f"/{origin.hashcode}"]
@@ -222,7 +222,7 @@ def test_again(case: Case) -> list[str]:
 
 
 def again(case: Case) -> list[str]:
-    """What is suspect and some that are not, one pair at a time, with more samples."""
+    """The suspects and some healthy endpoints, one pair at a time, with more samples."""
     options = ["--concurrency", "serial", "--samples", SAMPLES]
     if case.content["backend"] in LAUNCHED:
         nodes = case.beside(case.nodes_of(case.suspects), case.nodes_of(case.names.rows))
@@ -248,7 +248,7 @@ def launched(case: Case, nodes: Sequence[str]) -> list[str]:
 
 
 def measured(case: Case) -> list[str]:
-    """The test case, at the size that somebody asked for."""
+    """The options for the test case, and for its size if the record's command sets a size."""
     words = [word.partition("=")[0] for word in case.content["command"]]
     own_size = case.result["metric"] != "latency" and {"--size", "--sweep"} & {*words}
     return ["--testcase", case.result["testcase"], *(["--size", str(case.result["size_bytes"])] if own_size else [])]
@@ -263,13 +263,13 @@ def third_node(case: Case) -> list[str]:
 
 
 def inside_nodes(case: Case) -> list[str]:
-    """The devices of the suspect's nodes, each within its node."""
+    """The devices of the suspect's nodes, each node alone."""
     nodes = ",".join(case.nodes_of(case.suspects))
     return ["linkmatrix", "run", "--mode=sweep", *case.origin.system, "--nodes", nodes]
 
 
 def every_node(case: Case) -> list[str]:
-    """All nodes of the partition, each alone."""
+    """All nodes of the partition, each node alone."""
     return ["linkmatrix", "run", "--mode=sweep", *case.origin.system]
 
 
@@ -287,35 +287,25 @@ def all_devices(case: Case) -> list[str]:
     return ["p2p_matrix", "--backend", case.content["backend"], *measured(case), "--samples", SAMPLES]
 
 
-#: The first row whose kinds are all among those that cannot be told apart decides.
+#: (kinds that cannot be told apart, advice, command). The first row whose kinds all explain the cells decides.
 EXPERIMENTS: Sequence[tuple[set[str], str, Callable[[Case], list[str]]]] = (
-    ({"node", "node_pair"}, "adds a third node: the node that is slow with it is at fault", third_node),
-    ({"node", "class"}, "adds a third node: the node that is slow with it is at fault", third_node),
-    (
-        {"nic", "device"},
-        "measures inside the node: a faulty device is slow there, a faulty adapter is not",
-        inside_nodes,
-    ),
-    (
-        {"nics", "device"},
-        "measures inside the node: a faulty device is slow there, a faulty adapter is not",
-        inside_nodes,
-    ),
-    (
-        {"device", "node"},
-        "measures inside the node: a faulty GPU is slow there, a faulty network access is not",
-        inside_nodes,
-    ),
-    ({"nic", "node"}, "measures each adapter alone: a slow adapter is at fault, otherwise its node", each_adapter),
-    (
-        {"nics", "socket"},
-        "measures each adapter alone: a slow adapter is at fault, otherwise their socket",
-        each_adapter,
-    ),
-    ({"class", "inside"}, "measures every node: if the link class is slow, it is slow on all nodes", every_node),
-    ({"device", "link"}, "measures all devices: a device that is slow with a third device is at fault", all_devices),
-    ({"device", "class"}, "measures all devices: a device that is slow with a third device is at fault", all_devices),
-    ({"network"}, "measures each adapter alone: is one of the adapters slow?", each_adapter),
-    ({"nics"}, "measures each adapter alone: is one of the adapters slow?", each_adapter),
-    ({"class"}, "measures every node: are all nodes slow, or only this node?", every_node),
+    ({"node", "node_pair"}, THIRD_NODE, third_node),
+    ({"node", "class"}, THIRD_NODE, third_node),
+    ({"nic", "device"}, f"{INSIDE}, a faulty adapter is not", inside_nodes),
+    ({"nics", "device"}, f"{INSIDE}, faulty adapters are not", inside_nodes),
+    ({"device", "node"}, f"{INSIDE}, a faulty network is not", inside_nodes),
+    ({"nic", "node"}, f"{EACH_ADAPTER}, otherwise its node", each_adapter),
+    ({"nics", "socket"}, f"{EACH_ADAPTER}, otherwise their socket", each_adapter),
+    ({"class", "inside"}, "measure every node: a faulty link class is slow on all nodes", every_node),
+    ({"device", "link"}, ALL_DEVICES, all_devices),
+    ({"device", "class"}, ALL_DEVICES, all_devices),
+    ({"network"}, EACH_ADAPTER, each_adapter),
+    ({"nics"}, EACH_ADAPTER, each_adapter),
+    ({"class"}, "measure every node: the cause is common if all nodes are slow", every_node),
 )
+
+
+def advice(one: Finding) -> str:
+    """The experiment that distinguishes the hypotheses with the same cells, as an imperative."""
+    kinds = {one.kind, *(kind for kind, _ in one.alike)}
+    return next((text for wanted, text, _ in EXPERIMENTS if wanted <= kinds), "measure with more endpoints")

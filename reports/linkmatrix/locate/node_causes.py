@@ -1,4 +1,8 @@
-"""Findings that are the node's: more than a third of its devices are slow, or values fall in the order of measuring."""
+"""Causes of slow cells that are the node's, not a device's: many slow devices, and a drift in the order of measuring.
+
+p2pBandwidthLatencyTest of the CUDA samples measures row by row. If the clocks of all devices rise or fall during the
+run, the first or the last cells are slow, on any device. These cells are not compared with the other cells.
+"""
 
 from __future__ import annotations
 
@@ -70,9 +74,9 @@ def slow_alike(losses: Mapping[str, float], compared: int) -> set[str]:
 
 
 def time_drift(deviation: np.ndarray, result: Result) -> float:
-    """By which fraction values fall in the order of measuring; 0 if they do not. deviation: slow is negative.
+    """The fraction by which values fall in the order of their times; 0 without a drift. deviation: slow is negative.
 
-    A drift goes on in each half of the times. A step, as between the devices of two sockets, does not.
+    A drift continues in both halves of the times. A step, such as between the devices of two sockets, does not.
     """
     if result.get("began") is None:
         return 0.0
@@ -85,7 +89,7 @@ def time_drift(deviation: np.ndarray, result: Result) -> float:
 
 
 def trend(each: np.ndarray) -> float:
-    """By which fraction values fall from the first to the last, in each half of them; 0 if they do not."""
+    """The fraction by which values fall from the first to the last, in both halves; 0 without a trend."""
     ranks = np.argsort(np.argsort(each))
     if np.corrcoef(np.arange(len(each)), ranks)[0, 1] > -LEAST_CORRELATION:
         return 0.0
@@ -94,7 +98,7 @@ def trend(each: np.ndarray) -> float:
 
 
 def drift_sentence(lost: float) -> str:
-    """What a drift means for the findings."""
+    """The sentence about a drift. lost: see `time_drift`."""
     return (
         f"values get worse in the order of measuring, by {100 * lost:.1f} %: check clocks, temperature and other"
         " load of the node; measure again"
@@ -119,7 +123,7 @@ class Drift(NamedTuple):
 
 
 def order_drift(content: Mapping[str, Any], result: Result, deviation: np.ndarray) -> Drift | None:
-    """The drift in a matrix; None without one, and where the order is not known. deviation: slow is negative."""
+    """The drift in an imported matrix; None without a drift, or for an unknown order. deviation: slow is negative."""
     if (content.get("imported") or {}).get("program") not in ROW_BY_ROW or deviation.shape[0] != deviation.shape[1]:
         return None
     apply = np.isfinite(deviation) & ~np.eye(len(deviation), dtype=bool)
@@ -163,7 +167,7 @@ def two_phases(
 
 
 def boundary(values: np.ndarray) -> tuple[int, float] | None:
-    """(where the second phase begins, the loss of the first one, below 0 if it is faster); None for no phases."""
+    """(first position of the second phase, loss of the first phase, negative if it is faster); None without phases."""
     count = len(values)
     sizes = np.arange(1, count)
     sums = np.cumsum(values)
@@ -180,7 +184,7 @@ def boundary(values: np.ndarray) -> tuple[int, float] | None:
 
 
 def phases(first: np.ndarray, last: np.ndarray) -> list[tuple[float, float]]:
-    """[(share of misfits, loss of the first phase)] if two parts of a run are phases, one slower than the other; []."""
+    """[(fraction of misfits, loss of the first phase)] if the parts are a fast and a slow phase; [] otherwise."""
     difference = float(np.median(last) - np.median(first))
     slow, fast = (first, last) if difference > 0 else (last, first)
     middle = (np.median(slow) + np.median(fast)) / 2
@@ -195,10 +199,10 @@ def phases(first: np.ndarray, last: np.ndarray) -> list[tuple[float, float]]:
 
 
 def is_set_of_senders(rows: np.ndarray, slow: np.ndarray) -> bool:
-    """Whether senders, or one device in both directions, could be slow instead. rows: of the cells in their order.
+    """Whether slow senders, or one device that is slow in both directions, explain the slow cells.
 
-    One slow row, with a cell of the next, is a device. Half of the rows are the devices of a socket. Two devices that
-    are slow in both directions would leave slow cells in the other phase.
+    rows: the rows of the cells in their order. One slow row, with a cell of the next row, is a device. Half of the rows
+    are the devices of a socket. Two devices that are slow in both directions would leave slow cells in the other phase.
     """
     labels = np.unique(rows)
     of_row = np.array([slow[rows == row].mean() for row in labels])
@@ -211,7 +215,7 @@ def is_set_of_senders(rows: np.ndarray, slow: np.ndarray) -> bool:
 
 
 def is_contradicted(deviation: np.ndarray, slow: np.ndarray, fast: np.ndarray, result: Result) -> bool:
-    """Whether the same pairs are fast in the other phase: of sums of both directions a pair has two cells."""
+    """Whether the same pairs are fast in the other phase. A pair has two cells if cells are sums of both directions."""
     if result["metric"] != "bidirectional":
         return False
     measured = {tuple(pair) for pair in fast.tolist()}
@@ -224,7 +228,7 @@ def is_contradicted(deviation: np.ndarray, slow: np.ndarray, fast: np.ndarray, r
 
 
 def ramp(deviation: np.ndarray, values: np.ndarray, places: np.ndarray) -> Drift | None:
-    """The drift of a run whose cells get slower or faster from the first to the last."""
+    """The drift of a run whose cells become slower or faster from the first cell to the last."""
     for order, word in ((values, "worse"), (values[::-1], "better")):
         lost = trend(order)
         if lost < LEAST_LOSS:

@@ -1,7 +1,7 @@
 """The remeasurements of a run: outlying cells alone, and healthy cells as controls.
 
-If a cell is slow again and its controls are unchanged, the cell is slow. If the controls got worse too, the machine was
-slower during the remeasurement. Records of earlier versions have no controls.
+If a cell is slow again and its controls are unchanged, the cell is slow. If the controls are worse too, the machine was
+slower during the remeasurement.
 """
 
 import statistics

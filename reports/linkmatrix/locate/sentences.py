@@ -1,6 +1,6 @@
-"""What findings are called in sentences: who, how much, on which of its cells, and what to suspect.
+"""The sentences of findings: component, deviation, cells, and what to check.
 
-Nothing is said of all cells, of every peer or of what is fine unless each cell of it was measured and is so.
+A sentence says "all cells", "every peer" or "fine" only if each of these cells was measured and agrees.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ..record import units
 from .families import members, named_family
 from .hypotheses import Finding, slowness
 from .layout import Layout, Names, Subject, part_of
+from .next_steps import advice
 from .node_causes import CAUSES
 
 if TYPE_CHECKING:
@@ -25,9 +26,8 @@ MOST_ALIKE = 3
 
 
 class Words(NamedTuple):
-    """head: who, before how much; every: where each of its cells is so; tail: what else would be fine.
-
-    suspect: what to look at. cells: how its cells are called.
+    """The parts of a sentence. head: the component, before the deviation. every: added if every cell of the component
+    agrees. tail: added if the cells that distinguish it are fine. suspect: what to check. cells: the name of its cells.
     """
 
     head: str
@@ -123,22 +123,10 @@ WORDS = {
 }
 ALLOWED = ", inside their references, but more than the cells of their link class differ"
 IN_ITSELF = Words("{who} copies within its own memory", "", "", ITSELF, "of {who}")
-EXPERIMENTS = [
-    ({"node", "node_pair"}, "measure with a third node: the node that is slow with it is at fault"),
-    ({"node", "class"}, "measure with a third node: the node that is slow with it is at fault"),
-    ({"nic", "node"}, "exchange the cables of two NICs, or measure over another NIC of the node"),
-    ({"nics", "socket"}, "measure each adapter alone: a slow adapter is at fault, otherwise their socket"),
-    ({"nic", "device"}, "measure inside the node too: a faulty device is slow there, a faulty adapter is not"),
-    ({"class", "domain"}, "measure another domain: if the link class is at fault, that domain is slow too"),
-    ({"class", "inside"}, "measure another node: if the link class is at fault, that node is slow too"),
-    ({"node", "device"}, "measure with several ranks on each node, or inside the node too"),
-    ({"device", "class"}, "measure with more devices"),
-    ({"device", "link"}, "measure with a third device"),
-]
 
 
 def words_of(kind: str, names: Names) -> Words:
-    """What a kind of finding is called; of copies inside devices nothing is received, and there is no peer."""
+    """The words of a kind of finding. Copies inside devices have neither a receiver nor a peer."""
     return IN_ITSELF if kind == "ingress" and [*names.classes] == ["LOCAL"] else WORDS[kind]
 
 
@@ -161,7 +149,7 @@ def subject_name(kind: str, subject: Subject, names: Names) -> str:
 
 
 def suspect(kind: str, subject: Subject, names: Names) -> str:
-    """What to look at, without the word: "the link between them"."""
+    """What to check, without the word "check": "the link between them"."""
     text = words_of(kind, names).suspect.removeprefix("check ")
     if "{near}" not in text:
         return text
@@ -193,15 +181,17 @@ def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Res
 
 
 def or_else(one: Finding, names: Names) -> str:
-    """What else would explain the same cells, and what would tell."""
+    """The other components that fit the same cells, and the experiment that distinguishes them; "" without any."""
     if not one.alike:
         return ""
     others = [f"{subject_name(kind, subject, names)} ({suspect(kind, subject, names)})" for kind, subject in one.alike]
-    return f". The same cells also fit: {'; '.join(units.first(others, MOST_ALIKE))}. To distinguish: {experiment(one)}"
+    return f". The same cells also fit: {'; '.join(units.first(others, MOST_ALIKE))}. To distinguish: {advice(one)}"
 
 
 def evidence(who: str, content: Mapping[str, Any]) -> str:
-    """Counters of the subject that rose: "n1:gpu3", "mlx5_0 of n1" on any port, or of a node all that are in it."""
+    """The error counters of a component that rose: of "n1:gpu3", of "mlx5_0 of n1" on any port, of all devices of a
+    node.
+    """
     words = {*who.replace("->", " ").replace(",", " ").split()}
 
     def is_of_it(label: str) -> bool:
@@ -230,9 +220,3 @@ def missing_sentence(one: Finding, names: Names, content: Mapping[str, Any], mat
     return (
         f"{text} ({said}): check {suspect(one.kind, one.subject, names)}" + or_else(one, names) + evidence(who, content)
     )
-
-
-def experiment(one: Finding) -> str:
-    """What would settle an ambiguity."""
-    kinds = {one.kind, *(kind for kind, _ in one.alike)}
-    return next((text for wanted, text in EXPERIMENTS if wanted <= kinds), "measure with more endpoints")

@@ -1,8 +1,9 @@
-"""Slow cells of a few matchings that no endpoint at fault explains: what is true of them, and how to find out more.
+"""Slow cells of a sampled matrix that no faulty endpoint explains: what they have in common, and how to measure more.
 
-A fault of an endpoint is settled where more of its cells are slow than flukes explain. Where many endpoints are slow,
-others are so often slow by their partners that chance may do as much; where half of the pairs are, the median of those
-that ran together is slow itself. Then it is said who was slow with every peer, or how many pairs are slow.
+An endpoint is at fault if more of its cells are slow than chance explains. If many endpoints are slow, other endpoints
+are often slow because of their partners, so chance explains as much. If half of the pairs are slow, the median of
+concurrent pairs is slow itself. The sentences then name the endpoints that were slow with every peer, or the number of
+slow pairs.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -27,9 +28,9 @@ AGAIN = "measure again with a longer --max-time, or the full matrix of {it} and 
 
 
 class Ends(NamedTuple):
-    """The two ends of each cell, as numbers below `count`: what an endpoint sends, and behind those what it receives.
+    """The two ends of each cell, as numbers below `count`: the sending side of an endpoint, then the receiving sides.
 
-    Of cells that measure both ways an end is an endpoint.
+    In bidirectional cells, an end is an endpoint.
     """
 
     senders: np.ndarray
@@ -37,19 +38,19 @@ class Ends(NamedTuple):
     count: int
 
     def having(self, cells: np.ndarray) -> np.ndarray:
-        """How many of these cells each end has."""
+        """The number of these cells per end."""
         return sum(np.bincount(side[cells], minlength=self.count) for side in (self.senders, self.receivers))
 
     def cells(self, ends: np.ndarray) -> np.ndarray:
-        """True for the cells that one of these ends has."""
+        """True for the cells of these ends."""
         return ends[self.senders] | ends[self.receivers]
 
 
 def held_against_fastest(logs: np.ndarray, least: float) -> np.ndarray:
-    """True for the cells that are slower than the fastest by more than noise, and than `least`, as a logarithm.
+    """True for cells that are slower than the fastest cells by more than noise and by more than `least`, a logarithm.
 
-    The fastest tell their noise as 90 % and 97 % of a normal distribution do, 1.282 and 1.881 σ above its middle. Of
-    few cells that is a guess: where many lie about the limit, slow and fast ones are no two groups, and none is slow.
+    The noise follows from the 90 % and 97 % quantiles, which are 1.282 and 1.881 σ above the median of a normal
+    distribution. If many cells are near the limit, slow and fast cells are not two groups, and no cell is slow.
     """
     high, higher = np.quantile(logs, FASTEST)
     sigma = float(higher - high) / (1.8808 - 1.2816)
@@ -60,7 +61,7 @@ def held_against_fastest(logs: np.ndarray, least: float) -> np.ndarray:
 
 
 def slow_with_everyone(ends: Ends, slow: np.ndarray) -> np.ndarray:
-    """Ends all of whose cells are slow, two at least of which no such end with more cells explains."""
+    """True for ends whose cells are all slow, at least two of which no other such end with more cells explains."""
     count = ends.having(np.ones(len(slow), dtype=bool))
     every = (ends.having(slow) == count) & (count >= PARTNERS)
     found = np.zeros(ends.count, dtype=bool)
@@ -79,9 +80,10 @@ def sentences(
     still: Set[str],
     stayed: Sequence[tuple[str, str]],
 ) -> Iterator[str]:
-    """rows, columns: of the cells that no endpoint at fault has, as indices of labels. slow: which of them are.
+    """Sentences about slow cells that no faulty endpoint has.
 
-    still: endpoints that the program had not settled. stayed: pairs that were slow again.
+    rows, columns: of the cells, as indices of labels. slow: True for slow cells. still: endpoints that the program did
+    not confirm. stayed: pairs that were slow again.
     """
     total = f"{int(slow.sum())} of {units.counted(len(slow), 'cell')}"
     if slow.sum() >= TOO_MANY * len(slow):
@@ -121,7 +123,7 @@ def with_everyone(names: Sequence[str], text: str, why: str) -> Iterator[str]:
 
 
 def of_paths(pairs: Sequence[tuple[str, str]], stayed: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Pairs that are slow while both of their endpoints are fine with others: those that were so again, by name."""
+    """Sentences about slow pairs whose endpoints are both fine with other peers. stayed: pairs that were slow again."""
     again = [f"{row}->{column}" for row, column in pairs if (row, column) in stayed]
     if again:
         names = ", ".join(units.first(again))
