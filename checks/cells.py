@@ -5,7 +5,7 @@ import numpy as np
 from linkmatrix.judge.run_findings import counted_cells
 from linkmatrix.judge.verdicts import missing
 from linkmatrix.record import grids, units
-from linkmatrix.record.external_cells import Apart
+from linkmatrix.record.external_cells import ExternalCells
 from linkmatrix.record.names import bodies_of
 
 ALL_PAIRS, MATCHINGS = "all pairs", "matchings"  # sets of pairs, as returned by `measured_pairs`
@@ -27,7 +27,7 @@ def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
     reasons = axis_faults(name, "rows", result, rows) + axis_faults(name, "columns", result, columns)
     if measured_pairs(result) != pairs:
         reasons += missing(f"{name}: {pairs} were requested, the record has {measured_pairs(result)}")
-    if Apart.of(result) is None:
+    if ExternalCells.of(result) is None:
         measured = np.isfinite(grids.numbers(result["values"]))
         for part in parts:
             lacking = int((measured & ~np.isfinite(counted_cells(result, part, measured.shape))).sum())

@@ -9,7 +9,7 @@ from itertools import permutations
 
 from linkmatrix.judge.disturbances import not_exclusive
 from linkmatrix.judge.verdicts import disturbed, failed, missing, unlike
-from linkmatrix.record.external_cells import Apart
+from linkmatrix.record.external_cells import ExternalCells
 from linkmatrix.reframe_ext.sessions import endings
 from linkmatrix.suite import PROGRAMS
 
@@ -147,7 +147,7 @@ def transport_faults(record, expected):
 
 def transports_between_nodes(result):
     """[(pair, transport)] between nodes; [("all", transport)] of a matrix that is too large for its record."""
-    external = Apart.of(result)
+    external = ExternalCells.of(result)
     if external is not None:
         classes = external.summaries
         return [("all", one.get("transport", result["transport"])) for one in classes if one["link_class"] == "NET"]

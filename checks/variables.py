@@ -68,8 +68,8 @@ def matrix_figures(matrix):
         for name, value in (("min", summary.low), ("median", summary.median), ("max", summary.high)):
             known = matrix.expected.of_class.get(group)
             figures[f"{name}[{group or UNKNOWN}]".replace(":", "/")] = Figure(value, of.unit, known)
-    if of.apart is not None:
-        for axis, medians in zip(("rows", "columns"), of.apart.medians, strict=True):
+    if of.external is not None:
+        for axis, medians in zip(("rows", "columns"), of.external.medians, strict=True):
             figures[f"min[{axis}]"] = Figure(min(medians), of.unit)
             figures[f"max[{axis}]"] = Figure(max(medians), of.unit)
     if len({*of.rows, *of.columns}) <= MOST_ENDPOINTS:

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.locate.deviations import Seen, beside_its_like, downwards, from_inside, from_references, looked_at
+from linkmatrix.locate.deviations import (
+    Seen,
+    beside_its_like,
+    downwards,
+    from_inside,
+    from_references,
+    remeasured_deviations,
+)
 from linkmatrix.locate.hypotheses import LEAST
 from linkmatrix.locate.layout import layout_of
 from linkmatrix.record.matrix import from_result
@@ -30,7 +37,7 @@ def looks(make_record, unit, *remeasured):
     matrix = from_result(result)
     deviation = np.full((4, 4), math.log(0.9))
     value = matrix.whole.measured[0, 1]
-    return {look: looked_at(deviation, result, matrix, look) for look in ("before", "after")}, value
+    return {look: remeasured_deviations(deviation, result, matrix, look) for look in ("before", "after")}, value
 
 
 @pytest.mark.parametrize(("unit", "sign"), [("GB/s", 1), ("us", -1)])

@@ -37,8 +37,8 @@ def test_cells_in_a_file_get_the_verdicts_that_they_get_in_a_record(make_record,
     assert (found.unjudged, found.held) == (plain.unjudged, plain.held)
     codes = plain.whole.codes
     for verdict in Verdict:
-        assert found.tally.of_rows[:, verdict].tolist() == (codes == verdict).sum(axis=1).tolist()
-        assert found.tally.of_columns[:, verdict].tolist() == (codes == verdict).sum(axis=0).tolist()
+        assert found.cell_counts.of_rows[:, verdict].tolist() == (codes == verdict).sum(axis=1).tolist()
+        assert found.cell_counts.of_columns[:, verdict].tolist() == (codes == verdict).sum(axis=0).tolist()
     (marked, count), (wanted, wanted_count) = found.marked(8), plain.marked(8)
     assert count == wanted_count
     assert [cell.verdict for _, cell in marked] == [cell.verdict for _, cell in wanted]

@@ -199,9 +199,9 @@ def test_of_a_matrix_that_is_not_held_its_worst_endpoints_are_looked_at(make_rec
                 assert (told.findings, told.sentences) == ((), ())
                 continue
             (one,) = told.findings
-            assert (one.kind, found.closely.matrix.rows[one.subject]) == ("egress", "gpu5")
+            assert (one.kind, found.subset.matrix.rows[one.subject]) == ("egress", "gpu5")
             first, second, where = told.sentences
             assert first.startswith("gpu5 sends 50.0 % slow") and "every" not in first and "fine" not in first
             assert second == "all cells of row gpu5 are 50.0 % low"
-            looked_at = len(found.closely.matrix.rows)
+            looked_at = len(found.subset.matrix.rows)
             assert where == f"Examined: {looked_at} of 12 endpoints, the worst and some healthy endpoints."

@@ -150,7 +150,7 @@ def test_what_cannot_be_read_is_incomplete_and_says_why(make_record, tmp_path, m
     (cell,) = found.cells.values()
     assert (cell.verdict, cell.reason) == (Verdict.INCOMPLETE, found.problem)
     assert found.marked(5) == ([(("gpu0", "gpu3"), cell)], 1)
-    assert found.overview() == [] and found.closely is found
+    assert found.overview() == [] and found.subset is found
     assert found.worse(("gpu0", "gpu1")) is None
 
 
@@ -160,10 +160,10 @@ def test_a_close_look_takes_the_slow_endpoint_the_others_of_its_node_and_healthy
     for device in content["devices"]:
         device["node"] = f"n{device['index'] // 2}"
     _, found = both(content)
-    near = found.closely
+    near = found.subset
     assert near.matrix.rows == near.matrix.columns == ("gpu0", "gpu1", "gpu4", "gpu5", "gpu10", "gpu11")
     assert near.whole is not None and near.counts[Verdict.FAIL] == 5 and near.expected == found.expected
-    assert near.worse(("gpu5", "gpu0")) == pytest.approx(0.5) and near.closely is near
+    assert near.worse(("gpu5", "gpu0")) == pytest.approx(0.5) and near.subset is near
 
 
 def test_how_much_worse_a_cell_is_than_expected_is_known_where_it_has_a_value(make_record):

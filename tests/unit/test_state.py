@@ -4,7 +4,7 @@ import pytest
 from reasons import said, verdicts
 
 from linkmatrix.judge.device_state import state_faults, unequal_faults
-from linkmatrix.judge.inventory_diff import equal_groups, odd_nodes
+from linkmatrix.judge.inventory_diff import equal_groups, unlike_nodes
 
 WELL = {
     "ecc": "on",
@@ -107,14 +107,14 @@ def of_node(make_record, node, vbios="96.00.74", driver="580.159.04", firmware="
 
 def test_the_odd_node_of_a_partition_is_named(make_record):
     alike = [of_node(make_record, f"n{number}") for number in range(3)]
-    assert odd_nodes(alike) == []
+    assert unlike_nodes(alike) == []
     odd = of_node(make_record, "n17", "96.00.61", "575.57", "28.38")
-    assert odd_nodes([*alike, odd]) == [
+    assert unlike_nodes([*alike, odd]) == [
         "n17: driver is 575.57, 3 others have 580.159.04",
         "n17: vbios of NVIDIA H200 is 96.00.61, 3 others have 96.00.74",
         "n17: firmware of its adapters is 28.38, 3 others have 28.39",
     ]
-    assert odd_nodes([*alike, ("alpha:other", odd[1])]) == [], "another partition may have others"
+    assert unlike_nodes([*alike, ("alpha:other", odd[1])]) == [], "another partition may have others"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_links_and_libraries_that_differ_are_named_and_make_groups(make_record, 
         for device in record["devices"]:
             device["state"] = {"nvlinks_active": "18", "pcie_width": "16"}
     change(records[3][1])
-    assert odd_nodes(records) == ([line] if line else [])
+    assert unlike_nodes(records) == ([line] if line else [])
     groups = equal_groups(records)
     assert len({groups[node] for node in ("n0", "n1", "n2")}) == 1 and (groups["n17"] == groups["n0"]) == (not line)
 
@@ -160,10 +160,10 @@ def test_a_node_that_was_measured_in_fewer_environments_is_not_odd(make_record):
     both = [of_node(make_record, node) for node in ("n0", "n1", "n2") for _ in range(2)]
     for _, record in both[1::2]:
         record["software"]["CUDA"] = "12.4"
-    assert odd_nodes([*both, of_node(make_record, "n3")]) == []
+    assert unlike_nodes([*both, of_node(make_record, "n3")]) == []
     other = of_node(make_record, "n3")
     other[1]["software"]["CUDA"] = "11.8"
-    assert odd_nodes([*both, other]) == ["n3: CUDA is 11.8, 3 others have 12.4 and 13.0"]
+    assert unlike_nodes([*both, other]) == ["n3: CUDA is 11.8, 3 others have 12.4 and 13.0"]
 
 
 def test_what_a_node_does_not_tell_is_no_difference(make_record):
@@ -171,4 +171,4 @@ def test_what_a_node_does_not_tell_is_no_difference(make_record):
     del records[1][1]["devices"][2]["part"]["vbios"]
     del records[2][1]["software"]["driver"]
     records[2][1]["nodes"][0]["kernel"] = None
-    assert odd_nodes(records) == []
+    assert unlike_nodes(records) == []

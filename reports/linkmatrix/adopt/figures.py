@@ -23,17 +23,17 @@ def measured(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
 
     Raises BadInput if the file of cells does not match the record.
     """
-    if matrix.apart is None:
+    if matrix.external is None:
         return Block(matrix).measured
     if matrix.held:
         return matrix.whole.measured
-    facts, rows = matrix.apart.facts(), []
+    facts, rows = matrix.external.facts(), []
     for row in chosen:
         block = Block(matrix, slice(row, row + 1))
         facts.add(block)
         rows.append(block.measured[0])
     values = np.array(rows)
-    stored = np.array(matrix.apart.medians[0])[chosen]
+    stored = np.array(matrix.external.medians[0])[chosen]
     found = np.array([np.median(row[np.isfinite(row)]) if np.isfinite(row).any() else 0.0 for row in values])
     if not np.allclose(found, stored, rtol=ROUNDING):
         raise BadInput(f"{facts.path} does not match the cells of its record: {REMEDY}")

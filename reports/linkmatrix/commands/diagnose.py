@@ -129,7 +129,7 @@ def counts(result: Result, matrix: MatrixVerdict) -> Iterator[str]:
         yield from matrix.class_tally()
         return
     codes = matrix.whole.codes
-    for name, of_class in sorted(matrix.tally.of_class.items()):
+    for name, of_class in sorted(matrix.cell_counts.of_class.items()):
         found = {verdict: int(of_class[verdict]) for verdict in reversed(words.ORDER)}
         tally = ", ".join(f"{count} {words.WORDS[verdict]}" for verdict, count in found.items() if count)
         if tally:

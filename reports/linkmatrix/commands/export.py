@@ -240,9 +240,9 @@ def cells_of(judged: list[Judged]) -> "pandas.DataFrame":
             if matrix.whole is not None:
                 found.append(table.of_judged(one, matrix))
                 continue
-            assert matrix.matrix.apart is not None
+            assert matrix.matrix.external is not None
             said = {"testcase": result["testcase"], "verdict": words.WORDS[one.of_matrix(matrix)]}
-            said["reason"] = matrix.problem or f"its cells are in {matrix.matrix.apart.name}, a table of numpy's"
+            said["reason"] = matrix.problem or f"its cells are in {matrix.matrix.external.name}, a table of numpy's"
             found.append(pandas.DataFrame([{**head, **said}]))
     frames = [frame.reindex(columns=list(COLUMNS)).astype(COLUMNS) for frame in found]
     every = pandas.concat(frames, ignore_index=True)

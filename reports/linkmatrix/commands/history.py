@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput, say
 from ..files import path_of
-from ..judge.inventory_diff import equal_groups, odd_nodes
+from ..judge.inventory_diff import equal_groups, unlike_nodes
 from ..record import units
 from ..record.matrix import Matrix, from_result
 from ..record.names import simulated_fault
@@ -96,7 +96,7 @@ def run_history(options: argparse.Namespace) -> int:
     screen = Screen()
     if options.fleet:
         newest = [(test.partition, record) for test, record in newest_first(tests)]
-        screen.lines(*odd_nodes(newest))
+        screen.lines(*unlike_nodes(newest))
         blocks = fleet_blocks(tests, choice, testcases, equal_groups(newest))
     else:
         found_series = series(tests, choice, testcases)

@@ -84,11 +84,11 @@ def draw_maps(judged: list[Judged], folder: Path, written: list[Path]) -> dict[t
         if matrix.problem:
             continue
         record, verdict, name = one.test.record or {}, one.of_matrix(matrix), free_name(result["testcase"], written)
-        pictures = plot.heat_map(record, result, matrix.closely, scales.get(scale.key_of(result)), verdict)
+        pictures = plot.heat_map(record, result, matrix.subset, scales.get(scale.key_of(result)), verdict)
         written.extend(plot.save(pictures, folder, name))
         found[matrix, page_matrix.ABSOLUTE] = pictures["png"]
         if not page_matrix.fits(result, matrix):
-            pictures = plot.deviation_map(record, result, matrix.closely, verdict)
+            pictures = plot.deviation_map(record, result, matrix.subset, verdict)
             written.extend(plot.save(pictures, folder, f"{name}-deviation"))
             found[matrix, page_matrix.DEVIATION] = pictures["png"]
     return found

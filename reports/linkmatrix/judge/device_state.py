@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .inventory_diff import odd_ones
+from .inventory_diff import differing
 from .verdicts import Reason, failed, missing, unlike
 
 Json = Mapping[str, Any]
@@ -64,7 +64,7 @@ def unequal_faults(record: Json, equal: tuple[str, ...]) -> list[Reason]:
     for name in equal:
         found = {device["label"]: fact_of(record, device, name) for device in record["devices"]}
         unknown = [who for who, fact in found.items() if not fact]
-        reasons += missing(*(f"{who}: {name} is not known" for who in unknown)) or failed(*odd_ones(name, found))
+        reasons += missing(*(f"{who}: {name} is not known" for who in unknown)) or failed(*differing(name, found))
     return reasons
 
 

@@ -47,7 +47,7 @@ class MatrixVerdict:
     matrix: Matrix
     expected: Expected
     unverified: str
-    tally: CellCounts
+    cell_counts: CellCounts
     lost: Mapping[Pair, CellVerdict]
     whole: Judged | None = None
     problem: str = ""
@@ -64,7 +64,7 @@ class MatrixVerdict:
         """The number of cells with each verdict."""
         if self.problem:
             return {verdict: int(verdict is Verdict.INCOMPLETE) for verdict in Verdict}
-        found = {verdict: int(self.tally.of_rows[:, verdict].sum()) for verdict in Verdict}
+        found = {verdict: int(self.cell_counts.of_rows[:, verdict].sum()) for verdict in Verdict}
         return {**found, Verdict.INCOMPLETE: found[Verdict.INCOMPLETE] + len(self.lost)}
 
     @property
@@ -82,12 +82,12 @@ class MatrixVerdict:
     @property
     def unjudged(self) -> int:
         """The number of cells that lack only a reference."""
-        return self.tally.unjudged
+        return self.cell_counts.unjudged
 
     @property
     def held(self) -> int:
         """The number of cells with a reference."""
-        return self.tally.held + len(self.lost)
+        return self.cell_counts.held + len(self.lost)
 
     @cached_property
     def cells(self) -> Mapping[Pair, CellVerdict]:
@@ -126,11 +126,11 @@ class MatrixVerdict:
         if self.whole is not None:
             known = np.where(np.isfinite(self.whole.worse), self.whole.worse, np.nan)
             return noise.medians(known, 1).tolist(), noise.medians(known, 0).tolist()
-        assert self.matrix.apart is not None  # without a file a matrix is held
+        assert self.matrix.external is not None  # without a file a matrix is held
         level, sign = self.level, 1 if self.matrix.unit == "us" else -1
         rows, columns = (
             [sign * (value / level - 1) if value and level else 0.0 for value in axis]
-            for axis in self.matrix.apart.medians
+            for axis in self.matrix.external.medians
         )
         return rows, columns
 
@@ -142,7 +142,7 @@ class MatrixVerdict:
         reference = self.expected.of_class.get(largest)
         if reference is not None and reference.unit == self.matrix.unit:
             return reference.value
-        measured = [value for value in self.matrix.apart.medians[0] if value] if self.matrix.apart else []
+        measured = [value for value in self.matrix.external.medians[0] if value] if self.matrix.external else []
         return float(np.median(measured)) if measured else 0.0
 
     def marked(self, most: int) -> tuple[list[tuple[Pair, CellVerdict]], int]:
@@ -150,7 +150,7 @@ class MatrixVerdict:
         if self.problem:
             return list(self.cells.items()), 1
         bad = sum(count for verdict, count in self.counts.items() if verdict is not Verdict.PASS) - self.unjudged
-        found = [self.at(int(r), int(c)) for _, r, c in self.tally.worst[:most]]
+        found = [self.at(int(r), int(c)) for _, r, c in self.cell_counts.worst[:most]]
         found += list(self.lost.items())[:most]
         return sorted(found, key=lambda item: -item[1].verdict)[:most], bad
 
@@ -169,7 +169,7 @@ class MatrixVerdict:
     def class_tally(self) -> list[str]:
         """ "NET: 16,383 FAIL, 268,402,689 PASS of 268,419,072 cells"."""
         lines = []
-        for group, counts in self.tally.of_class.items():
+        for group, counts in self.cell_counts.of_class.items():
             told = ", ".join(
                 f"{counts[verdict]:,} {WORDS[verdict]}" for verdict in reversed(Verdict) if counts[verdict]
             )
@@ -180,7 +180,7 @@ class MatrixVerdict:
         """Lines such as "all cells of row n17 are 48.0 % low", the worst first, for cells in a file."""
         word = "high" if self.matrix.unit == "us" else "low"
         lines = []
-        names, medians, found = self.matrix.rows, self.axis_medians(), self.tally
+        names, medians, found = self.matrix.rows, self.axis_medians(), self.cell_counts
         slow_ones, all_ones = (found.slow_rows, found.slow_columns), (found.of_rows, found.of_columns)
         for axis, slow, counts, off in zip(("row", "column"), slow_ones, all_ones, medians, strict=True):
             applies = counts.sum(axis=1)
@@ -206,7 +206,7 @@ class MatrixVerdict:
                 labels |= {self.matrix.rows[at] for at in np.flatnonzero(cells.any(axis=1))}
                 labels |= {self.matrix.columns[at] for at in np.flatnonzero(cells.any(axis=0))}
             return good, bad
-        sides = ((self.matrix.rows, self.tally.of_rows), (self.matrix.columns, self.tally.of_columns))
+        sides = ((self.matrix.rows, self.cell_counts.of_rows), (self.matrix.columns, self.cell_counts.of_columns))
         wrong = [Verdict.FAIL] if self.unjudged else [Verdict.FAIL, Verdict.INCOMPLETE]
         for labels, counts in sides:
             good |= {labels[at] for at in np.flatnonzero(counts[:, [Verdict.PASS, Verdict.WARN]].any(axis=1))}
@@ -214,11 +214,11 @@ class MatrixVerdict:
         return good, bad
 
     @cached_property
-    def closely(self) -> MatrixVerdict:
+    def subset(self) -> MatrixVerdict:
         """This verdict. If the cells are in a file, the verdict on a submatrix of suspect and healthy endpoints."""
         if self.whole is not None or self.problem:
             return self
-        chosen = endpoints(self.tally, self.node)
+        chosen = endpoints(self.cell_counts, self.node)
         part = self.matrix.part(chosen, chosen)
         return judged_matrix(part, self.expected, self.unverified, {}, self.node[chosen], self.others)
 

@@ -16,7 +16,7 @@ from ..record.units import counted, first
 from ..references.noise import FLOORS, Carrier
 from ..references.typical import TypicalValues, typical_values
 from .cell_sentences import quantity
-from .inventory_diff import odd_connections, odd_devices
+from .inventory_diff import unlike_connections, unlike_devices
 
 if TYPE_CHECKING:
     from .evaluate import Evaluation, MatrixVerdict
@@ -95,10 +95,10 @@ NEXT_OF_COLLECTIVE = "Compare {who} with a faster node: NCCL version and variabl
 
 def findings(record: Mapping[str, Any], evaluation: Evaluation) -> Iterator[Finding]:
     """The findings of one checked record: first those about devices, then those of each result in order."""
-    for label, sentence in odd_devices(record):
+    for label, sentence in unlike_devices(record):
         yield found(label, "unlike device", sentence, READ)
-    for odd in odd_connections(record):
-        yield found(odd.component, odd.kind, odd.sentence, READ)
+    for one in unlike_connections(record):
+        yield found(one.component, one.kind, one.sentence, READ)
     for other in (record.get("imported") or {}).get("findings", ()):
         text, program = f"{other['component']}: {other['sentence']}", other["program"]
         yield found(other["component"], "another program", text, f"reported by {program}")

@@ -17,7 +17,7 @@ OF_GPUS = ("cuda", "ipc")  # back ends that open every GPU of a node
 SOFTWARE = ("CUDA", "NCCL", "MPI")
 
 
-def odd_ones(name: str, found: Mapping[str, str]) -> list[str]:
+def differing(name: str, found: Mapping[str, str]) -> list[str]:
     """Sentences such as "n17: vbios is 96.00.61, 7 others have 96.00.74".
 
     name: of the fact. found: {node or device: fact}; "" for an unknown fact, which is left out.
@@ -27,14 +27,14 @@ def odd_ones(name: str, found: Mapping[str, str]) -> list[str]:
     if len(counts) < 2:
         return []
     (usual, most), (_, second) = counts.most_common(2)
-    if most == second:  # nobody is the odd one
+    if most == second:  # no fact is the usual one
         each = units.first([f"{who} has {fact}" for who, fact in known.items()])
         return [f"{name} differs: {', '.join(each)}"]
-    odd = [f"{who}: {name} is {fact}, {most} others have {usual}" for who, fact in known.items() if fact != usual]
-    return units.first(odd)
+    unlike = [f"{who}: {name} is {fact}, {most} others have {usual}" for who, fact in known.items() if fact != usual]
+    return units.first(unlike)
 
 
-def odd_devices(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def unlike_devices(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(device, sentence) of each device with fewer active NVLinks, or a slower PCIe link, than the devices like it.
 
     Devices are alike if model and node are the same. An idle PCIe link reduces its speed. Its generation therefore
@@ -69,7 +69,7 @@ def highest(record: Mapping[str, Any], device: Mapping[str, Any], name: str) -> 
     return max((int(text) for text in texts if text is not None and text.isdigit()), default=None)
 
 
-def odd_nodes(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
+def unlike_nodes(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
     """Sentences about differences between the nodes of a partition.
 
     Compared facts are driver, kernel, product, board, BIOS, CUDA, NCCL, MPI, VBIOS and firmware, the rates and widths
@@ -77,11 +77,11 @@ def odd_nodes(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
     about a node, the first one counts.
     """
     records = list(records)
-    found = [line for (_, name), of in by_fact(records).items() for line in odd_ones(name, of)]
-    return [*found, *odd_counts(records)]
+    found = [line for (_, name), of in by_fact(records).items() for line in differing(name, of)]
+    return [*found, *unlike_counts(records)]
 
 
-def odd_counts(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
+def unlike_counts(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
     """Sentences about nodes with another number of devices of a model than most nodes.
 
     Only records of one check and of one node are compared. Records with --devices or with ranks do not show all
@@ -97,7 +97,7 @@ def odd_counts(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
             found[partition, model, record["asked_by"] or ""].setdefault(*nodes, str(count))
     told: dict[str, str] = {}  # of several checks that say it of a node the first
     for (_, model, _), of in found.items():
-        for line in odd_ones(f"number of {model}", of):
+        for line in differing(f"number of {model}", of):
             told.setdefault(line.partition(", ")[0], line)
     return list(told.values())
 
@@ -105,7 +105,7 @@ def odd_counts(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
 def equal_groups(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
     """{node: its facts that differ in its partition, "driver 580, kernel 6.1"}; "" if no fact differs.
 
-    Figures of nodes are comparable only if these facts are equal. records: see `odd_nodes`.
+    Figures of nodes are comparable only if these facts are equal. records: see `unlike_nodes`.
     """
     found: dict[str, list[str]] = defaultdict(list)
     for (_, name), of in by_fact(records).items():
@@ -170,10 +170,10 @@ def facts_of_nodes(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 LEAST_GPUS = 3  # that are connected alike: with fewer, the usual connection is not known
 MOST_GPUS = 128  # of a node that are compared
-MOST_ODD = 1 / 3  # of a node's GPUs: if more are unlike the others, the node is built that way
+MOST_UNLIKE = 1 / 3  # of a node's GPUs: if more are unlike the others, the node is built that way
 
 
-class Odd(NamedTuple):
+class Unlike(NamedTuple):
     """A GPU, or a pair of GPUs, whose connections differ. kind: a key of `findings.NEXT`."""
 
     component: str
@@ -181,7 +181,7 @@ class Odd(NamedTuple):
     sentence: str
 
 
-def odd_connections(record: Mapping[str, Any]) -> Iterator[Odd]:
+def unlike_connections(record: Mapping[str, Any]) -> Iterator[Unlike]:
     """The GPUs of each node whose connections differ from those of the other GPUs."""
     nodes: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for device in record["devices"]:
@@ -193,7 +193,7 @@ def odd_connections(record: Mapping[str, Any]) -> Iterator[Odd]:
         if there and len(classes) == len(at) and len(there) <= MOST_GPUS:
             links = Links.of(classes, there)
             yield from off_nvlink(links)
-            yield from odd_links(links)
+            yield from unlike_links(links)
         yield from far_from_adapters(devices)
         yield from slow_links(devices)
         if record["backend"] == "imported":  # a measured PCIe card without a bridge is as it should be
@@ -237,82 +237,82 @@ def links_of(name: str) -> int | None:
     return int(bonded[2]) if bonded else 0 if name else None
 
 
-def off_nvlink(links: Links) -> Iterator[Odd]:
+def off_nvlink(links: Links) -> Iterator[Unlike]:
     """GPUs without any NVLink, on a node where all other GPUs are connected to each other."""
     off = [label for label in links.labels if not any(n is None or n for n in links.to_others(label, links.labels))]
     rest = [label for label in links.labels if label not in off]
     whole = all(n for label in rest for n in links.to_others(label, rest))
-    if not off or len(rest) < LEAST_GPUS or len(off) > MOST_ODD * len(links.labels) or not whole:
+    if not off or len(rest) < LEAST_GPUS or len(off) > MOST_UNLIKE * len(links.labels) or not whole:
         return
     usual = ", ".join(sorted({links.classes[a, b] for a in rest for b in rest if a != b}))
     for label in off:
         has = ", ".join(sorted({links.classes[label, other] for other in rest} - {""}))
-        yield Odd(
+        yield Unlike(
             label, "off NVLink", f"{label} has no NVLink ({has}); the other {len(rest)} have {usual} to each other"
         )
 
 
-def odd_links(links: Links) -> Iterator[Odd]:
+def unlike_links(links: Links) -> Iterator[Unlike]:
     """GPUs and pairs whose number of NVLinks differs from that of all other GPUs."""
     some = [label for label in links.labels if any(links.to_others(label, links.labels))]
     known = Counter(n for pair, n in links.counts.items() if set(pair) <= set(some) and n is not None)
     if len(some) < LEAST_GPUS or len(known) < 2:
         return
     usual = known.most_common(1)[0][0]
-    odd = [label for label in some if usual not in links.to_others(label, some)]
-    rest = [label for label in some if label not in odd]
+    unlike = [label for label in some if usual not in links.to_others(label, some)]
+    rest = [label for label in some if label not in unlike]
     pairs = [(a, b) for a in rest for b in rest if a < b and links.counts[a, b] not in (usual, None)]
-    if not usual or len(odd) > MOST_ODD * len(some) or len(rest) < LEAST_GPUS or len(pairs) > 1:
+    if not usual or len(unlike) > MOST_UNLIKE * len(some) or len(rest) < LEAST_GPUS or len(pairs) > 1:
         return
-    for label in odd:
+    for label in unlike:
         has = sorted({n for n in links.to_others(label, some) if n is not None})
         counts = " or ".join(map(str, has))
-        yield Odd(label, "unlike links", f"{label} has {counts} NVLinks to each other GPU, the others have {usual}")
+        yield Unlike(label, "unlike links", f"{label} has {counts} NVLinks to each other GPU, the others have {usual}")
     for a, b in pairs if len(rest) > LEAST_GPUS else ():
         text = (
             f"{a} and {b} have {counted(links.counts[a, b] or 0, 'NVLink')} to each other, the other pairs have {usual}"
         )
-        yield Odd(f"{a} and {b}", "unlike links", text)
+        yield Unlike(f"{a} and {b}", "unlike links", text)
 
 
-def far_from_adapters(devices: Sequence[Mapping[str, Any]]) -> Iterator[Odd]:
+def far_from_adapters(devices: Sequence[Mapping[str, Any]]) -> Iterator[Unlike]:
     """GPUs whose nearest network adapter is farther away than that of the other GPUs."""
     found = {device["label"]: device.get("state", {}).get("nic_class") for device in devices}
     found = {label: name for label, name in found.items() if name in PCI_CLASSES}
     usual, count = Counter(found.values()).most_common(1)[0] if found else ("", 0)
-    odd = [label for label, name in found.items() if PCI_CLASSES.index(name) > PCI_CLASSES.index(usual)]
-    if count < LEAST_GPUS or len(odd) > MOST_ODD * len(found):
+    unlike = [label for label, name in found.items() if PCI_CLASSES.index(name) > PCI_CLASSES.index(usual)]
+    if count < LEAST_GPUS or len(unlike) > MOST_UNLIKE * len(found):
         return
-    for label in odd:
+    for label in unlike:
         text = f"{label}: its nearest network adapter is at {found[label]}, that of {count} others at {usual}"
-        yield Odd(label, "far adapter", text)
+        yield Unlike(label, "far adapter", text)
 
 
-def slow_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[Odd]:
+def slow_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[Unlike]:
     """GPUs with an NVLink that is slower than the NVLinks of the other GPUs."""
     texts = {device["label"]: device.get("state", {}).get("nvlink_speed_least", "") for device in devices}
     speeds = {label: float(text) for label, text in texts.items() if text.replace(".", "", 1).isdecimal()}
     most = max(speeds.values(), default=0.0)
     for label, speed in speeds.items():
         if speed < most:
-            yield Odd(
+            yield Unlike(
                 label, "unlike links", f"{label}: an NVLink runs at {speed:g} GB/s, those of others at {most:g} GB/s"
             )
 
 
-def inactive_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[Odd]:
+def inactive_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[Unlike]:
     """GPUs of a node on which no NVLink is active."""
     states = [device.get("state", {}) for device in devices]
     links = {state.get("nvlinks", "0") for state in states}
     if devices and "0" not in links and all(state.get("nvlinks_active") == "0" for state in states):
         labels = units.first([device["label"] for device in devices])
         count = f"{counted(len(devices), 'GPU')} {'has' if len(devices) == 1 else 'have'}"
-        yield Odd(", ".join(labels), "no active NVLink", f"{count} no active NVLink")
+        yield Unlike(", ".join(labels), "no active NVLink", f"{count} no active NVLink")
 
 
-def link_errors(devices: Sequence[Mapping[str, Any]]) -> Iterator[Odd]:
+def link_errors(devices: Sequence[Mapping[str, Any]]) -> Iterator[Unlike]:
     """GPUs whose NVLinks have counted errors since the driver was loaded."""
     for device in devices:
         errors = device.get("state", {}).get("nvlink_errors", "none")
         if errors != "none":
-            yield Odd(device["label"], "link errors", f"{device['label']}: {errors}")
+            yield Unlike(device["label"], "link errors", f"{device['label']}: {errors}")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..record.checking import drawn_cells, is_of_matchings
-from ..record.matrix import external, from_result
+from ..record.matrix import external_cells, from_result
 from ..record.units import MOST_NAMED, counted, first
 from ..references import noise
 
@@ -96,7 +96,7 @@ def without_cells(result: Mapping[str, Any]) -> list[str]:
     """The endpoints without any measured cell."""
     labels = result["rows"]
     if "cells" in result:
-        medians = zip(labels, *external(result).medians, strict=True)
+        medians = zip(labels, *external_cells(result).medians, strict=True)
         return [label for label, row, column in medians if not row > 0 and not column > 0]
     known = np.isfinite(from_result(result).whole.values)
     there = known.any(axis=1) | known.any(axis=0)

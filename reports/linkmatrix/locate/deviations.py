@@ -164,7 +164,7 @@ def beside_its_like(content: Mapping[str, Any], result: Result, seen: Seen, name
     return replace(seen, together=together, sigma=np.nan_to_num(together, nan=1.0) / k)
 
 
-def looked_at(deviation: np.ndarray, result: Result, matrix: Matrix, look: str) -> np.ndarray | None:
+def remeasured_deviations(deviation: np.ndarray, result: Result, matrix: Matrix, look: str) -> np.ndarray | None:
     """The deviations of the remeasured cells, NaN for other cells; None without remeasured cells.
 
     look: "before" for the first measurement, "after" for the median of the remeasurements.

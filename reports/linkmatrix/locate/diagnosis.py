@@ -19,7 +19,7 @@ from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.checking import is_of_matchings
 from ..record.names import HANDOVER, Result, is_collective
-from .deviations import Seen, beside_its_like, effects, from_inside, from_references, looked_at
+from .deviations import Seen, beside_its_like, effects, from_inside, from_references, remeasured_deviations
 from .families import SHARED, members, named_family
 from .hypotheses import Finding, search
 from .layout import Layout, Names, layout_of
@@ -74,7 +74,7 @@ def diagnose(
         return Diagnosis((), tuple(order_sentences(result)), (), False)
     if is_of_matchings(result):
         return of_matchings(content, result, matrix)
-    if matrix.closely is not matrix:
+    if matrix.subset is not matrix:
         return among(content, result, matrix, origin)
     layout, names = layout_of(content, result, matrix.matrix)
     found = searched(content, result, matrix, layout, names)
@@ -180,7 +180,9 @@ def searched(
 
         in_order = order_drift(content, result, seen.deviation)
     seen = replace(seen, deviation=in_order.rest) if in_order else seen
-    before, by_itself = (looked_at(seen.deviation, result, matrix.matrix, look) for look in ("before", "after"))
+    before, by_itself = (
+        remeasured_deviations(seen.deviation, result, matrix.matrix, look) for look in ("before", "after")
+    )
     seen = replace(seen, before=before, impossible=whole.rules == ORDER["impossible"])
     again = by_itself
     at_once = None
@@ -274,10 +276,10 @@ def of_values(content: Mapping[str, Any], result: Result, matrix: Matrix, values
 
 def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, origin: Origin) -> Diagnosis:
     """The diagnosis of a matrix that is not held, from its worst endpoints and some healthy endpoints."""
-    found = diagnose(content, result, matrix.closely, True, origin)
+    found = diagnose(content, result, matrix.subset, True, origin)
     if not matrix.slow_lines() and not found.sentences:
         return Diagnosis((), (), (), found.from_inside)
-    looked_at, count = len(matrix.closely.matrix.rows), len(matrix.matrix.rows)
+    looked_at, count = len(matrix.subset.matrix.rows), len(matrix.matrix.rows)
     where = f"Examined: {looked_at} of {count} endpoints, the worst and some healthy endpoints."
     slow = matrix.slow_lines()
     told = (*found.sentences, *slow, where)

@@ -28,7 +28,7 @@ ROUNDING = 1e-6  # of a number of 32 bits in the file
 
 
 @dataclass(frozen=True)
-class Apart:
+class ExternalCells:
     """The summary of a result whose cells are in a file, from the record.
 
     counts: {status: cells}. classes: {link class: (measured, min, median, max)}. medians: of each row and each column,
@@ -38,7 +38,7 @@ class Apart:
     result: Mapping[str, Any]
 
     @classmethod
-    def of(cls, result: Mapping[str, Any]) -> Apart | None:
+    def of(cls, result: Mapping[str, Any]) -> ExternalCells | None:
         """The summary of an entry of a record's `results`; None if the record has the cells."""
         return cls(result) if "cells" in result else None
 
@@ -83,7 +83,7 @@ class Apart:
 class Facts:
     """A summary of the cells of a file, for a comparison with the summary in the record."""
 
-    def __init__(self, said: Apart, path: Path) -> None:
+    def __init__(self, said: ExternalCells, path: Path) -> None:
         self.said, self.path = said, path
         self.statuses = np.zeros(256, dtype=np.int64)
         self.least = np.full(len(CLASSES), np.inf)
@@ -218,7 +218,7 @@ class WithFile(dict):
 def attach(record: dict[str, Any], folder: Path) -> None:
     """Adds the maps of the cells to results whose cells are in files. folder: of the record."""
     for number, result in enumerate(record["results"]):
-        said = Apart.of(result)
+        said = ExternalCells.of(result)
         if said is not None:
             file = CellFile(folder / said.name, len(result["rows"]), nodes_of(record, result["rows"]))
             record["results"][number] = WithFile(result, file)

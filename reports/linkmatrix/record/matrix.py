@@ -17,7 +17,7 @@ from . import grids
 from .names import FEW_CELLS, UNKNOWN, Pair, is_collective, variant_of
 
 if TYPE_CHECKING:
-    from .external_cells import Apart
+    from .external_cells import ExternalCells
 
 MOST_HELD = 1 << 22  # cells that are held at once, and that can be asked for one by one
 CELLS_AT_ONCE = 1 << 19  # of a matrix that is not held
@@ -125,7 +125,7 @@ class Matrix:
 
     maps: {"values", "status", "link_class", and of a record "low", "high", "limit", "samples", "converged": rows ×
     columns}. title: the measured quantity, "bandwidth", "sum of both directions", "one direction" … variant: further
-    options, such as ", 32 blocks"; a test case may have several variants and sizes. apart: the summary of cells that
+    options, such as ", 32 blocks"; a test case may have several variants and sizes. external: the summary of cells that
     are in a file, None if the record has the cells. whole_classes: the classes of the complete matrix if this matrix is
     a part.
     """
@@ -138,20 +138,20 @@ class Matrix:
     columns: tuple[str, ...]
     maps: Mapping[str, grids.Cells] = field(repr=False)
     variant: str = ""
-    apart: Apart | None = field(default=None, repr=False)
+    external: ExternalCells | None = field(default=None, repr=False)
     whole_classes: Mapping[str, ClassSummary] | None = field(default=None, repr=False)
 
     @property
     def held(self) -> bool:
         """Whether all cells are in memory at once. Large matrices in a file are read in blocks."""
-        return self.apart is None or len(self.rows) * len(self.columns) <= MOST_HELD
+        return self.external is None or len(self.rows) * len(self.columns) <= MOST_HELD
 
     @cached_property
     def whole(self) -> Block:
         """All rows of a matrix that is held. Raises BadInput if the file differs from its summary."""
-        if self.apart is None:
+        if self.external is None:
             return Block(self)
-        facts, block = self.apart.facts(), Block(self, slice(0, len(self.rows)))
+        facts, block = self.external.facts(), Block(self, slice(0, len(self.rows)))
         facts.add(block)
         facts.check()
         return block
@@ -164,8 +164,8 @@ class Matrix:
         if self.held:
             yield self.whole
             return
-        assert self.apart is not None
-        facts, step = self.apart.facts(), max(1, CELLS_AT_ONCE // len(self.columns))
+        assert self.external is not None
+        facts, step = self.external.facts(), max(1, CELLS_AT_ONCE // len(self.columns))
         for first in range(0, len(self.rows), step):
             block = Block(self, slice(first, min(first + step, len(self.rows))))
             facts.add(block)
@@ -193,7 +193,7 @@ class Matrix:
             rows=tuple(self.rows[at] for at in rows),
             columns=tuple(self.columns[at] for at in columns),
             maps=maps,
-            apart=None,
+            external=None,
             whole_classes=self.classes,
         )
 
@@ -245,8 +245,8 @@ class Matrix:
         """{link class: summary of its measured cells}, in the order of their first cells."""
         if self.whole_classes is not None:
             return self.whole_classes
-        if self.apart is not None:
-            return {name: ClassSummary(*of) for name, of in self.apart.classes.items()}
+        if self.external is not None:
+            return {name: ClassSummary(*of) for name, of in self.external.classes.items()}
         values, codes = self.whole.measured, self.whole.classes
         measured = np.isfinite(values)
         found: dict[str, ClassSummary] = {}
@@ -257,27 +257,27 @@ class Matrix:
         return found
 
 
-def external(result: Mapping[str, Any]) -> Apart:
+def external_cells(result: Mapping[str, Any]) -> ExternalCells:
     """The summary of a result whose cells are in a file."""
-    from .external_cells import Apart  # few records have such a file
+    from .external_cells import ExternalCells  # few records have such a file
 
-    return Apart(result)
+    return ExternalCells(result)
 
 
 def has_status(result: Mapping[str, Any], word: str) -> bool:
     """Whether a cell of an entry of a record's `results` has this status."""
     if "cells" in result:
-        return bool(external(result).counts.get(word))
+        return bool(external_cells(result).counts.get(word))
     return any(word in row for row in result["status"])
 
 
 def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
     """The matrix of an entry of a checked record's `results`. part: the name of one of its parts."""
     source = result if part is None else result["parts"][part]
-    apart = external(result) if "cells" in result else None
+    cells_in_file = external_cells(result) if "cells" in result else None
     ways = {"link_class": [list(result["columns"])]} if is_collective(result) else {}
     names = ("values", "status", "link_class") if part is not None else MAPS
-    found = apart is None or apart.found
+    found = cells_in_file is None or cells_in_file.found
     return Matrix(
         testcase=result["testcase"],
         title=result["quantity"] if part is None else source["title"],
@@ -287,5 +287,5 @@ def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
         columns=tuple(result["columns"]),
         maps={name: (source if name == "values" else result)[name] for name in names if found} | ways,
         variant=variant_of(result),
-        apart=apart,
+        external=cells_in_file,
     )

@@ -108,7 +108,7 @@ def of_run(run: Run) -> Iterator[Figures]:
         extent, of_cores = extent_of(record) if is_collective(result) else None, record["backend"] == "host"
         for part in (None, *(result.get("parts", ()) if extent is None else ())):
             matrix = from_result(result, part)
-            medians = {name: of.median for name, of in matrix.classes.items()} if matrix.apart else {}
+            medians = {name: of.median for name, of in matrix.classes.items()} if matrix.external else {}
             what = (matrix.testcase, part or "", matrix.unit, matrix.size_bytes)
             way = way_between_devices(record, result, test.variant).removeprefix("mpi").removeprefix(", ")
             library = library_of(result) if extent is not None else ""
@@ -121,7 +121,7 @@ def cells_of(matrix: Matrix) -> "pandas.DataFrame":
 
     from . import table
 
-    if matrix.apart:
+    if matrix.external:
         return pandas.DataFrame(columns=CELL)
     found = table.of_matrix({}, matrix)
     found = found.loc[(found["status"] == "ok") & found["value"].notna(), CELL]

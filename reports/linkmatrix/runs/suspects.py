@@ -204,7 +204,7 @@ def flagged_by(
         every = set(matrix.matrix.classes)
         yield from (CellsFlag(label, every, sentence) for label, sentence in matchings.blamed(result, matrix))
         return
-    diagnosed, matrix = diagnosis.diagnose(record, result, matrix), matrix.closely
+    diagnosed, matrix = diagnosis.diagnose(record, result, matrix), matrix.subset
     if matrix.whole is None:
         return
     yield from of_findings(record, result, matrix, diagnosed, adapters)

@@ -15,7 +15,7 @@ from ..judge import findings
 from ..judge.cell_counts import KEPT
 from ..judge.disturbances import MEMORY, UNNAMED, each_named, entries_of
 from ..judge.evaluate import MatrixVerdict
-from ..judge.inventory_diff import odd_nodes
+from ..judge.inventory_diff import unlike_nodes
 from ..judge.rules import ORDER, name
 from ..judge.verdicts import CellVerdict, Verdict
 from ..locate.diagnosis import NEXT, Diagnosis
@@ -84,7 +84,7 @@ def merged(judged: list[Judged], diagnose: Diagnose) -> list[Headline]:
         key = (topic, one.who or alike, one.simulated)
         known = by_component.get(key)
         by_component[key] = one if known is None else together(known, one)
-    odd = odd_nodes((one.test.partition, one.test.record) for one in judged if one.test.record)
+    odd = unlike_nodes((one.test.partition, one.test.record) for one in judged if one.test.record)
     told = [placed(one) if cases > 1 else one for one in by_component.values()]
     told += [Headline(Verdict.WARN, "odd", line) for line in dict.fromkeys(odd)]
     told += of_nodes(judged)

@@ -283,7 +283,7 @@ def marked_cells(found: Sequence[Finding], matrix: MatrixVerdict) -> dict[Pair, 
 
 def parts_of(finding: Finding, who: str, record: Record, matrix: MatrixVerdict) -> Iterator[Part]:
     """The parts of a drawing that a finding is about."""
-    kind, subject, of = part_of(finding.kind), finding.subject, matrix.closely.matrix
+    kind, subject, of = part_of(finding.kind), finding.subject, matrix.subset.matrix
     devices = record.get("devices", [])
     if finding.kind in ("link", "cell") and isinstance(subject, tuple):
         a, b = subject

@@ -47,7 +47,7 @@ def how(result: Result) -> str:
 def sampled(*results: Result) -> str:
     """ "7 samples per cell" of one or several results; the file of the samples of a matrix that is not held."""
     matrices = [from_result(result) for result in results]
-    apart = [matrix.apart.name for matrix in matrices if matrix.apart is not None]
+    apart = [matrix.external.name for matrix in matrices if matrix.external is not None]
     if apart:
         return f"samples in {', '.join(apart)}"
     samples = np.concatenate([matrix.whole.numbers("samples").ravel() for matrix in matrices])

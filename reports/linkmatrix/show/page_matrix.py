@@ -68,7 +68,7 @@ def shown_matrix(
     summary = "; ".join(matrix_text.class_lines(one, result, matrix))
     verdict, small = one.of_matrix(matrix), fits(result, matrix)
     lines = [*matrix.overview(), *([] if small or not matrix.matrix.classes else matrix_text.axis_lines(matrix))]
-    drawn = matrix.closely.matrix.rows
+    drawn = matrix.subset.matrix.rows
     if len(drawn) < len(matrix.matrix.rows):
         lines.append(
             f"drawn: {len(drawn)} of {len(matrix.matrix.rows)} endpoints, the worst and some healthy endpoints"
@@ -222,7 +222,7 @@ def worst_table(result: Result, matrix: MatrixVerdict, history: History) -> list
     """
     if matrix.problem:
         return []
-    return [worst_row(result, matrix.closely, at, history) for at in worst_places(matrix.closely)]
+    return [worst_row(result, matrix.subset, at, history) for at in worst_places(matrix.subset)]
 
 
 def worst_places(matrix: MatrixVerdict) -> list[tuple[int, int]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ...files import write_whole
-from ...record.external_cells import Apart
+from ...record.external_cells import ExternalCells
 
 Json = dict[str, Any]
 MEASURING = ("--testcase", "--size")  # options with a value that have no effect on --topology
@@ -166,7 +166,7 @@ class ProcessOutput:
         if record["asked_by"] == self.asked_by:  # else the record is from an earlier session
             part = {**part, "asked_by": name}
         write_copy(destination / "record.json", json.dumps(part))
-        external = [found for found in map(Apart.of, part["results"]) if found]
+        external = [found for found in map(ExternalCells.of, part["results"]) if found]
         copy_cells((cells for cells in (file.parent / one.name for one in external) if cells.exists()), destination)
         return part_text(text, part["result"])
 
