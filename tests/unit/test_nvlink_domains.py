@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from linkmatrix.locate import confidence, experiments, sentences
+from linkmatrix.locate import confidence, next_steps, sentences
+from linkmatrix.locate.deviations import Seen
 from linkmatrix.locate.families import families
 from linkmatrix.locate.hypotheses import Finding, search
-from linkmatrix.locate.places import layout_of
+from linkmatrix.locate.layout import layout_of
 from linkmatrix.record.matrix import from_result
 from linkmatrix.record.reading import check
 from linkmatrix.site import configured
@@ -106,17 +107,17 @@ def test_what_uses_no_nvlink_between_nodes_has_no_domain(domain, change):
         (
             "tray",
             2,
-            "all cells of tray n002 over NVLink are 5.6 % slow (16 of 16 cells): suspect that tray: its NVLink",
+            "all cells of tray n002 over NVLink are 5.6 % slow (16 of 16 cells): check this tray: its NVLink",
         ),
         (
             "domain",
             0,
-            "all cells inside NVLink domain domain0 are 5.6 % slow (16 of 16 cells): suspect its NVLink swit",
+            "all cells inside NVLink domain domain0 are 5.6 % slow (16 of 16 cells): check its NVLink swit",
         ),
         (
             "nvlinks",
             5,
-            "inside its NVLink domain n001:gpu1 is 5.6 % slow with every peer (16 of 16 cells): suspect its",
+            "inside its NVLink domain n001:gpu1 is 5.6 % slow with every peer (16 of 16 cells): check its NVLinks",
         ),
     ],
 )
@@ -124,7 +125,7 @@ def test_sentences_of_a_domain(domain, kind, subject, words):
     layout, names = laid_out(domain)
     one = Finding(kind, subject, -1 / 18, 16, 16, 100.0)
     values = np.zeros(layout.classes.shape)
-    seen = sentences.Seen(layout, values, np.full(values.shape, 0.02))
+    seen = Seen(layout, values, np.full(values.shape, 0.02))
     assert sentences.sentence(one, names, domain, domain["results"][0], seen).startswith(words)
 
 
@@ -132,9 +133,9 @@ def test_the_next_experiment_keeps_the_transport(domain):
     layout, names = laid_out(domain)
     result = {**domain["results"][0], "transport": "fabric", "memory": "device"}
     one = Finding("tray", 2, -0.05, 16, 16, 100.0)
-    command = experiments.next_experiment(one, names, layout, domain, result).command
+    command = next_steps.next_experiment(one, names, layout, domain, result).command
     assert "--memory device --transport fabric" in command and "n002" in command
-    assert "--transport" not in experiments.next_experiment(one, names, layout, domain, domain["results"][0]).command
+    assert "--transport" not in next_steps.next_experiment(one, names, layout, domain, domain["results"][0]).command
 
 
 def test_the_confidence_of_a_tray_compares_the_other_trays(domain):

@@ -10,7 +10,7 @@ from reasons import said as sentences
 
 from linkmatrix import cli
 from linkmatrix.foreign import peer_output as output
-from linkmatrix.judge import judged_cells
+from linkmatrix.judge import evaluate
 from linkmatrix.judge.evaluate import evaluate as judge
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
@@ -337,4 +337,4 @@ def test_what_compared_no_data_is_said_to_and_not_adopted(tmp_path, capsys):
     assert "NOT JUDGED" in shown and "is verified" not in shown
     assert "The data of device_to_device_latency_sm was not verified" in shown and "no references" in shown
     record = make()
-    assert judged_cells.not_compared(record["results"][0]) == "its program compared no data"
+    assert evaluate.not_compared(record["results"][0]) == "its program compared no data"
