@@ -290,7 +290,7 @@ def test_a_disk_that_is_full_after_the_run_is_neither_pass_nor_fail(machine, mon
     code, out = machine.run()
     (line,) = (line for line in out.splitlines() if line.startswith("INCOMPLETE"))
     assert code == 4 and "PASS" not in out and "FAIL" not in out
-    assert f"the disk of {machine.folder} is full: make room" in line and "run-report-0.json" in line
+    assert f"the disk of {machine.folder} is full: remove files" in line and "run-report-0.json" in line
 
 
 def test_old_reports_go_and_the_newest_stays(machine):

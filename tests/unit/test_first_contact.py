@@ -87,7 +87,7 @@ def test_a_disk_without_room_for_what_is_installed_is_refused(clone):
     folder, setup = clone(programs={"df": df})
     process = setup()
     out, _ = process.communicate(timeout=60)
-    assert process.returncode == 2 and f"{folder} has 100 MiB left" in out
+    assert process.returncode == 2 and f"{folder} has 100 MiB of free space" in out
     assert not list((folder / ".venv").iterdir())
 
 

@@ -101,7 +101,7 @@ def test_a_full_disk_starts_nothing(machine, monkeypatch, capsys):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 10, 255 << 20))
     assert cli.main(["measure", "--reframe", str(machine.reframe)]) == 4
     (line,) = capsys.readouterr().out.splitlines()
-    assert f"{machine.folder} has 255 MiB left, and a run needs 256" in line
+    assert f"{machine.folder} has 255 MiB of free space, and a run needs 256" in line
     assert not (machine.folder / "command.txt").exists()
 
 
@@ -113,7 +113,7 @@ def test_a_disk_that_fills_up_meanwhile_is_one_sentence_and_incomplete(machine, 
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1 << 31, 1 << 30, next(left)))
     assert cli.main(["measure", "--reframe", str(machine.reframe)]) == 4
     (line,) = capsys.readouterr().out.splitlines()
-    assert f"the disk of {machine.folder} is full: make room" in line and "run-report-0.json" in line
+    assert f"the disk of {machine.folder} is full: remove files" in line and "run-report-0.json" in line
 
 
 @pytest.mark.parametrize("variable", ["LINKMATRIX_PREFIX", "LINKMATRIX_BUILD"])

@@ -114,7 +114,7 @@ def test_the_commands_hold_the_nodes_that_fit_into_the_budget_and_are_parsed(pla
     out = capsys.readouterr().out
     assert "alpha:gpu: 2 of 4 nodes within" in out and "2 never, 0 % of pairs" in out
     assert "(4 nodes, 1 pair of leaf switches)" in out
-    assert "1 take no job now: n4 (drained: fan)" in out
+    assert "1 accept no job now: n4 (drained: fan)" in out
     assert "planned: 0.0667 of 0.0683333 node-hours" in out and "2 nodes, 120 s each: of 3 stored runs" in out
     (command,) = commands(out)
     assert command[:4] == ["linkmatrix", "run", "--system=alpha:gpu", "--mode=sweep"]
@@ -126,7 +126,7 @@ def test_the_commands_hold_the_nodes_that_fit_into_the_budget_and_are_parsed(pla
 def test_a_pair_of_leaf_switches_is_a_job_of_two_nodes_where_it_is_known_how_long_one_takes(played, capsys):
     assert played.run("--budget", "1-node-hour") == 0
     out = capsys.readouterr().out
-    assert len(commands(out)) == 1 and "how long two nodes take is not known: measure two first" in out
+    assert len(commands(out)) == 1 and "the duration of two nodes is unknown: measure two nodes first" in out
     played.pair(4)
     assert played.run("--budget", "1-node-hour") == 0
     out = capsys.readouterr().out
@@ -176,9 +176,9 @@ def test_each_scheduler_has_its_lowest_priority(scheduler, options):
         (["--budget", "20"], "--budget '20' is not a budget: write 20-node-hours"),
         (["--budget", "0-node-hours"], "is not a budget"),
         (["--budget", "-5-node-hours"], "argument --budget"),
-        (["--submit"], "--submit needs to know how much: add --budget"),
+        (["--submit"], "--submit needs a budget: add --budget"),
         (["--within", "0"], "--within: 1 to 3650 days"),
-        (["--system", "alpha:nope"], "there is no stored run of it, but of alpha:gpu"),
+        (["--system", "alpha:nope"], "no run of this partition is stored: use alpha:gpu"),
         (["--nodes", "n[3-1]"], "is not a range of numbers"),
         (["--groups", "/no/such"], "/no/such cannot be read"),
         (["--clean-runs", "0"], "--clean-runs: '0' is not 1 or more"),
@@ -211,7 +211,7 @@ def test_a_scheduler_that_does_not_answer_is_a_note_and_stored_nodes_count(playe
     played.script("sinfo", "#!/bin/sh\necho no route >&2\nexit 1\n")
     assert played.run("--budget", "1-node-hour") == 0
     out = capsys.readouterr().out
-    assert "every node within" in out and "those of stored runs count: 'sinfo -a' failed" in out
+    assert "every node within" in out and "only nodes of stored runs count: 'sinfo -a' failed" in out
 
 
 def test_without_any_stored_run_there_is_no_verdict(played, capsys):
@@ -249,9 +249,9 @@ def test_a_suspect_that_only_a_run_with_another_node_clears_is_said_where_none_i
         covered = coverage.Coverage("alpha:gpu", 2.0, nodes, {}, (), Span(100.0, 9), together)
         said = list(command.planned(covered, jobs, 60.0))
         assert said[-2:] == [
-            "not planned, and only a run with another node unflags these, linkmatrix run --mode=pair:",
+            "not planned; to unflag these nodes, measure them with another node: linkmatrix run --mode=pair",
             "  n1: mlx5_0 of n1 is suspect",
         ]
-        assert ("how long two nodes take is not known" in said[0]) is (together is None)
+        assert ("the duration of two nodes is unknown" in said[0]) is (together is None)
     jobs = plan(nodes, {}, None, Span(50.0, 9), 100.0)
     assert "not planned" not in " ".join(command.planned(covered, jobs, 100.0))

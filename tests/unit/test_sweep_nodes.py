@@ -233,7 +233,7 @@ def test_what_an_administrator_wrote_steers_no_terminal():
 
 def test_what_is_not_understood_and_who_is_not_known_are_sentences():
     answer, _ = answering(sinfo="nonsense\n")
-    with pytest.raises(OSError, match="not understood"):
+    with pytest.raises(OSError, match="cannot read how"):
         nodes.of("slurm", [], answer)
     with pytest.raises(BadInput, match="name them"):
         nodes.of("flux", [])

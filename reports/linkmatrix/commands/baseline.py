@@ -1,6 +1,6 @@
-"""`linkmatrix baseline`: references of this machine, and the first run that is compared with them.
+"""`linkmatrix baseline`: adopts references of this machine, and compares a run with them.
 
-It calls the commands in the order in which a person would: detect, run six times, adopt, adopt --use, run.
+It calls other commands in this order: detect, run (six times), adopt, adopt --use, run.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What must hold before anything is measured: programs, folders that can be written, space, and nobody else at work."""
+"""The conditions of a run: ReFrame, writable folders, disk space, and the lock."""
 
 import contextlib
 import os
@@ -11,18 +11,16 @@ from ..errors import BadInput, say
 from ..runs import folders
 from ..site import environment
 
-LEAST_FREE = 256 * 1024 * 1024  # bytes; a report that is cut off is worse than none
+LEAST_FREE = 256 * 1024 * 1024  # bytes of free disk space that a run needs
 PACKAGE = "ReFrame-HPC"  # on PyPI
-FULL = 1024 * 1024  # bytes; with less left, no report, log or build can be relied on
+FULL = 1024 * 1024  # bytes; with less free space, reports, logs and builds may be cut
 
 
 def reframe(name: str = "reframe") -> str:
-    """The absolute path of ReFrame, for a run of the repository around. Raises BadInput or NotStarted."""
+    """The absolute path of ReFrame, for a run in the repository of this folder. Raises BadInput or NotStarted."""
     repository = folders.repository()
     if not (repository / "config" / "settings.py").is_file():
-        raise BadInput(
-            f"{repository} holds no config/settings.py: start it in a clone, or in a folder of linkmatrix init"
-        )
+        raise BadInput(f"{repository} contains no config/settings.py: use a clone, or a folder of linkmatrix init")
     program = environment.program(name)
     if program is None:
         raise NotStarted(f"no program '{name}' is on PATH: pip install {PACKAGE}, or name another with --reframe")
@@ -30,11 +28,11 @@ def reframe(name: str = "reframe") -> str:
 
 
 class NotStarted(Exception):  # noqa: N818  a state, as errors.BadInput is
-    """Why a run cannot begin, and what to do about it, in a sentence."""
+    """A sentence about why a run cannot begin, with the remedy."""
 
 
 def make_room(folder: Path, variable: str) -> None:
-    """Makes a folder, and sees that a run can write there. Raises NotStarted, which says the variable for another."""
+    """Creates a folder, and checks that a run can write there. variable: names another folder. Raises NotStarted."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -43,21 +41,23 @@ def make_room(folder: Path, variable: str) -> None:
         raise NotStarted(f"{folder} cannot be written: name another folder in ${variable}")
     free = shutil.disk_usage(folder).free
     if free < LEAST_FREE:
-        raise NotStarted(f"{folder} has {free >> 20} MiB left, and a run needs {LEAST_FREE >> 20}: nothing was started")
+        raise NotStarted(
+            f"{folder} has {free >> 20} MiB of free space, and a run needs {LEAST_FREE >> 20} MiB: nothing was started"
+        )
 
 
 def full_disk(folder: Path) -> str:
-    """A sentence if the disk of a folder is full; "" if it has room."""
+    """A sentence if the disk of a folder is full; "" if it has free space."""
     if shutil.disk_usage(folder).free >= FULL:
         return ""
-    return f"the disk of {folder} is full: make room, and measure again"
+    return f"the disk of {folder} is full: remove files, and measure again"
 
 
 @contextlib.contextmanager
 def alone(prefix: Path, system: str | None) -> Iterator[str]:
-    """Holds the lock of a system's runs, with room for results and objects; yields the system's name in file names.
+    """Holds the lock of a system's runs, and checks the disk space. Yields the name of the system for file names.
 
-    Raises NotStarted, also where another run holds the lock.
+    Raises NotStarted, also if another run holds the lock.
     """
     make_room(prefix, "LINKMATRIX_PREFIX")
     builds = Path(os.environ.get("LINKMATRIX_BUILD") or folders.repository() / ".build")

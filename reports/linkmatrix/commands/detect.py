@@ -1,4 +1,4 @@
-"""`linkmatrix detect`: a system file for this machine, or for the cluster that it is the login node of."""
+"""`linkmatrix detect`: writes a system file of this machine, or of the cluster of this login node."""
 
 import argparse
 
@@ -31,7 +31,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_detect(options: argparse.Namespace) -> int:
-    """`linkmatrix detect`: shows the files and writes them, all or none."""
+    """Prints the files, and writes all of them or none. Raises BadInput, OSError."""
     config = options.config or folders.repository() / "config"
     if not config.is_dir():
         raise BadInput(f"{config} is not a folder: name the repository's config with --config")

@@ -1,4 +1,4 @@
-"""`linkmatrix import`: what other programs printed becomes records, one for each of their runs."""
+"""`linkmatrix import`: converts the output of other programs to records, one per run."""
 
 import argparse
 import json
@@ -40,7 +40,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_import(options: argparse.Namespace) -> int:
-    """Writes <out>/<number>/record.json for each run found, and a line about each. Raises BadInput."""
+    """Writes <out>/<number>/record.json for each run, and prints a line about it. Raises BadInput."""
     measured = time_of(options.measured) if options.measured else None
     size = parse_size(options.size, "--size") if options.size else None
     with watched(options.files, "files") as files:
@@ -53,7 +53,7 @@ def run_import(options: argparse.Namespace) -> int:
     ]
     there = next((path for path, _ in written if path.exists()), None)
     if there is not None:
-        raise BadInput(f"{there} is there already, and a record is never changed: name another folder with --out")
+        raise BadInput(f"{there} exists already, and a record is never changed: name another folder with --out")
     if options.out and written:
         folder_for(options.out)
     for path, one in written:
@@ -65,20 +65,19 @@ def run_import(options: argparse.Namespace) -> int:
 
 
 def refuse_one_place_for_two(options: argparse.Namespace) -> None:
-    """Raises BadInput where the records of a file would overwrite those of another one."""
+    """Raises BadInput if the records of a file would overwrite the records of another file."""
     places: dict[Path, Path] = {}
     for file in options.files:
         place = folder_of(options.out, file, len(options.files))
         other = places.setdefault(place.absolute(), file)
         if other is not file:
             raise BadInput(
-                f"the records of {other} and {file} would both go to {place}: "
-                "import each by itself, with an --out of its own"
+                f"{other} and {file} have the same folder of records, {place}: import each file alone with --out"
             )
 
 
 def records_of(file: Path, measured: str | None, size: int | None) -> list[Record]:
-    """The checked records of a file's runs. Raises BadInput naming the file."""
+    """The validated records of the runs in a file. Raises BadInput with the name of the file."""
     content = read_whole(file, MOST_BYTES)
     text = decoded(content)
     now = datetime.now(timezone.utc).strftime(UTC)
@@ -92,12 +91,12 @@ def records_of(file: Path, measured: str | None, size: int | None) -> list[Recor
 
 
 def clean_name(file: Path) -> str:
-    """The file's name as a record may hold it."""
+    """The name of a file in printable ASCII, at most 255 characters."""
     return re.sub(r"[^\x20-\x7e]", "?", file.name)[:255]
 
 
 def time_of(text: str) -> str:
-    """A time as records have it. Raises BadInput."""
+    """A time in the format of records. Raises BadInput."""
     try:
         return datetime.strptime(text, UTC).strftime(UTC)
     except ValueError:
@@ -105,7 +104,7 @@ def time_of(text: str) -> str:
 
 
 def folder_of(out: Path | None, file: Path, files: int) -> Path:
-    """Where the records of a file go."""
+    """The folder for the records of a file. out: the value of --out. files: the number of imported files."""
     if out is None:
         folder = file.with_suffix("")
         return folder if folder != file else file.with_name(file.name + ".records")
@@ -113,7 +112,7 @@ def folder_of(out: Path | None, file: Path, files: int) -> Path:
 
 
 def state_of(one: Record) -> str:
-    """What an import has that measured nothing: findings of its program, else how devices are connected."""
+    """The content of a record without measurements, such as "2 findings", "topology" or "links of 8 devices"."""
     if "findings" in one["imported"]:
         return counted(len(one["imported"]["findings"]), "finding")
     links = any(word not in ("", "X") for row in one["topology"]["link_class"] for word in row)
@@ -121,7 +120,7 @@ def state_of(one: Record) -> str:
 
 
 def summary(one: Record) -> str:
-    """ "nvbandwidth, lines 267 to 530: 30 test cases"."""
+    """The line about a record, such as "nvbandwidth, lines 267 to 530: 30 test cases"."""
     said = one["imported"]
     names = dict.fromkeys(result["testcase"] for result in one["results"])
     sizes = len({result["size_bytes"] for result in one["results"]})

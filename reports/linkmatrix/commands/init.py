@@ -1,4 +1,4 @@
-"""`linkmatrix init`: the folder of a site, which upgrades of this package do not change."""
+"""`linkmatrix init`: creates the folder of a site, which upgrades of this package do not change."""
 
 import argparse
 import difflib
@@ -22,7 +22,7 @@ from linkmatrix.suite import settings
 
 site_configuration = settings(Path(__file__).resolve().parent).site_configuration
 '''
-IGNORED = "# what runs leave behind, and the link to linkmatrix's checks\n/.linkmatrix/\n/.build/\n/checks\n"
+IGNORED = "# results and builds of runs, and the link to the checks of linkmatrix\n/.linkmatrix/\n/.build/\n/checks\n"
 SYSTEMS = """# Systems of this site
 
 One file per system, as `linkmatrix detect --scheduler auto` writes it on a login node. A file with the name of a
@@ -60,7 +60,7 @@ def run_init(options: argparse.Namespace) -> int:
     if (folder / "checks").exists() and not (folder / "checks").is_symlink():
         raise BadInput(f"{folder / 'checks'} is not a link: move it away, then run the command again")
     around = next((place for place in folder.parents if (place / "config" / "settings.py").exists()), None)
-    if around and not settings.exists():  # one that is there already is brought up to date
+    if around and not settings.exists():  # an existing site is updated
         raise BadInput(f"{folder} is inside {around}, which is a clone or a site: name a folder outside")
     made = [path for path in contents if not path.exists()]
     for path in made:
@@ -78,7 +78,7 @@ def run_init(options: argparse.Namespace) -> int:
 def show_differences(folder: Path, contents: Mapping[Path, bytes]) -> int:
     """Prints the differences between a site and the files of this version. Raises BadInput for a folder without a site.
 
-    contents: as a new site has them. Of the systems only the site's own are compared: it uses the others as they are.
+    contents: the files of a new site. Only systems that the site changed are compared.
     """
     config = folder / "config"
     if not (config / "settings.py").exists():
@@ -100,7 +100,7 @@ def show_differences(folder: Path, contents: Mapping[Path, bytes]) -> int:
 
 
 def for_site(folder: Path) -> Path:
-    """The folder. Raises BadInput if its path is unusable, or if a file is in the way."""
+    """Returns the folder. Raises BadInput if its path cannot be used, or if a file has the name of a needed folder."""
     suite.usable(folder)
     if clean(str(folder)) != str(folder):
         raise BadInput(f"{folder} has unprintable characters in its path: name another folder")
@@ -112,7 +112,7 @@ def for_site(folder: Path) -> Path:
 
 
 def shipped(config: Path) -> dict[Path, bytes]:
-    """{path in the folder config of a site: content} of the files of a new site, which are shipped files only."""
+    """{path in the folder config of a site: content} of the shipped files that a new site gets."""
     home = suite.FOLDER / "config"
     listed = [Path(line.split()[1]) for line in (home / "SHA256SUMS").read_text(encoding="utf-8").splitlines()]
     names = [path.relative_to("config") for path in listed if path.parts[1] in COPIED]

@@ -1,7 +1,7 @@
-"""`linkmatrix next`: what to measure next within a budget, so that each node and pair of leaf switches has its turn.
+"""`linkmatrix next`: prints the coverage of a partition, and commands that measure what is due within a budget.
 
-It says what was measured how long ago, and prints commands that fill the budget and no more: jobs of a node or two, of
-the lowest priority. `--submit` runs the commands. What a job that is preempted measured counts, and the rest stays due.
+Each node and each pair of leaf switches is measured in turn. The jobs use one or two nodes and have the lowest
+priority. `--submit` runs the commands. The measured part of a preempted job counts, and the rest stays due.
 """
 
 import argparse
@@ -25,10 +25,10 @@ from . import arguments
 NOTHING = 3
 BUDGET = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)[ -]?node-(hour|minute|second)s?")
 SECONDS = {"hour": 3600, "minute": 60, "second": 1}
-MOST_NAMED = 20  # nodes with a reason
-LEAST_LIMIT, LIMIT = 300, 3  # seconds, and times what a run takes: where a job ends
-DAYS = 365  # that the page shows
-WORST = (0, 3, 4, 2, 1)  # exit codes of runs, the last one decides
+MOST_NAMED = 20  # nodes that the output lists with a reason
+LEAST_LIMIT, LIMIT = 300, 3  # time limit of a job: seconds at least, and multiple of the expected duration
+DAYS = 365  # the period of the page
+WORST = (0, 3, 4, 2, 1)  # exit codes of runs, from best to worst
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -68,7 +68,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_next(options: argparse.Namespace) -> int:
-    """Exit code: 0, 3 where nothing was ever measured, with --submit that of the worst run. Raises BadInput."""
+    """Returns 0; 3 if no run is stored; with --submit the exit code of the worst run. Raises BadInput."""
     if not 1 <= options.within <= 3650:
         raise BadInput("--within: 1 to 3650 days")
     budget = budget_of(options)
@@ -108,10 +108,10 @@ def run_next(options: argparse.Namespace) -> int:
 
 
 def budget_of(options: argparse.Namespace) -> float | None:
-    """Node-seconds; None without one. Raises BadInput."""
+    """The budget in node-seconds; None without a budget. Raises BadInput."""
     if options.budget is None:
         if options.submit:
-            raise BadInput("--submit needs to know how much: add --budget 20-node-hours")
+            raise BadInput("--submit needs a budget: add --budget 20-node-hours")
         return None
     match = BUDGET.fullmatch(options.budget.strip())
     if match is None or float(match[1]) == 0:
@@ -120,33 +120,33 @@ def budget_of(options: argparse.Namespace) -> float | None:
 
 
 def chosen(system: str | None, there: Sequence[str]) -> str:
-    """The partition that is meant. Raises BadInput."""
+    """The partition to measure. system: the value of --system. there: partitions with stored runs. Raises BadInput."""
     if system is None and len(there) > 1:
-        raise BadInput(f"there are runs of {', '.join(there)}: choose one, --system {there[0]}")
+        raise BadInput(f"several partitions have stored runs ({', '.join(there)}): choose one with --system {there[0]}")
     if system is not None and system not in there:
-        raise BadInput(f"--system {system}: there is no stored run of it, but of {', '.join(there)}")
+        raise BadInput(f"--system {system}: no run of this partition is stored: use {', '.join(there)}")
     return system or there[0]
 
 
 def site(
     options: argparse.Namespace, name: str, notes: list[str]
 ) -> tuple[dict[str, Any], dict[str, str] | None, dict[str, str]]:
-    """(the partition in ReFrame's words, its nodes with why they take no job, their leaf switches); adds notes.
+    """(ReFrame's configuration of the partition, {node: why it accepts no job}, {node: its leaf switch}).
 
-    {} and None where nobody can be asked. Raises BadInput.
+    {} and None for what is unknown. Adds sentences about the reason to `notes`. Raises BadInput.
     """
     program, repository = environment.program(options.reframe), folders.repository()
     said: dict[str, Any] = {}
     if program and (repository / "config" / "settings.py").is_file():
         said = configured.partition(program, repository, name)
     else:
-        notes.append(f"there is no program '{options.reframe}' or no config/settings.py here: no scheduler was asked")
+        notes.append(f"the scheduler was not asked, because '{options.reframe}' or config/settings.py is missing here")
     known = None
     if said and said["scheduler"] != "local":
         try:
             known = configured.nodes_of(said)
         except (OSError, BadInput) as error:
-            notes.append(f"which nodes {name} has is not known, those of stored runs count: {error}")
+            notes.append(f"the nodes of {name} are unknown, so only nodes of stored runs count: {error}")
     if options.nodes:
         away = known or {}
         known = {node: away.get(node, "") for node in site_nodes.expanded(options.nodes)}
@@ -155,21 +155,21 @@ def site(
 
 
 def lines(covered: Any, within: int) -> Iterator[str]:
-    """The figure, and what it is of."""
+    """The lines about the coverage of the partition."""
     of = f"{units.counted(len(covered.nodes), 'node')}, {units.counted(len(covered.pairs), 'pair')} of leaf switches"
     yield f"{covered.partition}: {covered.sentence(within)} ({of})"
     away = [f"{node.name} ({node.away})" for node in covered.nodes if node.away]
     if away:
-        yield f"  {len(away)} take no job now: {', '.join(units.first(away, MOST_NAMED))}"
+        yield f"  {len(away)} accept no job now: {', '.join(units.first(away, MOST_NAMED))}"
 
 
 def planned(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str]:
-    """What is planned, why, and what it costs."""
+    """The lines about the planned jobs, their reasons and their cost."""
     if covered.alone is None:
-        yield "how long a node takes is not known: measure one first, linkmatrix run --mode=sweep --nodes NODE"
+        yield "the duration of a node is unknown: measure a node first with linkmatrix run --mode=sweep --nodes NODE"
     over_network = [node for node in covered.nodes if node.over_network and not node.away]
     if (covered.pairs or over_network) and covered.together is None:
-        yield "how long two nodes take is not known: measure two first, linkmatrix run --mode=pair"
+        yield "the duration of two nodes is unknown: measure two nodes first with linkmatrix run --mode=pair"
     hours = sum(job.cost for job in jobs) / 3600
     alone, pairs = ([job for job in jobs if job.kind == kind] for kind in ("node", "pair"))
     yield f"planned: {units.figure(hours, 2)} of {budget / 3600:g} node-hours"
@@ -184,12 +184,12 @@ def planned(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str]:
     planned = {name for job in pairs for name in job.nodes}
     left = [f"{node.name}: {node.over_network}" for node in over_network if node.name not in planned]
     if left:
-        yield "not planned, and only a run with another node unflags these, linkmatrix run --mode=pair:"
+        yield "not planned; to unflag these nodes, measure them with another node: linkmatrix run --mode=pair"
         yield from (f"  {one}" for one in units.first(left, MOST_NAMED))
 
 
 def commands_of(jobs: Sequence[Any], name: str, said: dict[str, Any]) -> list[list[str]]:
-    """The command lines of all jobs: one for those of a node each, and one for each pair. Raises BadInput."""
+    """The command lines: one for all jobs of one node, and one per pair of nodes. Raises BadInput."""
     alone, pairs = ([job for job in jobs if job.kind == kind] for kind in ("node", "pair"))
     low = configured.least_urgent(said)
     run = ["linkmatrix", "run", f"--system={name}"]
@@ -206,7 +206,7 @@ def commands_of(jobs: Sequence[Any], name: str, said: dict[str, Any]) -> list[li
 
 
 def limit_of(seconds: float) -> str:
-    """The time limit of a job, in ReFrame's words: some times what it takes, in whole minutes."""
+    """The time limit of a job with this expected duration, in ReFrame's format, such as "15m"."""
     return f"{math.ceil(max(LEAST_LIMIT, LIMIT * seconds) / 60)}m"
 
 

@@ -1,7 +1,6 @@
-"""`linkmatrix run`: ReFrame with the flags that make it fail closed, one run at a time, judged by its report.
+"""`linkmatrix run`: runs ReFrame, one run at a time, and judges the run by its report.
 
-ReFrame's own result is not enough: it prints PASSED for no test at all. Each test has the verdict of its check, and
-what is missing is INCOMPLETE.
+ReFrame prints PASSED if it ran no test. Here each test has the verdict of its check, and a missing test is INCOMPLETE.
 """
 
 import argparse
@@ -162,7 +161,7 @@ def is_part(options: argparse.Namespace) -> bool:
 
 
 def locked_run(options: argparse.Namespace, program: str, repository: Path, prefix: Path, name: str) -> int:
-    """The run itself; program: ReFrame."""
+    """Runs ReFrame under the lock, and returns the exit code. program: the path of ReFrame."""
     last = prefix / "locks" / f"{name}-{options.mode}.last.json"
     stamp = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     for_junit = prefix / "reports" / f"junit-{stamp}.xml"
@@ -254,7 +253,7 @@ def for_mode(line: str, options: argparse.Namespace) -> str:
 
 
 def began(prefix: Path, options: argparse.Namespace, stamp: str) -> Path:
-    """Writes that a run began, and returns the file. It goes when the run has a report: a killed run leaves it."""
+    """Writes the file that marks the start of a run, and returns its path. A run with a report removes the file."""
     path = prefix / "runs" / f"began-{stamp}.json"
     content = {"mode": options.mode, "system": options.system, "stamp": stamp, "timeout": options.timeout}
     content |= {**lock.holder(), "started": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"}

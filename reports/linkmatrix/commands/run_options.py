@@ -58,7 +58,7 @@ def add_verbose(command: argparse.ArgumentParser) -> None:
 
 
 def add_measuring(command: argparse.ArgumentParser) -> None:
-    """How the programs measure, the same in all commands that measure."""
+    """The options about how programs measure, which all measuring commands share."""
     command.add_argument("--samples", type=int, metavar="N", help=f"samples per cell (default: {USUAL_SAMPLES})")
     command.add_argument(
         "--wait-idle",
@@ -72,7 +72,7 @@ def add_measuring(command: argparse.ArgumentParser) -> None:
 
 
 def measuring(options: argparse.Namespace) -> list[str]:
-    """The options of ReFrame for those of `add_measuring`. Raises BadInput."""
+    """The options of ReFrame that correspond to the options of `add_measuring`. Raises BadInput."""
     samples, seconds = options.samples, options.wait_idle
     if samples is not None and not 1 <= samples <= MOST_SAMPLES:
         raise BadInput(f"--samples {samples}: 1 to {MOST_SAMPLES}")
@@ -88,7 +88,7 @@ def measuring(options: argparse.Namespace) -> list[str]:
 
 
 def measuring_words(options: argparse.Namespace) -> list[str]:
-    """The options of `add_measuring` that were given, as words of another linkmatrix command."""
+    """The given options of `add_measuring`, as words of another linkmatrix command."""
     words = [] if options.samples is None else [f"--samples={options.samples}"]
     words += [] if options.wait_idle is None else [f"--wait-idle={options.wait_idle:g}"]
     return [*words, *(["--refuse-busy"] if options.refuse_busy else [])]

@@ -1,7 +1,7 @@
 """`linkmatrix schedule`: prints a timer that starts `linkmatrix run`. It installs nothing.
 
 The printed text contains everything that the run needs of this shell: a timer has a short PATH, no modules and no
-virtual environment. A run that fails is mailed, because nobody reads a log without a reason.
+virtual environment. A failed run is mailed.
 """
 
 import argparse

@@ -1,1 +1,1 @@
-"""What asks a machine: its devices, its scheduler, its Spack."""
+"""Detects the devices, the scheduler and the Spack of a machine, and reads system files."""

@@ -1,4 +1,4 @@
-"""The RDMA adapters of this machine, as the kernel lists them, and what of them can be promised."""
+"""The RDMA adapters of this machine, from sysfs, and their expected configuration."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ NUMBERS = {"rate": "rate", "width": "device/current_link_width", "speed": "devic
 
 
 class Port(NamedTuple):
-    """A port, in the words of the kernel; names as in a promise."""
+    """A port of an adapter. The fields contain the kernel's words."""
 
     name: str
     state: str
@@ -19,14 +19,14 @@ class Port(NamedTuple):
 
 
 def ports(root: Path = Path("/")) -> list[Port]:
-    """All RDMA ports, in the order of their names, numbers as numbers."""
+    """All RDMA ports, sorted by name: mlx5_2 before mlx5_10."""
     folder = root / "sys/class/infiniband"
     found = [at for adapter in folder.glob("*") for at in (adapter / "ports").glob("*")]
     return [port(at) for at in sorted(found, key=lambda at: (in_order(at.parent.parent.name), in_order(at.name)))]
 
 
 def port(at: Path) -> Port:
-    """What the folder of a port and its adapter say."""
+    """The port that a folder of sysfs and the folder of its adapter describe."""
     adapter = at.parent.parent
     places = {"rate": at / "rate", **{name: adapter / file for name, file in NUMBERS.items() if name != "rate"}}
     most = {name: adapter / f"device/max_link_{name}" for name in ("width", "speed")}
@@ -40,7 +40,7 @@ def port(at: Path) -> Port:
 
 
 def promise(found: list[Port]) -> list[dict[str, Any]]:
-    """Groups of ports that are alike and active, as extras['adapters'] has them; what is down is not promised."""
+    """The value of extras['adapters']: groups of equal, active ports. Inactive ports are left out."""
     groups: dict[tuple[Any, ...], list[str]] = {}
     for one in found:
         if one.state == "ACTIVE":
@@ -52,7 +52,7 @@ def promise(found: list[Port]) -> list[dict[str, Any]]:
 
 
 def remarks(found: list[Port]) -> list[str]:
-    """What is not as good as it could be, in sentences."""
+    """Sentences about inactive ports, and about PCI links that are slower than their adapters support."""
     said = [
         f"{one.name} is {one.state or 'in an unknown state'}: extras['adapters'] does not contain this adapter"
         for one in found
@@ -70,12 +70,12 @@ def remarks(found: list[Port]) -> list[str]:
 
 
 def in_order(name: str) -> tuple[Any, ...]:
-    """mlx5_2 before mlx5_10."""
+    """A sort key that orders numbers in names by value: mlx5_2 before mlx5_10."""
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name) if part)
 
 
 def text(file: Path) -> str:
-    """The first line of a file; "" where there is none."""
+    """The first line of a file; "" without a file."""
     try:
         return file.read_text(encoding="ascii", errors="replace").partition("\n")[0].strip()
     except OSError:
@@ -83,7 +83,7 @@ def text(file: Path) -> str:
 
 
 def number(file: Path) -> float | int | None:
-    """The number that a file begins with, whole ones without a point; None for none."""
+    """The number at the start of a file, as int if it is whole; None without a number."""
     found = re.match(r"\d+(?:\.\d+)?", text(file))
     if not found:
         return None

@@ -1,6 +1,6 @@
-"""A partition as ReFrame's configuration has it, and its nodes, leaf switches and least urgent jobs as its scheduler.
+"""A partition of ReFrame's configuration, its nodes and leaf switches, and the options of its jobs.
 
-ReFrame is asked, in a process of its own: system files are Python, and what is true of all of them is in settings.py.
+ReFrame prints the configuration in another process, because system files are Python code and settings.py changes them.
 """
 
 import json
@@ -30,9 +30,9 @@ LEAF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,319}")
 
 
 def partition(program: str, repository: Path, name: str, answer: Answer = machine.answer) -> dict[str, Any]:
-    """What ReFrame says of the partition `name`, "system:partition", with the scheduler as the site calls it.
+    """ReFrame's configuration of the partition `name`, "system:partition", with ReFrame's name of its scheduler.
 
-    Raises BadInput where ReFrame knows none.
+    Raises BadInput for an unknown partition.
     """
     settings = repository / "config" / "settings.py"
     command = [program, "-C", str(settings), f"--system={name}", "--show-config=systems/0/partitions"]
@@ -47,7 +47,7 @@ def partition(program: str, repository: Path, name: str, answer: Answer = machin
 def measured(
     program: str, repository: Path, name: str | None = None, answer: Answer = machine.answer
 ) -> tuple[str, list[dict[str, Any]]]:
-    """(system, its partitions) that ReFrame measures; name: the value of its option --system, None for this machine.
+    """(system, its partitions) that ReFrame measures. name: the value of ReFrame's --system; None for this machine.
 
     Raises BadInput for an unknown system.
     """
@@ -62,9 +62,9 @@ def measured(
 
 
 def chosen(program: str, repository: Path, name: str | None = None, answer: Answer = machine.answer) -> str:
-    """The "system:partition" that ReFrame chooses; name: the value of its option --system, None for this machine.
+    """The "system:partition" that ReFrame chooses. name: the value of ReFrame's --system; None for this machine.
 
-    Raises BadInput for an unknown system, and for a system with several partitions of which `name` chooses none.
+    Raises BadInput for an unknown system, and if `name` chooses none of several partitions.
     """
     system, found = measured(program, repository, name, answer)
     partitions = [str(one["name"]) for one in found]
@@ -75,7 +75,7 @@ def chosen(program: str, repository: Path, name: str | None = None, answer: Answ
 
 
 def nodes_of(said: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
-    """{node: why it takes no job now, "" where it does} of a partition. Raises OSError, BadInput, as nodes.of does."""
+    """{node: why it accepts no job now; "" if it does} of a partition. Raises as `nodes.of`."""
     return nodes.of(said["scheduler"], job_options(said), answer)
 
 
@@ -86,10 +86,9 @@ def job_options(said: Mapping[str, Any]) -> list[str]:
 
 
 def least_urgent(said: Mapping[str, Any]) -> list[str]:
-    """The options of ReFrame for jobs of the lowest priority, which the site's others may end.
+    """The options of ReFrame for preemptible jobs, from the partition's extras["preemptible"].
 
-    Which those are is the partition's extras["preemptible"], options of a job such as ["--qos=scavenger"]. Raises
-    BadInput.
+    The extras contain options of a job, such as ["--qos=scavenger"]. Raises BadInput.
     """
     own = said.get("extras", {}).get("preemptible", [])
     if not isinstance(own, list) or not all(isinstance(one, str) and one.startswith("-") for one in own):
@@ -99,7 +98,7 @@ def least_urgent(said: Mapping[str, Any]) -> list[str]:
 
 
 def on_nodes(said: Mapping[str, Any], names: Iterable[str]) -> str:
-    """The option of ReFrame for a job on these nodes; "" where its scheduler has none that is known here."""
+    """The option of ReFrame for a job on these nodes; "" for a scheduler without a known option."""
     form = ON_NODES.get(said.get("scheduler", ""), "")
     return f"-J{form.format(','.join(names))}" if form else ""
 
@@ -107,7 +106,7 @@ def on_nodes(said: Mapping[str, Any], names: Iterable[str]) -> str:
 def leaves_in(text: str, where: str) -> dict[str, str]:
     """{node: its group} of lines such as "leaf1: n[1-32],n40", or of Slurm's topology: its leaf switches or blocks.
 
-    The programs' --groups takes the same. Raises BadInput for a line that is none, and for a text without any.
+    The option --groups of the programs accepts the same text. Raises BadInput for any other line, and without a line.
     """
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -126,7 +125,7 @@ def leaves_in(text: str, where: str) -> dict[str, str]:
 
 
 def group_in(line: str) -> tuple[str, str]:
-    """("leaf1", "n[1-32]") of a line; no nodes of an empty one, of a switch above others, or of a group of blocks."""
+    """("leaf1", "n[1-32]") of a line. An empty line, a switch above switches, and a group of blocks have no nodes."""
     if line.startswith(BLOCK_LINES):
         leaf, said = next(iter(blocks_in(line).items()), ("", ""))
         return leaf or "block", said
@@ -141,7 +140,7 @@ def group_in(line: str) -> tuple[str, str]:
 
 
 def leaves(path: Path) -> dict[str, str]:
-    """`leaves_in` of a file. Raises BadInput."""
+    """{node: its leaf switch} of a file; see `leaves_in`. Raises BadInput."""
     try:
         return leaves_in(read_whole(path, MOST_BYTES).decode(), str(path))
     except UnicodeDecodeError:
@@ -156,7 +155,7 @@ def place_word(path: Path) -> str:
 
 
 def leaves_of(said: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
-    """The same of the partition's scheduler; {} where it does not say."""
+    """{node: its leaf switch} from the partition's scheduler; {} if the scheduler reports none."""
     if said.get("scheduler") not in ("slurm", "squeue"):
         return {}
     try:

@@ -1,7 +1,7 @@
-"""What of this shell a run needs that another one may lack: the programs' folders, and variables of the site.
+"""The environment variables of this shell that a run needs: the folders of programs, and variables of the site.
 
-A timer starts with next to nothing: cron with PATH=/usr/bin:/bin, systemd without HOME too. Nor has a shell that calls
-`.venv/bin/linkmatrix` what activation would give it.
+A timer has few variables: cron sets PATH=/usr/bin:/bin, and systemd sets no HOME. A shell that calls
+`.venv/bin/linkmatrix` without activation lacks the folders of the virtual environment.
 """
 
 import os
@@ -27,13 +27,13 @@ ALWAYS = ("/usr/bin", "/bin")
 
 
 def search_path() -> str:
-    """$PATH, and before it the virtual environment's folders where it lacks them: as if that were activated."""
+    """$PATH with the folders of the virtual environment in front, as after its activation."""
     known = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join([*(folder for folder in own_folders() if folder not in known), *known])
 
 
 def program(name: str) -> str | None:
-    """The absolute path of a program of $PATH or of this virtual environment; None where there is none."""
+    """The absolute path of a program on $PATH or in this virtual environment; None without such a program."""
     found = shutil.which(name)
     beside = (os.path.join(folder, name) for folder in own_folders())
     found = found or next((path for path in beside if os.access(path, os.X_OK)), None)
@@ -41,7 +41,7 @@ def program(name: str) -> str | None:
 
 
 def carried() -> dict[str, str]:
-    """{variable: value} of all that a run needs of this shell; PATH has the folders of its programs and no others."""
+    """{variable: value} that a run needs of this shell. PATH contains only the folders of the needed programs."""
     folders = {os.path.dirname(path) for path in map(program, PROGRAMS) if path}
     order = [folder for folder in search_path().split(os.pathsep) if folder in folders and folder not in ALWAYS]
     path = os.pathsep.join(dict.fromkeys([*order, *ALWAYS]))
@@ -49,9 +49,9 @@ def carried() -> dict[str, str]:
 
 
 def need_home(otherwise: Path) -> None:
-    """Sets $HOME of this process where there is none, without which Open MPI neither compiles nor starts anything.
+    """Sets $HOME of this process if it is missing, because Open MPI does not start without $HOME.
 
-    A timer has none, nor has a container's user whom no file of users knows: for that one, the folder `otherwise`.
+    A timer has no $HOME. otherwise: the folder for a user without an entry in the user database, as in a container.
     """
     if not os.environ.get("HOME"):
         try:

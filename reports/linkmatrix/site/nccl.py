@@ -1,4 +1,4 @@
-"""Where NCCL is: the places that src/cmake/nccl.cmake looks into."""
+"""Finds NCCL in the folders that src/cmake/nccl.cmake searches."""
 
 import os
 from collections.abc import Iterable
@@ -9,29 +9,29 @@ SYSTEM = ("/usr", "/usr/local")
 
 
 def header(prefix: str) -> Path:
-    """Where a prefix has the header."""
+    """The path of the header below a prefix."""
     return Path(prefix) / "include" / "nccl.h"
 
 
 def prefixes(toolkits: Iterable[str] = ()) -> list[str]:
-    """Those that have the header; toolkits: prefixes of CUDA."""
+    """The prefixes with the header. toolkits: prefixes of CUDA."""
     said = [os.environ.get(name, "") for name in VARIABLES]
     return [prefix for prefix in dict.fromkeys([*said, *toolkits, *SYSTEM]) if prefix and header(prefix).is_file()]
 
 
 def place(nvcc: str | None = None) -> str:
-    """The first prefix with header and library; "" where there is none. nvcc: the compiler of a CUDA."""
+    """The first prefix with header and library; "" without one. nvcc: the path of the CUDA compiler."""
     toolkits = [str(Path(nvcc).resolve().parents[1])] if nvcc else []
     return next((prefix for prefix in prefixes(toolkits) if has_library(prefix)), "")
 
 
 def told(prefix: str) -> str:
-    """The prefix, if CMake would find it only in a shell with this one's variables; else ""."""
+    """The prefix, if CMake finds it only by environment variables of this shell; else ""."""
     return prefix if prefix in [os.environ.get(name) for name in VARIABLES] else ""
 
 
 def has_library(prefix: str) -> bool:
-    """Is the library there, in a folder of libraries or in that of an architecture below one?"""
+    """Whether a folder of libraries, or the folder of an architecture inside it, contains the library."""
     return any(
         next(Path(prefix).glob(f"{folder}/libnccl.so*"), None) for folder in ("lib", "lib64", "lib/*-linux-gnu*")
     )

@@ -1,4 +1,4 @@
-"""Which nodes a partition has, and why some of them take no job: asked of its scheduler, in one command or two."""
+"""The nodes of a partition, and why some nodes accept no job, as the scheduler reports them."""
 
 import re
 import shlex
@@ -37,7 +37,7 @@ LETTERS = {
 
 
 def expanded(text: str) -> list[str]:
-    """The names of "n[001-003],login1", each once. Raises BadInput where there is none, or it is no such list."""
+    """The distinct names in "n[001-003],login1". Raises BadInput for a text without names or in another format."""
     names = list(islice((name for part in apart(text) for name in of_part(part, text)), MOST + 1))
     if not names or len(names) > MOST:
         count = f"more than {MOST}" if names else "0"
@@ -46,12 +46,12 @@ def expanded(text: str) -> list[str]:
 
 
 def apart(text: str) -> list[str]:
-    """The parts of a list with commas, also commas in brackets."""
+    """The entries of a list with commas. A comma in brackets separates no entries."""
     return [part.strip() for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
 
 
 def of_part(part: str, text: str) -> Iterator[str]:
-    """The names of one part: "n[1-2]-ib[0,1]" are four."""
+    """The names of one entry: "n[1-2]-ib[0,1]" has four."""
     if not NAME.fullmatch(part) or part.count("[") > MOST_RANGES:
         raise BadInput(
             f"'{part}' in '{text}' is not the name of a node: write '{ALL}', or names such as n[001-016],n20"
@@ -74,7 +74,7 @@ def numbers(said: str, text: str) -> Iterator[str]:
 
 
 def option(options: Iterable[str], *names: str) -> str:
-    """The value of an option of a job: "-p cpu", "-pcpu" or "--partition=cpu"; "" where it is not there."""
+    """The value of an option of a job: "-p cpu", "-pcpu" or "--partition=cpu"; "" without the option."""
     found = [shlex.split(one) for one in options]
     said = [word for one in found for word in one]
     for place, word in enumerate(said):
@@ -87,7 +87,10 @@ def option(options: Iterable[str], *names: str) -> str:
 
 
 def slurm(options: Sequence[str], answer: Answer) -> dict[str, str]:
-    """Of the partition that the options name, or the default one, by sinfo; only nodes that the options select."""
+    """The nodes of the partition in the options, or of the default partition, from sinfo.
+
+    Only nodes that the options select: a reservation, --exclude, a feature or a type of GPUs.
+    """
     wanted = set(option(options, "-p", "--partition").split(",")) - {""}
     reservation = option(options, "--reservation")
     reserved = of_reservation(reservation, answer) if reservation else None
@@ -127,7 +130,7 @@ def selection(options: Sequence[str], answer: Answer) -> Callable[[str], bool]:
 
 
 def of_reservation(names: str, answer: Answer) -> set[str]:
-    """The nodes of Slurm's reservations, such as "a,b". Raises OSError where Slurm knows no such reservation."""
+    """The nodes of Slurm's reservations, such as "a,b". Raises OSError for an unknown reservation."""
     found = set()
     for name in names.split(","):
         said = answer(["scontrol", "show", "reservation", "--oneliner", name])
@@ -138,7 +141,7 @@ def of_reservation(names: str, answer: Answer) -> set[str]:
 
 
 def pbs(options: Sequence[str], answer: Answer) -> dict[str, str]:
-    """Of the queue that the options name, or of all, by pbsnodes; a host with several virtual nodes is one."""
+    """The nodes of the queue in the options, or of all queues, from pbsnodes. Virtual nodes of a host are one node."""
     queue, found = option(options, "-q").partition("@")[0], {}
     queues = blocks(answer(["qstat", "-Qf"])) if queue else {}
     rules = {one: queues[one] for one in destinations(queue, queues) if one in queues}
@@ -153,7 +156,7 @@ def pbs(options: Sequence[str], answer: Answer) -> dict[str, str]:
 
 
 def sge(options: Sequence[str], answer: Answer) -> dict[str, str]:
-    """Of the queues that the options name, or of all, by qhost. A host that one of its queues lets in takes jobs."""
+    """The hosts of the queues in the options, or of all queues, from qhost. One open queue is enough."""
     wanted, host = [one for one in option(options, "-q").split(",") if one] or ["*"], ""
     found: dict[str, str] = {}
     for line in answer(["qhost", "-q"]).splitlines():
@@ -169,9 +172,9 @@ def sge(options: Sequence[str], answer: Answer) -> dict[str, str]:
 
 
 def in_queue(wanted: str, queue: str, host: str) -> bool:
-    """Whether a queue on a host is one that is wanted, as Grid Engine writes them: "gpu.q", "gpu*", "gpu.q@n1", "*@n1".
+    """Whether a queue on a host matches a pattern of Grid Engine: "gpu.q", "gpu*", "gpu.q@n1", "*@n1".
 
-    Which hosts are in a group, "gpu.q@@rack1", is not known here: all may be.
+    A group of hosts, as in "gpu.q@@rack1", matches every host, because its members are unknown.
     """
     name, _, place = wanted.partition("@")
     by_host = not place or place.startswith("@") or fnmatchcase(host.partition(".")[0], place.partition(".")[0])
@@ -203,19 +206,21 @@ ASK: dict[str, Callable[[Sequence[str], Answer], dict[str, str]]] = {
 
 
 def is_taken_out(scheduler: str, why: str) -> bool:
-    """Whether an administrator has taken the node out of service. why: the words of `of` about the node."""
+    """Whether an administrator has taken the node out of service. why: the reason that `of` returns."""
     never = r"(?!)"
     by_itself = re.match(DRAINED_ITSELF.get(scheduler, never), why)
     return not by_itself and bool(re.match(TAKEN_OUT.get(scheduler, never), why))
 
 
 def of(scheduler: str, options: Sequence[str], answer: Answer = machine.answer) -> dict[str, str]:
-    """{node: why it takes no job now, in the scheduler's words, "" where it does}, of a partition's options of jobs.
+    """{node: the scheduler's reason why the node accepts no job now; "" if it does}.
 
-    Raises OSError where the scheduler does not answer, BadInput where it is none that is known here.
+    options: the partition's options of jobs.
+
+    Raises OSError if the scheduler does not answer, and BadInput for an unknown scheduler.
     """
     if scheduler not in ASK:
-        raise BadInput(f"the scheduler '{scheduler}' is not asked for its nodes: name them")
+        raise BadInput(f"linkmatrix cannot ask the scheduler '{scheduler}' for its nodes: name them with --nodes")
     try:  # what an administrator wrote is shown on terminals
         return {clean(name): clean(why) for name, why in ASK[scheduler](options, answer).items()}
     except ValueError:

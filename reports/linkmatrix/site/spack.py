@@ -1,4 +1,4 @@
-"""Questions to the Spack on PATH, and a packages.yaml of what it finds on this machine."""
+"""Calls the Spack on PATH, and writes a packages.yaml with the packages that Spack finds on this machine."""
 
 import os
 import platform
@@ -29,9 +29,9 @@ HEADER = """# What {host} has and Spack is not to build, and what it prefers: as
 
 
 def answer(*command: object, errors: bool = False) -> str:
-    """What a command prints, to standard error too if `errors`.
+    """The standard output of a command. errors: with standard error.
 
-    Raises BadInput where it cannot be run, fails or does not answer.
+    Raises BadInput if the command cannot be run, fails or does not answer.
     """
     said = " ".join(map(str, command))
     try:
@@ -50,12 +50,12 @@ def answer(*command: object, errors: bool = False) -> str:
 
 @cache
 def version() -> str:
-    """Spack's own words for its version, "1.1.0 (1fe8d53…)"; "" where no spack is on PATH. Raises BadInput."""
+    """The version of Spack, such as "1.1.0 (1fe8d53…)"; "" if no spack is on PATH. Raises BadInput."""
     return answer("spack", "--version").strip() if shutil.which("spack") else ""
 
 
 def why_not() -> str:
-    """Why the Spack on PATH is of no use, in words; "" if it is. Raises BadInput."""
+    """A sentence about why the Spack on PATH cannot be used; "" if it can. Raises BadInput."""
     found = version()
     if not found:
         return "no spack is on PATH: source the share/spack/setup-env.sh of a Spack"
@@ -66,7 +66,7 @@ def why_not() -> str:
 
 
 def packages_file(host: str, archs: list[str]) -> str:
-    """The text of a packages.yaml for this machine; archs: those of its GPUs, ["90"]. Raises BadInput."""
+    """The text of a packages.yaml for this machine. archs: the architectures of its GPUs, ["90"]. Raises BadInput."""
     reason = why_not()
     if reason:
         raise BadInput(reason)
@@ -86,7 +86,7 @@ def packages_file(host: str, archs: list[str]) -> str:
 
 
 def found_packages() -> dict[str, Any]:
-    """{name: entry} of WANTED, as Spack finds them; in an environment of its own, so that nothing is left behind."""
+    """{name: entry} of the packages WANTED that Spack finds. The environment is temporary."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "spack.yaml").write_text("spack:\n  specs: []\n  view: false\n")
         here, scope = ("spack", "-e", folder), f"env:{folder}"
@@ -105,7 +105,7 @@ def found_packages() -> dict[str, Any]:
 
 
 def corrected(name: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """CUDA is where its compiler says: Spack names the folder above bin, though a link or a script may be in there."""
+    """The entry with the prefix of CUDA that nvcc reports. Spack reports the folder above `bin`, also for a link."""
     nvcc = Path(entry.get("prefix", "")) / "bin" / "nvcc"
     if name != "cuda" or not nvcc.exists():
         return entry
@@ -116,12 +116,12 @@ def corrected(name: str, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_real(entry: dict[str, Any]) -> bool:
-    """Spack takes the wrappers of pyenv and the like for installations."""
+    """Whether an entry is an installation. Spack also reports wrappers, such as those of pyenv."""
     return "modules" in entry or "shims" not in Path(entry["prefix"]).parts
 
 
 def nccl(packages: dict[str, Any], archs: list[str]) -> dict[str, Any]:
-    """The entry for NCCL, which Spack cannot find: where its variables say, beside CUDA or in /usr; none without it."""
+    """The entry for NCCL, which Spack does not search: in $NCCL_ROOT or similar, next to CUDA, or in /usr."""
     toolkits = [entry["prefix"] for entry in packages.get("cuda", {}).get("externals", ()) if "prefix" in entry]
     for prefix in places.prefixes(toolkits):
         text = places.header(prefix).read_text(errors="replace")

@@ -1,10 +1,10 @@
-"""The Spack environment that the build fixture writes: one for each set of variants and packages, never changed after.
+"""The Spack environment of the build fixture: one per set of variants and packages, and never changed later.
 
     <root>/<key>/spack.yaml    generated, every path in it absolute
-                 spack.lock    Spack's, concretised once: 20 s that no later session spends
+                 spack.lock    concretised once, which saves later sessions 20 s
                  view/bin      the programs, where Spack installed them
-    <root>/opt, <root>/stage   install tree and build stage of all of them, apart from the user's own
-    <root>/links               what Spack would put into src: links to the stage of what it builds from there
+    <root>/opt, <root>/stage   install tree and build stage of all environments, separate from the user's
+    <root>/links               what Spack would put into src: links to build stages
 
 The key is a hash of spack.yaml, of the files that it includes, of the recipe and of Spack's version.
 """
@@ -32,13 +32,13 @@ REPO = HOME / "repo" / "spack_repo" / "linkmatrix"
 
 
 def package_files(systems: str, system: str, partition: str) -> list[Path]:
-    """The packages.yaml of a partition and of its system, as far as they are there; in Spack, the first wins."""
+    """The existing packages.yaml files of a partition and of its system. In Spack, the first file has priority."""
     folder = Path(systems).absolute() / system
     return [file for file in (folder / partition / "packages.yaml", folder / "packages.yaml") if file.is_file()]
 
 
 def why_not(root: Path | str, systems: str, system: str, partition: str) -> str:
-    """Why Spack cannot build for a partition in the folder `root`, in words; "" where it can."""
+    """A sentence about why Spack cannot build for a partition in the folder `root`; "" if it can."""
     try:
         reason = spack.why_not()
     except BadInput as error:
@@ -56,9 +56,9 @@ def why_not(root: Path | str, systems: str, system: str, partition: str) -> str:
 
 
 def externals(files: Iterable[Path]) -> list[tuple[Path, str, str]]:
-    """(file, spec, prefix) of each external in packages.yaml files; the prefix is "" where a module stands for it.
+    """(file, spec, prefix) of each external in packages.yaml files; the prefix is "" for a module.
 
-    Raises BadInput where a file is not what Spack reads.
+    Raises BadInput for a file in another format.
     """
     found: list[tuple[Path, str, str]] = []
     for file in files:
@@ -75,7 +75,7 @@ def externals(files: Iterable[Path]) -> list[tuple[Path, str, str]]:
 
 
 def check_externals(files: Iterable[Path], archs: list[str]) -> None:
-    """Every external is where its entry says, and a CUDA among them knows all of `archs` ("90"). Raises BadInput."""
+    """Raises BadInput for an external without its prefix, and for a CUDA that lacks one of `archs` ("90")."""
     toolkits = []
     for file, spec, prefix in externals(files):
         if prefix and not Path(prefix).is_dir():
@@ -92,7 +92,7 @@ def check_externals(files: Iterable[Path], archs: list[str]) -> None:
 
 
 def spec(variants: Mapping[str, bool], archs: list[str], further: str = "") -> str:
-    """What to ask Spack for; variants: {name: whether it is on}, archs: as in `check_externals`."""
+    """The spec of linkmatrix. variants: {name: whether it is on}. archs: as in `check_externals`."""
     switched = [("+" if on else "~") + name for name, on in variants.items()]
     arch = [f"cuda_arch={','.join(archs)}"] if archs else []
     return " ".join(["linkmatrix@main", *switched, *arch, *([further] if further else [])])
@@ -107,7 +107,7 @@ def peers(features: Collection[str], archs: list[str]) -> list[str]:
 
 
 def manifest(specs: list[str], files: list[Path], root: Path, folder: Path) -> str:
-    """The text of a spack.yaml that installs `specs`, linkmatrix from this checkout, into the tree `root`."""
+    """The text of a spack.yaml that installs `specs` into the tree `root`. linkmatrix comes from this checkout."""
     text: str = yaml.safe_dump(
         {
             "spack": {
@@ -139,7 +139,7 @@ def folder_of(specs: list[str], files: list[Path], root: Path | str) -> Path:
 
 
 def prepare(specs: list[str], files: list[Path], root: Path | str) -> Path:
-    """The folder of the environment for `specs`, written if it is not there. Raises OSError."""
+    """Returns the folder of the environment for `specs`, and writes it if it is missing. Raises OSError."""
     root = Path(root).absolute()
     (root / "links").mkdir(parents=True, exist_ok=True)
     folder = folder_of(specs, files, root)
@@ -150,7 +150,7 @@ def prepare(specs: list[str], files: list[Path], root: Path | str) -> Path:
 
 
 def copy_out(folder: Path, peers: bool) -> list[str]:
-    """The shell commands that copy the programs into prefix/bin, and the lock file beside it."""
+    """The shell commands that copy the programs into prefix/bin, and the lock file into the stage."""
     commands = ["mkdir -p prefix", f"cp -RL {folder}/{PROGRAMS} prefix/", f"cp {folder}/spack.lock ."]
     # OSU's programs are elsewhere
     osu = [f"find -L {folder}/view -path '*/libexec/*' -name 'osu_*' -type f -exec cp {{}} prefix/bin ';'"]
@@ -158,7 +158,7 @@ def copy_out(folder: Path, peers: bool) -> list[str]:
 
 
 def concrete_spec(lock: Path) -> str:
-    """What a spack.lock says was built: the package with its variants and hash, then what it was built with."""
+    """The package in a spack.lock, with variants and hash, then its compiler and dependencies."""
     content = json.loads(Path(lock).read_text(encoding="utf-8"))
     (root,) = (one["hash"] for one in content["roots"] if re.match(r"linkmatrix\b", one["spec"]))
     specs = content["concrete_specs"]
@@ -171,7 +171,7 @@ def concrete_spec(lock: Path) -> str:
 
 
 def variant(name: str, value: Any) -> str:
-    """A variant as it is said on a command line."""
+    """A variant in the syntax of a spec."""
     if isinstance(value, bool):
         return ("+" if value else "~") + name
     return f"{name}={','.join(value) if isinstance(value, list) else value}"
