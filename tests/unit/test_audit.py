@@ -75,7 +75,7 @@ def test_a_file_that_is_not_the_locked_one_is_not_installed(index):
     install, right = index
     code, said, there = install("0" * 64, "tiny>=1")
     assert code == 2 and not there
-    assert "gives another file than was locked" in said and said.count("\n") == 1
+    assert "provides another file than the locked file" in said and said.count("\n") == 1
     assert install(right, "tiny>=1") == (0, "", True)
 
 

@@ -111,16 +111,16 @@ ERROR: No matching distribution found for setuptools>=77
 #: what pip 23 printed, and what of it is said
 OF_PIP = {
     f"{RETRYING} 'NewConnectionError('<…>: {NEW} -3] Temporary failure in name resolution')'"
-    f": /simple/setuptools/\n{AT_LAST}": "PyPI cannot be reached: Temporary failure in name resolution; behind a proxy",
+    f": /simple/setuptools/\n{AT_LAST}": "PyPI cannot be reached: Temporary failure in name resolution; set",
     f"{RETRYING} 'ProxyError('Cannot connect to proxy.', NewConnectionError('<…>: {NEW} 111] Connection refused'))'\n"
-    f"{AT_LAST}": "PyPI cannot be reached: Cannot connect to proxy; see https_proxy",
+    f"{AT_LAST}": "PyPI cannot be reached: Cannot connect to proxy; set https_proxy",
     f"{RETRYING} 'SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: "
     f"self-signed certificate (_ssl.c:1006)'))': /simple/setuptools/\n{AT_LAST}": "certificate verify failed",
-    AT_LAST: "PyPI has no setuptools>=77, or does not answer as it should",
-    "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\n": "no space left: make",
+    AT_LAST: "PyPI has no setuptools>=77, or answers with an error",
+    "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\n": "no space left: free",
     "ERROR: Could not install packages due to an OSError: [Errno 30] Read-only file system: '/v/x'\n": "be written",
-    "  error: subprocess-exited-with-error\nERROR: Failed to build numpy\n": "installed: ERROR: Failed to build numpy",
-    "": "it did not say why",
+    "  error: subprocess-exited-with-error\nERROR: Failed to build numpy\n": "failed: ERROR: Failed to build numpy",
+    "": "pip printed no reason",
 }
 
 
@@ -133,4 +133,4 @@ def test_what_pip_prints_when_it_fails_is_one_sentence(tmp_path, printed):
     done = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=60, check=False)
     code, lines = said(done)
     assert code == 2 and len(lines) == 1
-    assert OF_PIP[printed].removeprefix("installed: ") in lines[0]
+    assert OF_PIP[printed].removeprefix("failed: ") in lines[0]
