@@ -79,6 +79,14 @@ def test_a_device_whose_nvlinks_are_slow_is_fine_over_the_network():
     assert named(record, touched & (of[:, None] == of[None, :])) == [{("nvlinks", "n001:gpu1")}]
 
 
+def test_a_receiver_whose_nvlinks_are_slow_is_fine_over_the_network():
+    machine = Machine(4, 4, domain=2)
+    record = record_of(machine, Fabric(machine, np.random.default_rng(1)).run(whole=True).values)
+    of = nodes_of(record) // 2
+    column = np.arange(16)[None, :] == 5
+    assert named(record, column & (of[:, None] == of[None, :])) == [{("nvlinks_ingress", "n001:gpu1")}]
+
+
 def test_no_adapter_is_blamed_for_cells_over_nvlink(domain):
     kinds = {family.kind for family in families(laid_out(domain)[0])}
     assert {"tray", "domain", "device", "inside"} <= kinds

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..record import units
 from .families import PASSED, members, named_family
-from .layout import Layout, Names, of_subject, part_of
+from .layout import NVLINKS, Layout, Names, of_subject, part_of
 from .sentences import subject_name, suspect
 
 if TYPE_CHECKING:
@@ -66,13 +66,13 @@ def beside(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
     kind, part = one.kind, part_of(one.kind)
     if kind.endswith(("egress", "ingress")) and layout.square:
         back = columns[None, :] if kind.endswith("egress") else rows[:, None]
-        scope = np.ones(shape, dtype=bool) if kind in ("egress", "ingress") else ~net if part == "links" else net
+        scope = np.ones(shape, dtype=bool) if kind in ("egress", "ingress") else ~net if part in NVLINKS else net
         yield "of the reverse direction", np.broadcast_to(back, shape) & scope
     if part in PASSED and kind in PASSED:
         yield "inside the node", touched & ~net
     if kind in ("tray", "domain"):
         yield "of the domain's other trays", ~touched & layout.in_domain
-    if part in ("links", "nvlinks") or kind in ("inside", "tray"):
+    if part in NVLINKS or kind in ("inside", "tray"):
         yield "over the network", touched & net
     if part in PASSED[: PASSED.index("node")] and kind in PASSED:
         mates = np.isin(node_of_row, node_of_row[rows]), np.isin(node_of_column, node_of_column[columns])

@@ -127,6 +127,9 @@ def inside_domains(layout: Layout, add: Callable[..., None], net: np.ndarray) ->
     row_node, column_node = across(layout, "node")
     in_domain = layout.in_domain
     if net.any():  # otherwise these are all cells of a device
+        if not layout.both_ways:
+            add("nvlinks_egress", row, scope=in_domain)
+            add("nvlinks_ingress", column, scope=in_domain)
         add("nvlinks", row, np.where(row == column, -1, column), scope=in_domain)
     if len(np.unique(layout.row_node)) < len(layout.row_node):
         add("tray", row_node, np.where(row_node == column_node, -1, column_node), scope=in_domain)

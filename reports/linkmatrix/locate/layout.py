@@ -32,6 +32,7 @@ PART_OF = {
     "uplink": "leaf",
     "rail_ends": "rail",
 }
+NVLINKS = ("links", "nvlinks")  # links of a device inside its node, and inside its NVLink domain
 UP = ("ACTIVE", "ACTIVE_DEFER", "up", "unknown")  # of a port, in the kernel's words; unknown: it does not say
 LEAST = 0.99  # of what ranks moved, that adapters counted which carried it all: counters may be late
 ONE_SWITCH = ("PIX", "PXB")  # ways by PCI without a host bridge
@@ -292,7 +293,7 @@ def of_subject(kind: str, subject: Subject, layout: Layout) -> Places:
     """Masks of the rows and of the columns that belong to the subject of a finding."""
     rows, columns = layout.places(kind)
     wanted = subject if isinstance(subject, tuple) else (subject,)
-    if part_of(kind) in ("egress", "ingress", "device", "link", "cell", "links", "nvlinks"):
+    if part_of(kind) in ("egress", "ingress", "device", "link", "cell", *NVLINKS):
         rows, columns = (np.arange(length) for length in layout.classes.shape)
         if kind == "cell":
             return rows == wanted[0], columns == wanted[1]

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..record import grids
 from ..references import noise
+from .layout import NVLINKS
 
 if TYPE_CHECKING:
     from ..record.matrix import Matrix
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 LEAST_DEVICES, SHARE = 4, 1 / 3  # of a node that are compared, and the share of slow devices that is the node's
 TWICE = 2  # devices are slow alike if none is slower than another by more; a finding is a drift's up to so much of it
 #: Kinds that are about a device.
-OF_DEVICES = ("device", "egress", "ingress", "links", "links_egress", "links_ingress", "nvlinks")
+OF_DEVICES = {"device", "egress", "ingress"} | {kind + side for kind in NVLINKS for side in ("", "_egress", "_ingress")}
 CAUSES = "clocks, driver, host and the order of measuring"
 ALIKE = "and more than a third of the devices of its node are equally slow"
 DRIFTS = "at most twice the drift in the order of measuring"

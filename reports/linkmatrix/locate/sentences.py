@@ -110,6 +110,16 @@ WORDS = {
     "nvlinks": Words(
         "inside its NVLink domain {who} is", " with every peer", "", "check its NVLinks", "of {who} inside its domain"
     ),
+    "nvlinks_egress": Words(
+        "inside its NVLink domain {who} sends", "", "", "check its outgoing NVLinks", "that {who} sends in its domain"
+    ),
+    "nvlinks_ingress": Words(
+        "inside its NVLink domain {who} receives",
+        "",
+        "",
+        "check its incoming NVLinks",
+        "that {who} receives in its domain",
+    ),
     "tray": Words("{all}cells of tray {who} over NVLink are", "", "", TRAY, "of tray {who} over NVLink"),
     "domain": Words("{all}cells inside NVLink domain {who} are", "", "", DOMAIN, "inside NVLink domain {who}"),
     "node": Words("{all}cells of node {who} over the network are", "", "", NODE, "of node {who} over the network"),
