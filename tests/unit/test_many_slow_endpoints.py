@@ -157,7 +157,7 @@ def test_who_is_slow_with_some_is_named_by_how_many_and_what_to_measure_again():
     partly = "slow with some peers and fine with other peers"
     assert said == f"5 cells slow, of n9, n4, {partly}: {more} them and of some other endpoints"
     beside, path = told(RING, [*of_one, (15, 16)])[::-1]
-    assert beside.startswith("2 cells slow, of n4,") and path.startswith("1 cell slow, once")
+    assert beside.startswith("2 cells slow, of n4,") and path.startswith("1 cell slow in one measurement")
 
 
 def test_of_cells_that_measure_both_ways_an_end_is_an_endpoint():

@@ -134,7 +134,7 @@ def test_the_worst_cell_of_a_soak_is_named_and_how_many_more_were_worse():
     assert first.sentence.startswith(f"{case} gpu0->gpu1 ") and "more cell" not in first.sentence
     first, second = evaluate(both, references, "cold").soaked
     assert first.sentence.startswith(f"{case} gpu1->gpu0 ") and first.sentence.endswith("; 1 more cell too")
-    assert second.place == 1 and "or more gpu0->gpu1 " in second.sentence, "the worst one, not the last"
+    assert second.place == 1 and "or more, gpu0->gpu1 " in second.sentence, "the worst one, not the last"
 
 
 def ended_soak(word, others=None, result="FAIL", memory=False):

@@ -80,7 +80,7 @@ def test_an_older_record_keeps_no_promise(make_record):
 
 def test_a_promise_that_is_no_table_is_said(make_record):
     [fault] = state_faults(make_record(), ["ecc"])
-    assert "must say names and values" in fault.sentence and verdicts([fault]) == ["INCOMPLETE"]
+    assert "must contain names and values" in fault.sentence and verdicts([fault]) == ["INCOMPLETE"]
 
 
 def test_the_odd_one_is_named(make_record):

@@ -16,7 +16,7 @@ from linkmatrix.runs import judging, suspects, testcases
 from linkmatrix.show import machine
 from linkmatrix.show.analysis import Analysis
 
-ALLOWED = "which their references allow, and more than cells of their link class differ by"
+ALLOWED = "inside their references, but more than the cells of their link class differ"
 LINK = [(("link", 1, 10),)]
 
 

@@ -44,7 +44,7 @@ SENTENCES = [
     ("links", 1, "inside its node r1 is 20.0 % slow with every peer, the network is fine", "its links to the other"),
     ("links_egress", 1, "inside its node r1 sends 20.0 % slow, the network is fine", "its outgoing links"),
     ("links_ingress", 1, "inside its node c1 receives 20.0 % slow, the network is fine", "its incoming links"),
-    ("node", 1, "all cells of node n8 over the network are 20.0 % slow", "the node: all of its NICs"),
+    ("node", 1, "all cells of node n8 over the network are 20.0 % slow", "the node: its NICs, PCIe and uplink"),
     (
         "node_egress",
         1,
@@ -122,7 +122,7 @@ def test_what_else_has_the_same_cells_is_said_with_what_would_tell():
     alike = (("node", 1), ("node_pair", (0, 1)), ("class", 1), ("rail", 1))
     assert sentences.or_else(finding("nic", 2), NAMES) == ""
     assert sentences.or_else(finding("nic", 2, alike=alike), NAMES) == (
-        ". The same cells also fit: n8 (the node: all of its NICs, PCIe and uplink);"
+        ". The same cells also fit: n8 (the node: its NICs, PCIe and uplink);"
         " nodes n7 and n8 (the path between the two nodes); NET (what they share: driver, BIOS, clocks, throttling)"
         "; 1 more. To distinguish: measure with a third node: the node that is slow with it is at fault"
     )

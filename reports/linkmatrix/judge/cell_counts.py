@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from .rules import Judged
 
 KEPT = 32  # worst cells
-SAMPLED_ROWS = 32  # that say how much the cells of a class differ
-SUSPECTS, LOOKED_AT = 48, 384  # endpoints that may be at fault; with others on their nodes and healthy ones
+SAMPLED_ROWS = 32  # rows that show the noise of a class
+SUSPECTS, LOOKED_AT = 48, 384  # endpoints that may be at fault; these with their neighbours and some healthy endpoints
 
 
 def nothing(*shape: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from .verdicts import Reason, failed, missing, unlike
 Json = Mapping[str, Any]
 
 FABRIC_IS_WELL = ("completed", "not supported")
-# what a driver says of a device that is never well, and what that means
+#: fact of a device → (faulty value in every partition, sentence)
 NEVER_WELL = {
     "remap_pending": ("yes", "rows of its memory wait to be remapped: reset it"),
     "remap_failed": ("yes", "a row of its memory could not be remapped: its maker replaces it"),
@@ -17,7 +17,7 @@ NEVER_WELL = {
     "fabric_bandwidth_degraded": ("yes", "its NVLink fabric has less bandwidth than it should"),
     "fabric_route_unhealthy": ("yes", "a route of its NVLink fabric is not healthy"),
 }
-OF_PART = ("vbios", "firmware", "board")  # facts of a device's part; the others are of its state, or the node's driver
+OF_PART = ("vbios", "firmware", "board")  # facts in a device's `part`; other facts are in its `state`
 
 
 def state_faults(record: Json, expected: Any) -> list[Reason]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..references.tables import References
     from .soak_cells import SoakFinding
 
-WHOLE = 0.75  # share of a row's cells that are slow, where the row is
+WHOLE = 0.75  # a row is slow if this share of its cells is slow
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ HALF = 0.50  # of the limit: a link that lost half of its lanes, or one PCIe gen
 LARGE = 64 << 20  # bytes; the overhead of larger transfers is below 3 %
 LATENCY_SIZE = 2 << 20  # bytes of the buffer for load latencies
 STAGED = "_peer_off"  # suffix of test cases whose copies go through host memory
-READ = "read from the driver"  # what a finding about the state of a device rests on
+READ = "read from the driver"  # confidence of a finding about the state of a device
 
 
 class Finding(NamedTuple):

@@ -29,16 +29,16 @@ from ..record import grids
 from ..record.names import HANDOVER, Result
 from ..record.units import counted
 
-SLOW = 0.25  # a sample is slow if its speed is lower than the cell's usual speed by more, as a fraction
-SLOW_LATENCY = 1 / (1 - SLOW) - 1  # the same of a latency: the transfer takes as much longer
+SLOW = 0.25  # a sample is slow if it is slower than the cell's usual speed by more than this fraction
+SLOW_LATENCY = 1 / (1 - SLOW) - 1  # the same for a latency
 USUAL, FAST = 0.9, 0.75  # quantiles of the samples, from slow to fast: the usual speed, and the end of fast samples
-NOISE = 5.0  # a slow sample is so many σ of the fast samples below the median of a healthy cell
-LEAST_PASSES = 2  # that are slow: one burst is no fault of a link
-FALSE_ALARMS = 0.001  # of a healthy matrix
-PASSES, PER_PASS = 12, 6  # of each cell, in acceptance
-QUICK_SAMPLES = 7  # of each cell, without short samples
-LEAST_DEVICES, MOST_CELLS = 4, 0.5  # so many compared, and more than this share intermittent: no cell's own fault
-SAME_PASSES = 0.75  # share of the slow passes of intermittent cells that most of them have, if they coincide
+NOISE = 5.0  # number of σ of the fast samples that a slow sample is below the median of a healthy cell
+LEAST_PASSES = 2  # slow passes of an intermittent cell: one burst is no fault of a link
+FALSE_ALARMS = 0.001  # probability per healthy matrix
+PASSES, PER_PASS = 12, 6  # short samples per cell in acceptance
+QUICK_SAMPLES = 7  # samples per cell without short samples
+LEAST_DEVICES, MOST_CELLS = 4, 0.5  # with so many devices, more intermittent cells than this share have a common cause
+SAME_PASSES = 0.75  # slow passes coincide if most cells share this fraction of them
 EXAMPLE = 0.1  # share of slow samples for which the detection power is printed
 SIGMAS_OF_USUAL, SIGMAS_OF_FAST = 1.2816, 0.6745  # normal quantiles of USUAL and FAST
 

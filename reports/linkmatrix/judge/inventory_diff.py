@@ -11,8 +11,11 @@ from ..record import units
 from ..record.names import DIRECT, PCI_CLASSES
 from ..record.units import counted
 
-OF_PART = ("vbios", "firmware")  # of a device's part
-OF_STATE = {"nvlinks_active": "active NVLinks", "pcie_width": "PCIe width"}  # of a device's state; its PCIe speed rests
+OF_PART = ("vbios", "firmware")  # facts in a device's `part`
+OF_STATE = {
+    "nvlinks_active": "active NVLinks",
+    "pcie_width": "PCIe width",
+}  # facts in a device's `state`; an idle PCIe link reduces its speed
 OF_GPUS = ("cuda", "ipc")  # back ends that open every GPU of a node
 SOFTWARE = ("CUDA", "NCCL", "MPI")
 
@@ -95,7 +98,7 @@ def unlike_counts(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]
             continue
         for model, count in Counter(device["name"] for device in record["devices"]).items():
             found[partition, model, record["asked_by"] or ""].setdefault(*nodes, str(count))
-    told: dict[str, str] = {}  # of several checks that say it of a node the first
+    told: dict[str, str] = {}  # node and fact → the sentence of the first check
     for (_, model, _), of in found.items():
         for line in differing(f"number of {model}", of):
             told.setdefault(line.partition(", ")[0], line)
@@ -126,7 +129,7 @@ def by_fact(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[tuple[str,
             software[partition, name][node].add(fact)
     for key, of in software.items():
         usual = Counter(map(frozenset, of.values())).most_common(1)[0][0]
-        # one that was measured in fewer environments has nothing else
+        # a node that was measured in fewer environments does not differ
         found[key] = {node: " and ".join(sorted(usual if facts <= usual else facts)) for node, facts in of.items()}
     return found
 
@@ -145,7 +148,7 @@ def facts_of_nodes(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if len(names) == 1 and record["software"].get("driver"):
         yield names[0], "driver", record["software"]["driver"]
     for node in record["nodes"]:
-        model = node.get("board") or node["product"]  # records of before have neither board nor BIOS
+        model = node.get("board") or node["product"]  # the board may be unknown
         known = {"kernel": node["kernel"], "product": node["product"], "board": node.get("board")}
         known[f"BIOS of {model}" if model else "BIOS"] = node.get("bios")
         yield from ((node["name"], name, fact) for name, fact in known.items() if fact)
@@ -168,9 +171,9 @@ def facts_of_nodes(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield node, name, " and ".join(sorted(every))
 
 
-LEAST_GPUS = 3  # that are connected alike: with fewer, the usual connection is not known
-MOST_GPUS = 128  # of a node that are compared
-MOST_UNLIKE = 1 / 3  # of a node's GPUs: if more are unlike the others, the node is built that way
+LEAST_GPUS = 3  # with fewer GPUs, the usual connection is unknown
+MOST_GPUS = 128  # maximum per node
+MOST_UNLIKE = 1 / 3  # of a node's GPUs: if more GPUs differ, the node is built that way
 
 
 class Unlike(NamedTuple):
@@ -196,7 +199,7 @@ def unlike_connections(record: Mapping[str, Any]) -> Iterator[Unlike]:
             yield from unlike_links(links)
         yield from far_from_adapters(devices)
         yield from slow_links(devices)
-        if record["backend"] == "imported":  # a measured PCIe card without a bridge is as it should be
+        if record["backend"] == "imported":  # PCIe cards without a bridge have no active NVLink
             yield from inactive_links(devices)
         yield from link_errors(devices)
 

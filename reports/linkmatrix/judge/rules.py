@@ -226,8 +226,8 @@ def judge(
     low, high, limit = (block.numbers(name) for name in ("low", "high", "limit"))
     ok = block.is_status("ok")
     of_class = off_class(matrix, block)
-    claims = matrix.title != HANDOVER  # a handover has no reference: only its words are verified
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # the smallest double is a value too
+    claims = matrix.title != HANDOVER  # a visibility test has no reference: only its words are verified
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # division by very small values
         off = found / value - 1
         too_much = found > limit * IMPLAUSIBLE if matrix.unit == "GB/s" else np.zeros(found.shape, dtype=bool)
         worse = np.where(np.isfinite(off) & ~too_much & ~wrong_unit, off if matrix.unit == "us" else -off, of_class)

@@ -23,9 +23,9 @@ from ..references.keys import size_of
 from .disturbances import MEMORY, disturbances, polls, process_name
 from .verdicts import Verdict
 
-MOST_SAMPLED = 64  # rows or columns of which the programs keep samples, as in src/core/result.hpp
+MOST_SAMPLED = 64  # the programs keep samples of at most so many rows or columns: src/core/result.hpp
 OF_KIND = {"device": Verdict.FAIL, MEMORY: Verdict.DISTURBED, "process": Verdict.INCOMPLETE}
-OF_PROGRAMS = {"xid_13", "xid_31", "xid_43", "xid_45"}  # graphics exception, page fault, stopped, cleared up after one
+OF_PROGRAMS = {"xid_13", "xid_31", "xid_43", "xid_45"}  # graphics exception, page fault, stopped channel, cleanup
 
 
 class Fact(NamedTuple):
@@ -75,7 +75,7 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
         yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in too_few_short_samples(record, result))
         if "cells" in result:
             continue
-        if record["backend"] != "imported":  # another program prints one number, of samples that it keeps to itself
+        if record["backend"] != "imported":  # imported records have no samples
             yield from of_samples(result, place)
         yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in left_out(result))
 
@@ -142,7 +142,7 @@ def sample_counts(result: Result) -> tuple[int, int, int, int]:
 def left_out(result: Result) -> Iterator[str]:
     """Whether fewer cells apply than the schedule has: between two halves, each with each, one way at least."""
     if result["schedule"]["mode"] != "bisection":
-        return  # of others the record's check knows which cells do not apply
+        return  # `checking.left_out` knows the cells of other schedules
     rows, columns = len(result["rows"]), len(result["columns"])
     applies = rows * columns - int(grids.where(result["status"], "not-applicable").sum())
     wanted = (rows // 2) * (rows - rows // 2)
@@ -242,7 +242,9 @@ def failed_for(record: Mapping[str, Any]) -> set[str]:
     """Devices that the run lost, or of which one of its cells ended in an error."""
     failed = {one["label"] for one in record["lost"]}
     for result in record["results"]:
-        if "status" in result and "error" in grids.used(result["status"]):  # of the largest, the cells are in a file
+        if "status" in result and "error" in grids.used(
+            result["status"]
+        ):  # the cells of the largest matrices are in a file
             for row, cells in zip(result["rows"], result["status"], strict=True):
                 ends = [column for column, status in zip(result["columns"], cells, strict=True) if status == "error"]
                 failed.update([row] * bool(ends), ends)

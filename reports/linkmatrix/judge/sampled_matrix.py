@@ -18,12 +18,12 @@ from ..record.matrix import external_cells, from_result
 from ..record.units import MOST_NAMED, counted, first
 from ..references import noise
 
-LEAST_COST = 0.05  # of all at once, as a fraction: as the program does
-SURE = 0.001  # chance that noise looks like a cost
-LEAST = 0.03  # by how much a group must be lower than the others, as a fraction
-SIGMAS = 5  # of what groups differ
-LEAST_RATIO = 1.05  # of what endpoints send to what uplinks carry: less is noise
-FEWEST = 2  # other groups that one met
+LEAST_COST = 0.05  # least loss while all pairs are concurrent, as a fraction; as in the program
+SURE = 0.001  # probability that noise appears as a loss
+LEAST = 0.03  # least deviation of a slow group, as a fraction
+SIGMAS = 5  # of the spread of the groups
+LEAST_RATIO = 1.05  # least ratio of oversubscription; less is noise
+FEWEST = 2  # least number of other groups
 
 
 def share_seen(result: Mapping[str, Any]) -> float:
@@ -129,13 +129,13 @@ def ends_of(matchings: Mapping[str, Any], both_ways: bool) -> tuple[list[End], f
     full = [one for one in crossings if not one["few"]]
     if not few or not full:
         return [], 0.0, 0.0
-    line = float(np.median([one["best"] for one in few]))  # of flows that share a cable the others are slower
+    line = float(np.median([one["best"] for one in few]))  # the best, because flows may share a cable
     usual = float(np.median([one["rate"] * one["pairs"] / line for one in full]))
     is_narrow = float(np.median([one["rate"] for one in full])) * LEAST_RATIO < line
     seen: dict[tuple[str, str], dict[bool, list[tuple[float, float, str]]]] = {}
     for one in crossings:
         lines = one["rate"] * one["pairs"] / line
-        most = min(usual, one["pairs"]) if is_narrow else one["pairs"]  # where nothing limits, each pair has its line
+        most = min(usual, one["pairs"]) if is_narrow else one["pairs"]  # without a limit, each pair has its line
         score = one["best"] / line if one["few"] else lines / most
         sides = [("sends", one["from"], one["to"]), ("receives", one["to"], one["from"])]
         for way, group, other in [("both", *side[1:]) for side in sides] if both_ways else sides:

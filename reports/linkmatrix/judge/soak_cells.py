@@ -20,12 +20,12 @@ from .disturbances import beside
 from .rules import ORDER, STRAGGLES, Judged
 from .verdicts import Verdict
 
-MOST = 3  # sentences of a kind
-LEAST_BINS = 2  # on each side of a step
-LASTS = 0.9  # share of the bins after a step that are beyond its middle, and of those before that are not
-SURE = 6.0  # standard errors that a step must be: of 60 bins and 1,000 cells, noise alone reaches 5 once in many runs
-LASTING = 0.2  # of a cell's time
-LEAST_PARTS = 2  # parts of the time: one of them may be a single disturbed pass
+MOST = 3  # sentences per type
+LEAST_BINS = 2  # least number of bins on each side of a step
+LASTS = 0.9  # share of the bins after a step that must be beyond its middle
+SURE = 6.0  # least step in standard errors; noise rarely reaches 5 in 1,000 cells of 60 bins
+LASTING = 0.2  # share of a cell's time
+LEAST_PARTS = 2  # least number of intervals: a single one may be disturbed
 HELD = (
     ORDER["off reference"],
     ORDER["disturbed"],
@@ -194,7 +194,7 @@ def soak_results(record: Mapping[str, Any]) -> Iterator[tuple[int, Result]]:
         values = grids.numbers(result["values"])
         hot = np.array([[lasting(cell, result["unit"]) for cell in row] for row in matrix["bins"]])
         if hot.shape != values.shape:
-            continue  # `soak.left_out` says that there is no value of it
+            continue  # `left_out` reports the missing value
         hot = grids.of_array(np.where(np.isfinite(hot), hot, values))
         changed = dict.fromkeys(("values", "low", "high"), hot)
         yield place, {**result, **changed, "others": soak.get("others") or result.get("others")}

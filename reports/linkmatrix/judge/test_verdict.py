@@ -20,8 +20,8 @@ from .verdicts import Reason, Verdict, worst
 if TYPE_CHECKING:
     from ..references.tables import References
 
-BY_SIGNAL = "ended by signal"  # how the error of a program begins that a signal ended
-TOPOLOGY = "--topology"  # the option with which a program measures no matrix
+BY_SIGNAL = "ended by signal"  # prefix of a program's error after a signal
+TOPOLOGY = "--topology"  # with this option, a program measures no matrix
 
 STATE_ALONE = "the import contains no measurement: only findings that need no reference can judge it"
 
@@ -88,7 +88,7 @@ def unreferenced(record: Mapping[str, Any], evaluation: Evaluation, table: str) 
     for place, (result, matrix) in enumerate(zip(record["results"], evaluation.matrices, strict=True)):
         if (
             matrix.unjudged and matrix.expected.name and size_of(table) in (None, result["size_bytes"])
-        ):  # else a fact names the other size
+        ):  # another size has its own finding
             lacking = f"{matrix.unjudged} of {units.counted(sum(matrix.counts.values()), 'cell')}"
             sentence = f"{lacking} of {result['testcase']} have no reference in the table '{table}'"
             yield Fact(Verdict.INCOMPLETE, sentence, place, "references")

@@ -17,8 +17,8 @@ from ..record import units
 from ..record.names import PCI_CLASSES, Result, is_collective
 from ..record.units import MOST_NAMED
 
-#: How much of a collective's deficit its worst link must have to explain it: half. Each ring or tree of NCCL has an
-#: order of its own, so that a link carries a part of them, and the slowest one decides how long that part takes.
+#: Least share of a collective's deficit that its worst link must have to explain it. Each ring or tree of NCCL has its
+#: own order, so a link carries a part of them, and the slowest link decides the time of this part.
 EXPLAINS = 0.5
 NOTES = "NCCL ran "
 INSIDE = ("NV", *PCI_CLASSES)  # link classes of a pair of devices in one node
@@ -115,12 +115,11 @@ def choices(collective: Result, content: Mapping[str, Any]) -> Iterator[str]:
 
 
 PROGRAM = "collective_perf --testcase all_reduce_perf_without"
-WITHOUT = "without-"  # before the label of a rank: the column of all others
-HALF = re.compile(r"digit(\d+)-is-([01])")  # column of the half of the ranks of whose number that binary digit is so
+WITHOUT = "without-"  # prefix of the column of all ranks but this one
+HALF = re.compile(r"digit(\d+)-is-([01])")  # column of the ranks whose number has this binary digit
 
-#: By how much it must be faster without a rank, beyond the intervals of both, by the memory: each column is measured
-#: once, and from one to the next they differ by more than their intervals, most where ranks share a host's cores. And
-#: how far apart those may be that are alike, as a share of that gap.
+#: Least gain without a slow rank, beyond the intervals, per memory. Columns are measured once and differ by more than
+#: their intervals, most if ranks share the cores of a host. ALIKE: largest spread of equal columns, as a share of it.
 GAPS, ALIKE = {"device": 0.03, "host": 0.10}, 0.5
 FEWEST = 3  # columns: with two, the healthy column is unknown
 
@@ -148,7 +147,7 @@ def columns_of(result: Mapping[str, Any]) -> list[Column]:
     """The columns in the order of the record; [] if a column has no value or did not converge."""
     rows = [result[name][0] for name in ("values", "low", "high")]
     if any(value is None for row in rows for value in row) or not all(result["converged"][0]):
-        return []  # the interval of a column that did not converge may be that of a temporary state
+        return []  # without convergence, the interval may be that of a temporary state
     return list(map(Column, result["columns"], *rows))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .hypotheses import Finding
 
 MOST_RIVALS = 3
-MOST_SIGMA = 99  # more than this is said so: nobody needs the number
+MOST_SIGMA = 99  # larger numbers are printed as "over 99"
 
 
 def lines(one: Finding, names: Names, seen: Seen) -> Iterator[str]:
@@ -27,7 +27,7 @@ def lines(one: Finding, names: Names, seen: Seen) -> Iterator[str]:
     family, group = named_family(layout, one.kind, one.subject)
     own = (members(family, group) & (layout.classes.ravel() >= 0)).reshape(layout.classes.shape)
     slow = f"{one.agreeing} of {units.counted(one.cells, 'cell')} {'without a value' if one.missing else 'slow'}"
-    # no noise makes a value go missing
+    # noise does not remove values
     speaks = [slow] if one.missing else [slow, f"{beyond(one)} σ beyond noise"]
     against = []
     if one.agreeing < one.cells:

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from ..record.matrix import Matrix
     from .layout import Layout, Names
 
-ROUNDED = 1e-6  # of a limit that was a tolerance in a file
-LEAST_EFFECT = 0.01  # of a row or a column, as a fraction: below, it is not worth a line
+ROUNDED = 1e-6  # relative rounding error of a tolerance
+LEAST_EFFECT = 0.01  # least printed effect of a row or column, as a fraction
 MOST_EFFECTS = 4
-SETTLED = 1e-6  # change of an effect, of logarithms, below which median polish is done
+SETTLED = 1e-6  # median polish ends if effects change by less, as logarithms
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ def from_references(matrix: MatrixVerdict, layout: Layout) -> Seen:
     cells = int((layout.classes >= 0).sum())
     limit = 1 - judged.low / expected if bandwidth else judged.high / expected - 1
     limit = np.where(np.isfinite(expected), np.minimum(np.abs(limit), 0.99), np.nan)
-    deviation = np.log(values / expected)  # of numbers above 0, or NaN
-    # as a lower tolerance of 2 % is log(0.98), and what `locate` adds is log(1 + limit)
+    deviation = np.log(values / expected)  # values are positive or NaN
+    # a lower tolerance of 2 % is log(0.98), and `search` uses log(1 + limit)
     limit = downwards(limit) if bandwidth else limit
     deviation = deviation if bandwidth else -deviation
     return Seen(layout, deviation, limit, sigma=np.nan_to_num(limit, nan=1.0) / noise.sigmas(cells))
@@ -155,7 +155,7 @@ def beside_its_like(content: Mapping[str, Any], result: Result, seen: Seen, name
         carrier = carrier_of(result, name, content["backend"])
         if not bandwidth or carrier not in STEADY or inside.sum() < noise.ENOUGH:
             continue
-        level, sigma = noise.upper_part(seen.deviation[inside])  # a node of four is half of its class
+        level, sigma = noise.upper_part(seen.deviation[inside])  # the cells of one of four nodes are half of the class
         least = max(downwards(LEAST), k * sigma) + max(0.0, -level)
         floor = downwards(FLOORS[carrier].lower)
         with np.errstate(invalid="ignore"):

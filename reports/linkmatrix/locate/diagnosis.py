@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from ..record.matrix import Matrix
     from .shared_bottleneck import Bottleneck, Sharing
 
-MOST_DISTURBED = 4  # sentences on other processes
+MOST_DISTURBED = 4  # maximum number of sentences about other processes
 TRIED = ("timeout", "error")
-LACKING = (*TRIED, "not-run")  # what was not tried any more, too
-GONE_SIGMA, GONE_LIMIT = 0.01, 0.02  # of "there is no value", which has no noise: any that a slow cell could have
-NEXT = "next: "  # before the command of a next experiment
-OF_ALL = (*SHARED, "inside")  # what all share is no part that could be gone
-#: What makes a cell fail, and makes nothing slow.
+LACKING = (*TRIED, "not-run")  # also cells that were not tried
+GONE_SIGMA, GONE_LIMIT = 0.01, 0.02  # stand-ins for the σ and the limit of missing values, which have no noise
+NEXT = "next: "  # prefix of the command of the next experiment
+OF_ALL = (*SHARED, "inside")  # shared components cannot be lost
+#: Rules by which a cell fails without being slow.
 OTHERWISE = ("corrupt", "impossible", "intermittent")
 
 
@@ -68,9 +68,9 @@ def diagnose(
     """
     if matrix.problem:
         return Diagnosis((), (matrix.problem,), (), not matrix.held)
-    if is_collective(result):  # of all ranks together: no part of it is seen
+    if is_collective(result):  # a collective shows no single component
         return Diagnosis((), (), (), False)
-    if result["quantity"] == HANDOVER:  # its time is no claim, and its words say between whom
+    if result["quantity"] == HANDOVER:  # a visibility test has no reference time
         return Diagnosis((), tuple(order_sentences(result)), (), False)
     if is_of_matchings(result):
         return of_matchings(content, result, matrix)
@@ -80,7 +80,7 @@ def diagnose(
     found = searched(content, result, matrix, layout, names)
     undisturbed = ~matrix.whole.disturbed if matrix.whole is not None else True
     lacking = matrix.matrix.whole.is_status(*LACKING) & undisturbed
-    if found.findings or found.at_once or found.drift or lacking.any():
+    if found.findings or found.shared or found.at_once or found.drift or lacking.any():
         return explained(content, result, matrix, found, lacking, names, part, origin)
     told_effects = effects(found.seen.deviation, names, result["unit"])
     return Diagnosis((), tuple(beside_findings(found, result, matrix)), tuple(told_effects), not matrix.held)
@@ -192,7 +192,7 @@ def searched(
         at_once = shared_bottleneck.uplink_sharing(seen.deviation, layout, result, again)
     if at_once and at_once.is_oversubscribed:
         seen = replace(seen, deviation=at_once.without(seen.deviation))
-        again = None  # alone nothing was shared
+        again = None  # measured alone, cells share no uplink
     seen = seen if inside else beside_its_like(content, result, seen, names)
     narrow, open_cells = [], seen.deviation
     if at_once:

@@ -19,12 +19,12 @@ import numpy as np
 if TYPE_CHECKING:
     from .layout import Layout, Places, Subject
 
-#: What data between nodes passes, the smallest part first; its cells are those between nodes with an end there.
+#: Components that data between nodes passes, the smallest first. Their cells are those between nodes with an end there.
 PASSED = ("nic", "network", "nics", "switch", "socket", "node", "leaf")
-ONE_WAY = ("nic", "network", "nics", "node")  # those with a sending and a receiving side
-#: A part that has just the endpoints of one of these is no hypothesis of its own.
+ONE_WAY = ("nic", "network", "nics", "node")  # components with a sending and a receiving side
+#: A component with the same endpoints as one of these is no hypothesis of its own.
 SAME_AS = {"switch": ("nic", "nics"), "socket": ("switch", "node"), "leaf": ("node",)}
-SHARED = ("class", "rail", "rail_ends", "leaf", "uplink", "domain")  # findings about what endpoints of many nodes share
+SHARED = ("class", "rail", "rail_ends", "leaf", "uplink", "domain")  # components that endpoints of many nodes share
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Family:
     kind: str
     labels: tuple[np.ndarray, ...]
     groups: int
-    pairs: int = field(default=0)  # not 0: a group is a pair of indices below this
+    pairs: int = field(default=0)  # if not 0, a group is a pair of indices below this number
 
     def subject(self, group: int) -> Subject:
         """The index, or the pair of indices, of a group."""
@@ -148,7 +148,7 @@ def is_a_part(layout: Layout, part: str) -> bool:
     of_rows = layout.places(part)[0]
     if part == "node":
         return True
-    if part == "network":  # an endpoint that has adapters of its own is told by them
+    if part == "network":  # the adapters of an endpoint distinguish it
         own = np.where(layout.row_nic >= 0, layout.row_nic, -2 - layout.places("nics")[0])
         shared = len(np.unique(own)) < len(own) or bool((own == -1).any())
         return shared and not layout.of_nodes and len(np.unique(layout.row_node)) < len(own)

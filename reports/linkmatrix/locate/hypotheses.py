@@ -27,15 +27,15 @@ from .families import Family, families, members
 if TYPE_CHECKING:
     from .layout import Layout, Subject
 
-ALARMS = 0.0002  # chance of any finding in a healthy run
+ALARMS = 0.0002  # probability of any finding in a healthy run
 AGREE = 0.75  # share of a hypothesis' cells that must be slow by at least half of it
-LEAST = 0.02  # of a shift of many cells, as a fraction: less is within what machines differ
+LEAST = 0.02  # least deviation of many cells, as a fraction; healthy machines differ by less
 BEYOND = 0.05  # share of a hypothesis' cells that must be beyond their own tolerance
-FEW = 2  # cells, of a pair both ways: these must be slow alone too, where they were measured so
-NEARLY = math.log(20)  # of likelihood: what is worse by less than this is not ruled out
-RETRIED, MOST_RETRIED = 8, 128**2  # hypotheses that an explanation begins with, and cells of a matrix where so many may
-MOMENTS = 0.0005  # cells of a healthy run that may be taken for faulty: something disturbed them again and again
-MOST = 12  # findings; more than this is another problem
+FEW = 2  # cells of a link: so few must be slow alone too, if they were remeasured
+NEARLY = math.log(20)  # log likelihood ratio: hypotheses with a smaller loss are not ruled out
+RETRIED, MOST_RETRIED = 8, 128**2  # number of alternative first hypotheses, in matrices of at most so many cells
+MOMENTS = 0.0005  # expected number of healthy cells that are taken for faulty after repeated disturbances
+MOST = 12  # findings; more have another cause
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def search(
     applies = np.isfinite(deviation).ravel() & (layout.classes.ravel() >= 0)
     least = np.log1p(np.nan_to_num(limit)).ravel()
     if not applies.any() or not (x < -least / 2).any():
-        return [], 0  # healthy at a glance
+        return [], 0  # no cell is slow
     known = families(layout)
     count = sum(min(family.groups, int(applies.sum())) for family in known)
     seen = Evidence(
@@ -116,7 +116,7 @@ def search(
     )
     best = seen.explained()
     if x.size <= MOST_RETRIED and not best.plain:
-        # a part that overlaps several faults may have more evidence than each of them: they are tried first, too
+        # a component that overlaps several faults may have more evidence than each fault: try the others first, too
         starts = islice(seen.standing(applies), 1, RETRIED)
         best = max([best, *(seen.explained(start) for start in starts)], key=seen.likelihood)
     once = sorted(best.once, key=lambda one: -one.evidence)[: MOST - len(best.found)]
@@ -166,12 +166,12 @@ class Evidence:
         while best is not None:
             open_cells &= ~best[1]
             found.append(best)
-            lasting += not self.seen_once(best)  # what was seen once leaves no other out
+            lasting += not self.seen_once(best)  # a cell that was seen once does not count towards MOST
             if lasting == MOST or len(found) == 2 * MOST:
                 break
             best = self.strongest(open_cells)
         full = best is not None
-        # what came first may have taken cells that a later one explains: of each, what nothing else explains
+        # an early finding may have cells that a later one explains: keep what no other finding explains
         for place in range(len(found) if len(found) > 1 else 0):
             others = np.logical_or.reduce([cells for at, (_, cells) in enumerate(found) if at != place])
             found[place] = self.strongest(self.applies & ~others) or found[place]
@@ -226,7 +226,9 @@ class Evidence:
         for place, family in enumerate(self.known):
             total, mass = (np.zeros(family.groups) for _ in range(2))
             for label in family.labels:
-                index = label + 1  # cells of no group are counted too, and left away: to take them out takes longer
+                index = (
+                    label + 1
+                )  # cells of no group are counted at index 0 and dropped, which is faster than a selection
                 total += np.bincount(index, weighted, family.groups + 1)[1:]
                 mass += np.bincount(index, weight, family.groups + 1)[1:]
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -252,7 +254,7 @@ class Evidence:
                 and np.array_equal(members(other, index) & self.applies & open_cells, fresh)
             ]
             told |= {*same}
-            # with what was not seen: one slow cell of an endpoint whose others say nothing is that cell's first
+            # count unmeasured cells too: one slow cell of an endpoint without other values is the cell's fault first
             sizes = [int((members(other, index) & self.there).sum()) for other, index in same]
             family, group = same[int(np.argmin(sizes))]
             tried = self.tested(family, group, open_cells)
@@ -307,7 +309,7 @@ def tested(
     every = np.flatnonzero(cells)
     fresh = every[open_cells[every]]
     number, count = len(every), len(fresh)
-    # a rest of few cells out of many is no evidence for the many
+    # few remaining cells are no evidence for a large hypothesis
     if not count or count * 2 < number:
         return None
     x, least = calm if count <= FEW else x, limits[count > 1]

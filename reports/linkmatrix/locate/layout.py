@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from ..record.names import Result
 
 Subject = int | tuple[int, int]
-Places = tuple[np.ndarray, np.ndarray]  # of rows and of columns: the index of what each is part of, -1 of nothing
+Places = tuple[np.ndarray, np.ndarray]  # component of each row and of each column, -1 for none
 
-#: Kinds that are about a part of another name.
+#: Kind of a hypothesis → its component, if the names differ.
 PART_OF = {
     "inside": "node",
     "node_pair": "node",
@@ -33,9 +33,9 @@ PART_OF = {
     "rail_ends": "rail",
 }
 NVLINKS = ("links", "nvlinks")  # links of a device inside its node, and inside its NVLink domain
-UP = ("ACTIVE", "ACTIVE_DEFER", "up", "unknown")  # of a port, in the kernel's words; unknown: it does not say
-LEAST = 0.99  # of what ranks moved, that adapters counted which carried it all: counters may be late
-ONE_SWITCH = ("PIX", "PXB")  # ways by PCI without a host bridge
+UP = ("ACTIVE", "ACTIVE_DEFER", "up", "unknown")  # states of a port, in the kernel's words
+LEAST = 0.99  # least share of the ranks' bytes in the counters of the adapters that carried them
+ONE_SWITCH = ("PIX", "PXB")  # PCI paths without a host bridge
 Device = Mapping[str, Any]
 
 
@@ -131,7 +131,7 @@ def layout_of(content: Mapping[str, Any], result: Result, matrix: Matrix) -> tup
     every = list(devices.values())
     node = numbered(every, lambda device: device["node"])
     rows, columns = list(matrix.rows), list(matrix.columns)
-    of_nodes = set(rows) <= set(node.names) - set(devices)  # a matrix of the nodes themselves
+    of_nodes = set(rows) <= set(node.names) - set(devices)  # rows are nodes
     near = adapters_of(content, result, every)
     parts = {
         "nics": numbered(every, lambda device: called(near[device["label"]], device, alone=False)),
@@ -297,6 +297,6 @@ def of_subject(kind: str, subject: Subject, layout: Layout) -> Places:
         rows, columns = (np.arange(length) for length in layout.classes.shape)
         if kind == "cell":
             return rows == wanted[0], columns == wanted[1]
-        if not layout.square:  # what has the same number in the other axis is another endpoint
+        if not layout.square:  # the same index on the other axis is another endpoint
             rows, columns = (-1 - rows, columns) if kind == "ingress" else (rows, -1 - columns)
     return np.isin(rows, wanted), np.isin(columns, wanted)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .hypotheses import Finding
     from .layout import Layout
 
-OF_A_PART = ("cell", "link", "node_pair", "egress", "ingress")  # ends of the kinds that have some cells of an endpoint
+OF_A_PART = ("cell", "link", "node_pair", "egress", "ingress")  # suffixes of kinds with only some cells of an endpoint
 
 
 @dataclass(frozen=True, eq=False)

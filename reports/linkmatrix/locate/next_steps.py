@@ -96,15 +96,15 @@ LADDER: dict[tuple[str, Rung], tuple[str, ...]] = {
 }
 KINDS = tuple(dict.fromkeys(kind for kind, _ in LADDER))
 
-SAMPLES = "21"  # three times the usual: the interval of a median is narrower by almost half
-MOST_SUSPECTS, GOOD = 4, 2  # endpoints or nodes that are measured again: the suspects, and healthy ones beside them
+SAMPLES = "21"  # three times the usual number: the interval of a median is almost half as wide
+MOST_SUSPECTS, GOOD = 4, 2  # numbers of suspects and of healthy endpoints or nodes that are remeasured
 INSIDE = "measure inside the node: a faulty device is slow there"
 EACH_ADAPTER = "measure each adapter alone: a slow adapter is at fault"
 ALL_DEVICES = "measure all devices: a device that is slow with a third device is at fault"
 THIRD_NODE = "measure with a third node: the node that is slow with it is at fault"
 MORE_SAMPLES = "repeat the test with more samples: an endpoint that stays slow is at fault"
 AGAIN_ALONE = "measure the same again, alone: an endpoint that stays slow next to healthy endpoints is at fault"
-LAUNCHED = ("mpi", "ipc")  # back ends of programs that a launcher starts
+LAUNCHED = ("mpi", "ipc")  # back ends that need a launcher
 
 
 #: Schedulers whose jobs take the option --nodelist.

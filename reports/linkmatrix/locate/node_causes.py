@@ -22,15 +22,18 @@ if TYPE_CHECKING:
     from ..record.names import Result
     from .hypotheses import Finding
 
-LEAST_DEVICES, SHARE = 4, 1 / 3  # of a node that are compared, and the share of slow devices that is the node's
-TWICE = 2  # devices are slow alike if none is slower than another by more; a finding is a drift's up to so much of it
-#: Kinds that are about a device.
+LEAST_DEVICES, SHARE = 4, 1 / 3  # least number of compared devices; a larger share of slow devices is the node's fault
+TWICE = 2  # largest ratio of the losses of equally slow devices, and of a finding to its drift
+#: Kinds of findings about a device.
 OF_DEVICES = {"device", "egress", "ingress"} | {kind + side for kind in NVLINKS for side in ("", "_egress", "_ingress")}
 CAUSES = "clocks, driver, host and the order of measuring"
 ALIKE = "and more than a third of the devices of its node are equally slow"
 DRIFTS = "at most twice the drift in the order of measuring"
-LEAST_TIMES, LEAST_CORRELATION = 7, 0.9  # of a drift: times of measurement, rank correlation; 2 of 1,000 by chance
-LEAST_RATE = 1 / 4  # of the whole rate that each half of a drift has: a step has none in a half
+LEAST_TIMES, LEAST_CORRELATION = (
+    7,
+    0.9,
+)  # least number of times, least rank correlation of a drift; chance reaches both in 2 of 1,000 runs
+LEAST_RATE = 1 / 4  # least share of the rate in each half of a drift; a step has none in one half
 
 
 def marked(
@@ -107,13 +110,13 @@ def drift_sentence(lost: float) -> str:
 
 
 ROW_BY_ROW = ("p2p_bandwidth_latency_test",)  # imported programs whose cells are measured in the order of their table
-LEAST_CELLS, MOST_CELLS = 12, 128 * 127  # of a matrix that is examined
-LEAST_PART = 1 / 8  # of all cells that each of two phases has
-LEAST_LOSS = 0.02  # of a slow phase, as a fraction
-MOST_SLOW_MISFITS, MOST_FAST_MISFITS = 0.1, 0.05  # share of the cells of a phase that look like those of the other
-LEAST_OF_ROW = 2  # cells of a row in each of two phases: a faulty device has one cell in the row of another device
+LEAST_CELLS, MOST_CELLS = 12, 128 * 127  # of an examined matrix
+LEAST_PART = 1 / 8  # least share of all cells in each phase
+LEAST_LOSS = 0.02  # least loss of a slow phase, as a fraction
+MOST_SLOW_MISFITS, MOST_FAST_MISFITS = 0.1, 0.05  # largest share of cells of a phase that fit the other phase
+LEAST_OF_ROW = 2  # least cells of a row in each phase: a faulty device has one cell in another device's row
 ADVICE = "no device is at fault: check clocks, power state and other load of the node, then measure again"
-NEIGHBOURS = 3  # boundaries beside the best one that are tried
+NEIGHBOURS = 3  # boundaries next to the best one that are tried
 
 
 class Drift(NamedTuple):

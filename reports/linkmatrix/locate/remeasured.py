@@ -14,7 +14,7 @@ from ..record import grids, units
 from ..record.checking import is_of_matchings
 from ..record.names import Result
 
-#: The fraction by which a cell must be worse than its like, or controls than before, at least: as in the programs.
+#: The least fraction by which an outlier is worse than its like, or a control than before; as in the programs.
 OUTLIER = {"GB/s": 0.02, "us": 0.05, "GFLOP/s": 0.02}
 
 

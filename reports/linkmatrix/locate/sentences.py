@@ -43,7 +43,7 @@ ONE_WAY = "check this direction of the link: measure it again, alone"
 NIC = "check this NIC, its cable and its switch port"
 NIC_OUT = "check the sending side of this NIC, its cable and its port"
 NIC_IN = "check the receiving side of this NIC and its port"
-NODE = "check the node: all of its NICs, PCIe and uplink"
+NODE = "check the node: its NICs, PCIe and uplink"
 NODE_OUT = "check the sending side of the node: uplink and routing"
 NODE_IN = "check the receiving side of the node: uplink and routing"
 NETWORK = "check {near}"
@@ -64,7 +64,7 @@ DOMAIN = (
 INSIDE = "check its switches, clocks and power limit"
 CLASS = "check what they share: driver, BIOS, clocks, throttling"
 NET_FINE = ", the network is fine"
-#: {who} is filled in by `subject_name`, {all} is "all " where each cell is so.
+#: {who}: the name from `subject_name`. {all}: "all " if each cell agrees.
 WORDS = {
     "egress": Words("{who} sends", " to every peer", ", receives fine", "check its egress", "that {who} sends"),
     "ingress": Words("{who} receives", " from every peer", ", sends fine", "check its ingress", "that {who} receives"),
@@ -165,7 +165,7 @@ def suspect(kind: str, subject: Subject, names: Names) -> str:
         return text
     assert isinstance(subject, int)
     near = names.near.get((names.columns if kind.endswith("ingress") else names.rows)[subject], ())
-    if len(near) == 1:  # what others send over it is not slow
+    if len(near) == 1:  # the other endpoints of this adapter are fast
         return text.format(near=f"the path to {near[0]}: PCIe, or its access to the device's memory")
     which = f", one of {', '.join(near)}," if near else ""
     return text.format(near=f"the adapter that carries its data{which} or the path to it")

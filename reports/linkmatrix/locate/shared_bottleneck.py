@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from .deviations import Seen
     from .layout import Layout, Names
 
-LEAST_NODES = 2  # nodes of a group
-MOST_GROUPS, MOST_NODES = 3, 4  # that are named
-FEWEST_ALIKE = 3  # nodes that are as slow as each other
-LIKE = 0.1  # of how slow they are
+LEAST_NODES = 2  # least nodes of a group
+MOST_GROUPS, MOST_NODES = 3, 4  # maximum numbers of named groups and nodes
+FEWEST_ALIKE = 3  # least number of equally slow nodes
+LIKE = 0.1  # largest difference, as a share of their loss
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def bottleneck(
     )
     net = np.isfinite(deviation) & (row != column)
     nodes = np.unique(layout.row_node)
-    count = int(nodes.max()) + 1  # the last one may have no cell that was measured
+    count = int(nodes.max()) + 1  # the last node may have no measured cell
     is_slow = slow_pairs(row[net], column[net], slow[net], count)
     is_measured = slow_pairs(row[net], column[net], np.ones(int(net.sum()), dtype=bool), count)
     group = components(is_measured & ~is_slow, nodes)
@@ -188,9 +188,9 @@ def sentence(one: Bottleneck, names: Names, unit: str, leaves_known: bool) -> st
 
 
 LEAST_LEAVES = 3  # switches: with two, the slow switch is unknown
-ALIKE = 0.75  # share of the switches that are as slow as the usual one, at least
-SPREAD = 0.10  # by how much, as a logarithm, they may differ
-SIGMAS = 5  # of what switches differ, that one is slower which is named, and by LEAST of many cells at least
+ALIKE = 0.75  # least share of switches that are as slow as the median switch
+SPREAD = 0.10  # their largest difference, as a logarithm
+SIGMAS = 5  # least deviation of a named switch, in σ of the switches; at least LEAST
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ import numpy as np
 from ..record import units
 from ..references import noise
 
-MANY = 0.2  # share of slow cells from which on the median of those that ran together, or what they differ by, is theirs
-TOO_MANY = 0.5  # share from which on it is not told which end of them it is
-FASTEST = 0.90, 0.97  # quantiles of all cells, which tell how fast a good one is, and by how much those vary
-ABOUT = 0.2  # of as many cells as are fast, those nearer to the limit than half of its way to them: of noise 0.5
-PARTNERS = 2  # of an end that is slow with each of them, at least
-HOW = {  # of who sends, receives
+MANY = 0.2  # with a larger share of slow cells, the median of concurrent cells may be slow itself
+TOO_MANY = 0.5  # with a larger share, no endpoint is named
+FASTEST = 0.90, 0.97  # quantiles of all cells, which give speed and noise of healthy cells
+ABOUT = 0.2  # largest share of cells near the limit, relative to the fast cells; noise alone has 0.5
+PARTNERS = 2  # least number of partners of an end that is slow with each of them
+HOW = {  # (sends slowly, receives slowly) → sentence
     (True, True): "{was} slow with every peer",
     (True, False): "sent slowly to every peer",
     (False, True): "received slowly from every peer",

@@ -12,9 +12,9 @@ import numpy as np
 from ..errors import BadInput
 from . import grids
 
-LEAST_SAMPLES = 6  # from which on the smallest and the largest are an interval of the median with 95 %
+LEAST_SAMPLES = 6  # minimum and maximum of so many samples are a 95 % interval of the median
 NOT_MISSING = ("ok", "not-applicable", "no-peer-access")
-#: Of a corrupt cell what arrived is wrong; a partial one is a total without the copies of an endpoint that was lost.
+#: A corrupt cell has wrong data. A partial cell is a total without the copies of a lost endpoint.
 WITH_VALUE = ("ok", "corrupt", "partial")
 
 

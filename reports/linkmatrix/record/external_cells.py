@@ -24,7 +24,7 @@ CELL = np.dtype(
 )
 CLASSES = ("NET", "NODE")  # between nodes, inside one
 REMEDY = "keep the file in the folder of its record, or measure again"
-ROUNDING = 1e-6  # of a number of 32 bits in the file
+ROUNDING = 1e-6  # relative, of a 32-bit number in the file
 
 
 @dataclass(frozen=True)
@@ -130,12 +130,12 @@ class CellFile:
 
     def __init__(self, path: Path, endpoints: int, node: np.ndarray) -> None:
         self.path, self.endpoints, self.node = path, endpoints, node
-        self.last: tuple[tuple[int, int], np.ndarray] | None = None  # rows that were read, for they have several maps
+        self.last: tuple[tuple[int, int], np.ndarray] | None = None  # the last block, which several maps use
 
     @cached_property
     def start(self) -> int:
         """The byte where the cells begin. Raises BadInput."""
-        if self.path.exists() and not self.path.is_file():  # a pipe would be waited for
+        if self.path.exists() and not self.path.is_file():  # reading a pipe would block
             raise BadInput(f"{self.path}, the file of the cells, is not a regular file: {REMEDY}")
         try:
             with self.path.open("rb") as file:
@@ -157,7 +157,7 @@ class CellFile:
         key = (at.start, at.stop)
         if self.last is not None and self.last[0] == key:
             return self.last[1]
-        self.last = None  # its memory is needed
+        self.last = None  # free its memory first
         start, count = self.start, at.stop - at.start
         try:
             with self.path.open("rb") as file:

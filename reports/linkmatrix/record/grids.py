@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-At = slice | None  # which rows; None: all
+At = slice | None  # rows; None: all rows
 
 
 class Grid(Sequence):
@@ -22,7 +22,7 @@ class Grid(Sequence):
         words: Sequence[Any] | None,
         rows: Callable[[slice], np.ndarray] | None = None,
     ) -> None:
-        self.read = read  # anew each time, so that thirty runs need no more memory than what is used of them
+        self.read = read  # repeated on demand, so that many runs need little memory
         self.words = words
         self.rows = rows
 

@@ -19,8 +19,8 @@ from .names import FEW_CELLS, UNKNOWN, Pair, is_collective, variant_of
 if TYPE_CHECKING:
     from .external_cells import ExternalCells
 
-MOST_HELD = 1 << 22  # cells that are held at once, and that can be asked for one by one
-CELLS_AT_ONCE = 1 << 19  # of a matrix that is not held
+MOST_HELD = 1 << 22  # maximum number of cells in memory at once
+CELLS_AT_ONCE = 1 << 19  # per block of a matrix that is not held
 
 MAPS = ("values", "status", "low", "high", "limit", "samples", "converged", "link_class")
 
@@ -259,7 +259,7 @@ class Matrix:
 
 def external_cells(result: Mapping[str, Any]) -> ExternalCells:
     """The summary of a result whose cells are in a file."""
-    from .external_cells import ExternalCells  # few records have such a file
+    from .external_cells import ExternalCells  # imported here, because few records have such a file
 
     return ExternalCells(result)
 

@@ -13,15 +13,15 @@ from ..errors import BadInput
 from .units import SUFFIXES, counted
 
 UNITS = ("GB/s", "us", "GFLOP/s")  # 1e9 bytes a second; microseconds; 1e9 operations a second
-MESSAGE_RATE = "msg/s"  # of a further matrix
-HANDOVER = "handover"  # quantity of a visibility test: what counts is the words, and its time promises nothing
+MESSAGE_RATE = "msg/s"  # unit of a further matrix
+HANDOVER = "handover"  # quantity of a visibility test: its words are verified, its time has no reference
 UNKNOWN = "unknown"  # link class
-PCI_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")  # link classes of nvidia-smi inside a node, from the nearest on
-DIRECT = re.compile(r"(NV|ICN)(\d{1,4})")  # link class of direct links: their kind and their number
+PCI_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")  # link classes of nvidia-smi inside a node, the nearest first
+DIRECT = re.compile(r"(NV|ICN)(\d{1,4})")  # link class of direct links: type and number
 NO_CLASS = ""  # the class of a pair without an adopted class
 LINK_ORDER = (*PCI_CLASSES, "NET")  # link classes from good to bad, all of them worse than direct links
-FEW_CELLS = 3  # of a class: up to so many are compared with the best of them, because their median may be a faulty cell
-MOST_BYTES = 1 << 50  # of a size that an option names
+FEW_CELLS = 3  # a class of so few cells is compared with its best cell, because its median may be a faulty cell
+MOST_BYTES = 1 << 50  # maximum of a size in an option
 Pair = tuple[str, str]  # source, destination
 Record = dict[str, Any]
 Result = dict[str, Any]  # one entry of a record's `results`
@@ -41,7 +41,7 @@ def lasting_names(testcase: str, labels: Sequence[str]) -> list[str]:
     return [f"rank{number}" if ":" in label else label for number, label in enumerate(labels)]
 
 
-NOTE = "simulated fault: "  # begins the note that every program writes into such a record
+NOTE = "simulated fault: "  # prefix of the note that every program writes
 
 
 def simulated_fault(record: Mapping[str, Any]) -> str:
@@ -69,7 +69,7 @@ def given(words: Sequence[str], name: str) -> Iterator[Given]:
             yield Given(value, at, at + 1) if equals else Given("".join(words[at + 1 : at + 2]), at, at + 2)
 
 
-OF_EVENTS = "xid"  # the sum of all events, with which their counters begin: they are not there before the first one
+OF_EVENTS = "xid"  # prefix of the event counters, which do not exist before the first event; also their sum
 
 
 class Risen(NamedTuple):
@@ -117,10 +117,10 @@ def rose(item: Mapping[str, Any]) -> bool:
 
 ENGINES = ("nccl", "mpi")
 ALL = "all"  # the only row
-ASKED = "asked for "  # begins the note of a result that was not asked for as usual: "asked for double, max"
+ASKED = "asked for "  # prefix of the note about unusual options: "asked for double, max"
 COMPUTE = "compute"  # metric of a simulation
 LIBRARIES = {"nccl": "NCCL", "mpi": "MPI"}  # by engine
-USUAL = "NCCL between devices"  # what collectives are by where nobody says more
+USUAL = "NCCL between devices"  # the default of collectives
 
 
 class Extent(NamedTuple):
@@ -180,7 +180,7 @@ def variant_of(result: Mapping[str, Any]) -> str:
     parts = [text.format(result[key]) for key, text in words.items() if result.get(key)]
     parts += ["pageable"] if result.get("host_pages") == "pageable" else []
     parts += [counted(result["pairs"], "pair")] if result.get("pairs") else []
-    if result["engine"] in ENGINES:  # of collectives and of NCCL's sends: elements, reduction, protocol and the like
+    if result["engine"] in ENGINES:  # elements, reduction, protocol of collectives and of NCCL's sends
         parts += [note.removeprefix(ASKED) for note in result["notes"] if note.startswith(ASKED)]
     return "".join(f", {part}" for part in parts)
 

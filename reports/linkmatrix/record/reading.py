@@ -34,15 +34,15 @@ MOST_BYTES = 256 * 1024 * 1024  # a matrix of 1024 × 1024 with all its blocks i
 REMEDY = "measure again, the file is damaged or not a record"
 TOPOLOGY_MAPS = ("link_class", "links", "peer_access", "min_path")
 CELL_MAPS = ("values", "status", "low", "high", "samples", "converged", "link_class", "limit")
-TIME_MAPS = ("round", "began", "ended")  # null where nobody knows
+TIME_MAPS = ("round", "began", "ended")  # null if unknown
 COUNTS = ("size_bytes", "offset", "blocks", "threads")  # of a result
-MANY = 8  # items, from which on only those that differ are looked at
-CLASS = re.compile(r"([A-Za-z0-9][A-Za-z0-9._@+:-]{0,63})?")  # "" where nobody knows
+MANY = 8  # longer lists are checked by their distinct items only
+CLASS = re.compile(r"([A-Za-z0-9][A-Za-z0-9._@+:-]{0,63})?")  # "" if unknown
 LATER = re.compile(r"linkmatrix\.record/(?!1$)[1-9]\d{0,3}")
 PLAIN = {int, float, str, bool, type(None)}
-HUGE = re.compile(r"[eE]\+?\d{3}|\d{200}")  # what a number that no double holds has in it
+HUGE = re.compile(r"[eE]\+?\d{3}|\d{200}")  # occurs in every number that no double can represent
 DESCRIBED = re.compile(r"(raise JsonSchemaValueException)\(.*\)$", re.MULTILINE)
-SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # alone it is half a character, which no file can hold
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # half a character, which UTF-8 cannot encode
 
 
 def load(path: str | Path) -> Record:
@@ -110,9 +110,9 @@ def accepts() -> Callable[[Any], Any]:
     """A function that raises ValueError for a refused record; compiled with fastjsonschema if possible."""
     try:
         import fastjsonschema
-    except ImportError:  # where there is only what ReFrame brings: the same answer, more slowly
+    except ImportError:  # only ReFrame's dependencies are installed: the same result, more slowly
         return refuse_by_jsonschema
-    # nothing that the schema uses has changed since draft 7, the last one that it knows
+    # fastjsonschema knows draft 7; the schema uses nothing newer
     code = fastjsonschema.compile_to_code({**schema(), "$schema": "http://json-schema.org/draft-07/schema#"})
     # `best_fault` describes a fault. Descriptions in the code make a check sixteen times as slow, and its compilation
     # four times as slow.
@@ -171,7 +171,9 @@ def check(record: Any) -> None:
     labels = record["topology"]["labels"]
     in_file = any("cells" in result for result in record["results"])
     for name in TOPOLOGY_MAPS:
-        if record["topology"][name] or not in_file:  # beside cells in a file they would be as large
+        if (
+            record["topology"][name] or not in_file
+        ):  # they are left out if the cells are in a file, because they would be as large
             check_shape(f"topology.{name}", record["topology"][name], len(labels), len(labels))
     for result in record["results"]:
         (check_external if "cells" in result else check_result)(result)
@@ -203,7 +205,7 @@ def check_schema(record: Any) -> None:
         raise BadInput(best_fault(record)) from None
     for place, result in enumerate(record["results"]):
         for name in COUNTS:
-            if isinstance(result.get(name), float):  # to the schema 512.0 is an integer, to whoever counts it is none
+            if isinstance(result.get(name), float):  # the schema accepts 512.0 as an integer, Python does not
                 raise BadInput(f"results.{place}.{name}: {result[name]} must be an integer, without a decimal point")
     try:
         datetime.fromisoformat(record["started"].removesuffix("Z"))
