@@ -32,7 +32,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 METHODS = ("auto", "cmake", "prebuilt", "spack")
 SCRIPTS = sorted((REPOSITORY / "src").glob("*/*.sh"))  # that jobs start
 FEATURES = ("cuda", "mpi", "nccl")  # each one a variant of the recipe and an option LINKMATRIX_<name> of CMake
-# programs of others that measure the same: from Spack, a module of the environment, or on PATH; all are optional
+COMPILED_WITH = ("cc", "cxx", "nvcc", "cppflags", "cxxflags", "ldflags", "modules_detailed")  # of an environment
+# optional programs of other projects: from Spack, a module of the environment, or PATH
 PEERS = (
     *("nvbandwidth", "p2pBandwidthLatencyTest", "all_reduce_perf", "sendrecv_perf", "ib_write_bw", "ib_write_lat"),
     *("osu_bw", "osu_bibw", "osu_latency", "osu_mbw_mr", "osu_multi_lat"),
@@ -43,12 +44,10 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     """Builds the programs of src/ once per partition and environment, with Spack or CMake, or takes those of a wheel.
 
     Jobs use only `<stagedir>/prefix/bin`, which has the programs and the scripts of src/: nodes may lack the folder of
-    the sources. `prefix/share/linkmatrix/build.json` describes the build, and contains the paths of the PEERS that were
-    found. The features that the partition and the environment have in common
-    select what is built:
+    the sources. `prefix/share/linkmatrix/build.json` describes the build, and contains the paths of the found PEERS.
+    The common features of partition and environment select what is built:
 
-    * ``cuda``: the back end cuda, for the architectures in ``extras['cuda_arch']`` of the environment, such as '80;90',
-      else for the GPUs at hand
+    * ``cuda``: the back end cuda, for ``extras['cuda_arch']`` of the environment, such as '80;90', else for local GPUs
     * ``mpi``: the back end mpi
     * ``nccl`` with ``cuda``: collectives of GPUs. ``extras['nccl_root']`` of the environment is CMake's NCCL_ROOT.
 
@@ -135,10 +134,9 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         try:
             emit_loadenv_commands(self.current_partition.local_env, self.current_environ)
         except EnvironError as error:
-            message = getattr(error.__cause__, "stderr", None) or str(error)
-            name = self.current_environ.name
+            text = " ".join((getattr(error.__cause__, "stderr", None) or str(error)).split())
             raise BuildError(
-                f"modules of the environment {name} cannot be loaded: {' '.join(message.split())}"
+                f"modules of the environment {self.current_environ.name} cannot be loaded: {text}"
             ) from None
 
     @run_before("compile")
@@ -247,7 +245,6 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             options.append(f"-DCMAKE_CUDA_ARCHITECTURES={';'.join(self.architectures())}")
         if "nccl" in self.features() and (place := self.current_environ.extras.get("nccl_root")):
             options.append(f"-DNCCL_ROOT={place}")
-
         preset = self.preset_folder(options)
         self.build_system = cmake_builds.BuiltByPreset() if preset else cmake_builds.ConfiguredOnce()
         self.build_system.configuredir = shlex.quote(str(REPOSITORY / "src"))
@@ -309,21 +306,13 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         Systems, partitions and environments that compile alike share the folder.
         """
         environ = self.current_environ
-        made_of = [
-            environ.cc,
-            environ.cxx,
-            environ.nvcc,
-            environ.cppflags,
-            environ.cxxflags,
-            environ.ldflags,
-            environ.modules_detailed,
-        ]
+        made_of = [getattr(environ, name) for name in COMPILED_WITH]
         made_of += [sorted(environ.env_vars.items()), self.build_system.config_opts, str(REPOSITORY)]
         made_of += cmake_builds.on_path("mpicxx", environ.cxx, environ.nvcc)
         key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
-        there = self.current_partition
         # the compiler's target; the processor of a node may differ from this machine's
-        machine = platform.machine() if self.build_locally else there.processor.platform or there.name
+        node = self.current_partition.processor.platform or self.current_partition.name
+        machine = platform.machine() if self.build_locally else node
         return Path(self.build_root).absolute() / f"programs-{machine}-{key}"
 
     @run_after("compile")
@@ -349,14 +338,13 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         self.found_peers = {Path(path).name: path for path in (stage / "peers").read_text().splitlines()}
         for script in SCRIPTS:
             shutil.copy2(script, stage / "prefix" / "bin")
-        file = stage / "prefix" / "share" / "linkmatrix" / "build.json"
         if self.mark:
             write_whole(*self.mark)
         content = {"method": self.method, "built": self.built, "peers": self.found_peers}
-        write_whole(file, f"{json.dumps(content, indent=2)}\n".encode())
+        write_whole(stage / "prefix/share/linkmatrix/build.json", f"{json.dumps(content, indent=2)}\n".encode())
 
     @sanity_function
     def programs_are_there(self):
-        programs = [os.path.join(self.stagedir, "prefix", "bin", name) for name in self.programs]
-        missing = [program for program in programs if not os.access(program, os.X_OK)]
+        folder = Path(self.stagedir) / "prefix" / "bin"
+        missing = [str(folder / name) for name in self.programs if not os.access(folder / name, os.X_OK)]
         return sn.assert_true(not missing, msg=f"the build left no program {' and '.join(missing)}")

@@ -124,7 +124,7 @@ class node_sweep(p2p_matrix_run, special=True):
         why = nodes.unavailable_reason(self.node, self.current_partition, ask_again)
         if why:
             self.out_of_service = nodes.is_taken_out(why, self.current_partition)
-            self.unmeasured = f"not run: the scheduler says {why}"
+            self.unmeasured = f"not run: the scheduler reports {why}"
             self.skip(self.unmeasured)
 
     def faults(self):

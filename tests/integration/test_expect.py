@@ -160,7 +160,7 @@ def test_endpoints_are_the_devices_or_their_nodes():
 
 def test_many_faults_are_counted_not_all_told():
     text = joined([f"fault {number}" for number in range(12)])
-    assert text.endswith("; fault 7; and 4 more")
+    assert text.endswith("; fault 7; 4 more")
 
 
 def test_the_record_of_another_check_is_named():

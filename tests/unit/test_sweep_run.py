@@ -91,7 +91,7 @@ def test_no_node_at_all_is_never_a_pass(sweep):
 
 
 def test_the_worst_node_comes_first_with_its_cell_and_what_did_not_run_with_its_reason(sweep):
-    down = "not run: the scheduler says down*: Not responding"
+    down = "not run: the scheduler reports down*: Not responding"
     nodes = {"n1": ("pass", None), "n2": ("pass", None), "n3": ("skip", down)}
     code, out = sweep(nodes, off={(0, 1): 300.0})
     assert code == 1
@@ -123,7 +123,7 @@ def test_a_sweep_of_all_nodes_is_held_against_the_last_one_and_one_of_some_is_no
     assert sweep({"n1": ("pass", None)}, "--nodes=n1")[0] == 0
 
 
-DRAINED = ("skip", "not run: the scheduler says drained: fan")
+DRAINED = ("skip", "not run: the scheduler reports drained: fan")
 
 
 def test_a_node_out_of_service_is_listed_and_the_exit_code_is_that_of_the_others(sweep):
@@ -133,7 +133,7 @@ def test_a_node_out_of_service_is_listed_and_the_exit_code_is_that_of_the_others
     assert code == 0 and "4 nodes: 3 PASS, 1 out of service" in out
     assert f"  out of service n2: {DRAINED[1]}" in out.splitlines()
     assert any(line.startswith("PASS  sweep of") for line in out.splitlines())
-    code, out = sweep({**four, "n2": DRAINED, "n3": ("skip", "not run: the scheduler says down*")}, out=["n2"])
+    code, out = sweep({**four, "n2": DRAINED, "n3": ("skip", "not run: the scheduler reports down*")}, out=["n2"])
     assert code == 3 and "4 nodes: 1 INCOMPLETE, 2 PASS, 1 out of service" in out
 
 
@@ -143,12 +143,12 @@ def test_a_sweep_of_nodes_out_of_service_alone_measured_nothing(sweep):
 
 
 def test_a_node_that_was_down_when_the_manifest_was_made_is_excused_by_nothing(sweep):
-    down = ("skip", "not run: the scheduler says down: fan")
+    down = ("skip", "not run: the scheduler reports down: fan")
     code, out = sweep({"n1": ("pass", None), "n2": down}, "--manifest", "n2 has a new fan")
     assert code == 3 and "may be skipped" not in out
-    code, out = sweep({"n1": ("pass", None), "n2": ("skip", "not run: the scheduler says down*: Not responding")})
+    code, out = sweep({"n1": ("pass", None), "n2": ("skip", "not run: the scheduler reports down*: Not responding")})
     assert code == 3
-    assert "  INCOMPLETE n2: not run: the scheduler says down*: Not responding" in out
+    assert "  INCOMPLETE n2: not run: the scheduler reports down*: Not responding" in out
 
 
 def test_a_node_that_was_asked_for_and_has_no_test_is_missed(sweep):
@@ -172,7 +172,7 @@ def test_references_are_those_of_the_check_that_measures_the_same(sweep):
 
 
 def test_a_reason_and_a_name_steer_no_terminal(sweep):
-    evil = "not run: the scheduler says drained: \x1b[2J\x1b]0;owned\x07"
+    evil = "not run: the scheduler reports drained: \x1b[2J\x1b]0;owned\x07"
     code, out = sweep({"n1": ("pass", None), "n\x1b[31m2": ("fail", evil)})
     assert code != 0 and "again: " in out and "owned" in out
     assert "\x1b" not in out and "\x07" not in out

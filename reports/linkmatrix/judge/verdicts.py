@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import clean
+from ..record.units import first
 
 if TYPE_CHECKING:
     from ..references.reading import Reference
@@ -107,5 +108,4 @@ def joined(sentences: Sequence[str]) -> str:
 
     Control characters in ReFrame's JUnit file would end the session.
     """
-    more = len(sentences) - MOST
-    return clean("; ".join(sentences[:MOST]) + (f"; and {more} more" if more > 0 else ""))
+    return clean("; ".join(first(sentences, MOST)))

@@ -12,7 +12,7 @@ from linkmatrix.show import summary
 pytestmark = [pytest.mark.integration, pytest.mark.gridengine]
 
 HERE, AWAY = "lmxge", "lmxge2"
-SILENT = rf"  INCOMPLETE {AWAY}: not run: the scheduler says a?u: its daemon does not answer.*"
+SILENT = rf"  INCOMPLETE {AWAY}: not run: the scheduler reports a?u: its daemon does not answer.*"
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_host_that_is_disabled_while_its_job_waits_is_listed_as_not_run(sweep,
     try:
         run, by_node, judged = sweep("all")
         assert by_node[HERE]["result"] == "skip", run.output
-        assert [one.reasons for one in judged] == [("not run: the scheduler says d: disabled",)]
+        assert [one.reasons for one in judged] == [("not run: the scheduler reports d: disabled",)]
         assert "rfm_" not in gridengine("qstat")
     finally:
         gridengine("qmod", "-e", f"all.q@{HERE}")

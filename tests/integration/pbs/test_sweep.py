@@ -44,7 +44,7 @@ def test_an_offline_node_is_listed_with_its_reason_and_has_no_job(sweep, offline
     assert {node: check["result"] for node, check in by_node.items()} == {ONE: "pass", OTHER: "skip"}, run.output
     assert by_node[OTHER]["jobid"] is None
     said = [line for line in summary.node_lines(judged) if OTHER in line]
-    assert any("not run: the scheduler says offline" in line and "bad DIMM" in line for line in said), said
+    assert any("not run: the scheduler reports offline" in line and "bad DIMM" in line for line in said), said
     assert pbs("qstat") == ""
 
 

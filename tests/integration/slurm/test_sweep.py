@@ -53,7 +53,7 @@ def test_all_nodes_are_measured_but_the_drained_one_and_the_one_at_fault_is_name
     assert found["lmx3"] is Verdict.FAIL and found["lmx2"] is Verdict.NOT_JUDGED
     lines = summary.node_lines(judged)
     assert lines[1].startswith("  FAIL       lmx3: device_to_device_")
-    assert "  out of service lmx2: not run: the scheduler says drained: bad DIMM" in lines
+    assert "  out of service lmx2: not run: the scheduler reports drained: bad DIMM" in lines
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_the_page_has_the_node_at_fault_first_and_the_drained_one(sweep, drained
     assert cli.main(["report", str(report), "--out", str(tmp_path / "page")]) == 1
     page = (tmp_path / "page" / "report.html").read_text()
     assert re.findall(r'<th scope="row">(lmx\d)</th>', page)[0] == "lmx3"
-    assert "not run: the scheduler says drained: bad DIMM" in page
+    assert "not run: the scheduler reports drained: bad DIMM" in page
 
 
 def test_a_node_that_the_partition_does_not_have_is_no_job(sweep, slurm):
@@ -129,7 +129,7 @@ def test_a_node_that_is_drained_while_its_job_waits_is_listed_as_not_run(sweep, 
     assert "rfm" not in left
     assert {one.test.node: one.test.out_of_service for one in judged} == {"lmx1": False, "lmx2": True}
     lines = summary.node_lines(judged)
-    assert "  out of service lmx2: not run: the scheduler says draining: bad DIMM" in lines
+    assert "  out of service lmx2: not run: the scheduler reports draining: bad DIMM" in lines
 
 
 def test_a_node_that_stays_busy_is_incomplete_and_no_failure(sweep, slurm, busy):
@@ -176,7 +176,7 @@ def test_of_a_fleet_of_500_nodes_those_that_are_there_are_measured_and_each_othe
     assert len(set(jobs_of(slurm)) - set(before)) == 3
     found = {one.test.node: one for one in judged}
     reasons = {found[node].reasons[0].replace("down*", "down") for node in by_result["skip"]}  # * : it does not answer
-    assert reasons == {"not run: the scheduler says down: never built"}
+    assert reasons == {"not run: the scheduler reports down: never built"}
     assert summary.node_lines(judged)[0] == "500 nodes: 500 INCOMPLETE"  # there are no references
     with capsys.disabled():
         print(f"\na sweep of 500 nodes, 3 of them there: {seconds:.0f} s")
