@@ -97,11 +97,11 @@ def exclusive_faults(record, expected):
 
 
 def rank_faults(record, nodes, ranks):
-    """Reasons if not exactly `ranks` ranks on each of `nodes` nodes took part."""
+    """Reasons if not exactly `ranks` ranks on each of `nodes` nodes are in the record."""
     rank_nodes = [device["node"] for device in record["devices"]]
     reasons = []
     if len(rank_nodes) != nodes * ranks:
-        reasons += missing(f"{nodes * ranks} ranks were started, {len(rank_nodes)} took part")
+        reasons += missing(f"{nodes * ranks} ranks were started, {len(rank_nodes)} are in the record")
         if len(rank_nodes) == 1:
             reasons += missing(f"each rank may have run alone, without PMI: with srun, {endings.SET_PMI}")
     counts = {node: rank_nodes.count(node) for node in sorted(set(rank_nodes))}

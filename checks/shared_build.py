@@ -45,8 +45,8 @@ def refuse_read_only(folder):
     """Raises BadInput if this user may not build in a folder."""
     if not writable(folder):
         raise BadInput(
-            f"{folder} has no programs of these sources for this environment, and you may not write there: let its "
-            "owner run linkmatrix once, or name a folder of yours in $LINKMATRIX_BUILD"
+            f"{folder} has no programs for this environment, and you may not write there: name your own folder in"
+            " $LINKMATRIX_BUILD, or let the owner run linkmatrix"
         )
 
 

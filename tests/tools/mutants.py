@@ -48,6 +48,7 @@ ROOMS = {
         "test_disturbances",
         "test_disturbed_recordings",
         "test_test_verdict",
+        "test_node_comparison",
         "test_few_matchings",
         "test_soak",
         "test_soak_verdicts",

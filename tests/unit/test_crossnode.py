@@ -71,11 +71,11 @@ def on_one_node(record):
 @pytest.mark.parametrize("of", [of_matrix, of_sweep])
 def test_a_rank_that_is_missing_and_a_wrong_number_of_nodes_are_told(of):
     count = {of_matrix: 3, of_sweep: 2}[of]
-    assert f"{count} ranks were started, {count - 1} took part" in of(change=drop_rank)
+    assert f"{count} ranks were started, {count - 1} are in the record" in of(change=drop_rank)
     found = "; ".join(of(change=on_one_node))
     assert f"1 ranks should run on each of {count} nodes, there were 2 on lmx1" in found
     found = "; ".join(of(nodes=count + 1))
-    assert f"{count + 1} ranks were started, {count} took part" in found
+    assert f"{count + 1} ranks were started, {count} are in the record" in found
     assert f"1 ranks should run on each of {count + 1} nodes" in found
     assert "2 ranks should run on each" in "; ".join(of(ranks=2))
 

@@ -30,7 +30,7 @@ def of_nodes(make_record, counts, **changes):
 def test_the_odd_one_is_said_once_of_all_checks_that_saw_it(make_record):
     counts = {"n1": 4, "n2": 4, "n3": 3}
     records = [one for check in ("a", "b") for one in of_nodes(make_record, counts, asked_by=check)]
-    assert unlike_nodes(records) == ["n3: number of NVIDIA H200 is 3, 2 others have 4"]
+    assert unlike_nodes(records) == ["n3: number of NVIDIA H200 is 3, and 4 on 2 of 3"]
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_the_odd_one_is_named(make_record):
     for device in record["devices"]:
         device["part"]["vbios"] = "96.00.74" if device["label"] != "gpu3" else "96.00.61"
     expected = ("vbios", "driver")
-    assert said(unequal_faults(record, expected)) == ["gpu3: vbios is 96.00.61, 3 others have 96.00.74"]
+    assert said(unequal_faults(record, expected)) == ["gpu3: vbios is 96.00.61, and 96.00.74 on 3 of 4"]
     assert verdicts(unequal_faults(record, expected)) == ["FAIL"]
     record["devices"][0]["part"]["vbios"] = ""
     assert said(unequal_faults(record, expected)) == ["gpu0: vbios is not known"]
@@ -110,9 +110,9 @@ def test_the_odd_node_of_a_partition_is_named(make_record):
     assert unlike_nodes(alike) == []
     odd = of_node(make_record, "n17", "96.00.61", "575.57", "28.38")
     assert unlike_nodes([*alike, odd]) == [
-        "n17: driver is 575.57, 3 others have 580.159.04",
-        "n17: vbios of NVIDIA H200 is 96.00.61, 3 others have 96.00.74",
-        "n17: firmware of its adapters is 28.38, 3 others have 28.39",
+        "n17: driver is 575.57, and 580.159.04 on 3 of 4",
+        "n17: vbios of NVIDIA H200 is 96.00.61, and 96.00.74 on 3 of 4",
+        "n17: firmware of its adapters is 28.38, and 28.39 on 3 of 4",
     ]
     assert unlike_nodes([*alike, ("alpha:other", odd[1])]) == [], "another partition may have others"
 
@@ -120,25 +120,25 @@ def test_the_odd_node_of_a_partition_is_named(make_record):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        (lambda record: record["software"].update(CUDA="12.4"), "n17: CUDA is 12.4, 3 others have 13.0"),
+        (lambda record: record["software"].update(CUDA="12.4"), "n17: CUDA is 12.4, and 13.0 on 3 of 4"),
         (lambda record: record["software"].update(NCCL="2.20.5"), ""),
         (
             lambda record: record["adapters"][0].update(rate="100 Gb/sec (4X EDR)"),
-            "n17: link rate of its adapters is 100 Gb/sec (4X EDR), 3 others have 400 Gb/sec (4X NDR)",
+            "n17: link rate of its adapters is 100 Gb/sec (4X EDR), and 400 Gb/sec (4X NDR) on 3 of 4",
         ),
         (
             lambda record: record["devices"][2]["state"].update(nvlinks_active="17"),
-            "n17: active NVLinks of NVIDIA H200 is 17 and 18, 3 others have 18",
+            "n17: active NVLinks of NVIDIA H200 is 17 and 18, and 18 on 3 of 4",
         ),
         (
             lambda record: record["adapters"][0]["pcie"].update(width="8"),
-            "n17: PCIe width of its adapters is 8, 3 others have 16",
+            "n17: PCIe width of its adapters is 8, and 16 on 3 of 4",
         ),
         (
             lambda record: record["nodes"][0].update(bios="2.0a"),
-            "n17: BIOS of X13DEG is 2.0a, 3 others have 2.1b",
+            "n17: BIOS of X13DEG is 2.0a, and 2.1b on 3 of 4",
         ),
-        (lambda record: record["nodes"][0].update(product="SYS-8"), "n17: product is SYS-8, 3 others have HGX"),
+        (lambda record: record["nodes"][0].update(product="SYS-8"), "n17: product is SYS-8, and HGX on 3 of 4"),
         (lambda record: record["nodes"][0].update(bios=None), ""),
         (lambda record: record["nodes"][0].pop("bios"), ""),
     ],
@@ -163,7 +163,7 @@ def test_a_node_that_was_measured_in_fewer_environments_is_not_odd(make_record):
     assert unlike_nodes([*both, of_node(make_record, "n3")]) == []
     other = of_node(make_record, "n3")
     other[1]["software"]["CUDA"] = "11.8"
-    assert unlike_nodes([*both, other]) == ["n3: CUDA is 11.8, 3 others have 12.4 and 13.0"]
+    assert unlike_nodes([*both, other]) == ["n3: CUDA is 11.8, and 12.4 and 13.0 on 3 of 4"]
 
 
 def test_what_a_node_does_not_tell_is_no_difference(make_record):

@@ -21,7 +21,7 @@ SOFTWARE = ("CUDA", "NCCL", "MPI")
 
 
 def differing(name: str, found: Mapping[str, str]) -> list[str]:
-    """Sentences such as "n17: vbios is 96.00.61, 7 others have 96.00.74".
+    """Sentences such as "n17: vbios is 96.00.61, and 96.00.74 on 7 of 8".
 
     name: of the fact. found: {node or device: fact}; "" for an unknown fact, which is left out.
     """
@@ -33,7 +33,8 @@ def differing(name: str, found: Mapping[str, str]) -> list[str]:
     if most == second:  # no fact is the usual one
         each = units.first([f"{who} has {fact}" for who, fact in known.items()])
         return [f"{name} differs: {', '.join(each)}"]
-    unlike = [f"{who}: {name} is {fact}, {most} others have {usual}" for who, fact in known.items() if fact != usual]
+    rest = f"{usual} on {most} of {len(known)}"
+    unlike = [f"{who}: {name} is {fact}, and {rest}" for who, fact in known.items() if fact != usual]
     return units.first(unlike)
 
 
@@ -60,7 +61,7 @@ def unlike_devices(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             if name != "pcie_generation" or used:
                 for label, value in found.items():
                     if value < most:
-                        yield label, f"{label}: {word}: {value}, others have {most}"
+                        yield label, f"{label}: {word}: {value}, other devices have {most}"
 
 
 def highest(record: Mapping[str, Any], device: Mapping[str, Any], name: str) -> int | None:
@@ -270,7 +271,7 @@ def unlike_links(links: Links) -> Iterator[Unlike]:
     for label in unlike:
         has = sorted({n for n in links.to_others(label, some) if n is not None})
         counts = " or ".join(map(str, has))
-        yield Unlike(label, "unlike links", f"{label} has {counts} NVLinks to each other GPU, the others have {usual}")
+        yield Unlike(label, "unlike links", f"{label} has {counts} NVLinks to each other GPU, other pairs have {usual}")
     for a, b in pairs if len(rest) > LEAST_GPUS else ():
         text = (
             f"{a} and {b} have {counted(links.counts[a, b] or 0, 'NVLink')} to each other, the other pairs have {usual}"
@@ -287,7 +288,7 @@ def far_from_adapters(devices: Sequence[Mapping[str, Any]]) -> Iterator[Unlike]:
     if count < LEAST_GPUS or len(unlike) > MOST_UNLIKE * len(found):
         return
     for label in unlike:
-        text = f"{label}: its nearest network adapter is at {found[label]}, that of {count} others at {usual}"
+        text = f"{label}: its nearest network adapter is at {found[label]}, that of {count} GPUs at {usual}"
         yield Unlike(label, "far adapter", text)
 
 
@@ -299,7 +300,7 @@ def slow_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[Unlike]:
     for label, speed in speeds.items():
         if speed < most:
             yield Unlike(
-                label, "unlike links", f"{label}: an NVLink runs at {speed:g} GB/s, those of others at {most:g} GB/s"
+                label, "unlike links", f"{label}: an NVLink runs at {speed:g} GB/s, other NVLinks at {most:g} GB/s"
             )
 
 

@@ -218,7 +218,7 @@ def of_left_out(result: Mapping[str, Any], topology: Mapping[str, Any]) -> Itera
         first, second = cured
         yield (
             f"without {first} or {second}, the other ranks are {100 * gap:.1f} % faster than without any other rank:"
-            " check the path between these two ranks, if all links are alike, and both ranks"
+            " check the path between these two ranks, and the ranks"
         )
 
 

@@ -329,8 +329,8 @@ def sharing_sentences(one: Sharing, leaves: Sequence[str]) -> list[str]:
     if one.is_oversubscribed:
         ratio = float(np.exp(-one.usual))
         said.append(
-            f"leaf switches are {ratio:.2f}:1 oversubscribed, which is no fault: while all nodes send, a node reaches"
-            f" other leaf switches with 1/{ratio:.2f} of its speed inside its own"
+            f"leaf switches are {ratio:.2f}:1 oversubscribed, which is no fault: while all nodes send, they"
+            f" reach other leaf switches with 1/{ratio:.2f} of their speed"
         )
     said += [
         f"uplink of {leaves[leaf]}: while all nodes send, its nodes reach other leaf switches with"
