@@ -145,7 +145,7 @@ def main(count: int, runs: int) -> int:
         timed("judge and show", "show", *judge)
         found = timed("judge and locate", "diagnose", *judge)
     print(adopted.splitlines()[0] if adopted else "nothing was adopted")
-    print(next((line for line in found.splitlines() if "suspect" in line), "NOTHING WAS LOCATED").strip())
+    print(next((line for line in found.splitlines() if ": check " in line), "NOTHING WAS LOCATED").strip())
     return int(f"mlx5_{SLOW[0] % count % faults.PER_NODE} of" not in found)
 
 

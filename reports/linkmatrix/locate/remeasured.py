@@ -1,7 +1,7 @@
 """The remeasurements of a run: outlying cells alone, and healthy cells as controls.
 
-If a cell is slow again and its controls are unchanged, the cell is slow. If the controls are worse too, the machine was
-slower during the remeasurement.
+If a cell is slow again and its controls are unchanged, the cell is slow. If the controls got worse too, the machine was
+slower during the remeasurement. Records of earlier versions have no controls.
 """
 
 import statistics
@@ -14,7 +14,7 @@ from ..record import grids, units
 from ..record.checking import is_of_matchings
 from ..record.names import Result
 
-#: The least fraction by which an outlier is worse than its like, or a control than before; as in the programs.
+#: The fraction by which a cell must be worse than its like, or controls than before, at least: as in the programs.
 OUTLIER = {"GB/s": 0.02, "us": 0.05, "GFLOP/s": 0.02}
 
 
