@@ -67,12 +67,32 @@ void write_again(JsonWriter& w, std::string_view name, const MatrixResult& resul
     w.begin_object();
     w.member("row", result.rows[cell.row]).member("column", result.columns[cell.column]);
     w.member("before", cell.before).member("after", cell.after);
+    if (cell.outcome) w.member("outcome", word(*cell.outcome));
     w.end_object();
   }
   w.end_array();
 }
 
-void write_matchings(JsonWriter& w, const Matchings& matchings) {
+std::string_view directions_of(const Matchings::SlowEndpoint& found) {
+  if (found.sends && found.receives) return "sends and receives";
+  return found.sends ? "sends" : "receives";
+}
+
+void write_slow_endpoints(JsonWriter& w, const MatrixResult& result) {
+  const Matchings& matchings = *result.matchings;
+  w.key("slow_endpoints").begin_array();
+  for (const auto& found : matchings.slow_endpoints) {
+    w.begin_object().member("endpoint", result.rows[found.endpoint]).member("direction", directions_of(found));
+    w.member("shift", found.shift).member("slow", found.slow).member("cells", found.cells);
+    w.member("slow_again", found.slow_again).member("confirmed", found.confirmed);
+    w.member("reproduced", found.is_reproduced()).end_object();
+  }
+  w.end_array().key("slow_cells").begin_object();
+  w.member("rows", matchings.slow_rows).member("columns", matchings.slow_columns).end_object();
+}
+
+void write_matchings(JsonWriter& w, const MatrixResult& result) {
+  const Matchings& matchings = *result.matchings;
   w.key("matchings").begin_object();
   w.member("seed", matchings.seed).member("pause", matchings.pause).member("open", matchings.open);
   if (!matchings.groups.empty()) {
@@ -88,7 +108,9 @@ void write_matchings(JsonWriter& w, const Matchings& matchings) {
     w.begin_object().member("purpose", word(one.purpose)).member("alone", one.alone);
     w.member("rows", one.rows).member("columns", one.columns).end_object();
   }
-  w.end_array().end_object();
+  w.end_array();
+  write_slow_endpoints(w, result);
+  w.end_object();
 }
 
 /// Writes the coverage of the comparison, unless no sample was compared (--no-verify).
@@ -207,9 +229,10 @@ void write_result(JsonWriter& w, const MatrixResult& result) {
   w.member("clock_uncertainty_us",
            result.clock_uncertainty ? std::optional(*result.clock_uncertainty * 1e6) : std::nullopt);
   write_schedule(w, result.schedule);
-  if (result.matchings) write_matchings(w, *result.matchings);
+  if (result.matchings) write_matchings(w, result);
   write_again(w, "remeasured", result, result.remeasured);
   write_again(w, "controls", result, result.controls);
+  if (!result.controls.empty()) w.member("control_change", result.control_change);
   w.member("seconds", result.seconds).member("complete", result.complete());
   w.member("throttled", result.throttled);
   write_others(w, result.others);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -81,9 +82,23 @@ inline std::string wrong_samples_text(const Coverage& coverage) {
   return std::to_string(coverage.wrong_samples) + " of " + std::to_string(coverage.samples) + " samples: ";
 }
 
+/// Result of a remeasurement. intermittent: only some of the repeated measurements are slow, and the used value is
+/// slow.
+enum class Outcome { reproduced, intermittent, not_reproduced };
+
+template <>
+struct Words<Outcome> {
+  static constexpr std::string_view name = "outcome";
+  static constexpr std::array table{std::pair{Outcome::reproduced, "reproduced"},
+                                    std::pair{Outcome::intermittent, "intermittent"},
+                                    std::pair{Outcome::not_reproduced, "not-reproduced"}};
+};
+
+/// A cell that was measured again: its value in the matrix, and the median of the repeated measurements.
 struct Remeasured {
   std::size_t row, column;
   double before, after;
+  std::optional<Outcome> outcome{};  ///< set for outliers, not for control cells
 };
 
 /// Short samples of each cell, in passes spread over the time of the matrix. Short samples are compared only with each
@@ -122,6 +137,17 @@ struct Matchings {
     bool few;     ///< whether only a few pairs per two groups exchanged data; else all endpoints
   };
   std::vector<Crossing> crossings;
+  /// An endpoint that is slow with all partners.
+  struct SlowEndpoint {
+    std::size_t endpoint;
+    bool sends, receives;               ///< the slow directions
+    double shift;                       ///< median deviation of the speed of its slow cells, as a fraction; negative
+    std::size_t slow, cells;            ///< slow cells and cells before the pause
+    std::size_t slow_again, confirmed;  ///< slow matchings and matchings after the pause
+    bool is_reproduced() const { return slow_again >= std::min<std::size_t>(2, confirmed); }
+  };
+  std::vector<SlowEndpoint> slow_endpoints;          ///< empty if all pairs share a bottleneck
+  std::vector<std::size_t> slow_rows, slow_columns;  ///< all slow cells
 };
 
 /// Summary of a matrix that is too large for the record. Its cells are in a separate file.
@@ -179,11 +205,12 @@ struct MatrixResult : MatrixDescription {
   std::optional<CellSummary> large;  ///< summary of a large matrix, whose matrices above are empty
 
   std::size_t cells_verified = 0;
-  Coverage coverage;                                                  ///< coverage of all cells
+  Coverage coverage;                      ///< coverage of all cells
   std::map<std::pair<std::size_t, std::size_t>, Coverage> corrupted;  ///< coverage of each cell with a wrong sample
   Schedule schedule;
   std::vector<Remeasured> remeasured;       ///< outliers, measured again alone
   std::vector<Remeasured> controls;         ///< control cells: healthy cells, measured again in the same way
+  double control_change = 0;                ///< median worsening of control cells as a fraction; 0: within the noise
   std::optional<Matchings> matchings{};     ///< set with --concurrency matchings, which measures only some cells
   std::string timing;                       ///< how copies are started and timed; see device/backend.hpp
   std::optional<double> clock_uncertainty;  ///< maximum difference of the clocks of two copies of a cell, in seconds

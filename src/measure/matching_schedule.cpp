@@ -21,11 +21,11 @@ namespace {
 using Pair = MatchingGenerator::Pair;
 
 constexpr std::size_t first_matchings = 2;
-constexpr std::size_t most_controls_alone = 32;  // cells that show what all at once cost …
-constexpr std::size_t share_at_once = 16;        // … measured so many times fewer at once
-constexpr double least_cost = 0.05;              // of all at once, as a fraction
-constexpr double sure = 0.001;                   // chance that noise looks like a cost
-constexpr std::size_t least_controls = 4;        // good pairs beside those that are measured alone
+constexpr std::size_t most_controls_alone = 32;  // cells measured alone to determine the cost of full traffic …
+constexpr std::size_t share_at_once = 16;        // … this factor fewer concurrently
+constexpr double least_cost = 0.05;              // of full traffic, as a fraction
+constexpr double sure = 0.001;                   // maximum probability that noise causes the cost
+constexpr std::size_t least_controls = 4;        // healthy pairs in addition to those measured alone
 const std::string out_of_time = "the time limit of this matrix passed (--max-time): ";
 constexpr auto nap = std::chrono::milliseconds(20);
 
@@ -128,6 +128,7 @@ class MatchingSchedule {
     const std::size_t open = found.settled.size() + found.alone.size();
     if (context_.out_of_time()) return late(open, "slow endpoints and pairs were not measured again");
     pause();
+    first_confirming_ = rounds_.count();
     for (std::size_t k = 0; k < confirming; ++k) {
       if (context_.out_of_time()) return late(open, "slow endpoints and pairs were measured again incompletely");
       const bool alone = k == 1;
@@ -218,7 +219,10 @@ class MatchingSchedule {
     }
     suspicion_.add(last_);
     for (const Place& place : suspicion_.slow_of_last())
-      if (!again_.contains(place)) slow_.insert(place);
+      if (again_.contains(place))
+        ++slow_again_[place];
+      else
+        slow_.insert(place);
     rounds_.add(there);
     context_.store().change([&](MatrixResult& result) {
       result.schedule.rounds = rounds_.count();
@@ -254,10 +258,32 @@ class MatchingSchedule {
         context_.keep(place, *chosen);
       }
       if (!slow_.contains(place)) continue;
+      const std::size_t slow_again = slow_again_[place];
+      const Outcome outcome = 2 * slow_again > answers.size() ? Outcome::reproduced
+                              : slow_again > 0                ? Outcome::intermittent
+                                                              : Outcome::not_reproduced;
       context_.store().change([&, at = place](MatrixResult& result) {
-        result.remeasured.push_back({at.row, at.column, before, median(later)});
+        result.remeasured.push_back({at.row, at.column, before, median(later), outcome});
       });
     }
+  }
+
+  /// Decides by the final values which endpoints are slow. A cell counts in the round that measured it first.
+  void decide() {
+    Suspicion all(places_.node.size(), context_.shape().metric);
+    std::set<Place> seen;
+    for (std::size_t k = 0; k < rounds_.count(); ++k) {
+      if (k == first_confirming_) all.begin_confirmation();
+      std::vector<Suspicion::Value> values;
+      for (const Place& place : rounds_.at(k))
+        if (const auto value = context_.store().value(place); value && seen.insert(place).second)
+          values.push_back({place, *value});
+      all.add(values);
+    }
+    context_.store().change([&](MatrixResult& result) {
+      all.decide(*result.matchings);
+      if (is_shared_) result.matchings->slow_endpoints.clear();
+    });
   }
 
   /// Returns whether pairs are slower with full traffic: repeats some of the last cells with little other traffic.
@@ -284,6 +310,7 @@ class MatchingSchedule {
       }
     }
     if (costs.empty()) return false;
+    context_.store().change([](MatrixResult& result) { result.control_change = control_change(result); });
     const double cost = median(costs);
     context_.let_pass(std::abs(cost));
     if (cost < least_cost || by_coin(costs.size(), slower) > sure) return false;
@@ -301,6 +328,7 @@ class MatchingSchedule {
   void finish() {
     for (std::size_t k = 0; k < std::min(failed_.size(), most_reasons); ++k) context_.note(failed_[k]);
     context_.note_irregularities();
+    decide();
     const Suspicion::Standing end = suspicion_.standing();
     const Clocking clocking = context_.sampler().clocking();
     context_.store().change([&](MatrixResult& result) {
@@ -328,11 +356,13 @@ class MatchingSchedule {
   MatchingGenerator generator_;
   Suspicion suspicion_;
   bool is_shared_ = false, is_late_ = false;
-  Round planned_;                                ///< of the matching that is being measured
-  std::vector<Suspicion::Value> last_;           ///< what was measured at once last
-  std::set<Place> slow_;                         ///< cells that were slow when they were measured first
-  std::map<Place, std::vector<Sampled>> again_;  ///< what cells were later
-  std::vector<std::size_t> open_;                ///< endpoints that were suspect when the search ended
+  std::size_t first_confirming_ = static_cast<std::size_t>(-1);  ///< first round after the pause
+  Round planned_;                                                ///< of the matching that is being measured
+  std::vector<Suspicion::Value> last_;                           ///< cells of the last round
+  std::set<Place> slow_;                                         ///< cells that were slow when they were measured first
+  std::map<Place, std::size_t> slow_again_;                      ///< number of slow repetitions of a cell
+  std::map<Place, std::vector<Sampled>> again_;                  ///< repeated measurements
+  std::vector<std::size_t> open_;                                ///< endpoints that were suspect when the search ended
   std::vector<std::string> failed_;
 };
 

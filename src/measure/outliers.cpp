@@ -15,13 +15,14 @@ namespace linkmatrix {
 namespace {
 
 constexpr std::size_t least_cap = 16;
-constexpr std::size_t fewest_of_a_class = 5;  // of fewer, nobody knows whether all are worse or each was disturbed
+constexpr std::size_t fewest_of_a_class = 5;  // of fewer cells, a slow class and disturbed cells look alike
 constexpr std::size_t of_one_alone = 2;       // outliers in row and column of the only one: itself in each
 constexpr double bandwidth_outlier = 0.02;    // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
 constexpr double latency_outlier = 0.05;      // healthy loads vary by 4 % with the place of the memory on the chip
 
 /// Returns the noise of a cell, from the interval of its median.
 double noise(const MatrixResult& result, const Remeasured& cell) {
+  if (result.low.empty()) return 0;
   const auto low = result.low(cell.row, cell.column), high = result.high(cell.row, cell.column);
   return low && high ? 1.5 * (*high - *low) / cell.before : 0;
 }
@@ -111,7 +112,7 @@ void order_by_need(std::vector<Standing>& outliers, std::span<const Standing> he
   const OtherWays other_ways(outliers, are_ends_same);
   const Beside beside(outliers, healthy, other_ways);
   using Need = std::tuple<std::size_t, bool, std::size_t, double, std::size_t>;
-  std::vector<Need> needs;  // each is asked for once: half a million cells may stand out
+  std::vector<Need> needs;  // calculated once, because half a million cells may be outliers
   needs.reserve(outliers.size());
   for (const Standing& cell : outliers) {
     const std::size_t others = beside.of(cell);
@@ -160,19 +161,24 @@ std::vector<std::size_t> choose_controls(std::span<const Standing> outliers, std
   return chosen;
 }
 
+double control_change(const MatrixResult& result) {
+  if (result.controls.empty()) return 0;
+  std::vector<double> worse, noises;
+  for (const Remeasured& cell : result.controls) {
+    worse.push_back(worse_by(result.metric, cell.before, cell.after));
+    noises.push_back(noise(result, cell));
+  }
+  const double usual = median(std::move(worse));
+  return std::abs(usual) > std::max(outlier_limit(result.metric), median(std::move(noises))) ? usual : 0;
+}
+
 void note_doubts(MatrixResult& result, std::size_t outliers, std::size_t again, std::string_view why) {
   if (again < outliers)
     result.notes.push_back(std::to_string(outliers - again) + " of " + std::to_string(outliers) +
                            " outlying cells were not measured again: " + std::string(why));
-  if (result.controls.empty()) return;
-  std::vector<double> fell, noises;
-  for (const Remeasured& cell : result.controls) {
-    fell.push_back(worse_by(result.metric, cell.before, cell.after));
-    noises.push_back(noise(result, cell));
-  }
-  const double usual = median(std::move(fell));
-  if (usual > std::max(outlier_limit(result.metric), median(std::move(noises))))
-    result.notes.push_back("the control cells also got worse, by " + percent(usual) +
+  result.control_change = control_change(result);
+  if (result.control_change > 0)
+    result.notes.push_back("the control cells also got worse, by " + percent(result.control_change) +
                            ": all links were slower by then, so the remeasurement confirms nothing");
 }
 

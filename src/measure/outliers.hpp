@@ -51,8 +51,12 @@ void order_by_need(std::vector<Standing>& outliers, std::span<const Standing> he
 /// with neither; each the closest to the median. Returns the callers' indices.
 std::vector<std::size_t> choose_controls(std::span<const Standing> outliers, std::span<const Standing> healthy);
 
-/// Adds notes on outliers that were not measured again, with the reason `why`, and on control cells that also got
-/// worse. again: number of outliers measured again.
+/// Returns the median fraction by which control cells were worse when they were measured again; negative: better.
+/// Returns 0 if the change is within outlier_limit or the noise of the cells.
+double control_change(const MatrixResult& result);
+
+/// Sets result.control_change. Adds notes on outliers that were not measured again, with the reason `why`, and on
+/// control cells that also got worse. again: number of outliers measured again.
 void note_doubts(MatrixResult& result, std::size_t outliers, std::size_t again, std::string_view why);
 
 }  // namespace linkmatrix

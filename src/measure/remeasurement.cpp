@@ -11,7 +11,7 @@
 namespace linkmatrix {
 namespace {
 
-constexpr int tries = 3;  // each as thorough as the first look: their median is the second
+constexpr int tries = 3;  // each as thorough as the first measurement; their median is the remeasured value
 const std::string late_text = "the time limit of this matrix passed";
 
 template <class Visit>
@@ -20,15 +20,21 @@ void for_each_cell(const Rounds& rounds, const Visit& visit) {
     for (const Place& place : rounds.at(r)) visit(place);
 }
 
+/// Value that a cell should have, and the fraction by which the cell may be worse.
+struct Expected {
+  double value, limit;
+};
+
 struct Standings {
   std::vector<Place> places;                ///< by Standing::index
+  std::vector<Expected> expected;           ///< by Standing::index
   std::vector<Standing> outliers, healthy;  ///< as order_by_need has them; in the order of the rounds
   std::size_t most = 0;                     ///< outliers that are measured again
 };
 
 struct Usual {
-  double value = 0, limit = 0;  ///< the median, and by which fraction a cell may be worse
-  double shift = 0;             ///< by which fraction the class as a whole is worse than its references
+  double value = 0, limit = 0;  ///< the median, and the fraction by which a cell may be worse
+  double shift = 0;             ///< fraction by which the class as a whole is worse than its references
 };
 
 /// Median and noise of the cells of a link class.
@@ -95,6 +101,7 @@ Standings standings_of(Context& context) {
     const auto expected = reference(place);
     const double should_be = expected ? worsened(metric, *expected, of_class.shift) : of_class.value;
     const double worse = worse_by(metric, should_be, *context.store().value(place));
+    found.expected.push_back({should_be, of_class.limit});
     if (!context.sampler().is_there(place)) continue;
     (worse > of_class.limit ? found.outliers : found.healthy)
         .push_back({i, place.row, place.column, link_class, worse});
@@ -136,13 +143,23 @@ std::vector<Sampled> sample_alone(Context& context, const Place& place, int atte
   return answers;
 }
 
-enum class List { remeasured, controls };
-
-void append(Context& context, List list, const Place& place, double before, double after) {
+void append_outlier(Context& context, const Place& place, double before, double after, Outcome outcome) {
   context.store().change([&](MatrixResult& result) {
-    (list == List::remeasured ? result.remeasured : result.controls)
-        .push_back({place.row, place.column, before, after});
+    result.remeasured.push_back({place.row, place.column, before, after, outcome});
   });
+}
+
+void append_control(Context& context, const Place& place, double before, double after) {
+  context.store().change([&](MatrixResult& result) {
+    result.controls.push_back({place.row, place.column, before, after});
+  });
+}
+
+/// after: the median of the measurements alone. used: the value that the matrix keeps.
+Outcome outcome_of(Metric metric, const Expected& expected, double after, double used) {
+  const auto is_slow = [&](double value) { return worse_by(metric, expected.value, value) > expected.limit; };
+  if (is_slow(after)) return Outcome::reproduced;
+  return is_slow(used) ? Outcome::intermittent : Outcome::not_reproduced;
 }
 
 void note_doubts_of(Context& context, const Standings& cells, std::size_t again) {
@@ -254,12 +271,16 @@ void remeasure_outliers(Context& context) {
   Choice choice(context);
   std::size_t again = 0;
   for (; again < cells.most && !context.out_of_time(); ++again) {
-    const Place& place = cells.places[cells.outliers[again].index];
+    const std::size_t index = cells.outliers[again].index;
+    const Place& place = cells.places[index];
     const double before = *context.store().value(place);
     const std::vector<Sampled> alone = sample_alone(context, place, tries);
     if (alone.empty()) continue;
     choice.settle(place, before, alone);
-    append(context, List::remeasured, place, before, context.median_of(alone[alone.size() / 2]));
+    const double after = context.median_of(alone[alone.size() / 2]);
+    const double used = context.store().value(place).value_or(after);
+    append_outlier(context, place, before, after,
+                   outcome_of(context.shape().metric, cells.expected[index], after, used));
   }
   choice.note();
   for (const std::size_t i : choose_controls(std::span(cells.outliers).first(again), cells.healthy)) {
@@ -267,7 +288,7 @@ void remeasure_outliers(Context& context) {
     const Place& place = cells.places[i];
     const double before = *context.store().value(place);
     if (const std::vector<Sampled> alone = sample_alone(context, place, tries); !alone.empty())
-      append(context, List::controls, place, before, context.median_of(alone[alone.size() / 2]));
+      append_control(context, place, before, context.median_of(alone[alone.size() / 2]));
   }
   note_doubts_of(context, cells, again);
 }
@@ -283,19 +304,24 @@ void compare_with_isolated(Context& context) {
   for (std::size_t k = 0; k < std::min(most_controls, cells.healthy.size()); ++k)  // from all over the matrix
     others.push_back(cells.healthy[k * cells.healthy.size() / most_controls].index);
   const std::set<std::size_t> once(others.begin(), others.end());
-  const auto look = [&](std::size_t index, List list) {
+  const auto measure_alone = [&](std::size_t index, bool is_outlier) {
     const Place& place = cells.places[index];
     const double before = *context.store().value(place);
     const std::vector<Sampled> alone = sample_alone(context, place, 1);
     if (alone.empty()) return;
-    append(context, list, place, before, context.median_of(alone.front()));
-    put_loss(context, place, context.median_of(alone.front()));
+    const double after = context.median_of(alone.front());
+    if (is_outlier)
+      append_outlier(context, place, before, after,
+                     outcome_of(context.shape().metric, cells.expected[index], after, after));
+    else
+      append_control(context, place, before, after);
+    put_loss(context, place, after);
   };
-  std::size_t looked = 0;
-  for (; looked < cells.most && !context.out_of_time(); ++looked) look(cells.outliers[looked].index, List::remeasured);
+  std::size_t again = 0;
+  for (; again < cells.most && !context.out_of_time(); ++again) measure_alone(cells.outliers[again].index, true);
   for (const std::size_t index : once)
-    if (!context.out_of_time()) look(index, List::controls);
-  note_doubts_of(context, cells, looked);
+    if (!context.out_of_time()) measure_alone(index, false);
+  note_doubts_of(context, cells, again);
 }
 
 void retry(Context& context, std::size_t at_once) {

@@ -10,9 +10,9 @@
 namespace linkmatrix {
 namespace {
 
-constexpr double smallest_loss = 0.05;  // that is looked for, as a fraction
+constexpr double smallest_loss = 0.05;  // smallest loss to find, as a fraction
 constexpr double chance = 0.01;         // of a false alarm in a run …
-constexpr double looks = 8;             // … that looks so often
+constexpr double looks = 8;             // … that decides this many times
 constexpr double least_share = 0.3;     // of an end's cells that are slow, where it is at fault
 constexpr double worst_ends = 0.1;      // share of the ends that may be at fault
 constexpr std::size_t least_slow = 2;
@@ -39,7 +39,8 @@ void Suspicion::add(const std::vector<Value>& values) {
   slow_of_last_.clear();
   if (logs.empty()) return;
   const double usual = median(logs), sign = metric_ == Metric::latency ? -1 : 1;
-  for (std::size_t k = 0; k < values.size(); ++k) seen_.push_back({values[k].place, sign * (logs[k] - usual), first_});
+  for (std::size_t k = 0; k < values.size(); ++k)
+    seen_.push_back({values[k].place, sign * (logs[k] - usual), first_, confirms_});
   const double limit = threshold();
   for (std::size_t k = seen_.size() - values.size(); k < seen_.size(); ++k)
     if (seen_[k].off < -limit) slow_of_last_.push_back(seen_[k].place);
@@ -86,7 +87,7 @@ double Suspicion::share_of_flukes(const std::vector<End>& ends) const {
   if (known[known.size() / 2]->slow > 0) return share(known.size());
   const auto few = std::find_if(known.begin(), known.end(), [](const End* end) { return end->slow > 1; });
   const auto most = static_cast<double>(known.size()) * (1 - worst_ends);
-  const double least = 1 / (static_cast<double>(seen_.size()) + 1);  // nobody has seen enough to say never
+  const double least = 1 / (static_cast<double>(seen_.size()) + 1);  // too few cells for a rate of 0
   return std::max({share(static_cast<std::size_t>(most)), share(static_cast<std::size_t>(few - known.begin())), least});
 }
 
@@ -141,6 +142,35 @@ Suspicion::Standing Suspicion::standing() const {
     if (cell.off < -limit && !is_explained && !is_open) found.alone.push_back(cell.place);
   }
   return found;
+}
+
+Matchings::SlowEndpoint Suspicion::described(std::size_t endpoint, bool sends, bool receives, double limit) const {
+  Matchings::SlowEndpoint found{endpoint, sends, receives, 0, 0, 0, 0, 0};
+  std::vector<double> slow;
+  for (const Seen& cell : seen_) {
+    if (!(sends && cell.place.row == endpoint) && !(receives && cell.place.column == endpoint)) continue;
+    ++(cell.confirms ? found.confirmed : found.cells);
+    if (cell.off >= -limit) continue;
+    ++(cell.confirms ? found.slow_again : found.slow);
+    slow.push_back(cell.off);
+  }
+  found.shift = slow.empty() ? 0 : std::expm1(median(slow));
+  if (sends && receives && metric_ != Metric::bidirectional) found.slow_again /= 2, found.confirmed /= 2;
+  return found;
+}
+
+void Suspicion::decide(Matchings& matchings) const {
+  const double limit = threshold();
+  const std::vector<End> ends = settled_ends(limit);
+  const bool is_bidirectional = metric_ == Metric::bidirectional;
+  for (std::size_t endpoint = 0; endpoint < endpoints_; ++endpoint) {
+    const bool sends = ends[endpoint].is_settled;
+    const bool receives = is_bidirectional ? sends : ends[endpoints_ + endpoint].is_settled;
+    if (sends || receives) matchings.slow_endpoints.push_back(described(endpoint, sends, receives, limit));
+  }
+  for (const Seen& cell : seen_)
+    if (cell.off < -limit)
+      matchings.slow_rows.push_back(cell.place.row), matchings.slow_columns.push_back(cell.place.column);
 }
 
 }  // namespace linkmatrix

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/result.hpp"
 #include "core/words.hpp"
 #include "measure/rounds.hpp"
 
@@ -27,6 +28,8 @@ class Suspicion {
   void add(const std::vector<Value>& values);
   /// Returns the slow cells of the last round, in their order.
   const std::vector<Place>& slow_of_last() const { return slow_of_last_; }
+  /// Begins the rounds after the pause, which confirm slow endpoints.
+  void begin_confirmation() { confirms_ = true; }
   /// Ends the first rounds. Afterwards an end is suspected after two slow cells instead of one.
   void end_of_first_rounds() { first_ = false; }
 
@@ -39,6 +42,9 @@ class Suspicion {
   };
   Standing standing() const;
 
+  /// Sets slow endpoints and slow cells of a result. Endpoints are in their order, cells in the order of time.
+  void decide(Matchings& matchings) const;
+
   /// Returns the deviation of a slow cell, as a logarithm of the ratio.
   double threshold() const;
 
@@ -46,7 +52,7 @@ class Suspicion {
   struct Seen {
     Place place;
     double off;  ///< logarithm of value / median; negative: slow
-    bool is_first;
+    bool is_first, confirms;
   };
   struct End {
     std::size_t cells = 0, slow = 0;  ///< cells, and slow cells, that no settled end explains
@@ -60,10 +66,11 @@ class Suspicion {
   std::vector<End> settled_ends(double limit) const;
   void count(std::vector<End>& ends, double limit) const;
   double share_of_flukes(const std::vector<End>& ends) const;
+  Matchings::SlowEndpoint described(std::size_t endpoint, bool sends, bool receives, double limit) const;
 
   std::size_t endpoints_;
   Metric metric_;
-  bool first_ = true;
+  bool first_ = true, confirms_ = false;
   std::vector<Seen> seen_;
   std::vector<Place> slow_of_last_;
 };

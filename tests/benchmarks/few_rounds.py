@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from linkmatrix.judge import sampled_matrix
-from linkmatrix.locate import matchings
 
 ENDPOINTS = (64, 1024, 4096)
 SIGMAS = (0.0015, 0.005, 0.01)
@@ -46,11 +45,9 @@ def simulated(
             raise SystemExit(f"{program} ended with {process.returncode}")
 
 
-def named(trial: dict[str, Any], endpoints: int) -> set[tuple[int, str]]:
-    """Who is at fault, as `linkmatrix diagnose` says without references."""
-    values = {(row, column): value for row, column, value in trial["cells"]}
-    found, _ = matchings.faults(matchings.arranged(values, trial["drawn"], False), endpoints, False, False)
-    return {(one.endpoint, one.how) for one in found if one.lasts}
+def named(trial: dict[str, Any]) -> set[tuple[int, str]]:
+    """The slow endpoints that the program recorded and reproduced, as (endpoint, direction)."""
+    return {(one["endpoint"], one["direction"]) for one in trial["slow_endpoints"] if one["reproduced"]}
 
 
 def row(program: str, endpoints: int, sigma: float, faults: int, trials: int) -> str:
@@ -58,7 +55,7 @@ def row(program: str, endpoints: int, sigma: float, faults: int, trials: int) ->
     exact = alarms = open_ones = 0
     drawn = []
     for trial in simulated(program, endpoints, trials, sigma, faults):
-        truth, found = {(one["endpoint"], one["how"]) for one in trial["truth"]}, named(trial, endpoints)
+        truth, found = {(one["endpoint"], one["how"]) for one in trial["truth"]}, named(trial)
         exact += found == truth
         alarms += bool({endpoint for endpoint, _ in found} - {endpoint for endpoint, _ in truth})
         open_ones += bool(trial["open"])
@@ -76,7 +73,7 @@ def row_of_leaves(program: str, trials: int, endpoints: int, usual: int, bad: in
         found = {group for group, _, _ in sampled_matrix.named(trial, False)}
         exact += found == wanted
         alarms += bool(found - wanted)
-        nodes += named(trial, endpoints) == {(one["endpoint"], one["how"]) for one in trial["truth"]}
+        nodes += named(trial) == {(one["endpoint"], one["how"]) for one in trial["truth"]}
     shares = "  ".join(f"{100 * count / trials:5.1f}%" for count in (exact, alarms, nodes))
     return f"{endpoints:9}  {usual:7}  {bad:3}  {routing:8}  {trials:6}  {shares}"
 

@@ -1,9 +1,9 @@
-// What a few matchings of many endpoints come to on a simulated network: for each trial a line of JSON, with the faults
-// that were put in, the matchings that were drawn and the cells that were measured. Nobody is named here: that is for
-// the reports (tests/benchmarks/few_rounds.py). usage: matchings_simulation ENDPOINTS TRIALS SEED SIGMA FAULTS
+// Simulates a few matchings of many endpoints on a network with injected faults. Prints one line of JSON per trial: the
+// injected faults, the drawn matchings, the measured cells and the slow endpoints that the program found.
+// tests/benchmarks/few_rounds.py compares them. usage: matchings_simulation ENDPOINTS TRIALS SEED SIGMA FAULTS
 // [UPLINKS BAD adaptive|hashed]
-// FAULTS: how many, each of 5, 10 or 30 % at random, of what an endpoint sends, receives or both. UPLINKS: lines of
-// each leaf of 32 endpoints to all others; BAD: those of one leaf drawn at random.
+// FAULTS: number of faults, each of 5, 10 or 30 % at random, of what an endpoint sends, receives or both. UPLINKS:
+// lines of each leaf of 32 endpoints to all others; BAD: those of one leaf drawn at random.
 
 #include <cstdlib>
 #include <iostream>
@@ -36,6 +36,10 @@ struct Uplinks {
   bool is_hashed = false;
 };
 
+std::string_view directions(bool sends, bool receives) {
+  return sends && receives ? "sends and receives" : sends ? "sends" : "receives";
+}
+
 std::string trial(std::size_t endpoints, unsigned seed, double sigma, std::size_t count, const Uplinks& uplinks) {
   std::mt19937 random(seed);
   const auto faults = drawn_faults(endpoints, count, random);
@@ -53,9 +57,7 @@ std::string trial(std::size_t endpoints, unsigned seed, double sigma, std::size_
   for (const auto& fault : faults)
     w.begin_object()
         .member("endpoint", fault.endpoint)
-        .member("how", fault.sends && fault.receives ? "sends and receives"
-                       : fault.sends                 ? "sends"
-                                                     : "receives")
+        .member("how", directions(fault.sends, fault.receives))
         .member("loss", fault.loss)
         .end_object();
   w.end_array().member("bad_leaf", bad_leaf).member("groups", cells.result.matchings->groups);
@@ -76,6 +78,13 @@ std::string trial(std::size_t endpoints, unsigned seed, double sigma, std::size_
         .member("alone", one.alone)
         .member("rows", one.rows)
         .member("columns", one.columns)
+        .end_object();
+  w.end_array().key("slow_endpoints").begin_array();
+  for (const auto& found : cells.result.matchings->slow_endpoints)
+    w.begin_object()
+        .member("endpoint", found.endpoint)
+        .member("direction", directions(found.sends, found.receives))
+        .member("reproduced", found.is_reproduced())
         .end_object();
   w.end_array().key("cells").begin_array();
   for (const auto& [place, cell] : cells.cells)

@@ -26,10 +26,10 @@ std::set<std::size_t> members(const std::vector<MatchingGenerator::Pair>& pairs)
   return found;
 }
 
-class Matchings : public testing::TestWithParam<std::size_t> {};
-INSTANTIATE_TEST_SUITE_P(Of, Matchings, testing::Values(8, 9, 16, 63, 64, 65, 1024));
+class MatchingsOfEndpoints : public testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Of, MatchingsOfEndpoints, testing::Values(8, 9, 16, 63, 64, 65, 1024));
 
-TEST_P(Matchings, HaveEverybodyOnceAndNoPairMeetsTwiceWhileThereAreOthers) {
+TEST_P(MatchingsOfEndpoints, HaveEverybodyOnceAndNoPairMeetsTwiceWhileThereAreOthers) {
   const std::size_t n = GetParam();
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     MatchingGenerator generator(apart(n), seed);
@@ -46,7 +46,7 @@ TEST_P(Matchings, HaveEverybodyOnceAndNoPairMeetsTwiceWhileThereAreOthers) {
   }
 }
 
-TEST(Matchings, AreTheSameOfTheSameSeedAndOthersOfAnother) {
+TEST(MatchingsOfEndpoints, AreTheSameOfTheSameSeedAndOthersOfAnother) {
   const auto drawn = [](std::uint64_t seed) {
     MatchingGenerator generator(apart(64), seed);
     std::vector<bool> taken(64);
@@ -56,7 +56,7 @@ TEST(Matchings, AreTheSameOfTheSameSeedAndOthersOfAnother) {
   EXPECT_NE(drawn(5), drawn(6));
 }
 
-TEST(Matchings, ArePairsOfDifferentNodesAndOneLane) {
+TEST(MatchingsOfEndpoints, ArePairsOfDifferentNodesAndOneLane) {
   const Places places = of_nodes(6, 8, 4);
   MatchingGenerator generator(places, 3);
   for (int round = 0; round < 6; ++round) {
@@ -70,7 +70,7 @@ TEST(Matchings, ArePairsOfDifferentNodesAndOneLane) {
   }
 }
 
-TEST(Matchings, GiveSuspectsGoodPartnersThatTheyHaveNotMet) {
+TEST(MatchingsOfEndpoints, GiveSuspectsGoodPartnersThatTheyHaveNotMet) {
   MatchingGenerator generator(apart(16), 1);
   std::vector<bool> good(16, true);
   good[3] = good[4] = false;
@@ -86,7 +86,7 @@ TEST(Matchings, GiveSuspectsGoodPartnersThatTheyHaveNotMet) {
   }
 }
 
-TEST(Matchings, RatherRepeatAPairThanLeaveTwoAlone) {
+TEST(MatchingsOfEndpoints, RatherRepeatAPairThanLeaveTwoAlone) {
   MatchingGenerator generator(apart(2), 1);
   for (int round = 0; round < 3; ++round) {
     std::vector<bool> taken(2);
@@ -94,7 +94,7 @@ TEST(Matchings, RatherRepeatAPairThanLeaveTwoAlone) {
   }
 }
 
-TEST(Matchings, OfNobodyAreEmpty) {
+TEST(MatchingsOfEndpoints, OfNobodyAreEmpty) {
   MatchingGenerator generator(apart(4), 1);
   std::vector<bool> taken(4, true);
   EXPECT_TRUE(generator.rest(taken).empty());

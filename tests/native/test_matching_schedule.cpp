@@ -50,6 +50,13 @@ TEST(MatchingSchedule, MeetAnEndpointAtFaultWithGoodOnesAndConfirmItThreeTimes) 
     EXPECT_LE(cells.result.matchings->drawn.size(), most_searching + confirming);
     EXPECT_EQ(slow_again(cells, 7), confirming);
     EXPECT_TRUE(cells.result.matchings->open.empty());
+    ASSERT_EQ(cells.result.matchings->slow_endpoints.size(), 1u);
+    const auto& found = cells.result.matchings->slow_endpoints.front();
+    EXPECT_TRUE(found.endpoint == 7 && found.sends && !found.receives && found.is_reproduced());
+    EXPECT_NEAR(found.shift, -0.1, 0.03);
+    EXPECT_EQ(found.slow_again, found.confirmed) << "a pair that met before the pause too counts there";
+    EXPECT_GE(found.confirmed, 1u);
+    EXPECT_GE(cells.result.matchings->slow_rows.size(), found.slow + found.slow_again);
   }
 }
 
@@ -72,6 +79,10 @@ TEST(MatchingSchedule, MeasureASlowPathAgainWithTheSamePartnerAndKeepTheMedian) 
   ASSERT_EQ(cells.result.remeasured.size(), 1u);
   EXPECT_EQ(cells.result.remeasured.front().row, path.row);
   EXPECT_NEAR(cells.result.remeasured.front().after, 35, 1);
+  EXPECT_EQ(cells.result.remeasured.front().outcome, Outcome::reproduced);
+  EXPECT_TRUE(cells.result.matchings->slow_endpoints.empty());
+  EXPECT_EQ(cells.result.matchings->slow_rows, std::vector{path.row});
+  EXPECT_EQ(cells.result.matchings->slow_columns, std::vector{path.column});
   EXPECT_NEAR(cells.cells.at(path).value, 35, 1);
   EXPECT_TRUE(cells.result.matchings->open.empty());
 }
@@ -83,6 +94,7 @@ TEST(MatchingSchedule, ForgiveWhatWasSlowOnce) {
     for (const Remeasured& one : cells.result.remeasured) {
       const bool was_fine = one.after > 49;
       EXPECT_TRUE(!was_fine || cells.cells.at({one.row, one.column}).value > 48) << seed;
+      EXPECT_TRUE(!was_fine || one.outcome != Outcome::reproduced) << seed;
     }
   }
 }
@@ -93,6 +105,7 @@ TEST(MatchingSchedule, DoNotConfirmWhatHasPassed) {
   const FewCells cells = measured_by_matchings(network, 64, 4);
   EXPECT_EQ(matchings_of(cells, Purpose::confirm), confirming);
   EXPECT_EQ(slow_again(cells, 5), 0u);
+  for (const auto& found : cells.result.matchings->slow_endpoints) EXPECT_FALSE(found.is_reproduced());
 }
 
 TEST(MatchingSchedule, LookForNoEndpointWhereAllShareABottleneck) {
@@ -102,6 +115,7 @@ TEST(MatchingSchedule, LookForNoEndpointWhereAllShareABottleneck) {
   EXPECT_EQ(cells.result.matchings->drawn.size(), 2u);
   EXPECT_NEAR(*cells.result.schedule.interference, 0.5, 0.02);
   EXPECT_TRUE(has_note(cells.result, "they share a bottleneck, so no slow endpoint was searched for"));
+  EXPECT_TRUE(cells.result.matchings->slow_endpoints.empty());
 }
 
 TEST(MatchingSchedule, BeginNoFurtherMatchingWhenTheTimeIsOverAndSayWhoIsOpen) {

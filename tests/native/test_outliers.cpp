@@ -36,6 +36,7 @@ TEST(Outliers, ALinkThatIsSlowOnceInFourIsForgivenAndTheRecordSaysSo) {
   EXPECT_NEAR(result.remeasured[0].before, 8, 1e-9);
   EXPECT_NEAR(result.remeasured[0].after, 10, 1e-9);
   EXPECT_NEAR(*result.values(1, 2), 10, 1e-9);
+  EXPECT_EQ(result.remeasured[0].outcome, Outcome::not_reproduced);
   EXPECT_TRUE(has_note(result, "the second worst of 4 measurements counts, not the worst: dev1->dev2"));
 }
 
@@ -44,6 +45,8 @@ TEST(Outliers, ALinkThatIsSlowTwiceInFourKeepsItsWorseValue) {
     const MatrixResult result = slow_in_its_round_and_alone(looks);
     EXPECT_NEAR(*result.values(1, 2), 8, 1e-9) << looks;
     EXPECT_FALSE(has_note(result, "second worst")) << looks;
+    ASSERT_EQ(result.remeasured.size(), 1u);
+    EXPECT_EQ(result.remeasured[0].outcome, looks == 1 ? Outcome::intermittent : Outcome::reproduced) << looks;
   }
 }
 
@@ -152,6 +155,21 @@ TEST(Outliers, ALatencyThatIsWorseAsAWholeIsALongerOne) {
       Metric::latency);
   ASSERT_EQ(result.remeasured.size(), 1u);
   EXPECT_NEAR(result.remeasured[0].before, 12, 1e-9);
+}
+
+TEST(Outliers, AControlChangeWithinTheNoiseOfItsCellIsZero) {
+  MatrixResult result;
+  result.shape({"a", "b"}, {"a", "b"});
+  EXPECT_EQ(control_change(result), 0) << "no control cells";
+  result.controls.push_back({0, 1, 396, 360});
+  EXPECT_NEAR(control_change(result), 0.0909, 1e-3);
+  result.low(0, 1) = 370, result.high(0, 1) = 420;
+  EXPECT_EQ(control_change(result), 0);
+  result.low(0, 1) = 395, result.high(0, 1) = 397;
+  result.controls[0].after = 430;
+  EXPECT_NEAR(control_change(result), -0.0859, 1e-3) << "negative: better";
+  result.controls[0].after = 394;
+  EXPECT_EQ(control_change(result), 0) << "2 % is the least change";
 }
 
 TEST(Outliers, AClassIsWorseAsAWholeWhereThreeQuartersOfItAre) {

@@ -208,13 +208,14 @@ TEST(RecordFile, IsRefusedWithTheReasonOfTheSystem) {
 TEST(RecordFile, HoldsWhatWasMeasuredAgainAndItsControls) {
   Record record;
   MatrixResult result = sample();
-  result.remeasured.push_back({0, 1, 300.5, 301});
+  result.remeasured.push_back({0, 1, 300.5, 301, Outcome::reproduced});
   result.controls.push_back({1, 0, 396.5, 396});
   record.results.push_back(std::move(result));
   const std::string text = to_json(record);
-  EXPECT_NE(text.find(R"("remeasured":[{"row":"gpu0","column":"gpu1","before":300.5,"after":301}],)"
-                      R"("controls":[{"row":"gpu1","column":"gpu0","before":396.5,"after":396}])"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find(R"("remeasured":[{"row":"gpu0","column":"gpu1","before":300.5,"after":301,"outcome":"reproduced"}],)"
+                R"("controls":[{"row":"gpu1","column":"gpu0","before":396.5,"after":396}],"control_change":0)"),
+      std::string::npos)
       << text;
 }
 

@@ -87,6 +87,7 @@ TEST(Remeasurement, TheSecondWorstOfAllCountsAlsoWhereTheFirstWasNotTheWorst) {
 TEST(Remeasurement, WhatIsHardlyBetterIsNotCalledForgiven) {
   const MatrixResult result = looked_at_alone({8.05, 8.05, 8.05});
   EXPECT_NEAR(*result.values(1, 2), 8.05, 1e-9);
+  EXPECT_EQ(result.remeasured.at(0).outcome, Outcome::reproduced);
   EXPECT_FALSE(has_note(result, "second worst"));
 }
 

@@ -1,6 +1,7 @@
 """Simulated records of sampled matchings, as p2p_matrix --concurrency matchings writes them."""
 
 import random
+import statistics
 
 from linkmatrix.judge.evaluate import judge_matrix
 from linkmatrix.references.tables import References
@@ -27,10 +28,32 @@ def drawn_for(count, suspects=(), confirms=True):
     return found
 
 
-def few_record(content, drawn, slow=None, controls=()):
+def slow_endpoint(endpoint, direction, drawn, speed, limit):
+    """A slow endpoint as the program describes it. speed: {cell: speed as a fraction}; slow is below `limit`."""
+    counts = {"slow": 0, "cells": 0, "slow_again": 0, "confirmed": 0}
+    seen, shifts = set(), []
+    for one in drawn:
+        names = ("slow_again", "confirmed") if one["purpose"] == "confirm" else ("slow", "cells")
+        for cell in zip(one["rows"], one["columns"], strict=True):
+            is_of_it = (cell[0] == endpoint and "sends" in direction) or (
+                cell[1] == endpoint and "receives" in direction
+            )
+            if is_of_it and cell not in seen:
+                seen.add(cell)
+                counts[names[1]] += 1
+                counts[names[0]] += speed[cell] < limit
+                shifts += [speed[cell] - 1] * (speed[cell] < limit)
+    for name in ("slow_again", "confirmed"):
+        counts[name] //= 2 if direction == "sends and receives" else 1
+    found = {"endpoint": f"n{endpoint}", "direction": direction, "shift": statistics.median(shifts), **counts}
+    return found | {"reproduced": counts["slow_again"] >= min(2, counts["confirmed"])}
+
+
+def few_record(content, drawn, slow=None, controls=(), faults=None, limit=0.975):
     """Change a record to a matrix of nodes with the cells of `drawn`.
 
-    slow(row, column, number of the matching): the speed of a cell, as a fraction.
+    slow(row, column, number of the matching): the speed of a cell, as a fraction. faults: {endpoint: direction} that
+    the program found. limit: the program found the cells slow that are slower than this fraction.
     """
     (result,) = content["results"]
     count = len(result["rows"])
@@ -47,7 +70,16 @@ def few_record(content, drawn, slow=None, controls=()):
     result |= {"testcase": "node_to_node_bandwidth_mpi", "engine": "mpi", "memory": "host", "transport": "mpi"}
     result |= {"peer_access": None, "rows": names, "columns": names, "timing": "messages", "sampled": None}
     result["schedule"] |= {"mode": "matchings", "rounds": 2 * len(drawn), "pairs_at_once": count // 2}
-    result["matchings"] = {"seed": 1, "pause": 10.0, "open": [], "drawn": drawn}
+    shares = {cell: value / 48.0 for cell, value in speed.items()}
+    cells = [cell for cell, share in shares.items() if share < limit]
+    result["matchings"] = {
+        "seed": 1,
+        "pause": 10.0,
+        "open": [],
+        "drawn": drawn,
+        "slow_endpoints": [slow_endpoint(at, how, drawn, shares, limit) for at, how in (faults or {}).items()],
+        "slow_cells": {"rows": [row for row, _ in cells], "columns": [column for _, column in cells]},
+    }
     result["controls"] = list(controls)
     for r in range(count):
         for c in range(count):

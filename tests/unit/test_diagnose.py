@@ -174,22 +174,22 @@ def test_with_two_nodes_the_node_and_the_pair_cannot_be_told_apart_and_that_is_s
 def test_a_cell_that_was_fine_alone_is_not_blamed_and_one_of_a_single_look_is_to_be_measured_again(make_record):
     def found(*again):
         content = noisy(make_record, slow=lambda r, c: 0.1 * ((r, c) == (2, 5)))
-        names = ("row", "column", "before", "after")
+        names = ("row", "column", "before", "after", "outcome")
         content["results"][0]["remeasured"] = [dict(zip(names, one, strict=True)) for one in again]
         return said(content, references(8))
 
-    text, _ = found(("gpu2", "gpu5", 352.0, 356.0))
+    text, _ = found(("gpu2", "gpu5", 352.0, 356.0, "reproduced"))
     assert "gpu2->gpu5 is off" in text and "check this direction" in text
-    assert found(("gpu2", "gpu5", 352.0, 396.0))[1].findings == ()
-    text, diagnosed = found(("gpu1", "gpu2", 380.0, 396.0))
+    assert found(("gpu2", "gpu5", 352.0, 396.0, "not-reproduced"))[1].findings == ()
+    text, diagnosed = found(("gpu1", "gpu2", 380.0, 396.0, "not-reproduced"))
     assert "seen once: measure it again, alone" in text and "suspect" not in text.replace("suspected", "")
     assert [one.once for one in diagnosed.findings] == [True]
 
 
 def test_a_row_that_is_slow_only_together_is_named_though_each_cell_is_fine_alone(make_record):
     content = noisy(make_record, slow=lambda r, c: 0.1 * (r == 3))
-    names = ("row", "column", "before", "after")
-    again = [("gpu3", f"gpu{c}", 356.0, 396.0) for c in range(8) if c != 3]
+    names = ("row", "column", "before", "after", "outcome")
+    again = [("gpu3", f"gpu{c}", 356.0, 396.0, "not-reproduced") for c in range(8) if c != 3]
     content["results"][0]["remeasured"] = [dict(zip(names, one, strict=True)) for one in again]
     assert "gpu3 sends 1" in said(content, references(8))[0]
 
@@ -293,11 +293,12 @@ def test_verdicts_of_classes_rows_and_columns_are_said(make_record):
 )
 def test_a_finding_says_whether_a_second_measurement_confirms_it(make_record, after, said):
     content = noisy(make_record, slow=lambda r, c: 0.1 * ((r, c) == (2, 5)))
-    again = [("gpu2", "gpu5", 352.0, 356.0), ("gpu1", "gpu2", 380.0, 396.0)]
-    names = ("row", "column", "before", "after")
+    again = [("gpu2", "gpu5", 352.0, 356.0, "reproduced"), ("gpu1", "gpu2", 380.0, 396.0, "not-reproduced")]
+    names = ("row", "column", "before", "after", "outcome")
     content["results"][0]["remeasured"] = [dict(zip(names, one, strict=True)) for one in again]
     if after:
-        content["results"][0]["controls"] = [dict(zip(names, ("gpu0", "gpu1", 45.0, after), strict=True))]
+        content["results"][0]["controls"] = [dict(zip(names[:4], ("gpu0", "gpu1", 45.0, after), strict=True))]
+        content["results"][0]["control_change"] = 0.111 if after < 45 else 0
     reading.check(content)
     run = stored.Run(path=Path("record.json"), tests=(testcases.Test(name="t", record=content),))
     (one,) = judging.judge_all(run, references(8), "hgx")

@@ -2,7 +2,9 @@
 
 import copy
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from few_records import COUNT, drawn_for, few_record, held_against_nothing
 
@@ -14,6 +16,8 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import matchings
 from linkmatrix.record import reading
 from linkmatrix.references import keys
+
+SENDS = {5: "sends"}
 
 
 @pytest.fixture
@@ -49,14 +53,14 @@ def test_healthy_endpoints_have_no_fault_and_the_share_of_pairs_is_said(record):
     ],
 )
 def test_an_endpoint_is_named_with_what_of_it_is_slow_and_that_it_was_again(record, how, cell):
-    content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.9 if cell(r, c) else 1.0)
+    content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.9 if cell(r, c) else 1.0, faults={5: how})
     (said,) = sentences(content)
     assert said.startswith(f"n5 {how} 10.") or said.startswith(f"n5 {how} 9.9 ")
     assert "whomever it meets" in said and "and 3 of 3 after a pause of 10 s): suspect" in said
 
 
 def test_what_is_fine_after_the_pause_passed_by_itself_and_is_no_fault(record):
-    content = record(drawn_for(COUNT, [5]), lambda r, c, number: 0.7 if r == 5 and number < 4 else 1.0)
+    content = record(drawn_for(COUNT, [5]), lambda r, c, number: 0.7 if r == 5 and number < 4 else 1.0, faults=SENDS)
     (said,) = sentences(content)
     assert "n5 was 30." in said and "in 0 of 3 matchings after a pause of 10 s: it passed by itself" in said
     (result,) = content["results"]
@@ -64,11 +68,22 @@ def test_what_is_fine_after_the_pause_passed_by_itself_and_is_no_fault(record):
 
 
 def test_what_was_not_measured_again_says_so_and_blames_nobody(record):
-    content = record(drawn_for(COUNT, [5], confirms=False), lambda r, c, _: 0.7 if r == 5 else 1.0)
+    content = record(drawn_for(COUNT, [5], confirms=False), lambda r, c, _: 0.7 if r == 5 else 1.0, faults=SENDS)
     (result,) = content["results"]
     (said,) = sentences(content)
     assert "not measured again after a pause" in said
     assert matchings.blamed(result, held_against_nothing(result)) == []
+
+
+def test_an_endpoint_whose_slow_cells_other_processes_disturbed_has_no_fault(record):
+    content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.9 if r == 5 else 1.0, faults=SENDS)
+    (result,) = content["results"]
+    judged = held_against_nothing(result)
+    assert len(matchings.told(result, judged)[0]) == 1
+    disturbed = np.zeros_like(judged.whole.disturbed)
+    disturbed[5] = True
+    spared = replace(judged, whole=replace(judged.whole, disturbed=disturbed))
+    assert matchings.told(result, spared) == ([], [])
 
 
 def test_a_path_that_stays_slow_is_one_and_a_cell_that_was_slow_once_is_counted(record):
@@ -77,7 +92,8 @@ def test_a_path_that_stays_slow_is_one_and_a_cell_that_was_slow_once_is_counted(
     content = record(drawn, lambda r, c, _: 0.6 if (r, c) in paths else 1.0)
     (result,) = content["results"]
     row, column = (f"n{end}" for end in paths[0])
-    result["remeasured"] = [{"row": row, "column": column, "before": 28.8, "after": 28.8}]
+    again = {"row": row, "column": column, "before": 28.8, "after": 28.8, "outcome": "reproduced"}
+    result["remeasured"] = [again]
     path, once = sentences(content)
     fine = "while both endpoints are fine with other peers"
     assert path == f"{row}->{column}: slow each time, {fine}: check the path between them"
@@ -173,6 +189,17 @@ def repeat_first(drawn):
         drawn[0][axis].append(drawn[0][axis][0])
 
 
+def add_slow_endpoint(result, label):
+    counts = {"slow": 2, "cells": 2, "slow_again": 3, "confirmed": 3}
+    found = {"endpoint": label, "direction": "sends", "shift": -0.1, **counts, "reproduced": True}
+    result["matchings"]["slow_endpoints"].append(found)
+
+
+def add_slow_cell(result, row, column):
+    result["matchings"]["slow_cells"]["rows"].append(row)
+    result["matchings"]["slow_cells"]["columns"].append(column)
+
+
 def leave_out_first(result, drawn):
     result["status"][drawn[0]["rows"][0]][drawn[0]["columns"][0]] = "not-applicable"
 
@@ -185,6 +212,8 @@ SPOILED = {
     "a cell that comes twice": lambda result, drawn: repeat_first(drawn),
     "matchings that are missing": lambda result, drawn: result.pop("matchings"),
     "matchings of another schedule": lambda result, drawn: result["schedule"].__setitem__("mode", "rounds"),
+    "a slow endpoint that is no row": lambda result, drawn: add_slow_endpoint(result, "elsewhere"),
+    "a slow cell that was not drawn": lambda result, drawn: add_slow_cell(result, 3, 3),
     "a stranger who is open": lambda result, drawn: result["matchings"]["open"].append("elsewhere"),
     "a drawn cell that does not apply": leave_out_first,
     "an index below zero": lambda result, drawn: drawn[0]["rows"].__setitem__(0, -1),
@@ -201,7 +230,7 @@ def test_matchings_that_cannot_be_are_refused(record, change):
 
 
 def test_show_and_diagnose_say_what_was_not_judged(record, tmp_path, capsys):
-    content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.9 if r == 5 else 1.0)
+    content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.9 if r == 5 else 1.0, faults=SENDS)
     path = tmp_path / "record.json"
     path.write_text(json.dumps(content))
     assert cli.main(["show", str(path)]) == 0

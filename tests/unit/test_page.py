@@ -165,7 +165,7 @@ def test_a_large_matrix_has_its_heat_map_and_no_table(judged_run, make_record):
 def test_what_was_measured_again_is_on_the_page_with_its_controls(judged_run, make_record):
     record = make_record(off={(2, 3): 350.0})
     result = record["results"][0]
-    result["remeasured"] = [{"row": "gpu2", "column": "gpu3", "before": 349.0, "after": 350.0}]
+    result["remeasured"] = [{"row": "gpu2", "column": "gpu3", "before": 349.0, "after": 350.0, "outcome": "reproduced"}]
     result["controls"] = [{"row": "gpu0", "column": "gpu1", "before": 396.0, "after": 397.0}]
     text = rendered(judged_run(record, reference="hgx"))
     assert "1 control cell: gpu0-&gt;gpu1 +0.3 %: unchanged" in text

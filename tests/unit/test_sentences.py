@@ -109,7 +109,8 @@ def test_a_cell_of_one_look_makes_no_suspect_and_one_that_stayed_slow_alone_does
 ):
     content = make_record(off={(0, 1): 340.0})
     row, column = (f"gpu{number}" for number in again)
-    content["results"][0]["remeasured"] = [{"row": row, "column": column, "before": 340.0, "after": 341.0}]
+    cell = {"row": row, "column": column, "before": 340.0, "after": 341.0, "outcome": "reproduced"}
+    content["results"][0]["remeasured"] = [cell]
     _, judged = judged_run(content, reference="hgx")
     found, _, seen = suspects.of_run(judged)
     assert {seen[one].label for one in found} == blamed

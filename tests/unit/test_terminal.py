@@ -190,8 +190,8 @@ def test_a_pipe_gets_no_escapes(judged_run, make_record, monkeypatch):
 def test_cells_that_were_measured_again_are_listed_and_those_not_reproduced_come_first(judged_run, make_record):
     record = make_record(off={(2, 3): 350.0})
     record["results"][0]["remeasured"] = [
-        {"row": "gpu2", "column": "gpu3", "before": 349.0, "after": 350.0},
-        {"row": "gpu0", "column": "gpu1", "before": 340.0, "after": 396.0},
+        {"row": "gpu2", "column": "gpu3", "before": 349.0, "after": 350.0, "outcome": "reproduced"},
+        {"row": "gpu0", "column": "gpu1", "before": 340.0, "after": 396.0, "outcome": "not-reproduced"},
     ]
     said = " ".join(shown(judged_run(record, reference="hgx"), width=200)[0].split())
     assert "gpu0->gpu1 was 340.00 GB/s, and 396.00 GB/s when measured again alone: not reproduced gpu2->gpu3" in said
@@ -201,26 +201,28 @@ def test_cells_that_were_measured_again_are_listed_and_those_not_reproduced_come
 def test_a_cell_that_was_slow_twice_is_not_said_to_be_slow_once(judged_run, make_record):
     """The median of the measurements alone is good, and the second worst of all, by which the cell fails, is not."""
     record = make_record(off={(2, 3): 350.0})
-    record["results"][0]["remeasured"] = [{"row": "gpu2", "column": "gpu3", "before": 340.0, "after": 396.0}]
+    cell = {"row": "gpu2", "column": "gpu3", "before": 340.0, "after": 396.0, "outcome": "intermittent"}
+    record["results"][0]["remeasured"] = [cell]
     said = " ".join(shown(judged_run(record, reference="hgx"), width=200)[0].split())
     assert "FAIL: gpu2->gpu3 350.00 GB/s" in said and "not reproduced" not in said
     assert "396.00 GB/s when measured again alone: slow in 2 of 4 measurements" in said
 
 
 @pytest.mark.parametrize(
-    ("after", "said"),
+    ("after", "change", "said"),
     [
-        (396.5, "3 control cells: gpu2->gpu0 +0.1 %, gpu0->gpu3 +0.1 %, gpu0->gpu1 +0.1 %: unchanged"),
-        (340.0, "gpu0->gpu1 -14.1 %: all worse, so the result is inconclusive: measure again"),
-        (430.0, "gpu0->gpu1 +8.6 %: all better alone"),
+        (396.5, 0, "3 control cells: gpu2->gpu0 +0.1 %, gpu0->gpu3 +0.1 %, gpu0->gpu1 +0.1 %: unchanged"),
+        (340.0, 0.141, "gpu0->gpu1 -14.1 %: all worse, so the result is inconclusive: measure again"),
+        (430.0, -0.086, "gpu0->gpu1 +8.6 %: all better alone"),
     ],
 )
-def test_control_cells_tell_a_slow_cell_from_a_slow_machine(judged_run, make_record, after, said):
+def test_control_cells_tell_a_slow_cell_from_a_slow_machine(judged_run, make_record, after, change, said):
     record = make_record(off={(2, 3): 350.0})
     result = record["results"][0]
-    result["remeasured"] = [{"row": "gpu2", "column": "gpu3", "before": 349.0, "after": 350.0}]
+    result["remeasured"] = [{"row": "gpu2", "column": "gpu3", "before": 349.0, "after": 350.0, "outcome": "reproduced"}]
     pairs = [("gpu2", "gpu0"), ("gpu0", "gpu3"), ("gpu0", "gpu1")]
     result["controls"] = [{"row": a, "column": b, "before": 396.0, "after": after} for a, b in pairs]
+    result["control_change"] = change
     shown_text = " ".join(shown(judged_run(record, reference="hgx"), width=200)[0].split())
     assert "reproduced 3 control cells: " in shown_text and said in shown_text
 
@@ -228,8 +230,7 @@ def test_control_cells_tell_a_slow_cell_from_a_slow_machine(judged_run, make_rec
 def test_control_cells_that_vary_by_themselves_say_nothing_of_the_machine(judged_run, make_record):
     record = make_record(off={(2, 3): 350.0})
     result = record["results"][0]
-    result["low"][0][1], result["high"][0][1] = 370.0, 420.0
-    result["remeasured"] = [{"row": "gpu2", "column": "gpu3", "before": 349.0, "after": 350.0}]
+    result["remeasured"] = [{"row": "gpu2", "column": "gpu3", "before": 349.0, "after": 350.0, "outcome": "reproduced"}]
     result["controls"] = [{"row": "gpu0", "column": "gpu1", "before": 396.0, "after": 360.0}]
     assert "1 control cell: gpu0->gpu1 -9.1 %: unchanged" in " ".join(shown(judged_run(record))[0].split())
 

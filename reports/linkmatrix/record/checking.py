@@ -114,6 +114,7 @@ def check_matchings(result: Mapping[str, Any]) -> None:
     if unknown:
         raise BadInput(f"{name}.matchings.open: {min(unknown)} is not a row of the matrix")
     check_groups(name, endpoints, result["matchings"])
+    check_slow(name, result["rows"], result["matchings"])
     for number, one in enumerate(result["matchings"]["drawn"]):
         pairs = list(zip(one["rows"], one["columns"], strict=False))
         most = max([-1, *one["rows"], *one["columns"]])
@@ -121,6 +122,19 @@ def check_matchings(result: Mapping[str, Any]) -> None:
             raise BadInput(f"{name}.matchings.drawn.{number}: not all cells are pairs of the {endpoints} endpoints")
         if len(set(pairs)) != len(pairs) or any(row == column for row, column in pairs):
             raise BadInput(f"{name}.matchings.drawn.{number}: a cell occurs twice, or its source is its destination")
+
+
+def check_slow(name: str, labels: Sequence[str], matchings: Mapping[str, Any]) -> None:
+    """Raises BadInput for slow endpoints that are no rows, and for slow cells that were not drawn."""
+    unknown = {one["endpoint"] for one in matchings["slow_endpoints"]} - set(labels)
+    if unknown:
+        raise BadInput(f"{name}.matchings.slow_endpoints: {min(unknown)} is not a row of the matrix")
+    slow = matchings["slow_cells"]
+    drawn = {cell for one in matchings["drawn"] for cell in zip(one["rows"], one["columns"], strict=False)}
+    if len(slow["rows"]) != len(slow["columns"]) or not drawn.issuperset(
+        zip(slow["rows"], slow["columns"], strict=True)
+    ):
+        raise BadInput(f"{name}.matchings.slow_cells: not all cells are cells of drawn matchings")
 
 
 def check_groups(name: str, endpoints: int, matchings: Mapping[str, Any]) -> None:
