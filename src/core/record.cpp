@@ -233,6 +233,9 @@ void write_result(JsonWriter& w, const MatrixResult& result) {
   write_again(w, "remeasured", result, result.remeasured);
   write_again(w, "controls", result, result.controls);
   if (!result.controls.empty()) w.member("control_change", result.control_change);
+  w.key("targets").begin_object();
+  for (const auto& [link_class, target] : result.targets) w.member(link_class, target);
+  w.end_object();
   w.member("seconds", result.seconds).member("complete", result.complete());
   w.member("throttled", result.throttled);
   write_others(w, result.others);

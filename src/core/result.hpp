@@ -205,6 +205,7 @@ struct MatrixResult : MatrixDescription {
   std::optional<CellSummary> large;  ///< summary of a large matrix, whose matrices above are empty
 
   std::size_t cells_verified = 0;
+  std::map<std::string, double> targets;  ///< target of the relative half width of a median's interval, per link class
   Coverage coverage;                      ///< coverage of all cells
   std::map<std::pair<std::size_t, std::size_t>, Coverage> corrupted;  ///< coverage of each cell with a wrong sample
   Schedule schedule;

@@ -23,8 +23,8 @@ class Context {
   const MeasureOptions& options() const { return options_; }
   Sampler& sampler() { return sampler_; }
   Store& store() { return store_; }
-  /// Returns the stop rule of samples that become values. The target is wider for a noisy medium. After the time limit
-  /// it allows one sample.
+  /// Returns the stop rule of samples that become values, with the strictest target of the link classes. After the time
+  /// limit the rule allows one sample.
   StopRule stop() const;
   bool out_of_time() const { return soft_.passed(); }
   double seconds() const { return seconds_since(start_); }
@@ -43,6 +43,8 @@ class Context {
 
   /// Stores the samples as the cell's value, or its status if the cell failed.
   void keep(const Place& place, const Sampled& sampled);
+  /// Returns the target of the relative half width of a median's interval: --target-ci, or the default of the class.
+  double target_of(std::string_view link_class) const;
   /// Returns whether a sampling proved that the cell cannot have a value.
   bool has_proven_error(const Place& place) const { return proven_errors_.contains(place); }
 

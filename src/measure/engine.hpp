@@ -15,6 +15,8 @@ namespace linkmatrix {
 
 struct MeasureOptions {
   StopRule stop{};
+  bool is_target_given = false;  ///< whether stop.target applies to all link classes (--target-ci)
+  bool in_cpu_memory = false;    ///< whether all data is in memory of CPUs: the host back end, and ranks of host memory
   /// Time limit of one matrix in seconds; cells left after it get one sample and do not converge.
   double max_seconds = 60;
   double cell_timeout = 30;         ///< time limit of one round in seconds (--pair-timeout); cells that hang are marked

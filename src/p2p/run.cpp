@@ -102,7 +102,7 @@ class P2pRun final : public ProgramRun {
     }
   }
 
-  /// They are no part of what the run's verdict is on, and the record says that they are not.
+  /// Excludes test cases from the verdict of the run; the record names them.
   void leave_out(std::span<const TestCase> rest) {
     std::vector<std::string> names;
     for (const TestCase& testcase : rest) names.emplace_back(testcase.name);
@@ -155,6 +155,7 @@ class P2pRun final : public ProgramRun {
     MatrixResult result = measurer_->plan(testcase, plan_options);
     MeasureOptions how = options_.measure;
     how.references = references_;
+    how.in_cpu_memory = machine().name() == "host" || (machine().name() == "mpi" && result.memory == Memory::host);
     result.verify = how.verify && result.size_bytes > 0;
     record().change([&](Record& record) { record.results.push_back(std::move(result)); });
     write_record();

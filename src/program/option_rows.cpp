@@ -38,6 +38,7 @@ Option target_option(ProgramOptions& options, std::string_view percent) {
               std::string(percent) + ")",
           [&options](auto v) {
             options.measure.stop.target = parse_number("--target-ci", v, 0.001, 100) / 100;
+            options.measure.is_target_given = true;
             options.measure.stop.patience =
                 std::numeric_limits<double>::infinity();  // an explicit target has no time limit per cell
           }};
