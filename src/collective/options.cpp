@@ -99,6 +99,7 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
       {record_option(o)},
       {asked_by_option(o), {keeps_record<CollectiveOptions, CollectiveScope>}},
       {max_display_option(o)},
+      {timing_option(o)},
       {{"--simulate-fault", "KIND:RANK",
         "simulate a fault: " + simulated_fault_kinds(true) +
             " at a rank, e.g. corrupt:gpu1, or corrupt=7:gpu1 (every 7th sample)",

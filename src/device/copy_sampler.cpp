@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/run_times.hpp"
 #include "device/repeats.hpp"
 
 namespace linkmatrix {
@@ -80,6 +81,7 @@ CopySampler::CopySampler(Backend& backend, std::vector<CopyCell> cells, Metric m
 
 /// Makes the buffers of all cells; without those of an endpoint that cannot have them.
 void CopySampler::prepare(Deadline deadline) {
+  const InPhase phase(RunPhase::allocation);
   for (;;) {
     std::vector<Copy> all;
     for (const CopyCell& cell : cells_)
@@ -373,6 +375,7 @@ void CopySampler::poison_some(Group& group, const SampleRule& rule) {
 /// Whether it is a sample or not: a wrong byte is wrong. The first time all is compared, and timed; then as much as
 /// fits a share of the sample's time, other blocks each time. The next run reads from the other window of each source.
 void CopySampler::compare_run(Group& group, const SampleRule& rule, const Timeline& timeline, double run_seconds) {
+  const InPhase phase(RunPhase::verification);
   poison_some(group, rule);
   const auto began = Clock::now();
   group.of_measured([&](const std::vector<Copy>& copies, const std::vector<std::size_t>& numbers) {
@@ -409,6 +412,7 @@ void CopySampler::condemn(Sampled& answer, const PatternCheck& check) {
 
 /// Of what has no runs that can be compared: one copy more, after the samples.
 void CopySampler::verify(Group& group, const SampleRule& rule) {
+  const InPhase phase(RunPhase::verification);
   group.of_measured([&](const std::vector<Copy>& copies, const std::vector<std::size_t>& numbers) {
     const auto checks = backend_.verify(copies, seed_base + group.cells.front() * 1000003, rule.until);
     for (Sampled* answer : group.answers) answer->verified = true;

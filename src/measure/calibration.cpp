@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/run_times.hpp"
 #include "measure/outliers.hpp"
 
 namespace linkmatrix {
@@ -22,13 +23,14 @@ std::size_t fullest(const Rounds& rounds) {
 }  // namespace
 
 std::size_t Calibration::cells_at_once() {
+  const InPhase phase(RunPhase::calibration);
   if (context_.options().concurrency == Concurrency::rounds) return everything;
   if (context_.options().concurrency == Concurrency::serial || rounds_.count() == 0) return 1;
   const std::size_t number = fullest(rounds_);
   const Round full = rounds_.at(number);
   for (std::size_t at_once = full.size(); at_once > 1; at_once /= 2) {
     const Moved worst = worst_of(Round(full.begin(), full.begin() + static_cast<std::ptrdiff_t>(at_once)));
-    if (!worst.is_known) return everything;  // a cell failed: the rounds will say what is wrong
+    if (!worst.is_known) return everything;  // a cell failed; its round will report the failure
     if (!worst.too_far()) {
       const bool is_whole = at_once == full.size();
       if (is_whole) calibrated_ = number;

@@ -15,7 +15,8 @@ constexpr int most_devices = 1 << 20;
 /// Devices wait for each other in every step, so the times are noisier than those of copies.
 constexpr double default_target = 0.01;
 constexpr double default_patience = 0.1;
-/// Of one number of bodies: seven steps of a million on one device of today, and one of four millions, take so long.
+/// Time limit of one number of bodies: seven steps of a million bodies on one current device, or one step of four
+/// million.
 constexpr double default_max_seconds = 10;
 constexpr double default_cell_timeout = 120;
 
@@ -113,6 +114,7 @@ std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
       {record_option(o)},
       {asked_by_option(o), {keeps_record<NbodyOptions, bool>}},
       {max_display_option(o)},
+      {timing_option(o)},
       {{"--simulate-fault", "KIND:DEVICE",
         "simulate a fault: " + simulated_fault_kinds(true) + " at a device, e.g. corrupt:gpu1",
         [&](auto v) { o.fault = parse_simulated_fault(v); }},

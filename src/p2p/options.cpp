@@ -347,6 +347,7 @@ std::vector<Group> option_table(Given& given) {
            {record_option(o), {runs}},
            {asked_by_option(o), {runs, keeps_record<P2pOptions, RunScope>}},
            {max_display_option(o), {runs}},
+           {timing_option(o), {runs}},
            {{"--utilisation", "", "also print each value as a share of the limit of its path",
              [&](auto) { o.utilisation = true; }},
             {measures, has_limits, knows_limits}},

@@ -74,6 +74,11 @@ Option max_display_option(ProgramOptions& options) {
           }};
 }
 
+Option timing_option(ProgramOptions& options) {
+  return {"--timing", "", "print the time of each phase of the run at the end",
+          [&options](auto) { options.timing = true; }};
+}
+
 Option wait_idle_option(ProgramOptions& options) {
   return {"--wait-idle", "SECONDS",
           "wait at most this long until no other process uses the node, then measure anyway (default: 0)",

@@ -23,6 +23,7 @@ Option timeout_option(ProgramOptions& options);
 Option record_option(ProgramOptions& options);
 Option asked_by_option(ProgramOptions& options);
 Option max_display_option(ProgramOptions& options);
+Option timing_option(ProgramOptions& options);
 Option wait_idle_option(ProgramOptions& options);
 Option refuse_busy_option(ProgramOptions& options);
 Option ignore_processes_option(ProgramOptions& options);

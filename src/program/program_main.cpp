@@ -25,7 +25,7 @@ Supervisor* supervising = nullptr;
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::exception& e) {
     ending = ending_of(e);
-  } catch (...) {  // it says nothing of itself
+  } catch (...) {  // the exception has no text
   }
   if (supervising != nullptr) supervising->break_off(std::move(ending));
   say(running, ending.error.value_or(""));
@@ -80,7 +80,7 @@ bool started_by_mpirun() {
   if (std::none_of(rank_variables.begin(), rank_variables.end(), is_set)) return false;
   for (const char* name : size_variables)
     if (is_set(name)) return std::atoi(std::getenv(name)) > 1;
-  return true;  // a launcher that does not say how many: there may be others
+  return true;  // a launcher without a number of ranks: there may be several
 }
 
 int launched_ranks() {

@@ -7,6 +7,7 @@
 
 #include "core/disturbances.hpp"
 #include "core/record.hpp"
+#include "core/run_times.hpp"
 #include "core/table.hpp"
 #include "device/host/adapter_counters.hpp"
 #include "device/host/adapters.hpp"
@@ -17,7 +18,7 @@
 namespace linkmatrix {
 namespace {
 
-constexpr double grace = 10;  // seconds after the deadline that every wait looks at itself, until the process is ended
+constexpr double grace = 10;                    // seconds between the deadline of all waits and the end of the process
 constexpr double grace_of_servers = 2 * grace;  // they know less of how the run goes
 
 void close_items(std::vector<Health::Item>& items, const std::map<std::string, double>& after) {
@@ -49,6 +50,7 @@ ExitCode ProgramRun::run() {
   try {
     start_up();
     if (!machine().is_root()) return machine().serve(), supervisor_.end(passed());
+    begin_phase(RunPhase::measuring);
     act();
     close_all_health();
   } catch (const BadInput& e) {
@@ -56,6 +58,7 @@ ExitCode ProgramRun::run() {
   } catch (const std::exception& e) {
     supervisor_.break_off(ending_of(e));
   }
+  begin_phase(RunPhase::record);
   return end(supervisor_.end(ending()));
 }
 
@@ -67,6 +70,7 @@ Ending ProgramRun::ending() {
 }
 
 ExitCode ProgramRun::end(ExitCode code) {
+  begin_phase(RunPhase::exit);
   if (machine_ != nullptr) machine_->dismiss(code);
   return code;
 }
@@ -98,6 +102,7 @@ void ProgramRun::start_up() {
 
 /// Records other processes that hold device memory, although nothing can be measured.
 void ProgramRun::start_or_record() {
+  const InPhase phase(RunPhase::devices);
   try {
     start();
   } catch (const MemoryHeld& e) {
@@ -117,6 +122,7 @@ void ProgramRun::start_or_record() {
 }
 
 void ProgramRun::describe(Record& record, const std::vector<DeviceState>& states) const {
+  const InPhase phase(RunPhase::topology);
   record.backend = machine_->name();
   for (const Endpoint& endpoint : machine_->endpoints())
     if (endpoint.kind == EndpointKind::device) record.devices.push_back(endpoint);

@@ -29,6 +29,7 @@ struct ProgramOptions {
   std::optional<std::filesystem::path> record;
   double timeout = 600;  ///< time limit of the whole run in seconds
   std::size_t max_display = 16;
+  bool timing = false;                  ///< whether to print the times of the phases at the end
   double wait_idle = 0;                 ///< maximum wait in seconds until no other process uses the node
   bool refuse_busy = false;             ///< whether to fail if another process still uses the node
   std::vector<IgnoredProcess> ignored;  ///< processes that are not disturbances

@@ -199,6 +199,7 @@ const std::vector<Scope> scopes{
     {"--asked-by me", "host", "--record r.json", "host", "", "add --record FILE"},
     {"--ignore-processes hog:bob", "host", "--topology", "", "--limits", "only a table is printed"},
     {"--max-display 3", "host", "--topology", "", "--limits", "only a table is printed"},
+    {"--timing", "host", "--topology", "", "--limits", "only a table is printed"},
     {"--utilisation", "cuda", "", "host", "", "set it with --limit"},
     {"--utilisation", "host", "--limit CORE=9", "cuda", chase, "no selected test case has a link limit"},
     {"--limit CORE=9", "host", "", "cuda", peer_off, "no selected test case has a link limit"},
