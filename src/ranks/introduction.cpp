@@ -26,7 +26,7 @@ constexpr double startup_seconds = 60;  // until all ranks are there
 
 constexpr std::size_t most_listed = 4096;  // ranks of one system: hosts that were cloned while they ran seem to be one
 
-/// What a rank tells rank 0, as bytes.
+/// Message of a rank to rank 0, as bytes.
 struct Neighbour {
   std::size_t node = 0;  ///< of its name and boot
   std::size_t system =
@@ -35,7 +35,7 @@ struct Neighbour {
 };
 
 Neighbour this_process() {
-  const std::string name = host_facts().name, boot = boot_id();
+  const std::string name = host_name(), boot = boot_id();
   const std::hash<std::string> hash;
   return {hash(name + "/" + boot), hash(boot.empty() ? name : boot), static_cast<unsigned>(::getpid())};
 }
@@ -45,12 +45,12 @@ std::string late_start(const Communicator& mpi) {
          std::to_string(static_cast<int>(startup_seconds)) + " s of their start";
 }
 
-/// What rank 0 tells a rank of those of its node, as bytes; the processes follow.
+/// Message of rank 0 to a rank about the ranks of its node, as bytes; the processes follow.
 struct Neighbourhood {
   int number = 0, processes = 0;
 };
 
-/// Of each rank, from what all have told, and the numbers of the run's processes that it may see.
+/// Returns the message to each rank, with the numbers of the run's processes that the rank may see.
 std::pair<std::vector<Neighbourhood>, std::vector<std::vector<unsigned>>> neighbourhoods(
     const std::vector<Neighbour>& all) {
   std::map<std::size_t, std::vector<std::size_t>> of_node, of_system;
@@ -107,7 +107,7 @@ std::unique_ptr<Payload> make_payload(Communicator& mpi, const NetworkOptions& o
   return options.devices.make_payload(mpi, number, own);
 }
 
-/// Polls the GPUs of the node, where no rank polls a device of its own. Empty for all but the first rank of a node.
+/// Polls the GPUs of a node whose ranks poll no device. Empty except on the first rank of a node.
 GpuPoll gpu_poll([[maybe_unused]] const NetworkOptions& options, [[maybe_unused]] const NodeRanks& ranks) {
 #ifdef LINKMATRIX_CUDA
   if (options.memory == Memory::host && ranks.number == 0)
@@ -141,7 +141,7 @@ Introduction introduce(Communicator& mpi, const NetworkOptions& options) {
   Introduction mine;
   mine.ranks = ranks_of_node(mpi);
   RankFacts& own = mine.facts;
-  put(own.node, host_facts().name);
+  put(own.node, host_name());
   put(own.boot, boot_id());
   put(own.version, std::string(program_version) + " of " + compiler_version());
   put(own.options, options.options);
@@ -154,7 +154,7 @@ Introduction introduce(Communicator& mpi, const NetworkOptions& options) {
   try {
     mine.payload = make_payload(mpi, options, mine.ranks.number, own);
     if (const DeviceWatch* const device = mine.payload->device()) own.driver_pid = device->driver_pid();
-  } catch (const DeviceError& e) {  // what the others measure needs it not
+  } catch (const DeviceError& e) {  // the measurements of the other ranks do not need it
     put(own.no_device, e.what());
     if (dynamic_cast<const MemoryHeld*>(&e) != nullptr) own.no_device_loss = LossKind::memory;
     mine.payload = std::make_unique<HostPayload>(mpi, false);

@@ -41,7 +41,7 @@ Endpoint describe_device(int ordinal, const std::string& node) {
   device.index = ordinal;
   device.label = "gpu" + std::to_string(ordinal);
   device.node = node;
-  // A device that does not even say what it is will not come up, and says so then.
+  // A device without a readable name cannot be initialized and then reports its failure.
   cudaDeviceProp properties{};
   if (cudaGetDeviceProperties(&properties, ordinal) == cudaSuccess) {
     device.name = properties.name;
@@ -56,7 +56,7 @@ Endpoint describe_device(int ordinal, const std::string& node) {
   return device;
 }
 
-/// {0, 0} where it is not told: the device may be another process's.
+/// Returns {0, 0} if unknown: the device may belong to another process.
 Capability capability_of(int ordinal) {
   Capability capability;
   if (cudaDeviceGetAttribute(&capability.major, cudaDevAttrComputeCapabilityMajor, ordinal) != cudaSuccess ||
@@ -128,7 +128,7 @@ int visible_devices(std::string& reason) {
     reason = no_driver ? "no NVIDIA driver" : "no NVIDIA GPU is visible";
   else
     reason = "the CUDA driver reports: " + words_of(status);
-  // Devices are there: what no variable hides is no bad input, and host memory is not measured in their place.
+  // Devices exist and no variable hides them, so this is no bad input, and host memory is not measured instead.
   if (is_of_mps(status)) throw CudaError(reason, status);
   return 0;
 }
@@ -184,7 +184,7 @@ std::vector<int> choose_devices(std::span<const int> wanted) {
 }
 
 std::vector<Endpoint> describe_devices(std::span<const int> ordinals) {
-  const std::string node = host_facts().name;
+  const std::string node = host_name();
   std::vector<Endpoint> devices;
   for (const int ordinal : ordinals) devices.push_back(describe_device(ordinal, node));
   return devices;
@@ -230,7 +230,7 @@ void add_reach(Topology& topology, const std::vector<Endpoint>& devices,
       linked(a, b) = topology.links(a, b).value_or(0) > 0;
       any_nvlink = any_nvlink || linked(a, b);
     }
-  // Without NVLink a path is what peer access offers over PCIe.
+  // Without NVLink, paths are those of peer access over PCIe.
   topology.min_path = shortest_paths(any_nvlink ? linked : reached);
 }
 

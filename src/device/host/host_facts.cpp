@@ -15,18 +15,6 @@
 namespace linkmatrix {
 namespace {
 
-/// Host names go into file names and pages: nothing but what the record's schema allows.
-std::string safe_host_name() {
-  std::array<char, 256> text{};
-  ::gethostname(text.data(), text.size() - 1);
-  std::string name(text.data());
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c) && c != '.' && c != '-' && c != '_'; },
-      '_');
-  const bool starts_well = !name.empty() && std::isalnum(static_cast<unsigned char>(name.front()));
-  return starts_well ? name : "host" + name;
-}
-
 std::string cpu_model() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);) {
@@ -39,11 +27,22 @@ std::string cpu_model() {
 
 }  // namespace
 
+std::string host_name() {
+  std::array<char, 256> text{};
+  ::gethostname(text.data(), text.size() - 1);
+  std::string name(text.data());
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c) && c != '.' && c != '-' && c != '_'; },
+      '_');
+  const bool starts_well = !name.empty() && std::isalnum(static_cast<unsigned char>(name.front()));
+  return starts_well ? name : "host" + name;
+}
+
 HostFacts host_facts() {
   const auto nodes = numa_nodes();
   std::size_t cores = 0;
   for (const NumaNode& node : nodes) cores += node.cores.size();
-  return {safe_host_name(), cpu_model(), static_cast<int>(cores), static_cast<int>(nodes.size())};
+  return {host_name(), cpu_model(), static_cast<int>(cores), static_cast<int>(nodes.size())};
 }
 
 std::string kernel_release() {
@@ -63,7 +62,7 @@ std::string boot_id(const std::filesystem::path& root) { return line_of(root / "
 
 NodeFacts node_facts(const std::filesystem::path& root) {
   NodeFacts node;
-  node.name = host_facts().name;
+  node.name = host_name();
   node.machine = line_of(root / "etc/machine-id");
   node.serial = line_of(root / "sys/class/dmi/id/product_serial");
   node.product = line_of(root / "sys/class/dmi/id/product_name");

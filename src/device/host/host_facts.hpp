@@ -17,6 +17,10 @@ struct HostFacts {
 
 HostFacts host_facts();
 
+/// Returns HostFacts::name without reading the other facts. The name goes into file names and pages, so it has only
+/// characters that the record's schema allows.
+std::string host_name();
+
 /// Returns the kernel release, "6.1.0-18-amd64"; compiler_version() the compiler of this program.
 std::string kernel_release();
 std::string compiler_version();

@@ -92,7 +92,7 @@ std::vector<NumaNode> numa_nodes() {
 }
 
 std::vector<Endpoint> host_memory_endpoints(const std::vector<NumaNode>& nodes) {
-  const std::string node_name = host_facts().name;
+  const std::string node_name = host_name();
   std::vector<Endpoint> endpoints;
   for (const NumaNode& node : nodes) {
     Endpoint endpoint;
