@@ -8,33 +8,21 @@
 
 #include "core/error.hpp"
 #include "core/run_times.hpp"
+#include "device/copy_group.hpp"
 #include "device/repeats.hpp"
 
 namespace linkmatrix {
 namespace {
 
-constexpr double unlimited = 1e8;             // seconds: a deadline that does not come
-constexpr int most_rejected = 8;              // samples whose copies did not start together; then they cannot
-constexpr double share_for_comparing = 0.05;  // of a sample's time
-constexpr std::uint64_t most_every = 64;
-// Of a load's transfers in a short sample: four wait behind a gate, and the next sample waits for their end.
+constexpr double unlimited = 1e8;  // seconds: a deadline that does not come
+constexpr int most_rejected = 8;   // samples whose copies did not start together; then they cannot
+// Divides a load's transfers in a short sample: four wait behind a gate, and the next sample waits for their end.
 constexpr std::uint64_t short_load_divisor = 4;
-constexpr std::uint64_t seed_base = 0x6c696e6b6d617472;  // any constant: each verified cell adds its own number
 
-/// How much of a span others kept running.
+/// Returns the fraction of a span during which the load was running.
 double covered(const Span& span, const Span& load) {
   const double shared = std::min(span.end, load.end) - std::max(span.start, load.start);
   return std::clamp(shared / span.seconds(), 0.0, 1.0);
-}
-
-/// Every so many-th block is compared, where all of them take so long after a run of that length; one of each copy at
-/// least.
-std::uint64_t every_for(double comparing, double running, const std::vector<Copy>& copies) {
-  std::uint64_t most = most_every;
-  for (const Copy& copy : copies)
-    if (!copy.background) most = std::min(most, std::max<std::uint64_t>(1, copy.bytes / Portion::block_bytes));
-  const double every = std::round(comparing / (share_for_comparing * std::max(running, 1e-9)));
-  return static_cast<std::uint64_t>(std::clamp(every, 1.0, static_cast<double>(most)));
 }
 
 void check_clock(const CopyTime& time) {
@@ -45,33 +33,6 @@ void check_clock(const CopyTime& time) {
 
 }  // namespace
 
-/// Cells that are sampled at once, their copies in a row, and what is known of them.
-struct CopySampler::Group {
-  std::vector<std::size_t> cells;  ///< indices
-  std::vector<Sampled*> answers;
-  std::vector<Copy> copies;
-  std::vector<std::size_t> owner;  ///< of each copy: which of `cells`
-  std::uint64_t offset = 0;        ///< of all copies, where their buffers begin
-  Portion portion{};               ///< that is compared after the next run
-  std::uint64_t runs_compared = 0;
-
-  /// Calls `work` with the copies that are compared and, for each, its number in the group. What fails is told by that.
-  template <class Work>
-  auto of_measured(const Work& work) const {
-    std::vector<Copy> measured;
-    std::vector<std::size_t> numbers;
-    for (std::size_t c = 0; c < copies.size(); ++c)
-      if (!copies[c].background) measured.push_back(copies[c]), numbers.push_back(c);
-    try {
-      return work(measured, numbers);
-    } catch (const CopiesFailed& failure) {
-      std::vector<CopiesFailed::Failure> failures = failure.failures();
-      for (auto& one : failures) one.copy = numbers.at(one.copy);
-      throw CopiesFailed(failure.what(), failures);
-    }
-  }
-};
-
 CopySampler::CopySampler(Backend& backend, std::vector<CopyCell> cells, Metric metric, int warmup, bool stress,
                          Deadline deadline)
     : backend_{backend}, cells_{std::move(cells)}, metric_{metric}, warmup_{warmup}, stress_{stress}, lost_{backend} {
@@ -79,7 +40,7 @@ CopySampler::CopySampler(Backend& backend, std::vector<CopyCell> cells, Metric m
   prepare(deadline);
 }
 
-/// Makes the buffers of all cells; without those of an endpoint that cannot have them.
+/// Allocates the buffers of all cells, except of endpoints that cannot allocate them.
 void CopySampler::prepare(Deadline deadline) {
   const InPhase phase(RunPhase::allocation);
   for (;;) {
@@ -133,13 +94,13 @@ std::vector<Sampled> CopySampler::sample(const Round& round, const SampleRule& r
   return answers;
 }
 
-/// Where some fail, the others are not run yet.
+/// Samples the cells of a group together. If some fail, the others are not run yet.
 void CopySampler::sample_together(Group& group, const SampleRule& rule) {
   std::vector<std::string> left;
   for (std::size_t k = 0; k < group.cells.size(); ++k) {
     left.push_back(lost_.what_is_left_of(cells_[group.cells[k]].copies));
     for (Copy copy : cells_[group.cells[k]].copies) {
-      if (lost_.has(copy)) continue;  // of a load, or of a fan; the record says which endpoint is lost
+      if (lost_.has(copy)) continue;  // a load or a fan; the record names the lost endpoint
       copy.bytes /= rule.divide_bytes_by;
       if (rule.transfers > 0 && rule.divide_bytes_by > 1 && copy.background) copy.bytes /= short_load_divisor;
       group.offset = copy.offset;
@@ -158,18 +119,13 @@ void CopySampler::sample_together(Group& group, const SampleRule& rule) {
     }
     const bool is_compared = !rule.verify || rule.divide_bytes_by != 1 || are_runs_compared(group.copies);
     if (!is_compared) verify(group, rule);
-  } catch (const CopiesFailed& failure) {  // what was not compared is no value: the engine tries it once more
+  } catch (const CopiesFailed& failure) {  // data that was not compared gives no value; the engine retries once
     blame(group, group.owner, failure);
   }
 }
 
-/// Whether what each run of the copies brings can be compared: a chain brings nothing.
-bool CopySampler::are_runs_compared(const std::vector<Copy>& copies) const {
-  return backend_.compares_runs() && std::ranges::none_of(copies, &Copy::is_chain);
-}
-
-/// The cells of the copies that failed end so; the others are to be sampled anew, and so are those which can do without
-/// what was lost.
+/// Ends the cells of failed copies with their status. The other cells must be sampled again, as must cells that can do
+/// without the lost endpoints.
 void CopySampler::blame(Group& group, const std::vector<std::size_t>& owners, const CopiesFailed& failure) {
   std::set<std::size_t> failed;
   bool is_news = false;
@@ -186,7 +142,7 @@ void CopySampler::blame(Group& group, const std::vector<std::size_t>& owners, co
   for (std::size_t k = 0; k < group.cells.size(); ++k) {
     if (failed.contains(k)) continue;
     *group.answers[k] = {};
-    // a failure that blames nobody is everybody's
+    // a failure without a copy affects all cells
     group.answers[k]->status = failed.empty() && !is_news ? CellStatus::error : CellStatus::not_run;
     group.answers[k]->why = failure.what();
   }
@@ -280,7 +236,8 @@ std::vector<std::vector<std::size_t>> CopySampler::even_sets(const Group& group)
   return sets;
 }
 
-/// Of each cell, whether its copies did, and what is to load them was there by then: of a stress all others.
+/// Returns for each cell whether its copies started together while its load was running. In a stress, all other cells
+/// are the load.
 std::vector<bool> CopySampler::began_together(const Group& group, const Timeline& timeline) const {
   if (timeline.timing != Timing::gate) return std::vector<bool>(group.cells.size(), true);
   std::vector<bool> together;
@@ -299,7 +256,7 @@ std::vector<bool> CopySampler::began_together(const Group& group, const Timeline
   return together;
 }
 
-/// A sample of each cell; nothing where the copies of one did not start together, unless `whatever` is to be taken.
+/// Adds a sample to each cell. Adds none if the copies of a cell did not start together, unless `whatever` is set.
 bool CopySampler::append(Group& group, const Timeline& timeline, bool whatever) {
   static const std::map<Timing, std::string> words{{Timing::gate, "gate"}, {Timing::in_turn, "in-turn"}};
   clocking_ = {words.at(timeline.timing), std::max(clocking_.uncertainty.value_or(0), timeline.uncertainty)};
@@ -342,7 +299,7 @@ bool CopySampler::append(Group& group, const Timeline& timeline, bool whatever) 
   return true;
 }
 
-/// Of every run, whether it is a sample or not: a wrong word is wrong. One that was broken off is late, no more.
+/// Adds the visibility results of a run, also of a run that is no sample. An interrupted test is only late.
 void CopySampler::look_at_visibility(Group& group, const Timeline& timeline) {
   for (std::size_t c = 0; c < group.copies.size(); ++c) {
     if (!timeline.copies[c].visibility) continue;
@@ -353,72 +310,6 @@ void CopySampler::look_at_visibility(Group& group, const Timeline& timeline) {
     answer.status = answer.visibility->holds() ? CellStatus::timeout : CellStatus::corrupt;
     answer.why = sentence_of(*answer.visibility, label(group.copies[c].source), label(group.copies[c].destination));
   }
-}
-
-void CopySampler::lay_patterns(Group& group, const SampleRule& rule) {
-  group.of_measured([&](const std::vector<Copy>& copies, const auto&) { backend_.lay_patterns(copies, rule.until); });
-}
-
-/// Applies a simulated fault to this run: corrupts data at the destination.
-void CopySampler::poison_some(Group& group, const SampleRule& rule) {
-  if (!simulated_fault_.has) return;
-  std::vector<Copy> poisoned;
-  for (std::size_t k = 0; k < group.cells.size(); ++k) {
-    if (++fault_counts_[group.cells[k]] % simulated_fault_.every != 0) continue;
-    for (std::size_t c = 0; c < group.copies.size(); ++c)
-      if (group.owner[c] == k && !group.copies[c].background && simulated_fault_.has(group.copies[c]))
-        poisoned.push_back(group.copies[c]);
-  }
-  if (!poisoned.empty()) backend_.lay_patterns(poisoned, rule.until);
-}
-
-/// Whether it is a sample or not: a wrong byte is wrong. The first time all is compared, and timed; then as much as
-/// fits a share of the sample's time, other blocks each time. The next run reads from the other window of each source.
-void CopySampler::compare_run(Group& group, const SampleRule& rule, const Timeline& timeline, double run_seconds) {
-  const InPhase phase(RunPhase::verification);
-  poison_some(group, rule);
-  const auto began = Clock::now();
-  group.of_measured([&](const std::vector<Copy>& copies, const std::vector<std::size_t>& numbers) {
-    const auto checks = backend_.compare(copies, group.portion, rule.until);
-    std::vector<Coverage> run(group.cells.size());
-    for (std::size_t c = 0; c < checks.size(); ++c) {
-      const std::size_t owner = group.owner[numbers[c]];
-      run[owner].transfers += static_cast<std::uint64_t>(timeline.copies[numbers[c]].transfers);
-      run[owner].compared_transfers += 1;
-      run[owner].compared_share += 1.0 / static_cast<double>(group.portion.every);
-      run[owner].samples = 1;
-      if (checks[c].wrong_bytes == 0) continue;
-      run[owner].wrong_samples = 1;
-      condemn(*group.answers[owner], checks[c]);
-    }
-    for (std::size_t k = 0; k < group.cells.size(); ++k) {
-      group.answers[k]->coverage += run[k];
-      group.answers[k]->verified = true;
-    }
-  });
-  if (group.runs_compared == 0) group.portion.every = every_for(seconds_since(began), run_seconds, group.copies);
-  group.portion.first = ++group.runs_compared % group.portion.every;
-  for (Copy& copy : group.copies)
-    if (!copy.background) copy.shift = source_windows - copy.shift;
-}
-
-/// What was found first is told.
-void CopySampler::condemn(Sampled& answer, const PatternCheck& check) {
-  if (answer.status != CellStatus::corrupt)
-    answer.why = std::to_string(check.wrong_bytes) + " wrong bytes arrived, the first at offset " +
-                 std::to_string(check.first_wrong);
-  answer.status = CellStatus::corrupt;
-}
-
-/// Of what has no runs that can be compared: one copy more, after the samples.
-void CopySampler::verify(Group& group, const SampleRule& rule) {
-  const InPhase phase(RunPhase::verification);
-  group.of_measured([&](const std::vector<Copy>& copies, const std::vector<std::size_t>& numbers) {
-    const auto checks = backend_.verify(copies, seed_base + group.cells.front() * 1000003, rule.until);
-    for (Sampled* answer : group.answers) answer->verified = true;
-    for (std::size_t c = 0; c < checks.size(); ++c)
-      if (checks[c].wrong_bytes > 0) condemn(*group.answers[group.owner[numbers[c]]], checks[c]);
-  });
 }
 
 std::vector<int> CopySampler::resources(const Place& place) const {

@@ -11,6 +11,7 @@
 #include "measure/calibration.hpp"
 #include "measure/context.hpp"
 #include "measure/crossings.hpp"
+#include "measure/matching_controls.hpp"
 #include "measure/outliers.hpp"
 #include "measure/remeasurement.hpp"
 #include "measure/suspicion.hpp"
@@ -21,11 +22,7 @@ namespace {
 using Pair = MatchingGenerator::Pair;
 
 constexpr std::size_t first_matchings = 2;
-constexpr std::size_t most_controls_alone = 32;  // cells measured alone to determine the cost of full traffic …
-constexpr std::size_t share_at_once = 16;        // … this factor fewer concurrently
-constexpr double least_cost = 0.05;              // of full traffic, as a fraction
-constexpr double sure = 0.001;                   // maximum probability that noise causes the cost
-constexpr std::size_t least_controls = 4;        // healthy pairs in addition to those measured alone
+constexpr std::size_t least_controls = 4;  // healthy pairs in addition to those measured alone
 const std::string out_of_time = "the time limit of this matrix passed (--max-time): ";
 constexpr auto nap = std::chrono::milliseconds(20);
 
@@ -39,17 +36,6 @@ class MeasuredRounds final : public Rounds {
  private:
   std::vector<Round> rounds_;
 };
-
-/// Returns the probability of at least so many heads in `all` tosses of a coin.
-double by_coin(std::size_t all, std::size_t heads) {
-  double term = 1, sum = 0, total = 0;
-  for (std::size_t k = 0; k <= all; ++k) {
-    total += term;
-    if (k >= heads) sum += term;
-    term *= static_cast<double>(all - k) / static_cast<double>(k + 1);
-  }
-  return sum / total;
-}
 
 class MatchingSchedule {
  public:
@@ -90,7 +76,7 @@ class MatchingSchedule {
       measure(generator_.rest(taken), Purpose::random);
     }
     suspicion_.end_of_first_rounds();
-    is_shared_ = is_slower_at_once();
+    is_shared_ = is_slower_at_once(context_, generator_, last_);
     if (!is_shared_) search();
     if (!is_shared_) open_ = suspicion_.standing().suspects;
     if (context_.store().can_remeasure()) retry(context_, static_cast<std::size_t>(-1));
@@ -284,40 +270,6 @@ class MatchingSchedule {
       all.decide(*result.matchings);
       if (is_shared_) result.matchings->slow_endpoints.clear();
     });
-  }
-
-  /// Returns whether pairs are slower with full traffic: repeats some of the last cells with little other traffic.
-  bool is_slower_at_once() {
-    std::vector<Suspicion::Value> cells = last_;
-    const std::size_t at_once = std::max<std::size_t>(1, cells.size() / share_at_once);
-    generator_.shuffle(cells);
-    cells.resize(std::min(cells.size(), most_controls_alone));
-    std::vector<double> costs;
-    std::size_t slower = 0;
-    for (const auto& part : split_rounds<Suspicion::Value>({cells}, at_once)) {
-      if (context_.out_of_time()) break;
-      Round round;
-      for (const auto& cell : part) round.push_back(cell.place);
-      const auto answers = context_.sample(round, {.stop = exactly(thorough_samples)});
-      for (std::size_t k = 0; k < round.size(); ++k) {
-        if (answers[k].status != CellStatus::ok || answers[k].samples.empty()) continue;
-        const double alone = context_.median_of(answers[k]);
-        costs.push_back(worse_by(context_.shape().metric, alone, part[k].value));
-        slower += costs.back() > 0;
-        context_.store().change([&](MatrixResult& result) {
-          result.controls.push_back({round[k].row, round[k].column, part[k].value, alone});
-        });
-      }
-    }
-    if (costs.empty()) return false;
-    context_.store().change([](MatrixResult& result) { result.control_change = control_change(result); });
-    const double cost = median(costs);
-    context_.let_pass(std::abs(cost));
-    if (cost < least_cost || by_coin(costs.size(), slower) > sure) return false;
-    context_.note("pairs are " + percent(cost) + " slower while all endpoints exchange data than alone (" +
-                  std::to_string(slower) + " of " + std::to_string(costs.size()) +
-                  "): they share a bottleneck, so no slow endpoint was searched for");
-    return true;
   }
 
   void late(std::size_t count, const std::string& request) {

@@ -238,32 +238,6 @@ class Choice {
   std::vector<std::string> forgiven_;
 };
 
-constexpr std::size_t most_notes = 20;
-
-bool has_failed(Context& context, const Place& place) {
-  const CellStatus status = context.store().status(place);
-  return (status == CellStatus::timeout || status == CellStatus::error) && !context.has_proven_error(place) &&
-         context.sampler().is_there(place);
-}
-
-/// Returns the cells to retry: disjoint failed cells, as many concurrently as the calibration allows; for rounds that
-/// belong together, the whole rounds.
-std::vector<Round> rounds_of_failed(Context& context, std::size_t at_once) {
-  const Rounds& rounds = context.work().rounds;
-  std::vector<Round> again;
-  Round failed;
-  for (std::size_t r = 0; r < rounds.count(); ++r) {
-    Round round = rounds.at(r);
-    std::erase_if(round, [&](const Place& place) { return !context.sampler().is_there(place); });
-    Round here = round;
-    std::erase_if(here, [&](const Place& place) { return !has_failed(context, place); });
-    failed.insert(failed.end(), here.begin(), here.end());
-    if (!here.empty()) again.push_back(std::move(round));
-  }
-  if (context.work().together || context.work().stress) return again;
-  return split_rounds(context.disjoint(failed), at_once);
-}
-
 }  // namespace
 
 void remeasure_outliers(Context& context) {
@@ -322,34 +296,6 @@ void compare_with_isolated(Context& context) {
   for (const std::size_t index : once)
     if (!context.out_of_time()) measure_alone(index, false);
   note_doubts_of(context, cells, again);
-}
-
-void retry(Context& context, std::size_t at_once) {
-  std::size_t failed = 0, healed = 0;
-  std::vector<std::string> reasons;
-  for (const Round& round : rounds_of_failed(context, at_once)) {
-    if (context.out_of_time()) break;
-    std::set<Place> wanted;
-    for (const Place& place : round)
-      if (has_failed(context, place)) wanted.insert(place);
-    const auto answers =
-        context.sample(round, {.stop = context.stop(), .counts = true, .round = context.work().rounds.count()});
-    for (std::size_t k = 0; k < round.size(); ++k) {
-      if (!wanted.contains(round[k])) continue;
-      context.keep(round[k], answers[k]);
-      const bool well = answers[k].status == CellStatus::ok || answers[k].status == CellStatus::partial;
-      ++failed;
-      healed += well ? 1 : 0;
-      if (!well && answers[k].status != CellStatus::corrupt)
-        reasons.push_back(context.name(round[k]) + ": " + answers[k].why);
-    }
-  }
-  if (failed == 0) return;
-  context.note(std::to_string(failed) + " pairs failed in the first attempt, " + std::to_string(failed - healed) +
-               " of these pairs also in the second attempt");
-  for (std::size_t m = 0; m < std::min(reasons.size(), most_notes); ++m) context.note(reasons[m]);
-  if (reasons.size() > most_notes)
-    context.note("and " + std::to_string(reasons.size() - most_notes) + " more pairs failed");
 }
 
 }  // namespace linkmatrix

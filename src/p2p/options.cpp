@@ -7,14 +7,13 @@
 #include "core/error.hpp"
 #include "core/limits.hpp"
 #include "core/units.hpp"
-#include "p2p/budget.hpp"
+#include "p2p/option_conditions.hpp"
 #include "program/option_rows.hpp"
 
 namespace linkmatrix {
 namespace {
 
 using Row = OptionRow<P2pOptions, RunScope>;
-using Condition = OptionCondition<P2pOptions, RunScope>;
 
 std::string_view parse_format(std::string_view text) {
   if (text != "text" && text != "json") throw BadInput("--format '" + std::string(text) + "': use text or json");
@@ -28,123 +27,6 @@ auto parse_list(std::string_view text, const Parse& parse) {
   for (const std::string& part : split(text, ',')) out.push_back(parse(part));
   return out;
 }
-
-bool is_measured(const P2pOptions& o) { return o.print == nullptr && !o.topology; }
-
-/// Whether any measured test case has a property.
-template <bool (*is)(const TestCase&)>
-bool any(const P2pOptions&, const RunScope& run) {
-  return std::any_of(run.testcases.begin(), run.testcases.end(), is);
-}
-
-bool is_of_ranks(const TestCase& t) { return t.engine == Engine::mpi; }
-bool is_of_nodes(const TestCase& t) { return t.pattern == Pattern::nodes; }
-bool takes_sizes(const TestCase& t) { return !has_own_size(t); }
-bool has_open_kernel(const TestCase& t) { return copies_by_kernel(t) && !t.kernel; }
-bool is_of_pairs(const TestCase& t) { return t.pattern == Pattern::pairs && !is_of_ranks(t); }
-bool is_between_devices(const TestCase& t) {
-  return is_of_pairs(t) || t.pattern == Pattern::inbound || t.pattern == Pattern::outbound;
-}
-bool has_messages(const TestCase& t) { return is_of_ranks(t) && t.metric != Metric::latency; }
-bool is_with_host(const TestCase& t) { return !is_of_ranks(t) && memory_of(t) == Memory::host; }
-
-bool are_ranks(const RunScope& run) { return run.backend == "mpi"; }
-bool are_gpus(const RunScope& run) { return run.backend == "cuda" || run.backend == "ipc"; }
-
-/// Conditions under which options have an effect, each with the reason to print otherwise.
-namespace condition {
-
-const Condition lists{[](auto& o, auto&) { return o.print == testcase_list && !o.topology; },
-                      "another option already chooses the output: give only one of these options"};
-const Condition limits{[](auto& o, auto&) { return o.print == limits_text && !o.topology; }, lists.why_not};
-const Condition topology{[](auto& o, auto&) { return o.print == nullptr; }, lists.why_not};
-
-const Condition has_format{[](auto& o, auto&) { return o.print == testcase_list; },
-                           "only --list has a format: omit it"};
-const Condition runs{[](auto& o, auto&) { return o.print == nullptr; }, "only a table is printed: omit it"};
-const Condition measures{[](auto& o, auto&) { return is_measured(o); }, "nothing is measured: omit it"};
-const Condition chooses_memory{[](auto& o, auto& run) { return is_measured(o) || (o.topology && are_ranks(run)); },
-                               measures.why_not};
-const Condition has_open_memory{
-    [](auto& o, auto& run) { return are_ranks(run) || !is_measured(o) || (o.named.empty() && !o.suite); },
-    "each test case of a suite or list has its own memory: omit it"};
-const Condition heats{[](auto&, auto& run) { return !are_ranks(run); },
-                      "ranks are not heated: omit it, or start the program without mpirun"};
-const Condition of_devices{[](auto&, auto& run) { return !are_ranks(run); },
-                           "the launcher chooses the ranks: start fewer with mpirun -n"};
-
-const Condition has_sizes{any<takes_sizes>,
-                          "every selected test case has a fixed size: omit it, or measure a bandwidth"};
-const Condition draws{
-    [](auto& o, auto&) { return o.is_given("--random-sizes") || o.measure.concurrency == Concurrency::matchings; },
-    "the run uses no random numbers: add --random-sizes or --concurrency matchings"};
-const Condition confirms{[](auto& o, auto&) { return o.measure.concurrency == Concurrency::matchings; },
-                         "it needs --concurrency matchings: add it"};
-
-const Condition has_one_size{[](auto& o, auto&) { return o.sizes.size() < 2 && o.blocks.size() < 2; },
-                             "references apply to one size: omit it, or measure one size and one number of blocks"};
-const Condition remeasures_outliers{[](auto& o, auto&) { return o.measure.concurrency != Concurrency::matchings; },
-                                    "--concurrency matchings confirms its findings itself: omit it"};
-
-const Condition copies_by_kernels{
-    any<copies_by_kernel>,
-    "no selected test case copies with a kernel: omit it, or choose test cases with --engine sm"};
-const Condition by_any_kernel{
-    any<has_open_kernel>,
-    "the name of every selected test case contains its kernel: omit it, or choose other test cases"};
-const Condition has_blocks{[](auto&, auto& run) { return run.backend != "host"; },
-                           "only GPU kernels have blocks and threads: omit it"};
-
-const Condition pairs_of_devices{any<is_of_pairs>,
-                                 "no pairs of devices are measured: omit it, or choose device_to_device_*"};
-const Condition pairs_with_themselves{any<linkmatrix::pairs_with_themselves>,
-                                      "no unidirectional copies between pairs without load are measured: omit it, or "
-                                      "choose e.g. device_to_device_memcpy_write_ce"};
-
-const Condition gpus_host_memory{
-    [](auto& o, auto& run) { return are_gpus(run) && any<is_with_host>(o, run); },
-    "no copies between GPUs and host memory are measured: omit it, or choose e.g. host_to_device_memcpy_ce"};
-const Condition huge_pages{[](auto& o, auto& run) {
-                             if (are_ranks(run)) return o.axes.memory.value_or(Memory::host) == Memory::host;
-                             return !are_gpus(run) || any<is_with_host>(o, run);
-                           },
-                           "no host memory is measured: omit it"};
-
-const Condition of_ranks{any<is_of_ranks>, "no ranks are measured: omit it, or start ranks with mpirun"};
-const Condition has_window{
-    any<has_messages>,
-    "no bandwidth between ranks is measured: omit it, or choose rank_to_rank_* or node_to_node_* under mpirun"};
-const Condition may_be_cold{[](auto& o, auto& run) { return o.measure.warmup > 0 || !are_ranks(run); },
-                            "ranks need a warm-up to agree on the length of a sample: use 1 or more"};
-const Condition between_devices{any<is_between_devices>,
-                                "nothing is measured between devices: omit it, or choose e.g. device_to_device_*"};
-const Condition of_nodes{any<is_of_nodes>,
-                         "no pairs of nodes are measured: omit it, or choose node_to_node_* under mpirun"};
-const Condition device_memory_of_ranks{
-    [](auto& o, auto& run) { return are_ranks(run) && o.axes.memory == Memory::device; },
-    "no device memory is sent between ranks: omit it, or add --memory device under mpirun"};
-
-const Condition has_limits{any<has_limit>, "no selected test case has a link limit: omit it, or measure a bandwidth"};
-const Condition knows_limits{[](auto& o, auto& run) {
-                               const bool ranks_of_devices = are_ranks(run) && o.axes.memory == Memory::device;
-                               return are_gpus(run) || ranks_of_devices || !o.plan.limits.empty();
-                             },
-                             "no limit of these links is known: set it with --limit"};
-
-/// A faulty counter is visible without a measurement, and a shared link only with concurrent cells.
-const Condition fault_has_effect{[](auto& o, auto&) {
-                                   using Kind = SimulatedFault::Kind;
-                                   if (!o.fault || o.fault->kind == Kind::counter) return true;
-                                   if (o.fault->kind == Kind::flip && o.soak <= 0) return false;
-                                   if (o.fault->kind == Kind::corrupt && !o.measure.verify) return false;
-                                   if (o.fault->kind == Kind::shared && o.measure.concurrency == Concurrency::serial)
-                                     return false;
-                                   return is_measured(o);
-                                 },
-                                 "no measurement can have this fault: omit it, or change the run ('shared': concurrent "
-                                 "cells; 'corrupt': without --no-verify; 'flip': with --soak)"};
-
-}  // namespace condition
 
 /// The options, and the values from which they are computed after the last option.
 struct Given {
@@ -281,7 +163,8 @@ std::vector<Group> option_table(Given& given) {
              "(default: 0; 66 samples find a link that is half as fast 10 % of the time)",
              [&](auto v) { o.measure.short_samples = parse_count("--short-samples", v, 0, 10000); }},
             {measures, remeasures_outliers}},
-           {target_option(o, "0.25; latencies and networks: 1, host memory: 2.5, memory of CPUs and ranks on one node: 3"),
+           {target_option(o,
+                          "0.25; latencies and networks: 1, host memory: 2.5, memory of CPUs and ranks on one node: 3"),
             {measures}},
            {{"--warmup", "N",
              "transfers per cell before the first sample (default: 1); 0: the first transfer is a sample",
@@ -362,7 +245,7 @@ std::vector<Group> option_table(Given& given) {
              "simulate a fault: " + simulated_fault_kinds() +
                  " at an endpoint or direction, e.g. slow:gpu1 or 'slow:gpu1->gpu2'",
              [&](auto v) { o.fault = parse_simulated_fault(v); }},
-            {runs, fault_has_effect}},
+            {runs, condition::fault_has_effect}},
        }},
       {"Information",
        {
@@ -386,27 +269,6 @@ std::vector<Row> all_rows(Given& given) {
   return rows;
 }
 
-void refuse_contradictions(const P2pOptions& o) {
-  Axes axes = o.axes;
-  if (!o.named.empty() || o.suite) axes.memory.reset();  // of ranks: the memory of the messages
-  const int ways = !o.named.empty() + o.suite.has_value() + axes.any();
-  if (o.plan.host_pages == HostPages::pageable && (!o.blocks.empty() || o.plan.threads > 0))
-    throw BadInput(
-        "--blocks and --threads set kernels, and kernels cannot access pageable memory: use --host-memory pinned");
-  if (o.sweep && o.blocks.size() > 1) throw BadInput("--sweep varies the size: give only one number of --blocks");
-  if (o.soak > 0 && o.budget) throw BadInput("--soak sets the duration of the run: omit --budget");
-  if (ways > 1)
-    throw BadInput("test cases are selected twice: use either --testcase, --suite, or options such as --engine");
-}
-
-/// Derives time limits that were not given from the budget or soak: the run ends soon after, even if a device hangs.
-void set_limits(P2pOptions& o) {
-  if (o.soak > 0 && !o.is_given("--timeout")) o.timeout += o.soak;
-  if (!o.budget) return;
-  if (!o.is_given("--max-time")) o.measure.max_seconds = std::min(o.measure.max_seconds, *o.budget);
-  if (!o.is_given("--timeout")) o.timeout = *o.budget + time_beyond_budget;
-}
-
 }  // namespace
 
 P2pOptions parse_p2p_options(std::span<char* const> arguments) {
@@ -415,8 +277,7 @@ P2pOptions parse_p2p_options(std::span<char* const> arguments) {
   given.options.given = parse_command_line(arguments.subspan(1), options_of(all_rows(given)));
   if (given.size_options > 1) throw BadInput("sizes are given twice: use either --size, --sweep or --random-sizes");
   if (given.random) given.options.sizes = parse_random(*given.random, given.seed);
-  refuse_contradictions(given.options);
-  set_limits(given.options);
+  complete(given.options);
   if (given.options.print != nullptr) refuse_unused(given.options, RunScope{});
   if (given.options.list_as_json && given.options.print == testcase_list) given.options.print = testcases_json;
   return given.options;
@@ -441,39 +302,6 @@ std::string p2p_help() {
          options +
          "\nExit codes: 0 measured and verified, 1 verification failed, 2 bad input, 3 device or MPI error,\n"
          "4 timed out (the record contains the results measured before).\n";
-}
-
-std::map<std::string, double> parse_limits(std::string_view text) {
-  std::map<std::string, double> limits;
-  for (const std::string& part : split(text, ',')) {
-    const auto equals = part.find('=');
-    if (equals == 0 || equals == std::string::npos)
-      throw BadInput("--limit '" + std::string(text) + "': use CLASS=GB/s, such as NV18=450,HOST=63");
-    limits[part.substr(0, equals)] = parse_number("--limit", std::string_view(part).substr(equals + 1), 1e-3, 1e6);
-  }
-  return limits;
-}
-
-Engine parse_engine(std::string_view text) {
-  for (const Engine engine : {Engine::ce, Engine::sm, Engine::mpi})
-    if (text == word(engine)) return engine;
-  throw BadInput("unknown engine '" + std::string(text) + "': use ce, sm or mpi");
-}
-
-int parse_threads(std::string_view text) {
-  const int threads = parse_count("--threads", text, 32, 1024);
-  if (threads % 32 != 0) throw BadInput("--threads '" + std::string(text) + "': use a multiple of 32, up to 1024");
-  return threads;
-}
-
-double parse_duration(std::string_view option, std::string_view text) {
-  constexpr double longest = 7 * 86400;
-  double seconds = 1;
-  for (const auto& [letter, each] : {std::pair{'s', 1.0}, {'m', 60.0}, {'h', 3600.0}})
-    if (text.ends_with(letter)) seconds = each;
-  const bool has_unit = !text.empty() && std::string_view("smh").find(text.back()) != std::string_view::npos;
-  return seconds *
-         parse_number(option, has_unit ? text.substr(0, text.size() - 1) : text, 0.001 / seconds, longest / seconds);
 }
 
 }  // namespace linkmatrix

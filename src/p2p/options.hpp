@@ -52,6 +52,9 @@ P2pOptions parse_p2p_options(std::span<char* const> arguments);
 /// cases are known, before the first measurement.
 void refuse_unused(const P2pOptions& options, const RunScope& run);
 
+/// Derives the time limits that were not given. Throws BadInput for options that contradict each other.
+void complete(P2pOptions& options);
+
 std::string p2p_help();
 
 /// Parsers of option values. All throw BadInput naming the option.

@@ -14,8 +14,6 @@ using enum Engine;
 using enum Direction;
 using enum Load;
 
-// A colleague adds a test case by adding a row.
-
 /// Copies that copy engines make, and kernels: rows of the same name but for the engine.
 struct ByEngine {
   std::string_view name;  ///< up to the engine
@@ -123,7 +121,7 @@ constexpr ByEngine copies[]{
      .direction = read},
 };
 
-/// … and what only one of the engines does.
+/// … and test cases of only one engine.
 constexpr TestCase by_one_engine[]{
     {.name = "host_device_latency_sm",
      .description = "load latency: the device chases pointers in host memory",
@@ -146,7 +144,7 @@ constexpr TestCase by_one_engine[]{
      .direction = write},
 };
 
-/// Beside them: small copies, …
+/// In addition: small copies, …
 constexpr ByEngine small_copies[]{
     {.name = "device_to_device_copy_latency_read",
      .by_copy_engines = "copy latency of 16 bytes, pulled by the copy engine; and the time to enqueue it",
@@ -239,7 +237,7 @@ constexpr TestCase without_peer_access[]{
      .peer_access = false},
 };
 
-/// … and every device sending and receiving at once.
+/// … and every device sending and receiving concurrently.
 constexpr ByEngine under_stress[]{
     {.name = "device_to_device_memcpy_read",
      .by_copy_engines = "each pair while every device sends and receives; copy engines pull",
@@ -257,7 +255,7 @@ constexpr ByEngine under_stress[]{
      .suffix = "_stress"},
 };
 
-/// A copy kernel that has test cases of its own, beside those whose kernel --kernel chooses.
+/// A copy kernel with its own test cases, in addition to those whose kernel --kernel chooses.
 struct KernelVariant {
   Kernel kernel;
   std::string_view copies, one_copy;  ///< in descriptions
@@ -303,7 +301,7 @@ class Table {
  private:
   void add(std::span<const TestCase> rows) { rows_.insert(rows_.end(), rows.begin(), rows.end()); }
 
-  /// For each engine, all rows.
+  /// Returns all rows for each engine.
   void add(std::span<const ByEngine> rows) {
     for (const Engine engine : {ce, sm})
       for (const ByEngine& row : rows)
@@ -317,7 +315,7 @@ class Table {
              .load = row.load});
   }
 
-  /// For each kernel, all rows that have it.
+  /// Returns for each kernel all rows that have it.
   void add_kernel_variants() {
     const std::vector<TestCase> plain = rows_;
     for (const KernelVariant& variant : kernel_variants)
@@ -334,7 +332,7 @@ class Table {
 
   std::vector<TestCase> rows_;
   std::size_t of_nvbandwidth_ = 0;  ///< rows
-  std::deque<std::string> texts_;   ///< what rows that were made refer to: a deque leaves them where they are
+  std::deque<std::string> texts_;   ///< texts of generated rows; a deque keeps their addresses
 };
 
 const Table& table() {

@@ -36,6 +36,11 @@ inline Record run_of(ScriptedBackend& backend, const Plan& plan, const MeasureOp
   return record.look([](const Record& r) { return r; });
 }
 
+/// The record of a test case with 100 MiB per copy.
+inline Record record_of(ScriptedBackend& backend, std::string_view name) {
+  return run_of(backend, make_plan(testcase(name), backend, {.bytes = 100 * MiB}));
+}
+
 inline MatrixResult measured(ScriptedBackend& backend, const Plan& plan, const MeasureOptions& options = {},
                              const std::optional<SimulatedFault>& fault = std::nullopt) {
   return run_of(backend, plan, options, fault).results.back();

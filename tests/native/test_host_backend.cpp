@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <memory>
 #include <set>
 #include <string>
@@ -11,13 +10,9 @@
 
 #include "core/error.hpp"
 #include "device/host/available_memory.hpp"
-#include "device/host/chains.hpp"
-#include "device/host/copy_kernels.hpp"
 #include "device/host/host_backend.hpp"
-#include "device/host/host_facts.hpp"
 #include "device/host/memory.hpp"
 #include "device/host/numa.hpp"
-#include "device/host/worker.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -60,16 +55,6 @@ TEST_P(HostCopies, MoveEveryByteOfAnOddSize) {
   backend->prepare(copies, Deadline::in(30));
   EXPECT_EQ(backend->verify(copies, 11, Deadline::in(30)).front().wrong_bytes, 0u);
   EXPECT_GT(backend->run(repeated(copies, 2), Deadline::in(30)).copies.front().span.seconds(), 0);
-}
-
-TEST(HostCopyKernels, LeaveTheBytesAroundAlone) {
-  for (const Kernel kernel : {Kernel::cached, Kernel::noncached, Kernel::bulk}) {
-    alignas(64) std::array<std::byte, 512> from{}, to{};
-    from.fill(std::byte{1});
-    host_copy(Engine::sm, kernel)(to.data(), from.data(), 133);
-    EXPECT_EQ(std::count(to.begin(), to.end(), std::byte{1}), 133) << word(kernel);
-    EXPECT_EQ(to[132], std::byte{1});
-  }
 }
 
 TEST(HostBackend, MeasuresBothDirectionsAtOnceAndLocalAndHostMemory) {
@@ -140,16 +125,6 @@ TEST(HostBackend, ChasesLoadsThatTakeAtLeastACacheHit) {
   }
 }
 
-TEST(PointerRing, PassesEveryLineOnceBeforeItCloses) {
-  constexpr std::uint64_t bytes = 300 * 64;  // 256 lines are the largest power of two
-  alignas(64) static std::array<std::byte, bytes> memory;
-  build_ring(memory.data(), bytes);
-  std::set<const std::byte*> seen;
-  for (const std::byte* at = memory.data(); seen.insert(at).second;) at = chase(at, 1);
-  EXPECT_EQ(seen.size(), 256u);
-  EXPECT_EQ(chase(memory.data(), 256), memory.data());
-}
-
 TEST_P(HostCopies, MoveEveryByteFromAnOddPlace) {
   const auto backend = make_host_backend({});
   const auto [engine, kernel, direction, peer_access] = GetParam();
@@ -198,19 +173,6 @@ TEST(HostBackend, TimesSingleAccessesAndStillCopiesAfterwards) {
       EXPECT_EQ(backend->verify(copies, 5, Deadline::in(30)).front().wrong_bytes, 0u);
     }
   }
-}
-
-TEST(Chains, CountEveryAdditionAndHandTheFlagBack) {
-  alignas(64) std::array<std::uint64_t, 16> words{};
-  const auto at = [&](std::size_t i) { return reinterpret_cast<std::byte*>(&words[i]); };
-  add_atomically(at(0), 1000);
-  EXPECT_GE(words[0], 1000u);
-  const std::atomic<bool> stop = false;
-  std::thread other([&] { answer(at(8), at(15), 500, stop); });
-  serve(at(8), at(15), 500, stop);
-  other.join();
-  EXPECT_EQ(words[8], 500u);
-  EXPECT_EQ(words[15], 500u);
 }
 
 TEST(HostBackend, TellsThatADeadlinePassedAndEnds) {
@@ -283,18 +245,6 @@ TEST(HostBackend, LaysAPatternAgainThatAChainHasWrittenOver) {
   }
 }
 
-TEST(Worker, RefusesAJobWhileItStillWorksOnOneThatWasGivenUp) {
-  std::atomic<bool> end = false;
-  Worker worker({});
-  worker.start([&end] {
-    while (!end) std::this_thread::yield();
-  });
-  EXPECT_FALSE(worker.wait(Deadline::in(0.01)));
-  EXPECT_THROW(worker.start([] {}), DeviceError);
-  end = true;
-  EXPECT_TRUE(worker.wait(Deadline::in(30)));
-}
-
 TEST(HostBackend, RefusesUnknownDevicesAndMoreMemoryThanThereIs) {
   const std::vector unknown{0, 9999};
   EXPECT_THROW(make_host_backend(unknown), BadInput);
@@ -337,21 +287,6 @@ TEST(HostBackend, HasTwoEndpointsEvenOnASingleCore) {
   }).join();
   EXPECT_EQ(devices, 2u);
   EXPECT_NE(name.find("shared"), std::string::npos);
-}
-
-TEST(CpuList, ReadsAndWritesTheKernelsForm) {
-  EXPECT_EQ(parse_cpu_list("0-2,8,10-11"), (std::vector{0, 1, 2, 8, 10, 11}));
-  EXPECT_EQ(cpu_list_text({0, 1, 2, 8, 10, 11}), "0-2,8,10-11");
-  for (const char* bad : {"", "a", "1-", "1-2-3", "-1", "0-331303318"})
-    EXPECT_THROW(parse_cpu_list(bad), std::invalid_argument) << bad;
-}
-
-TEST(HostFacts, HaveANameThatIsSafeInFilesAndPages) {
-  const HostFacts facts = host_facts();
-  EXPECT_EQ(facts.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"),
-            std::string::npos);
-  EXPECT_GE(facts.cores, 1);
-  EXPECT_GE(facts.numa_nodes, 1);
 }
 
 }  // namespace

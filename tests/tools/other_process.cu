@@ -5,8 +5,6 @@
 // It prints "ready PID" as soon as it uses what its mode names. disturbed_runs.py starts it during a measurement.
 
 #include <cuda_runtime.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -24,10 +21,9 @@
 #include <utility>
 #include <vector>
 
-namespace {
+#include "busy_cores.hpp"
 
-using Clock = std::chrono::steady_clock;
-using Seconds = std::chrono::duration<double>;
+namespace {
 
 constexpr std::size_t copied = std::size_t{512} << 20;  // bytes of a buffer
 constexpr std::uint64_t spin_ns = 20'000'000;           // of a kernel: each one ends by itself
@@ -112,28 +108,6 @@ __global__ void read(const uint4* from, std::size_t count, unsigned* sum) {
   }
   if (mine == 0xffffffff) atomicAdd(sum, mine);  // the compiler keeps the loads
 }
-
-/// Ends once the seconds have passed. The first call announces that the process is in use.
-class Timer {
- public:
-  explicit Timer(double seconds) : seconds_{seconds} {}
-
-  bool runs() {
-    if (!announced_) {
-      std::printf("ready %d\n", static_cast<int>(getpid()));
-      std::fflush(stdout);
-      start_ = Clock::now();
-      announced_ = true;
-    }
-    return left() > 0;
-  }
-  double left() const { return seconds_ - Seconds(Clock::now() - start_).count(); }
-
- private:
-  double seconds_;
-  bool announced_ = false;
-  Clock::time_point start_;
-};
 
 /// Repeats `enqueue` on a stream; the device always has work while the timer runs.
 template <class Enqueue>
@@ -271,35 +245,10 @@ void small_kernels(const Options& o) {
             [&](cudaStream_t s) { add_one<<<1, 32, 0, s>>>(static_cast<int*>(value.get())); });
 }
 
-void pin_to(int core) {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  CPU_SET(core, &cores);
-  if (sched_setaffinity(0, sizeof cores, &cores) != 0)
-    throw std::runtime_error("cannot run on core " + std::to_string(core));
-}
-
-void compute_until(Clock::time_point end) {
-  volatile double value = 1;
-  while (Clock::now() < end)
-    for (int i = 0; i < 10'000; ++i) value = value * 1.0000001 + 1e-9;
-}
-
-/// As many threads as the process may use cores, each doing `work` until the end.
-void on_all_cores(const Options& o, const std::function<void(Clock::time_point)>& work) {
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof cores, &cores) != 0) throw std::runtime_error("cannot read the cores");
-  Timer timer{o.seconds};
-  timer.runs();
-  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(o.seconds));
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < CPU_COUNT(&cores); ++i) threads.emplace_back([&] { work(end); });
-}
-
-void all_cores(const Options& o) { on_all_cores(o, compute_until); }
+void all_cores(const Options& o) { on_all_cores(o.seconds, compute_until); }
 
 void host_copies(const Options& o) {
-  on_all_cores(o, [](Clock::time_point end) {
+  on_all_cores(o.seconds, [](Clock::time_point end) {
     std::vector<char> from(std::size_t{64} << 20, 1), to(from.size());
     while (Clock::now() < end) std::memcpy(to.data(), from.data(), from.size());
   });

@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t most_compared = 1024;  // copies of a call, as many as a gate holds
 constexpr int host_paths = 1 << 20;          // resource number of everything that goes through host memory
 
-/// What a device that must not be touched again leaves behind: it outlives everything, so that nothing frees it.
+/// Objects of a device that must not be used again. They are never destroyed, so that nothing is freed on it.
 struct LeftAlone {
   std::vector<EndpointState> endpoint_states;
   std::vector<Buffer> buffers;
@@ -107,7 +107,8 @@ class CudaBackend final : public Backend {
     return std::nullopt;
   }
 
-  /// A device takes part in one copy at a time: source and destination alike. Whatever crosses host memory shares it.
+  /// Returns the resources of a copy: source and destination, each used by one copy at a time. Copies through host
+  /// memory share it.
   std::vector<int> resources(const Copy& copy) const override {
     std::set<int> out;
     for (const int end : {copy.source, copy.destination})
@@ -156,7 +157,7 @@ class CudaBackend final : public Backend {
         failures.guard(k, endpoint_state(copies[k].destination), [&] { work_.poison(copies[k], deadline); });
       }
       failures.raise();
-      copy_once(copies, failures, deadline);
+      copy_once(work_, copies, failures, deadline);
       failures.raise();
       std::vector<PatternCheck> checks(copies.size());
       for (std::size_t k = 0; k < copies.size(); ++k)
@@ -181,7 +182,7 @@ class CudaBackend final : public Backend {
     });
   }
 
-  /// All devices compare at once.
+  /// Compares on all devices concurrently.
   std::vector<PatternCheck> compare(std::span<const Copy> copies, const Portion& portion, Deadline deadline) override {
     Failures failures(work_, copies, endpoint_states_);
     return failures.guard_all([&] {
@@ -224,7 +225,7 @@ class CudaBackend final : public Backend {
                        [](const EndpointState& endpoint_state) { return endpoint_state.broken; });
   }
 
-  /// A device that works: the one that is current where a call needs any, so that no other gets a context.
+  /// Returns an available device for calls that need any device, so that no other device gets a context.
   EndpointState& home() {
     std::string reasons;
     std::vector<std::string> held;  // devices whose memory other processes have
@@ -243,7 +244,7 @@ class CudaBackend final : public Backend {
     return holders.empty() ? "" : "; " + holders;
   }
 
-  /// Of a device that has not the memory that is needed.
+  /// Returns the kind of loss of a device with too little memory.
   LossKind loss_of_memory(const EndpointState& at) {
     const auto device = static_cast<std::size_t>(&at - endpoint_states_.data());
     return poll_->others_hold_memory(device) ? LossKind::memory : LossKind::device;
@@ -260,18 +261,11 @@ class CudaBackend final : public Backend {
     }
   }
 
-  /// What devices find, one for each copy of a call.
+  /// Returns counters for the results of comparisons, one per copy of a call.
   std::span<CheckCounters> found_of(std::size_t copies) {
     if (copies > most_compared)
       throw DeviceError("no more than " + std::to_string(most_compared) + " concurrent copies");
     return {reinterpret_cast<CheckCounters*>(found_.get()), copies};
-  }
-
-  static std::uint64_t free_memory(const EndpointState& at) {
-    std::size_t free = 0, total = 0;
-    at.use();
-    check(cudaMemGetInfo(&free, &total), at.where(), "cudaMemGetInfo");
-    return free;
   }
 
   void make_buffers(const Reservation& reservation, Failures& failures) {
@@ -297,14 +291,14 @@ class CudaBackend final : public Backend {
     }
   }
 
-  /// Both ways of a copy between two devices that work.
+  /// Returns both directions of a copy between two available devices.
   std::vector<PeerPair> peer_pairs(const Copy& copy) {
     const EndpointState &from = endpoint_state(copy.source), &to = endpoint_state(copy.destination);
     if (&from == &to || !from.is_device() || !to.is_device() || from.lost || to.lost) return {};
     return {{from.endpoint.index, to.endpoint.index}, {to.endpoint.index, from.endpoint.index}};
   }
 
-  /// What each call begins with: nobody is lost, there is time, peer access is as the copies want it.
+  /// Begins a call: checks for lost devices and the deadline, and sets peer access as the copies need it.
   void start_call(std::span<const Copy> copies, Failures& failures, Deadline deadline) {
     failures.refuse_lost();
     failures.raise();
@@ -322,21 +316,6 @@ class CudaBackend final : public Backend {
     failures.raise();
   }
 
-  /// Every copy one time, chains as plain copies over the same path.
-  void copy_once(std::span<const Copy> copies, Failures& failures, Deadline deadline) {
-    std::vector<Copy> plain(copies.begin(), copies.end());
-    for (Copy& copy : plain) copy.operation = Operation::copy;
-    std::vector<Awaited> ends;
-    const std::vector<PlacedCopy> all = work_.place(plain);
-    for (std::size_t k = 0; k < all.size(); ++k)
-      failures.guard(k, all[k].on, [&] {
-        work_.enqueue(all[k], 1);
-        check(cudaEventRecord(all[k].lane.stop.get(), all[k].lane.stream.get()), all[k].on.where(), "cudaEventRecord");
-        ends.push_back({k, all[k].on, all[k].lane.stop.get()});
-      });
-    await_all(std::move(ends), deadline, failures);
-  }
-
   std::vector<EndpointState> endpoint_states_;  ///< devices first, then host memory: one for each endpoint
   std::size_t device_count_ = 0;
   std::vector<Endpoint> endpoints_;
@@ -350,7 +329,7 @@ class CudaBackend final : public Backend {
   CopyWork work_{endpoint_states_, host_memory_};
   PeerAccess peers_;
   Heaters heaters_;
-  PinnedMemory found_;  ///< what comparisons find
+  PinnedMemory found_;  ///< results of comparisons
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr std::uint64_t host_chunk = 8 * MiB;  // of one thread that fills or co
 
 Lane make_lane(const std::string& where) { return {make_stream(where), make_event(where), make_event(where), {}}; }
 
-/// Page-locks memory, for every device at its own address.
+/// Page-locks memory for all devices, at the device's own address.
 Registration pin_memory(std::byte* memory, std::uint64_t bytes, const std::string& where) {
   check(cudaHostRegister(memory, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped), where, "cudaHostRegister");
   Registration registration(memory);
@@ -88,6 +88,13 @@ std::vector<std::exception_ptr> each_at_once(std::span<EndpointState> endpoint_s
     });
   threads.clear();  // joins them
   return failures;
+}
+
+std::uint64_t free_memory(const EndpointState& at) {
+  std::size_t free = 0, total = 0;
+  at.use();
+  check(cudaMemGetInfo(&free, &total), at.where(), "cudaMemGetInfo");
+  return free;
 }
 
 void fill_on_host(std::byte* memory, std::uint64_t bytes, std::uint64_t seed) {

@@ -101,6 +101,9 @@ struct EndpointState {
   void make_counters();
 };
 
+/// Returns the free bytes of a device. Throws CudaError.
+std::uint64_t free_memory(const EndpointState& at);
+
 /// Calls `work` for every endpoint concurrently, each on its own thread. Returns the exception of each; null: none.
 std::vector<std::exception_ptr> each_at_once(std::span<EndpointState> endpoint_states,
                                              const std::function<void(EndpointState&)>& work);

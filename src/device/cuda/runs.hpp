@@ -16,4 +16,7 @@ Timeline run_gated(const CopyWork& work, LaunchGate& gate, std::span<const Copy>
 /// clock times them. Throws CopiesFailed.
 Timeline run_in_turn(const CopyWork& work, std::span<const Copy> copies, Failures& failures, Deadline deadline);
 
+/// Runs every copy once, with chains as plain copies over the same path. Failures go into `failures`.
+void copy_once(const CopyWork& work, std::span<const Copy> copies, Failures& failures, Deadline deadline);
+
 }  // namespace linkmatrix::cuda

@@ -113,7 +113,7 @@ class TurnRun {
     ends_.push_back({k, placed.on, placed.lane.stop.get()});
   }
 
-  /// The time is over, or one failed: what is in the streams must come to its end all the same.
+  /// After a timeout or a failure, the enqueued work must still end.
   void end_all(int turns) {
     for (std::size_t k = 0; k < copies_.size(); ++k)
       if (!copies_[k].background && copies_[k].repeats > turns && !placed_[k].on.lost)
@@ -168,6 +168,20 @@ class TurnRun {
 
 Timeline run_in_turn(const CopyWork& work, std::span<const Copy> copies, Failures& failures, Deadline deadline) {
   return TurnRun(work, copies, failures, deadline).run();
+}
+
+void copy_once(const CopyWork& work, std::span<const Copy> copies, Failures& failures, Deadline deadline) {
+  std::vector<Copy> plain(copies.begin(), copies.end());
+  for (Copy& copy : plain) copy.operation = Operation::copy;
+  std::vector<Awaited> ends;
+  const std::vector<PlacedCopy> all = work.place(plain);
+  for (std::size_t k = 0; k < all.size(); ++k)
+    failures.guard(k, all[k].on, [&] {
+      work.enqueue(all[k], 1);
+      check(cudaEventRecord(all[k].lane.stop.get(), all[k].lane.stream.get()), all[k].on.where(), "cudaEventRecord");
+      ends.push_back({k, all[k].on, all[k].lane.stop.get()});
+    });
+  await_all(std::move(ends), deadline, failures);
 }
 
 }  // namespace linkmatrix::cuda

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t most_core_devices = 8;  // unless --devices names more
 
 std::vector<HostEndpointState> device_endpoint_states(const std::vector<NumaNode>& nodes) {
-  const std::string host = host_facts().name;
+  const std::string host = host_name();
   std::vector<HostEndpointState> endpoint_states;
   const auto add = [&](int numa, std::vector<int> cores, const std::string& name) {
     HostEndpointState endpoint_state;
@@ -84,6 +84,17 @@ std::vector<int> cores_beside(const std::vector<NumaNode>& nodes, std::span<cons
           }))
         cores.push_back(core);
   return cores;
+}
+
+std::vector<int> resources_of(std::span<const HostEndpointState> endpoints, std::initializer_list<int> used) {
+  constexpr int first_memory_controller = 1 << 20;  // cores have lower numbers
+  std::set<int> out;
+  for (const int end : used) {
+    const HostEndpointState& at = endpoints[static_cast<std::size_t>(end)];
+    out.insert(at.cores.begin(), at.cores.end());
+    out.insert(first_memory_controller + at.endpoint.numa);
+  }
+  return {out.begin(), out.end()};
 }
 
 Topology host_topology(std::span<const HostEndpointState> endpoint_states) {

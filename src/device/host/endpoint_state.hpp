@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +38,9 @@ std::vector<HostEndpointState> make_host_endpoint_states(std::span<const int> de
 
 /// Returns the cores that no device uses.
 std::vector<int> cores_beside(const std::vector<NumaNode>& nodes, std::span<const HostEndpointState> devices);
+
+/// Returns the numbers of what the endpoints use: their cores, and the memory controllers of their NUMA nodes.
+std::vector<int> resources_of(std::span<const HostEndpointState> endpoints, std::initializer_list<int> used);
 
 /// Returns the topology of the devices.
 Topology host_topology(std::span<const HostEndpointState> devices);

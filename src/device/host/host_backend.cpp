@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <exception>
 #include <map>
-#include <set>
 #include <thread>
 
 #include "core/error.hpp"
@@ -16,6 +14,7 @@
 #include "device/host/chains.hpp"
 #include "device/host/endpoint_state.hpp"
 #include "device/host/handovers.hpp"
+#include "device/host/heat.hpp"
 #include "device/host/host_facts.hpp"
 #include "device/host/jobs.hpp"
 #include "device/host/parts.hpp"
@@ -24,10 +23,8 @@
 namespace linkmatrix {
 namespace {
 
-constexpr int first_memory_controller = 1 << 20;  // resource numbers: cores below, NUMA nodes above
-constexpr double rate_seconds = 0.01;             // that a run lasts by which threads are counted …
-constexpr double time_to_cool = 10;               // seconds after its time that a product may take, where cores are few
-constexpr int rate_runs = 3;                      // … and of so many the fastest says how fast the path is
+constexpr double rate_seconds = 0.01;  // duration of a run that determines the number of threads …
+constexpr int rate_runs = 3;           // … and number of runs, of which the fastest counts
 /// A thread may wait long for a core: a flag is called never seen after more than that.
 constexpr HandoverTimes handover_times{.patience_ns = 5'000'000'000, .longest_ns = 250'000'000};
 
@@ -66,13 +63,7 @@ class HostBackend final : public Backend {
   }
 
   std::vector<int> resources(const Copy& copy) const override {
-    std::set<int> out;
-    for (const int end : {copy.source, copy.destination}) {
-      const HostEndpointState& at = endpoint_states_[static_cast<std::size_t>(end)];
-      out.insert(at.cores.begin(), at.cores.end());
-      out.insert(first_memory_controller + at.endpoint.numa);
-    }
-    return {out.begin(), out.end()};
+    return resources_of(endpoint_states_, {copy.source, copy.destination});
   }
 
   std::optional<std::string> lost(int endpoint) const override {
@@ -95,7 +86,7 @@ class HostBackend final : public Backend {
   void prepare(std::span<const Copy> copies, Deadline deadline) override {
     refuse_lost(copies);
     reserve_buffers(endpoint_states_, copies, huge_pages_, deadline);
-    for (HostEndpointState& at : endpoint_states_) at.patterned.clear();  // what was made again does not hold it
+    for (HostEndpointState& at : endpoint_states_) at.patterned.clear();  // new buffers do not contain it
     const WorkingSet& set = own_working_set();
     in_caches_ = set.is_short && std::any_of(copies.begin(), copies.end(), [&](const Copy& copy) {
                    return copy.bytes == (copy.operation == Operation::chase ? set.chase : set.copy);
@@ -165,33 +156,20 @@ class HostBackend final : public Backend {
   }
 
   std::vector<Heated> heat(double seconds, std::optional<int> flips, Deadline deadline) override {
-    const auto run = last_run_ = std::make_shared<HostRun>(earlier(Deadline::in(seconds), deadline));
-    std::map<int, std::shared_ptr<Heated>> heated;
-    for (int device = 0; device < static_cast<int>(endpoint_states_.size()); ++device) {
-      if (!endpoint_state(device).team || lost(device)) continue;
-      const auto mine = heated[device] = std::make_shared<Heated>(Heated{device});
-      threads_of(device, 1).front()->start([run, mine, flip = flips == device] { keep_hot(*mine, flip, *run); });
-    }
-    std::vector<Heated> all;
-    for (const auto& [device, mine] : heated) {
-      Worker& thread = *threads_of(device, 1).front();
-      if (!thread.wait(earlier(Deadline::in(seconds + time_to_cool), deadline)) && !thread.ends_after_all())
-        throw TimedOut(endpoint_state(device).endpoint.label + ": the heating computation did not end in time");
-      all.push_back(*mine);
-    }
-    return all;
+    last_run_ = std::make_shared<HostRun>(earlier(Deadline::in(seconds), deadline));
+    return heat_endpoints(endpoint_states_, seconds, flips, last_run_, deadline);
   }
 
  private:
   HostEndpointState& endpoint_state(int endpoint) { return endpoint_states_[static_cast<std::size_t>(endpoint)]; }
 
-  /// Its source holds neither a ring nor its pattern any more.
+  /// Notes that the source contains neither a ring nor its pattern any more.
   void write_over(const Copy& copy) {
     endpoint_state(copy.source).ring_at = nullptr;
     endpoint_state(copy.source).patterned.erase(copy.source_slot);
   }
 
-  /// Each part by another thread than the one that has copied it.
+  /// Compares each part on another thread than the one that copied it.
   template <class Work>
   std::vector<PatternCheck> compare(std::span<const Job> jobs, std::span<const Copy> copies,
                                     const std::shared_ptr<HostRun>& run, const Work& work) {
@@ -205,7 +183,7 @@ class HostBackend final : public Backend {
     return endpoint_state(endpoint).team->threads(wanted);
   }
 
-  /// A thread that is bound to another core than the job's, where there is one.
+  /// Returns a thread that is bound to another core than the job's, if possible.
   Checker spare_for(const Job& job) {
     for (const auto& thread : threads_of(job.endpoint, 2))
       if (thread.get() != job.thread) return {job.endpoint, thread.get()};
@@ -216,8 +194,8 @@ class HostBackend final : public Backend {
     return {job.endpoint, checker_ ? checker_.get() : job.thread};
   }
 
-  /// The thread at the other end of a copy. NUMA memory has none: then one on another core of its node, where there is
-  /// one that does nothing meanwhile, because its node's memory is taken.
+  /// Returns the thread at the other end of a copy. NUMA memory has no thread: then it is an idle thread on another
+  /// core of this node, if there is one.
   Checker answerer_of(const Copy& copy) {
     const int other = other_end_of(endpoint_states_, copy), executor = executor_of(endpoint_states_, copy);
     if (endpoint_state(other).team) return {other, threads_of(other, 1).front().get()};
@@ -263,7 +241,7 @@ class HostBackend final : public Backend {
     return static_cast<double>(copy.bytes) * copy.repeats / least;
   }
 
-  /// A copy's memory; whoever has a part keeps it.
+  /// Returns a part of a copy, which keeps its memory alive.
   HostPart part_of(const Copy& copy, std::size_t index) {
     HostPart part;
     part.index = index;
@@ -279,7 +257,7 @@ class HostBackend final : public Backend {
     return part;
   }
 
-  /// What each thread makes, the copies of one in a row.
+  /// Returns the copies of each thread, in order.
   std::vector<Job> jobs_of(std::span<const Copy> copies) {
     std::map<std::pair<int, std::size_t>, Job> jobs;
     for (std::size_t k = 0; k < copies.size(); ++k) {
@@ -301,7 +279,7 @@ class HostBackend final : public Backend {
     return out;
   }
 
-  /// Rings that a verification wrote over are laid anew, flags put down; returns the copies that the other end answers.
+  /// Rebuilds rings that a verification overwrote, and clears flags. Returns the copies that the other end answers.
   std::vector<HostPart> set_up_chains(std::span<const Copy> copies, Deadline deadline) {
     std::vector<HostPart> answers;
     for (std::size_t k = 0; k < copies.size(); ++k) {
@@ -335,31 +313,12 @@ class HostBackend final : public Backend {
     return endpoint_state(copy.source).endpoint.label + "->" + endpoint_state(copy.destination).endpoint.label;
   }
 
-  /// Every thread is waited for, whatever becomes of one. Throws CopiesFailed; an endpoint whose thread does not even
-  /// end when it is told to is lost.
+  /// Waits for all threads. An endpoint whose thread hangs is lost. Throws CopiesFailed.
   void await(std::span<const Job> jobs, std::span<const Copy> copies, HostRun& run) {
-    std::map<std::size_t, CopiesFailed::Failure> failures;
-    std::string why;
-    const auto blame = [&](const Job& job, CellStatus status, std::optional<int> endpoint, const std::string& what) {
-      for (const HostPart& part : *job.parts) {
-        failures[part.index] = {part.index, status, endpoint};
-        why += (why.empty() ? "" : "; ") + way(copies[part.index]) + ' ' + what;
-      }
-    };
-    for (const Job& job : jobs) try {
-        if (job.thread->wait(run.deadline)) continue;
-        run.stop = true;
-        const bool hangs = !job.thread->ends_after_all();
-        blame(job, CellStatus::timeout, hangs ? std::optional(job.endpoint) : std::nullopt, "did not finish in time");
-        if (hangs)
-          endpoint_state(job.endpoint).lost = endpoint_state(job.endpoint).endpoint.label + ": its thread hangs";
-      } catch (const std::exception& e) {
-        blame(job, CellStatus::error, std::nullopt, std::string("failed: ") + e.what());
-      }
-    if (failures.empty()) return;
-    std::vector<CopiesFailed::Failure> all;
-    for (const auto& [index, failure] : failures) all.push_back(failure);
-    throw CopiesFailed(why, all);
+    const JobFailures found = wait_for(jobs, run, [&](std::size_t index) { return way(copies[index]); });
+    for (const int endpoint : found.hanging)
+      endpoint_state(endpoint).lost = endpoint_state(endpoint).endpoint.label + ": its thread hangs";
+    if (!found.failures.empty()) throw CopiesFailed(found.why, found.failures);
   }
 
   bool huge_pages_;
@@ -371,7 +330,7 @@ class HostBackend final : public Backend {
   ProcessorPoll processors_;
   bool in_caches_ = false;                             ///< buffers of the default size are smaller than they should be
   std::vector<int> other_cores_;                       ///< that no device has
-  std::unique_ptr<Worker> checker_;                    ///< compares what the only thread has copied
+  std::unique_ptr<Worker> checker_;                    ///< compares the data of a single copying thread
   std::map<int, std::unique_ptr<Worker>> companions_;  ///< the other side where a device has one core and no neighbour
   std::shared_ptr<HostRun> last_run_;
 };

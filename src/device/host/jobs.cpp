@@ -20,6 +20,28 @@ void start(const Job& job, HostRun& run, std::function<void()> work) {
   }
 }
 
+JobFailures wait_for(std::span<const Job> jobs, HostRun& run, const std::function<std::string(std::size_t)>& name) {
+  JobFailures found;
+  std::map<std::size_t, CopiesFailed::Failure> failures;
+  const auto blame = [&](const Job& job, CellStatus status, std::optional<int> endpoint, const std::string& what) {
+    for (const HostPart& part : *job.parts) {
+      failures[part.index] = {part.index, status, endpoint};
+      found.why += (found.why.empty() ? "" : "; ") + name(part.index) + ' ' + what;
+    }
+  };
+  for (const Job& job : jobs) try {
+      if (job.thread->wait(run.deadline)) continue;
+      run.stop = true;
+      const bool hangs = !job.thread->ends_after_all();
+      blame(job, CellStatus::timeout, hangs ? std::optional(job.endpoint) : std::nullopt, "did not finish in time");
+      if (hangs) found.hanging.push_back(job.endpoint);
+    } catch (const std::exception& e) {
+      blame(job, CellStatus::error, std::nullopt, std::string("failed: ") + e.what());
+    }
+  for (const auto& [index, failure] : failures) found.failures.push_back(failure);
+  return found;
+}
+
 std::vector<Job> checked_by_others(std::span<const Job> jobs, const std::function<Checker(const Job&)>& spare) {
   std::vector<Job> checks;
   for (std::size_t k = 0; k < jobs.size(); ++k) {
@@ -57,7 +79,7 @@ Timeline timeline_of(std::span<const Job> jobs, std::size_t copies) {
         time = part.time;
       } else {
         time.span = hull(std::array{time.span, part.time.span});
-        time.transfers = std::min(time.transfers, part.time.transfers);  // of a background copy each thread has its own
+        time.transfers = std::min(time.transfers, part.time.transfers);  // differs per thread for background copies
       }
       seen[part.index] = true;
     }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/pattern.hpp"
@@ -23,6 +24,16 @@ struct Job {
 
 /// Starts a job's thread. On failure the threads that already wait at the gate are released.
 void start(const Job& job, HostRun& run, std::function<void()> work);
+
+/// Copies that failed, and endpoints whose thread does not end.
+struct JobFailures {
+  std::vector<CopiesFailed::Failure> failures;
+  std::string why;  ///< one sentence per copy
+  std::vector<int> hanging;
+};
+
+/// Waits until every thread has ended, also after a failure. name: returns the name of a copy by its index.
+JobFailures wait_for(std::span<const Job> jobs, HostRun& run, const std::function<std::string(std::size_t)>& name);
 
 /// The thread that compares the data of a job.
 struct Checker {

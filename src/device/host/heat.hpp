@@ -1,0 +1,19 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/heating.hpp"
+#include "device/host/endpoint_state.hpp"
+#include "device/host/parts.hpp"
+
+namespace linkmatrix {
+
+/// Heats the core of each available device for some seconds. flips: number of the device with a simulated bit flip.
+/// Throws TimedOut if a thread does not end.
+std::vector<Heated> heat_endpoints(std::span<HostEndpointState> endpoints, double seconds, std::optional<int> flips,
+                                   const std::shared_ptr<HostRun>& run, Deadline deadline);
+
+}  // namespace linkmatrix
