@@ -42,6 +42,31 @@ ranks_there() {
   done | sort -n
 }
 
+# stop_a_rank OPTION…: runs the program under mpirun, and stops rank 1 once the record exists. The exit code is in $code,
+# and a record without PASS must be left. Fails without a rank to stop.
+stop_a_rank() {
+  what="a rank that stops"
+  rm -f "$work/r.json"
+  timeout 90 "$mpirun" --oversubscribe -n "$ranks" "$program" "$@" --record "$work/r.json" \
+    >"$work/out" 2>"$work/err" &
+  launcher=$!
+  for _ in $(seq 100); do
+    [ ! -s "$work/r.json" ] || break
+    sleep 0.2
+  done
+  victim=$(ranks_there 1 | head -n 1)
+  [ -z "$victim" ] || kill -STOP "$victim"
+  wait "$launcher"
+  code=$?
+  if [ -z "$victim" ]; then
+    fail "$what: no rank was found to stop"
+    return 1
+  fi
+  kill -KILL "$victim" 2>/dev/null
+  [ -s "$work/r.json" ] || fail "$what: no record is left"
+  ! grep -q '"result":"PASS"' "$work/r.json" || fail "$what: the record says PASS"
+}
+
 # Processes that keep a quarter of all cores busy, one core at least.
 begin_hogs() {
   hogs=
