@@ -13,7 +13,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Of "400 Gb/sec (4X NDR)" and "25000 Mb/s", as the kernel says it; 0: unknown.
+/// Parses "400 Gb/sec (4X NDR)" and "25000 Mb/s" of the kernel; 0: unknown.
 double gigabytes_of(const std::string& rate) {
   char* unit = nullptr;
   const double number = std::strtod(rate.c_str(), &unit);
@@ -26,7 +26,7 @@ double gigabytes_of(const std::string& rate) {
 bool is_up(const AdapterPort& port) { return port.state == "ACTIVE" || port.state == "up"; }
 bool is_fabric(const AdapterPort& port) { return port.place.contains("port"); }
 
-/// Ranks behind links of their own, of which there may be several such groups: a device's, or a node's network ports.
+/// Ranks behind common links. There may be several such groups: a device's ranks, or a node's.
 struct Group {
   double rate = 0;     ///< GB/s of its links, each way
   double ranks = 0;    ///< behind them
@@ -34,7 +34,7 @@ struct Group {
   bool has_root = false;
 };
 
-/// How much of the bus bandwidth goes through a group's links, one way, where there are `all` ranks.
+/// Returns the share of the bus bandwidth that goes through the links of a group in one direction, with `all` ranks.
 double share_of(Collective collective, Route route, const Group& group, double all) {
   const double away = all - group.ranks;
   switch (collective) {
@@ -63,8 +63,8 @@ double limit_of(const CollectiveCase& wanted, Route route, const std::vector<Gro
   for (const Group& group : groups)
     least = std::min(least, group.rate / share_of(wanted.collective, route, group, all));
   if (wanted.collective != Collective::all_reduce || route == Route::ring) return least;
-  // Of n groups, each element takes n - 1 ways to where it is added up and n - 1 from there, over the links of them
-  // all.
+  // With n groups, each element crosses n - 1 links to its reduction and n - 1 links from
+  // there.
   return std::min(least, rates * (all - 1) / (all * (static_cast<double>(groups.size()) - 1)));
 }
 
@@ -80,8 +80,8 @@ std::optional<std::vector<Group>> groups_of_devices(const CollectiveCase& wanted
   return groups;
 }
 
-/// Whether one kernel says of two of them that it is theirs: containers, or a scheduler's several nodes on one machine.
-/// What they send to each other leaves by no port.
+/// Returns whether two nodes are on one kernel: containers, or several nodes of a scheduler on one machine. Data
+/// between them leaves by no port.
 bool share_a_machine(const std::vector<const NodeFacts*>& nodes) {
   std::set<std::string> boots;
   return !std::ranges::all_of(

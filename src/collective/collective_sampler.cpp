@@ -12,7 +12,7 @@ namespace linkmatrix {
 namespace {
 
 constexpr double sample_seconds = 0.002;  // that ranks begin a µs or two apart is a thousandth of it
-constexpr double burst_seconds = 0.25;    // between two looks at the clock
+constexpr double burst_seconds = 0.25;    // between two readings of the clock
 constexpr int least_in_a_row = 3;         // of 4 GiB of all-gather on two H200, a single one is 7 % slower than twenty
 constexpr int most_repeats = 100;         // more would wait in a device's queue
 
@@ -20,8 +20,8 @@ constexpr std::uint64_t most_every = 64;
 constexpr double share_for_comparing = 0.05;                                              // of a sample's time
 constexpr std::uint64_t most_window_bytes = 7 * GiB, most_host_window_bytes = 112 * MiB;  // of a rank: 7 of the largest
 
-/// Of collectives that take so long each: one that is as long as a sample is one. Where they are compared, no more of
-/// them than there are windows; where these are too few for a row, a sample is several.
+/// Returns the burst for collectives of `seconds` each. A collective as long as a sample is a sample. With comparison,
+/// a burst has at most `windows` samples; with too few windows, one sample of several collectives.
 Burst burst_of(double seconds, int windows) {
   const auto fit = [seconds](double time, int most) {
     return static_cast<int>(std::clamp<double>(std::ceil(time / std::max(seconds, 1e-9)), least_in_a_row, most));
@@ -31,7 +31,7 @@ Burst burst_of(double seconds, int windows) {
   return {.samples = fit(burst_seconds, windows > 0 ? windows : Burst::most_samples), .repeats = 1};
 }
 
-/// Of what has run; of a time that is none nothing can be calculated.
+/// Returns the answer, or an error if a time is zero.
 CollectiveAnswer with_a_time(CollectiveAnswer answer) {
   const auto is_time = [](double seconds) { return std::isfinite(seconds) && seconds > 0; };
   const bool has_times = !answer.seconds.empty() && std::ranges::all_of(answer.seconds, is_time);
@@ -39,7 +39,7 @@ CollectiveAnswer with_a_time(CollectiveAnswer answer) {
   return {.status = CellStatus::error, .why = "the collective took less time than the clock resolves"};
 }
 
-/// Whether the answer is one; else the sampling has failed with it.
+/// Returns whether the answer is valid; otherwise the sampling has failed with its reason.
 bool is_ok(const CollectiveAnswer& answer, Sampled& sampled) {
   if (answer.status == CellStatus::ok) return true;
   sampled = {};
@@ -97,7 +97,7 @@ Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule
     const CollectiveAnswer answer = with_a_time(collectives_.run(burst, left()));
     if (!is_ok(answer, sampled)) return sampled;
     if (rule.verify) account(place, burst, answer, sampled);
-    // The first ones are slower than all others: what they said of the time was too much.
+    // The first collectives are slower than all others, so their time is overestimated.
     const Burst better = burst_of(answer.seconds.back() / burst.repeats, wanted.windows);
     if (sampled.samples.empty() && better.repeats >= 2 * burst.repeats) {
       burst = better;
@@ -114,7 +114,7 @@ Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule
   return sampled;
 }
 
-/// Whether they become samples or not: a wrong element is wrong.
+/// Counts wrong elements, also of bursts that are no samples.
 void CollectiveSampler::account(const Place& place, const Burst& burst, const CollectiveAnswer& answer,
                                 Sampled& sampled) {
   sampled.verified = true;
@@ -132,14 +132,14 @@ void CollectiveSampler::account(const Place& place, const Burst& burst, const Co
   sampled.why = std::to_string(wrong_[place]) + " wrong elements arrived";
 }
 
-/// As many as a burst has samples, where memory allows; one at least.
+/// Returns one window per sample of a burst, limited by the memory; at least one.
 int CollectiveSampler::windows_of(const CollectiveCase& wanted) const {
   const std::uint64_t most = collectives_.memory() == Memory::device ? most_window_bytes : most_host_window_bytes;
   const std::uint64_t each = std::max<std::uint64_t>(wanted.bytes, 1);
   return static_cast<int>(std::clamp<std::uint64_t>(most / each, 1, Burst::most_samples));
 }
 
-/// Every so many-th block is compared, where all of them take so long beside a burst.
+/// Compares every n-th block if a complete comparison takes too long compared with a burst.
 std::uint64_t CollectiveSampler::every_for(const CollectiveCase& wanted, const CollectiveAnswer& answer) const {
   const double running = std::accumulate(answer.seconds.begin(), answer.seconds.end(), 0.0);
   const double every = std::round(answer.comparing / (share_for_comparing * running));

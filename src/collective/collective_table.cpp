@@ -13,7 +13,7 @@ std::string formatted(const char* form, Values... values) {
   return text.data();
 }
 
-/// As many digits as nccl-tests gives a time.
+/// Prints as many digits as nccl-tests.
 std::string time_text(double microseconds) {
   return formatted(microseconds >= 10000 ? "%8.0f" : microseconds >= 100 ? "%8.1f" : "%8.2f", microseconds);
 }

@@ -17,7 +17,7 @@ namespace {
 
 int log_file = -1;
 
-/// What follows `mark` in a line, up to a character of `ends`; empty where the line has not the mark.
+/// Returns the text after `mark` in a line, up to a character of `ends`; empty without the mark.
 std::string after(std::string_view line, std::string_view mark, std::string_view ends) {
   const auto at = line.find(mark);
   if (at == std::string_view::npos) return "";
@@ -95,7 +95,7 @@ std::string last_choice(std::string_view log) {
   return text;
 }
 
-/// As a number of the list, or in capitals with underscores, the log has what the environment spells "NVLSTree".
+/// The log has a number of the list, or capitals with underscores, for the "NVLSTree" of the environment.
 bool is_algorithm(const std::string& choice, std::string_view algorithm) {
   const std::string logged = after(choice, "", ",");
   if (logged.size() == 1 && std::isdigit(static_cast<unsigned char>(logged[0])) != 0) {

@@ -21,11 +21,11 @@ namespace {
 using ranks::pack;
 using ranks::unpack;
 
-constexpr double least_patience = 60;  // seconds for what all ranks prepare together
+constexpr double least_patience = 60;  // seconds for the preparation of all ranks
 
 enum class Step : int { connect, prepare, run };
 
-/// What rank 0 asks of all ranks, itself among them, and what each replies: plain data.
+/// Requests of rank 0 to all ranks including itself, and their replies: plain data.
 struct Question {
   Step step = Step::run;
   CollectiveCase wanted{};
@@ -41,7 +41,7 @@ struct Reply {
 /// Makes a rank's worker once its communicator is known.
 using MakeWorker = std::function<std::unique_ptr<CollectiveWorker>(const Question&)>;
 
-/// A rank's part in what rank 0 asks.
+/// Executes the requests of rank 0 on a rank.
 class Answering {
  public:
   explicit Answering(MakeWorker make) : make_{std::move(make)} {}
@@ -127,7 +127,7 @@ class RankCollectives final : public Collectives {
   }
 
  private:
-  /// All ranks at once, this one too. What one could not do, none has done.
+  /// Sends a request to all ranks including this one. If a rank fails, the request has failed for all.
   CollectiveAnswer ask(const Question& question) {
     std::vector<ranks::Correspondence::Question> questions;
     for (int rank = 0; rank < static_cast<int>(ranks().size()); ++rank) questions.push_back({rank, pack(question)});

@@ -25,17 +25,17 @@
 namespace linkmatrix {
 namespace {
 
-/// A test case at one size: what each cell is of.
+/// A test case at one size: the meaning of each cell.
 struct SizePlan {
   CollectiveSampler::Cases cases;
   MatrixResult result;
 };
 
-constexpr std::size_t most_columns = 64;  // of what a suite leaves out: each takes a communicator of NCCL, 0.07 s
+constexpr std::size_t most_columns = 64;         // subsets of a suite: each needs an NCCL communicator, 0.07 s
 constexpr std::uint64_t pair_bytes = 512 * MiB;  // of a matrix of pairs, as p2p_matrix copies between devices
 
-/// What does the collectives here: NCCL between the devices of this process, or what ranks have. Throws BadInput where
-/// this build or this machine has neither.
+/// Returns the implementation of the collectives: NCCL between the devices of this process, or the ranks. Throws
+/// BadInput if this build or this machine has neither.
 std::unique_ptr<Collectives> choose_collectives([[maybe_unused]] const CollectiveOptions& options) {
 #ifdef LINKMATRIX_MPI
   if (started_by_mpirun()) return make_rank_collectives(options);
@@ -76,8 +76,8 @@ class CollectiveRun final : public ProgramRun {
     end_phase("measure");
   }
 
-  /// Named test cases must run; of a suite, those that the library has. What cannot, and what would do nothing, is
-  /// refused here, before anything is measured.
+  /// Returns the test cases: named ones must run, and of a suite those that the library supports. Refuses impossible
+  /// test cases and options without effect before anything is measured.
   std::vector<CollectiveTestCase> chosen() const {
     auto wanted = options_.named.empty() ? collective_suite(options_.suite.value_or("quick")) : options_.named;
     refuse_idle_options(wanted);
@@ -100,7 +100,7 @@ class CollectiveRun final : public ProgramRun {
     return wanted;
   }
 
-  /// Sizes are rounded down to what all ranks have equal parts of: what looks like two results would be one.
+  /// Throws BadInput for two sizes that are rounded to the same size, because all ranks need equal parts.
   void refuse_one_layout_twice(const CollectiveTestCase& testcase) const {
     std::map<std::uint64_t, std::uint64_t> asked;
     for (const std::uint64_t bytes : sizes_of(testcase)) {
@@ -113,7 +113,8 @@ class CollectiveRun final : public ProgramRun {
     }
   }
 
-  /// Whether the library has it in its plainest form: what only the options rule out is no reason to leave it out.
+  /// Returns whether the library supports the test case without further options. Options alone are no reason to omit a
+  /// test case.
   bool is_known(const CollectiveTestCase& testcase) const {
     return !of_library({}, testcase, collectives_->default_sizes().front()).empty();
   }
@@ -126,7 +127,7 @@ class CollectiveRun final : public ProgramRun {
     });
   }
 
-  /// Where nothing wrong would be seen, nothing is said to be right.
+  /// Throws BadInput for a verification that cannot detect wrong data.
   void refuse_blind(const CollectiveCase& wanted) const {
     if (!options_.measure.verify || !is_blind(wanted, count())) return;
     throw BadInput("--reduction avg: " + std::string(word(wanted.type)) + " rounds an average of " +
@@ -194,7 +195,7 @@ class CollectiveRun final : public ProgramRun {
     return subsets_without(excluded).size() <= most_columns;
   }
 
-  /// Sizes of a test case: what is measured for each rank or pair is of one, where nobody says others.
+  /// Returns the sizes of a test case. Measurements of single ranks or pairs have one default size.
   std::vector<std::uint64_t> sizes_of(const CollectiveTestCase& testcase) const {
     if (!options_.sizes.empty()) return options_.sizes;
     if (testcase.collective == Collective::send) return {pair_bytes};
@@ -305,7 +306,7 @@ class CollectiveRun final : public ProgramRun {
     result.add_utilisation();
   }
 
-  /// Of the ranks that take part.
+  /// Labels of the participating ranks.
   std::vector<Endpoint> endpoints_of(const CollectiveCase& wanted) const {
     const std::vector<std::string> labels = collectives_->ranks();
     std::vector<Endpoint> ranks = collectives_->machine().endpoints();

@@ -6,8 +6,8 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::size_t fewest = 3;  // of two columns nobody knows which of them is as it should be
-constexpr int fewest_in_half = 2;  // one alone has nobody to reduce with
+constexpr std::size_t fewest = 3;  // with two columns, the faulty one is unknown
+constexpr int fewest_in_half = 2;  // one rank has no partner
 
 using Names = std::vector<std::string>;
 

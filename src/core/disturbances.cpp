@@ -16,7 +16,7 @@ namespace {
 
 constexpr double least_seconds = 0.05;   // of processors: the kernel counts in ticks of 10 ms
 constexpr double least_traffic = 1e8;    // bytes per second, over adapters whose rate is not known
-constexpr double least_of_others = 0.1;  // of what all other processes used: a process that used less is not named
+constexpr double least_of_others = 0.1;  // share of the usage by other processes; smaller users are not named
 constexpr std::size_t most_named = 4;    // in a sentence
 constexpr std::size_t kernel_name = 15;  // letters that the kernel keeps of an executable's name
 

@@ -6,7 +6,7 @@
 
 namespace linkmatrix {
 
-/// A value that several threads share. Its lock is held only during `change` and `look`.
+/// A value shared by several threads. Its lock is held only during `change` and `look`.
 template <class T>
 class Guarded {
  public:

@@ -19,10 +19,10 @@ constexpr double looped_seconds = 0.008;   // of a kernel that repeats its copy:
 constexpr double handover_seconds = 0.007;
 constexpr double max_repeats = 100;        // a gate must not hold more than 128 copies
 constexpr double max_loaded_repeats = 16;  // background copies are repeated a few times as often
-constexpr double even_enough = 0.04;       // below what a load may end early (least_loaded_share)
+constexpr double even_enough = 0.04;       // less than the early end that a load may have (least_loaded_share)
 constexpr int most_of_slowest = 32;        // with so many, any ratio is met to a sixtieth …
 constexpr int least_of_slowest = 6;        // … and with so few, to a twelfth
-constexpr double balanced_seconds = 0.02;  // what a sample may last for that: a matrix of 7 samples a cell stays quick
+constexpr double balanced_seconds = 0.02;  // longest sample for this: 7 samples per cell stay quick
 constexpr int most_balanced = 3;           // times that repeats are chosen
 constexpr double least_turns = 5;          // of copies handed over in turn, whose first and last have no company, …
 constexpr double longest_turns = 0.25;     // … in so many seconds
@@ -36,7 +36,7 @@ double slowest_transfer(std::span<const Copy> copies, const Timeline& timeline) 
   return slowest;
 }
 
-/// How fast each copy is while all run is known only when they do: so it is looked at again.
+/// The speed of concurrent copies is known only after they ran together, so the repeats are adjusted again.
 void balance(Backend& backend, std::vector<Copy>& copies, const std::vector<std::vector<std::size_t>>& even,
              Timeline timeline, int least, Deadline until) {
   for (int attempt = 0; attempt < most_balanced; ++attempt) {
@@ -59,7 +59,7 @@ void balance(Backend& backend, std::vector<Copy>& copies, const std::vector<std:
   }
 }
 
-/// Of the slowest copy.
+/// Repeats of the slowest copy.
 int least_repeats(std::span<const Copy> copies, std::span<const Copy> cell, const Timeline& timeline) {
   const double slowest = slowest_transfer(copies, timeline);
   const int least = repeats_for(slowest, cell, timeline.timing);
@@ -90,7 +90,7 @@ int repeats_for(double seconds, std::span<const Copy> copies, Timing timing) {
       std::clamp(std::ceil(wanted / std::max(seconds, 1e-9)), 1.0, loaded ? max_loaded_repeats : max_repeats));
 }
 
-/// More repeats are worth their time only where they halve what is uneven.
+/// Uses more repeats only if they halve the unevenness.
 std::vector<int> balanced_repeats(std::span<const double> seconds, int least) {
   const double slowest = *std::max_element(seconds.begin(), seconds.end());
   const int most = static_cast<int>(

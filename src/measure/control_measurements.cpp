@@ -27,7 +27,7 @@ void ControlMeasurements::add(std::size_t number, const Round& cells, const std:
     const double share = std::min(static_cast<double>(most_of_large) / static_cast<double>(rounds_.count()),
                                   most_share * context_.options().stop.min_samples);
     if (good < 2 || !std::bernoulli_distribution(share)(random_)) return;
-    values_.clear();  // of a class, this round says enough
+    values_.clear();  // enough control measurements of this class in this round
     for (std::size_t k = 0; k < cells.size(); ++k)
       if (!part.values[k].empty()) values_[cells[k]] = median(part.values[k]);
     if (const auto suspect = worst_of(part, usual())) disturbs_itself(part, suspect->cell);
@@ -93,7 +93,7 @@ bool ControlMeasurements::disturbs_itself(const Part& part, std::size_t cell) {
   };
   const Round control{part.cells[cell]};
   std::vector<double> alone = values(control, 1, 0, false);
-  if (alone.empty()) return false;  // what it is will be seen when it is looked at again
+  if (alone.empty()) return false;  // the remeasurement will find the cause
   Moved here = moved(sensitivity, alone, part.values[cell]);
   if (!here.too_far()) return agree(here.by), false;
   const std::vector<double> more = values(control, thorough_samples - 1, 0, true);

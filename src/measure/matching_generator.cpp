@@ -73,7 +73,7 @@ std::vector<MatchingGenerator::Pair> MatchingGenerator::rest(std::vector<bool>& 
     else
       taken[left[k]] = taken[left[k + 1]] = true;
   if (left.size() % 2 == 1) alone.push_back(left.back());
-  pair_off(alone, false);  // rather one that they have met than nobody
+  pair_off(alone, false);  // a partner met before is better than none
   for (const Pair& pair : pairs) meet(pair);
   return pairs;
 }

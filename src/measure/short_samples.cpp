@@ -11,7 +11,7 @@
 namespace linkmatrix {
 namespace {
 
-// Each pass takes 6 of 72 samples. If a tenth of the samples is slow, 99.4 % of cells are slow in two passes or more.
+// Each pass takes 6 of 72 samples. If a tenth of the samples is slow, 99.4 % of cells are slow in two or more passes.
 constexpr std::size_t most_passes = 12;
 constexpr double share_in_rounds = 0.8;  // of the passes; the others follow when outliers were measured again
 constexpr double budget = 0.12;          // of the time of the other samples

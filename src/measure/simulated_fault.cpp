@@ -96,7 +96,7 @@ bool SimulatedFault::touches(const Path& path) const {
 }
 
 bool SimulatedFault::has(const Path& path) const {
-  if (is_of_devices(kind)) return true;  // it is in what a device says of itself
+  if (is_of_devices(kind)) return true;  // the device's own counters report the fault
   return kind == Kind::corrupt && !is_way(*this) ? is_of(path.destination) : touches(path);
 }
 
@@ -144,7 +144,8 @@ CellStatus FaultySampler::lost_as(const Place& place) const {
 
 std::vector<Lost> FaultySampler::take_lost() {
   std::vector<Lost> lost = sampler_.take_lost();
-  if (is_lost_ && !is_way(fault_) && !std::exchange(is_told_, true))  // a way is no endpoint: its cells say it
+  if (is_lost_ && !is_way(fault_) &&
+      !std::exchange(is_told_, true))  // a direction is no endpoint; its cells have the fault
     lost.push_back(
         {fault_.endpoint, fault_.kind == Kind::hang ? "simulated fault: it hung" : "simulated fault: it failed"});
   return lost;

@@ -11,10 +11,11 @@
 namespace linkmatrix {
 namespace {
 
-/// Of a term: three differences, their squares, the inverse root and its cube. The GPU's inverse root is off by one.
+/// Error of a term: three differences, squares, the inverse root and its cube. The GPU's inverse root is off by
+/// one.
 constexpr double roundings = 8;
-/// What a step of positions in that precision changes of the energy, in units of the energy, and what leapfrog does in
-/// `check_drift`'s steps; a force with the wrong sign or without a tenth of the bodies changes it by 1e-4.
+/// Energy change of one step by the precision of positions, in units of the energy, and that of leapfrog in the steps
+/// of `check_drift`. A force with a wrong sign or without a tenth of the bodies changes the energy by 1e-4.
 constexpr double drift_of_float = 2e-6, drift_of_double = 1e-8;
 constexpr std::size_t rows_between_looks = 64;
 
@@ -88,7 +89,7 @@ void add_momentum(std::span<const Vector4<double>> places, std::span<const Vecto
   }
 }
 
-/// Of the bodies of one part: what they have of the potential of all pairs, and their own motion.
+/// Energy of the bodies of one part: their share of the potential of all pairs, and their kinetic energy.
 double energy_of(std::span<const Vector4<double>> places, std::span<const Vector4<double>> velocities,
                  std::uint64_t place, Deadline deadline) {
   double energy = 0;

@@ -42,7 +42,7 @@ Findings check_steps(Simulation& simulation, const NbodyCase& prepared, double i
 /// all pairs.
 Findings check_drift(Simulation& simulation, const NbodyCase& prepared, int steps, Deadline deadline);
 
-/// Returns one sentence on what is wrong; nothing if all is correct.
+/// Returns one sentence that describes the error; nothing if all is correct.
 std::optional<std::string> why_wrong(const Findings& found, const NbodyCase& prepared, bool with_drift);
 
 /// Returns the acceleration of a body by all others in double precision, with the sum of all terms' magnitudes in `w`.

@@ -47,8 +47,8 @@ class LocalSystem final : public NbodySystem {
   std::vector<Lost> take_lost() override { return std::exchange(lost_, {}); }
 
  private:
-  /// A device that failed takes no further part, and neither do those behind it, which simulations have only with it.
-  /// Where none is named, or one still runs, whose memory could not even be given back, all are lost.
+  /// A failed device takes no further part, nor do the devices after it, because their simulations include it. If no
+  /// device is named, or if one still runs with its memory, all are lost.
   NbodyAnswer guarded(const std::function<void(NbodyAnswer&)>& work) {
     NbodyAnswer answer = answer_of(work);
     const bool is_late = answer.status == CellStatus::timeout && parts_.memory == Memory::host;  // threads have left

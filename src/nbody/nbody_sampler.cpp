@@ -14,7 +14,7 @@ int steps_for(double seconds) {
   return static_cast<int>(std::clamp(std::ceil(sample_seconds / std::max(seconds, 1e-9)), 1.0, most_steps));
 }
 
-/// Whether the answer is one; else the sampling has failed with it.
+/// Returns whether the answer is valid; otherwise the sampling has failed with its reason.
 bool is_ok(const NbodyAnswer& answer, Sampled& sampled) {
   if (answer.status == CellStatus::ok) return true;
   if (answer.status != CellStatus::corrupt) sampled = {};
@@ -59,14 +59,14 @@ Sampled NbodySampler::sample_one(const NbodyCase& wanted, const SampleRule& rule
   const NbodyAnswer warm = system_.run(1, left());
   if (!is_ok(warm, sampled)) return sampled;
   int steps = steps_ > 0 ? steps_ : steps_for(warm.seconds);
-  sampled.bytes = flop_of_step(wanted);  // a rate of computation takes them for what a transfer moves
+  sampled.bytes = flop_of_step(wanted);  // for a computation rate, this replaces the bytes of a transfer
   if (warm.seconds >= long_step && steps == 1) add(sampled, warm.seconds);
   sampled.transfers = steps;
   while (sampled.samples.empty() ||
          (!rule.stop.done(values_of(Metric::compute, sampled), seconds_since(began)) && !rule.enough.passed())) {
     const NbodyAnswer answer = system_.run(steps, left());
     if (!is_ok(answer, sampled)) return sampled;
-    // The first step is slower than all others: what it said of the time was too much.
+    // The first step is slower than all others, so its time is overestimated.
     if (const int more = steps_for(answer.seconds / steps);
         steps_ == 0 && sampled.samples.empty() && more >= 2 * steps) {
       sampled.transfers = steps = more;

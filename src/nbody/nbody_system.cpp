@@ -7,7 +7,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Of a comparison with sums in double precision, on one core about a tenth of a second.
+/// Interactions of a comparison with sums in double precision, about a tenth of a second on one core.
 constexpr double most_interactions = 1 << 25;
 constexpr std::uint64_t least_small = 2048;
 

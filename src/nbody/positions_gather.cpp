@@ -36,7 +36,7 @@ void PositionsGather::gather(void* memory, std::uint64_t bytes, Deadline deadlin
   MPI_Request request = MPI_REQUEST_NULL;
   const int units = static_cast<int>(bytes / bytes_of_unit);
   const int status = MPI_Iallgather(MPI_IN_PLACE, 0, unit, memory, units, unit, now_, &request);
-  MPI_Type_free(&unit);  // once what is under way has ended
+  MPI_Type_free(&unit);  // after the transfers in progress have ended
   ranks::check_mpi(status, rank(), "MPI_Iallgather");
   mpi_.wait_for_all(request, "not all positions came in time", deadline);
 }

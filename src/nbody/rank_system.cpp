@@ -22,7 +22,7 @@ using ranks::unpack;
 
 enum class Order : int { prepare, run, find };
 
-/// What rank 0 asks of the ranks that take part, itself among them, and what each replies: plain data.
+/// Requests of rank 0 to the participating ranks including itself, and their replies: plain data.
 struct Question {
   Order order = Order::run;
   NbodyCase wanted{};
@@ -84,7 +84,7 @@ class RankSystem final : public NbodySystem {
   std::vector<Lost> take_lost() override { return network_->take_lost(); }
 
  private:
-  /// All ranks of the case at once, this one too. What one could not do, none has done.
+  /// Sends a request to all ranks of the case including this one. If a rank fails, the request has failed for all.
   NbodyAnswer ask(const Question& question, Findings& found) {
     std::vector<ranks::Correspondence::Question> questions;
     for (int rank = 0; rank < prepared_.devices; ++rank) questions.push_back({rank, pack(question)});

@@ -22,7 +22,7 @@
 namespace linkmatrix {
 namespace {
 
-/// A number of bodies that nobody asked for is left out where a step of it would take so many times --max-time.
+/// A default number of bodies is omitted if a step would take more than this multiple of --max-time.
 constexpr double most_max_times = 3;
 
 std::string formatted_seconds(double seconds) {
@@ -33,7 +33,7 @@ std::string formatted_seconds(double seconds) {
 
 using On = NbodyOptions::On;
 
-/// Its cores, and what computes on them.
+/// Simulation on the cores of this machine, with their endpoints.
 class OnCores final : public Simulation {
  public:
   explicit OnCores(const std::vector<int>& devices)
@@ -63,7 +63,7 @@ std::unique_ptr<NbodySystem> make_host_system(const NbodyOptions& options) {
                             .transport = [] { return "direct"; }});
 }
 
-/// Whether GPUs are to compute. Throws BadInput where they were asked for and there are none.
+/// Returns whether GPUs compute. Throws BadInput if GPUs were requested and there are none.
 bool on_gpus([[maybe_unused]] const NbodyOptions& options) {
   if (options.on == On::host) return false;
 #ifdef LINKMATRIX_CUDA
@@ -79,8 +79,8 @@ bool on_gpus([[maybe_unused]] const NbodyOptions& options) {
 #endif
 }
 
-/// What computes here: the ranks that a launcher started, the GPUs of this process, or its cores. Throws BadInput where
-/// this build or this machine has not what was asked for.
+/// Returns the computing system: the ranks of a launcher, the GPUs of this process, or its cores. Throws BadInput if
+/// this build or this machine does not have the requested one.
 std::unique_ptr<NbodySystem> choose_nbody_system(const NbodyOptions& options) {
   if (started_by_mpirun()) {
 #ifdef LINKMATRIX_MPI
@@ -103,7 +103,7 @@ class NbodyRun final : public ProgramRun {
       : ProgramRun("nbody_scaling", options, supervisor), options_{options} {}
 
  private:
-  /// What cannot be measured is refused before anything is printed.
+  /// Refuses impossible cases before anything is printed.
   void start() override {
     refuse_unused(options_, started_by_mpirun());
     system_ = choose_nbody_system(options_);
@@ -140,7 +140,7 @@ class NbodyRun final : public ProgramRun {
     return options_.counts;
   }
 
-  /// What nobody asked for fits the devices: each has a tile at least.
+  /// Default numbers of bodies fit the devices: each device has at least one tile.
   std::vector<std::uint64_t> bodies_wanted() const {
     if (!options_.bodies.empty()) return options_.bodies;
     std::vector<std::uint64_t> bodies = system_->default_bodies();
@@ -177,7 +177,7 @@ class NbodyRun final : public ProgramRun {
     supervisor().print(scaling_table(measured));
   }
 
-  /// By the rate of the last number of bodies on the fewest devices, which more do not lose.
+  /// Estimates by the rate of the last number of bodies on the fewest devices; more devices are not slower.
   bool takes_too_long(const NbodyPlan& plan, const NbodySampler::Cases& cases) {
     const auto rate = record().look([](const Record& record) { return record.results.back().values(0, 0); });
     const double most = most_max_times * options_.measure.max_seconds;

@@ -14,7 +14,7 @@ bool is_copy(const TestCase& t, Metric metric) {
 
 using Is = bool (*)(const TestCase&);
 
-/// What tells most, in this order; what is none of them comes after all.
+/// Test cases by importance. All others come after these.
 constexpr std::array<Is, 5> telling{
     [](const TestCase& t) {
       return of_every_link(t) && is_copy(t, Metric::bandwidth) && t.direction == Direction::write && !t.one_sided;

@@ -12,7 +12,8 @@
 namespace linkmatrix {
 namespace {
 
-/// Rounds of cells that share nothing, in the order of the plan: that of a round-robin schedule gives its rounds back.
+/// Returns rounds of cells without a common resource, in the order of the plan. The rounds of a round-robin schedule
+/// are kept.
 std::vector<Round> rounds_of(const std::vector<CopyCell>& cells, const Sampler& sampler) {
   const auto place = [&](std::size_t i) { return Place{cells[i].row, cells[i].column}; };
   std::vector<Round> rounds;
@@ -58,8 +59,8 @@ std::vector<CopyCell> with_write_faults(const Backend& backend, std::vector<Copy
   return cells;
 }
 
-/// Of a visibility test it is the words that count: any time will do, unless somebody asked for a better one. Its time
-/// is no property of the link, so that it has no short samples.
+/// Adapts the options to a visibility test. Its result is the compared words, so its time needs no target unless one
+/// was given. The time is no property of the link, so there are no short samples.
 MeasureOptions measured_as(const Plan& plan, MeasureOptions how) {
   const bool is_litmus = !plan.cells.empty() && !plan.cells.front().copies.empty() &&
                          plan.cells.front().copies.front().operation == Operation::visibility;
@@ -68,7 +69,7 @@ MeasureOptions measured_as(const Plan& plan, MeasureOptions how) {
   return how;
 }
 
-/// Whatever fails or hangs here does so again where it is measured, and is said there.
+/// Warms up the links. A failure here occurs again during the measurement and is reported there.
 void warm_up(Backend& backend, const std::vector<CopyCell>& cells, const MeasureOptions& how, Deadline deadline) {
   CopySampler copies(backend, cells, Metric::bidirectional, std::max(1, how.warmup), false, deadline);
   for (const Round& round : rounds_of(cells, copies)) {

@@ -20,9 +20,9 @@
 namespace linkmatrix {
 namespace {
 
-constexpr auto to_be_heard = std::chrono::seconds(3);  // of the one that says why all end
+constexpr auto to_be_heard = std::chrono::seconds(3);  // time to print the message before other processes end
 
-/// Of a back end: each test case is a plan of copies.
+/// Measures with a back end in this process. Each test case is a plan of copies.
 class BackendMeasurer final : public Measurer {
  public:
   BackendMeasurer(std::unique_ptr<Backend> backend, std::uint64_t default_bytes, std::optional<SimulatedFault> fault)
@@ -56,8 +56,8 @@ class BackendMeasurer final : public Measurer {
   Plan plan_;
 };
 
-/// The back end that fits this machine. Host memory measured in the place of GPUs would pass, and nobody would notice:
-/// `note` says why no GPU is measured.
+/// Returns the back end that fits this machine. A run of host memory instead of GPUs would pass unnoticed, so `note`
+/// gives the reason why no GPU is measured.
 std::string fitting_backend([[maybe_unused]] std::string& note) {
 #ifdef LINKMATRIX_MPI
   if (started_by_mpirun()) return "mpi";
@@ -71,8 +71,8 @@ std::string fitting_backend([[maybe_unused]] std::string& note) {
   return "host";
 }
 
-/// Each process that mpirun started would measure the same and write the same record. The first one says so, the others
-/// end in silence, and later: the first end of one is that of all.
+/// Refuses several processes of one measurement, because each would write the same record. The first process prints the
+/// reason. The others end later and silently, because the first end terminates all.
 void refuse_copies(const std::string& backend) {
   if (backend == "mpi" || !started_by_mpirun()) return;
   if (launched_rank() != 0) {

@@ -84,7 +84,7 @@ class RanksMeasurer final : public Measurer {
   }
 
  private:
-  /// Of test cases that are no messages but copies between the ranks' devices.
+  /// Test cases of copies between the devices of ranks, without messages.
   std::optional<std::string> why_no_copies(const TestCase& t, const PlanOptions& options) const {
     Backend* const devices = network_->devices();
     if (devices == nullptr)
@@ -123,7 +123,7 @@ class RanksMeasurer final : public Measurer {
       for (std::size_t c = 0; c < labels.size(); ++c) {
         const std::string link_class = network_->link_class(matrix_case_.by_node, r, c);
         result.link_class(r, c) = link_class;
-        if (r != c) result.status(r, c) = CellStatus::not_run;  // what never comes is missing
+        if (r != c) result.status(r, c) = CellStatus::not_run;  // cells that are never measured are missing
         if (r != c) name_transport(r, c, result);
         const auto limit = options.limits.find(link_class);
         const std::optional<double> known =
@@ -142,7 +142,7 @@ class RanksMeasurer final : public Measurer {
     return limits(r, c);
   }
 
-  /// Of the node that has most.
+  /// Maximum over the nodes.
   std::size_t ranks_of_a_node() const {
     std::map<std::string, std::size_t> ranks;
     for (const Endpoint& rank : network_->endpoints()) ++ranks[rank.node];
@@ -151,7 +151,7 @@ class RanksMeasurer final : public Measurer {
     return most;
   }
 
-  /// Of each pair, where they differ.
+  /// Transport of each pair, if transports differ.
   void name_transport(std::size_t r, std::size_t c, MatrixResult& result) const {
     const std::string transport = network_->transport(matrix_case_.by_node, r, c);
     if (transport == result.transport && result.transports.empty()) return;

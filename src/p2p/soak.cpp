@@ -72,7 +72,7 @@ class Soaking {
     });
   }
 
-  /// Into a record of its own: what the run's has of the first time stays as it is.
+  /// Measures into a separate record, so that the run's first results remain.
   void measure(const Soaked& one, std::size_t number) {
     Guarded<Record> again;
     MatrixResult result = measurer_.plan(one.testcase, one.plan);
@@ -123,7 +123,7 @@ class Soaking {
     return {all.begin(), all.end()};
   }
 
-  /// What holds devices back and did not before, or does not any more, and errors that they counted since.
+  /// Returns new and ended throttle reasons, and errors counted since.
   void look_at_devices() {
     if (options_.poll) options_.poll();
     const std::set<std::string> now = reasons();

@@ -49,7 +49,7 @@ constexpr Suite suites[]{
     {"p2p-read", [](const TestCase& t) { return is_pair_ce(t, Direction::read); }},
 };
 
-/// What rows and columns of a matrix are.
+/// Meaning of the rows and columns of a matrix.
 std::pair<std::string_view, std::string_view> axes_of(Pattern pattern) {
   switch (pattern) {
     case Pattern::pairs:
@@ -79,7 +79,7 @@ std::vector<std::string> tables_of(const TestCase& t) {
   return {};
 }
 
-/// The name that stands for a number, as nvbandwidth counts its test cases; of another word, itself.
+/// Returns the test case with a number of nvbandwidth; returns other words unchanged.
 std::string name_of(const std::string& word) {
   const bool is_number = !word.empty() && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
   if (!is_number) return word;

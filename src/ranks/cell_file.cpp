@@ -18,7 +18,7 @@ constexpr double bin_width = 0.001, lowest = -13.9;  // log of 1e-6
 constexpr std::size_t bins = 34700;                  // up to 1e9
 constexpr std::size_t columns_at_once = 1024;        // 16 KiB of the file
 constexpr std::size_t most_pending = 256;            // cells of a row
-constexpr double most_unwritten = 10;                // seconds: what a killed job loses
+constexpr double most_unwritten = 10;                // seconds of results that a killed job loses
 constexpr std::size_t header_bytes = 256;            // a multiple of 64, as the format wants it
 
 /// Version 1.0 of NumPy's format (numpy.lib.format): magic, length, a dictionary in Python's words, spaces, newline.
@@ -37,7 +37,7 @@ std::string header(std::size_t n) {
   return text;
 }
 
-/// Never into what a link leads to that somebody else put there; what is there under the name goes.
+/// Replaces an existing file. Does not follow a link of another user.
 int open_new(const std::filesystem::path& file) {
   ::unlink(file.c_str());
   return ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -68,7 +68,7 @@ double Quantiles::at(double share) const {
   return most_;
 }
 
-/// In the order of their numbers in the file.
+/// In the order of the numbers in the file.
 std::vector<std::string> CellFile::status_words(CellStatus blank) {
   std::vector<std::string> words{std::string(word(blank))};
   for (const auto& [status, text] : Words<CellStatus>::table)
@@ -90,7 +90,7 @@ CellFile::CellFile(Guarded<Record>& record, std::filesystem::path file, std::siz
   for (const auto& [status, text] : Words<CellStatus>::table)
     codes_.at(static_cast<std::size_t>(status)) = status == blank ? std::uint8_t{0} : next++;
   const std::uint64_t bytes = header_bytes + n * n * sizeof(Cell);
-  // room is taken at once: a disk that is full at the end would cost the whole measurement
+  // reserves the space now: a disk that fills up at the end would cost the whole measurement
   if (out_.number() < 0 || ::posix_fallocate(out_.number(), 0, static_cast<off_t>(bytes)) != 0)
     throw BadInput("--record: " + file_.string() + " cannot be created: the cells need " + std::to_string(bytes >> 20) +
                    " MiB of disk space in the folder of the record");
@@ -160,7 +160,7 @@ void CellFile::flush_all() {
   flushed_ = Clock::now();
 }
 
-/// Writes a row's pending cells; what lies close together goes in one piece, with what is there between.
+/// Writes the pending cells of a row. Nearby cells are written in one piece with the bytes between them.
 void CellFile::flush(std::size_t row) {
   std::vector<Pending>& cells = pending_[row];
   std::stable_sort(cells.begin(), cells.end(), [](const Pending& a, const Pending& b) { return a.column < b.column; });
@@ -212,7 +212,7 @@ CellStatus CellFile::status(const Place& place) const {
   return CellStatus::not_run;
 }
 
-/// What is known without a look at the file.
+/// Cells known without reading the file.
 CellSummary CellFile::counted() const {
   CellSummary out{file_.filename().string(), status_words(blank_), {}, {}, {}, {}};
   for (std::size_t status = 0; status < out.statuses.size(); ++status) out.counts.push_back(counts_[status]);

@@ -14,17 +14,17 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr std::size_t eager_bytes = 256;  // that every MPI takes off a sender's hands at once
+constexpr std::size_t eager_bytes = 256;  // bytes that every MPI buffers without waiting for the receiver
 constexpr int polls_between_looks = 256;  // at the clock
 constexpr double patience = 200e-6;       // seconds; then a waiting rank lets go of its core, which it may share
 
 constexpr double leaving = 30;  // seconds for MPI_Finalize, which waits for all ranks
 
-/// Ends the process where what it is made for does not end in time: a call into MPI that waits for a rank which is
-/// gone.
+/// Ends the process if a call into MPI does not return, because it waits for a rank that has
+/// ended.
 class LastResort {
  public:
-  /// Where there is no thread to be had, the one that watches over the whole process is left.
+  /// Without a further thread only the supervisor limits the call.
   LastResort(double seconds, ExitCode code) {
     try {
       thread_ = std::jthread([this, seconds, code](const std::stop_token& stop) { wait(stop, seconds, code); });
@@ -41,7 +41,7 @@ class LastResort {
 
   std::mutex mutex_;
   std::condition_variable_any over_;
-  std::jthread thread_;  ///< is told to stop, and joined, when this goes
+  std::jthread thread_;  ///< stopped and joined by the destructor
 };
 
 }  // namespace
@@ -92,7 +92,7 @@ void Communicator::finish(std::vector<MPI_Request>& requests, Deadline deadline)
   requests.clear();
 }
 
-/// By MPI_Testall, which costs less than MPI_Test, also of one request.
+/// Uses MPI_Testall, which costs less than MPI_Test, also for one request.
 void Communicator::wait(std::span<MPI_Request> requests, Deadline deadline) {
   if (statuses_.size() < requests.size()) statuses_.resize(requests.size());
   std::optional<Clock::time_point> start;  // a clock's price is felt in the shortest messages
@@ -108,7 +108,7 @@ void Communicator::wait(std::span<MPI_Request> requests, Deadline deadline) {
   }
 }
 
-/// What MPI_Testall means by "an error is in a status".
+/// Meaning of MPI_Testall's "an error is in a status".
 int Communicator::error_of(int status, std::size_t requests) const {
   const auto known = std::span(statuses_).first(requests);
   const auto failed = std::find_if(known.begin(), known.end(), [](const MPI_Status& one) {

@@ -5,7 +5,7 @@
 namespace linkmatrix::ranks {
 namespace {
 
-/// Wrong data counts whatever else went wrong.
+/// Wrong data counts, also if something else failed.
 CellStatus status_of(const Report& report) {
   if (report.wrong_bytes > 0) return CellStatus::corrupt;
   if (report.status == ReportStatus::timeout) return CellStatus::timeout;

@@ -20,11 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What decides about transports and adapters, where it is set.
+/// Environment variables that select transports and adapters, if set.
 constexpr std::array network_variables{
     "OMPI_MCA_pml", "OMPI_MCA_btl",         "OMPI_MCA_mtl",  "UCX_TLS",        "UCX_NET_DEVICES",
     "FI_PROVIDER",  "MPICH_OFI_NIC_POLICY", "I_MPI_FABRICS", "PSM2_MULTIRAIL", "UCX_IB_GPU_DIRECT_RDMA"};
-/// Part of a library's file name → what moves messages there.
+/// Part of a library's file name → transport of its messages.
 constexpr std::array transport_libraries{std::pair{"/libuct_ib", "UCX InfiniBand"}, std::pair{"/libucp", "UCX"},
                                          std::pair{"/libfabric", "libfabric"},      std::pair{"/libpsm2", "PSM2"},
                                          std::pair{"/libportals", "Portals"},       std::pair{"mca_btl_tcp", "btl tcp"},
@@ -105,7 +105,7 @@ std::vector<std::string> own_mappings() {
   return lines;
 }
 
-/// Empty where the file is no such library, or does not say.
+/// Empty if the file is no such library or does not contain the version.
 std::string version_of(const Library& library, const std::string& file) {
   void* const loaded = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (loaded == nullptr) return "";

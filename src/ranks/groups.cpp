@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// What stands between commas outside of brackets.
+/// Returns the items between commas outside of brackets.
 std::vector<std::string_view> items_of(std::string_view list) {
   std::vector<std::string_view> items;
   std::size_t start = 0;

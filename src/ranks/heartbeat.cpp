@@ -57,7 +57,8 @@ std::unique_ptr<Descriptor> answering_socket(in_port_t& port) {
   return nullptr;
 }
 
-/// Those of this node that others may reach, IPv4 first; the loopback last: its ranks are on this node.
+/// Addresses of this node that other nodes may reach, IPv4 first. The loopback address is last; its ranks are on this
+/// node.
 void put_addresses(in_port_t port, HeartbeatAddress& out) {
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return;
@@ -167,7 +168,7 @@ void Heartbeat::reply(std::stop_token stop) const {
   }
 }
 
-/// Whether to go on.
+/// Returns whether to continue.
 bool Heartbeat::pause(double seconds) const {
   pollfd end{wake_->number(), POLLIN, 0};
   return ::poll(&end, 1, static_cast<int>(seconds * 1000)) == 0 || (end.revents & POLLIN) == 0;
@@ -183,7 +184,7 @@ void Heartbeat::ask(std::stop_token stop, HeartbeatAddress address, HeartbeatPac
     for (Way& way : ways) {
       errno = 0;
       while (is_token(way.socket->number(), address.token, nullptr, nullptr)) way.answered = answered = true;
-      // one that never answered is another node's, with the same address on a network of its own
+      // an address that never answered may belong to another node with its own network
       refused = refused || (errno == ECONNREFUSED && way.answered);
     }
     const bool known = std::any_of(ways.begin(), ways.end(), [](const Way& way) { return way.answered; });

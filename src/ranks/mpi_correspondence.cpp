@@ -1,5 +1,5 @@
-// What rank 0 asks of ranks besides measuring: what only their payloads understand, what they and their nodes say of
-// themselves, whether they are there.
+// Requests of rank 0 other than measurements: tasks of payloads, facts of ranks and nodes, and whether ranks are
+// available.
 
 #include <exception>
 #include <set>
@@ -9,8 +9,8 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr double asking = 5;         // seconds for what every rank can say at once
-constexpr double reply_seconds = 5;  // for a reply that its rank has said it will send
+constexpr double asking = 5;         // seconds for an immediate answer of every rank
+constexpr double reply_seconds = 5;  // for an announced reply
 
 }  // namespace
 
@@ -91,7 +91,7 @@ std::vector<NodeFacts> MpiRanks::node_facts() {
   return nodes;
 }
 
-/// What each rank that is there replies to a task that needs no more words.
+/// Returns the reply of each available rank to a task without arguments.
 template <class Take>
 void MpiRanks::ask_all(Task task, const Take& take) {
   Order order;

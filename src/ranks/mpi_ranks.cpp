@@ -9,12 +9,12 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr double grace = 3;          // seconds more than a cell's own, until a rank that says nothing is given up
+constexpr double grace = 3;          // seconds after a cell's time limit until a silent rank is lost
 constexpr double own_grace = 10;     // the same until this rank is, which may have buffers to fill and to compare
-constexpr double node_check = 2;     // seconds for the other ranks of a node of which one was given up
+constexpr double node_check = 2;     // seconds for the other ranks of the node of a lost rank
 constexpr double handing_over = 10;  // seconds for an order to leave
-constexpr double arriving = 5;       // seconds for what a rank has said it will send
-constexpr auto pause = std::chrono::microseconds(20);  // between two looks: the cores may be the ranks' that measure
+constexpr double arriving = 5;       // seconds for an announced message
+constexpr auto pause = std::chrono::microseconds(20);  // between two polls, because measuring ranks may need the cores
 constexpr int looks_before_pause = 1000;
 
 constexpr const char* silent_rank = "it does not answer";
@@ -79,7 +79,7 @@ std::vector<CellAnswer> MpiRanks::sample(std::vector<Order> orders) {
   return answers;
 }
 
-/// Where MPI does not return from it, the process is ended.
+/// The process is ended if MPI does not return.
 void MpiRanks::do_own(const Order& order, double seconds) {
   const LimitedCall limited(seconds + own_grace, "MPI");
   RankState& own = state_of(mpi_.rank());
@@ -91,7 +91,7 @@ void MpiRanks::reserve(std::uint64_t bytes, Transport sharing, double seconds) {
   Order order;
   order.task = Task::reserve;
   order.sharing = sharing;
-  for (const std::uint64_t step : {std::uint64_t{0}, bytes}) {  // all let go of each other's before anybody frees any
+  for (const std::uint64_t step : {std::uint64_t{0}, bytes}) {  // all ranks unmap buffers before any rank frees its own
     order.bytes = step;
     call_all(order, seconds);
   }
@@ -146,7 +146,8 @@ bool MpiRanks::hand_over() {
   }
 }
 
-/// Listens for a rank's next report; nothing where MPI says that it is gone.
+/// Returns the request that receives the next report of a rank; MPI_REQUEST_NULL if MPI reports that the rank has
+/// ended.
 MPI_Request MpiRanks::listen(int rank) {
   RankState& state = state_of(rank);
   if (state.request == MPI_REQUEST_NULL)
@@ -162,11 +163,11 @@ void MpiRanks::collect(int serial, const std::vector<int>& expected, Deadline de
   std::set<int> missing(expected.begin(), expected.end());
   for (const int rank : expected) requests.push_back(listen(rank));
   for (std::uint64_t looks = 0; !missing.empty(); ++looks) {
-    const bool late = deadline.passed();  // what has come by then is still taken
+    const bool late = deadline.passed();  // messages that have arrived are still received
     int count = 0;
     const int status =
         MPI_Testsome(static_cast<int>(requests.size()), requests.data(), &count, finished.data(), statuses.data());
-    if (count == MPI_UNDEFINED) break;  // nobody is left to listen for
+    if (count == MPI_UNDEFINED) break;  // no rank is left
     for (int k = 0; k < count; ++k) {
       const auto at = static_cast<std::size_t>(finished[static_cast<std::size_t>(k)]);
       const int rank = expected[at];
@@ -174,7 +175,7 @@ void MpiRanks::collect(int serial, const std::vector<int>& expected, Deadline de
       state.request = MPI_REQUEST_NULL;
       if (status != MPI_SUCCESS && statuses[static_cast<std::size_t>(k)].MPI_ERROR != MPI_SUCCESS) continue;  // gone
       clean_ = clean_ && !state.report.stuck;
-      // at once: a rank whose samples nobody takes cannot answer anything else
+      // immediately: a rank that waits to send samples cannot answer anything else
       std::vector<Sample> samples = take_samples(rank, state.report);
       if (state.report.serial == serial) {
         state.samples = std::move(samples);
@@ -188,10 +189,10 @@ void MpiRanks::collect(int serial, const std::vector<int>& expected, Deadline de
   }
   for (std::size_t k = 0; k < expected.size(); ++k)
     if (missing.contains(expected[k])) state_of(expected[k]).request = requests[k];
-  if (stop_signal == 0) give_up(missing);  // else nobody had the time to answer
+  if (stop_signal == 0) give_up(missing);  // after a signal the ranks had no time to answer
 }
 
-/// What a leader sends after its report; nothing where it does not come.
+/// Returns the samples that a leader sends after its report; none if they do not arrive.
 std::vector<Sample> MpiRanks::take_samples(int rank, const Report& report) {
   std::vector<Sample> samples(static_cast<std::size_t>(std::max(0, report.samples)));
   if (samples.empty()) return samples;

@@ -73,7 +73,7 @@ void MpiTransfers::connect(const Exchange& x, std::byte* destination, std::uint6
   mpi_.finish(x.deadline);
 }
 
-/// As osu_put_bw and osu_put_latency: a window of puts, and a flush that waits until all are there.
+/// As osu_put_bw and osu_put_latency: a window of puts, and a flush that waits until all have arrived.
 StepTimes MpiTransfers::put(const Exchange& x, const std::byte* source) {
   StepTimes times;
   if (x.first || x.order.metric == Metric::bidirectional) {
@@ -93,8 +93,8 @@ StepTimes MpiTransfers::put(const Exchange& x, const std::byte* source) {
   return times;
 }
 
-/// The source sends and waits for the answer. A receive is announced when something is under way, so that nobody waits
-/// for it.
+/// The source sends and waits for the answer. A receive is posted early, so that the sender never waits for
+/// it.
 StepTimes MpiTransfers::ping_pong(const Exchange& x, std::byte* source, std::byte* destination) {
   StepTimes times;
   times.whole.start = steady_seconds();

@@ -30,7 +30,7 @@ constexpr int polls_before_sleep = 2000;
 constexpr auto nap = std::chrono::microseconds(50);     // of a rank that has nothing to do: the core may be another's
 constexpr auto last_seconds = std::chrono::seconds(5);  // of a rank that the root should end
 constexpr auto to_be_read = std::chrono::seconds(2);    // srun gets a line at a time, and none after an abort
-constexpr double least_patience = 60;                   // seconds for what all ranks do together
+constexpr double least_patience = 60;                   // seconds for steps of all ranks together
 constexpr std::uint64_t least_buffer = 64;
 constexpr double refreshed_within = 1.5;  // seconds: some adapters write their counters once a second
 constexpr auto until_next_look = std::chrono::milliseconds(100);
@@ -110,7 +110,7 @@ class MpiNetwork final : public Network {
       try {
         mpi_.finish(Deadline::in(std::max(order.time_limit, least_reporting)));
       } catch (const std::exception&) {
-        leave();  // nobody is there any more who could want it
+        leave();  // no rank remains that needs it
       }
     }
   }
@@ -197,7 +197,7 @@ class MpiNetwork final : public Network {
   }
 
  private:
-  /// What this process can find out of the links of its own node holds where all ranks are on it.
+  /// Links that this process finds on its own node are valid if all ranks are on this node.
   void find_devices() {
     const auto& [make_payload, discover, make_backend] = options_.devices;
     if (make_backend) devices_ = make_backend(*ranks_, *this, table_.copies_sharing());
@@ -240,7 +240,7 @@ class MpiNetwork final : public Network {
 
   double patience() const { return std::max(least_patience, options_.pair_timeout); }
 
-  /// What all orders of a matrix have in common.
+  /// Common part of all orders of a matrix.
   Order form_of(const NetworkCase& matrix_case, const MeasureOptions& how) const {
     Order form{matrix_case};
     form.window = options_.window;

@@ -6,7 +6,7 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr double late = 0.01;  // of what the run moved since the look before, that counters may lack
+constexpr double late = 0.01;  // fraction of the run's bytes since the last poll that counters may lack
 constexpr double idle = 0.01;  // of the same: an adapter that counted less carried messages of the network itself
 
 }  // namespace
@@ -31,7 +31,7 @@ bool NodeTraffic::take(std::span<const std::optional<Traffic>> ranks) {
   return whole;
 }
 
-/// Adapters are counted from their first look on. Of what one carried before a rank used it nothing is ours.
+/// Adapters count from their first poll. Earlier bytes do not belong to this run.
 void NodeTraffic::count(Node& node, std::span<const Traffic> ranks) {
   node.out.own = node.in.own = 0;
   std::map<std::string, AdapterTraffic> now;
@@ -56,7 +56,7 @@ void NodeTraffic::count(Node& node, std::span<const Traffic> ranks) {
   tell_who_carried(node);
 }
 
-/// MPI opens all adapters of a node and sends by some of them. Until one has counted what was moved, it may be each.
+/// MPI opens all adapters of a node and uses some. Until an adapter has counted the bytes, each may be in use.
 void NodeTraffic::tell_who_carried(Node& node) {
   const double own = node.out.own - node.out.own_before + node.in.own - node.in.own_before;
   const auto carried = [&](const auto& one) { return one.second.used && node.moved[one.first] >= idle * own; };

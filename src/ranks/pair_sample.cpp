@@ -10,12 +10,12 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr double least_window = 1e-3;  // seconds, from which on a window tells its two directions apart
+constexpr double least_window = 1e-3;  // seconds; longer windows distinguish the two directions
 
 bool is_known(const Span& span) { return span.end > span.start; }
 
-/// What the ranks of a cell say, apart for the sources and the destinations: each of them are on one node, and so on
-/// one clock.
+/// Times from the ranks of a cell, separately for sources and destinations. Each of the two groups is on one node and
+/// has one clock.
 struct OfBothEnds {
   std::vector<Span> sources, destinations;
 
@@ -68,7 +68,7 @@ Span way(const Order& order, std::span<const PairTimes> pairs, bool back) {
   return order.same_node ? all : Span{0, all.seconds()};
 }
 
-constexpr double least_seconds = 1e-9;  // of a clock that stands still
+constexpr double least_seconds = 1e-9;  // for a clock that does not advance
 
 double ratio_of(double own, double around) { return own / std::max(around, least_seconds); }
 
@@ -100,7 +100,7 @@ PairSample sample_of(const Order& order, const Step& step, std::span<const PairT
   if (is_known(pairs.front().source.sent)) {
     out.started_together = out.started_together && started_together(out.sample.ways);
   } else if (out.sample.whole.seconds() < least_window * step.repeats) {
-    // both ends begin a few µs apart, which says nothing of the directions where a window is as short
+    // both ends begin a few µs apart, so a window as short as this cannot distinguish the directions
     out.sample.ways = {out.sample.whole, out.sample.whole};
   }
   return out;

@@ -15,7 +15,7 @@ namespace {
 constexpr double least_used_seconds = 0.05;  // of processors: a process that has used less is not sent
 constexpr std::size_t most_processes = 16;   // of a node, those that have used most since the previous poll
 
-/// Of this process.
+/// Processor time of this process.
 double cpu_seconds() {
   timespec time{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -55,7 +55,8 @@ void RankPoll::add_gpus(Activity& poll) {
   std::ranges::move(gpus.untold, std::back_inserter(poll.untold));
 }
 
-/// Of thousands of nodes: what has done nothing since the previous poll is not sent.
+/// Adds the node's processes, except those that were idle since the previous poll, because there may be thousands of
+/// nodes.
 void RankPoll::add_node(Activity& poll) {
   Activity node;
   processors_.add_node(node, this_node);

@@ -72,7 +72,7 @@ std::vector<RankPair> RankRounds::pairs_of(const Place& place) const {
   return pairs;
 }
 
-/// Every node has a schedule of its own; all nodes at once.
+/// Rounds inside nodes: every node has its own schedule, and all nodes measure concurrently.
 Round RankRounds::inside(std::size_t round) const {
   const bool back = round % ways() == 1;
   round /= ways();

@@ -66,7 +66,7 @@ std::string RankTable::difference(std::span<const RankFacts> facts) const {
       return "the ranks' options differ: " + rank_name() + " has '" + text_of(own.options) + "', rank 0 '" +
              text_of(first.options) + "': give all ranks the same options";
     if (own.complaint.front() != 0) return rank_name() + ": " + text_of(own.complaint);
-    // their clocks and links would be taken for those of one node
+    // otherwise their clocks and links would count as those of one node
     const int known = ranks_of_[node_numbers_.at(endpoints_[rank].node)].front();
     const RankFacts& neighbour = facts[static_cast<std::size_t>(known)];
     const bool are_known = own.boot.front() != 0 && neighbour.boot.front() != 0;
@@ -162,7 +162,7 @@ Transport RankTable::route(bool same_node) const {
   return cuda_aware_ ? Transport::mpi : Transport::staged;
 }
 
-/// What MPI takes off a device's memory it may not take off that of the virtual memory API.
+/// MPI may support plain device memory and not memory of the virtual memory API.
 Transport RankTable::sharing() const {
   const Transport asked = options_.transport;
   if (asked == Transport::mpi || asked == Transport::staged) return Transport::ipc;

@@ -17,8 +17,8 @@ constexpr int most_repeats = 10000;
 constexpr int first_round_trips = 100;         // at most, for how long one takes
 constexpr std::uint64_t least_compared = MiB;  // bytes of a message after each sample: 1 to 2 % of a sample's time …
 constexpr double compared_per_second = 0.4e9;  // … and of longer samples, whose messages may be larger, up to 4 %
-constexpr int tries_together = 4;              // for two directions that shall begin at once
-constexpr double parting = 2;                  // seconds to tell the others that something failed
+constexpr int tries_together = 4;              // attempts to begin two directions together
+constexpr double parting = 2;                  // seconds to report a failure to the other ranks
 constexpr std::uint64_t seed_step = 1000003;   // prime: no two orders give a rank's pattern the same seed soon
 
 bool is_latency(const Order& order) { return order.metric == Metric::latency; }
@@ -105,7 +105,7 @@ void RankWorker::answer(const Order& order, Report& report) {
     mpi_.receive_bytes(question_.data(), question_.size(), 0, question_tag);
     mpi_.finish(Deadline::in(order.time_limit));
   }
-  traffic_.known = false;  // what is done for it is the payload's affair
+  traffic_.known = false;  // the payload executes it
   reply_ = payload_.answer(question_);
   report.reply_bytes = reply_.size();
 }
@@ -167,7 +167,7 @@ void RankWorker::sample_cell(const Order& order, const Step& step, Deadline dead
   put(report.text, disagreement);
 }
 
-/// One in which both directions began at once, if that can be had.
+/// Returns a sample in which both directions began together, if possible.
 PairSample RankWorker::take_sample(const Order& order, const Step& step, Deadline deadline, ClockComparison& clocks) {
   PairSample taken;
   for (int attempt = 0; attempt < tries_together; ++attempt) {
@@ -181,7 +181,7 @@ PairSample RankWorker::take_sample(const Order& order, const Step& step, Deadlin
   return taken;
 }
 
-/// How long one repeat of a step takes.
+/// Returns the duration of one repeat of a step.
 double RankWorker::seconds_of(const Order& order, const Step& step, Deadline deadline) {
   return sample_of(order, step, step_all(order, step, deadline)).sample.whole.seconds() / step.repeats;
 }
@@ -203,7 +203,7 @@ Step RankWorker::first_step(const Order& order, Deadline deadline) {
   }
   double seconds = seconds_of(order, step, deadline);
   step.repeats = repeats_for(seconds);
-  if (is_latency(order)) {  // one round trip says little
+  if (is_latency(order)) {  // one round trip is too noisy
     step.repeats = std::min(step.repeats, first_round_trips);
     seconds = seconds_of(order, step, deadline);
     step.repeats = repeats_for(seconds);
@@ -249,7 +249,7 @@ void RankWorker::follow(const Order& order, Deadline deadline) {
   }
 }
 
-/// Of a transfer over the network: what it moved, without heads and answers.
+/// Counts the bytes of a transfer over the network, without headers and acknowledgements.
 void RankWorker::count(const Exchange& x) {
   if (x.same_node || (x.transport != Transport::mpi && x.transport != Transport::staged)) return;
   const double bytes =
@@ -259,7 +259,7 @@ void RankWorker::count(const Exchange& x) {
   if (!x.first || both) traffic_.received += bytes;
 }
 
-/// Since it was asked before, and what the adapters say now.
+/// Returns the bytes since the previous request, and the current counters of the adapters.
 Traffic RankWorker::take_traffic() {
   Traffic traffic = traffic_;
   traffic.adapters = adapter_traffic(interface_addresses());

@@ -8,21 +8,21 @@
 
 namespace linkmatrix::ranks {
 
-/// Memory that processes of one node have in common. It has no name in /dev/shm, and so ends with those that use it,
-/// whatever ended them: what a killed run left there would stay, and be in the way of the next one with the same
+/// Memory shared by processes of one node. It has no name in /dev/shm, so it ends with the processes
+/// that use it. A named segment of a killed run would remain and block the next run with the same
 /// number.
 class SharedSegment {
  public:
-  /// A new one, all zero. Both throw DeviceError.
+  /// Creates a segment filled with zeros. Both constructors throw DeviceError.
   SharedSegment(std::uint64_t bytes, const std::string& where);
-  /// Another process's, by its name, while that one has it.
+  /// Opens the segment of another process by its name, while that process exists.
   SharedSegment(const std::string& name, std::uint64_t bytes, const std::string& where);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
   SharedSegment& operator=(const SharedSegment&) = delete;
 
   std::byte* data() const { return data_; }
-  /// What another process opens it by.
+  /// Returns the name by which another process opens the segment.
   const std::string& name() const { return name_; }
 
  private:

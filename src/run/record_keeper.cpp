@@ -30,7 +30,8 @@ std::string seconds_text(double seconds) {
 }  // namespace
 
 void RecordKeeper::keep_in(const std::filesystem::path& file) {
-  if (has_file()) return;  // it could be written, and a hiccup of its file system must not end what is being measured
+  if (has_file())
+    return;  // the file was writable before, and a short failure of its file system must not end the measurement
   check_writable(file);
   const std::lock_guard lock(mutex_);
   file_ = file;
@@ -71,7 +72,7 @@ Attempt RecordKeeper::write_ended(const Ending& ending) {
       [this, ending, number] {
         try {
           return write_as(ending, number);
-        } catch (const std::bad_alloc&) {  // what was kept back for this is free by now
+        } catch (const std::bad_alloc&) {  // the reserved memory is free by now
           return write_as(ending, number);
         }
       },

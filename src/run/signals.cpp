@@ -17,7 +17,7 @@ namespace {
 /// When a signal keeps its handler.
 enum class Left {
   never,
-  ignored,  ///< by whoever started the program
+  ignored,  ///< by the parent process
   handled,  ///< so ignored, or by a library from before `main`: a profiler's timer
 };
 

@@ -103,7 +103,7 @@ class MpiWorker final : public CollectiveWorker {
   }
 
  private:
-  /// Before a burst: what the windows hold is wrong, and in place, what is sent. Returns the seconds.
+  /// Before a burst: poisons the windows, and fills the sent data of in-place collectives. Returns the seconds.
   double lay(const Burst& burst) {
     const auto began = Clock::now();
     for (int sample = 0; burst.compares && sample < burst.samples; ++sample) {
@@ -129,7 +129,7 @@ class MpiWorker final : public CollectiveWorker {
   int member() const { return member_number(wanted_, rank()); }
   bool is_root() const { return rank() == wanted_.root; }
   std::size_t bytes() const { return bytes_of(wanted_.type); }
-  /// Of one receive buffer; the next one is aligned alike.
+  /// Bytes of one receive buffer; the next buffer has the same alignment.
   std::uint64_t window_bytes() const {
     return (layout_.elements() * bytes() + window_alignment - 1) / window_alignment * window_alignment;
   }
@@ -154,14 +154,14 @@ class MpiWorker final : public CollectiveWorker {
     mpi_.wait_for_all(request, "not all ranks reached the collective in time", deadline);
   }
 
-  /// The buffer that is sent from, at the rank's own part where that lies in the larger one.
+  /// Returns the send buffer. In place, it is the rank's own part of the larger buffer.
   std::byte* sending(int number) const {
     if (!wanted_.in_place) return send_.data();
     const bool part_of_received = layout_.received > layout_.sent;
     return window(number) + (part_of_received ? place_of_part(layout_, rank()) * bytes() : 0);
   }
 
-  /// Where what was received lies: MPI leaves a root that scatters in place its part where it was.
+  /// Returns the received data. In an in-place scatter, MPI leaves the part of the root in place.
   std::byte* received(int number) const {
     const bool stays = wanted_.in_place && wanted_.collective == Collective::scatter && is_root();
     return window(number) + (stays ? place_of_part(layout_, rank()) * bytes() : 0);
@@ -230,7 +230,7 @@ class MpiWorker final : public CollectiveWorker {
     });
   }
 
-  /// What must arrive here, kept to be compared with: calculated once, not after each sample.
+  /// Expected data of this rank, calculated once.
   void expect() {
     const Expectation expected = expectation_of(wanted_, layout_, count_);
     const std::uint64_t count = received_elements(wanted_, layout_, rank());

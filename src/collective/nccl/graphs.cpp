@@ -7,7 +7,7 @@ namespace {
 
 using cuda::check;
 
-/// A stream that still recorded could not do what is measured next.
+/// Ends the capture: a stream that still captures cannot be used for the next measurement.
 void leave_recording(std::span<LocalRank> ranks) {
   for (const LocalRank& rank : ranks) {
     cudaSetDevice(rank.ordinal);
@@ -15,7 +15,7 @@ void leave_recording(std::span<LocalRank> ranks) {
     cudaStreamEndCapture(rank.stream.get(), &recorded);
     if (recorded != nullptr) cudaGraphDestroy(recorded);
   }
-  cudaGetLastError();  // what was thrown is what is said
+  cudaGetLastError();  // the first exception is reported
 }
 
 }  // namespace

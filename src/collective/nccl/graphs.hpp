@@ -29,11 +29,11 @@ struct LocalRank {
   void use() const { cuda::use(ordinal, label); }
 };
 
-/// Adds to each rank's graphs one of what `work` puts into the streams of all. Throws CudaError and what `work` throws;
-/// no stream records any more then.
+/// Adds a graph to each rank, captured from what `work` puts into all streams. Throws CudaError and the exceptions of
+/// `work`; then no stream captures any more.
 void record_graphs(std::span<LocalRank> ranks, const std::function<void()>& work);
 
-/// Each rank's graph of that number into its stream.
+/// Launches the graph with a number in the stream of each rank.
 void launch_graphs(std::span<const LocalRank> ranks, std::size_t number);
 
 }  // namespace linkmatrix::nccl

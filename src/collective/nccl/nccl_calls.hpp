@@ -13,13 +13,13 @@
 
 namespace linkmatrix::nccl {
 
-/// Throws DeviceError with what NCCL says for anything but success, and NotAvailable where it has not what was forced.
+/// Throws DeviceError with NCCL's text for every error, and NotAvailable if NCCL lacks the forced algorithm.
 void check(ncclResult_t status, const char* call);
 
-/// Throws DeviceError for what went wrong in a communicator since it was last asked.
+/// Throws DeviceError if a communicator failed since the last call.
 void check_state(ncclComm_t communicator);
 
-/// What NCCL calls an element's type and a reduction; nothing where this version has none.
+/// Returns NCCL's constant for an element type or a reduction; nothing if this version has none.
 std::optional<ncclDataType_t> type_of(ElementType type);
 ncclRedOp_t operation_of(Reduction reduction);
 

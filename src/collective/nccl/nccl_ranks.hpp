@@ -8,10 +8,10 @@
 
 namespace linkmatrix {
 
-/// What a rank of one device answers with.
+/// Answers of a rank with one device.
 using MakeNcclAnswerer = std::function<ranks::Answerer(NcclRanks own)>;
 
-/// Ranks that have a device each, and exchange nothing but what they answer rank 0.
+/// Ranks with one device each, which exchange only their answers to rank 0.
 ranks::DeviceSupport nccl_rank_support(MakeNcclAnswerer make);
 
 }  // namespace linkmatrix

@@ -79,8 +79,8 @@ class NcclWorker final : public CollectiveWorker {
   }
 
  private:
-  /// wait() keeps to a deadline; what NCCL does in a call of its own, such as to connect ranks or to find room for one
-  /// more launch, keeps to none.
+  /// wait() has a deadline. NCCL's own work in a call, such as connecting ranks or waiting for space in its queue, has
+  /// none.
   static LimitedCall limit(Deadline deadline) {
     return {std::max(deadline.seconds_left(), 0.0) + grace_of_calls, "NCCL"};
   }
@@ -124,7 +124,7 @@ class NcclWorker final : public CollectiveWorker {
     return moments;
   }
 
-  /// By the host's clock, as nccl-tests' -z 2. One collective before it has all ranks begin together and awake.
+  /// Times by the host's clock, as -z 2 of nccl-tests. A collective before the burst makes all ranks begin together.
   RankTimes run_blocking(const Burst& burst, Deadline deadline) {
     once(0);
     wait(deadline);
@@ -159,7 +159,7 @@ class NcclWorker final : public CollectiveWorker {
     has = bytes;
   }
 
-  /// Of one receive buffer; the next one is aligned alike.
+  /// Bytes of one receive buffer; the next buffer has the same alignment.
   std::uint64_t window_bytes() const {
     return (layout_.elements() * bytes_of(wanted_.type) + window_alignment - 1) / window_alignment * window_alignment;
   }
@@ -178,7 +178,7 @@ class NcclWorker final : public CollectiveWorker {
     return place_of_part(layout_, rank.number) * bytes_of(wanted_.type);
   }
 
-  /// Of all ranks of this process, one collective, into a window.
+  /// Enqueues one collective of all ranks of this process into a window.
   void once(int number) {
     nccl::check(ncclGroupStart(), "ncclGroupStart");
     for (std::size_t i = 0; i < ranks_.size(); ++i)
@@ -217,7 +217,7 @@ class NcclWorker final : public CollectiveWorker {
     }
   }
 
-  /// Before a burst: what the windows hold is wrong, and in place, what is sent. Returns the seconds.
+  /// Before a burst: poisons the windows, and fills the sent data of in-place collectives. Returns the seconds.
   double lay(const Burst& burst, Deadline deadline) {
     if (!burst.compares) return 0;
     const auto began = Clock::now();
@@ -230,7 +230,7 @@ class NcclWorker final : public CollectiveWorker {
     return seconds_since(began);
   }
 
-  /// After it: all devices at once. Returns the seconds.
+  /// After a burst: compares on all devices concurrently. Returns the seconds.
   double compare(const Burst& burst, RankTimes& times, Deadline deadline) {
     if (!burst.compares) return 0;
     const auto began = Clock::now();
@@ -263,7 +263,7 @@ class NcclWorker final : public CollectiveWorker {
                       member_number(wanted_, rank.number), blocks, rank.stream.get());
   }
 
-  /// What must arrive there, kept to be compared with: calculated once, not after each sample.
+  /// Expected data, calculated once.
   void expect(const LocalRank& rank) const {
     rank.use();
     cuda::launch_expected(rank.expected.get(), received_elements(wanted_, layout_, rank.number), wanted_, expectation(),
@@ -279,7 +279,7 @@ class NcclWorker final : public CollectiveWorker {
 
   Expectation expectation() const { return expectation_of(wanted_, layout_, members(wanted_, all_)); }
 
-  /// Looks at streams and at NCCL in turn; a hang is the deadline's.
+  /// Polls streams and NCCL in turn until the deadline.
   void wait(Deadline deadline) {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       ranks_[i].use();
@@ -294,7 +294,7 @@ class NcclWorker final : public CollectiveWorker {
     }
   }
 
-  /// What was forced and is not what ran would be measured under a wrong name.
+  /// Fails if another algorithm than the forced one ran, because its result would have a wrong name.
   void refuse_other_choice() const {
     const std::string ran = choice();
     if (ran.empty() || wanted_.algorithm[0] == 0 || is_algorithm(ran, wanted_.algorithm.data())) return;
@@ -309,7 +309,7 @@ class NcclWorker final : public CollectiveWorker {
   int all_;
   std::vector<LocalRank> ranks_;
   nccl::Communicators communicators_;
-  const std::vector<ncclComm_t>* now_ = nullptr;  ///< of what was prepared
+  const std::vector<ncclComm_t>* now_ = nullptr;  ///< of the prepared case
   cuda::LaunchGate gate_;
   GateUse gate_use_ = GateUse::not_yet;
   CollectiveCase wanted_;

@@ -11,7 +11,7 @@
 
 namespace linkmatrix {
 
-/// What all processes of a communicator must have of the first one: ncclUniqueId.
+/// Identifier of the first process that all processes of a communicator need: ncclUniqueId.
 using NcclId = std::array<char, 128>;
 NcclId new_nccl_id();
 
@@ -22,8 +22,8 @@ struct NcclRanks {
   int first = 0, ranks = 0;
 };
 
-/// Collectives of NCCL between devices. Every forced algorithm has a communicator of its own. Throws DeviceError where
-/// NCCL cannot begin.
+/// Collectives of NCCL between devices. Every forced algorithm has its own communicator. Throws DeviceError if NCCL
+/// cannot start.
 std::unique_ptr<CollectiveWorker> make_nccl_worker(NcclRanks ranks, const NcclId& id);
 
 /// Why NCCL cannot do this, one sentence; nothing if it can.

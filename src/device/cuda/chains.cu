@@ -48,7 +48,7 @@ __global__ void chase_kernel(const std::byte* ring, std::uint64_t loads_each, Ch
 
 __global__ void atomics_kernel(unsigned long long* word, std::uint64_t additions, unsigned long long* sink) {
   unsigned long long last = 0;
-  // What is added depends on the last answer, so that no two additions are under way at once.
+  // Each addend depends on the last answer, so that no two additions overlap.
   for (std::uint64_t i = 0; i < additions; ++i) last = atomicAdd_system(word, 1 + (last & 1));
   *sink = last;
 }
@@ -73,7 +73,7 @@ __global__ void flag_kernel(volatile unsigned long long* theirs, const volatile 
   }
 }
 
-/// By all threads of the block.
+/// Called by all threads of the block.
 __device__ void copy_message(const Messages& messages) {
   const auto misplaced = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at) % sizeof(uint4); };
   const bool whole = misplaced(messages.theirs) == 0 && misplaced(messages.message) == 0;

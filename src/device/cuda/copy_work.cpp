@@ -13,8 +13,8 @@
 namespace linkmatrix::cuda {
 namespace {
 
-/// Of a flag or an answer, and of all rounds but the last: together less than the time that a device is given to
-/// settle.
+/// Maximum wait for a flag or an answer, and duration of all rounds but the last: together less than the time that a
+/// device has to settle.
 constexpr HandoverTimes handover_times{.patience_ns = 1'000'000'000, .longest_ns = 500'000'000};
 
 std::uint64_t accesses(const Copy& copy) { return static_cast<std::uint64_t>(copy.repeats) * accesses_per_repeat; }
@@ -152,8 +152,8 @@ void CopyWork::build_ring(const Copy& copy, Deadline deadline) const {
   endpoint_state(copy.source).source.at(copy.source_slot).ring = {source(copy), copy.bytes};
 }
 
-/// Data and flag are where they are written to from afar, or read from there; answers go, or are read, the other way.
-/// A thread of the host reaches its own memory only.
+/// Data and flag are at the end that is written or read remotely; answers are at the other end. A host thread accesses
+/// only its own memory.
 HandoverPlace CopyWork::handover_place(const Copy& copy) const {
   const bool is_write = copy.direction == Direction::write;
   std::byte *const area = is_write ? destination(copy) : source(copy), *const other =

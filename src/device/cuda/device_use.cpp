@@ -42,7 +42,7 @@ std::vector<Endpoint> with_other_gpus(const Nvml& nvml, const std::vector<Endpoi
   return all;
 }
 
-/// A process has no context on the devices behind the first ones, of which `own` reports.
+/// A process has no context on devices after those that `own` reports.
 std::vector<OwnProcess> with_absent(std::vector<OwnProcess> own, std::size_t devices) {
   own.resize(devices, {OwnProcess::Listed::absent, 0});
   return own;
@@ -91,7 +91,7 @@ HealthReader::HealthReader(Nvml& nvml, const std::vector<Endpoint>& devices) : n
 
 std::vector<DeviceState> HealthReader::states() {
   for (const auto& [device, xid] : nvml_.take_events()) ++xids_[device]["xid_" + std::to_string(xid)];
-  // The driver takes tens of milliseconds for a device, and asks them at once.
+  // Asks all devices concurrently, because the driver takes tens of milliseconds per device.
   std::vector<std::future<DeviceState>> asked;
   for (const std::string& pci : pcis_)
     asked.push_back(std::async(std::launch::async, [this, &pci] {

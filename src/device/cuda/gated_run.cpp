@@ -43,7 +43,7 @@ class GatedRun {
     return timeline();
   }
 
-  /// What an attempt that did not count has left in flags, and the thread at the other end.
+  /// Clears flags and the thread at the other end after an attempt that does not count.
   void set_up_again() {
     host_sides_.clear();
     for (std::size_t k = 0; k < copies_.size(); ++k)
@@ -56,7 +56,7 @@ class GatedRun {
   const std::vector<std::size_t>& unheld() const { return unheld_; }
 
  private:
-  /// Opens the gate when all wait, and whatever happens.
+  /// Opens the gate when all streams wait, and in every other case before it returns.
   void enqueue_all() {
     gate_.close();
     const LaunchGate::Opener opener(gate_);
@@ -125,7 +125,7 @@ class GatedRun {
     await_all(std::move(ends), deadline_, failures_);
   }
 
-  /// Every device has a clock of its own, which begins when the first of its streams goes on.
+  /// Every device has its own clock, which starts when the first of its streams continues.
   Timeline timeline() const {
     Timeline timeline;
     timeline.timing = Timing::gate;

@@ -22,7 +22,7 @@ __device__ void set(std::byte* memory, std::uint64_t at, Word number) {
   SystemWord(word_at(memory, at)).store(number, ::cuda::memory_order_release);
 }
 
-/// By one thread: for `number`, or the word that there will be none. It looks once more when its patience is over.
+/// Called by one thread. Waits for `number`, or for the end of the rounds. It polls once more after its patience.
 __device__ Wait wait_for(std::byte* memory, std::uint64_t at, Word number, const HandoverTerms& terms,
                          HandoverWatch& watch) {
   watch.look(nanoseconds());
@@ -37,7 +37,8 @@ __device__ Wait wait_for(std::byte* memory, std::uint64_t at, Word number, const
   }
 }
 
-/// By the same thread, at the end: whether the block did not run for so long that the other side may have given up.
+/// Called by the same thread at the end. Returns whether the block was stopped so long that the other side may have
+/// given up.
 __device__ std::uint64_t stood_still(const HandoverTerms& terms, HandoverWatch& watch) {
   watch.look(nanoseconds());
   return terms.stands_still(watch.longest_ns) ? 1 : 0;

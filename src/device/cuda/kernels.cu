@@ -15,10 +15,10 @@ constexpr int unroll = 8;  // independent 16-byte loads in flight for each threa
 
 constexpr int bulk_stages = 8;  // in shared memory
 
-/// How bulk copies go through the buffers.
+/// Order of bulk copies through the buffers.
 struct BulkPath {
   std::uint32_t chunk;  ///< bytes of one copy
-  bool contiguous;      ///< each block has a piece of the buffer of its own, else the blocks take turns
+  bool contiguous;      ///< each block has its own piece of the buffer; otherwise the blocks take turns
 
   std::size_t shared() const { return bulk_stages * (chunk + sizeof(std::uint64_t)); }
 };
@@ -44,8 +44,8 @@ constexpr Shape shape_of(Kernel kernel, Direction direction, bool host_memory) {
   return direction == Direction::write ? Shape{1056, 1024} : Shape{132, 1024};
 }
 
-/// What was asked for, else the best known; no more blocks than have something to do: launching idle ones would be most
-/// of a small copy's latency.
+/// Returns the requested shape, or the best known one. Blocks without work are not launched, because they would
+/// dominate the latency of a small copy.
 Shape shape_for(const KernelCopy& copy, Kernel kernel) {
   Shape shape = shape_of(kernel, copy.direction, copy.host_memory);
   if (copy.blocks > 0) shape.blocks = copy.blocks;
@@ -88,7 +88,7 @@ struct NonCached {
   static __device__ void store(uint4* to, uint4 value) { __stcg(to, value); }
 };
 
-/// The whole vectors of 16 bytes of a copy; what lies before and after them are its edges.
+/// Whole vectors of 16 bytes of a copy; the bytes before and after are its edges.
 struct Body {
   std::uint64_t begin, bytes;
 };
@@ -129,7 +129,7 @@ __global__ void copy_kernel(std::byte* destination, const std::byte* source, std
         for (std::uint64_t at = first; at < vectors; at += blockDim.x) Access::store(to + at, Access::load(from + at));
       }
     }
-    asm volatile("" ::: "memory");  // what was just copied must be loaded and stored again
+    asm volatile("" ::: "memory");  // copied data must be loaded and stored again
   }
   copy_edges(destination, source, bytes, body);
 }

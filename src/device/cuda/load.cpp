@@ -30,7 +30,7 @@ void Load::enqueue_first() {
   while (enqueued_ < first) enqueue_one();
 }
 
-/// Whether all that was queued is done.
+/// Returns whether all queued work is done.
 bool Load::look() {
   while (done_ < enqueued_) {
     const cudaError_t status = cudaEventQuery(placed_.lane.marks[static_cast<std::size_t>(done_) % most_queued].get());

@@ -14,7 +14,7 @@ namespace {
 
 using namespace nvml;
 
-// What else is used of nvml.h.
+// Further declarations of nvml.h.
 struct PciInfo {
   char legacy_id[16];
   unsigned domain, bus, device, pci_device_id, subsystem_id;
@@ -59,7 +59,7 @@ constexpr std::array<Named<int>, 3> link_errors{{{0, "nvlink_replay"}, {1, "nvli
 // Corrected on the fly: NVLink 4 counts some 500 of them in 15 s of traffic on healthy H200, without one replay.
 constexpr std::array<Named<int>, 2> link_corrections{{{3, "nvlink_crc_data"}, {4, "nvlink_ecc_data"}}};
 
-/// Idle, clocks that somebody set and synchronised boost hold nothing back that a copy needs.
+/// Idle clocks, clocks set by a user and synchronised boost limit no copy.
 constexpr std::array<Named<unsigned long long>, 5> throttles{{{0x04, "power cap"},
                                                               {0x08, "hardware slowdown"},
                                                               {0x20, "too warm (software)"},

@@ -7,13 +7,13 @@
 #include "device/cuda/nvml.hpp"
 #include "device/cuda/nvml_declarations.hpp"
 
-// What NVML says of a device that does not change while it runs, and who else uses it.
+// Constant facts of a device from NVML, and the processes that use it.
 namespace linkmatrix::cuda {
 namespace {
 
 using namespace nvml;
 
-// What else is used of nvml.h.
+// Further declarations of nvml.h.
 struct ProcessInfo {
   unsigned pid;
   unsigned long long bytes;
@@ -44,7 +44,7 @@ struct Field {
 };
 constexpr unsigned most_links_with_fields = 12;  // the fields of single links end there
 
-/// Where the driver keeps the rate of a link, newest first: by the link's number, or in a field of its own.
+/// Fields with the rate of a link, newest first: by the link's number, or in a separate field.
 std::array<Field, 2> rate_fields(unsigned link) {
   constexpr unsigned by_number = 164, of_link_0 = 84, of_link_6 = 132, in_first_block = 6;
   return {{{by_number, link}, {link < in_first_block ? of_link_0 + link : of_link_6 + link - in_first_block, 0}}};
@@ -66,7 +66,7 @@ std::optional<std::vector<ProcessInfo>> running(RunningProcesses* ask, Device ha
   std::vector<ProcessInfo> infos(count);
   int answer = ask(handle, &count, infos.data());
   if (answer == insufficient_size) {
-    infos.resize(count = std::min(2 * count, most_processes));  // some may begin meanwhile
+    infos.resize(count = std::min(2 * count, most_processes));  // processes may start during the call
     answer = ask(handle, &count, infos.data());
   }
   if (answer != success) return std::nullopt;

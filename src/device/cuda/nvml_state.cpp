@@ -4,13 +4,13 @@
 #include "device/cuda/nvml.hpp"
 #include "device/cuda/nvml_declarations.hpp"
 
-// What NVML says of how a device is set and how it is: what somebody may have changed, or what waits for a reset.
+// Settings and state of a device from NVML: what a user may have changed, or what waits for a reset.
 namespace linkmatrix::cuda {
 namespace {
 
 using namespace nvml;
 
-// What else is used of nvml.h.
+// Further declarations of nvml.h.
 using AskNumberOf = int(Device, int, unsigned*);
 using AskTwo = int(Device, unsigned*, unsigned*);
 using AskFour = int(Device, unsigned*, unsigned*, unsigned*, unsigned*);
@@ -21,7 +21,7 @@ std::string yes_or_no(unsigned value) { return value != 0 ? "yes" : "no"; }
 std::string number(unsigned value) { return std::to_string(value); }
 std::string watts(unsigned milliwatts) { return std::to_string((milliwatts + 500) / 1000); }
 
-/// Of nvmlComputeMode_t.
+/// Values of nvmlComputeMode_t.
 std::string compute_mode(unsigned mode) {
   constexpr std::array words{"default", "exclusive thread", "prohibited", "exclusive process"};
   return mode < words.size() ? words[mode] : number(mode);

@@ -12,8 +12,8 @@
 namespace linkmatrix::cuda {
 namespace {
 
-/// Whether this process, or a library in it such as MPI, has a context on the device already; true where the driver
-/// does not tell.
+/// Returns whether this process, or a library in it such as MPI, already has a context on the device; true if the
+/// driver does not report it.
 bool has_context(int ordinal) {
   void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);  // stays open: the runtime has it too
   void* const address = library == nullptr ? nullptr : ::dlsym(library, "cuDevicePrimaryCtxGetState");

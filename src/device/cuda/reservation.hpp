@@ -44,7 +44,7 @@ class Reservation {
     auto operator<=>(const Place&) const = default;
   };
   EndpointState& endpoint_state(int endpoint) const { return endpoint_states_[static_cast<std::size_t>(endpoint)]; }
-  /// Of a place, should it be there already.
+  /// Returns the bytes of the buffer at a place; 0 without a buffer.
   std::uint64_t has(const Place& place) const;
 
   std::vector<EndpointState>& endpoint_states_;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t least_bytes = 2 * MiB;  // smaller ones of cudaMalloc share a piece of memory, and its handle
 constexpr auto fabric_handle = static_cast<CUmemAllocationHandleType>(8);  // CU_MEM_HANDLE_TYPE_FABRIC of CUDA 12.3
 
-/// The driver's entry points, looked up at run time: the program is built, and starts, where there is no driver.
+/// Entry points of the driver, looked up at run time, so that the program starts without a driver.
 struct Driver {
   Driver() : library{::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)} {
     find(create, "cuMemCreate");
@@ -59,7 +59,7 @@ const Driver& driver() {
   return driver;
 }
 
-/// What the driver's bare name of an error leaves out.
+/// Explanations that the driver's error names lack.
 std::string advice(HandleKind kind) {
   if (kind != HandleKind::fabric) return "";
   return "; fabric handles need NVLink switches and an IMEX channel, a device file under"

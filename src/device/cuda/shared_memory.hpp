@@ -14,14 +14,14 @@
 
 namespace linkmatrix::cuda {
 
-/// By what another process gets hold of a device's memory.
+/// Kind of handle by which another process maps a device's memory.
 enum class HandleKind : int {
   fd,      ///< a file descriptor of the virtual memory API: inside a node
   fabric,  ///< a fabric handle of it: also between nodes that share NVLink; needs an IMEX channel (not tried by us)
   ipc      ///< CUDA IPC: inside a node, of memory that any library takes
 };
 
-/// What is told to another process of shared memory: plain data, to be sent.
+/// Description of shared memory for another process: plain data.
 struct ShareHandle {
   HandleKind kind = HandleKind::fd;
   std::uint64_t bytes = 0;
@@ -43,14 +43,14 @@ class SharedMemory {
   /// None.
   SharedMemory() = default;
 
-  /// Of the current device, which is `ordinal`; at least `bytes`. Throws DeviceError.
+  /// Allocates at least `bytes` on the current device `ordinal`. Throws DeviceError.
   static SharedMemory make(std::uint64_t bytes, HandleKind kind, int ordinal, const std::string& where);
 
   /// Another process' memory, for accesses of the current device, which is `ordinal`. Throws DeviceError, also where
   /// this device has no access to that one's memory.
   static SharedMemory open(const ShareHandle& handle, int ordinal, const std::string& where);
 
-  /// For the other processes, of memory that was made here. Throws DeviceError.
+  /// Returns the description of memory of this process for other processes. Throws DeviceError.
   ShareHandle share() const;
 
   std::byte* data() const;

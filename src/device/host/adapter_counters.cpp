@@ -47,7 +47,7 @@ constexpr const char* notifications[]{"np_cnp_sent",    "np_ecn_marked_roce_pack
 constexpr const char* interface_errors[]{
     "rx_crc_errors",    "rx_errors",         "rx_fifo_errors",    "rx_frame_errors", "rx_length_errors",
     "rx_missed_errors", "tx_aborted_errors", "tx_carrier_errors", "tx_errors",       "tx_fifo_errors"};
-/// Of which a receiver throws away what it does not know, too.
+/// Counters that include packets of unknown protocols.
 constexpr const char* drops[]{"rx_dropped", "tx_dropped"};
 
 void add(std::map<std::string, double>& counts, const fs::path& folder, std::span<const char* const> names) {
@@ -96,7 +96,7 @@ class Request {
 
 using Name = std::array<char, ETH_GSTRING_LEN>;
 
-/// Of the physical port: Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst of Linux.
+/// Counters of the physical port: Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst of Linux.
 constexpr const char* errors[]{"link_down_events_phy", "rx_crc_errors_phy", "rx_discards_phy", "rx_pcs_symbol_err_phy",
                                "rx_symbol_err_phy",    "tx_discards_phy",   "tx_errors_phy"};
 
@@ -159,7 +159,7 @@ std::map<std::string, double> ethtool_statistics(const std::string& interface) {
   Request<ethtool_stats, std::uint64_t> values(ETHTOOL_GSTATS, count);
   values.head()->n_stats = count;
   if (!names.ask(socket.number(), interface) || !values.ask(socket.number(), interface)) return {};
-  if (names.head()->len != count || values.head()->n_stats != count) return {};  // its queues were changed meanwhile
+  if (names.head()->len != count || values.head()->n_stats != count) return {};  // its queues changed during the read
   std::map<std::string, double> found;
   for (std::uint32_t k = 0; k < count; ++k) {
     const Name& name = names.elements()[k];

@@ -46,7 +46,7 @@ std::string address_of(const std::string& end) {
   return address.starts_with(mapped_ipv4) ? address.substr(std::strlen(mapped_ipv4)) : address;
 }
 
-/// What the files that this process has open are: "socket:[4711]", "/dev/infiniband/uverbs0".
+/// Returns the targets of the open files of this process: "socket:[4711]", "/dev/infiniband/uverbs0".
 std::set<std::string> open_files(const fs::path& proc) {
   std::set<std::string> found;
   for (const fs::path& file : entries(proc / "self/fd")) {
@@ -93,7 +93,7 @@ std::map<std::string, std::pair<double, double>> counted_by_interfaces(const fs:
     if (colon == std::string::npos) continue;
     std::istringstream name(line.substr(0, colon)), numbers(line.substr(colon + 1));
     std::string interface;
-    std::array<double, 9> values{};  // eight of what was received, then what was sent
+    std::array<double, 9> values{};  // eight columns of received data, then those of sent data
     name >> interface;
     for (double& value : values) numbers >> value;
     if (numbers) found[interface] = {values.back(), values.front()};
@@ -101,14 +101,14 @@ std::map<std::string, std::pair<double, double>> counted_by_interfaces(const fs:
   return found;
 }
 
-/// Bytes a second of an interface that is a device: one between containers says 10 Gb/s, whatever it carries.
+/// Returns the bytes per second of an interface with a device. Virtual interfaces report 10 Gb/s, whatever they carry.
 double rate_of_interface(const fs::path& interface) {
   std::error_code failure;
   const auto megabits = number_of(interface / "speed");
   return fs::exists(interface / "device", failure) && megabits && *megabits > 0 ? *megabits * 1e6 / 8 : 0;
 }
 
-/// Of "400 Gb/sec (4X NDR)".
+/// Parses "400 Gb/sec (4X NDR)".
 double rate_of_port(const fs::path& port) {
   double gigabits = 0;
   std::istringstream words(line_of(port / "rate"));
@@ -121,7 +121,7 @@ struct FabricPort {
   bool counts_interfaces;  ///< an InfiniBand port counts what its interface sends too; one of Ethernet its RDMA alone
 };
 
-/// Whether this process has opened an RDMA adapter.
+/// Returns whether this process has opened an RDMA adapter.
 bool is_open(const fs::path& sys, const std::string& adapter, const std::set<std::string>& files) {
   for (const fs::path& verbs : entries(sys / "class/infiniband_verbs"))
     if (line_of(verbs / "ibdev") == adapter && files.contains("/dev/infiniband/" + verbs.filename().string()))

@@ -43,7 +43,7 @@ std::string after_number(const std::string& text) {
   return colon == std::string::npos ? text : text.substr(colon + 2);
 }
 
-/// What is said of a network interface; its bond carries the traffic of several.
+/// Returns the facts of a network interface. The bond of an interface carries the traffic of several.
 FactTexts interface_at(const fs::path& interface) {
   FactTexts facts{{"name", interface.filename().string()}};
   put(facts, "state", line_of(interface / "operstate"));
@@ -70,7 +70,7 @@ std::vector<FactTexts> interfaces_of(const fs::path& sys, const fs::path& adapte
   return found;
 }
 
-/// What the first interface of a port and its driver have counted.
+/// Returns the counters of the first interface of a port and of its driver.
 void add_counters(const fs::path& sys, AdapterPort& port) {
   const std::string name = port.interfaces.at(0).at("name");
   AdapterCounters found = interface_counters(sys / "class/net" / name);
@@ -98,15 +98,15 @@ std::vector<AdapterPort> infiniband_ports(const fs::path& sys) {
       port.link_layer = line_of(at / "link_layer");
       port.interfaces = interfaces_of(sys, adapter, at);
       port.counters = fabric_counters(at);
-      if (port.link_layer == "Ethernet" && !port.interfaces.empty())  // of RoCE the interface counts what is damaged
+      if (port.link_layer == "Ethernet" && !port.interfaces.empty())  // with RoCE, the interface counts damaged packets
         add_counters(sys, port);
       ports.push_back(std::move(port));
     }
   return ports;
 }
 
-/// Interfaces by which other machines are reached at once, as the routes of this process's namespace say: those of a
-/// subnet. Containers have none on the host.
+/// Returns the interfaces with a direct route to other machines of a subnet, by the routes of this process's namespace.
+/// The host's interfaces of containers have none.
 std::set<std::string> interfaces_of_subnets(const fs::path& root) {
   std::set<std::string> found;
   std::ifstream table(root / "proc/self/net/route");
@@ -120,7 +120,7 @@ std::set<std::string> interfaces_of_subnets(const fs::path& root) {
   return found;
 }
 
-/// Whether it lies on no other interface, as a VLAN, a bridge, a bond and a tunnel do: such as a container's own.
+/// Returns whether the interface is on top of no other interface, as VLANs, bridges, bonds and tunnels are.
 bool stands_alone(const fs::path& interface) {
   std::error_code none;
   for (const char* part : {"bridge", "bonding", "tun_flags"})
@@ -147,7 +147,7 @@ void add_ethernet(const fs::path& root, std::vector<AdapterPort>& ports) {
     const bool has_pci = pci != port.place.end();
     if (known.contains(port.name) || (has_pci && known.contains(pci->second))) continue;
     if (!has_pci && !(reaching.contains(port.name) && stands_alone(interface))) continue;
-    // of a bond its interfaces have one address together, and each keeps its own here
+    // the interfaces of a bond have one common address; each keeps its own address here
     const std::string own = line_of(interface / "bonding_slave/perm_hwaddr");
     if (has_pci) put(port.part, "mac", own.empty() ? line_of(interface / "address") : own);
     port.state = line_of(interface / "operstate");

@@ -34,11 +34,11 @@ std::optional<std::uint64_t> number_of(const fs::path& file, std::string_view wa
   return std::nullopt;
 }
 
-/// How a version of control groups calls its files.
+/// File names of a version of control groups.
 struct GroupFiles {
-  std::array<std::string_view, 2> limits;  ///< what may be used; beyond the second, the kernel slows everything down
+  std::array<std::string_view, 2> limits;  ///< limits; the kernel slows processes down beyond the second
   std::string_view used;
-  std::string_view reclaimable;  ///< in memory.stat: file pages that nobody has used lately
+  std::string_view reclaimable;  ///< in memory.stat: file pages that were not used recently
 };
 
 constexpr GroupFiles version_1{
@@ -59,7 +59,7 @@ struct ControlGroup {
   int version;      ///< 1 or 2, with different names of files
 };
 
-/// Of a line of /proc/self/cgroup, "number:controllers:path".
+/// Parses a line of /proc/self/cgroup, "number:controllers:path".
 std::vector<std::string> fields_of(const std::string& line) {
   const auto first = line.find(':'), second = line.find(':', first + 1);
   if (first == std::string::npos || second == std::string::npos) return {};

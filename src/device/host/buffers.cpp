@@ -15,8 +15,8 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t touched_bytes = 64 * MiB;  // touched between two looks at the clock
-constexpr double most_elsewhere = 0.05;            // of pages on another node, or of another size: what nobody notices
+constexpr std::uint64_t touched_bytes = 64 * MiB;  // bytes touched between two readings of the clock
+constexpr double most_elsewhere = 0.05;            // tolerated fraction of pages on another node, or of another size
 
 /// A buffer that is too small, and how large it is to be.
 struct Wanted {
@@ -24,7 +24,7 @@ struct Wanted {
   std::uint64_t bytes;
 };
 
-/// By endpoint.
+/// Buffers by endpoint.
 using AllWanted = std::map<int, std::vector<Wanted>>;
 
 void want(std::vector<Wanted>& wanted, SharedMemory& memory, std::uint64_t bytes) {
@@ -53,7 +53,7 @@ AllWanted all_wanted(std::vector<HostEndpointState>& endpoint_states, std::span<
   return wanted;
 }
 
-/// Host memory is one pool, whoever has the buffers.
+/// Host memory is one pool for all buffers.
 void check_room(const AllWanted& all) {
   std::uint64_t needed = 0, freed = 0;
   std::size_t buffers = 0;
@@ -92,13 +92,13 @@ void take(const std::vector<Wanted>& wanted, const Made& made) {
   for (std::size_t i = 0; i < wanted.size(); ++i) *wanted[i].memory = made[i];
 }
 
-/// Of an endpoint without threads.
+/// Allocates the buffers of an endpoint without threads.
 Made make_on_node(int node, const std::vector<std::uint64_t>& sizes, bool huge, Deadline deadline) {
   const NumaPin pin(node);
   return make_here(sizes, huge, deadline);
 }
 
-/// Every thread is waited for, whatever happens to one of them. Returns the endpoints whose thread hangs.
+/// Waits for every thread, also after a failure. Returns the endpoints whose thread hangs.
 std::vector<int> await_all(std::vector<HostEndpointState>& endpoint_states, const AllWanted& all,
                            const std::map<int, std::shared_ptr<Made>>& made, Deadline deadline) {
   std::vector<int> hung;

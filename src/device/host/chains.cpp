@@ -22,7 +22,7 @@ void wait_for(std::byte* memory, std::uint64_t value, const std::atomic<bool>& s
 
 }  // namespace
 
-/// In the order of a full-period congruential generator (Hull & Dobell, 1962).
+/// Orders the elements by a full-period congruential generator (Hull & Dobell, 1962).
 void build_ring(std::byte* memory, std::uint64_t bytes) {
   std::uint64_t nodes = 1;
   while (2 * nodes * stride <= bytes) nodes *= 2;
@@ -39,7 +39,7 @@ const std::byte* chase(const std::byte* at, std::uint64_t loads) {
 
 void add_atomically(std::byte* memory, std::uint64_t additions) {
   std::uint64_t last = 0;
-  // What is added depends on the last answer, so that no two additions are under way at once.
+  // Each addend depends on the last answer, so that no two additions overlap.
   for (std::uint64_t i = 0; i < additions; ++i) last = word_at(memory).fetch_add(1 + (last & 1));
 }
 

@@ -30,7 +30,7 @@ void copy_cached(std::byte* destination, const std::byte* source, std::size_t by
 }
 
 #ifdef __x86_64__
-/// Stores past the caches begin at a multiple of 16 bytes: what lies before goes through them.
+/// Non-temporal stores begin at a multiple of 16 bytes; bytes before it go through the caches.
 void copy_noncached(std::byte* destination, const std::byte* source, std::size_t bytes) {
   const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(destination) % sizeof(__m128i);
   std::size_t at = misaligned == 0 ? 0 : std::min(bytes, sizeof(__m128i) - misaligned);

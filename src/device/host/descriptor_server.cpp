@@ -17,8 +17,8 @@
 namespace linkmatrix {
 namespace {
 
-constexpr int waiting_processes = 128;  // those of a node may all ask at once
-constexpr int patience = 10;            // seconds until a process that says nothing is given up
+constexpr int waiting_processes = 128;  // all processes of a node may ask together
+constexpr int patience = 10;            // seconds until a silent process is given up
 
 std::uint64_t random_number() {
   std::random_device source;
@@ -56,7 +56,7 @@ bool is_own_user(int connection) {
   return ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == ::geteuid();
 }
 
-/// A message of one byte, with room for one descriptor beside it.
+/// A message of one byte and one descriptor.
 struct Message {
   Message() {
     header.msg_iov = &part;
@@ -109,7 +109,7 @@ std::shared_ptr<DescriptorServer> DescriptorServer::get() {
 }
 
 DescriptorServer::DescriptorServer()
-    // Processes with one number may share a network, and with it the names: each in a container of its own.
+    // Processes with the same number in different containers may share a network and its names.
     : name_{"linkmatrix-" + std::to_string(::getpid()) + "-" + std::to_string(random_number() % 1'000'000'000)},
       listener_{make_socket()},
       done_{::eventfd(0, EFD_CLOEXEC)} {
@@ -156,7 +156,7 @@ void DescriptorServer::answer(int connection) {
   limit_waits(connection);
   std::uint64_t number = 0;
   if (!is_own_user(connection) || ::recv(connection, &number, sizeof number, 0) != sizeof number) return;
-  const std::lock_guard lock(mutex_);  // the owner closes what is withdrawn
+  const std::lock_guard lock(mutex_);  // the owner closes withdrawn descriptors
   const auto found = offered_.find(number);
   if (found != offered_.end()) send_descriptor(connection, found->second);
 }

@@ -27,17 +27,17 @@ std::uint64_t nanoseconds() {
 
 enum class Wait { seen, never_seen, stopped };
 
-/// For `number`, or the word that there will be none.
+/// Waits for `number`, or for the end of the rounds.
 Wait wait_for(std::byte* memory, std::uint64_t at, std::uint64_t number, const HandoverTerms& terms, const Stop& stop,
               HandoverWatch& watch) {
   look(watch);
   std::uint64_t waited_ns = 0;
   const std::atomic_ref word(word_at(memory, at));
-  // an int would overflow within the patience: a fast processor looks 2^31 times in five seconds
+  // an int would overflow within the patience: a fast processor polls 2^31 times in five seconds
   for (std::uint64_t looks = 1; word.load(std::memory_order_acquire) < number; ++looks) {
     if (looks % looks_between_yields != 0) continue;
     if (stop()) return Wait::stopped;
-    if (waited_ns > terms.patience_ns) return Wait::never_seen;  // it has looked since
+    if (waited_ns > terms.patience_ns) return Wait::never_seen;  // it has polled since
     waited_ns += terms.counted(watch.look(nanoseconds()));
     std::this_thread::yield();
   }
@@ -98,7 +98,7 @@ HandoverEnd check_rounds(const HandoverPlace& place, const HandoverTerms& terms,
   return end;
 }
 
-/// Of a side that may have been stopped after its last wait.
+/// Result of a side that may have been stopped after its last wait.
 HandoverEnd ended(HandoverEnd end, const HandoverTerms& terms, HandoverWatch& watch) {
   look(watch);
   end.stood_still = terms.stands_still(watch.longest_ns) ? 1 : 0;

@@ -21,7 +21,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Of what would fit: a limit of the process, which no figure of the machine shows.
+/// A limit of the process that the memory of the machine does not show.
 BadInput not_given(std::uint64_t bytes, int error) {
   return BadInput("--size needs a buffer of " + format_size(bytes) + " in host memory, and the system refuses it (" +
                   std::strerror(error) + "): use a smaller --size, or raise `ulimit -v`");
@@ -34,7 +34,7 @@ BadInput too_large(std::uint64_t bytes) {
 
 constexpr std::size_t most_pages = 256;  // that are asked for: a share is known to some percent then
 
-/// The addresses of a line "7f12-7f34 rw-p 00000000 00:00 0", by which smaps begins each mapping.
+/// Parses the addresses of a line "7f12-7f34 rw-p 00000000 00:00 0", with which smaps begins each mapping.
 std::optional<std::pair<std::uintptr_t, std::uintptr_t>> mapping_of(const std::string& line) {
   std::uintptr_t first = 0, last = 0;
   if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &first, &last) != 2) return std::nullopt;
@@ -80,7 +80,7 @@ std::optional<double> share_on_node(std::span<const std::byte> memory, int node)
   std::array<const void*, most_pages> at{};
   std::array<int, most_pages> nodes{};
   for (std::size_t i = 0; i < pages; ++i) at[i] = memory.data() + memory.size() / pages * i;
-  // Without nodes to move to, the call only says where each page is. The C library has it in libnuma only.
+  // Without target nodes, the call only reports the node of each page. The C library has it only in libnuma.
   if (::syscall(SYS_move_pages, 0, pages, at.data(), nullptr, nodes.data(), 0) != 0) return std::nullopt;
   const auto there = std::count(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(pages), node);
   return static_cast<double>(there) / static_cast<double>(pages);

@@ -14,7 +14,7 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t piece_bytes = 64 * MiB;  // between two looks at the stop flag
+constexpr std::uint64_t piece_bytes = 64 * MiB;  // between two polls of the stop flag
 constexpr std::uint64_t small_bytes = 4 * KiB;   // up to here one transfer is too short for a clock …
 constexpr std::uint64_t small_batch = 1000;      // … and so many make one repeat
 
@@ -27,7 +27,7 @@ void wait_for_gate(HostRun& run) {
 
 bool is_background(const HostPart& part) { return part.copy.background; }
 
-/// Where cores are few, a thread may be through with its copies before that of their load is let go.
+/// With few cores, a thread may finish its copies before the copies of its load start.
 void wait_for_loads(std::span<HostPart> parts, bool is_load, HostRun& run) {
   if (is_load) {
     for (HostPart& part : parts) part.time.span.start = run.now();
@@ -36,7 +36,7 @@ void wait_for_loads(std::span<HostPart> parts, bool is_load, HostRun& run) {
   while (run.absent > 0 && goes_on(run)) std::this_thread::yield();
 }
 
-/// Of the copy, not of the part.
+/// Offset in the copy, not in the part.
 std::byte* source_of(const HostPart& part) { return part.source->data() + part.copy.offset + part.copy.shift; }
 std::byte* destination_of(const HostPart& part) { return part.destination->data() + part.copy.offset; }
 
@@ -107,7 +107,7 @@ std::uint64_t transfers_of(const Copy& copy) {
 }
 
 void time_parts(std::span<HostPart> parts, HostRun& run) {
-  // The load is there before what it loads.
+  // The load starts before the loaded copies.
   std::stable_partition(parts.begin(), parts.end(), is_background);
   const bool is_load = std::all_of(parts.begin(), parts.end(), is_background);
   std::uint64_t most = 0;

@@ -10,7 +10,7 @@ namespace linkmatrix {
 namespace {
 
 constexpr std::uint64_t least_share = 1 * MiB;
-constexpr double least_gain = 1.02;  // what runs of one path differ by
+constexpr double least_gain = 1.02;  // variation between runs of one path
 
 }  // namespace
 
@@ -23,7 +23,7 @@ std::span<const std::unique_ptr<Worker>> Team::threads(std::size_t wanted) {
     } catch (const std::system_error& e) {
       refused_ = "only " + std::to_string(workers_.size()) + " threads can be started: " + e.code().message();
       if (workers_.empty()) throw;
-      cores_.resize(workers_.size());  // nobody asks again
+      cores_.resize(workers_.size());  // no further attempt
       wanted = workers_.size();
     }
   }

@@ -12,7 +12,7 @@
 namespace linkmatrix {
 namespace {
 
-constexpr auto last_wait = std::chrono::seconds(2);              // for a job that was told to end
+constexpr auto last_wait = std::chrono::seconds(2);              // seconds for a stopped job
 constexpr auto look_at_signals = std::chrono::milliseconds(50);  // one lets every deadline pass
 
 }  // namespace
@@ -88,7 +88,7 @@ void Worker::serve(Shared& shared) {
     } catch (...) {
       failure = std::current_exception();
     }
-    job = nullptr;  // with what it kept alive
+    job = nullptr;  // with the objects that it kept alive
     lock.lock();
     shared.failure = failure;
     shared.busy = false;

@@ -17,7 +17,7 @@ struct DevicePart {
   int number = 0, ordinal = 0;
   std::string label;
   int multiprocessors = 1;
-  Stream own{}, rest{}, copies{};  ///< forces of the part's bodies and moves; forces of the others; what is sent
+  Stream own{}, rest{}, copies{};  ///< forces of the part's bodies, moves; forces of the other bodies; sent positions
   std::array<Event, 2> moved{}, sent{};
   Event rest_done{}, begin{}, end{};
   std::array<Event, 2> marks{};
@@ -34,7 +34,7 @@ struct DevicePart {
   cudaEvent_t sent_from(int buffer) const { return sent[static_cast<std::size_t>(buffer)].get(); }
 };
 
-/// How new positions get to the parts that others have.
+/// Sends new positions to the other parts.
 template <class T>
 class PositionExchange {
  public:
@@ -42,7 +42,7 @@ class PositionExchange {
   virtual void prepare(std::vector<DevicePart<T>>& parts, const Split& split) = 0;
   /// Begins to send a part's own positions, once they are made.
   virtual void send(DevicePart<T>& part, int buffer) = 0;
-  /// What is put into the stream of the part after this has the positions of all.
+  /// Work enqueued in the part's stream after this call has the positions of all bodies.
   virtual void await(DevicePart<T>& part, int buffer, cudaStream_t stream, Deadline deadline) = 0;
 };
 

@@ -56,7 +56,7 @@ class DeviceSimulation final : public Simulation {
     for (const Part& part : parts_) {
       part.use();
       check(cudaMemcpy(part.places(0), first.data(), bytes, cudaMemcpyHostToDevice), part.label, "cudaMemcpy");
-      check(cudaMemset(part.places(1), 0, bytes), part.label, "cudaMemset");  // what has no body has no mass
+      check(cudaMemset(part.places(1), 0, bytes), part.label, "cudaMemset");  // places without a body have no mass
       check(cudaMemset(part.velocities.get(), 0, split_.stride() * sizeof(Vector4<T>)), part.label, "cudaMemset");
       check(cudaDeviceSynchronize(), part.label, "cudaDeviceSynchronize");
     }
@@ -148,7 +148,7 @@ class DeviceSimulation final : public Simulation {
     check(cudaStreamWaitEvent(stream.get(), event, 0), part.label, "cudaStreamWaitEvent");
   }
 
-  /// The own bodies' forces need nobody; those of the others wait for their positions, and run beside them.
+  /// Forces of the own bodies need no other part. Forces of other bodies wait for their positions and run concurrently.
   void compute(Part& part, const Step& step, Deadline deadline) {
     part.use();
     const std::uint64_t own = split_.place_of(part.number), stride = split_.stride();

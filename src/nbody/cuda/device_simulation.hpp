@@ -19,7 +19,7 @@ struct SimulatedDevices {
   int first = 0;
 };
 
-/// How a process exchanges positions, of either precision.
+/// Exchange of positions between processes, in both precisions.
 struct Exchanges {
   std::function<std::unique_ptr<cuda::PositionExchange<float>>()> of_float;
   std::function<std::unique_ptr<cuda::PositionExchange<double>>()> of_double;
@@ -31,7 +31,7 @@ std::unique_ptr<Simulation> make_device_simulation(SimulatedDevices devices, Exc
 /// The GPUs of this process: each copies its new positions to every other one.
 std::unique_ptr<NbodySystem> make_device_system(const NbodyOptions& options);
 
-/// Bodies that are measured on GPUs where nobody says others.
+/// Default number of bodies on GPUs.
 std::vector<std::uint64_t> bodies_of_devices();
 
 }  // namespace linkmatrix

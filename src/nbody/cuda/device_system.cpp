@@ -24,7 +24,7 @@ class PeerExchange final : public cuda::PositionExchange<T> {
     part.use();
     check(cudaStreamWaitEvent(part.copies.get(), part.moved_to(buffer), 0), part.label, "cudaStreamWaitEvent");
     const std::uint64_t place = split_.place_of(part.number);
-    for (std::size_t step = 1; step < parts_->size(); ++step) {  // no two of them to the same one at once
+    for (std::size_t step = 1; step < parts_->size(); ++step) {  // no two devices send to the same device concurrently
       const Part& other = (*parts_)[(static_cast<std::size_t>(part.number) + step) % parts_->size()];
       check(cudaMemcpyPeerAsync(other.places(buffer) + place, other.ordinal, part.places(buffer) + place, part.ordinal,
                                 split_.count(part.number) * sizeof(Vector4<T>), part.copies.get()),
@@ -44,7 +44,7 @@ class PeerExchange final : public cuda::PositionExchange<T> {
   Split split_;
 };
 
-/// Whether all devices reach each other's memory from now on; else copies go through host memory.
+/// Returns whether all devices can now access each other's memory; otherwise copies go through host memory.
 bool turn_on_peer_access(const std::vector<int>& ordinals) {
   static cuda::PeerAccess access;
   std::map<cuda::PeerPair, bool> wanted;

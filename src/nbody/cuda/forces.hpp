@@ -8,7 +8,7 @@
 
 namespace linkmatrix::cuda {
 
-/// How a kernel of forces is made: threads of a block, bodies of a thread, and how many others a turn of its loop has.
+/// Shape of a force kernel: threads of a block, bodies of a thread, and other bodies per turn of its loop.
 struct NbodyShape {
   int threads, bodies, unroll;
 };
@@ -16,15 +16,15 @@ struct NbodyShape {
 /// Those that are compiled, of both precisions.
 constexpr NbodyShape nbody_shapes[] = {{256, 1, 32}, {256, 2, 16}};
 
-/// The forces of some bodies on those of a part. Places are those of `Split`; what acts begins at `from` and goes on at
-/// the first place after the last one.
+/// Forces of some bodies on the bodies of a part. Places are those of `Split`. The acting bodies begin at `from` and
+/// continue at the first place after the last one.
 template <class T>
 struct ForceWork {
   const Vector4<T>* positions;
   std::uint64_t places;
   std::uint64_t own, stride;
   std::uint64_t from, count;  ///< whole tiles
-  Vector4<T>* partial;        ///< `splits` times `stride` sums, each of a share of what acts
+  Vector4<T>* partial;        ///< `splits` times `stride` sums, each of a share of the acting bodies
   int splits;
 };
 
@@ -46,8 +46,8 @@ struct MoveWork {
 template <class T>
 void launch_move(const MoveWork<T>& work, cudaStream_t stream);
 
-/// The shape that is the fastest on H200 for a part of so many places, and into how many shares what acts is cut, so
-/// that a device of so many multiprocessors is busy to the end.
+/// Returns the fastest shape on H200 for a part with so many places, and the number of shares of the acting bodies that
+/// keeps all multiprocessors busy to the end.
 template <class T>
 NbodyShape shape_for(std::uint64_t stride);
 int splits_for(const NbodyShape& shape, std::uint64_t stride, std::uint64_t count, int multiprocessors);

@@ -12,7 +12,7 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::size_t bodies_at_once = 16;  // what a core's registers and first cache hold of sums
+constexpr std::size_t bodies_at_once = 16;  // sums that fit a core's registers and first-level cache
 
 template <class T>
 using Lanes = std::array<T, bodies_at_once>;

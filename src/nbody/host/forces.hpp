@@ -39,7 +39,7 @@ struct HostPart {
   std::array<Bodies, 2> positions;
   Bodies velocities, accelerations;
 
-  /// By the thread that calls: pages lie where they are first touched.
+  /// Called by the computing thread, because pages are placed where they are first touched.
   void begin(const Split& split, int part) {
     const auto room = [](Bodies& bodies, std::uint64_t count) {
       if (!bodies) bodies = std::make_unique<Vector4<T>[]>(count);

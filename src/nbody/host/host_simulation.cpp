@@ -11,7 +11,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Where threads wait for each other, and leave when one of them does not come.
+/// Barrier of the threads, which they leave if a thread does not arrive.
 class Meeting {
  public:
   explicit Meeting(std::size_t threads) : threads_{threads} {}
@@ -38,7 +38,7 @@ class Meeting {
   std::atomic<bool> left_ = false;
 };
 
-/// What threads share; they may outlive the simulation where one hangs.
+/// State shared with the threads; a thread that hangs may outlive the simulation.
 template <class T>
 struct Shared {
   Split split;
@@ -134,7 +134,7 @@ class HostSimulation final : public Simulation {
         std::copy_n(from, hand.end - hand.begin, other.positions[odd].get() + place);
   }
 
-  /// Every thread is waited for, whatever becomes of one.
+  /// Waits for every thread, also after a failure.
   void all(const Work& work, Deadline deadline) {
     auto meeting = std::make_shared<Meeting>(hands_.size());
     std::exception_ptr failure;

@@ -8,8 +8,9 @@
 
 namespace linkmatrix {
 
-/// On the cores of this machine: each device is a core or the cores of a NUMA node, with memory of its own, and writes
-/// its new positions into that of the others. Keeps a reference to the stations, of which the first ones take part.
+/// Simulation on the cores of this machine. Each device is a core or the cores of a NUMA node, has its own memory, and
+/// writes its new positions into the memory of the others. Keeps a reference to the endpoints, of which the first ones
+/// take part.
 std::unique_ptr<Simulation> make_host_simulation(std::vector<HostEndpointState>& endpoint_states);
 
 }  // namespace linkmatrix

@@ -47,7 +47,7 @@ class RankSimulation final : public Simulation {
   bool odd_ = false;
 };
 
-/// What gathers, for as long as this rank computes.
+/// Exchange that gathers positions while this rank computes.
 class OfRank final : public Simulation {
  public:
   explicit OfRank(ranks::Communicator& mpi)

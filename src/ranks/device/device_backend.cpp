@@ -25,7 +25,7 @@ std::set<int> those_that_run(const Copy& copy) {
   return {copy.initiator()};
 }
 
-/// Who needs another one's buffer to run its part of a copy.
+/// Ranks that need the buffer of another rank for their part of a copy.
 std::vector<std::pair<int, BufferName>> needs_of(const Copy& copy) {
   std::vector<std::pair<int, BufferName>> needs;
   for (const int rank : those_that_run(copy))
@@ -90,7 +90,7 @@ DeviceBackend::Answers DeviceBackend::ask(const std::map<int, DeviceOrder>& orde
     short_of_memory_.insert(rank);
   }
   if (failed.empty()) return answers;
-  if (refused == questions.size()) {  // nothing is wrong with a device: what is asked for cannot be had anywhere
+  if (refused == questions.size()) {  // no device is faulty: the request is impossible everywhere
     for (const auto& [rank, status] : failed) failed_.erase(rank), short_of_memory_.erase(rank);
     throw BadInput(why);
   }
@@ -120,7 +120,7 @@ void DeviceBackend::prepare(std::span<const Copy> copies, Deadline deadline) {
   open(copies, deadline);
 }
 
-/// Makes the buffers that are not large enough; whoever has mapped the old ones lets go of them before.
+/// Replaces buffers that are too small. Ranks unmap the old buffers first.
 void DeviceBackend::reserve(std::span<const Copy> copies, Deadline deadline) {
   std::map<BufferName, std::uint64_t> growing;
   for (const Copy& copy : copies)
@@ -151,7 +151,7 @@ void DeviceBackend::reserve(std::span<const Copy> copies, Deadline deadline) {
     for (const NamedBuffer& buffer : answer.buffers) made_[buffer.name] = buffer;
 }
 
-/// Has those who need them map the others' buffers. What one device cannot reach fails its copies, and nothing else.
+/// Ranks map the buffers that they need. A buffer that a device cannot reach fails only the copies of this buffer.
 void DeviceBackend::open(std::span<const Copy> copies, Deadline deadline) {
   std::map<int, DeviceOrder> opening;
   std::set<std::pair<int, BufferName>> asked;
@@ -216,7 +216,7 @@ Timeline DeviceBackend::run(std::span<const Copy> copies, Deadline deadline) {
                      held);
 }
 
-/// Where one rank could not enqueue its copies, those of the others run, and nobody looks at them.
+/// If a rank could not enqueue its copies, the copies of the others run, and their times are ignored.
 void DeviceBackend::let_go(std::span<const Copy> copies) {
   std::map<int, DeviceOrder> orders;
   for (const Copy& copy : copies)
@@ -224,7 +224,7 @@ void DeviceBackend::let_go(std::span<const Copy> copies) {
       if (!lost(rank)) orders[rank].time_limit = grace;
   try {
     ask(orders, {}, Deadline::in(grace));
-  } catch (const std::exception&) {  // whoever fails now fails again when it is measured
+  } catch (const std::exception&) {  // a failure here occurs again during the measurement
   }
 }
 

@@ -53,7 +53,7 @@ class DeviceBackend final : public Backend {
   const Machine& machine_;
   cuda::HandleKind kind_;
   std::map<BufferName, NamedBuffer> made_;
-  std::set<std::pair<int, BufferName>> opened_;                 ///< opened buffers: by which rank, and whose
+  std::set<std::pair<int, BufferName>> opened_;                 ///< opened buffers: opening rank and owner
   std::map<std::pair<int, BufferName>, std::string> unopened_;  ///< buffers that could not be opened, with the reason
   std::map<int, std::string> failed_;                           ///< ranks whose device failed, with the reason
   std::set<int> short_of_memory_;  ///< failed ranks with too little memory although other ranks have enough, so another

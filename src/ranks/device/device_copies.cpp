@@ -11,7 +11,7 @@ namespace {
 
 using namespace cuda;
 
-constexpr double latest_opening = 0.1;          // seconds; whoever is told to wait longer has another clock
+constexpr double latest_opening = 0.1;          // seconds; a longer wait means that the clocks differ
 constexpr std::chrono::seconds arming_time{2};  // until each stream waits; a healthy one does in some µs
 
 /// Spins: a rank that sleeps opens its gate later than the others.
@@ -100,7 +100,7 @@ void DeviceCopies::check_free_memory(std::uint64_t bytes) {
                    std::to_string(free / MiB) + " MiB are free: use a smaller --size");
 }
 
-/// One that cannot be mapped is told, and the others are.
+/// Reports a buffer that cannot be mapped, and maps the others.
 void DeviceCopies::open(const DeviceOrder& order, DeviceAnswer& answer) {
   for (const NamedBuffer& named : order.buffers) {
     buffer(named.name).forget();
@@ -147,8 +147,8 @@ void DeviceCopies::compare(const DeviceOrder& order, Deadline deadline, DeviceAn
       answer.copies.push_back({number, {}, work_.compare(copy, order.seed + number, deadline)});
 }
 
-/// Both ends of a flag put their own word down before any of them is let go. A ring holds addresses of the process that
-/// laid it, and another one may have laid its own in the meantime.
+/// Both ends of a flag clear their word before a copy starts. A ring contains addresses of the process that built it,
+/// and another process may have built its own ring since.
 void DeviceCopies::set_up_chains(const DeviceOrder& order, Deadline deadline) {
   const auto put_down = [&](const BufferName& name, std::uint64_t offset) {
     check(cudaMemset(buffer(name).data() + offset, 0, sizeof(std::uint64_t)), own().where(), "cudaMemset");
@@ -201,7 +201,7 @@ void DeviceCopies::enqueue_all(const DeviceOrder& order) {
     if (copy.operation == Operation::flag && copy.destination == rank_) work_.enqueue_answer(copy, gate_);
 }
 
-/// An order to run what was never armed has nothing to let go.
+/// An order without armed copies releases nothing.
 void DeviceCopies::run(const DeviceOrder& order, Deadline deadline, DeviceAnswer& answer) {
   if (!std::exchange(armed_, false)) return;
   wait_until(order.open_at);

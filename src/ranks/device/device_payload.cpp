@@ -22,7 +22,7 @@ namespace {
 
 using namespace cuda;
 
-/// What a rank tells another one of its host memory.
+/// Description of a rank's host memory for another rank.
 struct StagingOffer {
   std::array<char, 64> name{};
 };
@@ -186,7 +186,7 @@ class DevicePayload final : public Payload {
   SharedMemory source_, destination_;
   std::uint64_t capacity_ = 0;
   int generation_ = 0;
-  StagingBuffer outgoing_, incoming_;  ///< of what goes out, shared inside the node; of what comes from another node
+  StagingBuffer outgoing_, incoming_;  ///< buffers of sent data, shared inside the node; of data from another node
   std::map<int, StagingBuffer> others_;
   std::optional<Flight> sending_, receiving_;
   Stream copies_in_;
@@ -212,7 +212,7 @@ int ordinal_of(int number) {
   std::string reason;
   const int visible = visible_devices(reason);
   if (visible == 0) throw BadInput("--memory device: " + reason);
-  const int ordinal = visible == 1 ? 0 : number;  // a launcher may show each rank only its own
+  const int ordinal = visible == 1 ? 0 : number;  // a launcher may show each rank only its own device
   if (ordinal >= visible)
     throw BadInput("--memory device: rank " + std::to_string(number) +
                    " of the node has no device; the number of devices is " + std::to_string(visible) +

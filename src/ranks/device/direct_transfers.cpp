@@ -10,15 +10,15 @@ namespace {
 using namespace cuda;
 
 constexpr int looks_between = 256;   // of the event that ends a wait
-constexpr double longest_wait = 30;  // seconds that a kernel waits for the other one, whatever the deadline
+constexpr double longest_wait = 30;  // seconds that a kernel waits for the other kernel, independent of the deadline
 
-/// What a rank tells another one of its memory.
+/// Description of a rank's memory for another rank.
 struct MemoryOffer {
   ShareHandle handle{};
   int generation = 0;
 };
 
-/// The word beside the messages.
+/// Flag next to the messages.
 std::byte* word_of(const SharedMemory& memory) { return memory.data() + memory.bytes() - DirectTransfers::extra_bytes; }
 
 std::uint64_t bytes_of(const Exchange& x) { return std::max<std::uint64_t>(x.order.bytes, 1); }

@@ -22,12 +22,12 @@ void listen(const Stage& stage, void* data, std::uint64_t bytes, int tag, MPI_Re
             stage.mpi.rank(), "MPI_Irecv");
 }
 
-/// Of the words "this piece is free again", which go against the data.
+/// Tag of the messages "this piece is free again", which go against the data.
 int back(const Stage& stage) {
   return stage.tag + static_cast<int>(MessageKind::back) - static_cast<int>(MessageKind::data);
 }
 
-/// Words that nobody waits for any more have left long ago; what has not was given up.
+/// Completes the sends of old words. Sends that have not completed were given up.
 void settle(const Stage& stage, MPI_Request& request) {
   if (request != MPI_REQUEST_NULL && !stage.mpi.test(request)) stage.mpi.give_up(request);
 }
@@ -73,7 +73,7 @@ StagedReceiver::~StagedReceiver() {
   for (MPI_Request& request : answers_) stage_.mpi.give_up(request);
 }
 
-/// Whether the next piece is here.
+/// Returns whether the next piece has arrived.
 bool StagedReceiver::arrived() {
   const std::uint64_t ahead = stage_.same_node ? 1 : most;
   for (; listening_ < stage_.total() && listening_ - (stage_.same_node ? arrived_ : finished_) < ahead; ++listening_) {

@@ -11,7 +11,7 @@
 namespace linkmatrix {
 namespace {
 
-/// The device of this rank, and what gathers the positions of all.
+/// The device of this rank, and the exchange that gathers the positions of all ranks.
 class RankDeviceSimulation final : public Simulation {
  public:
   RankDeviceSimulation(ranks::Communicator& mpi, int ordinal, const std::string& label)

@@ -56,7 +56,7 @@ class RankExchange final : public cuda::PositionExchange<T> {
 
   PositionsGather& ranks_;
   Split split_;
-  cuda::PinnedMemory here_;  ///< all positions: what was sent and what came
+  cuda::PinnedMemory here_;  ///< all positions, sent and received
   cuda::Event arrived_;
   bool is_under_way_ = false;  ///< was sent, and has not been gathered
 };
