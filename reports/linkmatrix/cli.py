@@ -24,9 +24,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
 from . import __version__
-from .errors import BadInput, clean, in_ascii
+from .errors import BadInput, Held, clean, in_ascii
 from .invocation import runnable
-from .lock import Held
 
 BAD_INPUT, CANNOT = 2, 4
 ONCE_MORE = 0.02  # seconds until a signal comes again that Python dropped

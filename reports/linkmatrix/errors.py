@@ -27,6 +27,10 @@ class LaterVersionError(BadInput):
         super().__init__(f"it is of the form {form}, which came after this version: take a linkmatrix that knows it")
 
 
+class Held(Exception):  # noqa: N818  a state, as BadInput is
+    """Another run holds a lock. The sentence names this run and the time since when it holds the lock."""
+
+
 def clean(text: str) -> str:
     """`text` on one line, without what could steer a terminal, turn the direction of writing or not be encoded."""
     return UNPRINTABLE.sub(" ", text)

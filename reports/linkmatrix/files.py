@@ -11,12 +11,10 @@ import json
 import os
 import re
 import stat
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import lock
 from .errors import BadInput
 
 MOST_BYTES = 512 * 1024 * 1024  # a report or record above this is not one of ours
@@ -174,8 +172,8 @@ def replace(
     place: Path, content: bytes, mode: int | None, lasting: bool, put: Callable[[Path, Path], None] | None = None
 ) -> None:
     """Writes beside the file, then puts it in its place: over what is there, unless `put` does not. Raises OSError."""
-    # hosts that share a file system may have the same process numbers
-    part = place.with_name(f".{place.name}.{uuid.uuid4().hex}.part")
+    # random, because hosts that share a file system may have the same process numbers
+    part = place.with_name(f".{place.name}.{os.urandom(16).hex()}.part")
     try:
         with part.open("wb") as file:
             file.write(content)
@@ -191,7 +189,9 @@ def replace(
 
 @contextlib.contextmanager
 def changing(path: Path) -> Iterator[None]:
-    """For what reads a file and writes it anew: one process at a time, the others wait. Raises lock.Held, OSError."""
+    """Locks a file while it is read and written again; other processes wait. Raises Held, OSError."""
+    from . import lock  # readers need none
+
     place = led_to(path)
     with lock.held(place.with_name(f".{place.name}.lock"), PATIENCE):
         yield

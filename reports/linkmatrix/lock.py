@@ -17,12 +17,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from .errors import Held
+
 MOST_BYTES = 64 * 1024  # of a lock that is one
 ENDED = "ZXx"  # states of a process that will not run again, proc(5)
-
-
-class Held(Exception):  # noqa: N818  a state, as errors.BadInput is
-    """Another run holds the lock: who, and since when, in a sentence."""
 
 
 def holder() -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.record import reading
-from linkmatrix.show import charts
+from linkmatrix.show import charts, collectives
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -22,7 +22,7 @@ def blocks():
 
 
 def test_a_sweep_is_a_curve_of_each_test_case_in_rising_sizes(sweep):
-    found = charts.curves_of(sweep)
+    found = collectives.curves_of(sweep)
     assert [curve.axis for curve in found] == ["size_bytes"] * 4
     for curve in found:
         sizes = [result["size_bytes"] for result in curve.results]
@@ -31,12 +31,12 @@ def test_a_sweep_is_a_curve_of_each_test_case_in_rising_sizes(sweep):
 
 
 def test_blocks_are_a_curve_and_one_measurement_is_none(blocks):
-    assert {(curve.axis, len(curve.results)) for curve in charts.curves_of(blocks)} == {("blocks", 16)}
-    assert charts.curves_of(reading.load(DATA / "h200x4_full.record.json")) == []
+    assert {(curve.axis, len(curve.results)) for curve in collectives.curves_of(blocks)} == {("blocks", 16)}
+    assert collectives.curves_of(reading.load(DATA / "h200x4_full.record.json")) == []
 
 
 def test_points_are_the_cells_of_each_link_class(blocks):
-    curve = next(curve for curve in charts.curves_of(blocks) if curve.testcase.endswith("read_sm"))
+    curve = next(curve for curve in collectives.curves_of(blocks) if curve.testcase.endswith("read_sm"))
     (points,) = curve.points().values()
     place, summary = points[3]
     assert (place, summary.count) == (8, 2)

@@ -60,7 +60,7 @@ def test_a_device_whose_node_is_slow_in_another_test_case_has_one_piece_of_advic
     content["results"].append({**other["results"][0], "testcase": "device_to_device_memcpy_read_ce"})
     _, judged = judged_run(content)
     found = [one for one in Analysis(None, judged).findings if one.who == "gpu3"]
-    assert [one.topic for one in found] == ["device"] and "gpu3 also in 1 other test case" in found[0].text
+    assert [one.topic for one in found] == ["device"] and "(also in 1 other test case)" in found[0].text
 
 
 def test_what_was_throttled_when_it_was_measured_alone_is_measured_again(make_record, judged_run):

@@ -11,7 +11,7 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging, testcases
 from linkmatrix.runs.stored import Run
-from linkmatrix.show import analysis, page, terminal
+from linkmatrix.show import analysis, page, terminal, words
 from linkmatrix.show.analysis import Analysis
 
 ONE_GPU = "skipped: node:gpu has one GPU: there is no pair to measure"
@@ -33,13 +33,14 @@ def said(tmp_path, reference_folder):
         stream = io.StringIO()
         terminal.show(Analysis(run, judged), file=stream, width=2000)
         assert Analysis(run, judged).verdict is Verdict.INCOMPLETE
-        lines = stream.getvalue().split("\n\n")[0].splitlines()
+        lines = stream.getvalue().split("\n\n")[-1].splitlines()
         text = page.render(Analysis(run, judged), lambda *_: b"")
         head = html.unescape(re.sub("</?span[^>]*>", "", text[: text.index("</header>")]))
         done = [line.strip().partition(". ")[2] for line in lines if re.match(r"  \d+\. ", line)]
+        done += [line.partition(": ")[2] for line in lines if line.startswith("Next step: ")]
         again = [line.partition("again: ")[2] for line in lines if "  again: " in line]
-        assert done and "<h2>What to do now</h2>" in head and all(f"<li>{line}</li>" in head for line in done)
-        assert again and "<h2>Run it again</h2>" in head and all(line in head for line in again)
+        assert done and "Next step" in head and all(line in head for line in done)
+        assert again and "<summary>Run it again</summary>" in head and all(line in head for line in again)
         assert not any(analysis.GET_REFERENCES in line for line in done), "nothing was measured that could be adopted"
         return done, again, lines
 
@@ -121,5 +122,5 @@ def test_a_test_for_more_devices_than_the_machine_has_is_not_judged_and_never_th
 
 def test_a_page_without_a_record_says_of_which_partition_it_is(said, tmp_path):
     judged = judging.judge_all(Run(path=tmp_path, tests=(skipped(),)), References({}), None)
-    assert page.heading(Analysis(None, judged)) == "node:gpu: no record"
-    assert page.heading(Analysis(None, [])) == "no record"
+    assert words.title(judged) == "node:gpu: no record"
+    assert words.title([]) == "no record"

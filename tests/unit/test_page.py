@@ -74,7 +74,7 @@ def test_the_page_is_well_formed(judged_run, make_record):
     assert tags.open == []
     names = [value for name, value in tags.attributes if name == "id"]
     assert len(names) == len(set(names)) and {"m0", "m1"} <= set(names)
-    assert {value[1:] for name, value in tags.attributes if name == "href"} == {"m0", "m1"}
+    assert {"m0", "m1"} <= {value[1:] for name, value in tags.attributes if name == "href"} <= set(names)
     assert {value for name, value in tags.attributes if name == "aria-labelledby"} <= set(names)
 
 
@@ -180,7 +180,7 @@ def test_the_cores_of_a_rank_are_not_said_to_be_those_of_its_host(judged_run, ma
 
 
 def wrong(text):
-    """The section "What is wrong or missing"."""
+    """The section "Findings and notes"."""
     return text[text.index('id="problems"') : text.index("</section>", text.index('id="problems"'))]
 
 
@@ -236,14 +236,14 @@ def of_many(make_record, count=20):
 def test_of_many_devices_the_odd_ones_stand_there_and_the_others_are_folded(judged_run, make_record):
     text = rendered(judged_run(of_many(make_record)))
     folded = text.index("<details><summary>All 20 devices</summary>")
-    odd = text[text.index("<caption>The odd ones</caption>") : folded]
+    odd = text[text.index("<caption>Devices that differ</caption>") : folded]
     assert re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', odd) == [
         ("gpu3", "gpu3: slow out"),
         ("gpu7", "vbios is 96.00.61, most have 96.00.74"),
     ]
     assert text.count('<th scope="row">gpu19</th><td>', folded) == 1
     few = rendered(judged_run(of_many(make_record, count=8)))
-    assert "<details>" not in few and "The odd ones" not in few
+    assert "<summary>All" not in few and "Devices that differ" not in few
 
 
 def test_an_option_in_a_sentence_is_not_parted_at_the_end_of_a_line():
@@ -274,9 +274,9 @@ def test_what_is_only_suspected_is_not_said_to_be_at_fault(judged_run, make_reco
 
 def test_an_option_of_a_command_is_not_parted_at_the_end_of_a_line(judged_run, make_record):
     text = rendered(judged_run(make_record()))
-    again = text[text.index("<h2>Run it again</h2>") :]
+    again = text[text.index("<summary>Run it again</summary>") :]
     assert 'p2p_matrix <span class="option">--testcase</span> device' in again[: again.index("</pre>")]
-    assert text.count('p2p_matrix <span class="option">--testcase</span>') == 2, "and where all is measured again"
+    assert text.count('p2p_matrix <span class="option">--testcase</span>') == 1, "the whole run has the same command"
 
 
 def test_of_test_cases_without_a_verdict_those_that_lack_a_value_stand_first(judged_run, make_record):

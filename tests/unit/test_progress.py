@@ -40,7 +40,7 @@ def test_a_pipe_and_short_work_get_nothing(stream, count):
 
 
 def test_without_rich_nothing_is_shown(monkeypatch):
-    monkeypatch.setattr(screen, "HAS_RICH", False)
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
     stream = Terminal()
     assert taken(5, stream) == list(range(5)) and stream.getvalue() == ""
 

@@ -10,7 +10,7 @@ from linkmatrix.record import reading
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging, testcases
 from linkmatrix.runs.stored import Run
-from linkmatrix.show import by_size, charts
+from linkmatrix.show import by_size, charts, collectives
 
 DATA = Path(__file__).parents[1] / "data"
 COPY, RANKS = "device_to_device_memcpy_write_ce", "rank_to_rank_bandwidth_mpi"
@@ -37,7 +37,7 @@ def judged(tmp_path):
 
 
 def of_curve(one, testcase):
-    curve = next(curve for curve in charts.curves_of(one.test.record) if curve.testcase == testcase)
+    curve = next(curve for curve in collectives.curves_of(one.test.record) if curve.testcase == testcase)
     return charts.references(curve, one.matrices)
 
 
@@ -57,7 +57,7 @@ def test_without_a_tolerance_on_a_side_the_band_ends_at_the_reference(judged):
 
 def test_what_has_no_reference_has_no_band(judged):
     (one,) = judged("h200x4_sweep", {COPY: {"cell[NV18]": [396.0, -0.02, 0.05]}})
-    other = next(curve.testcase for curve in charts.curves_of(one.test.record) if curve.testcase != COPY)
+    other = next(curve.testcase for curve in collectives.curves_of(one.test.record) if curve.testcase != COPY)
     assert of_curve(one, other) == {}
 
 

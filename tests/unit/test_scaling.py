@@ -10,7 +10,7 @@ import pytest
 from linkmatrix import cli
 from linkmatrix.record import reading
 from linkmatrix.references import published
-from linkmatrix.show import charts, scaling
+from linkmatrix.show import collectives, scaling
 
 pytestmark = pytest.mark.usefixtures("wide_terminal")
 
@@ -76,7 +76,7 @@ def test_points_are_what_was_measured_and_has_an_efficiency(record):
 
 
 def test_a_simulation_has_its_own_charts_and_no_curve_of_sizes(record, tmp_path, linkmatrix):
-    assert charts.curves_of(record) == []
+    assert collectives.curves_of(record) == []
     code, out, _ = linkmatrix("report", RECORD, "--out", tmp_path)
     assert code == 0
     for name in (STRONG, "nbody_float_weak"):

@@ -136,15 +136,21 @@ def screen(found, width=200):
     return stream.getvalue().splitlines()
 
 
-def test_show_begins_with_the_finding_and_the_next_step_also_without_references(judged_run, make_record):
-    lines = screen(judged_run(slow_row(make_record)))
+def answer(found, width=200):
+    """The lines from the verdict of the run on, which a terminal shows last."""
+    lines = screen(found, width)
+    return lines[max(at for at, line in enumerate(lines) if "test case" in line and line.startswith(" ")) :]
+
+
+def test_show_ends_with_the_finding_and_the_next_step_also_without_references(judged_run, make_record):
+    lines = answer(judged_run(slow_row(make_record)))
     assert "NOT JUDGED" in lines[0]
     assert f"{INSIDE}gpu3 sends 14.1 % slow" in lines[1]
     assert lines[2].startswith("    evidence for: 7 of 7 cells slow")
-    said = " ".join(lines[3 : lines.index("")])
+    said = " ".join(lines[3:])
     first, last = (said.index(part) for part in (f"1. {analysis.FIRST}", "linkmatrix baseline"))
     assert first < last < said.index("again: p2p_matrix")
-    lines = screen(judged_run(dead(make_record, count=4), reference="hgx"))
+    lines = answer(judged_run(dead(make_record, count=4), reference="hgx"))
     assert "INCOMPLETE" in lines[0] and "none of the 6 cells of gpu3 has a value" in " ".join(lines[1:4])
 
 
@@ -154,22 +160,20 @@ def test_the_page_begins_with_the_finding_and_the_next_step_also_without_referen
     assert header.index("NOT JUDGED") < header.index("gpu3 sends 14.1 % slow") < header.index(analysis.FIRST)
 
 
-def test_of_many_findings_the_first_stand_on_top_and_the_others_are_counted(judged_run, make_record):
+def test_of_many_findings_the_first_are_in_the_answer_and_the_others_are_counted(judged_run, make_record):
     record = slow_row(make_record)
     each = [slow(make_record, [(row, c) for c in range(8) if c != row])["results"][0] for row in range(8)]
     record["results"] = [{**one, "testcase": f"{TESTCASE}_{number}"} for number, one in enumerate(each)]
-    lines = screen(judged_run(record))
-    on_top = lines[: lines.index("")]
-    assert f"{TESTCASE}_0: {INSIDE}" in lines[1] and sum(INSIDE in line for line in on_top) == 4
-    assert "  and 4 more, below" in on_top
+    lines = answer(judged_run(record))
+    assert f"{TESTCASE}_0: {INSIDE}" in lines[1] and sum(INSIDE in line for line in lines) == 4
+    assert "  and 4 more, above" in lines
 
 
 def test_a_part_that_is_slow_in_several_test_cases_is_one_finding(judged_run, make_record):
     record = slow_row(make_record)
     record["results"] = [{**record["results"][0], "testcase": f"{TESTCASE}_{number}"} for number in range(9)]
-    lines = screen(judged_run(record), width=300)
-    (told,) = [line for line in lines[: lines.index("")] if "gpu3 sends" in line]
-    assert told.strip().startswith(f"{TESTCASE}_0: {INSIDE}") and told.endswith("(gpu3 also in 8 other test cases)")
+    (told,) = [line for line in answer(judged_run(record), width=300) if "gpu3 sends" in line]
+    assert told.strip().startswith(f"{TESTCASE}_0: {INSIDE}") and told.endswith("(also in 8 other test cases)")
 
 
 def test_an_intermittent_cell_is_named_beside_a_finding_and_is_the_verdict_of_no_other(judged_run, make_record):
@@ -188,8 +192,8 @@ def test_an_intermittent_cell_is_named_beside_a_finding_and_is_the_verdict_of_no
     assert [one.verdict for one in rest if one.who == "gpu3"] == [Verdict.NOT_JUDGED]
 
 
-def test_a_run_in_which_all_is_well_begins_with_that(judged_run, make_record):
-    lines = screen(judged_run(make_record(), reference="hgx"))
+def test_the_answer_of_a_run_in_which_all_is_well_says_so(judged_run, make_record):
+    lines = answer(judged_run(make_record(), reference="hgx"))
     assert "PASS" in lines[0] and lines[1].startswith("Everything was measured and verified, ")
 
 
@@ -197,5 +201,5 @@ def test_a_run_in_which_all_is_well_states_how_much_data_was_compared(judged_run
     record = make_record()
     compared = {"samples": 84, "wrong_samples": 0, "transfers": 252, "compared_transfers": 84, "wrong": []}
     record["results"][0]["coverage"] = {**compared, "compared_share": 0.11}
-    lines = screen(judged_run(record, reference="hgx"))
+    lines = answer(judged_run(record, reference="hgx"))
     assert lines[1].startswith("Everything was measured and verified (11 % of one transfer per sample)")

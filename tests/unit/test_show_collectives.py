@@ -11,7 +11,8 @@ from collectives import DOCUMENT, LAYOUT, own
 from linkmatrix import cli
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
-from linkmatrix.show import charts, page
+from linkmatrix.show import page
+from linkmatrix.show.collectives import curves_of
 
 NAME = "all_reduce_perf"
 DATA = Path(__file__).parent.parent / "data"
@@ -87,7 +88,7 @@ def test_a_way_that_has_no_figure_is_incomplete_and_said_with_its_size(tmp_path,
 
 
 def test_a_collective_is_a_curve_of_two_series_and_no_heat_map(folder, tmp_path, linkmatrix):
-    (curve,) = charts.curves_of(reading.load(folder / "01" / "record.json"))
+    (curve,) = curves_of(reading.load(folder / "01" / "record.json"))
     assert {name: len(points) for name, points in curve.points().items()} == {"out-of-place": 8, "in-place": 8}
     code, _ = linkmatrix("report", folder, "--out", tmp_path)
     assert code == 0
@@ -97,7 +98,7 @@ def test_a_collective_is_a_curve_of_two_series_and_no_heat_map(folder, tmp_path,
     table = text[text.index('id="c0"') : text.index('id="c1"')]
     assert table.count('<th scope="row">') == 8 and "of 8 ranks on one node" in table
     assert re.search(r'<th scope="row">128 MiB</th><td>1040.7</td><td>128.97</td><td class="not-judged"', table)
-    overview = text[: text.index("What was measured, and with what")]
+    overview = text[: text.index('id="provenance"')]
     assert overview.count('<a href="#c0">') == 2 and overview.count('<a href="#c1">') == 2
     assert "bus bandwidth, 512 bytes to 1 GiB" in overview
 

@@ -13,7 +13,7 @@ from linkmatrix.record import reading
 from linkmatrix.runs import judging, modes
 from linkmatrix.runs.judging import Judged
 from linkmatrix.runs.testcases import Test
-from linkmatrix.show import analysis, findings, page, terminal, topics
+from linkmatrix.show import analysis, findings, page, terminal, topics, words
 from linkmatrix.show.analysis import Analysis
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -172,7 +172,7 @@ def test_what_is_said_of_samples_is_one_finding_however_many_cells_it_is_of(judg
     assert alone.text.startswith("2 of 12 cells have too few samples")
     stream = io.StringIO()
     terminal.show(Analysis(run, judged), file=stream, width=300)
-    head, _, rest = stream.getvalue().partition("1 of 12 cells have too few samples")
+    head, _, rest = stream.getvalue().rpartition("1 of 12 cells have too few samples")
     assert "There are no references" in head and rest
 
 
@@ -250,7 +250,7 @@ def test_of_several_nodes_each_is_named_with_what_is_at_fault_there(judged_run, 
 
 def test_the_name_of_a_page_of_many_nodes_stays_a_name(judged_run, make_record):
     run, judged = judged_run(*(on_host(make_record, f"n{number}") for number in range(12)))
-    assert page.heading(Analysis(None, judged)) == "n0, n1, n2, n3 and 8 more: 4 × NVIDIA H200"
+    assert words.title(judged) == "n0, n1, n2, n3 and 8 more: 4 × NVIDIA H200"
 
 
 def test_a_cell_without_a_value_is_named_beside_a_part_that_is_slow(judged_run, make_record):

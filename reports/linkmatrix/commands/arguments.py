@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .. import suite
 from ..errors import BadInput
 from ..files import path_of
 from ..record import units
-from ..references import published
 from ..references.tables import References
-from ..runs import bundle_archive, folders, judging, stored
-from ..runs.bound import short
+from ..runs import folders, judging, stored
 from ..runs.judging import Judged
-from ..runs.retries import after_retries
-from ..show import by_size
 from ..show.screen import watched
+
+if TYPE_CHECKING:
+    from ..show.by_size import Table
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -92,15 +92,17 @@ def add_against(command: argparse.ArgumentParser) -> None:
         "--against",
         action="append",
         metavar="NAME",
-        help=f"show the sweeps of a published system next to the run (repeatable): {', '.join(published.NAMES)}",
+        help="show the sweeps of a published system next to the run (repeatable): abci:anode, h200-ib, ...",
     )
 
 
-def published_beside(options: argparse.Namespace, judged: list[Judged]) -> dict[str, by_size.Table]:
-    """What published systems have of the run's sweeps, by the titles of their tables. Raises BadInput."""
+def published_beside(options: argparse.Namespace, judged: list[Judged]) -> "dict[str, Table]":
+    """{title: table} of published systems for the sweeps of the run. Raises BadInput."""
     names = options.against or []
     if not names:
         return {}
+    from ..show import by_size
+
     titles = {table.title for table in by_size.tables(judged)}
     for name in names:
         if not titles & set(by_size.published_tables([name])):
@@ -109,9 +111,9 @@ def published_beside(options: argparse.Namespace, judged: list[Judged]) -> dict[
 
 
 def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
-    """What is at the given path, with the verdicts of the attempts that count. Raises BadInput."""
+    """The run at the given path, with the verdicts of the attempts that count. Raises BadInput."""
     paths = [path for path in [options.path, *getattr(options, "more", [])] if path is not None]
-    if paths and bundle_archive.is_archive(paths[0]):
+    if paths and is_bundle(paths[0]):
         run = of_bundle(options)
     else:
         with watched(paths, "runs") as each:
@@ -120,7 +122,24 @@ def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
         from ..site import configured
 
         run = grouped(run, configured.leaves(options.groups), configured.place_word(options.groups))
-    return run, after_retries(judging.judge_all(run, references_of(options), options.reference))[0]
+    judged = judging.judge_all(run, references_of(options), options.reference)
+    if len(judged) > 1:
+        from ..runs.retries import after_retries
+
+        judged, _ = after_retries(judged)
+    return run, judged
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether a file is the archive of a bundle. A record and a report begin with a brace."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        if file.read(1) == b"{":
+            return False
+    from ..runs.bundle_archive import is_archive
+
+    return is_archive(path)
 
 
 def of_bundle(options: argparse.Namespace) -> stored.Run:
@@ -138,10 +157,12 @@ def of_bundle(options: argparse.Namespace) -> stored.Run:
 
 
 def grouped(run: stored.Run, groups: Mapping[str, str], word: str) -> stored.Run:
-    """The run with the groups of its nodes as {node: group} has them. Raises BadInput.
+    """The run with the groups {node: group} of its nodes. Raises BadInput.
 
-    word: what a group is in `place` of a record, "leaf" or "domain".
+    word: the name of the groups in `place` of a record, "leaf" or "domain".
     """
+    from ..runs.bound import short
+
     group_of = {short(node): group for node, group in groups.items()}
     tests, known = [], False
     for test in run.tests:

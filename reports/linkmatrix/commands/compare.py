@@ -28,7 +28,7 @@ from ..references.keys import is_known
 from ..runs import scaling, stored
 from ..runs.figures import NO_CLASS, PAIR, Figures, of_published, of_run
 from ..runs.testcases import Test
-from ..show import notices, words
+from ..show import words
 from ..show.screen import Screen
 
 NOTHING = EXIT_CODES[Verdict.INCOMPLETE]  # the two have no test case in common
@@ -134,8 +134,8 @@ def peer_of(test: Test) -> str:
 def remarks(runs: list[tuple[str, stored.Run]]) -> list[str]:
     """The simulated faults of the runs, first, then their ignored processes and the processes that disturbed them."""
     records = [(name, test.record) for name, run in runs for test in run.tests if test.record is not None]
-    found = [notices.simulated_line(record for _, record in records)]
-    found.append(notices.ignored_line(record for _, record in records))
+    found = [words.simulated_line(record for _, record in records)]
+    found.append(words.ignored_line(record for _, record in records))
     found += [
         f"{name}: {line}" for name, record in records for result in record["results"] for line in disturbed_by(result)
     ]

@@ -21,7 +21,7 @@ from ..references.tables import References
 from ..runs import bundle, folders, judging, known_good, notes, stored
 from ..runs.bound import short
 from ..runs.judging import Judged
-from ..show import node_lists, notices, prometheus, words
+from ..show import node_lists, prometheus, words
 from . import arguments
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def content_of(options: argparse.Namespace) -> bytes | None:
         say(f"{found[0].path} has no test case: there is nothing to export", to=sys.stderr)
         return None
     if options.format != "prometheus":  # which has comments; in a table each line is a row
-        say(*notices.lines(judged), to=sys.stderr)
+        say(*words.notices(judged), to=sys.stderr)
     suspects: list[Suspect] = []
     if options.format in WITH_SUSPECTS:
         every = found if options.paths else stored.find_each(folders.reports(folders.prefix()))
@@ -202,7 +202,7 @@ def named_runs(options: argparse.Namespace) -> Measured:
     suspects = [
         one for one in suspects_of(options, every, references) if not options.system or short(one.node) in there
     ]
-    return Measured(found, suspects, streaks.sentences(measured), bool(there), notices.lines(told))
+    return Measured(found, suspects, streaks.sentences(measured), bool(there), words.notices(told))
 
 
 def stored_runs(options: argparse.Namespace) -> Measured:

@@ -9,7 +9,7 @@ from ..judge.evaluate import MatrixVerdict
 from ..references.tables import References
 from ..runs import bundle, bundle_archive, certificate, folders, judging, stored
 from ..runs.judging import Judged
-from ..show import by_size, certificate_page, charts, notices, page, page_matrix, plot, scale, scaling, words
+from ..show import by_size, certificate_page, charts, collectives, matrix_text, page, page_matrix, plot, scaling, words
 from ..show.analysis import Analysis
 from . import arguments
 
@@ -68,7 +68,7 @@ def write_certificate(options: argparse.Namespace) -> int:
     one = certificate.certified(bundle.read(archive), options.reference)
     html = folder / "certificate.html"
     write_new(html, certificate_page.render(one).encode())
-    say(*notices.lines(one.judged), html, *(f"{words.WORDS[why.verdict]}  {why.sentence}" for why in one.reasons))
+    say(*words.notices(one.judged), html, *(f"{words.WORDS[why.verdict]}  {why.sentence}" for why in one.reasons))
     say(f"SHA-256 of {archive.name}: {one.bundle.sha256}", words.WORDS[one.verdict])
     return one.exit_code
 
@@ -79,12 +79,12 @@ def draw_maps(judged: list[Judged], folder: Path, written: list[Path]) -> dict[t
     Of what the page shows by tables there is a heat map for other documents.
     """
     found: dict[tuple[MatrixVerdict, str], bytes] = {}
-    scales = scale.shared(judged)
+    scales = matrix_text.shared(judged)
     for one, result, matrix in page.drawn_matrices(judged):
         if matrix.problem:
             continue
         record, verdict, name = one.test.record or {}, one.of_matrix(matrix), free_name(result["testcase"], written)
-        pictures = plot.heat_map(record, result, matrix.subset, scales.get(scale.key_of(result)), verdict)
+        pictures = plot.heat_map(record, result, matrix.subset, scales.get(matrix_text.key_of(result)), verdict)
         written.extend(plot.save(pictures, folder, name))
         found[matrix, page_matrix.ABSOLUTE] = pictures["png"]
         if not page_matrix.fits(result, matrix):
@@ -99,8 +99,8 @@ def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list
     drawn = []
     for one in judged:
         record = one.test.record
-        groups: dict[tuple[str, str], list[charts.Curve]] = {}
-        for curve in charts.curves_of(record) if record is not None else []:
+        groups: dict[tuple[str, str], list[collectives.Curve]] = {}
+        for curve in collectives.curves_of(record) if record is not None else []:
             if not curve.is_of_messages:
                 groups.setdefault((curve.axis, curve.unit), []).append(curve)
         for (axis, _), group in groups.items():

@@ -16,8 +16,7 @@ from ..runs.judging import Judged
 from ..runs.modes import PAIR
 from ..runs.retries import after_retries
 from ..show import summary, words
-from ..show.analysis import MOST, Analysis
-from ..show.rerun import rerun_command, short_samples
+from ..show.analysis import MOST, Analysis, rerun_command, short_samples
 from ..show.screen import Screen
 from ..site import nodes as site_nodes
 

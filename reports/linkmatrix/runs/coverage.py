@@ -20,9 +20,10 @@ from .bound import SKEW, short
 from .index import Index
 from .index_tables import Part, State
 from .indexing import epoch
+from .modes import NODE_SWEEP, TOGETHER
 from .notes import Note
 from .parts import ADAPTER
-from .patrol import MOST_RUNS, SWEEP, TOGETHER, Node, Pair, Span, span_of
+from .patrol import MOST_RUNS, Node, Pair, Span, span_of
 from .suspects import Suspect
 
 DAY = 86400
@@ -139,7 +140,7 @@ def coverage(
         nodes,
         {pair: met.get(pair) for pair in pairs},
         suite,
-        span_of(measured.seconds(index, partition, SWEEP, MOST_RUNS)),
+        span_of(measured.seconds(index, partition, NODE_SWEEP, MOST_RUNS)),
         span_of(measured.seconds(index, partition, TOGETHER, MOST_RUNS)),
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ..errors import BadInput
 from ..judge.evaluate import Evaluation, MatrixVerdict, evaluate
@@ -12,8 +13,10 @@ from ..record.matrix import has_status
 from ..record.names import Result
 from ..references.keys import with_variant
 from ..references.tables import References
-from .stored import Run
-from .testcases import Test
+
+if TYPE_CHECKING:
+    from .stored import Run
+    from .testcases import Test
 
 NOTHING_BEGAN = 4  # exit code
 NO_VERDICT = "the test ended before its check could judge it"
@@ -28,7 +31,7 @@ class Judged:
     facts: what its record contains against a PASS, in addition to the cells.
     """
 
-    test: Test
+    test: "Test"
     verdict: Verdict
     evaluation: Evaluation | None = None
     reasons: tuple[str, ...] = ()
@@ -98,7 +101,7 @@ def exit_code(judged: Sequence[Judged], verdict: Verdict | None = None, acceptan
     return EXIT_CODES[verdict]
 
 
-def judge(test: Test, references: References, reference_name: str | None) -> Judged:
+def judge(test: "Test", references: References, reference_name: str | None) -> Judged:
     """The verdict on a test.
 
     Its check stored one, unless the test ended before. With `reference_name`, the name of another reference table, and
@@ -129,7 +132,7 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
     return Judged(test, verdict, found.evaluation, tuple(reasons), found.table, found.facts)
 
 
-def agrees(test: Test, found: TestVerdict, other_references: bool) -> bool:
+def agrees(test: "Test", found: TestVerdict, other_references: bool) -> bool:
     """Whether the result of ReFrame agrees with the verdict.
 
     A stage of ReFrame fails for a verdict of DISTURBED or worse. Its performance stage fails for NOT JUDGED too, where
@@ -151,7 +154,7 @@ def refuse_unknown(references: References, reference_name: str | None) -> None:
         raise BadInput(f"--reference '{reference_name}' is in none of the references (known: {known})")
 
 
-def judge_all(run: Run, references: References, reference_name: str | None) -> list[Judged]:
+def judge_all(run: "Run", references: References, reference_name: str | None) -> list[Judged]:
     """Every test of the run, in its order. Raises BadInput where `reference_name` is given and no table has it."""
     refuse_unknown(references, reference_name)
     return [judge(test, references, reference_name) for test in run.tests]

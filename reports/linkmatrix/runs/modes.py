@@ -10,7 +10,9 @@ from urllib.parse import quote, unquote
 
 from ..invocation import launcher
 from ..record.names import given
-from .patrol import TOGETHER
+
+#: The names of the planned tests: of a node alone, and of two nodes.
+NODE_SWEEP, TOGETHER = "node_sweep", "crossnode_matrix.*testcase=node_to_node_bandwidth_mpi.*extent=two"
 
 NO_WARNING = "--warn-as-error"  # ReFrame leaves out a check that it cannot read, with a warning
 

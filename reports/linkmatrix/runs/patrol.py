@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 URGENT, PAIRS = 0.5, 0.25  # of the budget, at most, while others wait
 LIKELY = 0.9  # of the stored runs were no longer
 MOST_RUNS = 500  # the newest, that say how long one takes
-#: The tests that are planned, by their names: one of a node alone, and one of two nodes.
-SWEEP, TOGETHER = "node_sweep", "crossnode_matrix.*testcase=node_to_node_bandwidth_mpi.*extent=two"
 
 Pair = tuple[str, str]
 

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
 from ..files import read_json
@@ -20,11 +20,14 @@ from ..record import reading
 from ..record.names import variant_of
 from ..record.units import counted
 from ..references import keys
-from . import manifest, modes, verdict_file
+from . import modes
 from .folders import CUT, END, HEAD_BYTES, REPORT, START, below, newest_report, prefix, reports_in, repository
 from .testcases import Test, of_case
 
-SCHEMA = "linkmatrix.record/"
+if TYPE_CHECKING:
+    from .verdict_file import StoredVerdict
+
+SCHEMA, VERDICT = "linkmatrix.record/", "verdict.json"
 
 
 @dataclass(frozen=True)
@@ -213,11 +216,20 @@ def of_records(paths: Iterable[Path]) -> Run:
                 variant=keys.variant_of(content),
                 path=path,
                 record=content,
-                stored=verdict_file.beside_record(path),
+                stored=verdict_beside(path),
             )
         )
     rerun = modes.of_program(tests[0].record) if len(tests) == 1 else ""
     return Run(path=paths[0] if len(paths) == 1 else Path(os.path.commonpath(paths)), tests=tuple(tests), rerun=rerun)
+
+
+def verdict_beside(path: Path) -> "StoredVerdict | None":
+    """The verdict on the record at `path` in the same folder; None without one. Raises BadInput."""
+    if not path.with_name(VERDICT).is_file():
+        return None
+    from . import verdict_file  # slow to import
+
+    return verdict_file.beside_record(path)
 
 
 def of_report(path: Path, report: dict[str, Any], site: Path | None = None) -> Run:
@@ -225,6 +237,8 @@ def of_report(path: Path, report: dict[str, Any], site: Path | None = None) -> R
 
     site: the folder with config/manifests, None for that of the working directory.
     """
+    from . import manifest  # a record needs none
+
     run = every_case(path, report)
     known = manifest.load(site or repository(), run.mode) if run.mode else {}
 

@@ -8,16 +8,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import BadInput
-from ..judge.test_verdict import CheckFacts
 from ..record import reading
 from ..suite import EXTENSION
-from . import bound, modes, verdict_file
+from . import bound, modes
 from .copies import file_in, files_in
-from .patrol import SWEEP
-from .verdict_file import StoredVerdict
+
+if TYPE_CHECKING:
+    from ..judge.test_verdict import CheckFacts
+    from .verdict_file import StoredVerdict
 
 DRY_RUN = "nothing was measured: it was a dry run"
 UNCHECKED = "ReFrame was told not to check it: leave out --skip-sanity-check and --skip-performance-check"
@@ -74,7 +75,7 @@ class Test:
     fixture: bool = False
     folders: tuple[str, ...] = ()
     began: bool = True
-    stored: StoredVerdict | None = None
+    stored: "StoredVerdict | None" = None
     current: bool = False
     too_small: bool = False
     out_of_service: bool = False
@@ -83,20 +84,22 @@ class Test:
     scheduler: str = ""
 
     @property
-    def check(self) -> CheckFacts:
+    def check(self) -> "CheckFacts":
         """What its check found that no record contains.
 
         Without a stored verdict only this is known: a check that passed tolerated the counters that rose.
         """
         if self.stored is not None:
             return self.stored.check
+        from ..judge.test_verdict import CheckFacts
+
         tolerated = counter_names(self.record) if self.result == "pass" else ()
         return CheckFacts(self.testcase, (), tolerated, self.measures)
 
     @property
     def swept(self) -> str:
         """The node of a test of a sweep, which LINKMATRIX_NODES names; "" for another test."""
-        return self.node if self.name.startswith(SWEEP) else ""
+        return self.node if self.name.startswith(modes.NODE_SWEEP) else ""
 
     @property
     def lacks_record(self) -> bool:
@@ -180,7 +183,7 @@ class Left:
 
     path: Path | None = None
     record: dict[str, Any] | None = None
-    stored: StoredVerdict | None = None
+    stored: "StoredVerdict | None" = None
     reasons: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
 
@@ -195,6 +198,8 @@ def stored_of(case: Mapping[str, Any], report: Path) -> Left:
 
     The verdict stays where only its record is missing. Of several copies the one whose record is there counts.
     """
+    from . import verdict_file  # slow to import, and a record needs none
+
     digest, file = str(case[DIGEST] or ""), Path(str(case.get("verdict_file") or ""))
     if not digest:
         return Left()
@@ -217,7 +222,7 @@ def stored_of(case: Mapping[str, Any], report: Path) -> Left:
     return without_record or Left(reasons=tuple(troubles[:1]) or (missing,), folders=folders)
 
 
-def refuse_other(found: StoredVerdict, case: Mapping[str, Any], place: Path) -> None:
+def refuse_other(found: "StoredVerdict", case: Mapping[str, Any], place: Path) -> None:
     """Raises BadInput for the verdict of another test."""
     if found.test != name_of(case):
         raise BadInput(f"{place} is the verdict of {found.test}: measure again")
@@ -230,6 +235,8 @@ def name_of(case: Mapping[str, Any]) -> str:
 
 def load_exactly(path: Path, digest: str) -> dict[str, Any]:
     """The record with this SHA-256 at `path`. Raises BadInput for any other."""
+    from . import verdict_file
+
     found = verdict_file.digest_of_record(path)
     if found != digest:
         why = "was changed, or is that of another run" if found else "is missing"

@@ -1,32 +1,36 @@
 """The analysis of a run: verdict, findings, components, other processes and next steps. Every output renders it."""
 
+from __future__ import annotations
+
+import shlex
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..errors import clean
 from ..judge import intermittent, sampled_matrix
-from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
-from ..locate import diagnosis
-from ..locate.diagnosis import Diagnosis
-from ..locate.next_steps import LADDER, Origin, Rung
-from ..record.names import Result
+from ..locate.next_steps import LADDER, Rung
 from ..record.units import listed
 from ..runs import judging
-from ..runs.judging import Judged
-from ..runs.modes import of_program
-from ..runs.stored import Run
+from ..runs.modes import NODES, of_program, session_options
 from ..suite import REFUSED_OPTIONS
-from . import notices, words
+from . import words
 from .findings import disturbing, merged
-from .rerun import FITTING, rerun_commands
 from .topics import BEFORE_ASSESSMENT, SLOW, TOPICS, WRONG_BITS, Headline
 
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..locate.diagnosis import Diagnosis
+    from ..record.names import Result
+    from ..runs.judging import Judged
+    from ..runs.stored import Run
+
+FITTING = "linkmatrix measure"
 MOST = 4  # findings that an output begins with
 MOST_SURE = 2  # of these, with their evidence
 MOST_TOPICS = 3  # the most urgent topics, whose steps are shown
 MOST_COMMANDS = 2  # that measure again
-NOTHING = Diagnosis((), (), (), False)
 GET_REFERENCES = words.NEXT_STEPS[Verdict.NOT_JUDGED]
 #: An import is of another machine or time, so runs of this machine judge nothing in it.
 COMPARE_IMPORT = (
@@ -68,8 +72,11 @@ class Analysis:
 
     def diagnosis(self, one: Judged, result: Result, matrix: MatrixVerdict, of_good: bool = False) -> Diagnosis:
         """The components that explain the bad cells of a matrix; nothing for PASS and WARN without of_good."""
+        from ..locate import diagnosis
+        from ..locate.next_steps import Origin
+
         if one.of_matrix(matrix) <= Verdict.WARN and not of_good:
-            return NOTHING
+            return diagnosis.Diagnosis((), (), (), False)
         if matrix not in self._diagnoses:
             test = one.test
             origin = Origin(test.name, test.hashcode, test.partition, test.scheduler if test.hashcode else "")
@@ -79,7 +86,7 @@ class Analysis:
     @cached_property
     def findings(self) -> list[Headline]:
         """All findings, the most urgent first; none if every part of the run is PASS."""
-        return merged(self.judged, self.diagnosis)
+        return merged(self.judged, self.diagnosis, self.verdict)
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
@@ -99,12 +106,12 @@ class Analysis:
     @property
     def notices(self) -> list[str]:
         """The simulated fault and the ignored processes, which every output shows."""
-        return notices.lines(self.judged)
+        return words.notices(self.judged)
 
     @property
     def simulated(self) -> bool:
         """Whether a fault was simulated."""
-        return bool(notices.simulated_line(self.records))
+        return bool(words.simulated_line(self.records))
 
     @cached_property
     def wants_references(self) -> bool:
@@ -190,6 +197,13 @@ class Analysis:
         return [f"Next step: {step}"] if step else []
 
     @property
+    def all_steps(self) -> list[str]:
+        """The steps of a complete output: those of the findings, and that of the verdict if it adds something."""
+        own = [line.removeprefix("Next step: ") for line in self.next_step]
+        is_general = self.verdict in (Verdict.INCOMPLETE, Verdict.NOT_JUDGED)
+        return self.steps if self.steps and is_general else list(dict.fromkeys([*self.steps, *own]))
+
+    @property
     def only_step(self) -> list[str]:
         """The next step for an output without the list of steps."""
         is_known = self.verdict is Verdict.INCOMPLETE and self.steps
@@ -210,7 +224,7 @@ class Analysis:
             self.meaning,
             *([f"Not measured, for a budget: {', '.join(rest)}."] if rest else []),
             *([f"Of {'; '.join(unseen)}."] if unseen else []),
-            *intermittent.detection_power(measured),
+            *(intermittent.detection_power(measured) if self.verdict <= Verdict.NOT_JUDGED else []),
         ]
 
     @property
@@ -280,3 +294,32 @@ def lacking(matrices: Sequence[MatrixVerdict]) -> str:
         return f"References exist for only {held} of {count} cells."
     outside = sum(matrix.counts[Verdict.NOT_JUDGED] for matrix in matrices)
     return f"{outside} of {count} cells are better than their references allow."
+
+
+def short_samples(judged: Iterable[Judged]) -> int:
+    """The requested short samples of tests: without them a repetition cannot find an intermittent cell again."""
+    records = [one.test.record for one in judged if one.test.record is not None]
+    asked = [(result.get("short_samples") or {}).get("asked", 0) for record in records for result in record["results"]]
+    return max(asked, default=0)
+
+
+def rerun_commands(judged: Sequence[Judged]) -> list[str]:
+    """The commands that repeat these tests of ReFrame, one for those of a partition, or of a node that was chosen."""
+    short = short_samples(judged)
+    chosen: dict[tuple[str, str, str], dict[str, None]] = {}  # {(partition, node of a sweep, other node): hashes}
+    for test in (one.test for one in judged if not one.test.fixture):
+        pinned = "" if test.swept else test.node
+        chosen.setdefault((test.partition, test.swept, pinned), {})[test.hashcode] = None
+    return [rerun_command(place, codes, swept, short, pinned) for (place, swept, pinned), codes in chosen.items()]
+
+
+def rerun_command(partition: str, hashcodes: Iterable[str], swept: str, short: int = 0, pinned: str = "") -> str:
+    """The command that repeats tests of ReFrame.
+
+    swept: the node of a sweep, else "". short: their short samples. pinned: the node of -S on=NODE, else "".
+    """
+    chosen = [f"--system={partition}", *(word for code in hashcodes for word in ("-n", f"/{code}"))]
+    chosen += session_options("short_samples", short) if short else []
+    chosen += ["-S", f"on={pinned}"] if pinned else []
+    again = f"{FITTING} -- {shlex.join(chosen)}"
+    return (f"{NODES}={shlex.quote(clean(swept))} " if swept else "") + clean(again)

@@ -3,14 +3,13 @@
 from ..judge.disturbances import ignored
 from ..judge.verdicts import WORDS, Verdict
 from ..runs.certificate import Certificate
-from . import html, notices, page, words
-from .analysis import Analysis
+from . import html, words
 
 
 def render(one: Certificate) -> str:
     """The page as HTML."""
     bundle, judged = one.bundle, one.judged
-    records = notices.records_of(judged)
+    records = words.records_of(judged)
     software = dict.fromkeys(f"{name} {version}" for record in records for name, version in record["software"].items())
     programs = dict.fromkeys(f"{record['program']} {record['version']}" for record in records)
     processes = dict.fromkeys(process for record in records for process in ignored(record))
@@ -18,8 +17,8 @@ def render(one: Certificate) -> str:
     return html.rendered(
         "certificate.html",
         "certificate.css",
-        title=page.heading(Analysis(None, list(judged))),
-        simulated=notices.simulated_line(records),
+        title=words.title(judged),
+        simulated=words.simulated_line(records),
         word=WORDS[one.verdict],
         glyph=words.GLYPHS[one.verdict],
         tally=words.tally(list(judged)),

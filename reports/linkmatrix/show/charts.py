@@ -1,26 +1,31 @@
 """Charts of test cases that were measured in several sizes, or with several numbers of thread blocks."""
 
-import statistics
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from ..errors import clean
-from ..judge.evaluate import MatrixVerdict
 from ..record import units
-from ..record.matrix import ClassSummary, from_result
-from ..record.names import Result, extent_of, is_collective, is_simulation
+from ..record.names import extent_of, is_collective
 from . import words
-from .by_size import Band, Bands, Table, bands
+from .matrix_text import bands
 from .plot import dressed, files_of, styled
 
-LEAST_POINTS = 3  # fewer are no curve
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..record.names import Result
+    from .by_size import Table
+    from .collectives import Curve
+    from .matrix_text import Band, Bands
+
 WIDTH, HEIGHT = 8.4, 4.6  # inches, without the legend
-MOST_LINES = 6  # of a legend of one column
+MOST_LINES = 6  # of one chart
+PANELS_WIDE, PANEL = 3, (3.7, 2.7)  # small charts next to each other, and their size in inches
 LINE = 0.16  # inches of a line of the legend below a chart
 MOST_TICKS = 12
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe & Ito: for all eyes, and in print
@@ -29,79 +34,17 @@ GREY, ALPHA, ALONE = "#9aa3ab", 0.3, 7  # of bands; points of a band at one plac
 REFERENCE = "reference and its tolerance"  # in a legend
 MESSAGES = "messages"  # axis of the chart of all messages
 AXES = {"size_bytes": "bytes of one transfer", "blocks": "thread blocks", MESSAGES: "bytes of a message"}
-Series = dict[str, list[tuple[int, float]]]  # name → (size, value) in rising order
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A test case along `axis`, a key of AXES: its results in rising order, all else the same."""
-
-    testcase: str
-    axis: str
-    results: tuple[Result, ...]
-
-    @property
-    def unit(self) -> str:
-        """The unit of all values."""
-        return self.results[0]["unit"]
-
-    @property
-    def is_of_messages(self) -> bool:
-        """Whether the curve shows messages between ranks. All tests of a run share one chart of such curves."""
-        result = self.results[0]
-        return self.axis == "size_bytes" and result["engine"] == "mpi" and not is_collective(result)
-
-    def points(self) -> dict[str, list[tuple[int, ClassSummary]]]:
-        """{link class: [(place on the axis, its cells)]}."""
-        found: dict[str, list[tuple[int, ClassSummary]]] = {}
-        for result in self.results:
-            for name, summary in from_result(result).classes.items():
-                found.setdefault(name, []).append((result[self.axis], summary))
-        return found
-
-    def fit(self) -> str:
-        """ "t = 2.4 µs + B / 395.7 GB/s, at most 4 % off" of all sizes of a sweep; "" without a fit."""
-        parts = self.results[-1]["parts"]
-        if self.axis != "size_bytes" or "fit_error" not in parts:
-            return ""
-        rate, overhead, error = (
-            [value for row in parts[name]["values"] for value in row if value is not None]
-            for name in ("fit_bandwidth", "fit_overhead", "fit_error")
-        )
-        if not rate:
-            return ""
-        line = f"t = {statistics.median(overhead):.1f} µs + B / {statistics.median(rate):.1f} GB/s"
-        return f"{line}, at most {max(error):.0f} % off"
-
-
-def curves_of(record: dict[str, Any]) -> list[Curve]:
-    """All curves of a checked record, in its order."""
-    found = []
-    for axis in ("size_bytes", "blocks"):
-        groups: dict[tuple[Any, ...], list[Result]] = {}
-        for result in record["results"]:
-            if result.get(axis) and not is_simulation(result):  # simulations have other charts
-                known = ("size_bytes", "offset", "blocks", "threads", "host_pages", "pairs")
-                alike = (result.get(name) for name in known if name != axis)
-                groups.setdefault((result["testcase"], result["kernel"], *alike), []).append(result)
-        for results in groups.values():
-            results.sort(key=lambda result: result[axis])
-            if len({result[axis] for result in results}) >= LEAST_POINTS:
-                found.append(Curve(results[0]["testcase"], axis, tuple(results)))
-    return found
-
-
-def on_a_curve(record: dict[str, Any]) -> list[Result]:
-    """The results that a curve shows, except the last result of each curve, which is also shown as a matrix."""
-    return [result for curve in curves_of(record) for result in curve.results[:-1]]
+Series = dict[tuple[str, ...], list[tuple[int, float]]]  # heads of a column → (size, value) in rising order
 
 
 class Line(NamedTuple):
     """A line of a chart.
 
-    points: (place on the axis, value) in rising order. spread: (least, largest) cell of each point. band: references.
+    panel: the lines that are drawn together if there are many. points: (place on the axis, value) in rising order.
+    spread: (least, largest) cell of each point. band: references.
     """
 
+    panel: str
     label: str
     points: Sequence[tuple[int, float]]
     spread: Sequence[tuple[float, float]] = ()
@@ -120,10 +63,10 @@ def draw_curves(
     for curve in curves:
         held = references(curve, matrices)
         for name, points in curve.points().items():
-            label = ": ".join(filter(None, (f"{curve.testcase} {name}", curve.fit())))
+            label = ": ".join(filter(None, (name, curve.fit())))
             medians = [(place, summary.median) for place, summary in points]
             spread = [(summary.low, summary.high) for _, summary in points]
-            lines.append(Line(label, medians, spread, held.get(name, ())))
+            lines.append(Line(curve.testcase, label, medians, spread, held.get(name, ())))
     ran_on = f", {extent_of(record)}" if any(is_collective(curve.results[0]) for curve in curves) else ""
     quantity = f"{curves[0].results[0]['quantity']} ({words.UNITS[curves[0].unit]})"
     return draw(lines, words.provenance(record) + ran_on, curves[0].axis, quantity)
@@ -131,49 +74,83 @@ def draw_curves(
 
 def draw_sizes(table: Table, others: Table | None, title: str) -> dict[str, bytes]:
     """{"png": ..., "svg": ...}: the columns of a table of messages with references, and of another table, dashed."""
-    held = {", ".join(filter(None, head)): band for head, band in table.held.items()}
     lines = []
-    for name, points in series_of(table).items():
-        lines.append(Line(name, points, band=[(size, one) for size, one in held.get(name, ()) if size > 0]))
+    for (who, *head), points in series_of(table).items():
+        band = [(size, one) for size, one in table.held.get((who, *head), ()) if size > 0]
+        lines.append(Line(who, ", ".join(filter(None, head)), points, band=band))
     if others is not None:
-        lines += [Line(name, points, style="--") for name, points in series_of(others).items()]
+        for (who, *head), points in series_of(others).items():
+            lines.append(Line(who, ", ".join(filter(None, head)), points, style="--"))
     return draw(lines, title, MESSAGES, table.title)
 
 
 def draw(lines: Sequence[Line], title: str, axis: str, quantity: str) -> dict[str, bytes]:
-    """{"png": ..., "svg": ...}: a chart; axis: a key of AXES. Values of messages have a logarithmic axis."""
-    label = REFERENCE
-    columns = 1 if len(lines) <= MOST_LINES else 2  # of the legend
-    height = HEIGHT + LINE * -(-len(lines) // columns)
+    """{"png": ..., "svg": ...}: one chart; of more than MOST_LINES lines, a small chart for each panel.
+
+    axis: a key of AXES. Values of messages have a logarithmic axis. The axis of a latency is reversed, so that worse is
+    lower in every chart.
+    """
+    panels: dict[str, list[Line]] = {}
+    for line in lines:
+        panels.setdefault(line.panel if len(lines) > MOST_LINES else "", []).append(line)
+    several = len(panels) > 1
+    wide = min(PANELS_WIDE, len(panels))
+    rows = -(-len(panels) // wide)
+    size = (wide * PANEL[0], rows * PANEL[1]) if several else (WIDTH, HEIGHT + LINE * len(lines))
+    is_latency = quantity.endswith(f"({words.UNITS['us']})")
     with styled():
-        figure = Figure(figsize=(WIDTH, height), facecolor="white", layout="constrained")
-        axes = figure.add_subplot()
-        for number, line in enumerate(lines):
-            colour, marker = look(number)
-            places, values = zip(*line.points, strict=True)
-            text, style = clean(line.label), {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.5}
-            axes.plot(places, values, line.style, label=text, **style)
-            if line.spread:
-                axes.fill_between(places, *zip(*line.spread, strict=True), color=colour, alpha=0.2, linewidth=0)
-            if line.band:
-                draw_band(axes, line.band, colour, label)
-                label = ""  # once
-        if axis == MESSAGES:
-            axes.set_yscale("log")
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # no powers, as TeX sets them
-            axes.yaxis.set_minor_formatter(NullFormatter())
-        else:
-            axes.set_ylim(bottom=0)
-        ticks(axes, {place for line in lines for place, _ in line.points}, are_sizes=axis != "blocks")
-        axes.set_xlabel(AXES[axis])
-        axes.set_ylabel(quantity)
-        dressed(axes)
-        handles, labels = axes.get_legend_handles_labels()
-        order = sorted(range(len(labels)), key=lambda at: labels[at] == REFERENCE)  # behind all curves
-        shown, texts = [handles[at] for at in order], [labels[at] for at in order]
-        figure.legend(shown, texts, fontsize=7.5, frameon=False, loc="outside lower left", ncols=columns)
+        figure = Figure(figsize=size, facecolor="white", layout="constrained")
+        grid = figure.subplots(rows, wide, sharex=True, sharey=True, squeeze=False)
+        for axes, (name, of_panel) in zip(grid.flat, panels.items(), strict=False):
+            draw_panel(axes, of_panel, several)
+            axes.set_title(clean(name), fontsize=8)
+        set_axes(grid[0][0], axis, [place for line in lines for place, _ in line.points], is_latency)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_visible(False)
+        figure.supxlabel(AXES[axis], fontsize=9)
+        figure.supylabel(quantity + (", reversed: lower is worse" if is_latency else ""), fontsize=9)
+        if not several:
+            handles, labels = legend_of(grid[0][0])
+            figure.legend(handles, labels, fontsize=7.5, frameon=False, loc="outside lower left")
         add_title(figure, title)
         return files_of(figure)
+
+
+def draw_panel(axes: Axes, lines: Sequence[Line], several: bool) -> None:
+    """Draws lines with their spreads and references; in one of several panels, with a legend."""
+    label = REFERENCE
+    for number, line in enumerate(lines):
+        colour, marker = look(number)
+        places, values = zip(*line.points, strict=True)
+        text = clean(line.label if several else " ".join(filter(None, (line.panel, line.label))))
+        axes.plot(places, values, line.style, label=text, color=colour, marker=marker, markersize=3, linewidth=1.4)
+        if line.spread:
+            axes.fill_between(places, *zip(*line.spread, strict=True), color=colour, alpha=0.2, linewidth=0)
+        if line.band:
+            draw_band(axes, line.band, colour, label)
+            label = ""  # once
+    dressed(axes)
+    if several:
+        axes.legend(*legend_of(axes), fontsize=6.5, frameon=False, loc="best")
+
+
+def legend_of(axes: Axes) -> tuple[list[Any], list[str]]:
+    """(handles, labels) of a legend, the references last."""
+    found = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=lambda one: one[1] == REFERENCE)
+    return [handle for handle, _ in found], [label for _, label in found]
+
+
+def set_axes(axes: Axes, axis: str, places: Iterable[int], is_latency: bool) -> None:
+    """Sets the scales that all panels share."""
+    if axis == MESSAGES:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # no powers, as TeX sets them
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.set_ylim(bottom=0)
+    if is_latency:
+        axes.invert_yaxis()
+    ticks(axes, places, are_sizes=axis != "blocks")
 
 
 def references(curve: Curve, matrices: Sequence[tuple[Result, MatrixVerdict]]) -> Bands:
@@ -217,9 +194,7 @@ def add_title(figure: Figure, text: str) -> None:
 def series_of(table: Table) -> Series:
     """The columns of a table that have numbers; an empty message has no place on the axis."""
     found = {
-        ", ".join(filter(None, head)): [
-            (size, value.number) for size, value in sorted(values.items()) if size > 0 and value.number
-        ]
+        head: [(size, value.number) for size, value in sorted(values.items()) if size > 0 and value.number]
         for head, values in table.columns.items()
     }
     return {name: points for name, points in found.items() if points}

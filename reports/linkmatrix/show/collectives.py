@@ -1,19 +1,26 @@
-"""The table of a collective: one line per size, as nccl-tests prints it, with out-of-place next to in-place.
+"""Test cases in several sizes: collectives, with a line per size as nccl-tests prints, and messages between ranks."""
 
-Other modules of the package see each size as a matrix of one row.
-"""
+from __future__ import annotations
 
+import re
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict, worst
 from ..record import units
-from ..record.names import Result, bodies_of, extent_of, is_collective, is_simulation
+from ..record.matrix import from_result
+from ..record.names import bodies_of, extent_of, is_collective, is_simulation
 from ..record.units import figure
-from ..runs.judging import Judged
 from . import matrix_text, words
 from .words import Cell
+
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..record.matrix import ClassSummary
+    from ..record.names import Result
+    from ..runs.judging import Judged
 
 #: Columns of out-of-place and in-place: head, unit, and the part of a result that they show; "" for its values.
 COLUMNS = (("time", "µs", "time"), ("algbw", "GB/s", "algorithm_bandwidth"), ("busbw", "GB/s", ""))
@@ -21,6 +28,12 @@ COLUMNS = (("time", "µs", "time"), ("algbw", "GB/s", "algorithm_bandwidth"), ("
 OF_SIMULATION = (("time", "µs", "time"), ("efficiency", "%", "efficiency"), ("rate", "GFLOP/s", ""))
 TIME_DECIMALS = 1
 MOST_SIZES = 12  # that are named before a line
+LEAST_POINTS = 3  # of a curve
+LEAST_SIZES = 3  # of messages; fewer sizes are shown as matrices
+#: OSU's tests → what they measure.
+METRICS = {"latency": "latency", "multi_lat": "latency", "bw": "bandwidth", "mbw_mr": "bandwidth"}
+METRICS |= {"bibw": "bidirectional"}
+OF_OSU = re.compile(rf"osu_(?P<test>{'|'.join(METRICS)})_(?P<buffers>hh|dd)(?:_(?P<pairs>\d+)_pairs)?")
 SHORT = {"no-peer-access": "no-peer"}
 
 
@@ -157,3 +170,137 @@ def groups(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
         elif (sizes := collectives[result["testcase"]])[0][0] is result:
             found.append(Collective(one, tuple(sorted(sizes, key=lambda size: size[0]["size_bytes"] or 0))))
     return found
+
+
+class Sweep(Collective):
+    """A test case between ranks in several sizes, in rising order."""
+
+    @property
+    def ways(self) -> list[str]:
+        """Link classes."""
+        return list(dict.fromkeys(name for _, matrix in self.sizes for name in matrix.matrix.classes))
+
+    @property
+    def name(self) -> str:
+        """The test case, with the number of pairs, the memory and the transport."""
+        result = self.sizes[0][0]
+        return ", ".join(filter(None, [result["testcase"], *heads(self.one, result)]))
+
+    def title(self) -> str:
+        """The quantity and the sizes."""
+        return f"{self.sizes[0][0]['quantity']} ({words.UNITS[self.unit]}), {self.sizes_said()}"
+
+
+def groups_by_size(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
+    """As `groups`; the sizes of a sweep of messages are one item too, in the place of the first size."""
+    found: list[Collective | tuple[Result, MatrixVerdict]] = []
+    swept: dict[tuple[str, ...], list[tuple[Result, MatrixVerdict]]] = {}
+    for shown in groups(one):
+        if not isinstance(shown, Collective) and is_message(*shown):
+            swept.setdefault(series_of(shown[0]), []).append(shown)
+    for shown in groups(one):
+        several = [] if isinstance(shown, Collective) else swept.get(series_of(shown[0]), [])
+        if len({result["size_bytes"] for result, _ in several}) < LEAST_SIZES:
+            found.append(shown)
+        elif shown[0] is several[0][0]:
+            found.append(Sweep(one, tuple(sorted(several, key=lambda size: size[0]["size_bytes"]))))
+    return found
+
+
+def is_message(result: Result, matrix: MatrixVerdict) -> bool:
+    """Whether a matrix is of messages of a known size, and its cells are in the record."""
+    known = result["size_bytes"] is not None and matrix.whole is not None
+    return known and result["engine"] == "mpi" and not is_collective(result)
+
+
+def series_of(result: Result) -> tuple[str, ...]:
+    """The key that all sizes of one sweep share."""
+    asked = (result["testcase"], result["memory"], result["transport"], result.get("pairs"), result.get("offset"))
+    return tuple(map(str, asked))
+
+
+def heads(one: Judged, result: Result) -> tuple[str, ...]:
+    """The heads of a column: pairs, memory and transport."""
+    pairs = result.get("pairs") or pairs_of_nodes(one, result)
+    who = units.counted(pairs, "pair") if pairs else "ranks"
+    from ..references.keys import way_between_devices
+
+    record = one.test.record or {}
+    way = way_between_devices(record, result, one.test.variant)
+    put = " put" if "_put_" in result["testcase"] else ""
+    return f"{who}{put}", result["memory"], way
+
+
+def pairs_of_nodes(one: Judged, result: Result) -> int:
+    """The number of pairs of ranks of one cell, for a matrix of nodes; 0 for a matrix of ranks."""
+    if match := OF_OSU.fullmatch(result["testcase"]):
+        return int(match["pairs"] or 1)
+    record = one.test.record
+    if record is None or not result["testcase"].startswith("node_"):
+        return 0
+    nodes = [device["node"] for device in record["devices"]]
+    return max(map(nodes.count, nodes), default=0)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A test case along `axis`, a key of AXES: its results in rising order, all else the same."""
+
+    testcase: str
+    axis: str
+    results: tuple[Result, ...]
+
+    @property
+    def unit(self) -> str:
+        """The unit of all values."""
+        return self.results[0]["unit"]
+
+    @property
+    def is_of_messages(self) -> bool:
+        """Whether the curve shows messages between ranks. All tests of a run share one chart of such curves."""
+        result = self.results[0]
+        return self.axis == "size_bytes" and result["engine"] == "mpi" and not is_collective(result)
+
+    def points(self) -> dict[str, list[tuple[int, ClassSummary]]]:
+        """{link class: [(place on the axis, its cells)]}."""
+        found: dict[str, list[tuple[int, ClassSummary]]] = {}
+        for result in self.results:
+            for name, summary in from_result(result).classes.items():
+                found.setdefault(name, []).append((result[self.axis], summary))
+        return found
+
+    def fit(self) -> str:
+        """ "t = 2.4 µs + B / 395.7 GB/s, at most 4 % off" of all sizes of a sweep; "" without a fit."""
+        parts = self.results[-1]["parts"]
+        if self.axis != "size_bytes" or "fit_error" not in parts:
+            return ""
+        rate, overhead, error = (
+            [value for row in parts[name]["values"] for value in row if value is not None]
+            for name in ("fit_bandwidth", "fit_overhead", "fit_error")
+        )
+        if not rate:
+            return ""
+        line = f"t = {statistics.median(overhead):.1f} µs + B / {statistics.median(rate):.1f} GB/s"
+        return f"{line}, at most {max(error):.0f} % off"
+
+
+def curves_of(record: dict[str, Any]) -> list[Curve]:
+    """All curves of a checked record, in its order."""
+    found = []
+    for axis in ("size_bytes", "blocks"):
+        groups: dict[tuple[Any, ...], list[Result]] = {}
+        for result in record["results"]:
+            if result.get(axis) and not is_simulation(result):  # simulations have other charts
+                known = ("size_bytes", "offset", "blocks", "threads", "host_pages", "pairs")
+                alike = (result.get(name) for name in known if name != axis)
+                groups.setdefault((result["testcase"], result["kernel"], *alike), []).append(result)
+        for results in groups.values():
+            results.sort(key=lambda result: result[axis])
+            if len({result[axis] for result in results}) >= LEAST_POINTS:
+                found.append(Curve(results[0]["testcase"], axis, tuple(results)))
+    return found
+
+
+def on_a_curve(record: dict[str, Any]) -> list[Result]:
+    """The results that a curve shows, except the last result of each curve, which is also shown as a matrix."""
+    return [result for curve in curves_of(record) for result in curve.results[:-1]]

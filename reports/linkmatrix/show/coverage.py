@@ -1,17 +1,22 @@
 """The coverage of a partition as a page: how old its nodes and pairs of leaf switches are, and how that was by day."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
 from ..record import units
-from ..runs.coverage import Coverage, age
 from . import html
 from .plot import dressed, files_of, styled
 from .time_chart import HEIGHT, POINT, WIDTH
+
+if TYPE_CHECKING:
+    from ..runs.coverage import Coverage
 
 MOST_LISTED = 500  # nodes, the oldest first
 MOST_PAIRS = 100  # of leaf switches, those that never met first
@@ -21,6 +26,8 @@ Day = tuple[str, int, int]  # as runs/coverage.py's ages_by_day has them
 
 def render(covered: Coverage, days: Sequence[Day], within: int) -> str:
     """The HTML page. days: from `ages_by_day`. within: number of days for which a measured pair stays covered."""
+    from ..runs.coverage import age
+
     nodes = sorted(covered.nodes, key=lambda node: (node.tested is not None, node.tested or 0.0, node.name))
     ages = [None if node.tested is None else age(covered.now, node.tested) for node in nodes]
     pairs = sorted(covered.pairs.items(), key=lambda item: (item[1] is not None, item[1] or 0.0, item[0]))

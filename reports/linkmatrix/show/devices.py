@@ -1,5 +1,7 @@
 """Tables of devices and network adapters."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

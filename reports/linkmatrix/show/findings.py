@@ -4,34 +4,41 @@ The same component that is slow in several test cases is one finding. The worst 
 urgent topic (the order of `TOPICS`), then the largest deviation.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..judge import findings
 from ..judge.cell_counts import KEPT
 from ..judge.disturbances import MEMORY, UNNAMED, each_named, entries_of
-from ..judge.evaluate import MatrixVerdict
 from ..judge.inventory_diff import unlike_nodes
 from ..judge.rules import ORDER, name
-from ..judge.verdicts import CellVerdict, Verdict
-from ..locate.diagnosis import NEXT, Diagnosis
-from ..locate.hypotheses import Finding
+from ..judge.verdicts import Verdict
 from ..locate.next_steps import rung_of
 from ..locate.remeasured import confirmation, stayed_alone
 from ..record import units
 from ..record.matrix import has_status
-from ..record.names import Pair, Result, simulated_fault
-from ..runs.judging import Judged, overall
+from ..record.names import simulated_fault
 from ..suite import BUSY, REFUSED_OPTIONS
 from . import words
 from .topics import Headline
+from .words import INSIDE
 
-INSIDE = "without references, compared with cells of its link class: "
-Diagnose = Callable[[Judged, Result, MatrixVerdict], Diagnosis]
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..judge.verdicts import CellVerdict
+    from ..locate.diagnosis import Diagnosis
+    from ..locate.hypotheses import Finding
+    from ..record.names import Pair, Result
+    from ..runs.judging import Judged
+
+    Diagnose = Callable[[Judged, Result, MatrixVerdict], Diagnosis]
+
 #: Kind of a finding → its topic if the endpoints are devices, and if they are ranks.
 OF_KIND = {
     "device": ("device", "rank"),
@@ -73,8 +80,8 @@ OF_PHASE = {
 }
 
 
-def merged(judged: list[Judged], diagnose: Diagnose) -> list[Headline]:
-    """All findings of a run, the most urgent first; [] if every test is PASS."""
+def merged(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> list[Headline]:
+    """All findings of a run with its verdict, the most urgent first; [] if every test is PASS."""
     cases, places = sum(len(one.matrices) or 1 for one in judged), words.Places.of(judged)
     by_component: dict[tuple[str, str, bool], Headline] = {}
     found = (at_place(one, test, places) for test in judged for one in found_in(test, diagnose))
@@ -87,16 +94,16 @@ def merged(judged: list[Judged], diagnose: Diagnose) -> list[Headline]:
     odd = unlike_nodes((one.test.partition, one.test.record) for one in judged if one.test.record)
     told = [placed(one) if cases > 1 else one for one in by_component.values()]
     told += [Headline(Verdict.WARN, "odd", line) for line in dict.fromkeys(odd)]
-    told += of_nodes(judged)
+    told += of_nodes(judged, verdict)
     return sorted(told, key=lambda one: one.order)
 
 
-def of_nodes(judged: list[Judged]) -> Iterator[Headline]:
+def of_nodes(judged: list[Judged], verdict: Verdict) -> Iterator[Headline]:
     """The nodes that differ from the others of a sweep."""
     alone = ((words.node_of(one), one.test.record, one.evaluation) for one in judged)
     measured = [(node, record, evaluation) for node, record, evaluation in alone if node and record and evaluation]
     for one in findings.of_nodes(measured):
-        yield of_finding(overall(judged), one)
+        yield of_finding(verdict, one)
 
 
 def of_finding(verdict: Verdict, one: findings.Finding) -> Headline:
@@ -122,8 +129,8 @@ def placed(one: Headline) -> Headline:
     """With the test case that the sentence is about, and the number of others with findings on the same component."""
     if not one.where:
         return one
-    others = f"{one.who} also".lstrip() + f" in {units.counted(len(one.where) - 1, 'other test case')}"
-    return replace(one, text=f"{one.where[0]}: {one.text}" + (f" ({others})" if len(one.where) > 1 else ""))
+    others = f" (also in {units.counted(len(one.where) - 1, 'other test case')})" if len(one.where) > 1 else ""
+    return replace(one, text=f"{one.where[0]}: {one.text}{others}")
 
 
 def found_in(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
@@ -176,6 +183,8 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diag
         of_all = rule == "intermittent" and slow is not None and slow.has_common_cause
         for pair in cells_by(matrix, rule)[:1]:
             yield Headline(verdict, "settings" if of_all else topic, matrix.cells[pair].reason, name(pair), where)
+    from ..locate.diagnosis import NEXT
+
     found, disturbed = diagnose(one, result, matrix), matrix.disturbed_sentences()
     inside = INSIDE if found.from_inside else ""
     for at, sentence in enumerate(found.sentences):

@@ -4,6 +4,8 @@ Whatever comes from a machine is escaped by the template engine, and the page fo
 anything (a Content-Security-Policy that allows its own style sheet, by hash, and pictures inside the page).
 """
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import re
@@ -17,8 +19,8 @@ from ..errors import clean
 from ..invocation import runnable
 
 TEMPLATES = Path(__file__).with_name("templates")
-#: of a program, in a sentence: a browser ends a line behind its first dashes
-OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][a-z-]*")
+#: Words in which a browser would end a line behind a dash: options of programs, and cells.
+WHOLE = re.compile(r"(?<![\w-])--?[A-Za-z][a-z-]*|\b[\w:.]{1,24}-&gt;[\w:.]{1,24}")
 
 
 def rendered(template: str, sheet: str = "page.css", **values: Any) -> str:
@@ -40,8 +42,8 @@ def rendered(template: str, sheet: str = "page.css", **values: Any) -> str:
 
 
 def whole_options(text: str) -> Markup:
-    """A sentence whose options stay on one line each."""
-    return Markup(OPTION.sub(r'<span class="option">\g<0></span>', str(escape(clean(runnable(text))))))
+    """A sentence whose options and cells ("gpu0->gpu1") stay on one line each."""
+    return Markup(WHOLE.sub(r'<span class="option">\g<0></span>', str(escape(clean(runnable(text))))))
 
 
 def picture(png: bytes) -> str:

@@ -4,21 +4,25 @@ Devices and adapters that reach each other without a host bridge are behind one 
 has the same link class are a mesh.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..judge.evaluate import MatrixVerdict
 from ..judge.rules import name
 from ..judge.verdicts import Verdict
-from ..locate.hypotheses import Finding
 from ..locate.layout import ONE_SWITCH, UP, part_of, socket, switches_of
-from ..record.names import Pair
 from ..record.units import counted
-from ..runs.judging import Judged
-from .analysis import Analysis
 from .findings import cells_by, disturbances, without_value
+
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..locate.hypotheses import Finding
+    from ..record.names import Pair
+    from ..runs.judging import Judged
+    from .analysis import Analysis
 
 MOST_ADAPTERS = 16  # of a node
 MOST_CELLS = 3  # with wrong data: those that are named

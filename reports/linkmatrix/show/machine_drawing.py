@@ -4,15 +4,19 @@ Devices are in a row, inside the boxes of their NUMA nodes and nodes. Links are 
 network adapters are below. A component at fault has a thick border, a glyph and a word.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..judge.verdicts import Verdict
 from ..record.units import counted
-from ..runs.judging import Judged
 from . import words
-from .analysis import Analysis
 from .machine import Connected, Group, Machine, Mark, Node, Part, Socket, class_lines, classes_of, machine_of, marks_of
+
+if TYPE_CHECKING:
+    from ..runs.judging import Judged
+    from .analysis import Analysis
 
 MOST_ENDPOINTS = 16  # of a drawing
 MOST_COUNTED = 256  # endpoints whose pairs are counted by link class

@@ -1,25 +1,53 @@
-"""The lines about a matrix that the terminal and the page share."""
+"""The lines about a matrix that the terminal and the page share, and the colour of a value.
 
+Outputs show how much worse than expected a cell is, in both metrics: orange is worse, blue is better.
+"""
+
+from __future__ import annotations
+
+import re
 import statistics
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..judge import findings, sampled_matrix
-from ..judge.evaluate import MatrixVerdict
 from ..locate.remeasured import remeasured_lines
 from ..record.matrix import ClassSummary, from_result, has_status
-from ..record.names import Result, variant_of
+from ..record.names import variant_of
 from ..record.units import counted, figure, size
-from ..runs.judging import Judged
-from .analysis import Analysis
-from .findings import INSIDE
-from .words import DECIMALS, UNITS, WORDS, compared_share, has_values
+from .words import DECIMALS, INSIDE, UNITS, WORDS, compared_share, has_values
+
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..record.matrix import Matrix
+    from ..record.names import Result
+    from ..runs.judging import Judged
+    from .analysis import Analysis
 
 MOST_AXES = 4  # rows and columns that are named as the worst
 MOST_CELLS = 5  # listed cells of a matrix whose endpoints are described
 MOST_ENDPOINTS = 4  # endpoints that are described
+#: A cell that is worse than expected by at least this fraction has the colour of the step's place, the worst first;
+#: negative is better, and what is better than the last has one more. The steps are those of tolerances in use: 2 % for
+#: a class, 5 % for a cell, 10 % beyond any noise.
+DEVIATIONS = (0.10, 0.05, 0.02, -0.02, -0.05, -0.10)
+LEVELS = 8  # steps of a value between the ends of its scale
+#: A scale spans at least this fraction on both sides of the median, so that noise does not look like a fault.
+NOISE = 0.10
+Scale = tuple[float, float]
+
+
+class Band(NamedTuple):
+    """A reference in the unit of its curve, and the limits of its tolerances; without a tolerance the value itself."""
+
+    low: float
+    value: float
+    high: float
+
+
+Bands = Mapping[str, Sequence[tuple[int, Band]]]  # link class → (place on the axis, band) in rising order
 
 
 def title(result: Result) -> str:
@@ -196,3 +224,65 @@ def described(device: Mapping[str, Any], serials: Mapping[str, str | None]) -> s
     where += [text if name == "slot" else f"{name} {text}" for name, text in sorted(place.items(), reverse=True)]
     parts = ", ".join(f"{name} {text}" for name, text in sorted(device["part"].items()))
     return f"{device['label']}: {parts}" + (f"; in {', '.join(where)}" if where else "")
+
+
+def deviation_step(worse: float) -> int:
+    """The step of a fraction by which a cell is worse than expected: 0 is the worst, len(DEVIATIONS) the best."""
+    return next((step for step, least in enumerate(DEVIATIONS) if worse >= least), len(DEVIATIONS))
+
+
+def level(value: float, scale: Scale, unit: str) -> int:
+    """The step of a value between the ends of a scale: 0, the worst end, to LEVELS - 1."""
+    low, high = scale
+    share = (value - low) / (high - low) if high > low else 0.5
+    return min(max(int((1 - share if unit == "us" else share) * LEVELS), 0), LEVELS - 1)
+
+
+def scale_of(matrices: Iterable[Matrix]) -> Scale | None:
+    """(low, high) of matrices of one unit; None if nothing was measured."""
+    each = [matrix.whole.values for matrix in matrices]
+    values = np.concatenate([grid[np.isfinite(grid)] for grid in each]) if each else np.empty(0)
+    if not len(values):
+        return None
+    middle = float(np.median(values))
+    return min(float(values.min()), middle * (1 - NOISE)), max(float(values.max()), middle * (1 + NOISE))
+
+
+def key_of(result: Result) -> tuple[Any, ...]:
+    """Matrices with the same key share a scale: those of one quantity, size and path between the same endpoints."""
+    kinds = [re.sub(r"\d+$", "", labels[0]) for labels in (result["rows"], result["columns"])]
+    return result["unit"], result["quantity"], result["size_bytes"], result["peer_access"], *kinds
+
+
+def shared(judged: Sequence[Judged]) -> dict[tuple[Any, ...], Scale | None]:
+    """The scale of each key of the run."""
+    groups: dict[tuple[Any, ...], list[Matrix]] = {}
+    for one in judged:
+        for result, matrix in one.matrices:
+            if matrix.whole is not None:
+                groups.setdefault(key_of(result), []).append(matrix.matrix)
+    return {key: scale_of(matrices) for key, matrices in groups.items()}
+
+
+def bands(points: Iterable[tuple[int, MatrixVerdict]]) -> Bands:
+    """The references of the link classes of matrices at their places on an axis."""
+    found: dict[str, list[tuple[int, Band]]] = {}
+    for place, matrix in sorted(points, key=lambda point: point[0]):
+        for name in matrix.matrix.classes:
+            band = band_of(matrix, name)
+            if band is not None:
+                found.setdefault(name, []).append((place, band))
+    return found
+
+
+def band_of(matrix: MatrixVerdict, name: str) -> Band | None:
+    """The band of the references of all cells of a link class; None without references."""
+    judged = matrix.whole
+    if judged is None or matrix.problem:
+        return None
+    of_class = (judged.block.classes == matrix.matrix.class_names.index(name)) & np.isfinite(judged.value)
+    if not of_class.any():
+        return None
+    value = judged.value[of_class]
+    low, high = (np.where(np.isfinite(limit), limit, value) for limit in (judged.low[of_class], judged.high[of_class]))
+    return Band(float(low.min()), float(np.median(value)), float(high.max()))

@@ -1,31 +1,38 @@
 """The report of a run as one HTML file."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..judge.disturbances import beside
-from ..judge.evaluate import MatrixVerdict
 from ..judge.run_findings import device_errors
 from ..judge.verdicts import Verdict
 from ..record import units
-from ..record.names import Result, signs_of_congestion
-from ..record.units import listed
+from ..record.names import signs_of_congestion
 from ..runs.earlier import Earlier
-from ..runs.judging import Judged
-from . import html, machine_drawing, matrix_text, nodes, notices, scale, words
+from . import html, machine_drawing, matrix_text, nodes, words
 from .analysis import MOST, MOST_SURE, Analysis
-from .charts import on_a_curve
-from .collectives import Collective, groups
+from .collectives import Collective, groups, on_a_curve
 from .devices import device_table
 from .machine import marked_devices, marks_of
-from .page_matrix import MOST_ENDPOINTS, Picture, shown_collective, shown_matrix
+from .page_matrix import MOST_ENDPOINTS, shown_collective, shown_matrix
 from .topics import SLOW
 from .words import marks
+
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..record.names import Result
+    from ..runs.judging import Judged
+    from .page_matrix import Picture
 
 LACKING = ("gone", "cell")  # topics of what has no value, or of what no part explains
 MOST_LISTED, MOST_CASES = 100, 6  # findings, and test cases of a finding
 CURVES = "curves"  # anchor
+PASSED = words.WORDS[Verdict.PASS]
+MOST_OPEN, MOST_STEPS = 2, 3  # findings and steps that are not folded: the answer fits the first screen of a phone
+MOST_CONTENTS = 6  # test cases in the list of contents
 MOST_MATRICES = 64  # that are drawn, of several nodes the worst; the records have all
 BACKENDS = {
     "cuda": "cuda: copies of GPUs",
@@ -54,32 +61,38 @@ def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, byt
     """
     judged = analysis.judged
     assert analysis.run is not None
-    entries, earlier, scales = nodes.entries(judged), Earlier(analysis.run), scale.shared(judged)
+    entries, earlier, scales = nodes.entries(judged), Earlier(analysis.run), matrix_text.shared(judged)
     sections = sections_of(judged)
     drawn = worst_sections(sections, several_nodes=bool(entries))
     matrices = [
-        shown_matrix(analysis, anchor, one, *shown, picture, scales.get(scale.key_of(shown[0])), earlier)
+        shown_matrix(analysis, anchor, one, *shown, picture, scales.get(matrix_text.key_of(shown[0])), earlier)
         | {"name": name_of(one, shown[0], bool(entries))}
         for anchor, one, shown, _ in drawn
         if not isinstance(shown, Collective)
     ]
+    drawings = machine_drawing.drawings(analysis)
+    rows = overview(judged, sections, of_nodes=not entries)
+    passed = [row for row in rows if row["word"] == PASSED]
     return html.rendered(
         "page.html",
-        title=heading(analysis),
-        simulated=notices.simulated_line(analysis.records),
-        ignored=notices.ignored_line(analysis.records),
+        title=words.title(judged),
+        simulated=words.simulated_line(analysis.records),
+        ignored=words.ignored_line(analysis.records),
         **marks(analysis.verdict),
         **answer(analysis),
-        overview=overview(judged, sections, of_nodes=not entries),
+        overview=[row for row in rows if row["word"] != PASSED],
+        passed=passed,
+        passed_title=f"{units.counted(len({row['name'] for row in passed}), 'test case')} PASS",
+        contents=list(contents(analysis, drawn, bool(entries), bool(drawings), bool(curves))),
         fleet=fleet_table(entries, len(matrices)) if entries else None,
         problems=problems(analysis),
         machines=machines(analysis),
-        drawings=machine_drawing.drawings(analysis),
+        drawings=drawings,
         curves=[(caption, html.picture(png)) for caption, png in curves],
         collectives=[shown_collective(one.anchor, one.shown) for one in drawn if isinstance(one.shown, Collective)],
         matrices=matrices,
         most_endpoints=MOST_ENDPOINTS,
-        commands=analysis.repeat_all(),
+        commands=[line for line in analysis.repeat_all() if line not in analysis.commands],
         legend=[{**marks(one), "means": words.MEANINGS[one], "step": words.next_step(one)} for one in words.ORDER],
         origin=f"Made by linkmatrix from {analysis.run.path.name}.",
     )
@@ -102,11 +115,35 @@ def answer(analysis: Analysis) -> dict[str, Any]:
         "found_title": title,
         "more_found": max(0, len(found) - MOST),
         "assessment": " ".join(analysis.assessment),
-        "next_step": " ".join(analysis.next_step),
-        "steps": analysis.steps,
+        "open_findings": MOST_OPEN,
+        "steps": analysis.all_steps,
+        "open_steps": MOST_STEPS,
         "again": analysis.commands,
         "tally": words.tally(analysis.judged) + ".",
     }
+
+
+def contents(
+    analysis: Analysis, drawn: Sequence[Section], has_nodes: bool, has_drawing: bool, has_curves: bool
+) -> Iterator[tuple[str, str]]:
+    """(anchor, text) of the list of contents: the sections of the page, and the worst test cases."""
+    yield ("nodes", "Nodes") if has_nodes else ("cases", "Test cases")
+    if analysis.findings or (analysis.run is not None and analysis.run.notes):
+        yield "problems", "Findings and notes"
+    if has_drawing:
+        yield "topology", "How it is connected"
+    if has_curves:
+        yield CURVES, "Curves"
+    bad = [one for one in drawn if one.verdict >= Verdict.DISTURBED]
+    yield from ((one.anchor, testcase_of(one)) for one in bad[:MOST_CONTENTS])
+    yield "provenance", "Machine and software"
+    yield "reading", "How to read this page"
+
+
+def testcase_of(section: Section) -> str:
+    """The test case of a section."""
+    shown = section.shown
+    return shown.name if isinstance(shown, Collective) else str(shown[0]["testcase"])
 
 
 def problems(analysis: Analysis) -> list[dict[str, Any]]:
@@ -177,16 +214,6 @@ def shown_entry(entry: nodes.Entry | None) -> dict[str, str]:
     return {"text": text, "title": entry.reason or pair, **marks(entry.verdict)}
 
 
-def heading(analysis: Analysis) -> str:
-    """What the page is about: on which hosts, and what was measured."""
-    found = analysis.records
-    if not found:
-        where = listed(list(dict.fromkeys(one.test.partition for one in analysis.judged if one.test.partition)))
-        return f"{where}: no record" if where else "no record"
-    hosts = listed(list(dict.fromkeys(record["host"]["name"] for record in found)))
-    return f"{hosts}: {'; '.join(dict.fromkeys(words.measured(record) for record in found))}"
-
-
 def overview(judged: list[Judged], sections: Sequence[Section], of_nodes: bool = True) -> list[dict[str, Any]]:
     """One row for each link class of each matrix, and one for each test without a matrix, the worst first.
 
@@ -202,7 +229,7 @@ def overview(judged: list[Judged], sections: Sequence[Section], of_nodes: bool =
             rows += overview_rows(anchor, verdict, *shown)
     for one in judged:
         if (of_nodes or not words.node_of(one)) and one.beyond_cells is not None:
-            reason = "; ".join(one.reasons) or "as promised"
+            reason = "; ".join(one.reasons) or "as expected"
             rows.append({**marks(one.verdict), "name": one.test.name, "anchor": "", "quantity": reason})
     severity = {word: verdict for verdict, word in words.WORDS.items()}
     return sorted(rows, key=lambda row: (-severity[row["word"]], not row.get("lacks", True)))
@@ -211,7 +238,8 @@ def overview(judged: list[Judged], sections: Sequence[Section], of_nodes: bool =
 def collective_rows(place: str, one: Collective) -> list[dict[str, Any]]:
     """The rows of a collective, one each way: over all sizes a median says nothing."""
     result = one.sizes[0][0]
-    verified = matrix_text.verification(*(of_size for of_size, _ in one.sizes)).removeprefix("data ")
+    states = dict.fromkeys(matrix_text.data_state(of_size).removeprefix("data ") for of_size, _ in one.sizes)
+    verified = " or ".join(states)
     common = {**marks(one.verdict), "name": one.name, "anchor": place, "unit": words.UNITS[one.unit]}
     common |= {"quantity": f"{result['quantity']}, {one.sizes_said()}", "median": "–", "verified": verified}
     common["lacks"] = any(lacks_more(matrix) for _, matrix in one.sizes)
@@ -232,7 +260,7 @@ def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixV
     if result.get("blocks"):
         common["name"] += f", {units.counted(result['blocks'], 'block')}"
     common["quantity"] += f", {units.size(result['size_bytes'])}"
-    common |= {"unit": words.UNITS[result["unit"]], "verified": matrix_text.verification(result).removeprefix("data ")}
+    common |= {"unit": words.UNITS[result["unit"]], "verified": matrix_text.data_state(result).removeprefix("data ")}
     common["lacks"] = lacks_more(matrix)
     rows = []
     for name, summary in matrix.matrix.classes.items():
@@ -277,7 +305,7 @@ def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         ("signs of congestion", "; ".join(signs_of_congestion(record))),
         ("other processes", "; ".join(dict.fromkeys(others_of(record)))),
-        ("ignored processes", notices.ignored_line([record]).partition(": ")[2]),
+        ("ignored processes", words.ignored_line([record]).partition(": ")[2]),
         ("notes", "; ".join(record["notes"])),
     ]
     return [fact for fact in known if fact[1]]

@@ -5,25 +5,32 @@ the tables can be copied, searched, printed and read aloud. A cell is expected t
 its link class.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from markupsafe import Markup
 
-from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record import units
-from ..record.names import Pair, Result
 from ..record.units import counted, figure
-from ..runs.earlier import Earlier
-from ..runs.judging import Judged
 from . import html, matrix_text, words
-from .analysis import Analysis
-from .collectives import Collective
-from .scale import DEVIATIONS, LEVELS, NOISE, Scale, deviation_step, level
+from .matrix_text import DEVIATIONS, LEVELS, NOISE, Scale, deviation_step, level
 from .words import Cell, marks
+
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..record.names import Pair, Result
+    from ..runs.earlier import Earlier
+    from ..runs.judging import Judged
+    from .analysis import Analysis
+    from .collectives import Collective
+
+    Picture = Callable[[MatrixVerdict, str], bytes]  # (matrix, ABSOLUTE or DEVIATION) → a PNG, empty for none
+    History = Callable[[Pair], list[float]]  # the values of a cell in earlier runs, the oldest first
 
 MOST_ENDPOINTS = 16  # of a table; above, the heat map and the list of the worst cells remain
 MOST_LINES = 10  # cells that are listed for one matrix
@@ -35,8 +42,6 @@ ABSOLUTE, DEVIATION = "absolute", "deviation"
 NOT_APPLICABLE: dict[str, str] = {"text": "–", "class": "na", "title": "", "glyph": "", "word": ""}
 MEDIANS = "median"  # head of the row and the column that have the medians of the others
 NOTHING = "–"
-Picture = Callable[[MatrixVerdict, str], bytes]  # (matrix, ABSOLUTE or DEVIATION) → a PNG, empty for none
-History = Callable[[Pair], list[float]]  # the values of a cell in earlier runs, the oldest first
 
 
 class Step(NamedTuple):
@@ -80,6 +85,7 @@ def shown_matrix(
     return {
         **marks(verdict),
         "anchor": anchor,
+        "folded": verdict is Verdict.PASS,
         "title": matrix_text.title(result),
         "how": matrix_text.how(result),
         "summary": summary or "nothing was measured",
@@ -104,6 +110,7 @@ def shown_collective(place: str, one: Collective) -> dict[str, Any]:
     return {
         **marks(one.verdict),
         "anchor": place,
+        "folded": one.verdict is Verdict.PASS,
         "name": one.name,
         "title": one.title(),
         "how": one.how(),
@@ -125,7 +132,7 @@ def absolute(result: Result, matrix: MatrixVerdict, scale: Scale) -> dict[str, A
     """The map of measured values. scale: (low, high) of its colours."""
     decimals = words.DECIMALS[result["unit"]]
     low, high = (figure(value, decimals) for value in scale)
-    ends = {0: low, LEVELS - 1: high}
+    ends = {0: high, LEVELS - 1: low} if result["unit"] == "us" else {0: low, LEVELS - 1: high}
     return {
         "caption": f"Measured, {words.UNITS[result['unit']]}",
         "columns": result["columns"],
@@ -156,7 +163,7 @@ def measured_cell(result: Result, matrix: MatrixVerdict, row: int, column: int, 
         said.append(units.counted(int(samples), "sample"))
     there = status == "ok" and value == value
     look = marks(verdict)
-    colour = f"a{level(value, scale)}" if there else "gone"
+    colour = f"a{level(value, scale, result['unit'])}" if there else "gone"
     return look | {
         "text": figure(value, decimals) if there else status,
         "title": "; ".join(said),

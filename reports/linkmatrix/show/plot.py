@@ -4,13 +4,15 @@ Colours are matplotlib's "viridis", which is made for that. Names are never read
 cannot break a picture. No window system is needed.
 """
 
+from __future__ import annotations
+
 import contextlib
 import io
 import textwrap
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
@@ -25,13 +27,16 @@ from matplotlib.patches import Rectangle
 
 from ..errors import clean
 from ..files import write_whole
-from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
-from ..record.matrix import Matrix
-from ..record.names import Result, simulated_fault
+from ..record.names import simulated_fault
 from ..record.units import figure
 from . import matrix_text, words
-from .scale import scale_of
+from .matrix_text import scale_of
+
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..record.matrix import Matrix
+    from ..record.names import Result
 
 MOST_DRAWN = 128 * 128  # cells that are drawn one by one
 MOST_VALUES = 16  # above, a cell has no room for its value
@@ -122,7 +127,9 @@ def draw(result: Result, matrix: MatrixVerdict, scale: tuple[float, float]) -> F
     """The picture without its title: cells and scale. Of too many cells, those that failed have another colour."""
     assert matrix.whole is not None
     figure, axes = frame(matrix.matrix)
-    normal, colours = Normalize(*scale), matplotlib.colormaps["viridis"]
+    # the dark end is worse in both metrics
+    normal = Normalize(*scale)
+    colours = matplotlib.colormaps["viridis_r" if result["unit"] == "us" else "viridis"]
     values = matrix.matrix.whole.values
     picture = colours(normal(np.nan_to_num(values)))
     if values.size > MOST_DRAWN:

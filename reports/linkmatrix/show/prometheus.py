@@ -11,7 +11,7 @@ from ..errors import clean
 from ..references.keys import told_apart
 from ..runs import judging
 from ..runs.judging import Judged
-from . import notices, words
+from . import words
 
 if TYPE_CHECKING:
     from ..runs.suspects import Suspect
@@ -54,7 +54,7 @@ def text(judged: list[Judged], suspects: list["Suspect"]) -> str:
         # of test cases that come twice the worse verdict counts, and otherwise the newer value
         worse = sample.metric == "verdict" and key in kept
         kept[key] = max(kept[key], sample.value) if worse else sample.value
-    lines = [f"# {line}" for line in notices.lines(judged)]
+    lines = [f"# {line}" for line in words.notices(judged)]
     for metric, purpose in METRICS.items():
         found = {labels: value for (name, labels), value in kept.items() if name == metric}
         if found:

@@ -4,18 +4,23 @@ The six charts that people draw of such a run, in one picture a test case: above
 what would be if nothing were lost as a dashed one, below a line for each number of devices.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
-from ..record.names import Result, bodies_of, devices_of, is_simulation
+from ..record.names import bodies_of, devices_of, is_simulation
 from ..record.units import counted
 from . import words
 from .charts import COLOURS, MARKERS, add_title
 from .plot import dressed, files_of, styled
+
+if TYPE_CHECKING:
+    from ..record.names import Result
 
 WIDTH, HEIGHT = 11.4, 6.6  # inches
 FIGURES = ("time", "efficiency")  # parts of a result

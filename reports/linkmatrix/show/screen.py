@@ -1,62 +1,27 @@
-"""Paragraphs, badges and lines on a terminal, in its width, its encoding and its colours.
+"""Paragraphs, badges and tables on a terminal, in its width, encoding and colours.
 
-Nothing is shown by colour alone. NO_COLOR and pipes get none, and a terminal that is not UTF-8 gets ASCII.
+Nothing is shown by colour alone. Pipes and NO_COLOR get no colours. A terminal that is not UTF-8 gets ASCII.
 """
 
+from __future__ import annotations
+
 import contextlib
+import os
 import re
-import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from ..errors import clean, in_ascii
 from ..invocation import runnable
 from ..judge.verdicts import Verdict
 from . import words
-from .words import Cell
 
-try:
-    from rich.console import Console
-    from rich.text import Text
+if TYPE_CHECKING:
+    from .words import Cell
 
-    HAS_RICH = True
-except ModuleNotFoundError:  # a cluster that has no more than ReFrame: the same text without colours
-    HAS_RICH = False
-
-    class Text:
-        """A text of rich without its style."""
-
-        def __init__(self, plain: str = "", style: str = "") -> None:
-            self.plain = plain
-
-        def __add__(self, other: "Text") -> "Text":
-            return Text(self.plain + other.plain)
-
-        def __str__(self) -> str:
-            return self.plain
-
-        def rstrip(self) -> None:
-            """Removes the blanks at the end in place, as rich does."""
-            self.plain = self.plain.rstrip()
-
-    class Console:
-        """A console of rich without colours."""
-
-        color_system = None
-        no_color = True
-
-        def __init__(self, file: TextIO | None = None, width: int | None = None, **_: Any) -> None:
-            self.file = file or sys.stdout
-            self.encoding = getattr(self.file, "encoding", None) or "utf-8"
-            self.width = width or shutil.get_terminal_size().columns
-
-        def print(self, text: Text | str = "", **_: Any) -> None:
-            """Prints a line, or several."""
-            print(text, file=self.file)
-
-
+USUAL_WIDTH = 80  # columns, if neither COLUMNS nor a terminal has a width
 #: A command in a sentence, which stays on one line so that it can be copied.
 WHOLE = re.compile(r"\S*linkmatrix [a-z]+(?: --?[a-z][a-z-]*(?:[ =][\w:.,/-]+)?)*")
 NO_BREAK = "\xa0"
@@ -65,7 +30,7 @@ FEWEST = 3  # items with a progress bar
 Item = TypeVar("Item")
 VERDICT_STYLES = {
     Verdict.PASS: "bold #3b8fd4",
-    Verdict.WARN: "bold black on #ffd8a8",
+    Verdict.WARN: "bold black on #ffe08a",
     Verdict.NOT_JUDGED: "bold underline",
     Verdict.DISTURBED: "bold black on #d9b8e8",
     Verdict.INCOMPLETE: "bold reverse",
@@ -73,33 +38,95 @@ VERDICT_STYLES = {
 }
 
 
-class PipeConsole(Console):
-    """Leaves a closed pipe to the caller: rich would end the program with exit code 1, which is FAIL here."""
+class Text:
+    """A line of one or several parts with a style each."""
 
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
+    def __init__(self, text: str = "", style: str = "") -> None:
+        self.parts = ((text, style),)
+
+    def __add__(self, other: Text) -> Text:
+        both = Text()
+        both.parts = (*self.parts, *other.parts)
+        return both
+
+    def __str__(self) -> str:
+        return "".join(text for text, _ in self.parts)
+
+
+def colour_console(file: TextIO, width: int | None) -> Any:
+    """rich's console for a terminal; None for a pipe, and if rich is not installed."""
+    if not (os.environ.get("FORCE_COLOR") or file.isatty()):
+        return None
+    try:
+        from rich.console import Console
+    except ModuleNotFoundError:  # a cluster may have ReFrame only
+        return None
+
+    class PipeConsole(Console):
+        """Leaves a closed pipe to the caller: rich would end the program with exit code 1, which is FAIL here."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return PipeConsole(file=file, width=width, highlight=False, markup=False, emoji=False)
+
+
+def terminal_width() -> int:
+    """The width by COLUMNS, else of the terminal of this process, else USUAL_WIDTH."""
+    if (columns := os.environ.get("COLUMNS", "")).isdecimal() and int(columns):
+        return int(columns)
+    for number in (0, 1, 2):  # standard output may be a pipe, as in front of a pager
+        with contextlib.suppress(OSError):
+            if columns_of := os.get_terminal_size(number).columns:
+                return columns_of
+    return USUAL_WIDTH
 
 
 class Screen:
-    """Prints to a text stream, in its width and its encoding."""
+    """Prints to a text stream (default: standard output), in its width and its encoding."""
 
     def __init__(self, file: TextIO | None = None, width: int | None = None):
-        self.console = PipeConsole(file=file, width=width, highlight=False, markup=False, emoji=False)
-        self.ascii = not self.console.encoding.lower().startswith("utf")
+        self.file = file or sys.stdout
+        self.console = colour_console(self.file, width)
+        self.width = width or (self.console.width if self.console else terminal_width())
+        self.ascii = not (getattr(self.file, "encoding", None) or "utf-8").lower().startswith("utf")
         self.glyphs = words.ASCII_GLYPHS if self.ascii else words.GLYPHS
+        self.printed: set[str] = set()  # by print_once
+
+    @property
+    def has_colours(self) -> bool:
+        """Whether the output has colours."""
+        return self.console is not None and self.console.color_system is not None and not self.console.no_color
 
     def text(self, text: str, style: str = "") -> Text:
-        """`text` on one line without control characters, and in ASCII where the terminal knows no more."""
+        """The text on one line without control characters, in ASCII if the terminal is not UTF-8."""
         text = clean(runnable(text))
         return Text(in_ascii(text) if self.ascii else text, style)
 
     def print(self, text: str | Text = "", style: str = "", indent: int = 0, hang: int = 0) -> None:
         """Prints a paragraph, wrapped to the width; a Text is printed as it is. hang: indent of further lines."""
         if isinstance(text, Text):
-            self.console.print(trimmed(text), soft_wrap=True)
+            self.put(text)
             return
         for line in self.wrapped(text, indent, hang) or [""]:
-            self.console.print(self.text(line, style), soft_wrap=True)
+            self.put(self.text(line, style))
+
+    def print_once(self, text: str, indent: int = 0) -> None:
+        """Prints a paragraph, unless it was printed before."""
+        if text not in self.printed:
+            self.printed.add(text)
+            self.print(text, indent=indent)
+
+    def put(self, line: Text) -> None:
+        """Prints a line without blanks at its end."""
+        if self.console is None:
+            print(str(line).rstrip(), file=self.file)
+            return
+        from rich.text import Text as Styled
+
+        styled = Styled.assemble(*line.parts)
+        styled.rstrip()
+        self.console.print(styled, soft_wrap=True)
 
     def wrapped(self, text: str, indent: int = 0, hang: int = 0) -> list[str]:
         """The lines of a paragraph."""
@@ -107,7 +134,7 @@ class Screen:
         whole = WHOLE.sub(lambda found: found[0].replace(" ", NO_BREAK), clean(runnable(text)))
         lines = textwrap.wrap(
             whole,
-            max(self.console.width, 2 * indent + 1),
+            max(self.width, 2 * indent + 1),
             initial_indent=margin,
             subsequent_indent=margin + " " * hang,
             break_on_hyphens=False,
@@ -116,7 +143,7 @@ class Screen:
         return [line.replace(NO_BREAK, " ") for line in lines]
 
     def lines(self, *lines: str) -> None:
-        """Prints each, wrapped to the width; what is more than its first line begins under it."""
+        """Prints paragraphs; their further lines are indented by HANG."""
         for line in lines:
             text = line.lstrip(" ")
             self.print(text, indent=len(line) - len(text), hang=HANG)
@@ -140,7 +167,7 @@ class Screen:
         start = 0
         while start < count:
             end = start + group
-            while end < count and margin + sum(widths[start : end + group]) <= self.console.width:
+            while end < count and margin + sum(widths[start : end + group]) <= self.width:
                 end += group
             for at, row in enumerate(heads):
                 if len(row) == count:
@@ -167,20 +194,18 @@ class Screen:
         return self.text(f" {self.glyphs[verdict]} {words.WORDS[verdict]} ", VERDICT_STYLES[verdict])
 
 
-def trimmed(line: Text) -> Text:
-    """`line` without blanks at its end."""
-    line.rstrip()
-    return line
-
-
 @contextlib.contextmanager
 def watched(items: Sequence[Item], what: str, file: TextIO | None = None) -> Iterator[Iterable[Item]]:
     """The items, with a progress bar on `file` (standard error) if that is a terminal."""
     file = file or sys.stderr
-    if not HAS_RICH or len(items) < FEWEST or not file.isatty():
+    if len(items) < FEWEST or not file.isatty():
         yield items
         return
-    from rich.progress import Progress
-
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+    except ModuleNotFoundError:
+        yield items
+        return
     with Progress(console=Console(file=file, highlight=False), transient=True) as line:
         yield line.track(items, description=f"reading {what}")

@@ -1,21 +1,26 @@
 """The summary of a run, in at most MOST_LINES lines of a terminal. `linkmatrix show` prints the matrices."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from ..errors import clean
-from ..judge.evaluate import MatrixVerdict
 from ..judge.findings import percents, shares
 from ..judge.verdicts import Verdict
-from ..record.matrix import ClassSummary
-from ..record.names import Result, is_collective, is_simulation
+from ..record.names import is_collective, is_simulation
 from ..record.units import counted, figure, first
-from ..runs.judging import Judged
 from . import words
 from .analysis import MOST, Analysis
 from .screen import Screen
-from .topics import Headline
+
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..record.matrix import ClassSummary
+    from ..record.names import Result
+    from ..runs.judging import Judged
+    from .topics import Headline
 
 MOST_LINES = 25
 MOST_LINES_EACH = 3  # of a finding
@@ -171,7 +176,7 @@ def kind_lines(found: Sequence[Kind], screen: Screen, most: int = MOST_KINDS) ->
     filled = [at for at in range(len(HEADS)) if any(row[at] != "-" for row in rows[1:])]
     rows = [tuple(row[at] for at in filled) for row in rows]
     texts = aligned(marks, rows, "  ")
-    texts = aligned(marks, rows, " ") if max(map(len, texts)) > screen.console.width else texts
+    texts = aligned(marks, rows, " ") if max(map(len, texts)) > screen.width else texts
     more = len(found) - len(kept)
     return [*texts, *([f"  and {counted(more, 'more kind')}: linkmatrix show"] if more else [])]
 

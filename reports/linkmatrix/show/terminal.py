@@ -1,30 +1,32 @@
-"""A run in the terminal: each matrix with a glyph and a colour for every cell, and the next steps.
+"""A run in the terminal: each matrix with a glyph and a colour for every cell, then verdict, findings and next steps.
 
-Nothing is shown by colour alone. Colours go from orange (worse than expected) to blue (better), which people who cannot
-tell red from green see too; NO_COLOR and pipes get none, and a terminal that is not UTF-8 gets ASCII.
+Cells that are worse than expected are orange, better cells blue: people who cannot tell red from green see both.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TextIO
+from __future__ import annotations
 
-from ..judge.evaluate import MatrixVerdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TextIO
+
 from ..judge.verdicts import Verdict
 from ..record import units
-from ..record.names import Result
 from ..record.units import counted, figure
-from ..runs.judging import Judged
-from . import by_size, devices, matrix_text, words
+from . import matrix_text, words
 from .analysis import MOST, MOST_SURE, Analysis
-from .by_size import Sweep, groups_by_size
-from .collectives import SHORT, Collective
-from .scale import deviation_step
+from .collectives import SHORT, Collective, Sweep, groups_by_size
 from .screen import Screen
 from .words import Cell
+
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..record.names import Result
+    from ..runs.judging import Judged
+    from .by_size import Table
 
 WIDEST = max(map(len, words.WORDS.values()))
 MOST_ENDPOINTS = 16  # rows and columns that are printed; the page and the record have all
 
-#: Colour of a cell by the step of its deviation (`scale.DEVIATIONS`), the worst first.
+#: Colour of a cell by the step of its deviation (`matrix_text.DEVIATIONS`), the worst first.
 SHADES = (
     "white on #a84300",
     "black on #f28e2b",
@@ -40,13 +42,15 @@ def show(
     analysis: Analysis,
     file: TextIO | None = None,
     width: int | None = None,
-    others: Mapping[str, by_size.Table] | None = None,
+    others: Mapping[str, Table] | None = None,
 ) -> None:
-    """Prints a run to `file` (standard output); others: published tables, by their titles."""
+    """Prints a run to `file` (standard output): its matrices, then its answer, which a terminal shows last.
+
+    others: {title: table} of published systems.
+    """
     screen, judged = Screen(file, width), analysis.judged
     for line in analysis.notices:
         screen.print(line, "bold")
-    show_answer(screen, analysis)
     last = None
     for one, *alike in grouped(sorted(judged, key=lambda one: -one.verdict), analysis.places):
         heading = words.heading(one)
@@ -60,32 +64,42 @@ def show(
     if analysis.matrices:
         show_legend(screen)
     show_overview(screen, analysis)
-    for of_sizes in (by_size.beside(one, others or {}) for one in by_size.tables(judged)):
-        show_table(screen, of_sizes)
-    if lines := list(devices.adapter_lines(analysis.records, screen.console.width)):
-        for line in lines:
-            screen.print(screen.text(line, "dim") if line.startswith("  ") else line)
-        screen.print()
+    show_messages(screen, judged, others or {})
+    show_adapters(screen, analysis)
     if typical := matrix_text.typical_lines(judged):
         screen.print(f"typical values: {'; '.join(typical)}", "dim")
         screen.print()
     for note in analysis.run.notes if analysis.run else ():
         screen.print(f"note: {note}")
-    if len(analysis.matrices) > 1:  # the verdict on top may have scrolled out of view
-        show_answer(screen, analysis)
-    else:
-        show_verdict(screen, analysis)
+    show_answer(screen, analysis)
 
 
-def show_verdict(screen: Screen, analysis: Analysis) -> None:
-    """The verdict, and the number of test cases per verdict."""
-    screen.print(screen.badge(analysis.verdict) + screen.text(f"  {words.tally(analysis.judged)}"))
+def show_messages(screen: Screen, judged: Sequence[Judged], others: Mapping[str, Table]) -> None:
+    """The tables of messages between ranks by size, next to those of published systems."""
+    if not any(isinstance(shown, Sweep) for one in judged for shown in groups_by_size(one)):
+        return
+    from . import by_size
+
+    for table in by_size.tables(judged):
+        show_table(screen, by_size.beside(table, others))
+
+
+def show_adapters(screen: Screen, analysis: Analysis) -> None:
+    """The network adapters of all nodes, and their signs of congestion."""
+    if not any(record["adapters"] or record.get("health") for record in analysis.records):
+        return
+    from . import devices
+
+    if lines := list(devices.adapter_lines(analysis.records, screen.width)):
+        for line in lines:
+            screen.print(screen.text(line, "dim") if line.startswith("  ") else line)
+        screen.print()
 
 
 def show_answer(screen: Screen, analysis: Analysis) -> None:
     """The verdict, the findings with their evidence, the next steps, and the commands to run again."""
     found = analysis.findings
-    show_verdict(screen, analysis)
+    screen.print(screen.badge(analysis.verdict) + screen.text(f"  {words.tally(analysis.judged)}"))
     if analysis.begins_with_assessment:
         screen.print(" ".join(analysis.assessment))
     for at, one in enumerate(found[:MOST]):
@@ -93,16 +107,18 @@ def show_answer(screen: Screen, analysis: Analysis) -> None:
         for line in one.sure if at < MOST_SURE else ():
             screen.print(line, "dim", indent=4)
     if len(found) > MOST:
-        screen.print(f"and {len(found) - MOST} more, below", indent=2)
+        screen.print(f"and {len(found) - MOST} more, above", indent=2)
     if not analysis.begins_with_assessment:
         screen.print(" ".join(analysis.assessment))
-    for line in analysis.next_step:
-        screen.print(line, "bold")
-    for number, line in enumerate(analysis.steps, 1):
-        screen.print(f"{number}. {line}", indent=2, hang=3)
+    steps = analysis.all_steps
+    if len(steps) == 1:
+        screen.print(f"Next step: {steps[0]}", "bold")
+    elif steps:
+        screen.print("Next steps:", "bold")
+        for number, line in enumerate(steps, 1):
+            screen.print(f"{number}. {line}", indent=2, hang=3)
     for command in analysis.commands:
         screen.print(screen.text(f"  again: {command}"))
-    screen.print()
 
 
 def grouped(judged: Sequence[Judged], places: words.Places) -> list[list[Judged]]:
@@ -125,13 +141,15 @@ def show_test(screen: Screen, analysis: Analysis, one: Judged, others: int = 0) 
     others: the number of other tests with the same reason.
     """
     for note in one.test.record["notes"] if one.test.record else []:
-        screen.print(f"note: {note}")
+        screen.print_once(f"note: {note}")
     for shown in sorted(groups_by_size(one), key=lambda shown: -verdict_of(one, shown)):
         if isinstance(shown, Collective):
             show_collective(screen, shown)
         else:
             show_matrix(screen, analysis, one, *shown)
     if one.is_of_state:
+        from . import devices
+
         for line in devices.state_lines(one.test.record or {}):
             screen.print(screen.text(line))
     if one.beyond_cells is not None:
@@ -164,7 +182,11 @@ def show_matrix(screen: Screen, analysis: Analysis, one: Judged, result: Result,
     for line in [*matrix.overview(), *(matrix_text.axis_lines(matrix) if beyond else [])]:
         screen.print(line, indent=2)
     cells = [*matrix_text.marked_cells(matrix), *words.fact_lines(one, result)]
-    for line in [*cells, *matrix_text.finding_lines(analysis, one, result, matrix)]:
+    for line in [*cells, *matrix_text.suspects(analysis, one, result, matrix)]:
+        screen.print(line, indent=2)
+    for line in matrix_text.endpoint_lines(one, matrix):
+        screen.print_once(line, indent=2)
+    for line in matrix_text.remeasured_lines(result):
         screen.print(line, indent=2)
     for note in result["notes"]:
         screen.print(f"note: {note}", "dim")
@@ -193,7 +215,7 @@ def show_sizes(screen: Screen, one: Collective) -> None:
     screen.table(heads, list(one.lines()), group=len(one.columns))
 
 
-def show_table(screen: Screen, table: by_size.Table) -> None:
+def show_table(screen: Screen, table: Table) -> None:
     """The messages of all tests by size."""
     screen.print(table.title, "bold")
     heads = [list(row) for row in zip(*table.columns, strict=True) if any(row)]
@@ -227,7 +249,7 @@ def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> 
     cell, off = matrix.cells.get(pair), matrix.worse(pair)
     is_value = status == "ok" and value is not None
     text = figure(value, words.DECIMALS[result["unit"]]) if is_value else SHORT.get(status, status)
-    style = SHADES[deviation_step(off)] if off is not None else ""
+    style = SHADES[matrix_text.deviation_step(off)] if off is not None else ""
     return Cell(text, cell.verdict if cell is not None else Verdict.INCOMPLETE, style)
 
 
@@ -251,7 +273,7 @@ def show_overview(screen: Screen, analysis: Analysis) -> None:
     for verdict, name, said in sorted(lines, key=lambda line: -line[0]):
         word = f"{screen.glyphs[verdict]} {words.WORDS[verdict]:<{WIDEST}}  "
         line = f"{word}{name:<{width}}  {said}"
-        fits = len(line) <= screen.console.width
+        fits = len(line) <= screen.width
         screen.print(screen.text(line.rstrip() if fits else f"{word}{name}"))
         if said and not fits:
             screen.print(said, indent=len(word))
@@ -262,8 +284,9 @@ def show_legend(screen: Screen) -> None:
     """The meaning of the glyphs and colours."""
     glyphs = "  ".join(f"{screen.glyphs[verdict]} {words.WORDS[verdict]}" for verdict in words.ORDER)
     screen.print(glyphs, "dim")
-    if screen.console.color_system is not None and not screen.console.no_color:
+    if screen.has_colours:
         screen.print(
             "orange: worse than the reference (or the median or best cell of the link class); blue: better",
             "dim",
         )
+    screen.print()

@@ -1,11 +1,13 @@
 """The topics of findings with their next steps, and a finding as every output shows it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from ..judge.findings import NEXT
 from ..judge.verdicts import Verdict
 from ..locate.next_steps import KINDS, LADDER, Rung
-from .words import WAIT
+from .words import NEXT_STEPS, WAIT
 
 #: Topic of a finding → its steps, the most urgent topic first. {who}: the components or processes of that topic.
 TOPICS: dict[str, tuple[str, ...]] = {
@@ -56,7 +58,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "cell": ("Measure {who} again, alone, before a part is replaced. No single part explains the slow cells.",),
     "disturbed": (
-        f"Ask the owner of {{who}} to end the process, or let each program wait up to 600 s: {WAIT}",
+        NEXT_STEPS[Verdict.DISTURBED],
         "List a daemon of the node in ignored_processes of the partition.",
     ),
     "references": (

@@ -1,16 +1,23 @@
 """The words that all outputs share: verdicts with meaning and next step, units, machines, tests."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from __future__ import annotations
 
-from ..judge.evaluate import MatrixVerdict
-from ..judge.run_findings import Fact
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import clean
+from ..judge.disturbances import ignored
 from ..judge.verdicts import WORDS, Verdict
 from ..record.matrix import has_status
-from ..record.names import Result
-from ..record.units import counted, listed
-from ..runs.judging import Judged
+from ..record.names import simulated_fault
+from ..record.units import counted, first, listed
+
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..judge.run_findings import Fact
+    from ..record.names import Result
+    from ..runs.judging import Judged
 
 ORDER = sorted(Verdict)  # from good to bad
 GLYPHS = dict(zip(ORDER, "✓!○~?✗", strict=True))
@@ -29,6 +36,7 @@ MEANINGS = {
     ),
 }
 ANOTHER = "the other process"  # where no process is named
+INSIDE = "compared with its link class: "  # before a finding that needs no references
 BASELINE = "linkmatrix baseline"
 ALL_REFERENCES = f"{BASELINE} --mode=nightly"  # of all test cases
 WAIT = "linkmatrix measure --wait-idle 600"
@@ -74,6 +82,16 @@ def marks(verdict: Verdict) -> dict[str, str]:
 def heading(one: Judged) -> str:
     """What was measured, where, with what and when; "" without a record."""
     return provenance(one.test.record) if one.test.record is not None else ""
+
+
+def title(judged: Iterable[Judged]) -> str:
+    """The hosts of a run and what was measured on them: the title of a page."""
+    tests = list(judged)
+    if not (found := records_of(tests)):
+        where = listed(list(dict.fromkeys(one.test.partition for one in tests if one.test.partition)))
+        return f"{where}: no record" if where else "no record"
+    hosts = listed(list(dict.fromkeys(record["host"]["name"] for record in found)))
+    return f"{hosts}: {'; '.join(dict.fromkeys(map(measured, found)))}"
 
 
 def provenance(record: dict[str, Any]) -> str:
@@ -125,7 +143,7 @@ class Places:
     nodes: bool
 
     @classmethod
-    def of(cls, judged: Iterable[Judged]) -> "Places":
+    def of(cls, judged: Iterable[Judged]) -> Places:
         """The places of these tests. A test has no partition without ReFrame, and no node without a record."""
         tests = list(judged)
         partitions = {one.test.partition for one in tests if one.test.partition}
@@ -239,3 +257,36 @@ def lacks_only_references(result: Result, matrix: MatrixVerdict) -> bool:
         and any(counts.values())
         and not counts[Verdict.FAIL] + counts[Verdict.DISTURBED] + incomplete_cells(matrix)
     )
+
+
+def records_of(judged: Iterable[Judged]) -> list[Mapping[str, Any]]:
+    """The records of the tests that have one."""
+    return [one.test.record for one in judged if one.test.record is not None]
+
+
+def simulated_line(records: Iterable[Mapping[str, Any]]) -> str:
+    """ "SIMULATED: …", the first line of every output on these records; "" where no fault was simulated."""
+    faults = filter(None, map(simulated_fault, records))
+    named = clean(", ".join(first(list(dict.fromkeys(faults)))))
+    return f"SIMULATED: --simulate-fault {named} made this result. It says nothing about the hardware." if named else ""
+
+
+def ignored_line(records: Iterable[Mapping[str, Any]]) -> str:
+    """ "Ignored processes: …", printed with every verdict; "" where no process was ignored."""
+    found = (one for record in records for one in ignored(record))
+    named = clean(", ".join(first(list(dict.fromkeys(found)))))
+    return f"Ignored processes: {named}" if named else ""
+
+
+def left_out_line(judged: Iterable[Judged]) -> str:
+    """ "Nodes that take no jobs, left out: n3: drained: bad DIMM"; "" where a test between nodes left none out."""
+    found = dict.fromkeys(node for one in judged for node in one.test.nodes_left_out.split("; ") if node)
+    named = clean("; ".join(first(list(found))))
+    return f"Nodes that take no jobs, left out: {named}" if named else ""
+
+
+def notices(judged: Iterable[Judged]) -> list[str]:
+    """The lines that every output prints with its verdict: the simulated fault, ignored processes, nodes left out."""
+    tests = list(judged)
+    records = records_of(tests)
+    return [line for line in (simulated_line(records), ignored_line(records), left_out_line(tests)) if line]
