@@ -77,7 +77,7 @@ def test_one_side_of_a_node_and_the_path_between_two_are_told_from_the_node(betw
     text, kinds = said(between(slow=lambda *pair: 0.3 * (set(pair) == {"n17", "n20"})), references(NODES))
     assert kinds == ["node_pair"] and "all cells between nodes n17 and n20 are" in text
     text, kinds = said(between(slow=lambda *pair: 0.3 * (pair == ("n20", "n17"))), references(NODES))
-    assert kinds == ["cell"] and "n20->n17 is off" in text
+    assert kinds == ["cell"] and "n20->n17 is 30.0 % slow" in text
 
 
 def test_a_node_is_named_in_sums_of_both_directions(between):
@@ -96,7 +96,7 @@ def test_with_one_rank_on_each_node_the_rank_and_its_node_are_both_named(between
     text, kinds = said(between(RANKS, slow=of("n19")), references(RANKS))
     assert kinds == ["device"]
     assert "n19:rank2 sends and receives" in text and "the node: its NICs together, PCIe or uplink: n19" in text
-    assert "measure with several ranks on each node" in text
+    assert "measure inside the node" in text
 
 
 def test_a_healthy_cluster_is_not_at_fault(between):

@@ -67,7 +67,7 @@ def test_a_total_of_less_than_the_whole_is_held_against_no_reference(make_record
     record = make_record(value=value, off={(r, c): "partial" for r in range(4) for c in range(4) if r != c})
     evaluation = judged(record)
     assert set(verdicts(evaluation)) == {Verdict.INCOMPLETE} and evaluation.exit_code == 3
-    assert all("only in part" in cell.reason for cell in evaluation.matrices[0].cells.values())
+    assert all("only partly" in cell.reason for cell in evaluation.matrices[0].cells.values())
 
 
 @pytest.mark.parametrize("verified", [None, False])

@@ -78,4 +78,4 @@ def beside(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
         mates = np.isin(node_of_row, node_of_row[rows]), np.isin(node_of_column, node_of_column[columns])
         yield "of its node's other endpoints", (mates[0][:, None] | mates[1][None, :]) & ~touched & net
     if kind in ("node_pair", "link", "cell"):
-        yield "of the two with other peers", touched
+        yield "of the two endpoints with other peers", touched
