@@ -14,25 +14,8 @@ import numpy as np
 
 from ..record.matrix import Block, CellView, Matrix
 from ..record.names import HANDOVER, Pair
-from .cell_sentences import (
-    Cell,
-    better,
-    disturbed,
-    impossible,
-    in_part,
-    intermittent,
-    may_be_intermittent,
-    name,
-    no_reference,
-    no_table,
-    noisy,
-    off_reference,
-    other_unit,
-    path_changed,
-    path_unknown,
-    quantity,
-    straggling,
-)
+from . import cell_sentences as sentences
+from .cell_sentences import Cell, name, quantity
 from .expected import Expected, at_limit, comparison, off_like
 from .verdicts import CellVerdict, Verdict
 
@@ -65,23 +48,23 @@ RULES: dict[str, Rule] = {
     "not applicable": Rule(None, lambda cell: ""),
     "corrupt": Rule(Verdict.FAIL, lambda cell: f"{name(cell.pair)}: wrong data arrived"),
     "no memory": Rule(Verdict.DISTURBED, lambda cell: f"{name(cell.pair)} was not measured: {cell.others}"),
-    "partial": Rule(Verdict.INCOMPLETE, in_part),
+    "partial": Rule(Verdict.INCOMPLETE, sentences.in_part),
     "not measured": Rule(Verdict.INCOMPLETE, lambda cell: f"{name(cell.pair)} was not measured: {cell.status}"),
-    "impossible": Rule(Verdict.FAIL, impossible),
-    "other unit": Rule(Verdict.INCOMPLETE, other_unit),
-    "path changed": Rule(Verdict.FAIL, path_changed),
-    "off reference": Rule(Verdict.FAIL, off_reference, True),
-    "intermittent": Rule(Verdict.FAIL, intermittent),
-    "path unknown": Rule(Verdict.INCOMPLETE, path_unknown),
-    "no reference": Rule(Verdict.INCOMPLETE, no_reference),
+    "impossible": Rule(Verdict.FAIL, sentences.impossible),
+    "other unit": Rule(Verdict.INCOMPLETE, sentences.other_unit),
+    "path changed": Rule(Verdict.FAIL, sentences.path_changed),
+    "off reference": Rule(Verdict.FAIL, sentences.off_reference, True),
+    "intermittent": Rule(Verdict.FAIL, sentences.intermittent),
+    "path unknown": Rule(Verdict.INCOMPLETE, sentences.path_unknown),
+    "no reference": Rule(Verdict.INCOMPLETE, sentences.no_reference),
     "not compared": Rule(Verdict.INCOMPLETE, lambda cell: f"{name(cell.pair)}: {cell.unverified}", True),
-    "disturbed": Rule(Verdict.DISTURBED, disturbed, True),
-    "no table": Rule(Verdict.NOT_JUDGED, no_table),
+    "disturbed": Rule(Verdict.DISTURBED, sentences.disturbed, True),
+    "no table": Rule(Verdict.NOT_JUDGED, sentences.no_table),
     "never compared": Rule(Verdict.NOT_JUDGED, lambda cell: f"{name(cell.pair)}: {cell.unverified}", True),
-    "better": Rule(Verdict.NOT_JUDGED, better, True),
-    "may be intermittent": Rule(Verdict.WARN, may_be_intermittent, True),
-    "noisy": Rule(Verdict.WARN, noisy, True),
-    "straggling": Rule(Verdict.WARN, straggling, True),
+    "better": Rule(Verdict.NOT_JUDGED, sentences.better, True),
+    "may be intermittent": Rule(Verdict.WARN, sentences.may_be_intermittent, True),
+    "noisy": Rule(Verdict.WARN, sentences.noisy, True),
+    "straggling": Rule(Verdict.WARN, sentences.straggling, True),
     "as expected": Rule(Verdict.PASS, lambda cell: "", True),
 }
 ORDER = {rule: number for number, rule in enumerate(RULES)}
