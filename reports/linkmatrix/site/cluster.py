@@ -1,4 +1,4 @@
-"""What is known of a cluster before any job has run: its partitions, their nodes, and what a person has to look at."""
+"""Data types of a cluster: partitions, their nodes, and notes for the site."""
 
 import re
 from collections import Counter
@@ -60,17 +60,17 @@ class Partition:
 
     @property
     def count(self) -> int:
-        """The number of its nodes, with those that are down today."""
+        """The number of nodes, with nodes that are down."""
         return sum(self.nodes.values())
 
     @property
     def largest_job(self) -> int:
-        """The number of nodes that a job may have."""
+        """The maximum number of nodes of a job."""
         return min(self.count, self.most or self.count)
 
     @property
     def time_limit(self) -> str:
-        """The time limit of its jobs in ReFrame's words, where that of the checks is too long; else ""."""
+        """The time limit of jobs in ReFrame's format, if it is shorter than the checks request; else ""."""
         return short_time(self.limit) if self.limit is not None and self.limit < CHECK_MINUTES else ""
 
     @property
@@ -109,7 +109,7 @@ class Partition:
 
     @property
     def remarks(self) -> list[str]:
-        """The notes, and those that follow from the nodes."""
+        """The notes of the partition, and notes about its nodes."""
         found = [counted(kind, count) for kind, count in self.nodes.most_common()] if len(self.nodes) > 1 else []
         found += [f"{self.down} of its nodes could run no job when it was asked"] if self.down else []
         slices = max((kind.slices for kind in self.nodes), default=0)
@@ -151,7 +151,7 @@ class Cluster:
 
     @property
     def open(self) -> list[Partition]:
-        """Those where a job starts; all of them, to choose from, where none does."""
+        """The partitions where a job starts; all partitions if none does."""
         return [one for one in self.partitions if not one.closed] or list(self.partitions)
 
 
@@ -162,13 +162,13 @@ def attributes(text: str) -> dict[str, str]:
 
 
 def number(text: str | None) -> int:
-    """The whole number that `text` is or begins with ("2.000000"), 0 for anything else."""
+    """The whole number at the start of a text, such as "2.000000"; 0 without one."""
     digits = re.match(r"\d+", text or "")
     return int(digits[0]) if digits else 0
 
 
 def minutes(text: str) -> float | None:
-    """A time limit, [days-][hours:]minutes:seconds or a number of seconds, in minutes; None where there is none."""
+    """A time limit in minutes: [days-][hours:]minutes:seconds, or a number of seconds; None without a limit."""
     parts = re.fullmatch(r"(?:(\d+)-)?(\d+(?::\d+){0,2})", text)
     if not parts:
         return None
@@ -178,7 +178,7 @@ def minutes(text: str) -> float | None:
 
 
 def short_time(limit: float) -> str:
-    """Minutes in ReFrame's words, whole ones or seconds: "20m", "90s"."""
+    """Minutes in ReFrame's format: "20m", or "90s" for a fraction."""
     return f"{limit:g}m" if limit == int(limit) else f"{int(limit * 60)}s"
 
 
@@ -200,5 +200,5 @@ def size_notes(fewest: int, most: int, setting: str) -> tuple[tuple[str, ...], b
 
 
 def least(*limits: str) -> float | None:
-    """The shortest of time limits, in minutes; None where there is none."""
+    """The shortest time limit, in minutes; None without a limit."""
     return min((found for found in map(minutes, limits) if found is not None), default=None)

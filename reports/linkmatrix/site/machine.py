@@ -1,6 +1,6 @@
-"""What this machine is, written down as a system file and a devices.json that ReFrame reads.
+"""Detects this machine, and describes it as a system file and a devices.json for ReFrame.
 
-Only what was found is promised: a machine whose GPUs do not all have the same link class gets no promise about links.
+The expected configuration contains only detected facts. GPUs with different link classes get no expected link class.
 """
 
 import json
@@ -43,7 +43,7 @@ ROOT = Path("/")  # of the kernel's files
 
 @dataclass(frozen=True)
 class Gpu:
-    """One line of nvidia-smi: `capability` is the compute capability, "9.0"."""
+    """A GPU, from a line of nvidia-smi. capability: the compute capability, "9.0"."""
 
     index: int
     name: str
@@ -106,21 +106,19 @@ def machine() -> Machine:
 
 
 def local_launcher(mpi: bool) -> str:
-    """The launcher of a machine without a scheduler."""
+    """ReFrame's launcher for a machine without a scheduler."""
     return "mpirun" if mpi else "local"
 
 
 def without_scheduler(found: Machine) -> Machine:
-    """The machine as it is measured without the scheduler that it belongs to."""
+    """The machine, described without its scheduler."""
     return replace(found, scheduler="local", launcher=local_launcher(found.mpi))
 
 
 def answer(command: list[str], seconds: float | None = None) -> str:
-    """Standard output of `command`, without terminal escapes. Raises OSError with one sentence if it fails or hangs.
+    """The standard output of a command, without terminal escapes. Raises OSError with one sentence if it fails or hangs.
 
-    seconds: when it hangs; None: TIMEOUT_S.
-
-    Nothing is asked of it by standard input, and its words are English.
+    The command gets no standard input, and prints English. seconds: its time limit; None for TIMEOUT_S.
     """
     said, seconds = " ".join(command[:2]), seconds or TIMEOUT_S
     try:
@@ -142,7 +140,7 @@ def answer(command: list[str], seconds: float | None = None) -> str:
 
 
 def gpus_in(text: str) -> tuple[Gpu, ...]:
-    """The GPUs in nvidia-smi's answer to QUERY. Raises OSError where a line is not what was asked for."""
+    """The GPUs in nvidia-smi's answer to QUERY. Raises OSError for a line in another format."""
     gpus = []
     for line in text.splitlines():
         index, _, rest = line.partition(",")
@@ -156,8 +154,8 @@ def gpus_in(text: str) -> tuple[Gpu, ...]:
 def link_classes_in(text: str) -> dict[tuple[int, int], str]:
     """{(row, column): link class} of each pair of GPUs, row < column, in the answer of `nvidia-smi topo -m`.
 
-    The columns after the GPUs (NICs, affinities) are left out. Both directions must say the same, or the pair is
-    missing from the answer.
+    The columns after the GPUs (NICs, affinities) are ignored. A pair with different classes in both directions is
+    left out.
     """
     rows = {}
     for line in text.splitlines():
@@ -182,17 +180,17 @@ def devices_json(found: Machine) -> str:
 
 
 def quoted(value: str | list[str]) -> str:
-    """A string, or a list of strings, as Python code in double quotes, whatever characters it has."""
+    """A string or a list of strings as Python code in double quotes."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def comment(text: str) -> str:
-    """`text` fit for a docstring."""
+    """The text without characters that would end a docstring."""
     return re.sub(r'[\\"\x00-\x1f\x7f]', " ", text)
 
 
 def template(name: str, **filters: Callable[[str], str]) -> jinja2.Template:
-    """A template of a system file. What it writes is Python, so nothing is escaped as HTML."""
+    """A template of a system file. It writes Python, so it escapes no HTML."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,
@@ -234,7 +232,7 @@ def system_file(found: Machine, system: str, partition: str) -> str:
 
 
 def compilers(scheduler: str) -> dict[str, str]:
-    """The C and C++ compilers: of a machine without a scheduler those that CC and CXX name, as make uses them."""
+    """The C and C++ compilers. On a machine without a scheduler, CC and CXX name them, as for make."""
     names = {"cc": "gcc", "cxx": "g++"}
     return {
         name: os.environ.get(name.upper(), usual) if scheduler == "local" else usual for name, usual in names.items()
@@ -242,19 +240,19 @@ def compilers(scheduler: str) -> dict[str, str]:
 
 
 def environment_extras(found: Machine) -> str:
-    """What programs are built for, and where NCCL is, as Python code; "" for nothing."""
+    """The extras of the environment as Python code: GPU architectures and the prefix of NCCL; "" without both."""
     archs = {"cuda_arch": ",".join(architectures(found))} if found.gpus else {}
     place = {"nccl_root": found.nccl} if found.nccl and nccl.told(found.nccl) else {}
     return as_code(archs | place) if archs | place else ""
 
 
 def as_code(value: dict[str, Any]) -> str:
-    """Texts, numbers and lists as Python code, whatever characters they have."""
+    """Strings, numbers and lists as Python code."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def checked_name(name: str, what: str) -> str:
-    """`name`, if ReFrame and the file system take it. Raises BadInput."""
+    """Returns the name if ReFrame and the file system accept it. Raises BadInput."""
     if not NAME.fullmatch(name) or name == "generic":
         raise BadInput(
             f"{what} '{name}' cannot be used: take letters, digits, '-' and '_', a letter first, and not 'generic'"
@@ -263,30 +261,30 @@ def checked_name(name: str, what: str) -> str:
 
 
 def system_name(found: Machine, name: str | None) -> str:
-    """`name`, or one made from the host's. Raises BadInput."""
+    """The name of the system: `name`, or a name derived from the host name. Raises BadInput."""
     return checked_name(name or name_of_host(found.host, "machine"), "--system")
 
 
 def name_of_host(host: str, otherwise: str) -> str:
-    """The system's name where none is given, as ReFrame takes it: "n1" of n1.example, "machine-4f3a" of a container."""
+    """The default name of the system: "n1" for n1.example, "machine-4f3a" in a container."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", host.partition(".")[0]).strip("-_")
     return name if NAME.fullmatch(name) else f"{otherwise}-{name}".rstrip("-")
 
 
 def spack_files(found: Machine, systems: Path, system: str | None, partition: str | None) -> dict[Path, str]:
-    """{path: text} of the packages.yaml of a system, or of its partition where one is named. Raises BadInput."""
+    """{path: text} of the packages.yaml of a system, or of the named partition. Raises BadInput."""
     folder = systems / system_name(found, system)
     folder = folder / checked_name(partition, "--partition") if partition else folder
     return {folder / "packages.yaml": spack.packages_file(found.host, architectures(found))}
 
 
 def architectures(found: Machine) -> list[str]:
-    """Those of the GPUs, as compilers are told: ["90"]."""
+    """The architectures of the GPUs in the compilers' format: ["90"]."""
     return sorted({gpu.arch.removeprefix("sm_") for gpu in found.gpus})
 
 
 def files(found: Machine, config: Path, system: str | None, partition: str | None) -> dict[Path, str]:
-    """{path: text} of the files that describe the machine; names not given are made from what was found."""
+    """{path: text} of the files that describe the machine. Missing names are derived from the machine."""
     system = system_name(found, system)
     partition = checked_name(partition or ("gpu" if found.gpus else "cpu"), "--partition")
     return {
@@ -296,7 +294,7 @@ def files(found: Machine, config: Path, system: str | None, partition: str | Non
 
 
 def write(texts: dict[Path, str], force: bool, tell: Callable[[str], None]) -> None:
-    """Writes all files, or none if one is there already and not `force`. Raises BadInput, OSError."""
+    """Writes all files; without `force`, none if a file exists. Raises BadInput, OSError."""
     there = [path for path in texts if path.exists() or path.is_symlink()]
     if there and not force:
         raise BadInput(f"{there[0]} is there already and was left as it is: --force overwrites it")

@@ -1,7 +1,7 @@
-"""Asks a scheduler for its cluster, and writes that down as a system file with all of its partitions.
+"""Reads the partitions of a cluster from its scheduler, and writes a system file.
 
-Asked on a login node, where the nodes themselves cannot be: so links, models and architectures of GPUs stay unknown,
-and the file says so where they belong. Everything else that is not known is a comment too, never a guess.
+A login node cannot ask the compute nodes themselves. Links and models of GPUs therefore stay unknown. Each unknown value
+is a comment in the file, and never a guess.
 """
 
 import itertools
@@ -21,7 +21,7 @@ from .slurm import slurm
 
 
 def sge_hosts(text: str) -> dict[str, list[tuple[Kind, str]]]:
-    """{queue: [(kind, state)]} of the hosts of each queue, in the answer of `qhost -q -F`."""
+    """{queue: [(kind, state)]} of the hosts of each queue, from the output of `qhost -q -F`."""
     found: dict[str, list[tuple[Kind, str]]] = {}
     kind = Kind(0, 0)
     for line in text.splitlines():
@@ -38,13 +38,13 @@ def sge_hosts(text: str) -> dict[str, list[tuple[Kind, str]]]:
 
 
 def words(text: str) -> dict[str, str]:
-    """{name: value} of qconf's lines, "name   value"; a backslash goes on with the next line."""
+    """{name: value} of the lines "name   value" of qconf. A backslash continues a line."""
     lines = (line.split(maxsplit=1) for line in re.sub(r"\\\n\s*", "", text).splitlines())
     return {line[0]: line[1].strip() for line in lines if len(line) == 2}
 
 
 def sge(answer: Answer) -> Cluster:
-    """A cluster with Grid Engine, asked by qconf and qhost."""
+    """The cluster of Grid Engine, from qconf and qhost. Raises OSError if a command fails."""
     hosts = sge_hosts(answer(["qhost", "-q", "-F"]))
     partitions, cluster_notes, gpu_resource = [], [], ""
     for name in answer(["qconf", "-sql"]).split():
@@ -76,7 +76,7 @@ def sge(answer: Answer) -> Cluster:
 
 
 class Dialect(NamedTuple):
-    """A scheduler: the commands that it is asked by, and how."""
+    """A scheduler: the commands that report its cluster, and the function that reads them."""
 
     commands: tuple[str, ...]
     ask: Callable[[Answer], Cluster]
@@ -92,9 +92,9 @@ CHOICES = ("auto", "local", *DIALECTS)
 
 
 def candidates(name: str) -> list[str]:
-    """The schedulers to ask: `name`, or with "auto" those whose commands are on PATH, else "local".
+    """The schedulers to ask: `name`; for "auto" the schedulers whose commands are on PATH, otherwise "local".
 
-    Raises BadInput where the commands of the one that is named are missing.
+    Raises BadInput if the commands of the named scheduler are missing.
     """
     missing = {key: [one for one in row.commands if not shutil.which(one)] for key, row in DIALECTS.items()}
     if name == "auto":
@@ -108,7 +108,7 @@ def candidates(name: str) -> list[str]:
 
 
 def ask(names: Sequence[str], tell: Callable[[str], None]) -> Cluster:
-    """The cluster of the first scheduler that answers and names a partition. Raises OSError, BadInput of the last."""
+    """The cluster of the first scheduler that reports a partition. Raises the OSError or BadInput of the last scheduler."""
     for name, other in itertools.pairwise([*names, ""]):
         try:
             found = DIALECTS[name].ask(machine.answer)
@@ -125,7 +125,7 @@ def ask(names: Sequence[str], tell: Callable[[str], None]) -> Cluster:
 def files(
     names: Sequence[str], config: Path, system: str | None, partition: str | None, tell: Callable[[str], None]
 ) -> dict[Path, str]:
-    """{path: text} of the system file of a cluster; `partition` leaves out all others. Raises BadInput, OSError."""
+    """{path: text} of the system file of a cluster. partition: the only partition to write. Raises BadInput, OSError."""
     found = ask(names, tell)
     host = socket.gethostname()
     system = machine.checked_name(system or machine.name_of_host(host, "cluster"), "--system")
@@ -139,7 +139,7 @@ def files(
 
 
 def reframe_names(partitions: Iterable[str]) -> dict[str, str]:
-    """{partition: its name as ReFrame and a folder take it}, no two alike: "all.q" is all-q, "80gb" is p-80gb."""
+    """{partition: distinct name that ReFrame and the file system accept}: "all.q" is all-q, "80gb" is p-80gb."""
     found: dict[str, str] = {}
     for partition in partitions:
         name = re.sub(r"[^A-Za-z0-9_-]", "-", partition)
@@ -150,12 +150,12 @@ def reframe_names(partitions: Iterable[str]) -> dict[str, str]:
 
 
 def commented(text: str) -> str:
-    """A partition's entry as comments, so that `# ` removed makes it one again."""
+    """The entry of a partition as comments. Remove each `# ` to use the entry."""
     return re.sub(r"^ {8}(?=.)", "        # ", text, flags=re.MULTILINE)
 
 
 def login_hosts(host: str) -> str:
-    """A regular expression for all login nodes that are numbered as this one: "login[0-9]+" for login1."""
+    """A regular expression for all login nodes with this name and any number: "login[0-9]+" for login1."""
     name, dot, domain = host.partition(".")
     return re.sub(r"[0-9]+", "[0-9]+", re.escape(name)) + re.escape(dot + domain)
 

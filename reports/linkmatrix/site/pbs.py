@@ -1,4 +1,4 @@
-"""Asks OpenPBS, PBS Pro or Torque for its cluster: queues and their nodes."""
+"""Reads the queues and nodes of a cluster from OpenPBS, PBS Pro or Torque."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ AWAY = re.compile("down|offline|unknown|stale|maintenance")  # in the state of a
 
 
 def blocks(text: str) -> dict[str, dict[str, str]]:
-    """{name: attributes} of PBS's listings: "NAME" or "Queue: NAME" at the margin, indented attributes below it."""
+    """{name: attributes} of a listing of PBS: lines "NAME" or "Queue: NAME", each followed by indented attributes."""
     found: dict[str, dict[str, str]] = {}
     for paragraph in re.split(r"\n(?=\S)", text):
         head, _, rest = paragraph.partition("\n")
@@ -24,12 +24,12 @@ def blocks(text: str) -> dict[str, dict[str, str]]:
 
 
 def first(said: dict[str, str], names: Iterable[str]) -> int:
-    """The number that stands under the first of `names` that is there; 0 for none."""
+    """The number of the first attribute in `names` that exists; 0 without one."""
     return next((number(said[name]) for name in names if name in said), 0)
 
 
 def serves(node: dict[str, str], name: str, queue: dict[str, str]) -> bool:
-    """Does the node run jobs of the queue? A queue asks for nodes by words in default_chunk that the node has too."""
+    """Whether the node runs jobs of the queue: the node has the resources that default_chunk of the queue requests."""
     wanted = {
         key.removeprefix("default_chunk."): value
         for key, value in queue.items()
@@ -40,7 +40,7 @@ def serves(node: dict[str, str], name: str, queue: dict[str, str]) -> bool:
 
 
 def pbs_kinds(nodes: Iterable[dict[str, str]]) -> tuple[Counter, int]:
-    """({kind: how many hosts}, how many are down); a host may have several virtual nodes, with a part of it each."""
+    """({kind: number of hosts}, number of hosts that are down). Virtual nodes of one host are added up."""
     hosts: dict[str, list[dict[str, str]]] = {}
     for index, said in enumerate(nodes):
         hosts.setdefault(said.get("resources_available.host", f"node {index}"), []).append(said)
@@ -53,14 +53,14 @@ def pbs_kinds(nodes: Iterable[dict[str, str]]) -> tuple[Counter, int]:
 
 
 def once(queues: list[Partition]) -> Partition:
-    """The queue to measure by, of those that have the same nodes: one that is open to most, for the longest jobs."""
+    """The queue for measurements, of queues with the same nodes: the least restricted queue with the longest jobs."""
     best = min(queues, key=lambda one: (one.closed, len(one.notes), -(one.limit or float("inf"))))
     others = ", ".join(one.name for one in queues if one is not best)
     return replace(best, notes=(*best.notes, f"the same nodes by other queues: {others}")) if others else best
 
 
 def destinations(name: str, queues: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The queues that run jobs of a queue: those that a routing queue leads to, or else the queue itself."""
+    """The queues that run the jobs of a queue: the destinations of a routing queue, or the queue itself."""
     said = queues.get(name, {})
     if not is_routing(said):
         return [name]
@@ -73,12 +73,12 @@ def is_routing(queue: Mapping[str, str]) -> bool:
 
 
 def stopped(queue: Mapping[str, str]) -> list[str]:
-    """Notes on a queue that takes or starts no jobs. PBS prints nothing for what was never set to True."""
+    """Notes on a queue that accepts or starts no jobs. PBS omits an attribute that was never True."""
     return [f"it is not {key}: no job starts" for key in ("enabled", "started") if queue.get(key) != "True"]
 
 
 def entrance(name: str, queues: Mapping[str, Mapping[str, str]]) -> tuple[str, list[str]]:
-    """(the queue that jobs of a queue are submitted to, notes); "" if only routing queues may, and none does."""
+    """(queue for the submission of jobs, notes). "" if only routing queues submit to the queue, and none exists."""
     if queues[name].get("from_route_only") != "True":
         return name, []
     leading = {one: found for one in queues if is_routing(queues[one]) and name in (found := destinations(one, queues))}
@@ -92,7 +92,7 @@ def entrance(name: str, queues: Mapping[str, Mapping[str, str]]) -> tuple[str, l
 
 
 def pbs_nodes(answer: Answer) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """({node: its attributes}, notes). A site may hide its nodes from users."""
+    """({node: its attributes}, notes). A site may hide its nodes from users; a note then reports it."""
     try:
         nodes, why = blocks(answer(["pbsnodes", "-a"])), "it lists none"
     except OSError as error:
@@ -101,7 +101,7 @@ def pbs_nodes(answer: Answer) -> tuple[dict[str, dict[str, str]], list[str]]:
 
 
 def pbs(answer: Answer) -> Cluster:
-    """A cluster with OpenPBS, PBS Pro or Torque, asked by qstat and pbsnodes."""
+    """The cluster, from qstat and pbsnodes. Raises OSError if a command fails."""
     queues = blocks(answer(["qstat", "-Qf"]))
     nodes, cluster_notes = pbs_nodes(answer)
     torque = any("np" in said for said in nodes.values())
@@ -131,7 +131,7 @@ def pbs(answer: Answer) -> Cluster:
 def pbs_queue(
     name: str, queues: Mapping[str, dict[str, str]], torque: bool, kinds: Counter[Kind], down: int
 ) -> Partition:
-    """A queue in the words of `qstat -Qf`. kinds, down: of its nodes, as in `Partition`."""
+    """The partition of a queue, from its attributes in `qstat -Qf`. kinds, down: as in `Partition`."""
     said = queues[name]
     enter, through = entrance(name, queues)
     walltime, count = said.get("resources_max.walltime", ""), sum(kinds.values())

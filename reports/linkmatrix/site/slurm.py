@@ -1,4 +1,4 @@
-"""Asks Slurm for its cluster: partitions and their nodes, and what whoever asks may have of them."""
+"""Reads the partitions and nodes of a cluster from Slurm, and the limits of the current user."""
 
 import getpass
 import os
@@ -56,17 +56,17 @@ def kind_of(cores: int, gres: str, features: str) -> Kind:
 
 
 def unfit(state: str) -> bool:
-    """Whether a node in this state, in sinfo's words, starts no job."""
+    """Whether a node in this state of sinfo starts no job."""
     return state.lower().startswith(NO_JOB) or state[-1:] in SIGNS
 
 
 def held(state: str) -> bool:
-    """Whether a node in this state, in sinfo's words, starts only jobs of its reservation."""
+    """Whether a node in this state of sinfo starts only jobs of its reservation."""
     return state.lower().startswith(HELD) or state[-1:] in HELD_SIGNS
 
 
 class Association(NamedTuple):
-    """What accounting says of whoever asks in one account, in all partitions or in one."""
+    """An association of the current user: one account, in all partitions or in one."""
 
     account: str
     wall: str = ""  # the time limit of its jobs
@@ -75,7 +75,7 @@ class Association(NamedTuple):
 
 
 class Rights(NamedTuple):
-    """What accounting says of whoever asks; all empty where there is none, or it does not answer.
+    """The associations of the current user; all empty without accounting, or without an answer.
 
     walls: {quality of service: time limit}
     """
@@ -90,7 +90,7 @@ class Rights(NamedTuple):
 
 
 def rights(answer: Answer, cluster: str) -> Rights:
-    """Asked of sacctmgr, which a cluster may have no use for. cluster: the one meant, of all that share accounting."""
+    """The associations of the current user, from sacctmgr. cluster: one of the clusters that share accounting."""
 
     def table(columns: int, *words: str) -> list[list[str]]:
         try:
@@ -108,9 +108,9 @@ def rights(answer: Answer, cluster: str) -> Rights:
 
 
 class Rule(NamedTuple):
-    """What one of a partition's rules means: options of every job, notes, and time limits that it has beside MaxTime.
+    """The effect of a partition's rule: options of every job, notes, and time limits in addition to MaxTime.
 
-    closed: no job of whoever asks starts there
+    closed: no job of the current user starts there
     """
 
     options: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ Words = Mapping[str, str]  # of `scontrol show partition`
 
 
 def shut(said: Words) -> Iterator[Rule]:
-    """What keeps everybody's jobs out."""
+    """The rule of a partition that is down or accepts no jobs."""
     state = said.get("State", "UP")
     if state != "UP":
         yield Rule(notes=(f"its state is {state}: no job starts",), closed=True)
@@ -134,7 +134,7 @@ def shut(said: Words) -> Iterator[Rule]:
 
 
 def elsewhere(mine: Rights) -> Iterator[Rule]:
-    """Where all associations are of other partitions."""
+    """The rule if all associations of the user are for other partitions."""
     others = ", ".join(sorted({one.partition for one in mine.mine}))
     words = f"your accounts are only for {others} (sacctmgr show assoc): no job of yours starts"
     yield Rule(notes=(words,), closed=True)
@@ -144,14 +144,14 @@ Mine = Mapping[str, Association]  # of a partition, by account
 
 
 def accounts_of(said: Words, mine: Mine) -> list[str]:
-    """The accounts of whoever asks that a partition lets in; all that it names where nothing is known of theirs."""
+    """The user's accounts that the partition allows; all allowed accounts if the user's accounts are unknown."""
     if (listed := said.get("AllowAccounts", "ALL")) not in ALL:  # then Slurm reads no DenyAccounts
         return [one for one in listed.split(",") if one in mine or not mine]
     return [one for one in mine if one not in said.get("DenyAccounts", "").split(",")]
 
 
 def by_account(said: Words, mine: Mine) -> Iterator[Rule]:
-    """Whose jobs a partition lets in."""
+    """The rule for the accounts that a partition allows."""
     listed, denied, accounts = said.get("AllowAccounts", "ALL"), said.get("DenyAccounts", ""), accounts_of(said, mine)
     named = (f"--account={accounts[0]}",) if len(accounts) == 1 else ()
     walls = tuple(mine[account].wall for account in accounts[:1] if len(accounts) == 1 and account in mine)
@@ -170,7 +170,7 @@ def by_account(said: Words, mine: Mine) -> Iterator[Rule]:
 
 
 def by_qos(said: Words, mine: Mine, wall_of: Mapping[str, str]) -> Iterator[Rule]:
-    """The qualities of service of a job: one that is let in, or that of its account; and the partition's own."""
+    """The rule for qualities of service: the allowed ones, that of the account, and that of the partition."""
     listed, denied = said.get("AllowQos", "ALL"), said.get("DenyQos", "")
     # Slurm keeps their names in small letters, and prints a partition's as they were written
     usual = {mine[account].usual.lower() for account in accounts_of(said, mine) or mine if account in mine}
@@ -187,19 +187,19 @@ def by_qos(said: Words, mine: Mine, wall_of: Mapping[str, str]) -> Iterator[Rule
 
 
 def timed(wall: str, of: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The notes and time limits of a rule."""
+    """The notes of a rule, with those about its time limits."""
     return tuple(time_notes(wall, of)), (wall,)
 
 
 def by_size(said: Words, nodes: int) -> Iterator[Rule]:
-    """How many of a partition's nodes a job has at least: the checks of one node want one."""
+    """The rule for the minimum number of nodes of a job: checks of one node request one."""
     fewest, most = number(said.get("MinNodes")), number(said.get("MaxNodes")) or nodes
     notes, closed = size_notes(fewest, min(most, nodes), "MinNodes")
     yield Rule(notes=notes, closed=closed)
 
 
 def partition(said: Words, kinds: Counter, down: Counter, mine: Rights) -> Partition:
-    """A partition in the words of `scontrol show partition`."""
+    """The partition in a line of `scontrol show partition`."""
     name, longest = said.get("PartitionName", ""), said.get("MaxTime", "")
     there = mine.there(name)
     rules = [
@@ -223,7 +223,7 @@ def partition(said: Words, kinds: Counter, down: Counter, mine: Rights) -> Parti
 
 
 def slurm(answer: Answer) -> Cluster:
-    """A cluster with Slurm, asked by sinfo, scontrol and sacctmgr."""
+    """The cluster of Slurm, from sinfo, scontrol and sacctmgr. Raises OSError if a command fails."""
     nodes = nodes_in(answer(NODES))
     config = attributes(answer(["scontrol", "show", "config"]))
     accounting = config.get("AccountingStorageType", "").rpartition("/")[2] not in ("", "none", "(null)")
