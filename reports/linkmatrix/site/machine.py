@@ -116,7 +116,7 @@ def without_scheduler(found: Machine) -> Machine:
 
 
 def answer(command: list[str], seconds: float | None = None) -> str:
-    """The standard output of a command, without terminal escapes. Raises OSError with one sentence if it fails or hangs.
+    """Standard output of a command, without terminal escapes. Raises OSError with one sentence if it fails or hangs.
 
     The command gets no standard input, and prints English. seconds: its time limit; None for TIMEOUT_S.
     """

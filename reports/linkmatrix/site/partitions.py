@@ -1,7 +1,7 @@
 """Reads the partitions of a cluster from its scheduler, and writes a system file.
 
-A login node cannot ask the compute nodes themselves. Links and models of GPUs therefore stay unknown. Each unknown value
-is a comment in the file, and never a guess.
+A login node cannot ask the compute nodes. Links and models of GPUs therefore stay unknown. Each unknown value is a
+comment in the file, and never a guess.
 """
 
 import itertools
@@ -108,7 +108,7 @@ def candidates(name: str) -> list[str]:
 
 
 def ask(names: Sequence[str], tell: Callable[[str], None]) -> Cluster:
-    """The cluster of the first scheduler that reports a partition. Raises the OSError or BadInput of the last scheduler."""
+    """The cluster of the first scheduler that reports a partition. Raises OSError, BadInput."""
     for name, other in itertools.pairwise([*names, ""]):
         try:
             found = DIALECTS[name].ask(machine.answer)
@@ -125,7 +125,7 @@ def ask(names: Sequence[str], tell: Callable[[str], None]) -> Cluster:
 def files(
     names: Sequence[str], config: Path, system: str | None, partition: str | None, tell: Callable[[str], None]
 ) -> dict[Path, str]:
-    """{path: text} of the system file of a cluster. partition: the only partition to write. Raises BadInput, OSError."""
+    """{path: text} of the system file of a cluster. partition: the only one to write. Raises BadInput, OSError."""
     found = ask(names, tell)
     host = socket.gethostname()
     system = machine.checked_name(system or machine.name_of_host(host, "cluster"), "--system")
