@@ -1,4 +1,4 @@
-"""Sphinx's settings: `make docs` builds the site into .build/docs. It opens from disk and loads nothing else."""
+"""Settings of Sphinx: `make docs` builds the site into .build/docs. The site works from disk, without a network."""
 
 import sys
 from pathlib import Path
@@ -27,7 +27,7 @@ html_show_sphinx = False
 
 
 def setup(app):
-    """Every page is completed from the repository before it is read, and pictures are made of recorded runs."""
+    """Generates the gallery, and completes each page before Sphinx reads it."""
 
     pictures.made(Path(__file__).with_name("made"))
 
@@ -35,11 +35,11 @@ def setup(app):
         source[0] = taken.page(source[0], name)
 
     def by_keyboard_and_ear(_, __, ___, context, ____):
-        """What scrolls is reached by keyboard, and a caption of the contents is a heading of a level."""
+        """Makes scrolling blocks reachable by keyboard, and gives captions of the contents a heading level."""
         body = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
         context["body"] = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
         tree = context.get("furo_navigation_tree", "")
         context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
 
     app.connect("source-read", complete)
-    app.connect("html-page-context", by_keyboard_and_ear, priority=900)  # after the theme has made its tree
+    app.connect("html-page-context", by_keyboard_and_ear, priority=900)  # after the theme has generated its tree

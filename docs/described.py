@@ -1,4 +1,4 @@
-"""What the checks measure and what can be set of them, as tables: out of ReFrame's description and of the sources."""
+"""Generates tables of the checks and their variables, from ReFrame's description and from the sources."""
 
 import ast
 import json
@@ -21,7 +21,7 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in plain)
 
 
-#: A machine that has all that a check may ask for: on another one, those that it cannot run are not described.
+#: A system with all features. On other systems, ReFrame does not describe checks that cannot run.
 EVERYTHING = """
 import runpy
 
@@ -34,7 +34,7 @@ site_configuration["systems"] = [{{"name": "any", "hostnames": [".*"], "partitio
 
 
 def described() -> dict[str, list[dict[str, Any]]]:
-    """{check: its tests}, as ReFrame describes them."""
+    """{check: its tests} in ReFrame's description. Raises LookupError if ReFrame fails or leaves out a check."""
     beside = Path(sys.executable).with_name("reframe")
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder) / "settings.py"
@@ -48,7 +48,7 @@ def described() -> dict[str, list[dict[str, Any]]]:
             "-R",
             "--describe",
         ]
-        names = {"LINKMATRIX_NODES": "any"}  # without which there is no sweep
+        names = {"LINKMATRIX_NODES": "any"}  # without nodes, there is no sweep
         done = subprocess.run(
             command, cwd=REPOSITORY, env=os.environ | names, capture_output=True, text=True, timeout=300
         )
@@ -58,12 +58,12 @@ def described() -> dict[str, list[dict[str, Any]]]:
     for test in json.loads(done.stdout[done.stdout.index("[\n") :]):
         found[test["@class"]].append(test)
     if missing := checks_of_sources() - found.keys():
-        raise LookupError(f"ReFrame does not describe {', '.join(sorted(missing))} of a machine that has everything")
+        raise LookupError(f"ReFrame does not describe {', '.join(sorted(missing))} for a system with all features")
     return found
 
 
 def checks() -> str:
-    """A table of what each check measures, out of the checks, as ReFrame describes them."""
+    """A table of the checks: what they measure, and the features that they need."""
 
     def where(tests: list[dict[str, Any]]) -> str:
         asked = {word for test in tests for word in test["valid_systems"]}
@@ -83,7 +83,7 @@ def checks() -> str:
 
 
 class Variable(NamedTuple):
-    """A variable of a check, which `-S` sets: the comment above its definition, its type and its default."""
+    """A variable of a check, which `-S` sets: its name, meaning, type and default."""
 
     name: str
     means: str
@@ -118,7 +118,7 @@ def variable(definition: ast.Assign, above: list[str]) -> Variable:
 
 
 class Class(NamedTuple):
-    """A class of the checks: the names of its bases, its variables, and whether ReFrame takes it as a test."""
+    """A class of the checks: the names of its bases, its variables, and whether it is a ReFrame test."""
 
     bases: list[str]
     variables: list[Variable]
@@ -126,7 +126,7 @@ class Class(NamedTuple):
 
 
 def classes() -> dict[str, Class]:
-    """{name: class} of the sources of the checks."""
+    """{name: class} of the classes in checks/."""
     found = {}
     for file in sorted((REPOSITORY / "checks").glob("*.py")):
         text = file.read_text(encoding="utf-8")
@@ -169,7 +169,7 @@ MOST_NAMED = 4  # checks, in a cell of a table
 
 
 def variables() -> str:
-    """A table of what `-S CHECK.NAME=VALUE` sets; not of what checks set themselves."""
+    """A table of the variables that `-S CHECK.NAME=VALUE` sets, without variables that checks set themselves."""
     found = sorted((one.name, one, checks) for one, checks in settable().items() if "set by" not in one.default)
     every = {check for _, _, checks in found for check in checks}
 

@@ -1,4 +1,4 @@
-"""The fields of the record, a table for each object in it, from the schema, which says what each field means."""
+"""Generates tables of the fields of a record from its schema, one table per object."""
 
 import json
 import re
@@ -17,7 +17,7 @@ Schema = Mapping[str, Any]
 
 
 class Part(NamedTuple):
-    """An object of the record: where it is, as `adapters[].gpus[]`, and its schema; "" is the record itself."""
+    """An object of the record: its path, such as `adapters[].gpus[]` ("" for the record), and its schema."""
 
     path: str
     schema: Schema
@@ -27,7 +27,7 @@ class Part(NamedTuple):
 
 
 class Form:
-    """The schema, with the targets of its references."""
+    """The schema, with functions that follow its references."""
 
     def __init__(self) -> None:
         self.whole = json.loads(SCHEMA.read_text(encoding="utf-8"))
@@ -38,14 +38,14 @@ class Form:
             self.places.setdefault(id(part.schema["properties"]), part.path)
 
     def followed(self, schema: Schema) -> Schema:
-        """What a reference refers to; what stands beside it goes first."""
+        """The target of a reference. Keys next to the reference have priority."""
         if "$ref" not in schema:
             return schema
         found = self.whole["$defs"][schema["$ref"].rpartition("/")[2]]
         return {**found, **{key: value for key, value in schema.items() if key != "$ref"}}
 
     def inside(self, schema: Schema) -> tuple[str, Schema]:
-        """How the path goes on to an object that a field or each of its items is, and the object's schema; or {}."""
+        """(path from a field to the object in it or in its items, schema of the object); {} without an object."""
         schema, steps = self.followed(schema), ""
         while schema.get("type") == "array":
             schema, steps = self.followed(schema["items"]), steps + "[]"
@@ -54,7 +54,7 @@ class Form:
         return (steps, schema) if "properties" in schema else ("", {})
 
     def parts_of(self, part: Part) -> Iterator[Part]:
-        """A part, and all that are in it, in the order of their fields."""
+        """An object and all objects in it, in the order of their fields."""
         yield part
         for name, field in part.schema["properties"].items():
             steps, schema = self.inside(field)
@@ -62,7 +62,7 @@ class Form:
                 yield from self.parts_of(Part(part.below(name) + steps, schema))
 
     def kind(self, schema: Schema) -> str:
-        """What a value is, in a word or by the words that it may be."""
+        """The type of a value in words, or its allowed words."""
         schema = self.followed(schema)
         if "title" in schema:
             return schema["title"]
@@ -78,7 +78,7 @@ class Form:
         return " or ".join(PLAIN.get(word, word) for word in words)
 
     def row(self, part: Part, name: str) -> tuple[str, ...]:
-        """A field as a line of the table of its part."""
+        """The row of a field in the table of its object."""
         field = self.followed(part.schema["properties"][name])
         steps, schema = self.inside(field)
         of = "a list of " if "[]" in steps else "names with " if steps else ""
@@ -97,7 +97,7 @@ def linked(path: str) -> str:
 
 
 def record() -> str:
-    """The fields of the record, and of each object in it."""
+    """The tables of the record and of each object in it, as Markdown."""
     form = Form()
     texts = []
     for part in form.parts:

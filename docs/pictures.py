@@ -1,6 +1,6 @@
-"""The pictures and pages of the gallery, made from recorded runs of tests/data whenever the site is built.
+"""Generates the pictures and pages of the gallery from records in tests/data, each time the site is built.
 
-Each is what `linkmatrix report` and `linkmatrix show` make of a record: what the gallery shows is what a user gets.
+`linkmatrix report` and `linkmatrix show` generate them, so the gallery contains real outputs.
 """
 
 import contextlib
@@ -12,11 +12,11 @@ from linkmatrix import cli
 from linkmatrix.files import write_whole
 
 DATA = Path(__file__).resolve().parents[1] / "tests" / "data"
-HALF = ("--reference", "hgx-h200-half")  # the table of what these machines should reach
+HALF = ("--reference", "hgx-h200-half")  # the table of references of these machines
 
 
 class Picture(NamedTuple):
-    """A record, its options, and the picture that is shown of it, "" for none; page: whether its page is there too."""
+    """A record, the options of the command, the name of the picture ("" for none), and whether to generate the page."""
 
     record: str
     options: tuple[str, ...] = ()
@@ -33,13 +33,13 @@ PICTURES = (
     Picture("hosts2_pairs"),
     Picture("h200x2_collectives"),
 )
-SHOWN = ("h200x4_gate_failed", HALF)  # on a terminal
+SHOWN = ("h200x4_gate_failed", HALF)  # the record of the terminal output
 BAD_INPUT = 2  # exit code
-LINES = 40  # of it: what a screen holds
+LINES = 40  # lines of the terminal output
 
 
 def made(folder: Path) -> None:
-    """Writes all of them into a folder: NAME.png, pages/run-NAME.html and show.txt."""
+    """Writes the gallery into a folder: NAME.png, pages/run-NAME.html and show.txt."""
     for one in PICTURES:
         report = folder / "reports" / one.record
         said(["report", str(record_of(one.record)), "--out", str(report), *one.options])
@@ -53,15 +53,17 @@ def made(folder: Path) -> None:
 
 
 def record_of(name: str) -> Path:
-    """A record of tests/data."""
+    """The path of a record in tests/data."""
     return DATA / f"{name}.record.json"
 
 
 def said(arguments: list[str]) -> str:
-    """What a command prints; its exit code is a verdict, which the gallery shows as it is."""
+    """The standard output of a command. Raises RuntimeError for bad input; any other exit code is a verdict."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         code = cli.main(arguments)
     if code == BAD_INPUT:
-        raise RuntimeError(f"linkmatrix {' '.join(arguments)} was refused, and the gallery needs it")
+        raise RuntimeError(
+            f"linkmatrix {' '.join(arguments)} was refused: correct the record or the options of the gallery"
+        )
     return out.getvalue()

@@ -1,8 +1,8 @@
-"""What the pages take from the repository, so that nothing stands twice there.
+"""Completes the pages of the site with parts of the repository.
 
-A page is text, and lines of this form, each of which becomes a file of the repository, or the section below a heading
-of it: `<!-- from README.md: Between nodes -->`. Links in what is taken lead to the page that has their target; what is
-on no page is named. Commands, checks and the record are described by what defines them.
+A line such as `<!-- from README.md: Between nodes -->` in a page is replaced by a file, or by the section below a
+heading of a file. Links in an included part lead to the page with their target. A target on no page is only named.
+Commands, checks and the record are described from their definitions.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ FENCE = "```"
 
 
 def lines_of(text: str) -> Iterator[tuple[str, re.Match[str] | None]]:
-    """Each line, and what it is as a heading; in a block of code none is one."""
+    """Each line, and its match as a heading; None for other lines and in blocks of code."""
     inside = False
     for line in text.splitlines():
         inside ^= line.lstrip().startswith(FENCE)
@@ -37,7 +37,10 @@ def lines_of(text: str) -> Iterator[tuple[str, re.Match[str] | None]]:
 
 
 def section(path: str, heading: str | None) -> str:
-    """A file below its title, or what stands below one of its headings; its own headings begin at the second level."""
+    """The text of a file without its title, or the text below a heading. Its headings begin at the second level.
+
+    Raises LookupError for a missing section.
+    """
     found: list[str] = []
     level = 0  # of the heading that was found
     for line, head in lines_of((REPOSITORY / path).read_text(encoding="utf-8")):
@@ -49,17 +52,17 @@ def section(path: str, heading: str | None) -> str:
         elif head and heading in (None, head["title"]):
             level = depth
     if not found:
-        raise LookupError(f"{path} has no section '{heading}', which a page takes")
+        raise LookupError(f"{path} has no section '{heading}', which a page includes")
     return "\n".join(found).strip()
 
 
 def slug(title: str) -> str:
-    """The anchor of a heading, as Sphinx and code hosts make it."""
+    """The anchor of a heading, as Sphinx and code hosts generate it."""
     return re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", title.lower()).strip())
 
 
 def places() -> dict[tuple[str, str], tuple[str, str]]:
-    """(file, anchor) → (page, anchor there) of all that pages take; the anchor of a whole file is ""."""
+    """{(file, anchor): (page, anchor in the page)} of all included parts. The anchor of a whole file is ""."""
     found: dict[tuple[str, str], tuple[str, str]] = {}
     for page in sorted(PAGES.glob("*.md")):
         for one in TAKEN.finditer(page.read_text(encoding="utf-8")):
@@ -72,7 +75,10 @@ def places() -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def linked(text: str, source: str, known: Mapping[tuple[str, str], tuple[str, str]]) -> str:
-    """The text of a file with its links as those of the pages."""
+    """The text of a file with links to pages of the site. Raises LookupError for a link without target.
+
+    source: the path of the file. known: the result of `places`.
+    """
 
     def replaced(link: re.Match[str]) -> str:
         if "://" in link["path"]:
@@ -86,7 +92,7 @@ def linked(text: str, source: str, known: Mapping[tuple[str, str], tuple[str, st
         if page:
             return f"[{link['text']}]({page}{'#' + anchor if anchor else ''})"
         if not (REPOSITORY / target).exists():
-            raise LookupError(f"{source} links to {target}, which is not there")
+            raise LookupError(f"{source} links to {target}, which does not exist")
         name = f"`{target}`"
         return link["text"] if target in link["text"] else f"{link['text']} ({name})"
 
@@ -99,7 +105,7 @@ def unmarked(text: str) -> str:
 
 
 def commands() -> str:
-    """The help of each command, as it prints it."""
+    """The help of each command."""
     parts = []
     for name, command in cli.COMMANDS.items():
         said = io.StringIO()
@@ -110,7 +116,7 @@ def commands() -> str:
 
 
 def imports() -> str:
-    """A table of the programs whose output is read, out of the list that the tests read."""
+    """A table of the programs whose output linkmatrix reads, from the list that the tests use."""
     rows = runpy.run_path(str(REPOSITORY / "tests" / "tools" / "foreign_programs.py"))["PROGRAMS"]
     head = ("program", "versions", "options", "output", "recorded as")
     return table(head, [(one.title, one.versions, one.options, one.output, f"`{one.name}`") for one in rows])
@@ -120,8 +126,8 @@ GENERATED = {"commands": commands, "checks": checks, "variables": variables, "re
 
 
 def page(text: str, name: str) -> str:
-    """The text of a page, of that name, with all that it takes. LookupError: something is not where the page says."""
-    os.environ["COLUMNS"] = "90"  # of the help of commands: what a block of the site shows without scrolling
+    """The complete text of a page. name: of the page. Raises LookupError for a missing part of the repository."""
+    os.environ["COLUMNS"] = "90"  # columns of the help of commands, so that blocks of the site do not scroll
     known = places()
 
     def taken(one: re.Match[str]) -> str:

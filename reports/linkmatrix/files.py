@@ -1,7 +1,7 @@
-"""The one way in which files are read and written: whole or not at all, by one writer where what is there counts.
+"""Reads and writes complete files, for all commands and checks.
 
-A full disk, a crash or a reader at the wrong moment never sees half a file. What a crash leaves has a name that no
-command looks for.
+After a full disk or a crash, and for a concurrent reader, a file is complete or unchanged. A crash may leave a
+temporary file, whose name no command reads.
 """
 
 import argparse
@@ -17,14 +17,13 @@ from typing import Any
 
 from .errors import BadInput
 
-MOST_BYTES = 512 * 1024 * 1024  # a report or record above this is not one of ours
-HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # or a whole one in two parts
+MOST_BYTES = 512 * 1024 * 1024  # linkmatrix writes no larger report or record
+HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a character, or a character in two halves
 PATIENCE = 60.0  # seconds to wait for another writer, which needs less than one
 
 
 def regular(path: Path) -> os.stat_result:
-    """What the system says of a regular file: nothing else has an end that can be relied on, and a pipe may never give
-    a byte. Raises BadInput, one sentence that names it, for anything else."""
+    """The status of a regular file. Raises BadInput for anything else: a pipe, for example, may never end."""
     try:
         said = path.stat()
     except OSError as error:
@@ -39,9 +38,9 @@ def regular(path: Path) -> os.stat_result:
 
 
 def read_whole(path: Path, most: int) -> bytes:
-    """The bytes of a regular file. Raises BadInput for what is none, cannot be read or is larger than `most` bytes.
+    """The bytes of a regular file. Raises BadInput for any other file, and for a file of more than `most` bytes.
 
-    It is never waited for: a pipe may have come into its place meanwhile, and some files of /proc have no end.
+    The function does not wait: a pipe may have replaced the file, and some files of /proc have no end.
     """
     too_large = regular(path).st_size > most
     try:
@@ -50,21 +49,21 @@ def read_whole(path: Path, most: int) -> bytes:
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
     if content is None:
-        raise BadInput(f"{path} cannot be read: it has no end yet")
+        raise BadInput(f"{path} cannot be read: its writer is not finished")
     if too_large or len(content) > most:
-        raise BadInput(f"{path} is larger than {most} bytes: that is no file of ours")
+        raise BadInput(f"{path} is larger than {most} bytes: linkmatrix writes no such file")
     return content
 
 
 def path_of(text: str) -> Path:
-    """A path of the command line; an empty one is a variable that was not set, and not the current folder."""
+    """A path of the command line. An empty path is an error, because it usually comes from an unset variable."""
     if not text:
-        raise argparse.ArgumentTypeError("'' names no file: give the name of one, or of a folder")
+        raise argparse.ArgumentTypeError("the path is empty: name a file or folder")
     return Path(text)
 
 
 def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A key that comes twice would silently hide the first."""
+    """The dictionary of a JSON object. Raises ValueError for a repeated key, whose first value would be lost."""
     names = [name for name, _ in pairs]
     if len(set(names)) != len(names):
         raise ValueError(f"it has the key '{next(name for name in names if names.count(name) > 1)}' twice")
@@ -72,9 +71,9 @@ def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_json(path: Path, remedy: str = "") -> Any:
-    """The JSON at `path`. Raises BadInput: one sentence that names the file; remedy: what to do where it is no JSON.
+    """The content of a JSON file. Raises BadInput. remedy: the end of the sentence for a file that is not JSON.
 
-    Half a character, which Python writes of bytes that are no text and no file can hold, is a question mark.
+    Half of a surrogate pair becomes a question mark, because no file can contain it.
     """
     content = read_whole(path, MOST_BYTES)
     try:
@@ -87,10 +86,10 @@ def read_json(path: Path, remedy: str = "") -> Any:
 
 
 def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
-    """Replaces `path`, also under the eyes of readers; its mode stays, and a link leads where it led. Raises OSError.
+    """Replaces a file atomically, and keeps its mode. A link keeps its target. Raises OSError.
 
-    What is no file, such as /dev/stdout, is written into. lasting: whether it waits until the disk has it, for which a
-    copy of what is there has no need.
+    The content of a device or pipe, such as /dev/stdout, is written into it. lasting: wait until the disk has stored
+    the content; a copy of an existing file needs no wait.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -101,14 +100,14 @@ def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
                 stream.write(content)
             return
         replace(place, content, mode, lasting)
-    except OSError as error:  # of a full disk it does not say the name
+    except OSError as error:  # the error of a full disk has no name
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
 def opened_at_once(place: Path) -> int:
-    """Opens what is no file, such as /dev/stdout or a pipe, to write into it. Raises OSError.
+    """Opens a device or pipe, such as /dev/stdout, for writing, without a wait for a reader. Raises OSError.
 
-    A pipe that nobody reads would be waited for, and the system says of it that there is no such device.
+    For a pipe without a reader, the system reports a missing device. This function reports the missing reader.
     """
     try:
         opened = os.open(place, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -121,7 +120,7 @@ def opened_at_once(place: Path) -> int:
 
 
 def folder_for(path: Path, option: str = "--out") -> Path:
-    """Makes the folder that an option names, where it is not there. Raises BadInput where it cannot be one, OSError."""
+    """Creates the folder that an option names, if it is missing. Raises BadInput for an impossible folder, OSError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -130,7 +129,7 @@ def folder_for(path: Path, option: str = "--out") -> Path:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Writes a file that nothing is in the place of: what came there meanwhile stays. Raises OSError."""
+    """Writes a new file. Raises OSError, also if the file exists; an existing file stays unchanged."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         replace(path, content, None, lasting=True, put=os.link)
@@ -139,10 +138,10 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 def led_to(path: Path) -> Path:
-    """Where a path leads, by links of this user and of who has the folder. Raises OSError for others, and for a circle.
+    """The target of a path. Follows links of this user and of the owner of the folder only. Raises OSError.
 
-    In a folder that all may write, such as /tmp, anybody's link under a name that can be foreseen may lead to a file of
-    this user: the kernel refuses to follow it where fs.protected_symlinks is set, but not to say where it leads.
+    In a folder that all may write, such as /tmp, a link of another user with a predictable name may lead to a file of
+    this user. The kernel refuses to follow such a link if fs.protected_symlinks is set, but still reports its target.
     """
     try:
         place = path.resolve()
@@ -156,12 +155,12 @@ def led_to(path: Path) -> Path:
 
 
 def owner_of(link: Path) -> int:
-    """Whose a link itself is."""
+    """The user ID of the owner of a link."""
     return link.lstat().st_uid
 
 
 def links_of(path: Path) -> Iterator[Path]:
-    """The links that a path goes by; there is no circle."""
+    """Yields the links in a path. The path must contain no circle."""
     for step in [path, *path.parents]:
         if step.is_symlink():
             yield step
@@ -171,8 +170,8 @@ def links_of(path: Path) -> Iterator[Path]:
 def replace(
     place: Path, content: bytes, mode: int | None, lasting: bool, put: Callable[[Path, Path], None] | None = None
 ) -> None:
-    """Writes beside the file, then puts it in its place: over what is there, unless `put` does not. Raises OSError."""
-    # random, because hosts that share a file system may have the same process numbers
+    """Writes a temporary file, then moves it to `place` by `put`, which by default replaces a file. Raises OSError."""
+    # hosts that share a file system may have the same process numbers
     part = place.with_name(f".{place.name}.{os.urandom(16).hex()}.part")
     try:
         with part.open("wb") as file:

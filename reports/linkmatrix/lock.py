@@ -1,7 +1,7 @@
-"""One at a time, a run of each system and partition or a writer of a file: a file that says who, since when.
+"""Locks: one run per system and partition, and one writer per file. The file of a lock contains its holder.
 
-It is made by a hard link, which is atomic on network file systems too. A holder on this host that is dead, or whose
-process number another process has by now, has lost it; of another host nobody can tell, so its lock is believed.
+A lock is a hard link, which is atomic on network file systems too. A lock of a dead process on this host is taken over,
+also if another process has its number. A process on another host cannot be checked, so its lock stays.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ from typing import Any
 
 from .errors import Held
 
-MOST_BYTES = 64 * 1024  # of a lock that is one
-ENDED = "ZXx"  # states of a process that will not run again, proc(5)
+MOST_BYTES = 64 * 1024  # of the file of a lock
+ENDED = "ZXx"  # states of an ended process, proc(5)
 
 
 def holder() -> dict[str, Any]:
-    """This process."""
+    """The content of a lock of this process."""
     return {
         "pid": os.getpid(),
         "born": born(os.getpid()),
@@ -34,12 +34,12 @@ def holder() -> dict[str, Any]:
 
 
 def born(pid: int) -> str:
-    """When a process began, in ticks since the boot; "" if there is none.
+    """The start of a process, in clock ticks since the boot; "" for an ended process.
 
-    One that ended stays listed until its parent asks after it, which the first process of a container may never do.
+    An ended process stays listed until its parent reaps it. The first process of a container may never do so.
     """
     try:
-        # behind the name, which may hold blanks and brackets
+        # the fields after the name, which may contain blanks and brackets
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return "" if fields[0] in ENDED else fields[19]
     except (OSError, IndexError):
@@ -48,9 +48,9 @@ def born(pid: int) -> str:
 
 @contextlib.contextmanager
 def held(path: Path, patience: float = 0.0) -> Iterator[str]:
-    """Holds the lock; yields a note on a dead holder whose lock was taken over, or "". Raises Held.
+    """Holds the lock. Yields a note if the lock of a dead process was taken over, otherwise "". Raises Held.
 
-    patience: seconds to wait for a holder that lives.
+    patience: seconds to wait for a live holder.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     own = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
@@ -58,14 +58,16 @@ def held(path: Path, patience: float = 0.0) -> Iterator[str]:
         describe(own, path)
         yield take(path, own, time.monotonic() + patience)
     finally:
-        if same_file(path, own):  # and not another's, after somebody removed this one by hand
+        if same_file(path, own):  # a user may have removed this lock, and another process may have created its own
             path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # no command looks for it, and a read-only file system says no to all
+        with contextlib.suppress(
+            OSError
+        ):  # no command reads this file, and a read-only file system refuses every change
             own.unlink(missing_ok=True)
 
 
 def describe(own: Path, lock: Path) -> None:
-    """Writes who this process is. Raises OSError that names the lock: of a full disk it does not say the name."""
+    """Writes the content of the lock. Raises OSError with the name of the lock; a full disk's error has no name."""
     try:
         own.write_text(json.dumps(holder()), encoding="utf-8")
     except OSError as error:
@@ -73,7 +75,7 @@ def describe(own: Path, lock: Path) -> None:
 
 
 def take(path: Path, own: Path, until: float) -> str:
-    """Makes `own` the lock, and returns what `held` yields. Raises Held after `until`, on the monotonic clock."""
+    """Makes `own` the lock, and returns the note for `held`. Raises Held after `until`, on the monotonic clock."""
     note, tries = "", 0
     while True:
         try:
@@ -93,7 +95,7 @@ def take(path: Path, own: Path, until: float) -> str:
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Are the two names of one file?"""
+    """Whether two paths are links to the same file."""
     try:
         return one.samefile(other)
     except OSError:
@@ -101,8 +103,9 @@ def same_file(one: Path, other: Path) -> bool:
 
 
 def text_of(path: Path) -> str:
-    """What the file of a lock says. Raises OSError, and ValueError for what is none: where others may write, a pipe
-    that never gives a byte may stand in its place, or a link to another file.
+    """The content of the file of a lock. Raises OSError, and ValueError for a file that is no lock.
+
+    Where other users may write, the file may be a pipe without a writer, or a link to another file.
     """
     opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(opened, "rb") as file:
@@ -112,7 +115,7 @@ def text_of(path: Path) -> str:
 
 
 def take_over(path: Path, own: Path) -> str:
-    """Removes the lock of a dead holder and says so. Raises Held if it lives, or may live."""
+    """Removes the lock of a dead process, and returns a note. Raises Held if the process lives or may live."""
     try:
         text = text_of(path)
         said = json.loads(text)
@@ -120,15 +123,15 @@ def take_over(path: Path, own: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        raise Held(f"{path} is no lock of linkmatrix: look at it, and remove it") from None
+        raise Held(f"{path} is not a lock of linkmatrix: check its content, then remove it") from None
     if host != socket.gethostname() or (born(pid) and born(pid) == said.get("born")):
         raise Held(f"process {pid} on {host} is running since {since} (lock {path})")
     dead = path.with_name(f".{path.name}.dead.{os.getpid()}.{time.monotonic_ns()}")
     with contextlib.suppress(FileNotFoundError):
-        # only one of several gets it; what it got may be a new lock, which goes back
+        # only one process renames the file; a lock that was created since then is restored
         os.rename(path, dead)
         if dead.read_text(encoding="utf-8") != text:
             with contextlib.suppress(FileExistsError):
                 os.link(dead, path)
         dead.unlink(missing_ok=True)
-    return f"the lock of process {pid}, which died, was taken over (it ran since {since})"
+    return f"took over the lock of process {pid}, which had run since {since} and is dead"

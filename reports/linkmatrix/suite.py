@@ -1,6 +1,6 @@
-"""Where checks, configuration, sources and Spack's recipe lie, and how a site's folder has the shipped configuration.
+"""The folder of checks, configuration, sources and Spack's recipe, and the shipped configuration for a site.
 
-In a clone they stand around this package; a wheel brings them in a folder of its own, `_suite`, which setup.py fills.
+In a clone, it is the folder of the clone. In a wheel, it is `_suite` in this package, which setup.py fills.
 """
 
 import importlib.util
@@ -13,20 +13,20 @@ from .errors import BadInput
 WITHIN = Path(__file__).resolve().parent / "_suite"
 FOLDER = WITHIN if WITHIN.is_dir() else Path(__file__).resolve().parents[2]
 REFERENCES = FOLDER / "config" / "references"
-#: The programs that measure. They have the same options of a process, and record what other processes did.
+#: The measuring programs. They share options, and record the activity of other processes.
 PROGRAMS = ("p2p_matrix", "collective_perf", "nbody_scaling")
-#: In front of the name of one of ReFrame's schedulers: its extension.
+#: Prefix of the name of an extended scheduler of ReFrame.
 EXTENSION = "linkmatrix_"
-#: In the reason of a test whose program did not begin, because an option was wrong.
+#: Part of the reason of a test if its program refused an option.
 REFUSED_OPTIONS = "refused its options"
-#: In the reason of a test whose program did not begin, because of --refuse-busy.
+#: Part of the reason of a test if its program did not begin because of --refuse-busy.
 BUSY = "another process uses the node"
-#: ReFrame starts scripts by the shell's words, and replaces variables in the name of its log file
+#: Characters that ReFrame does not quote in its scripts, or replaces in the name of its log file.
 UNUSABLE = re.compile(r"""[\s'"\\$]""")
 
 
 def usable(folder: Path) -> Path:
-    """The folder. Raises BadInput where ReFrame cannot work in it for its path."""
+    """Returns the folder. Raises BadInput for a path with characters that ReFrame does not support."""
     if UNUSABLE.search(str(folder)):
         raise BadInput(
             f"results cannot go to {folder}: ReFrame needs a path without spaces, quotes, backslashes and $; "
@@ -36,7 +36,7 @@ def usable(folder: Path) -> Path:
 
 
 def settings(site: Path) -> ModuleType:
-    """The shipped config/settings.py with the systems, references and topologies of `site`, a site's folder config."""
+    """The shipped config/settings.py with the systems, references and topologies of the folder `config` of a site."""
     spec = importlib.util.spec_from_file_location("linkmatrix_settings", FOLDER / "config" / "settings.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -71,7 +71,7 @@ def test_an_empty_name_is_bad_input_and_not_the_current_folder(arguments, write_
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         cli.main(arguments)
-    assert ended.value.code == 2 and "'' names no file: give the name of one" in capsys.readouterr().err
+    assert ended.value.code == 2 and "the path is empty: name a file or folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["show", "report"])
