@@ -170,7 +170,7 @@ def links_of(path: Path) -> Iterator[Path]:
 def replace(
     place: Path, content: bytes, mode: int | None, lasting: bool, put: Callable[[Path, Path], None] | None = None
 ) -> None:
-    """Writes a temporary file, then moves it to `place` by `put`, which by default replaces a file. Raises OSError."""
+    """Writes beside the file, then puts it in its place: over what is there, unless `put` does not. Raises OSError."""
     # hosts that share a file system may have the same process numbers
     part = place.with_name(f".{place.name}.{os.urandom(16).hex()}.part")
     try:
