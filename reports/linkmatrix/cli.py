@@ -1,7 +1,7 @@
-"""The command `linkmatrix`. Each of its commands is a module, which is imported when the command is called.
+"""The command `linkmatrix`. Each subcommand is a module, which is imported when the subcommand is called.
 
-So a command needs no more packages than it uses: on a cluster that has ReFrame alone, `show` and `run` work, and
-`report`, which draws, names the package that it lacks.
+A subcommand therefore needs only the packages that it uses. On a cluster that has only ReFrame, `show` and `run` work;
+`report` names the package that is missing.
 
 Exit codes: 0 PASS, WARN or NOT JUDGED (3 in acceptance and with --certificate); 1 FAIL; 2 bad input or usage; 3
 DISTURBED or INCOMPLETE; 4 nothing began, or the result could not be stored.
@@ -29,8 +29,8 @@ from .invocation import runnable
 
 BAD_INPUT, CANNOT = 2, 4
 ONCE_MORE = 0.02  # seconds until a signal comes again that Python dropped
-ROOM = 192 << 20  # bytes of addresses that numpy wants before it holds anything
-NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)  # what no file can have for a name, as if it were not there
+ROOM = 192 << 20  # bytes of addresses that numpy reserves when it is imported
+NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)  # errors of an argument that cannot be the name of a file
 
 
 class Command(NamedTuple):
@@ -96,7 +96,7 @@ COMMANDS = {
         "linkmatrix schedule --cron --mode quick --at 02:30",
     ),
 }
-#: What a module is called where packages are installed from, if not the same.
+#: {module: its package on PyPI}, if the names differ.
 PACKAGES = {"ruamel": "ruamel.yaml", "yaml": "PyYAML"}
 REMEDY = "make setup in the repository installs all that there are, or pip install this one"
 EXIT_HELP = (
@@ -107,20 +107,20 @@ DEBUG, DEBUG_HELP = "--debug", "print a traceback if the program ends with an un
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line and returns an exit code of EXIT_HELP, whatever happens.
+    """Runs the command line and returns an exit code of EXIT_HELP.
 
-    arguments: None for those of this process, which then ends.
+    arguments: by default the arguments of this process, which ends after the call.
     """
     is_last, arguments = arguments is None, sys.argv[1:] if arguments is None else arguments
     if sys.stdout is None:
-        return complain("standard output is closed, so nothing could be told: leave it open", CANNOT)
+        return complain("standard output is closed: call linkmatrix with an open standard output", CANNOT)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="linkmatrix.ascii")
     with told_of_signals(is_last):
         try:
             code = ended(arguments)
-        except SystemExit as answered:  # by argparse: help, a version, or what is wrong with an option
+        except SystemExit as answered:  # by argparse: help, version, or a wrong option
             if code := untold(answered.code):
                 return code
             raise
@@ -128,7 +128,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def untold(code: Any) -> int:
-    """CANNOT, after a sentence, where what was printed is not there, whatever the verdict on it was; otherwise 0."""
+    """Flushes standard output. Returns CANNOT after a sentence if the output cannot be written, else 0."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -140,18 +140,18 @@ def untold(code: Any) -> int:
 
 
 class Interruption(KeyboardInterrupt):
-    """An interrupt that Python does not keep in mind.
+    """A signal as an exception.
 
-    One of KeyboardInterrupt's own type that passes through `exec`, as of a module that makes dataclasses, ends the
-    process by SIGINT at its end, whoever caught it and whatever its exit code (CPython, run_eval_code_obj).
+    A plain KeyboardInterrupt that passes through `exec` ends the process by SIGINT at its exit, even if it was caught
+    (CPython, run_eval_code_obj). A subclass does not.
     """
 
 
 @contextmanager
 def told_of_signals(is_last: bool = False) -> Iterator[None]:
-    """Within it SIGTERM, as of a scheduler or a timer, ends a command as an interrupt does: with a sentence.
+    """Within this context, SIGTERM ends a command like an interrupt: with a sentence.
 
-    is_last: nothing but the end of the process comes after it, which takes a while: what was answered is its exit code.
+    is_last: ignore both signals afterwards, so that the exit code stays until the process has ended.
     """
 
     def interrupt(number: int, _: Any) -> None:
@@ -167,7 +167,7 @@ def told_of_signals(is_last: bool = False) -> Iterator[None]:
     usual = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
     for number, how in list(usual.items()):
         if threading.current_thread() is not threading.main_thread() or signal.getsignal(number) != how:
-            del usual[number]  # who called has a use of its own for it
+            del usual[number]  # the caller has its own handler
         else:
             signal.signal(number, interrupt)
     try:
@@ -179,13 +179,13 @@ def told_of_signals(is_last: bool = False) -> Iterator[None]:
 
 
 def once_more(number: int) -> None:
-    """The signal again, a moment later: Python drops what is raised within a callback of its own, as of an import."""
+    """Sends a signal again after ONCE_MORE seconds: Python drops exceptions within its own callbacks (imports)."""
     time.sleep(ONCE_MORE)
     _thread.interrupt_main(number)
 
 
 def ended(arguments: list[str]) -> int:
-    """The exit code of the command, or of what ended it, after a sentence on that."""
+    """Runs a command and returns its exit code. An error is printed as a sentence."""
     name = next((word for word in arguments if word != DEBUG), "")
     try:
         refuse_without_room()
@@ -222,11 +222,12 @@ def print_commands() -> int:
 
 
 def refuse_without_room() -> None:
-    """Raises MemoryError where `ulimit -v` leaves too little for numpy: OpenBLAS would end the process by exit code 1,
-    which is FAIL here, and nothing in Python could catch it.
+    """Raises MemoryError if `ulimit -v` leaves too little memory for numpy.
+
+    OpenBLAS would end the process with exit code 1, which means FAIL here, and Python cannot catch that.
     """
     try:
-        mmap.mmap(-1, ROOM, prot=0).close()  # addresses alone: nothing is kept for them
+        mmap.mmap(-1, ROOM, prot=0).close()  # reserves addresses, and no memory
     except OSError as error:
         if error.errno == errno.ENOMEM:
             raise MemoryError from None
@@ -259,7 +260,7 @@ def unforeseen(error: Exception, arguments: list[str]) -> int:
 
 
 def named_of(error: OSError) -> str:
-    """What could not be read or written, and why. Standard output has no name, and fails for another line too."""
+    """The file that could not be read or written, and the reason. Without a file it may be standard output."""
     if error.filename:
         return f"{error.filename}: {error.strerror}"
     try:
@@ -271,18 +272,18 @@ def named_of(error: OSError) -> str:
 
 
 def without_reader() -> int:
-    """The reader, such as `head`, had enough: no news to it, and none at Python's own flush at exit."""
+    """Ends quietly if the reader of a pipe, such as `head`, has ended."""
     drop_output()
     return CANNOT
 
 
 def drop_output() -> None:
-    """Nothing takes the output any more: Python's own flush at exit shall not fail once again."""
+    """Sends all further output to /dev/null, so that Python's flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def without_signs(error: UnicodeError) -> tuple[str, int]:
-    """For a terminal or file that does not know a character: what stands for it."""
+    """Error handler of `encode`: the ASCII replacement of characters that an encoding lacks."""
     assert isinstance(error, UnicodeEncodeError)
     return in_ascii(error.object[error.start : error.end]), error.end
 
@@ -291,14 +292,14 @@ codecs.register_error("linkmatrix.ascii", without_signs)
 
 
 def complain(sentence: str, code: int) -> int:
-    """One line on standard error, whatever characters a file name or a message has."""
+    """Prints a sentence on standard error, in ASCII, and returns the exit code."""
     if sys.stderr is not None:
         print(f"linkmatrix: {clean(runnable(sentence))}".encode("ascii", "backslashreplace").decode(), file=sys.stderr)
     return code
 
 
 class Parser(argparse.ArgumentParser):
-    """Says of an option that it does not know what `remedy` says."""
+    """An argument parser that adds `remedy` to the message about an unknown option."""
 
     remedy = ""
 
@@ -325,7 +326,7 @@ def parser(name: str) -> argparse.ArgumentParser:
             if command.example:
                 options.description = " ".join([options.description or "", f"Example: {command.example}"]).lstrip()
             if any(action.metavar == "OPTION" for action in options._actions):
-                top.remedy = f"; ReFrame's options stand behind --: linkmatrix {name} … -- -n NAME"
+                top.remedy = f"; write options of ReFrame behind --: linkmatrix {name} … -- -n NAME"
     return top
 
 

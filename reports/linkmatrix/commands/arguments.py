@@ -1,4 +1,4 @@
-"""The run that a command is asked about, held against references: what `show`, `report` and others have in common."""
+"""Options of several commands, and the run that they name with its verdicts."""
 
 import argparse
 import shlex
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What to judge, and by what."""
+    """Adds the options of the run and of its references."""
     command.add_argument(
         "path",
         nargs="?",
@@ -40,7 +40,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def add_run_paths(command: argparse.ArgumentParser) -> None:
-    """The stored runs that a command reads."""
+    """Adds the stored runs that a command reads."""
     command.add_argument(
         "paths",
         nargs="*",
@@ -51,7 +51,7 @@ def add_run_paths(command: argparse.ArgumentParser) -> None:
 
 
 def add_reference_options(command: argparse.ArgumentParser) -> None:
-    """By what to judge."""
+    """Adds the options of the references."""
     command.add_argument(
         "--references", type=path_of, metavar="DIR", help="folder of references (default: config/references)"
     )
@@ -61,7 +61,7 @@ def add_reference_options(command: argparse.ArgumentParser) -> None:
 
 
 def add_clean_runs(command: argparse.ArgumentParser) -> None:
-    """The option --clean-runs."""
+    """Adds the option --clean-runs."""
     command.add_argument(
         "--clean-runs",
         type=positive,
@@ -87,7 +87,7 @@ def since_of(options: argparse.Namespace) -> str:
 
 
 def add_against(command: argparse.ArgumentParser) -> None:
-    """Published systems beside a run."""
+    """Adds the option of published systems to compare a run with."""
     command.add_argument(
         "--against",
         action="append",
@@ -182,7 +182,7 @@ def grouped(run: stored.Run, groups: Mapping[str, str], word: str) -> stored.Run
 
 
 def references_of(options: argparse.Namespace) -> References:
-    """Those that the options name. Raises BadInput."""
+    """The references that the options name. Raises BadInput."""
     return References.load(options.references or reference_folder())
 
 
@@ -195,6 +195,6 @@ def references_at(options: argparse.Namespace) -> Path:
 
 
 def reference_folder() -> Path | None:
-    """Of the repository around the working directory; None is that of this package."""
+    """The folder of references of the repository around the working directory; None without one."""
     folder = folders.repository() / "config" / "references"
     return folder if folder.is_dir() else None

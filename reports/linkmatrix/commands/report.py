@@ -74,9 +74,9 @@ def write_certificate(options: argparse.Namespace) -> int:
 
 
 def draw_maps(judged: list[Judged], folder: Path, written: list[Path]) -> dict[tuple[MatrixVerdict, str], bytes]:
-    """{(matrix, what of it): PNG} of each matrix that the page shows; `written` gets the files' paths.
+    """{(matrix, ABSOLUTE or DEVIATION): PNG} of each matrix of the page; adds the paths of the files to `written`.
 
-    Of what the page shows by tables there is a heat map for other documents.
+    The page shows small matrices as tables. Their heat maps are for other documents.
     """
     found: dict[tuple[MatrixVerdict, str], bytes] = {}
     scales = matrix_text.shared(judged)
@@ -95,7 +95,7 @@ def draw_maps(judged: list[Judged], folder: Path, written: list[Path]) -> dict[t
 
 
 def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list[tuple[str, bytes]]:
-    """(caption, PNG) of a picture for each record, axis and unit that has curves; `written` gets the files' paths."""
+    """(caption, PNG) of a picture for each record, axis and unit that has curves; adds the paths to `written`."""
     drawn = []
     for one in judged:
         record = one.test.record
@@ -126,7 +126,7 @@ def draw_sizes(
 
 
 def draw_scaling(judged: list[Judged], folder: Path, written: list[Path]) -> list[tuple[str, bytes]]:
-    """(caption, PNG) of the charts of each simulation; `written` gets the files' paths."""
+    """(caption, PNG) of the charts of each simulation; adds the paths of the files to `written`."""
     drawn = []
     for one in judged:
         record = one.test.record
@@ -140,7 +140,7 @@ def draw_scaling(judged: list[Judged], folder: Path, written: list[Path]) -> lis
 
 
 def default_folder(run: stored.Run) -> Path:
-    """Beside a report or record, with its name: no report overwrites that of another run."""
+    """The folder next to a report or record that has its name, so that no report replaces another."""
     return run.path / "linkmatrix-report" if run.path.is_dir() else run.path.with_suffix("")
 
 

@@ -1,4 +1,4 @@
-"""What `linkmatrix run` prints of a run that has ended: its verdict, and why it is not PASS."""
+"""The verdict of a run that has ended, with its reasons, as `linkmatrix run` prints it."""
 
 import argparse
 from collections.abc import Iterator
@@ -37,9 +37,9 @@ def prepare(repository: Path) -> None:
 
 
 def analysed(ran: completeness.Ran, options: argparse.Namespace, code: int) -> tuple[Analysis, list[str]]:
-    """The analysis of a run's report and ReFrame's exit code, compared with what its mode has to measure.
+    """(analysis of a run's report, lines that explain it), compared with the manifest of the mode.
 
-    Returns lines that explain it too. With --manifest that is frozen first. Raises BadInput.
+    code: the exit code of ReFrame. With --manifest, the manifest is written first. Raises BadInput.
     """
     if options.manifest:
         say(*completeness.frozen(ran, options.manifest, {} if options.with_left_out else None))
@@ -81,7 +81,7 @@ def analysed_report(report: Path, code: int, repository: Path) -> tuple[Analysis
 
 
 def unmeasured_lines(judged: list[Judged]) -> list[str]:
-    """Why tests were not measured, in one line for all that share the reason; a sweep says it of each of its nodes."""
+    """The reasons of tests that were not measured, one line per reason. Nodes of a sweep have lines of their own."""
     tests: dict[str, list[str]] = {}
     places = words.Places.of(judged)
     for one in judged:

@@ -75,7 +75,7 @@ class CellCounts:
 
 def slow_cells(judged: Judged, limits: np.ndarray) -> np.ndarray:
     """True for undisturbed cells beyond the limit of their reference, or without a reference of their class."""
-    worse = np.where(judged.disturbed, 0.0, np.nan_to_num(judged.worse))
+    worse = np.where(judged.disturbed, 0.0, judged.worse)
     failed = (judged.codes == Verdict.FAIL) & (worse > 0)
     return np.where(judged.unjudged, worse > limits[judged.block.classes], failed)
 

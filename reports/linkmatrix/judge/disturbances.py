@@ -55,11 +55,15 @@ class Disturbances:
 
     def cells(self, matrix: Matrix, block: Block) -> np.ndarray:
         """True for the cells of a block with an endpoint on a disturbed node; rows × columns."""
+        if not self.entries:
+            return np.zeros(block.classes.shape, dtype=bool)
         nodes = self.nodes
         return at_either_end(matrix, block, lambda label: any(node in nodes for node in self.nodes_of(label)))
 
     def without_memory(self, matrix: Matrix, block: Block) -> np.ndarray:
         """True for the cells of a block with an endpoint whose memory other processes hold; rows × columns."""
+        if not self.no_memory:
+            return np.zeros(block.classes.shape, dtype=bool)
         return at_either_end(matrix, block, lambda label: label in self.no_memory)
 
     def sentence(self, row: str, column: str) -> str:

@@ -161,4 +161,7 @@ def cells_where(
     found, adopted: rows × columns, indices of `names` and of `known`.
     """
     table = np.array([[compare(one, other) for other in known] for one in names], dtype=bool)
-    return table.reshape(len(names), len(known))[found, adopted]
+    table = table.reshape(len(names), len(known))
+    if list(names) == list(known) and not table.diagonal().any() and np.array_equal(found, adopted):
+        return np.zeros(found.shape, dtype=bool)  # fast: every class is the adopted one
+    return table[found, adopted]

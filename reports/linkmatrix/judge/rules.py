@@ -70,6 +70,7 @@ RULES: dict[str, Rule] = {
 ORDER = {rule: number for number, rule in enumerate(RULES)}
 UNREFERENCED = [ORDER[one] for one in ("no reference", "no table")]  # rules of cells that lack only a reference
 OTHERS = [ORDER[one] for one in ("no memory", "disturbed")]  # rules whose sentence names other processes
+LACKS_REFERENCE = np.isin(np.arange(len(RULES)), UNREFERENCED)
 VERDICTS = np.array([-1 if rule.verdict is None else rule.verdict for rule in RULES.values()], dtype=np.int8)
 
 
@@ -108,10 +109,10 @@ class Judged:
         """The values of the undisturbed cells; NaN for the others, and for values that their path cannot carry."""
         return np.where(self.disturbed | (self.rules == ORDER["impossible"]), np.nan, self.block.measured)
 
-    @property
+    @cached_property
     def unjudged(self) -> np.ndarray:
         """True for cells that lack only a reference."""
-        return np.isin(self.rules, UNREFERENCED)
+        return LACKS_REFERENCE[self.rules]
 
     def badness(self) -> np.ndarray:
         """`worse`, to sort cells by. A cell that was not tried comes last, because another failure is its cause."""
@@ -218,7 +219,7 @@ def judge(
         bad, good = (over, under) if matrix.unit == "us" else (under, over)
         lacks = np.isnan(value) & claims
         behind = np.nan_to_num(off_like(matrix, block, expected.of_class, value))
-        least_behind = np.full(found.shape, STRAGGLES[matrix.unit])
+        noise = (high - low) / found
         tolerance = np.abs((high_limit if matrix.unit == "us" else low_limit) / value - 1)
         no_cell = np.zeros(found.shape, dtype=bool)
         used = others.cells(matrix, block) if others else no_cell
@@ -240,13 +241,13 @@ def judge(
             "path unknown": lost_path,
             "no reference": lacks & (bool(expected.name) or skipped),
             "not compared": np.full(found.shape, skipped),
-            "disturbed": used & (bad | fails | (lacks & (np.nan_to_num(of_class) > DISTURBED))),
+            "disturbed": used & (bad | fails | (lacks & (of_class > DISTURBED))),
             "no table": lacks,
             "never compared": np.full(found.shape, bool(unverified)),
             "better": good,
             "may be intermittent": unsteady & ~used,
             "noisy": at_limit(matrix.unit, worse, (low, high), value, (low_limit, high_limit)),
-            "straggling": claims & (behind > np.fmax.reduce([least_behind, (high - low) / found, tolerance / 4])),
+            "straggling": claims & (behind > np.fmax(np.fmax(noise, tolerance / 4), STRAGGLES[matrix.unit])),
         }
     assert list(RULES)[:-1] == list(masks)
     rules = np.select(list(masks.values()), range(len(masks)), len(masks)).astype(np.uint8)
@@ -258,7 +259,7 @@ def judge(
         *(np.where(wrong_unit, np.nan, grid) for grid in (value, low_limit, high_limit)),
         np.where(ok, worse, np.nan),
         np.isfinite(value),
-        (used & ok & (np.nan_to_num(worse) > 0)) | (held & block.applies),
+        (used & ok & (worse > 0)) | (held & block.applies),
         behind,
         others,
         slow,

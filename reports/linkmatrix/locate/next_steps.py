@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -155,7 +156,7 @@ class Case:
     result: Result
     origin: Origin = NO_TEST
 
-    @property
+    @cached_property
     def devices(self) -> Mapping[str, Mapping[str, Any]]:
         """{label: device}."""
         return {device["label"]: device for device in self.content.get("devices", [])}

@@ -66,7 +66,10 @@ def left_out(result: Mapping[str, Any], block: Any, first: int) -> np.ndarray:
     if is_of_matchings(result):
         return ~drawn(result, first, shape)
     found = np.zeros(shape, dtype=bool)
-    if not result.get("local_copy"):
+    if not result.get("local_copy") and result["rows"] == result["columns"]:
+        at = np.arange(shape[0])
+        found[at, first + at] = True
+    elif not result.get("local_copy"):
         place = {label: c for c, label in enumerate(result["columns"])}
         rows = enumerate(result["rows"][first : first + shape[0]])
         for r, c in ((r, place[label]) for r, label in rows if label in place):

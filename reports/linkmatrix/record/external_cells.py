@@ -131,6 +131,7 @@ class CellFile:
     def __init__(self, path: Path, endpoints: int, node: np.ndarray) -> None:
         self.path, self.endpoints, self.node = path, endpoints, node
         self.last: tuple[tuple[int, int], np.ndarray] | None = None  # the last block, which several maps use
+        self.last_known: tuple[tuple[Any, Any], np.ndarray] | None = None
 
     @cached_property
     def start(self) -> int:
@@ -173,9 +174,14 @@ class CellFile:
 
     def known(self, at: slice, words: Sequence[str]) -> np.ndarray:
         """True where a cell has a value; rows × columns. words: the statuses by code."""
+        key = (at.start, at.stop)
+        if self.last_known is not None and self.last_known[0] == key:
+            return self.last_known[1]
         table = np.zeros(256, dtype=bool)
         table[: len(words)] = [word in checking.WITH_VALUE for word in words]
-        return table[self.rows(at)["status"]]
+        found = table[self.rows(at)["status"]]
+        self.last_known = key, found
+        return found
 
     def maps(self, words: Sequence[str]) -> dict[str, Grid]:
         """The maps of an ordinary result, by name. words: the statuses by code."""

@@ -90,8 +90,15 @@ class Block:
 
     def is_status(self, *words: str) -> np.ndarray:
         """True where the status is one of `words`."""
-        found, known = self.status
-        return np.array([word in words for word in known], dtype=bool)[found]
+        if words not in self.by_status:
+            found, known = self.status
+            self.by_status[words] = np.array([word in words for word in known], dtype=bool)[found]
+        return self.by_status[words]
+
+    @cached_property
+    def by_status(self) -> dict[tuple[str, ...], np.ndarray]:
+        """The answers of `is_status`: rules ask for the same words several times."""
+        return {}
 
     @cached_property
     def status(self) -> tuple[np.ndarray, list[str]]:

@@ -40,7 +40,7 @@ class Value(NamedTuple):
 class Table:
     """One quantity of all tests.
 
-    columns: {its heads: {size: value}}. held: {heads of a column: what it is held against}, of those with references.
+    columns: {its heads: {size: value}}. held: {heads of a column: its references}, of columns that have references.
     """
 
     title: str

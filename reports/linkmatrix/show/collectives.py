@@ -30,7 +30,7 @@ TIME_DECIMALS = 1
 MOST_SIZES = 12  # that are named before a line
 LEAST_POINTS = 3  # of a curve
 LEAST_SIZES = 3  # of messages; fewer sizes are shown as matrices
-#: OSU's tests → what they measure.
+#: Test of OSU → its metric.
 METRICS = {"latency": "latency", "multi_lat": "latency", "bw": "bandwidth", "mbw_mr": "bandwidth"}
 METRICS |= {"bibw": "bidirectional"}
 OF_OSU = re.compile(rf"osu_(?P<test>{'|'.join(METRICS)})_(?P<buffers>hh|dd)(?:_(?P<pairs>\d+)_pairs)?")

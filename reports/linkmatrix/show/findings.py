@@ -69,7 +69,7 @@ OF_KIND = {
 COUNTS = re.compile(r"\b\d+ of \d+ cells? ")  # in sentences about samples, which differ in nothing else
 #: Rules by which a cell fails whatever else is found, and the topic of each.
 BY_THEMSELVES = {"impossible": "impossible", "path changed": "changed", "intermittent": "intermittent"}
-#: The phase in which ReFrame failed a test → the topic; of what was measured the cells say more.
+#: The phase in which ReFrame failed a test → the topic. The cells of a test explain a failed performance phase better.
 OF_PHASE = {
     "setup": "not run",
     "compile": "build",
@@ -109,7 +109,7 @@ def of_nodes(judged: list[Judged], verdict: Verdict) -> Iterator[Headline]:
 def of_finding(verdict: Verdict, one: findings.Finding) -> Headline:
     """The headline of a finding that needs no reference; verdict: of its test."""
     where = (one.testcase,) if one.testcase else ()
-    verdict = min(verdict, Verdict.NOT_JUDGED)  # it says nothing against the machine
+    verdict = min(verdict, Verdict.NOT_JUDGED)  # no fault of the machine
     return Headline(verdict, one.kind, one.evidence, one.component, where, (one.confidence,), weight=one.weight)
 
 
@@ -144,7 +144,7 @@ def of_test(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
     topic = "not run" if one.test.unmeasured else OF_PHASE.get(one.test.phase, "program")
     if one.test.out_of_service:
         topic = "noted"
-    elif one.test.result in ("skip", "fail_deps") and not one.test.unmeasured:  # no program ran, and ReFrame says why
+    elif one.test.result in ("skip", "fail_deps") and not one.test.unmeasured:  # no program ran
         topic = "skipped" if words.has_nothing_to_do(one) else "noted"
     topic = "aborted" if one.test.result == "abort" else topic
     topic = "noted" if one.verdict is Verdict.DISTURBED else topic  # the program ended because of another process
@@ -166,7 +166,7 @@ def of_test(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
 
 
 def of_facts(one: Judged, result: Result | None, where: str) -> Iterator[Headline]:
-    """What the record says of all its test cases, or of one."""
+    """The facts of a record about all its test cases, or about one."""
     for fact in words.facts_of(one, result):
         yield Headline(fact.verdict, fact.topic or "noted", fact.sentence, fact.who, (where,))
 
@@ -194,12 +194,12 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diag
             continue
         finding, lines = found.findings[at], list(found.confidence[at]) if found.confidence else []
         sure = [line for line in lines if not line.startswith(NEXT)]
-        sure[1:1] = [confirmed] if (confirmed := confirmation(result)) else []  # with what speaks for it
+        sure[1:1] = [confirmed] if (confirmed := confirmation(result)) else []  # after the evidence for the finding
         command = next((line.removeprefix(NEXT) for line in lines if line.startswith(NEXT)), "")
         topic, of_it = topic_of(finding, one, result), found.verdicts[at]
         told = Headline(of_it, topic, inside + sentence, found.who[at], where, tuple(sure), command, finding.evidence)
         yield replace(told, rung=rung_of(1, stayed_alone(result, found.who[at])))
-    if found.findings and all(finding.allowed for finding in found.findings):  # these do not say what failed
+    if found.findings and all(finding.allowed for finding in found.findings):  # they do not explain the failure
         yield from of_cells(result, matrix)
 
 
@@ -258,7 +258,7 @@ def others_too(matrix: MatrixVerdict) -> str:
 
 
 def cells_by(matrix: MatrixVerdict, rule: str) -> list[Pair]:
-    """The cells of which a rule decided, of a matrix that is held."""
+    """The cells that a rule decided, of a matrix whose cells are in memory."""
     if matrix.whole is None:
         return []
     of, found = matrix.matrix, np.argwhere(matrix.whole.rules == ORDER[rule]).tolist()
@@ -266,7 +266,7 @@ def cells_by(matrix: MatrixVerdict, rule: str) -> list[Pair]:
 
 
 def without_value(matrix: MatrixVerdict) -> list[Pair]:
-    """The cells that were not measured, of a matrix that is held; those that were tried first, for others follow."""
+    """The cells that were not measured, of a matrix whose cells are in memory. Cells that were tried are first."""
     if matrix.whole is None:
         return []
     of, not_run = matrix.matrix, matrix.whole.block.is_status("not-run")

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 MOST_AXES = 4  # rows and columns that are named as the worst
 MOST_CELLS = 5  # listed cells of a matrix whose endpoints are described
 MOST_ENDPOINTS = 4  # endpoints that are described
-#: A cell that is worse than expected by at least this fraction has the colour of the step's place, the worst first;
-#: negative is better, and what is better than the last has one more. The steps are those of tolerances in use: 2 % for
-#: a class, 5 % for a cell, 10 % beyond any noise.
+#: Least deviation of each step of colour, the worst step first; negative values are better than expected. A further
+#: step is better than all. The steps are those of common tolerances: 2 % for a class, 5 % for a cell, 10 % above noise.
 DEVIATIONS = (0.10, 0.05, 0.02, -0.02, -0.05, -0.10)
 LEVELS = 8  # steps of a value between the ends of its scale
 #: A scale spans at least this fraction on both sides of the median, so that noise does not look like a fault.
@@ -73,7 +72,7 @@ def how(result: Result) -> str:
 
 
 def sampled(*results: Result) -> str:
-    """ "7 samples per cell" of one or several results; the file of the samples of a matrix that is not held."""
+    """ "7 samples per cell" of one or several results. For a matrix in a file: the name of the file."""
     matrices = [from_result(result) for result in results]
     apart = [matrix.external.name for matrix in matrices if matrix.external is not None]
     if apart:
@@ -85,7 +84,7 @@ def sampled(*results: Result) -> str:
 
 
 def verification(*results: Result) -> str:
-    """Whether the data of one or several results was compared and right, and how much of it was compared."""
+    """Whether the data of one or several results was verified, and which share of the data was compared."""
     states = list(dict.fromkeys(map(data_state, results)))
     compared = f" ({compared_share(results)})" if "data verified" in states and compared_share(results) else ""
     return " or ".join(states) + compared

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..runs.judging import Judged
     from .page_matrix import Picture
 
-LACKING = ("gone", "cell")  # topics of what has no value, or of what no part explains
+LACKING = ("gone", "cell")  # topics of cells without a value, and of cells that no component explains
 MOST_LISTED, MOST_CASES = 100, 6  # findings, and test cases of a finding
 CURVES = "curves"  # anchor
 PASSED = words.WORDS[Verdict.PASS]
@@ -236,7 +236,7 @@ def overview(judged: list[Judged], sections: Sequence[Section], of_nodes: bool =
 
 
 def collective_rows(place: str, one: Collective) -> list[dict[str, Any]]:
-    """The rows of a collective, one each way: over all sizes a median says nothing."""
+    """The rows of a collective, one per way, without a median, because the sizes differ."""
     result = one.sizes[0][0]
     states = dict.fromkeys(matrix_text.data_state(of_size).removeprefix("data ") for of_size, _ in one.sizes)
     verified = " or ".join(states)

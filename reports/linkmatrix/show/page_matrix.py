@@ -218,14 +218,15 @@ def median_cell(result: Result, off: float) -> dict[str, str]:
 
 
 def percent(result: Result, worse: float) -> str:
-    """ "-11.0": by how much the figure is over or under what is expected; worse is less of a bandwidth."""
+    """ "-11.0": the deviation from the expected value in percent. worse: as a fraction, positive is worse."""
     said = f"{100 * (worse if result['unit'] == 'us' else -worse):+.1f}"
     return "0.0" if said in ("+0.0", "-0.0") else said
 
 
 def worst_table(result: Result, matrix: MatrixVerdict, history: History) -> list[dict[str, Any]]:
-    """A row for each of the worst cells that are not as they should be; of a matrix that is not held, of those looked
-    at closely. None where nothing could be judged.
+    """A row for each of the worst cells, [] if no cell could be judged.
+
+    For a matrix in a file, the cells are those of the endpoints that were examined closely.
     """
     if matrix.problem:
         return []
@@ -239,7 +240,7 @@ def worst_places(matrix: MatrixVerdict) -> list[tuple[int, int]]:
     worse = judged.badness()
     open_ones = (judged.codes > Verdict.PASS) & ~judged.unjudged
     listed = np.flatnonzero(open_ones | (np.isfinite(worse) & (worse >= WORTH) & (judged.codes >= 0)))
-    # what has a verdict of its own stands before what only lacks a reference
+    # cells with a verdict come before cells that lack only a reference
     bad = np.where(open_ones, 1000.0 * judged.codes, 0.0) + np.clip(worse, -100, 100)
     order = listed[np.argsort(-bad.ravel()[listed], kind="stable")][:MOST_WORST]
     return [(int(row), int(column)) for row, column in zip(*np.unravel_index(order, worse.shape), strict=True)]

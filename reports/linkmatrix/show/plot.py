@@ -1,7 +1,7 @@
 """Heat maps of matrices: PNG and SVG, legible in print and to people who cannot tell red from green.
 
-Colours are matplotlib's "viridis", which is made for that. Names are never read as mathematics, so a '$' or '_' in one
-cannot break a picture. No window system is needed.
+The colours are matplotlib's "viridis". Names are not parsed as mathematics: '$' and '_' in a name are drawn.
+No window system is needed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LEFT, RIGHT, TOP, BOTTOM = 1.05, 1.25, 1.25, 0.2  # inches around the cells
 LEAST_WIDTH = 7.2  # inches: room for the title above a small matrix
 DPI = 110
 MOST_DEVIATION = 10.0  # percent, both ways: the same colour means the same in every picture
-MOST_MARKED = 128  # endpoints, up to which what failed has a glyph in the map of deviations
+MOST_MARKED = 128  # endpoints up to which failed cells have a glyph in the map of deviations
 MOST_RINGS = 200  # cells of a larger map that are far off, and would be lost among the others
 #: From 10 % worse to 10 % better, the colours of the page's tables and of the terminal.
 WORSE_TO_BETTER = LinearSegmentedColormap.from_list(
@@ -70,7 +70,7 @@ def heat_map(
     scale: tuple[float, float] | None = None,
     verdict: Verdict | None = None,
 ) -> dict[str, bytes]:
-    """{"png": ..., "svg": ...}: the contents of two files with the same picture, of what `matrix` was judged of.
+    """{"png": ..., "svg": ...}: the contents of two files with the same heat map of a matrix.
 
     scale: (low, high), the values of the first and the last colour; by default those of this matrix alone
     verdict: that of the test case; by default the matrix's
@@ -187,7 +187,7 @@ def frame(matrix: Matrix) -> tuple[Figure, Axes]:
 
 
 def add_bar(figure: Figure, axes: Axes, colours: ScalarMappable, label: str, extend: str = "neither") -> Colorbar:
-    """The scale beside the cells."""
+    """Adds the scale to the right of the cells."""
     (width, height), body = figure.get_size_inches(), axes.get_position()
     bar_axes = figure.add_axes((body.x1 + 0.2 / width, body.y0, 0.16 / width, body.height))
     bar = figure.colorbar(colours, cax=bar_axes, extend=extend)
@@ -221,7 +221,7 @@ def draw_title(figure: Figure, record: dict[str, Any], result: Result, verdict: 
 def draw_cell(
     axes: Axes, result: Result, matrix: MatrixVerdict, at: tuple[int, int], face: tuple[float, float, float, float]
 ) -> None:
-    """Draws what is in a cell: its value, hatches for a missing value, a frame for FAIL and DISTURBED, and a glyph."""
+    """Draws the content of a cell: value or hatches, a frame for FAIL and DISTURBED, and a glyph."""
     assert matrix.whole is not None
     (row, column), has_room = at, fits(matrix.matrix)
     value, status = float(matrix.matrix.whole.values[at]), matrix.matrix.status_at(row, column)

@@ -1,7 +1,7 @@
 """Charts of a simulation on several numbers of devices: time, rate and efficiency, by devices and by bodies.
 
-The six charts that people draw of such a run, in one picture a test case: above a line for each number of bodies, with
-what would be if nothing were lost as a dashed one, below a line for each number of devices.
+A picture per test case has six charts. The upper three have a line for each number of bodies, with a dashed line for a
+run without losses. The lower three have a line for each number of devices.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def finish(axes: Axes, chart: Chart, places: list[int], along: str, rotation: in
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # no powers, which TeX would set
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:
-        axes.set_ylim(0, 1.05 * axes.dataLim.y1)  # matplotlib's own room is of what the values span, here next to none
+        axes.set_ylim(0, 1.05 * axes.dataLim.y1)  # matplotlib's own margin is too small where values are alike
     axes.set_xlabel(along, fontsize=8)
     axes.set_title(chart.title, fontsize=8.5)
     axes.tick_params(labelsize=8)

@@ -95,8 +95,9 @@ class Headline:
     """A finding of a run.
 
     topic: a row of `TOPICS`. who: the component or process by name, "" for none. where: the test cases that show it,
-    the worst first. sure: the evidence for and against it. command: the next experiment, "" for none. weight: how far
-    it is from its like. simulated: of a record with a simulated fault. rung: how well the fault is confirmed.
+    the worst first. sure: the evidence for and against it. command: the next experiment, "" for none. weight: its
+    deviation from comparable components, as a fraction. simulated: whether the fault was simulated. rung: how well the
+    fault is confirmed.
     """
 
     verdict: Verdict

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ORDER = sorted(Verdict)  # from good to bad
 GLYPHS = dict(zip(ORDER, "✓!○~?✗", strict=True))
-ASCII_GLYPHS = dict(zip(ORDER, "+!*~?x", strict=True))  # none of them looks like a part of a number
+ASCII_GLYPHS = dict(zip(ORDER, "+!*~?x", strict=True))  # none of them is a part of a number
 CLASSES = {verdict: word.lower().replace(" ", "-") for verdict, word in WORDS.items()}  # of the page's style sheet
 STRIKING = (Verdict.DISTURBED, Verdict.FAIL)  # verdicts of cells whose style is stronger than the shade of a deviation
 MARKED = (Verdict.WARN, *STRIKING)  # verdicts whose glyph is in a map of deviations
@@ -53,7 +53,7 @@ DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0, "GFLOP/s": 1, "bodies": 0, "
 UNITS = {unit: unit for unit in DECIMALS} | {"us": "µs", "msg/s": "messages/s"}
 MOST_LABEL = 12
 WITH_DATA = ("ok", "partial")  # status of the cells whose data arrived, and may be compared
-SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
+SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # named in a heading
 
 
 class Cell(NamedTuple):
@@ -80,7 +80,7 @@ def marks(verdict: Verdict) -> dict[str, str]:
 
 
 def heading(one: Judged) -> str:
-    """What was measured, where, with what and when; "" without a record."""
+    """Machine, host, software and time of a test; "" without a record."""
     return provenance(one.test.record) if one.test.record is not None else ""
 
 
@@ -95,7 +95,7 @@ def title(judged: Iterable[Judged]) -> str:
 
 
 def provenance(record: dict[str, Any]) -> str:
-    """What was measured, where, with what and when, on one line."""
+    """Machine, host, software and time of a record, on one line."""
     software = [f"{name} {version}" for name, version in sorted(record["software"].items()) if name in SOFTWARE]
     return ", ".join([f"{measured(record)}, on {record['host']['name']}", *software, started(record)])
 
@@ -106,7 +106,7 @@ def started(record: dict[str, Any]) -> str:
 
 
 def measured(record: dict[str, Any]) -> str:
-    """What was measured, in plain words: "8 × NVIDIA H200", "host memory of this machine, no GPU"."""
+    """The measured devices: "8 × NVIDIA H200", "host memory of this machine, no GPU"."""
     devices = record["devices"]
     if record["backend"] == "mpi":
         nodes = len({device["node"] for device in devices})
@@ -122,7 +122,7 @@ def measured(record: dict[str, Any]) -> str:
 
 
 def short_label(label: str) -> str:
-    """A label that leaves room for numbers: its end, which is what differs between endpoints."""
+    """The end of a label, which differs between endpoints, in at most MOST_LABEL characters."""
     return label if len(label) <= MOST_LABEL else "…" + label[1 - MOST_LABEL :]
 
 
