@@ -10,7 +10,7 @@ import pytest
 from linkmatrix import cli
 from linkmatrix.record import reading
 from linkmatrix.references import published
-from linkmatrix.show import collectives, scaling
+from linkmatrix.show import charts, collectives
 
 pytestmark = pytest.mark.usefixtures("wide_terminal")
 
@@ -63,16 +63,16 @@ def test_show_has_time_efficiency_and_rate_of_each_number_of_devices(linkmatrix)
 
 
 def test_points_are_what_was_measured_and_has_an_efficiency(record):
-    results = scaling.simulations_of(record)[STRONG]
-    points = scaling.points_of(results)
+    results = charts.simulations_of(record)[STRONG]
+    points = charts.points_of(results)
     assert [(point.devices, point.bodies) for point in points] == [(1, 2100), (2, 2100), (1, 8192), (2, 8192)]
     assert points[0].efficiency == 100
     assert points[0].rate == pytest.approx(2100**2 * 20 / points[0].time * 1e-3, rel=1e-5)
     spoiled = copy.deepcopy(results[0])
     spoiled["status"] = [["ok", "corrupt"]]
-    assert [point.devices for point in scaling.points_of([spoiled])] == [1]
+    assert [point.devices for point in charts.points_of([spoiled])] == [1]
     del spoiled["parts"]["efficiency"]
-    assert scaling.points_of([spoiled]) == []
+    assert charts.points_of([spoiled]) == []
 
 
 def test_a_simulation_has_its_own_charts_and_no_curve_of_sizes(record, tmp_path, linkmatrix):

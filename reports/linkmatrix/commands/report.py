@@ -9,7 +9,7 @@ from ..judge.evaluate import MatrixVerdict
 from ..references.tables import References
 from ..runs import bundle, bundle_archive, certificate, folders, judging, stored
 from ..runs.judging import Judged
-from ..show import by_size, certificate_page, charts, collectives, matrix_text, page, page_matrix, plot, scaling, words
+from ..show import by_size, certificate_page, charts, collectives, matrix_text, page, page_matrix, plot, words
 from ..show.analysis import Analysis
 from . import arguments
 
@@ -130,10 +130,10 @@ def draw_scaling(judged: list[Judged], folder: Path, written: list[Path]) -> lis
     drawn = []
     for one in judged:
         record = one.test.record
-        for name, results in scaling.simulations_of(record).items() if record is not None else ():
+        for name, results in charts.simulations_of(record).items() if record is not None else ():
             if name not in {result["testcase"] for result, _ in one.matrices}:
                 continue
-            pictures = scaling.draw(record, results)
+            pictures = charts.draw_scaling(record, results)
             written.extend(plot.save(pictures, folder, free_name(name, written)))
             drawn.append((f"{name}: time, rate and efficiency by devices and by bodies", pictures["png"]))
     return drawn
