@@ -95,7 +95,7 @@ def test_a_node_is_named_in_a_matrix_of_its_ranks(between):
 def test_with_one_rank_on_each_node_the_rank_and_its_node_are_both_named(between):
     text, kinds = said(between(RANKS, slow=of("n19")), references(RANKS))
     assert kinds == ["device"]
-    assert "n19:rank2 sends and receives" in text and "the node: its NICs together, PCIe or uplink: n19" in text
+    assert "n19:rank2 sends and receives" in text and "n19 (the node: its NICs, PCIe and uplink)" in text
     assert "measure inside the node" in text
 
 

@@ -215,7 +215,7 @@ def test_systems_and_environments_that_compile_alike_share_a_folder(tmp_path):
             build_locally=True,
             build_system=SimpleNamespace(config_opts=list(options)),
             current_system=SimpleNamespace(name=system),
-            current_partition=SimpleNamespace(name="default"),
+            current_partition=SimpleNamespace(name="default", processor=SimpleNamespace(platform="")),
             current_environ=SimpleNamespace(name=environment, cc="gcc", cxx="g++", nvcc="nvcc", **flags),
         )
         return module.build_linkmatrix.build_folder(run)

@@ -56,7 +56,7 @@ def test_an_endpoint_is_named_with_what_of_it_is_slow_and_that_it_was_again(reco
     content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.9 if cell(r, c) else 1.0, faults={5: how})
     (said,) = sentences(content)
     assert said.startswith(f"n5 {how} 10.") or said.startswith(f"n5 {how} 9.9 ")
-    assert "whomever it meets" in said and "and 3 of 3 after a pause of 10 s): suspect" in said
+    assert "whomever it meets" in said and "and 3 of 3 after a pause of 10 s): check" in said
 
 
 def test_what_is_fine_after_the_pause_passed_by_itself_and_is_no_fault(record):

@@ -232,7 +232,7 @@ def test_a_record_that_has_a_test_case_twice_is_refused():
     (record,) = records(SMALL)
     record["results"].append({**record["results"][0], "notes": []})
     with pytest.raises(
-        BadInput, match="^results: device_to_device_memcpy_write_ce stands twice: import each run into "
+        BadInput, match="^results: device_to_device_memcpy_write_ce appears twice: import each run into "
     ):
         reading.check(record)
     for result, size in zip(record["results"], (1 << 20, 1 << 21), strict=True):

@@ -152,7 +152,7 @@ def test_the_host_that_differs_is_named_first_and_hosts_are_held_against_their_l
         paths.append(str(write_record(content, tmp_path / f"n{number}" / "record.json")))
     assert cli.main(["history", "--fleet", *paths]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "n5: driver is 575.2, and 580.1 on 5 of 6"
+    assert lines[0] == "n5: driver is 575.2, and 580.1 on 5 of 8"
     heads = [at for at, line in enumerate(lines) if "with driver" in line]
     assert lines[heads[0]].endswith("NV18 with driver 580.1") and lines[heads[1]].endswith("NV18 with driver 575.2")
     assert "5 hosts" in lines[heads[0] + 1] and "0 with outliers" in lines[heads[0] + 1]

@@ -45,7 +45,7 @@ def test_one_number_in_one_run_is_measured_again(make_record, judged_run):
 
 def test_what_stays_slow_alone_is_swapped(make_record, judged_run):
     lines = steps_of(judged_run, remeasured(slow(make_record, 3)))
-    assert any(line.startswith("Swap gpu3 with a good one") for line in lines)
+    assert any(line.startswith("Swap gpu3 with a healthy device") for line in lines)
     assert not [line for line in lines if "Measure gpu3 again" in line]
 
 

@@ -13,7 +13,7 @@ from linkmatrix.reframe_ext.schedulers import pending
         ("PartitionConfig", True, "scontrol show partition"),
         ("BadConstraints", True, "scontrol show node"),
         ("launch failed requeued held", True, "failed launches"),
-        ("PartitionNodeLimit", True, "more nodes"),
+        ("PartitionNodeLimit", True, "fewer nodes"),
         ("PartitionTimeLimit", True, "more time"),
         ("QOSMaxWallDurationPerJobLimit", True, "more time"),
         ("AssocMaxNodePerJobLimit", True, "more than"),

@@ -239,7 +239,7 @@ def test_a_program_that_looks_for_no_other_process_fails_and_flags_no_component(
     one = judge(test, REFERENCES, None)
     assert one.verdict is Verdict.FAIL
     assert of_run([one])[0] == {}
-    assert any("nvbandwidth looked for no other process" in reason for reason in one.reasons)
+    assert any("nvbandwidth does not detect other processes" in reason for reason in one.reasons)
     test = testcases.Test(TESTCASE, record=record | {"backend": "cuda"}, reference="hgx", result="fail")
     assert of_run([judge(test, REFERENCES, None)])[0], "the program of linkmatrix flags the device"
 

@@ -78,7 +78,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--scheduled",
         metavar="TIMES",
-        help="times at which a timer starts this run, such as '02:30' or 'Mon 02:30'; linkmatrix schedule writes this"
+        help="times at which a timer starts this run, such as '02:30' or 'Mon 02:30'; the command schedule writes this"
         " option; after a missed start, the run is INCOMPLETE",
     )
     command.add_argument(
