@@ -100,7 +100,7 @@ def test_links_that_are_well_leave_the_librarys_choice(diagnosed):
 
 
 def test_links_beside_others_are_neither_well_nor_to_blame(diagnosed):
-    """A disturbed cell was taken for a good one: "the links are as they should be" beside -98 %."""
+    """A disturbed cell was taken for a good one: "its links are fine" next to -98 %."""
     sent = [{"label": "gpu1", "of": "nvlink_out", "counted": 4e11, "own": 4e10}]
     who = [{"where": "gpu1", "pid": 2983, "name": "hog", "user": "bob", "bytes": None, "seconds": None}]
     others = {"seconds": 1.0, "uses": sent, "nodes": [], "processes": who, "shared": True, "untold": []}
@@ -116,7 +116,7 @@ def test_links_beside_others_are_neither_well_nor_to_blame(diagnosed):
 
 def test_links_without_a_value_are_neither_well_nor_to_blame(diagnosed):
     _, said = diagnosed(0.2, (LINK, None))
-    assert "the links are as they should be" not in said
+    assert "its links are fine" not in said
     why = "gpu1->gpu0 was not measured: timeout"
     assert f"unknown whether its links explain this: rank_to_rank_bandwidth_nccl has no verdict ({why})" in said
 
