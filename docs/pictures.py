@@ -49,7 +49,7 @@ def made(folder: Path) -> None:
             write_whole(folder / "pages" / f"run-{one.record}.html", (report / "report.html").read_bytes())
     name, options = SHOWN
     lines = said(["show", str(record_of(name)), *options]).splitlines()
-    write_whole(folder / "show.txt", "\n".join([*lines[:LINES], "…", ""]).encode())
+    write_whole(folder / "show.txt", "\n".join(["…", *lines[-LINES:], ""]).encode())
 
 
 def record_of(name: str) -> Path:

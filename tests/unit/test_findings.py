@@ -186,6 +186,6 @@ def test_a_finding_is_on_the_screen_and_changes_no_exit_code(tmp_path, capsys, m
     path.write_text(json.dumps(scaled(load("h100x2/idle"), WRITE, 0.8)))
     assert main(["show", str(path)]) == 0
     out = capsys.readouterr().out
-    first, _, rest = out.partition("Everything was measured")
-    assert "NOT JUDGED" in first and "80 % of typical" in first
-    assert "80 % of typical, 71 % of the limit" in rest
+    matrices, answer = out[: out.rindex("test cases: ")], out[out.rindex("test cases: ") :]
+    assert "80 % of typical, 71 % of the limit" in matrices and "NOT JUDGED" in answer
+    assert answer.index("80 % of typical") < answer.index("Everything was measured")

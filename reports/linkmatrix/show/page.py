@@ -83,7 +83,7 @@ def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, byt
         overview=[row for row in rows if row["word"] != PASSED],
         passed=passed,
         passed_title=f"{units.counted(len({row['name'] for row in passed}), 'test case')} PASS",
-        contents=list(contents(analysis, drawn, bool(entries), bool(drawings), bool(curves))),
+        contents=list(contents(analysis, drawn, drawings, bool(entries), bool(curves))),
         fleet=fleet_table(entries, len(matrices)) if entries else None,
         problems=problems(analysis),
         machines=machines(analysis),
@@ -124,14 +124,17 @@ def answer(analysis: Analysis) -> dict[str, Any]:
 
 
 def contents(
-    analysis: Analysis, drawn: Sequence[Section], has_nodes: bool, has_drawing: bool, has_curves: bool
+    analysis: Analysis, drawn: Sequence[Section], drawings: Sequence[dict[str, Any]], has_nodes: bool, has_curves: bool
 ) -> Iterator[tuple[str, str]]:
-    """(anchor, text) of the list of contents: the sections of the page, and the worst test cases."""
+    """(anchor, text) of the list of contents: the sections in the order of the page, and the worst test cases."""
+    connected = ("topology", "How it is connected")
+    if drawings and drawings[0]["marked"]:
+        yield connected
     yield ("nodes", "Nodes") if has_nodes else ("cases", "Test cases")
     if analysis.findings or (analysis.run is not None and analysis.run.notes):
         yield "problems", "Findings and notes"
-    if has_drawing:
-        yield "topology", "How it is connected"
+    if drawings and not drawings[0]["marked"]:
+        yield connected
     if has_curves:
         yield CURVES, "Curves"
     bad = [one for one in drawn if one.verdict >= Verdict.DISTURBED]
