@@ -197,6 +197,19 @@ def test_where_there_is_only_reframe_show_says_the_same(started, write_record, r
     assert full.stdout == bare.stdout and "300.00✗" in bare.stdout
 
 
+def test_a_plain_show_in_a_pipe_loads_only_what_it_uses(started, write_record):
+    """Locks, bundles, manifests, stored verdicts and published systems are of other commands or of reports."""
+    tell = "print(*(name for name in sys.modules if name in unused), file=sys.stderr)"
+    names = ["lock", "runs.bundle_archive", "runs.manifest", "runs.verdict_file", "runs.retries", "show.by_size"]
+    unused = {"rich", "pandas", "matplotlib", "tarfile", *(f"linkmatrix.{name}" for name in names)}
+    done = started(
+        "show",
+        write_record(),
+        before=f"import sys; from linkmatrix import cli; unused = {unused}\ncli.main(sys.argv[1:]); {tell}",
+    )
+    assert (done.returncode, done.stderr.split()) == (0, [])
+
+
 @pytest.mark.parametrize("command", ["report", "adopt"])
 def test_a_command_that_lacks_a_package_names_it_in_one_sentence(started, write_record, command):
     done = started(command, write_record())
