@@ -42,7 +42,7 @@ def test_a_process_that_only_has_the_number_of_the_dead_does_not_hold_the_lock(t
     path = tmp_path / "a.lock"
     path.write_text(json.dumps({**lock.holder(), "born": "1"}))
     with lock.held(path) as note:
-        assert "taken over" in note
+        assert "took over" in note
 
 
 def test_a_holder_that_ended_has_lost_the_lock_though_nobody_asked_after_it(tmp_path):
@@ -53,7 +53,7 @@ def test_a_holder_that_ended_has_lost_the_lock_though_nobody_asked_after_it(tmp_
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is listed still
     with lock.held(path) as note:
-        assert born and "taken over" in note
+        assert born and "took over" in note
     child.wait(timeout=30)
 
 
@@ -72,7 +72,7 @@ NUMBER = '{"pid": Infinity, "host": "a", "since": "b"}'
 def test_what_is_no_lock_is_left_alone(tmp_path, text):
     path = tmp_path / "a.lock"
     path.write_text(text)
-    with pytest.raises(Held, match="look at it"), lock.held(path):
+    with pytest.raises(Held, match="check its content"), lock.held(path):
         pass
     assert path.read_text() == text
 
@@ -149,7 +149,7 @@ def test_what_is_no_file_in_the_place_of_a_lock_is_left_alone_and_not_waited_for
         "link": lambda: path.symlink_to(other),
         "circle": lambda: path.symlink_to(path),
     }[kind]()
-    with pytest.raises(Held, match="look at it"), lock.held(path):
+    with pytest.raises(Held, match="check its content"), lock.held(path):
         pass
     assert other.read_text() == "mine" and os.path.lexists(path)
     assert {one.name for one in tmp_path.iterdir()} == {"a.lock", "other"}

@@ -110,7 +110,9 @@ def run_baseline(options: argparse.Namespace) -> int:
     say(f"adopted: {units.counted(len(with_references), 'test case')} in the table {table}")
     say(*(f"left out: {test.name}" for test in without))
     more = list(options.more)
-    if selects(more) or options.mode == ACCEPTANCE:  # what was measured is not what the mode measures from now on
+    if (
+        selects(more) or options.mode == ACCEPTANCE
+    ):  # the test cases of this run differ from those of later runs of the mode
         more += [f"--exclude=/{test.hashcode}" for test in without]
     else:
         whole = completeness.Ran(options.mode, options.system, reports[-1], resume.Before(), repository)

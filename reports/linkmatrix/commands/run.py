@@ -203,7 +203,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
         say(f"INCOMPLETE  ReFrame ended with {code} and {UNREADABLE if any_unreadable else NO_REPORT}")
         return EXIT_CODES[Verdict.INCOMPLETE]
     trace.unlink(missing_ok=True)
-    if report is None:  # nothing began, and --resume goes on from before
+    if report is None:  # nothing began, so --resume continues from the run before
         restore(last, noted)
     if report is None and code == BAD_INPUT:  # ReFrame or config/settings.py printed why
         return BAD_INPUT

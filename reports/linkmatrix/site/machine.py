@@ -23,18 +23,18 @@ from ..files import write_whole
 from . import adapters, mig, modules, nccl, open_mpi, prebuilt, spack
 
 TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without persistence mode
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")  # what ReFrame takes for a system, partition or environment
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")  # a name that ReFrame accepts for a system, partition or environment
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # nvidia-smi underlines the head line, even in a pipe
 QUERY = ["nvidia-smi", "--query-gpu=index,name,uuid,pci.bus_id,compute_cap", "--format=csv,noheader"]
 # the first whose command is on PATH: (command, ReFrame's scheduler, its launcher)
 SCHEDULERS = [("sbatch", "slurm", "srun"), ("qconf", "sge", "mpirun"), ("qsub", "pbs", "mpirun")]
-# how a job asks for its GPUs; ReFrame fills in the number, and for PBS puts what has no dash into the select chunk
+# the option of a job that requests GPUs. ReFrame fills in the number; for PBS, a word without a dash becomes a resource
 GPU_OPTIONS = {
     "slurm": "--gres=gpu:{num_gpus_per_node}",
     "pbs": "ngpus={num_gpus_per_node}",
     "sge": "-l gpu={num_gpus_per_node}",
 }
-# how a job says that it does not begin again when its node is lost; Grid Engine's does not, by default
+# the option of a job that is not requeued after a lost node; Grid Engine does not requeue by default
 ONCE = {"slurm": "--no-requeue", "pbs": "-r n"}
 FEWEST_RANKS = 2  # of a matrix between ranks; with GPUs one rank per GPU
 TEMPLATES = Path(__file__).with_name("templates")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from .cluster import Answer, Cluster, Kind, Partition, attributes, least, number, size_notes, time_notes
 
-# PBS and Torque: {what: the names that they give it}
+# {property: its names in PBS and Torque}
 CORES = ("resources_available.ncpus", "np", "pcpus")
 GPUS = ("resources_available.ngpus", "gpus")
 AWAY = re.compile("down|offline|unknown|stale|maintenance")  # in the state of a node where no job starts

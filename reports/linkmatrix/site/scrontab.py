@@ -1,6 +1,6 @@
-"""The partition of Slurm for a job of `scrontab` that starts runs: its nodes are not those that the runs measure.
+"""Chooses the Slurm partition for a job of `scrontab` that starts runs. Its nodes are not measured by the runs.
 
-A run measures whole nodes. If the job of `scrontab` held a core of such a node, the run would wait for its own job.
+A run measures whole nodes. If the job of `scrontab` occupied a core of a measured node, the run would wait forever.
 """
 
 from collections.abc import Iterable, Mapping

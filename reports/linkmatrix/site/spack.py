@@ -17,13 +17,13 @@ from . import nccl as places
 
 OLDEST = (1, 0)  # the first that knows the package API of spack-env/repo
 TIMEOUT_S = 600  # the first question to a new Spack may fetch its recipes and index them
-# what is worth an entry if it is here: compilers, build tools, MPI, CUDA
+# the packages that get an entry if they are installed: compilers, build tools, MPI, CUDA
 COMPILERS = ("gcc", "llvm")
 MPIS = ("openmpi", "mpich", "mvapich", "cray-mpich", "intel-oneapi-mpi")
 WANTED = (*COMPILERS, "cmake", "gmake", "ninja", *MPIS, "cuda")
-HEADER = """# What {host} has and Spack is not to build, and what it prefers: as `linkmatrix detect --spack` found it.
+HEADER = """# The packages of {host} that Spack does not build, and its preferences, from `linkmatrix detect --spack`.
 #
-# Read it, complete it, then it is yours. Nothing else belongs here: what to build follows from the features in
+# Complete this file for your site. It contains no list of packages to build: they follow from the features in
 # config/systems. A module in place of a prefix is `modules: [name]`.
 """
 
@@ -73,7 +73,7 @@ def packages_file(host: str, archs: list[str]) -> str:
     packages = found_packages()
     providers = [name for name in MPIS if name in packages]
     compiler = next((name for name in COMPILERS if name in packages), None)
-    # plain machine code, as CMake alone makes: what is measured does not depend on the way of the build
+    # generic machine code, as CMake alone generates it, so that results do not depend on the build
     preferences: dict[str, Any] = {"all": {"target": [platform.machine()]}}
     if providers:
         preferences["all"]["providers"] = {"mpi": providers}

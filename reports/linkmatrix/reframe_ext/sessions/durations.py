@@ -30,7 +30,7 @@ COMMAND = f"code=$?; echo $SECONDS > {FILE}; (exit $code)"
 def file_of(test: Any, processes: Sequence[Any]) -> Path:
     """The file with the durations of a kind of job, which has all properties that matter to its duration.
 
-    Each node of a sweep has a file of its own: the durations of other nodes say nothing about a slow node. processes:
+    Each node of a sweep has its own file, because a slow node takes longer than others. processes:
     the `processes.Process` of the job.
     """
     place = test.current_partition.fullname, test.current_environ.name, test.num_tasks, test.num_tasks_per_node
