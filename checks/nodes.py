@@ -11,7 +11,7 @@ from reframe.core.logging import getlogger
 from linkmatrix import reframe_ext
 from linkmatrix.errors import BadInput
 from linkmatrix.record import units
-from linkmatrix.runs.bound import short
+from linkmatrix.record.names import short
 from linkmatrix.runs.modes import job_options
 from linkmatrix.site import nodes
 

@@ -14,11 +14,11 @@ from linkmatrix.errors import BadInput
 from linkmatrix.judge.test_verdict import BY_SIGNAL
 from linkmatrix.judge.verdicts import missing
 from linkmatrix.record import reading, units
+from linkmatrix.record.names import short
 from linkmatrix.references import tables
 from linkmatrix.reframe_ext.sessions import endings, parts
 from linkmatrix.reframe_ext.sessions.member import NEVER_RAN
 from linkmatrix.reframe_ext.sessions.processes import process_folder
-from linkmatrix.runs.bound import short
 from linkmatrix.site import ignored_processes
 from linkmatrix.suite import PROGRAMS
 

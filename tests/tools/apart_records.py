@@ -11,6 +11,7 @@ from linkmatrix.record import external_cells as apart_file
 from linkmatrix.record import reading
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, stored
+from linkmatrix.show import words
 from linkmatrix.show.analysis import Analysis
 
 TESTCASE = "device_to_device_memcpy_write_ce"
@@ -103,4 +104,5 @@ def judged(path, table=TABLE):
 
 def sentences(path, table=TABLE):
     one, matrix = judged(path, table)
-    return "\n".join(diagnose.lines(Analysis(None, [one]), one, one.matrices[0][0], matrix))
+    lines = diagnose.lines(Analysis(None, [one]), one, one.matrices[0][0], matrix)
+    return "\n".join([words.WORDS[one.of_matrix(matrix)], *lines])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from linkmatrix.adopt.pairs import fit_to_table
+from linkmatrix.adopt.cells import fit_to_table
 from linkmatrix.adopt.proposal import Proposal
 from linkmatrix.adopt.writing import table_changes, updated_text, write
 from linkmatrix.judge.evaluate import evaluate

@@ -11,8 +11,8 @@ from sites import Site
 
 from linkmatrix import cli
 from linkmatrix.errors import BadInput
-from linkmatrix.runs import bundle_archive, verdict_file
-from linkmatrix.runs.bundle_archive import ABOUT, SUMS, archived, load, packed
+from linkmatrix.runs import verdict_file
+from linkmatrix.runs.bundle import ABOUT, SUMS, archived, load, packed, sums
 
 from .test_hostile_text import OF_RECORDS, OF_REPORTS, STEERS, Tags, ended, places, put
 
@@ -74,7 +74,7 @@ TRICKS = {
     "nothing": b"",
     "no tar": struct.pack(">4096I", *range(4096)),
     "without its list": archived(GOOD),
-    "without a member": archived({SUMS: bundle_archive.sums(GOOD), ABOUT: b"{}"}),
+    "without a member": archived({SUMS: sums(GOOD), ABOUT: b"{}"}),
 }
 
 

@@ -9,7 +9,7 @@ from sites import Site
 
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Reason, Verdict
-from linkmatrix.runs import bundle_archive
+from linkmatrix.runs import bundle
 
 SLOW = {"off": {(0, 1): 300.0}}
 
@@ -34,14 +34,14 @@ def certified(site, tmp_path, capsys):
 def test_a_certificate_has_what_the_signers_need_and_is_the_same_from_its_bundle(site, certified, tmp_path):
     site.measure(1)
     code, text, out = certified()
-    _, digest = bundle_archive.load(tmp_path / "lot" / "certificate.tar")
+    _, digest = bundle.load(tmp_path / "lot" / "certificate.tar")
     assert code == 0 and digest in text and digest in out and "PASS" in text
     for fact in ("node001", "serial 1650", "580.159.04", "linkmatrix", "2026-11-20T12:00:00Z", "2026-11-21"):
         assert fact in text
     site.leave()
-    bundle = tmp_path / "lot" / "certificate.tar"
-    assert certified(bundle, out="again")[:2] == (code, text)
-    assert cli.main(["report", "--certificate", "--out", str(tmp_path / "lot"), str(bundle)]) == 4  # one is there
+    archive = tmp_path / "lot" / "certificate.tar"
+    assert certified(archive, out="again")[:2] == (code, text)
+    assert cli.main(["report", "--certificate", "--out", str(tmp_path / "lot"), str(archive)]) == 4  # one is there
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def test_where_there_is_only_reframe_show_says_the_same(started, write_record, r
 def test_a_plain_show_in_a_pipe_loads_only_what_it_uses(started, write_record):
     """Locks, bundles, manifests, stored verdicts and published systems are of other commands or of reports."""
     tell = "print(*(name for name in sys.modules if name in unused), file=sys.stderr)"
-    names = ["lock", "runs.bundle_archive", "runs.manifest", "runs.verdict_file", "runs.retries", "show.by_size"]
+    names = ["lock", "runs.bundle", "runs.manifest", "runs.verdict_file", "show.by_size"]
     unused = {"rich", "pandas", "matplotlib", "tarfile", *(f"linkmatrix.{name}" for name in names)}
     done = started(
         "show",

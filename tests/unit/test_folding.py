@@ -39,9 +39,10 @@ def commands(write_record, store, make_record, tmp_path, monkeypatch):
         "diagnose": ("diagnose", slow),
         "history": ("history", runs),
         "history of a part": ("history", "--part", "1650", runs),
-        "history of a fleet": ("history", "--fleet", runs),
+        "history of a fleet": ("history", "--all", "--fleet", runs),
         "compare with itself": (
             "compare",
+            "--all",
             DATA / "h200x4_full.record.json",
             "--against",
             DATA / "h200x4_full.record.json",

@@ -13,7 +13,7 @@ import stores
 
 from linkmatrix import cli
 from linkmatrix.record import reading
-from linkmatrix.runs import changes, table
+from linkmatrix.runs import series, table
 from linkmatrix.runs.testcases import Test
 from linkmatrix.show import fleet, over_time, time_chart
 
@@ -30,13 +30,13 @@ def noisy(levels, sigma=0.002, seed=1):
 
 
 def test_a_step_is_found_where_it_is():
-    (change,) = changes.change_points(noisy([400.0] * 12 + [388.0] * 5))
+    (change,) = series.change_points(noisy([400.0] * 12 + [388.0] * 5))
     assert change.at == 12
     assert change.before == pytest.approx(400, rel=0.003) and change.after == pytest.approx(388, rel=0.003)
 
 
 def test_two_steps_are_two():
-    found = changes.change_points(noisy([400.0] * 10 + [380.0] * 10 + [400.0] * 10))
+    found = series.change_points(noisy([400.0] * 10 + [380.0] * 10 + [400.0] * 10))
     assert [change.at for change in found] == [10, 20]
 
 
@@ -44,23 +44,23 @@ def test_one_outlier_is_no_change_of_level():
     for place in range(30):
         values = noisy([400.0] * 30, seed=place)
         values[place] *= 0.7
-        assert changes.change_points(values) == []
+        assert series.change_points(values) == []
 
 
 def test_noise_is_no_change_of_level():
-    alarms = sum(bool(changes.change_points(noisy([400.0] * 40, 0.005, seed))) for seed in range(200))
+    alarms = sum(bool(series.change_points(noisy([400.0] * 40, 0.005, seed))) for seed in range(200))
     assert alarms <= 10
 
 
 def test_equal_values_and_few_values_have_no_change():
-    assert changes.change_points([5.0] * 50) == []
-    assert changes.change_points([5.0, 5.0, 5.0, 9.0, 9.0]) == []
-    assert changes.change_points([]) == []
+    assert series.change_points([5.0] * 50) == []
+    assert series.change_points([5.0, 5.0, 5.0, 9.0, 9.0]) == []
+    assert series.change_points([]) == []
 
 
 def test_of_a_long_series_the_end_is_looked_at():
     values = noisy([400.0] * 380 + [360.0] * 20)
-    (change,) = changes.change_points(values)
+    (change,) = series.change_points(values)
     assert change.at == 380
     assert np.isfinite(change.before)
 
@@ -76,6 +76,19 @@ def test_each_node_of_a_sweep_is_a_series(sweeps, make_record, monkeypatch, caps
     assert "->" not in said.partition(" is flagged")[0]
     cli.main(["history", "--testcase", TESTCASE, "--node", "node001"])
     assert "8 runs" in capsys.readouterr().out
+
+
+def test_the_index_and_the_records_of_runs_have_the_same_series(sweeps, make_record, monkeypatch, capsys):
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(sweeps.prefix))
+    for number in range(1, 13):
+        slow = {"n1": 396.0, "n2": 396.0 if number < 7 else 350.0}
+        sweeps.add(number, [make_record(host=node, value=value) for node, value in slow.items()])
+    printed = []
+    for paths in ([], [str(path) for path in sorted((sweeps.prefix / "reports").glob("run-report-*.json"))]):
+        assert cli.main(["history", *paths]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] and printed[0].splitlines()[0].endswith("NV18, n2")
+    assert "! 396.00 -> 350.00 GB/s (-11.6 %)" in printed[0]
 
 
 @pytest.fixture
@@ -141,7 +154,7 @@ def test_the_worst_host_of_a_fleet_comes_first(history):
     assert [line.split()[0] for line in lines[3:]] == ["n1", "n0", "n3"]
 
 
-def test_the_host_that_differs_is_named_first_and_hosts_are_held_against_their_like(
+def test_the_host_that_differs_is_named_first_and_similar_hosts_with_an_outlier_come_first(
     tmp_path, make_record, write_record, capsys
 ):
     paths = []
@@ -154,9 +167,9 @@ def test_the_host_that_differs_is_named_first_and_hosts_are_held_against_their_l
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "n5: driver is 575.2, and 580.1 on 5 of 8"
     heads = [at for at, line in enumerate(lines) if "with driver" in line]
-    assert lines[heads[0]].endswith("NV18 with driver 580.1") and lines[heads[1]].endswith("NV18 with driver 575.2")
-    assert "5 hosts" in lines[heads[0] + 1] and "0 with outliers" in lines[heads[0] + 1]
-    assert "3 hosts" in lines[heads[1] + 1] and lines[heads[1] + 2].split()[:2] == ["!", "n6"]
+    assert lines[heads[0]].endswith("NV18 with driver 575.2") and lines[heads[1]].endswith("NV18 with driver 580.1")
+    assert "3 hosts" in lines[heads[0] + 1] and lines[heads[0] + 2].split()[:2] == ["!", "n6"]
+    assert "5 hosts" in lines[heads[1] + 1] and "0 with outliers" in lines[heads[1] + 1]
 
 
 def test_a_record_that_is_named_twice_is_one_run(write_record, capsys):
@@ -250,13 +263,13 @@ def test_a_part_with_another_firmware_is_a_change(make_record):
     old, new = make_record(), make_record()
     for device in new["devices"]:
         device["part"]["vbios"] = "96.00.74"
-    points = [over_time.Point("2026", 1.0, "n", "", over_time.facts_of(one)) for one in (old, old, new)]
+    points = [over_time.Point("2026", 1.0, "n", series.facts_of(one)) for one in (old, old, new)]
     assert over_time.changed(points) == [(2, "vbios of NVIDIA H200 none -> 96.00.74")]
 
 
 def test_several_hosts_in_turn_are_no_events(make_record):
-    facts = over_time.facts_of(make_record())
-    points = [over_time.Point("2026", 1.0, f"n{number % 2}", "", facts) for number in range(20)]
+    facts = series.facts_of(make_record())
+    points = [over_time.Point("2026", 1.0, f"n{number % 2}", facts) for number in range(20)]
     assert over_time.changed(points) == []
     assert over_time.changed(points[:2]) == [(1, "host n0 -> n1")]
 
@@ -307,7 +320,7 @@ def test_a_fleet_keeps_other_libraries_and_programs_apart(tmp_path, capsys):
     stored(tmp_path / "runs", 1, ours)
     stored(tmp_path / "runs", 2, ours, backend="mpi", results=by_mpi)
     stored(tmp_path / "runs", 3, theirs)
-    for options in (["--fleet"], []):
+    for options in (["--all", "--fleet"], ["--all"]):
         capsys.readouterr()
         assert cli.main(["history", *options, str(tmp_path / "runs")]) == 0
         lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("all_reduce_perf (1 GiB)")]

@@ -8,7 +8,7 @@ import time
 from datetime import datetime, timezone
 
 from linkmatrix import lock
-from linkmatrix.runs import unreported
+from linkmatrix.runs import missing_runs
 from tests.tools import stores
 
 
@@ -96,18 +96,18 @@ def test_a_killed_run_is_gone_though_another_process_has_its_pid_now(tmp_path):
     (prefix / "runs").mkdir()
     ago = datetime.fromtimestamp(time.time() - 7200, timezone.utc)
     stores.began(prefix, pid=os.getpid(), started=f"{ago:%Y-%m-%dT%H:%M:%SZ}")
-    assert unreported.ended_without_report(prefix)
+    assert missing_runs.ended_without_report(prefix)
 
 
 def test_a_run_of_another_host_with_a_longer_timeout_is_not_said_to_have_ended(tmp_path):
     (tmp_path / "runs").mkdir()
     ago = datetime.fromtimestamp(time.time() - 25 * 3600, timezone.utc)
     stores.began(tmp_path, host="another", started=f"{ago:%Y-%m-%dT%H:%M:%SZ}")
-    assert not unreported.ended_without_report(tmp_path)
+    assert not missing_runs.ended_without_report(tmp_path)
 
 
 def test_a_run_writes_its_process_and_its_timeout_at_its_start(machine):
     machine.prepare("pass")
     killed(machine, "--timeout", "30")
-    (run,) = unreported.ended_without_report(machine.folder)
+    (run,) = missing_runs.ended_without_report(machine.folder)
     assert run.born.isdigit() and run.timeout == 30

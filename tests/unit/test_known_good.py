@@ -3,9 +3,8 @@
 import pytest
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.runs import answers
-from linkmatrix.runs.answers import Answer, Case
-from linkmatrix.runs.known_good import DAY, Standing, standing
+from linkmatrix.runs import known_good
+from linkmatrix.runs.known_good import DAY, Answer, Case, Standing, standing
 from linkmatrix.runs.questions import Question
 from linkmatrix.runs.suspects import Suspect
 
@@ -68,7 +67,7 @@ def test_what_no_test_case_shows_is_a_question_of_the_test():
         found = [
             one
             for number, verdict in enumerate(verdicts)
-            for one in answers.of_test("n1", "sweep", NOW - DAY + number, verdict, cases)
+            for one in known_good.answers_of("n1", "sweep", NOW - DAY + number, verdict, cases)
         ]
         return standing(found, [], {}, NOW, 30).good == ["n1"]
 
@@ -79,9 +78,11 @@ def test_what_no_test_case_shows_is_a_question_of_the_test():
 
 def test_a_test_case_that_passed_beside_another_process_makes_no_node_good():
     case = Case(Verdict.PASS, True, True, (("NV18", ""),))
-    found = list(answers.of_test("n1", "sweep", NOW, Verdict.PASS, {"write_ce": case}))
+    found = list(known_good.answers_of("n1", "sweep", NOW, Verdict.PASS, {"write_ce": case}))
     assert standing(found, [], {}, NOW, 30).good == []
-    failed = list(answers.of_test("n1", "sweep", NOW, Verdict.FAIL, {"write_ce": case._replace(verdict=Verdict.FAIL)}))
+    failed = list(
+        known_good.answers_of("n1", "sweep", NOW, Verdict.FAIL, {"write_ce": case._replace(verdict=Verdict.FAIL)})
+    )
     assert standing(failed, [], {}, NOW, 30).unknown == {"n1": "was FAIL 0 days ago (write_ce NV18)"}
 
 
@@ -90,11 +91,11 @@ def test_a_disturbed_pass_does_not_answer_for_what_the_test_failed_before():
     passed = {"write_ce": Case(Verdict.PASS, True, False, (("NV18", ""),))}
     beside = {"write_ce": Case(Verdict.PASS, True, True, (("NV18", ""),))}
     found = [
-        *answers.of_test("n1", "sweep", NOW - 3 * DAY, Verdict.PASS, passed),
-        *answers.of_test("n1", "sweep", NOW - 2 * DAY, Verdict.FAIL, passed),
+        *known_good.answers_of("n1", "sweep", NOW - 3 * DAY, Verdict.PASS, passed),
+        *known_good.answers_of("n1", "sweep", NOW - 2 * DAY, Verdict.FAIL, passed),
     ]
     assert standing(found, [], {}, NOW, 30).good == []
-    found += answers.of_test("n1", "sweep", NOW - DAY, Verdict.PASS, beside)
+    found += known_good.answers_of("n1", "sweep", NOW - DAY, Verdict.PASS, beside)
     assert standing(found, [], {}, NOW, 30).good == []
 
 

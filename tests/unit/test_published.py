@@ -54,7 +54,7 @@ def linkmatrix(capsys):
 
 
 def test_a_run_stands_beside_a_published_system(linkmatrix):
-    code, out, _ = linkmatrix("compare", DATA / "h200x4_full.record.json", "--against", "h800")
+    code, out, _ = linkmatrix("compare", "--all", DATA / "h200x4_full.record.json", "--against", "h800")
     assert code == 0
     assert "device_to_device_memcpy_write_ce (512 MiB against 64 MiB)" in out
     assert re.search(r"NV18 against all pairs: median 395\.34 against 176\.08 GB/s, × 2\.25; 12 pairs", out)
@@ -64,7 +64,7 @@ def test_a_run_stands_beside_a_published_system(linkmatrix):
 
 def test_a_run_beside_itself_is_the_same(linkmatrix):
     code, out, _ = linkmatrix(
-        "compare", DATA / "h200x4_full.record.json", "--against", DATA / "h200x4_full.record.json"
+        "compare", "--all", DATA / "h200x4_full.record.json", "--against", DATA / "h200x4_full.record.json"
     )
     assert code == 0
     assert set(re.findall(r"× ([\d.]+)", out)) == {"1"}
@@ -73,7 +73,7 @@ def test_a_run_beside_itself_is_the_same(linkmatrix):
 @pytest.mark.thorough
 def test_each_number_of_blocks_stands_beside_its_like(linkmatrix, tmp_path):
     path = DATA / "h200x2_blocks.record.json"
-    code, out, _ = linkmatrix("compare", path, "--against", path)
+    code, out, _ = linkmatrix("compare", "--all", path, "--against", path)
     assert code == 0 and set(re.findall(r"× ([\d.]+)", out)) == {"1"}
     assert "device_to_device_memcpy_write_sm, 32 blocks (512 MiB)" in out
     some = json.loads(path.read_text())
@@ -81,7 +81,7 @@ def test_each_number_of_blocks_stands_beside_its_like(linkmatrix, tmp_path):
     (tmp_path / "record.json").write_text(json.dumps(some))
     code, out, _ = linkmatrix("compare", path, "--against", tmp_path / "record.json")
     assert re.search(r"^device_to_device_memcpy_write_sm, 32 blocks: 1 blocks, .* there: not comparable$", out, re.M)
-    code, out, _ = linkmatrix("compare", path, "--against", "h800")
+    code, out, _ = linkmatrix("compare", "--all", path, "--against", "h800")
     assert code == 0 and "device_to_device_memcpy_write_sm, 32 blocks (512 MiB against 64 MiB)" in out
 
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from linkmatrix.runs.reframe_output import ReframeOutput, compiled
+from linkmatrix.runs.supervise import ReframeOutput, compiled
 
 
 @pytest.fixture

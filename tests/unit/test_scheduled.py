@@ -7,8 +7,8 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.errors import BadInput
-from linkmatrix.runs import scheduled
-from linkmatrix.runs.scheduled import Schedule
+from linkmatrix.runs import missing_runs
+from linkmatrix.runs.missing_runs import Schedule
 
 FRIDAY = datetime(2026, 11, 27, 2, 31)
 
@@ -45,10 +45,10 @@ def test_other_texts_are_no_schedule(text):
 
 def test_another_schedule_and_a_damaged_file_have_missed_nothing(tmp_path):
     (tmp_path / "runs").mkdir()
-    assert scheduled.note_start(tmp_path, "any-quick", "02:30", at(20)) == []
-    assert scheduled.note_start(tmp_path, "any-quick", "Mon 02:30", FRIDAY) == []
+    assert missing_runs.note_start(tmp_path, "any-quick", "02:30", at(20)) == []
+    assert missing_runs.note_start(tmp_path, "any-quick", "Mon 02:30", FRIDAY) == []
     (tmp_path / "runs" / "scheduled-any-quick.json").write_text("[]")
-    assert scheduled.note_start(tmp_path, "any-quick", "Mon 02:30", FRIDAY) == []
+    assert missing_runs.note_start(tmp_path, "any-quick", "Mon 02:30", FRIDAY) == []
 
 
 def test_a_run_after_a_start_that_was_missed_is_incomplete_and_the_next_one_is_not(machine):

@@ -11,7 +11,7 @@ import pytest
 from linkmatrix import cli, lock
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import Reference, References
-from linkmatrix.runs import index, judging, stored, testcases, unreported
+from linkmatrix.runs import index, judging, missing_runs, stored, testcases
 from linkmatrix.runs.questions import Question
 from linkmatrix.runs.suspects import of_run, suspects
 from tests.tools import stores
@@ -299,16 +299,16 @@ def test_a_run_without_a_report_is_incomplete_in_the_history_and_the_index(expor
 def test_a_run_ended_without_a_report_where_its_process_is_gone(tmp_path, hours, changes, gone):
     started = datetime.fromtimestamp(time.time() - 3600 * hours, timezone.utc)
     stores.began(tmp_path, **{"started": f"{started:%Y-%m-%dT%H:%M:%SZ}", **changes})
-    assert len(unreported.ended_without_report(tmp_path)) == gone
+    assert len(missing_runs.ended_without_report(tmp_path)) == gone
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"pid": "x"}'])
 def test_a_damaged_note_of_a_run_is_a_run_without_a_report(tmp_path, text):
     file = stores.began(tmp_path)
     file.write_text(text)
-    assert unreported.sentences(tmp_path) == [], "it may be written now"
+    assert missing_runs.sentences(tmp_path) == [], "it may be written now"
     os.utime(file, (time.time() - 26 * 3600,) * 2)
-    ((sentence,), found) = unreported.sentences(tmp_path), unreported.ended_without_report(tmp_path)
+    ((sentence,), found) = missing_runs.sentences(tmp_path), missing_runs.ended_without_report(tmp_path)
     assert "INCOMPLETE" in sentence and found[0].mode == "unknown"
 
 

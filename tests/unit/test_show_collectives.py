@@ -146,13 +146,13 @@ def test_the_page_says_of_which_size_each_finding_is(tmp_path, linkmatrix):
 
 
 def test_each_way_and_number_of_nodes_is_a_series_of_its_own(nights, folder, linkmatrix):
-    code, out = linkmatrix("history", *nights, folder)
+    code, out = linkmatrix("history", "--all", *nights, folder)
     assert code == 0
     heads = [line for line in out.splitlines() if line.startswith(f"{NAME} (128 MiB)")]
     of = [f"{NAME} (128 MiB), {way}, 8 ranks on one node, by nccl_tests" for way in ("out-of-place", "in-place")]
     assert heads == of
     assert f"{NAME}_ring (128 MiB), out-of-place, 16 ranks on 2 nodes, by nccl_tests" in out
-    code, out = linkmatrix("history", *nights, "--class", "in-place")
+    code, out = linkmatrix("history", "--all", *nights, "--class", "in-place")
     assert "out-of-place" not in out and out.count("in-place, 8 ranks on one node") == 5
     assert linkmatrix("history", "--fleet", *nights)[0] == 0
 

@@ -8,7 +8,7 @@ from apart_records import apart, judged, nodes_of
 
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging, stored
-from linkmatrix.runs.earlier import Earlier
+from linkmatrix.runs.series import Earlier
 from linkmatrix.show import page, page_matrix
 from linkmatrix.show.analysis import Analysis
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import BadInput
 from ..judge.evaluate import judge_matrix
 from ..locate import diagnosis
+from ..record.external_cells import REMEDY, ROUNDING
 from ..record.matrix import Block, Matrix, from_result
 from ..record.names import extent_of, is_collective, lasting_names, variant_of
 from ..references import noise
@@ -21,7 +22,6 @@ from ..references.pair_classes import Group, places_by_node
 from ..references.tables import References, Table
 from . import drift
 from .cells import cell_references, class_references, large_matrix_classes
-from .figures import measured, sampled_rows
 from .proposal import (
     FINGERPRINT,
     MOST_NOISE,
@@ -39,6 +39,7 @@ from .proposal import (
     refuse_noise,
 )
 
+ROWS = 32  # rows read per run of a matrix too large for memory
 FEWEST = 6  # runs: the range of fewer runs contains the median with less than 95 % probability
 OF_ONE_LEVEL = "Choose six or more runs of one level with --since DATE or --runs K, or set --as-is REASON"
 HEALTHY = "Adopt from runs without outliers, or set --with-outliers"
@@ -167,6 +168,35 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
         groups=groups,
         summaries=summaries,
     )
+
+
+def sampled_rows(matrix: Matrix) -> list[int]:
+    """The indices of the rows to read: all rows, or ROWS evenly spaced rows of a matrix too large for memory."""
+    size = len(matrix.rows)
+    count = size if matrix.held else min(size, ROWS)
+    return np.unique(np.linspace(0, size - 1, count).astype(int)).tolist()
+
+
+def measured(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
+    """The values of the chosen rows, rows × columns; NaN for cells without a value.
+
+    Raises BadInput if the file of cells does not match the record.
+    """
+    if matrix.external is None:
+        return Block(matrix).measured
+    if matrix.held:
+        return matrix.whole.measured
+    facts, rows = matrix.external.facts(), []
+    for row in chosen:
+        block = Block(matrix, slice(row, row + 1))
+        facts.add(block)
+        rows.append(block.measured[0])
+    values = np.array(rows)
+    stored = np.array(matrix.external.medians[0])[chosen]
+    found = np.array([np.median(row[np.isfinite(row)]) if np.isfinite(row).any() else 0.0 for row in values])
+    if not np.allclose(found, stored, rtol=ROUNDING):
+        raise BadInput(f"{facts.path} does not match the cells of its record: {REMEDY}")
+    return values
 
 
 def slow_components(samples: Sequence[Sample], matrix: Matrix, found: noise.Spread) -> tuple[str, ...]:

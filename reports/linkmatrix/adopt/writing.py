@@ -19,7 +19,7 @@ from ..references.pair_classes import PairClasses
 from ..references.reading import CLASSES, Reference, Table, format_number
 from ..references.tables import References
 from ..runs.manifest import person
-from .pairs import adopted_class, with_pair_rows
+from .cells import adopted_class, with_pair_rows
 from .propose import Proposal
 
 ADOPTED, LOWERED, AS_IS = "# adopted: ", "# lowered: ", "# as is: "

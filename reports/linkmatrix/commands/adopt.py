@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..adopt import propose
-from ..adopt.pairs import fit_to_table
+from ..adopt.cells import fit_to_table
 from ..adopt.propose import Proposal
 from ..adopt.usable import usable
 from ..adopt.writing import Change, table_changes, updated_text, write

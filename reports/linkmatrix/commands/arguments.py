@@ -2,23 +2,27 @@
 
 import argparse
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .. import suite
 from ..errors import BadInput
 from ..files import path_of
 from ..record import units
+from ..record.names import short
 from ..references.tables import References
 from ..runs import folders, judging, stored
-from ..runs.judging import Judged
-from ..show.screen import watched
+from ..runs.judging import Judged, after_retries
+from ..show.screen import Screen, watched
 
 if TYPE_CHECKING:
     from ..show.by_size import Table
+
+MOST_WORST = 10  # blocks that are printed without --all
+TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257  # in the header of the first member
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -69,6 +73,43 @@ def add_clean_runs(command: argparse.ArgumentParser) -> None:
         metavar="K",
         help="number of clean runs that remove a flag (default: 3)",
     )
+
+
+def add_all(command: argparse.ArgumentParser) -> None:
+    """The option --all."""
+    command.add_argument("--all", action="store_true", help=f"print everything (default: the {MOST_WORST} worst)")
+
+
+class Block(NamedTuple):
+    """A title with lines of output. worse: how bad it is, 0 or less if it does not stand out."""
+
+    title: str
+    worse: float
+    lines: Iterable[str]
+
+
+def print_worst(
+    screen: Screen, blocks: Sequence[Block], healthy: str, everything: bool, keep: str = "", indent: str = ""
+) -> None:
+    """Prints the worst blocks first. More than MOST_WORST blocks are printed only if they stand out.
+
+    healthy: the line that is printed if nothing stands out. everything: print all blocks. keep: the beginning of lines
+    that are not wrapped, such as commands to copy. indent: printed before each line.
+    """
+    ordered = sorted(blocks, key=lambda block: -block.worse)
+    worst = [block for block in ordered if block.worse > 0]
+    if blocks and not worst:
+        screen.lines(f"{indent}{healthy}")
+    shown = ordered if everything or len(ordered) <= MOST_WORST else worst[:MOST_WORST]
+    for block in shown:
+        screen.lines(f"{indent}{block.title}")
+        for line in block.lines:
+            if keep and line.lstrip().startswith(keep):
+                screen.print(screen.text(f"{indent}  {line}"))
+            else:
+                screen.lines(f"{indent}  {line}")
+    if len(shown) < len(ordered):
+        screen.lines(f"{indent}{len(ordered) - len(shown)} more with --all")
 
 
 def positive(text: str) -> int:
@@ -122,24 +163,16 @@ def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
         from ..site import configured
 
         run = grouped(run, configured.leaves(options.groups), configured.place_word(options.groups))
-    judged = judging.judge_all(run, references_of(options), options.reference)
-    if len(judged) > 1:
-        from ..runs.retries import after_retries
-
-        judged, _ = after_retries(judged)
+    judged, _ = after_retries(judging.judge_all(run, references_of(options), options.reference))
     return run, judged
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether a file is the archive of a bundle. A record and a report begin with a brace."""
+    """Whether a file is a tar archive without compression, as bundles are."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        if file.read(1) == b"{":
-            return False
-    from ..runs.bundle_archive import is_archive
-
-    return is_archive(path)
+        return file.read(TAR_MAGIC_AT + len(TAR_MAGIC)).endswith(TAR_MAGIC)
 
 
 def of_bundle(options: argparse.Namespace) -> stored.Run:
@@ -161,8 +194,6 @@ def grouped(run: stored.Run, groups: Mapping[str, str], word: str) -> stored.Run
 
     word: the name of the groups in `place` of a record, "leaf" or "domain".
     """
-    from ..runs.bound import short
-
     group_of = {short(node): group for node, group in groups.items()}
     tests, known = [], False
     for test in run.tests:

@@ -1,13 +1,12 @@
-"""`linkmatrix compare`: a run beside another one, or beside a published system. It judges nothing.
+"""`linkmatrix compare`: compares a run with another run or with a published system, the slowest first. Judges nothing.
 
-Test cases meet by their name, and by their size where one of the two has several: a size that only one of them has is
-said. Collectives meet by the number of their nodes and by their library (NCCL between devices, MPI between host memory)
-too, and out of place and in place each its like. Link classes of two machines have different names, so each class of
-the run stands beside each of the other; copies inside a device and host memory only beside their like, and cores of a
-host beside no device. Pairs are compared one by one where both have the same names, and not where their cells are in a
-file.
+Test cases match by name. They also match by size if one of the two has several sizes; a size that only one of them has
+is listed. Collectives also match by their number of nodes and by their library (NCCL between devices, MPI between host
+memory), and out-of-place only with out-of-place. Two machines name their link classes differently, so each class of the
+run is compared with each class of the other. Copies inside a device, and copies to host memory, are compared with the
+same kind of copy only. Pairs are compared one by one if both have the same names, and their cells are not in a file.
 
-Against `peers` it is what this run measured beside what other programs said in the same run.
+`--against peers` compares the run with other programs in the same run.
 """
 
 import argparse
@@ -25,11 +24,13 @@ from ..record import units
 from ..record.units import figure
 from ..references import published
 from ..references.keys import is_known
-from ..runs import scaling, stored
+from ..runs import figures, stored
 from ..runs.figures import NO_CLASS, PAIR, Figures, of_published, of_run
 from ..runs.testcases import Test
 from ..show import words
 from ..show.screen import Screen
+from . import arguments
+from .arguments import Block
 
 NOTHING = EXIT_CODES[Verdict.INCOMPLETE]  # the two have no test case in common
 PEERS = "peers"  # other programs, whose records are of the same run
@@ -38,13 +39,16 @@ MOST_SIZES = 12  # that are named
 MOST_NAMES = 12  # of test cases
 MOST_REMARKS = 6  # lines on other processes
 LEAST_SIZES = 3  # that are a table
+LEAST = 0.05  # fraction by which a median is worse that stands out
+FAR = 10.0  # ratios that are printed in words
+TINY = 1e-300  # in place of zero
 OF_ALL = {"GFLOP/s": "compute rate"}  # what all together have that is no bus bandwidth, by its unit
 
 
 class Row(NamedTuple):
-    """A line of the comparison: medians of a class here and there; pairs: worst and best ratio of those in common.
+    """Medians of a link class here and there. pairs: lowest and highest ratio of common pairs, and their number.
 
-    where: what a collective ran on, "" of all others.
+    where: the extent of a collective, "" for other test cases.
     """
 
     name: str
@@ -59,7 +63,7 @@ class Row(NamedTuple):
 
 @dataclass
 class Compared:
-    """rows: of all that both have. left_out: sentences on what only one of them has, or what is not comparable."""
+    """rows: common test cases. left_out: sentences on test cases of one run only, or that are not comparable."""
 
     rows: list[Row] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -75,25 +79,28 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help=f"a run, one of {', '.join(published.NAMES)}, or {PEERS}: other programs in the same run",
     )
     command.add_argument("--testcase", action="append", metavar="NAME", help="only this test case (repeatable)")
+    arguments.add_all(command)
     command.set_defaults(command=run_compare)
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    """Prints a line for each test case and pair of link classes. Raises BadInput."""
+    """Prints the comparison, the slowest test case first. Raises BadInput."""
     run = stored.find(options.path)
     if options.against == PEERS:
-        return beside_peers(run, set(options.testcase or ()))
+        return beside_peers(run, set(options.testcase or ()), options.all or bool(options.testcase))
     second = other_run(options.against)
     here = list(of_run(run))
     there = list(of_published(published.load(options.against)) if second is None else of_run(second))
     found = compare(here, there, set(options.testcase or ()), options.against)
     series, no_series = [], []
     if options.against in published.NAMES:
-        series, no_series = scaling.beside_series(run, published.load(options.against), set(options.testcase or ()))
+        series, no_series = figures.beside_series(run, published.load(options.against), set(options.testcase or ()))
     left_out = [*found.left_out, *no_series]
     screen = Screen()
     both = [("this run", run)] + ([(options.against, second)] if second is not None else [])
-    screen.lines(*remarks(both), *lines(found.rows, options.against), *series, *left_out)
+    screen.lines(*remarks(both))
+    print_rows(screen, found.rows, options.against, options.all or bool(options.testcase))
+    screen.lines(*series, *left_out)
     if found.rows or series:
         return 0
     if not here:
@@ -105,8 +112,14 @@ def run_compare(options: argparse.Namespace) -> int:
     return NOTHING
 
 
-def beside_peers(run: stored.Run, wanted: set[str]) -> int:
-    """Prints, for each other program of the run, what was measured beside it. Raises BadInput where there is none."""
+def print_rows(screen: Screen, rows: list[Row], other_name: str, everything: bool, indent: str = "") -> None:
+    """Prints the comparison, the slowest first."""
+    healthy = f"nothing stands out: no median is more than {100 * LEAST:.0f} % worse than that of {other_name}"
+    arguments.print_worst(screen, list(blocks(rows, other_name)), healthy, everything, indent=indent)
+
+
+def beside_peers(run: stored.Run, wanted: set[str], everything: bool) -> int:
+    """Prints a comparison with each other program of the run. Raises BadInput without one."""
     own = list(of_run(replace(run, tests=tuple(test for test in run.tests if not peer_of(test)))))
     programs = list(dict.fromkeys(filter(None, map(peer_of, run.tests))))
     if not programs:
@@ -121,18 +134,19 @@ def beside_peers(run: stored.Run, wanted: set[str]) -> int:
         screen.lines(
             f"linkmatrix against {program}:" if found.rows else f"{program}: nothing of it was measured here too"
         )
-        screen.lines(*(f"  {line}" for line in [*lines(found.rows), *found.left_out]))
+        print_rows(screen, found.rows, program, everything, indent="  ")
+        screen.lines(*(f"  {line}" for line in found.left_out))
     return 0 if met else NOTHING
 
 
 def peer_of(test: Test) -> str:
-    """The program whose figures a test's record has or should have, where it is none of linkmatrix."""
+    """The program that measured a test; "" for linkmatrix."""
     record = test.record or {}
     return str((record.get("imported") or {}).get("program", "")) if record.get("expected") else ""
 
 
 def remarks(runs: list[tuple[str, stored.Run]]) -> list[str]:
-    """The simulated faults of the runs, first, then their ignored processes and the processes that disturbed them."""
+    """Lines on simulated faults, ignored processes and disturbances of the runs."""
     records = [(name, test.record) for name, run in runs for test in run.tests if test.record is not None]
     found = [words.simulated_line(record for _, record in records)]
     found.append(words.ignored_line(record for _, record in records))
@@ -153,7 +167,7 @@ def other_run(name: str) -> stored.Run | None:
 
 
 def compare(here: list[Figures], there: list[Figures], wanted: set[str], other_name: str = "the other") -> Compared:
-    """All that both have; wanted: the test cases, of which none are all."""
+    """The comparison of two sets of figures. wanted: the test cases, none for all."""
     found = Compared()
     series: dict[tuple[str, ...], list[Figures]] = {}  # what differs in its size only
     for one in here:
@@ -190,7 +204,7 @@ def compare(here: list[Figures], there: list[Figures], wanted: set[str], other_n
 
 
 def meet(here: list[Figures], there: list[Figures], found: Compared, other_name: str) -> None:
-    """Adds what comes of a test case in all of its sizes."""
+    """Adds the comparison of a test case in all of its sizes."""
     sizes, others = ({one.size_bytes for one in side} for side in (here, there))
     # a single matrix stands for its test case, whatever its size; of a sweep, and of what is so different in each
     # size as a collective, only the same size is comparable
@@ -213,13 +227,13 @@ def meet(here: list[Figures], there: list[Figures], found: Compared, other_name:
 
 
 def title(one: Figures) -> str:
-    """A test case, which part of it, and what else was asked for."""
+    """The test case with its part, variant and path."""
     way = f", {one.way}" if one.way else ""
     return " ".join(filter(None, (one.name[0], one.name[1].replace("_", " ")))) + one.variant + way
 
 
 def beside(one: Figures, two: Figures) -> Iterator[Row]:
-    """A line for each class of the one and each of the other."""
+    """A row for each class here and each comparable class there."""
     sizes = units.size(one.size_bytes)
     if one.size_bytes != two.size_bytes:
         sizes += f" against {units.size(two.size_bytes)}"
@@ -245,44 +259,49 @@ def beside(one: Figures, two: Figures) -> Iterator[Row]:
             yield Row(name, where, sizes, classes, median, other_median, one.unit, pairs)
 
 
-def lines(rows: list[Row], other_name: str = "the other") -> Iterator[str]:
-    """The comparison as text: a line a class, of a collective a line a size, and of a sweep a table of its sizes."""
+def blocks(rows: list[Row], other_name: str) -> Iterator[Block]:
+    """A block for each test case and size; for the sizes of a collective, and for those of a sweep and a class."""
     for (name, where, unit), of_title in groupby(rows, lambda row: (row.name, row.where, row.unit)):
         several = list(of_title)
         if where:
-            yield f"{name}, {OF_ALL.get(unit, 'bus bandwidth')} of {where}"
-            for size, of_size in groupby(several, lambda row: row.sizes):
-                yield f"  {size}: {'; '.join(f'{row.classes} {against(row)}' for row in of_size)}"
+            sizes = groupby(several, lambda row: row.sizes)
+            lines = [f"{size}: {'; '.join(f'{row.classes} {against(row)}' for row in of)}" for size, of in sizes]
+            yield Block(f"{name}, {OF_ALL.get(unit, 'bus bandwidth')} of {where}", worst(several), lines)
         elif len({row.sizes for row in several}) >= LEAST_SIZES:
-            yield from sizes_table(several, other_name)
+            for classes in dict.fromkeys(row.classes for row in several):
+                of_class = [row for row in several if row.classes == classes]
+                title = f"{name}, {classes}: median, {words.UNITS[unit]}"
+                yield Block(title, worst(of_class), list(sizes_table(of_class, other_name)))
         else:
-            yield from size_lines(several)
+            for size, of_size in groupby(several, lambda row: row.sizes):
+                of = list(of_size)
+                yield Block(f"{name} ({size})", worst(of), list(map(class_line, of)))
 
 
-def size_lines(rows: list[Row]) -> Iterator[str]:
-    """A line for each class, under its size."""
-    for sizes, of_size in groupby(rows, lambda row: row.sizes):
-        yield f"{rows[0].name} ({sizes})"
-        for row in of_size:
-            text = f"  {row.classes}: median {against(row)}"
-            if row.pairs and row.pairs[2] > 1:
-                text += f"; {row.pairs[2]} pairs × {row.pairs[0]:.3g} to {row.pairs[1]:.3g}"
-            yield text
+def worst(rows: list[Row]) -> float:
+    """By which fraction the worst median is worse than that of the other; 0 for up to LEAST."""
+    found = max((max(row.here, TINY) / max(row.there, TINY)) ** (1 if row.unit == "us" else -1) for row in rows) - 1
+    return found if found > LEAST else 0.0
+
+
+def class_line(row: Row) -> str:
+    """The medians of a class, and the range of the ratios of its pairs."""
+    text = f"{row.classes}: median {against(row)}"
+    if row.pairs and row.pairs[2] > 1:
+        low, high = (factor(one, row.unit) for one in row.pairs[:2])
+        text += f"; {row.pairs[2]} pairs {low} to {high.removeprefix('× ')}"
+    return text
 
 
 def sizes_table(rows: list[Row], other_name: str) -> Iterator[str]:
-    """A table for each class: sizes, medians here and there, and their ratio."""
+    """A table of the sizes of a class: medians here and there, and their ratio."""
     heads = ("size", "this run", clean(Path(other_name).name), "ratio")
     decimals = words.DECIMALS[rows[0].unit]
-    for classes in dict.fromkeys(row.classes for row in rows):
-        yield f"{rows[0].name}, {classes}: median, {words.UNITS[rows[0].unit]}"
-        of_class = [row for row in rows if row.classes == classes]
-        cells = [(row.sizes, figure(row.here, decimals), figure(row.there, decimals), ratio(row)) for row in of_class]
-        widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
-        for size, *others in (heads, *cells):
-            yield f"  {size:<{widths[0]}}" + "".join(
-                f"  {text:>{width}}" for text, width in zip(others, widths[1:], strict=True)
-            )
+    cells = [(row.sizes, figure(row.here, decimals), figure(row.there, decimals), ratio(row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    for size, *others in (heads, *cells):
+        each = zip(others, widths[1:], strict=True)
+        yield f"{size:<{widths[0]}}" + "".join(f"  {text:>{width}}" for text, width in each)
 
 
 def against(row: Row) -> str:
@@ -292,5 +311,13 @@ def against(row: Row) -> str:
 
 
 def ratio(row: Row) -> str:
-    """ "× 2.25"."""
-    return f"× {row.here / row.there:.3g}" if row.there else "against zero"
+    """The ratio of the medians, as `factor` has it."""
+    return factor(row.here / row.there, row.unit) if row.there else "against zero"
+
+
+def factor(times: float, unit: str) -> str:
+    """ "× 2.25"; from FAR on "16,000 times slower"."""
+    if times <= 0 or 1 / FAR < times < FAR:
+        return f"× {times:.3g}"
+    word = "faster" if (times > 1) == (unit != "us") else "slower"
+    return f"{float(f'{max(times, 1 / times):.2g}'):,.0f} times {word}"

@@ -1,4 +1,4 @@
-"""`linkmatrix diagnose`: verdicts of rows, columns and classes, and the components at fault."""
+"""`linkmatrix diagnose`: the components at fault, and the verdicts of link classes, rows and columns."""
 
 import argparse
 from collections.abc import Iterator
@@ -20,19 +20,22 @@ from ..show import matrix_text, words
 from ..show.analysis import Analysis
 from ..show.screen import Screen
 from . import arguments
+from .arguments import Block
 
+HEALTHY = (Verdict.PASS, Verdict.NOT_JUDGED)  # verdicts of results that do not stand out, without a finding
 MOST_CELLS = 3  # failed cells of a matrix whose reasons are printed
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `diagnose`."""
     arguments.add_options(command)
+    arguments.add_all(command)
     command.add_argument("--testcase", action="append", metavar="NAME", help="only this test case (repeatable)")
     command.set_defaults(command=run_diagnose)
 
 
 def run_diagnose(options: argparse.Namespace) -> int:
-    """Prints the diagnosis of each matrix, the next step and the verdict. Raises BadInput."""
+    """Prints the diagnosis of the worst results first, then the next step and the verdict. Raises BadInput."""
     run, judged = arguments.judged_run(options)
     there = {result["testcase"] for one in judged for result, _ in one.matrices}
     unknown = next((name for name in options.testcase or () if name not in there), None)
@@ -49,17 +52,18 @@ def run_diagnose(options: argparse.Namespace) -> int:
     verdict = worst([*(one.verdict for one in beyond), *(one.of_matrix(matrix) for one, _, matrix in chosen)])
     analysis, screen = Analysis(run, judged, verdict), Screen()
     screen.lines(*analysis.notices)
+    blocks = []
     for one in judged:
-        if one in beyond:
-            screen.lines(of_the_test(one))
-        if one.is_of_state:
-            screen.lines(*(f"  {found.text}" for found in Analysis(None, [one]).findings))
+        if one in beyond or one.is_of_state:
+            texts = [found.text for found in Analysis(None, [one]).findings] if one.is_of_state else []
+            blocks.append(Block(of_the_test(one), one.verdict, texts))
         for result, matrix in ((result, matrix) for of, result, matrix in chosen if of is one):
-            for line in lines(analysis, one, result, matrix):
-                if line.lstrip().startswith(NEXT):  # a command stays on its line, to be copied
-                    screen.print(screen.text(line))
-                else:
-                    screen.lines(line)
+            found = one.of_matrix(matrix)
+            title = f"{words.WORDS[found]}  {result['testcase']} ({units.size(result['size_bytes'])})"
+            is_healthy = found in HEALTHY and not analysis.diagnosis(one, result, matrix, of_good=True).sentences
+            blocks.append(Block(title, 0 if is_healthy else found, lines(analysis, one, result, matrix)))
+    healthy = f"nothing stands out: no fault is located in {units.counted(len(blocks), 'result')}"
+    arguments.print_worst(screen, blocks, healthy, options.all or bool(options.testcase), keep=NEXT)
     # the step of FAIL names this command
     steps = analysis.steps[:1] if verdict is Verdict.FAIL else []
     screen.lines(*([f"Next step: {steps[0]}"] if steps else analysis.only_step))
@@ -74,40 +78,29 @@ def of_the_test(one: Judged) -> str:
 
 def lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
     """The diagnosis of a matrix."""
-    verdict = one.of_matrix(matrix)
     found = analysis.diagnosis(one, result, matrix, of_good=True)
-    yield f"{words.WORDS[verdict]}  {result['testcase']} ({units.size(result['size_bytes'])})"
-    yield from (f"  {line}" for line in counts(result, matrix))
+    yield from counts(result, matrix)
     # the sentences begin with one for each finding
     for at, sentence in enumerate(found.sentences):
-        yield f"  {sentence}"
+        yield sentence
         if at < len(found.confidence):
-            yield from (f"    {line}" for line in found.confidence[at])
-    if sampled_matrix.coverage(result):
-        yield f"  {sampled_matrix.coverage(result)}"
+            yield from (f"  {line}" for line in found.confidence[at])
+    yield from filter(None, [sampled_matrix.coverage(result)])
     if is_collective(result):
-        yield from (f"  {line}" for line in matrix_text.marked_cells(matrix))
+        yield from matrix_text.marked_cells(matrix)
         content = one.test.record or {}
         if not is_simulation(result):  # devices compute longer than they exchange positions
-            yield from (f"  {line}" for line in explain(result, matrix, content, pairs_of(analysis, one, result)))
-        if verdict is Verdict.PASS:
-            yield "  nothing is at fault"
+            yield from explain(result, matrix, content, pairs_of(analysis, one, result))
         return
-    if not found.sentences:
+    if not found.sentences and matrix.counts[Verdict.FAIL]:
         bad = matrix.counts[Verdict.FAIL]
-        if bad:
-            them = "them" if bad > 1 else "it"
-            yield f"  {units.counted(bad, 'cell')} failed, and no single component explains {them}"
-            failed = [cell for _, cell in matrix.marked(MOST_CELLS)[0] if cell.verdict is Verdict.FAIL]
-            yield from (f"  {cell.reason}" for cell in failed)
-        elif verdict is Verdict.PASS:
-            yield "  nothing is at fault"
-    yield from (f"  {effect}" for effect in found.effects)
-    confirmed = confirmation(result) if found.sentences else ""
-    if confirmed:
-        yield f"  {confirmed}"
+        yield f"{units.counted(bad, 'cell')} failed, and no single component explains {'them' if bad > 1 else 'it'}"
+        failed = [cell for _, cell in matrix.marked(MOST_CELLS)[0] if cell.verdict is Verdict.FAIL]
+        yield from (cell.reason for cell in failed)
+    yield from found.effects
+    yield from filter(None, [confirmation(result) if found.sentences else ""])
     if found.from_inside:
-        yield "  No references: a fault that slows all links of a class equally cannot be detected."
+        yield "No references: a fault that slows all links of a class equally cannot be detected."
 
 
 def pairs_of(analysis: Analysis, one: Judged, collective: Result) -> list[Pairs]:
@@ -122,7 +115,7 @@ def pairs_of(analysis: Analysis, one: Judged, collective: Result) -> list[Pairs]
 
 
 def counts(result: Result, matrix: MatrixVerdict) -> Iterator[str]:
-    """Verdicts by link class, and the rows and columns that are not as the rest."""
+    """Verdicts by link class, and the rows and columns that FAIL in every cell."""
     if matrix.problem:
         return
     if matrix.whole is None:
@@ -132,9 +125,11 @@ def counts(result: Result, matrix: MatrixVerdict) -> Iterator[str]:
     for name, of_class in sorted(matrix.cell_counts.of_class.items()):
         found = {verdict: int(of_class[verdict]) for verdict in reversed(words.ORDER)}
         tally = ", ".join(f"{count} {words.WORDS[verdict]}" for verdict, count in found.items() if count)
-        if tally:
+        if "," in tally:
             worst_one = max(verdict for verdict, count in found.items() if count)
             yield f"{name}: {words.WORDS[worst_one]} ({tally})"
+        elif tally:
+            yield f"{name}: {tally}"
     for word, labels, grid in (("row", result["rows"], codes), ("column", result["columns"], codes.T)):
         failed, applies = (grid == Verdict.FAIL).sum(axis=1), (grid >= 0).sum(axis=1)
         whole = [labels[at] for at in np.flatnonzero((failed == applies) & (applies > 1))]

@@ -1,9 +1,8 @@
-"""`linkmatrix export`: a run for other tools, every cell with its verdict as CSV or Parquet, or for Prometheus.
+"""`linkmatrix export`: every cell with its verdict as CSV or Parquet, metrics for Prometheus, bundles, lists of nodes.
 
-`bundle` is one archive that `show`, `diagnose` and `report` judge again on another machine.
-
-`hostfile`, `slurm`, `pbs` and `sge` list the nodes that are known good, or with `--nodes suspect` those with flagged
-devices, as a host file, as an option of a job and as commands to copy. Nothing acts on a cluster by itself.
+`bundle` is one archive that `show`, `diagnose` and `report` judge again on another machine. `hostfile`, `slurm`, `pbs`
+and `sge` list known good nodes, or with `--nodes suspect` nodes with flagged devices: as a host file, as an option of a
+job, and as commands to copy. linkmatrix changes nothing on a cluster by itself.
 """
 
 import argparse
@@ -17,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import BadInput, clean, say
 from ..files import path_of, write_new, write_whole
 from ..record import units
+from ..record.names import short
 from ..references.tables import References
 from ..runs import bundle, folders, judging, known_good, notes, stored
-from ..runs.bound import short
 from ..runs.judging import Judged
 from ..show import node_lists, prometheus, words
 from . import arguments
@@ -27,7 +26,7 @@ from . import arguments
 if TYPE_CHECKING:
     import pandas
 
-    from ..runs.answers import Answer
+    from ..runs.known_good import Answer
     from ..runs.suspects import Suspect
 
 BUNDLE = "bundle"
@@ -46,7 +45,7 @@ FORMULA = re.compile(r"[=+\-@\t\r]")  # what a spreadsheet takes for the beginni
 
 
 class Exported(NamedTuple):
-    """What an exporter works on: runs with their verdicts, and what all runs leave flagged."""
+    """The input of an exporter: tests with verdicts, and the components that all runs leave flagged."""
 
     judged: list[Judged]
     suspects: list["Suspect"]
@@ -80,7 +79,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    """Writes the file whole, or nothing. Raises BadInput."""
+    """Writes the complete file, or none. Raises BadInput."""
     if not 1 <= options.within <= 3650:
         raise BadInput(f"--within {options.within}: 1 to 3650 days")
     if options.format == "prometheus" and options.out and options.out.suffix != ".prom":
@@ -108,7 +107,7 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 def content_of(options: argparse.Namespace) -> bytes | None:
-    """Runs in a format of FORMATS or a bundle; None, after a sentence on why, where there are none. Raises BadInput."""
+    """The content in a format of FORMATS, or a bundle; None, after a message, without a test case. Raises BadInput."""
     if options.format == BUNDLE:
         run = stored.find(options.paths[0] if options.paths else None)
         return bundle.made(run, arguments.references_at(options), folders.repository())
@@ -128,14 +127,14 @@ def content_of(options: argparse.Namespace) -> bytes | None:
 
 
 def suspects_of(options: argparse.Namespace, found: list[stored.Run], references: References) -> list["Suspect"]:
-    """What the runs leave flagged."""
+    """The components that the runs leave flagged."""
     from ..runs.suspects import suspects
 
     return suspects(found, references, options.reference, options.clean_runs, notes.load(folders.prefix()))
 
 
 def nodes_of(options: argparse.Namespace) -> bytes | None:
-    """A list of nodes; None, after a sentence on why, where none is known good or was measured. Raises BadInput."""
+    """A list of nodes; None, after a message, if no node is known good, or none was measured. Raises BadInput."""
     which = options.nodes or (node_lists.SUSPECT if options.format == "slurm-exclude" else node_lists.GOOD)
     if options.format == "slurm-exclude" and which != node_lists.SUSPECT:
         raise BadInput("--format slurm-exclude is of suspect nodes: --format slurm names known good ones too")
@@ -160,11 +159,11 @@ def nodes_of(options: argparse.Namespace) -> bytes | None:
 
 
 class Measured(NamedTuple):
-    """What runs say of nodes.
+    """The facts of runs about nodes.
 
-    answers: about nodes that were measured alone. disturbed: {node: why it cannot be judged}. seen: whether a run is of
-    a node at all. notices: on runs that were named, such as "SIMULATED: …"; stored runs with a simulated fault have no
-    influence on a list.
+    answers: about nodes that were measured alone. disturbed: {node: why it cannot be judged}. seen: whether a run
+    measured a node at all. notices: on the named runs, such as "SIMULATED: …"; stored runs with a simulated fault have
+    no influence on a list.
     """
 
     answers: list["Answer"]
@@ -175,8 +174,8 @@ class Measured(NamedTuple):
 
 
 def named_runs(options: argparse.Namespace) -> Measured:
-    """What the named runs say. Raises BadInput."""
-    from ..runs import answers, indexing, streaks
+    """The facts of the named runs. Raises BadInput."""
+    from ..runs import indexing, known_good
 
     references = arguments.references_of(options)
     every = stored.find_each(options.paths or folders.reports(folders.prefix()))
@@ -186,27 +185,27 @@ def named_runs(options: argparse.Namespace) -> Measured:
         runs = [replace(run, tests=tests) for run, tests in zip(every, here, strict=True)]
     found: list[Answer] = []
     told: list[Judged] = []
-    measured: list[streaks.Measured] = []
+    measured: list[known_good.Measured] = []
     for run in runs:
         judged = judging.judge_all(run, references, options.reference)
         told += judged if options.paths else []
         written = run.path.stat().st_mtime if run.path.is_file() else time.time()
         for one in judged:
             for row in indexing.rows_of_test(one, indexing.moment(one, run.started, written)):
-                measured.append(streaks.of_row(row))
+                measured.append(known_good.measured_in(row))
                 if row["nodes"] == 1:
-                    cases = answers.of_json(row["cases"])
+                    cases = known_good.cases_from(row["cases"])
                     about = (row[name] for name in ("node", "test", "started", "verdict"))
-                    found += answers.of_test(*about, cases, row["components"])
+                    found += known_good.answers_of(*about, cases, row["components"])
     there = {short(one.node) for one in measured}
     suspects = [
         one for one in suspects_of(options, every, references) if not options.system or short(one.node) in there
     ]
-    return Measured(found, suspects, streaks.sentences(measured), bool(there), words.notices(told))
+    return Measured(found, suspects, known_good.streak_sentences(measured), bool(there), words.notices(told))
 
 
 def stored_runs(options: argparse.Namespace) -> Measured:
-    """The same of all that are stored, by their index. Raises BadInput."""
+    """The facts of all stored runs, by their index. Raises BadInput."""
     from ..runs import index
 
     prefix = folders.prefix()
@@ -223,7 +222,7 @@ def stored_runs(options: argparse.Namespace) -> Measured:
 
 
 def cells_of(judged: list[Judged]) -> "pandas.DataFrame":
-    """A row for each cell that applies, by column; for a test without any, one that says why."""
+    """A row for each cell that applies, with the columns COLUMNS; for a test without cells, a row with the reason."""
     import pandas
 
     from ..runs import table
@@ -252,12 +251,12 @@ def cells_of(judged: list[Judged]) -> "pandas.DataFrame":
 
 
 def texts() -> list[str]:
-    """The columns of text, in which whatever a machine or a stranger wrote may stand."""
+    """The columns of text, which may contain texts of other programs."""
     return [name for name, kind in COLUMNS.items() if kind == "string"]
 
 
 def to_csv(exported: Exported) -> bytes:
-    """RFC 4180 with line feeds; numbers as they are, and no text that a spreadsheet would calculate."""
+    """CSV by RFC 4180 with line feeds, without texts that a spreadsheet would evaluate."""
     every = cells_of(exported.judged)
     for name in texts():
         every[name] = every[name].map(plain_text, na_action="ignore")
@@ -265,19 +264,19 @@ def to_csv(exported: Exported) -> bytes:
 
 
 def plain_text(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
+    """The text, quoted if a spreadsheet would evaluate it."""
     return f"'{text}" if FORMULA.match(text) else text
 
 
 def to_parquet(exported: Exported) -> bytes:
-    """The same columns, by pyarrow."""
+    """The same columns as Parquet."""
     import pyarrow  # noqa: F401  # pandas would say it in many words
 
     return cells_of(exported.judged).to_parquet(None, engine="pyarrow", index=False)
 
 
 def to_prometheus(exported: Exported) -> bytes:
-    """For the textfile collector of node_exporter."""
+    """Metrics for the textfile collector of node_exporter."""
     return prometheus.text(exported.judged, exported.suspects).encode()
 
 

@@ -1,9 +1,10 @@
 """`linkmatrix history`: values over time from ReFrame's reports and kept records, and where their level changed.
 
-A change of level is told with what changed in between: driver, CUDA, MPI, kernel, program, host. A single outlier is
-none. `--fleet` says which host has another driver, firmware or link rate, and puts the newest figures of those that
-have the same beside each other, outliers first. The output ends with flagged devices, nodes that cannot be judged, and
-runs that ended without a report. `--part` and `--place` show where a part was, or what was in a place.
+The series that became worst come first. A change of level is printed with the recorded changes between its runs:
+driver, CUDA, MPI, kernel, program, host. A single outlier is no change. `--fleet` names the hosts with another driver,
+firmware or link rate, and compares the newest values of similar hosts. The output ends with flagged devices, nodes that
+cannot be judged, and runs that ended without a report. `--part` and `--place` print the slots of a component, or the
+components of a slot.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BadInput, say
 from ..files import path_of
@@ -21,8 +22,8 @@ from ..record.matrix import Matrix, from_result
 from ..record.names import simulated_fault
 from ..references.keys import told_apart
 from ..references.noise import floor_of
-from ..runs import folders, index, notes, part_history, stored, unreported
-from ..runs.changes import change_points
+from ..runs import folders, index, missing_runs, notes, stored
+from ..runs import series as over_runs
 from ..runs.parts import Place, place_of
 from ..runs.stored import Run
 from ..runs.suspects import found_in, suspects
@@ -31,18 +32,32 @@ from ..runs.testcases import Test
 from ..show import over_time
 from ..show.screen import Screen, watched
 from . import arguments
+from .arguments import Block
 
 if TYPE_CHECKING:
     import pandas
 
 NOTHING = 3
 
-Key = tuple[str, int | None, str, str]  # test case, size, unit, link class
+
+class Series(NamedTuple):
+    """The values of a test case in the order of time. name: the chosen cells, the link class and the variant."""
+
+    testcase: str
+    size_bytes: int | None
+    name: str
+    unit: str
+    points: list[over_time.Point]
+
+    @property
+    def title(self) -> str:
+        """The title, as `headline` has it."""
+        return headline(self.testcase, self.size_bytes, self.name)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which cells of a matrix are a series: a pair, those of a source, destination, node or class; else each class."""
+    """The cells of a matrix whose median is a value: a pair, or those of a source, destination, node or link class."""
 
     cell: tuple[str, str] | None = None
     row: str = ""
@@ -52,14 +67,14 @@ class Choice:
 
     @property
     def name(self) -> str:
-        """What was chosen, in words; "" for each link class."""
+        """The choice in words; "" for each link class."""
         named = {"row": self.row, "column": self.column, "node": self.node}
         said = next((f"{word} {value}" for word, value in named.items() if value), "")
         return f"{self.cell[0]}->{self.cell[1]}" if self.cell else said
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `history`."""
+    """Adds the options of `history`."""
     arguments.add_run_paths(command)
     command.add_argument("--testcase", action="append", metavar="NAME", help="only this test case (repeatable)")
     what = command.add_mutually_exclusive_group()
@@ -72,6 +87,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--class", dest="link_class", default="", metavar="NV18", help="only this link class")
     command.add_argument("--since", metavar="DATE", help="only runs that started on DATE or later, such as 2026-11-21")
     command.add_argument("--system", metavar="S:P", help="only this system and partition")
+    arguments.add_all(command)
     arguments.add_clean_runs(command)
     arguments.add_reference_options(command)
     command.add_argument(
@@ -84,39 +100,52 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_history(options: argparse.Namespace) -> int:
-    """Prints a block for each series, the flagged devices, and runs without a report. Raises BadInput."""
-    choice, testcases = choice_of(options), set(options.testcase or ())
+    """Prints the series that became worst, flagged components, and runs without a report. Raises BadInput."""
+    choice = choice_of(options)
     if options.part is not None or options.place is not None:
         return of_part_or_place(options)
-    found = list(runs_of(options))
-    tests = [test for run in found for test in run.tests]
     if options.fleet and options.plot:
         raise BadInput("--plot draws values over time, and --fleet compares the newest values: use one of them")
-    drawn: list[Path] = []
-    screen = Screen()
+    prefix, screen = folders.prefix(), Screen()
+    written, drawn = notes.load(prefix), []
+    if is_indexed(options):
+        with index.opened(prefix, arguments.reference_folder(), again=True) as found:
+            medians, named = found.medians(), found.suspects(options.clean_runs, written)
+            ending = [*(f"{node} {why}" for node, why in found.disturbed().items()), *found.notes]
+    else:
+        runs = list(runs_of(options))
+        medians = over_runs.frame([] if options.fleet else medians_of(runs, choice))
+        named = suspects(runs, arguments.references_of(options), options.reference, options.clean_runs, written)
+        ending = [] if options.paths else of_all_runs()
     if options.fleet:
+        tests = [test for run in runs for test in run.tests]
         newest = [(test.partition, record) for test, record in newest_first(tests)]
         screen.lines(*unlike_nodes(newest))
-        blocks = fleet_blocks(tests, choice, testcases, equal_groups(newest))
+        blocks = list(fleet_blocks(tests, choice, set(options.testcase or ()), equal_groups(newest)))
+        healthy = "nothing stands out: no host is an outlier"
     else:
-        found_series = series(tests, choice, testcases)
-        blocks = ((key, over_time.lines(sorted(points), key[2])) for key, points in found_series.items())
-        drawn = pictures(found_series, choice, options.plot) if options.plot else []
-    count = 0
-    for (testcase, size, _, group), lines in blocks:
-        count += 1
-        screen.lines(headline(testcase, size, choice, group), *(f"  {line}" for line in lines))
-    if not count:
+        found_series = series_of(medians, choice, set(options.testcase or ()))
+        blocks = series_blocks(found_series)
+        drawn = pictures(found_series, options.plot) if options.plot else []
+        healthy = f"nothing stands out: none of {len(blocks)} series became worse"
+        if all(len(one.points) < over_time.FEWEST for one in found_series):
+            healthy = "too few runs to see a change of level: six are needed"
+    is_chosen = options.all or bool(options.testcase) or choice != Choice()
+    arguments.print_worst(screen, blocks, healthy, is_chosen)
+    if not blocks:
         screen.lines("There is no run with such cells: measure first, or choose others.")
     for path in drawn:
         say(path)
-    written = notes.load(folders.prefix())
-    named = suspects(found, arguments.references_of(options), options.reference, options.clean_runs, written)
     for one in named:
         screen.lines(one.sentence(options.clean_runs), *(f"  {step}" for step in one.advice()))
-    if not options.paths:
-        screen.lines(*of_all_runs())
-    return 0 if count else NOTHING
+    screen.lines(*ending)
+    return 0 if blocks else NOTHING
+
+
+def is_indexed(options: argparse.Namespace) -> bool:
+    """Whether the index has all that the options select; if not, the records of the runs are read."""
+    by_record = ("paths", "since", "system", "reference", "references", "cell", "row", "column", "node", "fleet")
+    return not any(getattr(options, name) for name in by_record) and bool(folders.reports(folders.prefix()))
 
 
 def of_all_runs() -> Iterator[str]:
@@ -125,11 +154,11 @@ def of_all_runs() -> Iterator[str]:
     if folders.reports(prefix):
         with index.opened(prefix, arguments.reference_folder()) as found:
             yield from (f"{node} {why}" for node, why in found.disturbed().items())
-    yield from unreported.sentences(prefix)
+    yield from missing_runs.sentences(prefix)
 
 
 def of_part_or_place(options: argparse.Namespace) -> int:
-    """Prints the history of a part or of a place. Raises BadInput."""
+    """Prints the history of a component or slot. Raises BadInput."""
     ignored = {"testcase": options.testcase, "class": options.link_class, "fleet": options.fleet, "plot": options.plot}
     given = next((name for name, value in ignored.items() if value), None)
     if given:
@@ -140,9 +169,9 @@ def of_part_or_place(options: argparse.Namespace) -> int:
     written = notes.load(folders.prefix())
     found = list(found_of(options, place))
     if place is not None:
-        lines = part_history.of_place(found, place, options.clean_runs, written)
+        lines = over_time.of_place(found, place, options.clean_runs, written)
     else:
-        lines = part_history.of_part(found, options.part, options.clean_runs, written)
+        lines = over_time.of_part(found, options.part, options.clean_runs, written)
     screen = Screen()
     screen.lines(*lines)
     if not lines:
@@ -151,7 +180,7 @@ def of_part_or_place(options: argparse.Namespace) -> int:
 
 
 def found_of(options: argparse.Namespace, place: Place | None) -> Iterator[Found]:
-    """What the chosen runs say of a part or place; of all stored ones, as the index has it. Raises BadInput."""
+    """The flags and clean questions of the chosen runs; of all stored runs by the index. Raises BadInput."""
     if options.paths or options.since or options.system or options.reference or options.references:
         references = arguments.references_of(options)
         yield from (found_in(run, references, options.reference) for run in runs_of(options))
@@ -162,34 +191,51 @@ def found_of(options: argparse.Namespace, place: Place | None) -> Iterator[Found
         yield from stored_runs.found_on(stored_runs.with_parts_of(nodes))
 
 
-def headline(testcase: str, size: int | None, choice: Choice, group: str) -> str:
-    """What a series is of."""
-    return f"{testcase} ({units.size(size)}), {' '.join(filter(None, [choice.name, group]))}"
+def series_of(medians: "pandas.DataFrame", choice: Choice, testcases: set[str]) -> list[Series]:
+    """The chosen series. testcases: their test cases, none for all."""
+    import pandas
+
+    if testcases:
+        medians = medians[medians["testcase"].isin(testcases)]
+    if choice.link_class:
+        medians = medians[medians["link_class"] == choice.link_class]
+    found = []
+    for (testcase, size, unit, name, variant), rows in medians.groupby(over_runs.SERIES, dropna=False, sort=False):
+        named = " ".join(filter(None, (choice.name, name + variant)))
+        known_size = None if pandas.isna(size) else int(size)
+        found.append(Series(testcase, known_size, named, unit, over_time.points_of(rows)))
+    return found
 
 
-def pictures(found: dict[Key, list[over_time.Point]], choice: Choice, folder: Path) -> list[Path]:
-    """A PNG and an SVG of each series, and their paths. Raises OSError."""
+def series_blocks(found: Iterable[Series]) -> list[Block]:
+    """What is printed about each series."""
+    return [
+        Block(one.title, over_time.worst_change(one.points, one.unit), over_time.lines(one.points, one.unit))
+        for one in found
+    ]
+
+
+def headline(testcase: str, size: int | None, *names: str) -> str:
+    """The title of a series: "device_to_device_memcpy_write_ce (512 MiB), NV18"."""
+    return f"{testcase} ({units.size(size)}), {' '.join(filter(None, names))}"
+
+
+def pictures(found: Iterable[Series], folder: Path) -> list[Path]:
+    """Writes a PNG and an SVG of each series, and returns their paths. Raises OSError."""
     from ..show import plot, time_chart
 
     paths: list[Path] = []
-    for number, ((testcase, size, unit, group), points) in enumerate(found.items(), 1):
-        points = sorted(points)
-        values = [point.value for point in points]
-        drawn = time_chart.draw(
-            headline(testcase, size, choice, group),
-            [point.started for point in points],
-            values,
-            unit,
-            change_points(values),
-            over_time.changed(points),
-        )
-        name = "-".join(filter(None, [testcase, re.sub(r"[^A-Za-z0-9]+", "-", f"{choice.name} {group}").strip("-")]))
+    for number, one in enumerate(found, 1):
+        started, values = [point.started for point in one.points], [point.value for point in one.points]
+        events = over_time.changes(one.points), over_time.changed(one.points)
+        drawn = time_chart.draw(one.title, started, values, one.unit, *events)
+        name = "-".join(filter(None, [one.testcase, re.sub(r"[^A-Za-z0-9]+", "-", one.name).strip("-")]))
         paths += plot.save(drawn, folder, f"{number:02}-{name}")
     return paths
 
 
 def choice_of(options: argparse.Namespace) -> Choice:
-    """What the options ask for. Raises BadInput."""
+    """The choice from the options. Raises BadInput."""
     cell = None
     if options.cell:
         pair = options.cell.split("->")
@@ -200,7 +246,7 @@ def choice_of(options: argparse.Namespace) -> Choice:
 
 
 def runs_of(options: argparse.Namespace) -> Iterator[Run]:
-    """The runs, with the tests that have records of no simulated fault and that the options choose. Raises BadInput."""
+    """The runs with the tests that the options choose, without simulated faults. Raises BadInput."""
     since = arguments.since_of(options)
     paths = options.paths or folders.reports(folders.prefix())
     with watched(paths, "runs") as each:
@@ -217,42 +263,27 @@ def runs_of(options: argparse.Namespace) -> Iterator[Run]:
         yield replace(run, tests=tests)
 
 
-def series(tests: Iterable[Test], choice: Choice, testcases: set[str]) -> dict[Key, list[over_time.Point]]:
-    """{(test case, size, unit, link class): points}; each is the median of the chosen cells of a run.
+def medians_of(runs: Iterable[Run], choice: Choice) -> Iterator[over_runs.Median]:
+    """The median of the chosen cells of each link class of all results."""
+    by_class = choice == Choice(link_class=choice.link_class)
+    for test in (test for run in runs for test in run.tests):
 
-    The link class is followed by what else distinguishes results, and by the node of a test for one node.
-    """
-    found: dict[Key, list[over_time.Point]] = {}
-    for test, record, result in results_of(tests, testcases):
-        known = over_time.facts_of(record)
-        matrix = from_result(result)
-        if choice == Choice(link_class=choice.link_class):
-            groups = {name: of.median for name, of in matrix.classes.items() if choice.link_class in ("", name)}
-        else:
-            groups = chosen(test, matrix, choice).groupby("link_class", sort=False)["value"].median()
-        apart = told_apart(record, result, test.variant) + (f", {test.node}" if test.node else "")
-        beside = over_time.others_beside(result)
-        for group, value in groups.items():
-            key = (result["testcase"], result["size_bytes"], result["unit"], group + apart)
-            where = record["host"]["name"], str(test.path)
-            point = over_time.Point(record["started"], float(value), *where, known, beside)
-            found.setdefault(key, []).append(point)
-    return found
+        def values_of(matrix: Matrix, test: Test = test) -> dict[str, float]:
+            return chosen(test, matrix, choice).groupby("link_class", sort=False)["value"].median().to_dict()
+
+        yield from over_runs.medians(test, None if by_class else values_of)
 
 
 def newest_first(tests: Iterable[Test]) -> list[tuple[Test, dict[str, Any]]]:
-    """The tests that have records, with these, the newest first."""
+    """(test, record) of the tests with records, the newest first."""
     found = [(test, test.record) for test in tests if test.record is not None]
     return sorted(found, key=lambda one: one[1]["started"], reverse=True)
 
 
-def fleet_blocks(
-    tests: Iterable[Test], choice: Choice, testcases: set[str], groups: dict[str, str]
-) -> Iterator[tuple[Key, Iterator[str]]]:
-    """The lines of each test case and link class. groups: {host: what distinguishes it from others of its partition}.
+def fleet_blocks(tests: Iterable[Test], choice: Choice, testcases: set[str], groups: dict[str, str]) -> Iterator[Block]:
+    """A block for each test case and link class. groups: {host: the facts that distinguish it in its partition}.
 
-    Hosts are compared with hosts of the same group. The link class is followed by what else distinguishes results, as
-    for a series: other programs, memories and libraries.
+    Hosts are compared with hosts of the same group.
     """
     import pandas
 
@@ -274,12 +305,13 @@ def fleet_blocks(
     for (testcase, size, unit, name), of_case in newest.groupby(fleet.CASE, dropna=False, sort=False):
         alike = sorted(of_case.groupby("group"), key=lambda item: (-item[1]["of_host"].nunique(), item[0]))
         for group, of_group in alike:
-            key = (testcase, None if pandas.isna(size) else int(size), unit, f"{name} with {group}" if group else name)
-            yield key, fleet.lines(of_group, unit)
+            title = headline(testcase, None if pandas.isna(size) else int(size), choice.name, name)
+            title += f" with {group}" if group else ""
+            yield Block(title, fleet.worst(of_group, unit), fleet.lines(of_group, unit))
 
 
 def results_of(tests: Iterable[Test], testcases: set[str]) -> Iterator[tuple[Test, dict[str, Any], dict[str, Any]]]:
-    """(test, record, result) of all results, or of those test cases."""
+    """(test, record, result) of all results, or of some test cases."""
     for test in tests:
         record = test.record or {"results": []}
         for result in record["results"]:
@@ -288,7 +320,7 @@ def results_of(tests: Iterable[Test], testcases: set[str]) -> Iterator[tuple[Tes
 
 
 def chosen(test: Test, matrix: Matrix, choice: Choice) -> "pandas.DataFrame":
-    """The measured cells that are chosen, as runs/table.py has them; none of a matrix that is not held."""
+    """The chosen cells that were measured, as in runs/table.py; none of a matrix that does not fit into memory."""
     from ..runs import table
 
     cells = table.of_matrix(table.facts_of(test, matrix), matrix) if matrix.held else table.of_tests([])

@@ -15,8 +15,8 @@ from ..errors import BadInput, say
 from ..files import MOST_BYTES, read_whole
 from ..invocation import VARIABLE, linkmatrix_command, program_command, relative
 from ..record import units
-from ..runs import folders, judging, modes, reframe_output, stored
-from ..runs.retries import after_retries
+from ..runs import folders, judging, modes, stored, supervise
+from ..runs.judging import after_retries
 from ..show import summary
 from ..show.analysis import Analysis
 from ..site import environment
@@ -61,7 +61,7 @@ def run_measure(options: argparse.Namespace) -> int:
         with begin.alone(prefix, None):
             variables = {**run_options.environment(), "PATH": environment.search_path()}
             variables |= run_options.check_run(program, selection, options.more, folders.repository(), variables)
-            code, output = reframe_output.run(command, folders.repository(), TIMEOUT, variables, options.verbose)
+            code, output = supervise.run(command, folders.repository(), TIMEOUT, variables, options.verbose)
     except begin.NotStarted as why:
         say(f"not started: {why}")
         return CANNOT
@@ -104,7 +104,7 @@ def shown(report: Path, of_reframe: int, repository: Path) -> int:
     rest += [f"note: {note}" for note in units.first(run.notes, MOST_NOTES)]
     if code == PASS and of_reframe != 0:
         code = INCOMPLETE
-        why = f"ReFrame ended with {of_reframe} though no test case failed: see {reframe_output.log()}"
+        why = f"ReFrame ended with {of_reframe} though no test case failed: see {supervise.log()}"
         rest.append(f"INCOMPLETE, exit code 3: {why}")
     elif code == INCOMPLETE:
         rest.append("Exit code 3: no fault of the hardware was found.")

@@ -1,7 +1,7 @@
-"""`linkmatrix note`: a repair or anything else that was done to a part or a place, written down.
+"""`linkmatrix note`: stores a repair, or another action on a component or slot.
 
-Records show swaps of parts without a note. A repair begins a new history: what was found before it does
-not say any more whether the part or the place is at fault.
+Records show swaps of components without a note. A repair starts a new history: earlier flags do not say any more
+whether the component or the slot is at fault.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_note(options: argparse.Namespace) -> int:
-    """Writes it down and says so, and which of its places no stored run knows. Raises BadInput."""
+    """Stores the note, and prints a warning for each slot that no stored run has seen. Raises BadInput."""
     now = datetime.now(timezone.utc)
     note = note_of(options, f"{now:%Y-%m-%dT%H:%M:%SZ}")
     notes.add(folders.prefix(), note)
@@ -51,7 +51,7 @@ def run_note(options: argparse.Namespace) -> int:
 
 
 def unseen(note: Note) -> list[Place]:
-    """The places of a note that no stored run has seen; none where the runs cannot be asked, for it is written."""
+    """The slots of a note that no stored run has seen; none if the index cannot be read, because the note is stored."""
     try:
         from ..runs import index
 
@@ -62,7 +62,7 @@ def unseen(note: Note) -> list[Place]:
 
 
 def note_of(options: argparse.Namespace, now: str) -> Note:
-    """The note that the options say. Raises BadInput."""
+    """The note from the options. Raises BadInput."""
     text = clean(options.text).strip()
     kind = "repair" if options.repair else "note"
     if not (options.place or options.part):

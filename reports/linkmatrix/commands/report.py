@@ -7,9 +7,9 @@ from ..errors import BadInput, say
 from ..files import folder_for, path_of, write_new, write_whole
 from ..judge.evaluate import MatrixVerdict
 from ..references.tables import References
-from ..runs import bundle, bundle_archive, certificate, folders, judging, stored
+from ..runs import bundle, folders, judging, stored
 from ..runs.judging import Judged
-from ..show import by_size, certificate_page, charts, collectives, matrix_text, page, page_matrix, plot, words
+from ..show import by_size, certificate, charts, collectives, matrix_text, page, page_matrix, plot, words
 from ..show.analysis import Analysis
 from . import arguments
 
@@ -56,7 +56,7 @@ def write_certificate(options: argparse.Namespace) -> int:
     """Writes certificate.html, and certificate.tar for a run that is no bundle. Never replaces one. Raises BadInput."""
     if options.more or options.groups or options.against:
         raise BadInput("--certificate accepts one run: omit other runs, --groups and --against")
-    if options.path is not None and bundle_archive.is_archive(options.path):
+    if options.path is not None and arguments.is_bundle(options.path):
         archive, folder = options.path, folder_for(options.out or options.path.with_suffix(""))
     else:
         run, references = stored.find(options.path), arguments.references_at(options)
@@ -65,11 +65,12 @@ def write_certificate(options: argparse.Namespace) -> int:
         archive = folder / "certificate.tar"
         write_new(archive, bundle.made(run, references, folders.repository()))
         say(archive)
-    one = certificate.certified(bundle.read(archive), options.reference)
+    found = bundle.read(archive)
+    one = certificate.certified(found, options.reference)
     html = folder / "certificate.html"
-    write_new(html, certificate_page.render(one).encode())
+    write_new(html, one.page.encode())
     say(*words.notices(one.judged), html, *(f"{words.WORDS[why.verdict]}  {why.sentence}" for why in one.reasons))
-    say(f"SHA-256 of {archive.name}: {one.bundle.sha256}", words.WORDS[one.verdict])
+    say(f"SHA-256 of {archive.name}: {found.sha256}", words.WORDS[one.verdict])
     return one.exit_code
 
 

@@ -17,10 +17,9 @@ from .. import lock, suite
 from ..errors import BadInput, say
 from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
-from ..runs import completeness, folders, judging, junit, manifest, reframe_output, resume, scheduled
-from ..runs.judging import Judged
+from ..runs import completeness, folders, judging, manifest, missing_runs, resume, supervise
+from ..runs.judging import Judged, after_retries
 from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, extras, selects
-from ..runs.retries import after_retries
 from ..show import words
 from ..site import configured, environment, known_systems
 from ..site import nodes as site_nodes
@@ -110,7 +109,7 @@ def run_acceptance(options: argparse.Namespace) -> int:
     if not 0 < options.resume_hours <= 8760:
         raise BadInput(f"--resume-hours {options.resume_hours}: use at most 8760, a year")
     if options.scheduled is not None:
-        scheduled.Schedule.read(options.scheduled)
+        missing_runs.Schedule.read(options.scheduled)
     options.again, options.nodes = again(options), sweep_nodes(options)
     if options.manifest is not None and (not options.manifest.strip() or options.resume or is_part(options)):
         raise BadInput("--manifest REASON takes a reason and a whole run: leave out --resume, and what selects tests")
@@ -186,7 +185,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     if options.wait_idle:
         say(f"Each program waits up to {options.wait_idle:g} s until other processes end.", flush=True)
     trace = began(prefix, options, stamp)
-    code, output = reframe_output.run(
+    code, output = supervise.run(
         command, repository, options.timeout * 3600, variables, options.verbose, lambda: prepare(repository)
     )
     seconds = time.monotonic() - started
@@ -213,18 +212,18 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     without_programs(prefix, report, options.more)
     before, void = resume.kept(before, judged_cases(report, repository)) if before.passed else (before, [])
     resume.note(last, options.mode, stamp, before, report)
-    if note := junit.mended(for_junit, read_json(report)):
+    if note := supervise.mended(for_junit, read_json(report)):
         say(note)
     ran = completeness.Ran(options.mode, options.system, report, before, repository)
     analysis, lines = analysed(ran, options, code)
     if options.scheduled is not None:
-        void += scheduled.note_start(prefix, f"{name}-{options.mode}", options.scheduled, began_at)
+        void += missing_runs.note_start(prefix, f"{name}-{options.mode}", options.scheduled, began_at)
     analysis.verdict, lines = max([analysis.verdict, *(Verdict.INCOMPLETE for _ in void)]), [*lines, *void]
     verdict = analysis.verdict
     acceptance = options.mode == ACCEPTANCE
     if acceptance and verdict is Verdict.NOT_JUDGED:
         lines.append("acceptance requires a reference for each value, so this is exit code 3")
-    if note := junit.noticed(for_junit, analysis.notices):
+    if note := supervise.noticed(for_junit, analysis.notices):
         say(note)
     advice = [for_mode(line, options) for line in [*lines, *analysis.only_step]]
     say(*advice[: len(lines)], *suspect_lines(prefix, options.clean_runs, repository), *advice[len(lines) :])

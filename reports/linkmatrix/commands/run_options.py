@@ -14,7 +14,7 @@ from ..errors import BadInput, clean, say
 from ..record.names import given
 from ..references import tables
 from ..reframe_ext.sessions.suite_words import selects_test, unknown_words_error, words_of
-from ..runs import reframe_output
+from ..runs import supervise
 from ..runs.modes import MIN_PREFIX, NO_WARNING, SESSIONS, refused, selects, values_of
 from ..site import prebuilt
 from .begin import NotStarted
@@ -279,7 +279,7 @@ def json_list(
 
 def error_line(text: str) -> str:
     """The first line of ReFrame's output that begins with `ERROR:`, or else the last line."""
-    text = reframe_output.without_colours(text)
+    text = supervise.without_colours(text)
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("Log file(s)")]
     marked = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return clean([*marked, *lines[-1:], "ReFrame printed nothing"][0])

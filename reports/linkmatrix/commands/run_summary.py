@@ -11,10 +11,9 @@ from ..files import read_json
 from ..judge.verdicts import Verdict
 from ..record import reading, units
 from ..references.tables import References
-from ..runs import completeness, judging, reframe_output, stored, verdict_file
-from ..runs.judging import Judged
+from ..runs import completeness, judging, stored, supervise, verdict_file
+from ..runs.judging import Judged, after_retries
 from ..runs.modes import PAIR
-from ..runs.retries import after_retries
 from ..show import summary, words
 from ..show.analysis import MOST, Analysis, rerun_command, short_samples
 from ..show.screen import Screen
@@ -72,7 +71,7 @@ def analysed_report(report: Path, code: int, repository: Path) -> tuple[Analysis
         lines += [f"  passed when it was repeated: {clean(one)}" for one in passed_later]
     if code != 0 and all(one.test.result in ("", "pass") for one in judged) and analysis.verdict < Verdict.INCOMPLETE:
         analysis.verdict = Verdict.INCOMPLETE
-        lines.append(f"ReFrame ended with {code} though no test case failed: see {reframe_output.log()}")
+        lines.append(f"ReFrame ended with {code} though no test case failed: see {supervise.log()}")
     unsaid = words.only_references_missing(judged) or all(words.has_nothing_to_do(one) for one in judged)
     if unsaid and judging.overall(judged) in (Verdict.NOT_JUDGED, Verdict.INCOMPLETE):
         found = units.first([one.text for one in analysis.findings], MOST)

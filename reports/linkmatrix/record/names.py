@@ -41,6 +41,11 @@ def lasting_names(testcase: str, labels: Sequence[str]) -> list[str]:
     return [f"rank{number}" if ":" in label else label for number, label in enumerate(labels)]
 
 
+def short(host: str) -> str:
+    """The name of a host without its domain. An address is not shortened."""
+    return host if re.fullmatch(r"[0-9.]+", host) else host.partition(".")[0]
+
+
 NOTE = "simulated fault: "  # prefix of the note that every program writes
 
 

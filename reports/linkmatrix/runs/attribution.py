@@ -1,11 +1,10 @@
-"""Whether a part is at fault or the place that it was in, from what runs found of them before and after a swap.
+"""Decides whether a component or its slot is at fault, by the runs before and after a swap.
 
-Each part and each place is bad or good, bad with the chance PRIOR. A run flags a part in a place with the chance
-DETECTED where one of the two is bad, which leaves room for faults that come and go, and with FALSE_ALARM where both are
-good. Of all combinations of those that were flagged the chances follow by Bayes' rule, which is exact: few parts are
-moved at once. What is SURE is said; what is not, is said to be unknown. The three chances are assumptions and no
-measurement: a healthy run has a false alarm with 1 % in all of its cells (references/noise.py), so that of one device
-is less.
+Each component and each slot is good or bad. PRIOR is the probability that it is bad. A run flags a component in a slot
+with probability DETECTED if one of the two is bad, which allows for intermittent faults, and with FALSE_ALARM if both
+are good. Bayes' rule gives the exact probability of each combination, because few components are moved at once. A
+probability of SURE or more is reported as a fact, any other as unknown. The three probabilities are assumptions. A
+healthy run has a false alarm in any of its cells with 1 % (references/noise.py), so that of one device is less.
 """
 
 import math
@@ -28,9 +27,9 @@ Pair = tuple[Part, Place]
 
 @dataclass
 class Stay:
-    """A part in a place: when it was first and last seen there, in how many runs, and what they said.
+    """A component in a slot: first and last sighting, number of runs, and their results.
 
-    events: (when, whether it was flagged), in order; of a pair that was never flagged the last ones.
+    events: (time, whether it was flagged), in order; of a pair that was never flagged the last ones.
     """
 
     first: str
@@ -41,7 +40,7 @@ class Stay:
     clean: int = 0
 
     def saw(self, when: str, flagged: bool, clean: bool) -> None:
-        """Adds a run, which may say nothing of it."""
+        """Adds a run, which may be neither flagged nor clean."""
         self.last, self.runs = when, self.runs + 1
         self.flagged += flagged
         self.clean += clean and not flagged
@@ -53,10 +52,11 @@ class Stay:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is known of a part and a place that were flagged together, after one of them was seen without the other.
+    """The result of a swap for a component and a slot that were flagged together.
 
-    part, place: the chances that each is bad. to: where the part is now, None where no run has seen it since. other:
-    what is in its place now, None for nothing. unflagged: those flagged beside them, or they themselves, that are good.
+    part, place: the probabilities that each is bad. to: the present slot of the component, None if unknown. other: the
+    component now in the slot, None for none. unflagged: those of them, and of the components flagged with them, that
+    are good.
     """
 
     pair: Pair
@@ -69,14 +69,14 @@ class Answer:
 
 @dataclass
 class Evidence:
-    """All stays, and when parts or places were repaired: what was found before says nothing of them now."""
+    """All stays, and the time of the last repair of each component or slot: earlier events do not count."""
 
     stays: dict[Pair, Stay] = field(default_factory=dict)
     pairs: dict[Key, list[Pair]] = field(default_factory=dict)
     repairs: Mapping[Key, str] = field(default_factory=dict)
 
     def add(self, pair: Pair, when: str, flagged: bool, clean: bool) -> None:
-        """What a run says of a part in a place."""
+        """Adds the result of a run for a component in a slot."""
         stay = self.stays.get(pair)
         if stay is None:
             stay = self.stays[pair] = Stay(when, when)
@@ -85,8 +85,11 @@ class Evidence:
         stay.saw(when, flagged, clean)
 
     def within(self, pair: Pair, suspect: Pair, since: str) -> list[bool]:
-        """What counts of the events of a pair: those since the suspicion and since the last repair of either; of
-        bystanders also the last clean ones before."""
+        """The events of a pair that count: whether each was flagged.
+
+        These are the events since the suspicion and since the last repair of either; of pairs without the suspects,
+        also the last clean events before.
+        """
         start = max((self.repairs.get(key, "") for key in pair), default="")
         events = [one for one in self.stays[pair].events if one[0] >= start]
         now = [flagged for when, flagged in events if when >= since]
@@ -96,12 +99,12 @@ class Evidence:
         return [*before[-RECENT:], *now]
 
     def newest(self, key: Key) -> Pair:
-        """The pair in which a part or place was seen last."""
+        """The pair in which a component or slot was seen last."""
         return max(self.pairs[key], key=lambda pair: self.stays[pair].last)
 
 
 def attribute(evidence: Evidence, suspect: Pair, since: str) -> Answer | None:
-    """What is known of a pair that was flagged since then; None where they are still together."""
+    """The result of a swap for a pair that was flagged since a time; None if the two are still together."""
     part, place = suspect
     now, there = evidence.newest(part)[1], evidence.newest(place)[0]
     moved = evidence.stays[part, now].last > since and now != place
@@ -122,7 +125,7 @@ def attribute(evidence: Evidence, suspect: Pair, since: str) -> Answer | None:
 
 
 def candidates_of(evidence: Evidence, suspect: Pair, since: str) -> Iterator[Key]:
-    """The suspect part and place, and what was flagged since beside one of them, or beside those; the nearest first."""
+    """The flagged component and slot, and those that were flagged since with one of them, the closest first."""
     found: dict[Key, None] = dict.fromkeys(suspect)
     queue: list[Key] = list(suspect)
     while queue and len(found) < MOST_CANDIDATES:
@@ -135,7 +138,7 @@ def candidates_of(evidence: Evidence, suspect: Pair, since: str) -> Iterator[Key
 
 
 def posterior(evidence: Evidence, suspect: Pair, since: str, candidates: list[Key]) -> list[float]:
-    """The chance that each candidate is bad; all others are taken to be good."""
+    """The probability that each candidate is bad. All others are assumed to be good."""
     number = {key: at for at, key in enumerate(candidates)}
     states = (np.arange(1 << len(candidates))[:, None] >> np.arange(len(candidates))) & 1 == 1
     logs = np.where(states, math.log(PRIOR), math.log(1 - PRIOR)).sum(axis=1)
@@ -163,7 +166,7 @@ def is_decided(sentence: str) -> bool:
 
 
 def sentence_of(answer: Answer, kind: str) -> str:
-    """What a swap has shown, in words; kind: of the part."""
+    """The result of a swap in words. kind: of the component."""
     part, place = answer.pair
     what, where = f"{kind} {part}", place_name(place)
     bad, good = (lambda chance: chance >= SURE), (lambda chance: chance <= 1 - SURE)

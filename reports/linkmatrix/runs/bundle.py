@@ -1,18 +1,25 @@
-"""A bundle: a run with everything that its verdict was made of, in one file that any machine can judge again.
+"""A bundle: a run and everything that decided its verdict, in one tar archive that any machine can judge again.
 
     reports/1.json              ReFrame's reports in order of time: the run, and every other attempt
     records/1-0-3/              record.json, verdict.json and files of cells: report, attempt in the report, test case
-    config/references/*.yaml    and config/manifests/*.json
+    config/                     references/*.yaml and manifests/*.json
     bundle.json                 versions, the commit of the references, the number of the run, runs without a report
-    SHA256SUMS                  of all other files
+    SHA256SUMS                  of all other files, as `sha256sum -c` reads it
 
-An attempt is a run that measured a test of the run since the references were committed. A bundle of records that have
-no report has one run and no other attempt.
+An attempt is a run that measured a test of the run since the references were committed. A bundle of records without a
+report has one run and no other attempt.
+
+The archive has the same bytes wherever it is made. `load` packs the members again and compares the bytes before a file
+is written, so it refuses links, devices, two members of one name, and bytes after the end.
 """
 
+import hashlib
+import io
 import json
 import platform
+import re
 import subprocess
+import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -23,28 +30,29 @@ from typing import Any
 
 from .. import __version__
 from ..errors import BadInput
-from ..files import MOST_BYTES, read_json, read_whole, write_whole
+from ..files import read_json, read_whole, write_whole
 from ..judge.test_verdict import judge_test
 from ..judge.verdicts import WORDS, Reason
 from ..references.tables import files_of
-from . import folders, stored, testcases, unreported, verdict_file
-from .bundle_archive import ABOUT, NAMES, REMEDY, load, packed
-from .copies import files_in
+from . import folders, missing_runs, stored, testcases, verdict_file
 from .stored import Run
 from .testcases import Test
 
 SCHEMA = "linkmatrix.bundle/1"
+SUMS, ABOUT = "SHA256SUMS", "bundle.json"
+NAMES = re.compile(rf"{SUMS}|{ABOUT}|(reports|records|config)(/\w[\w.@+:-]{{0,60}}){{1,2}}", re.ASCII)
 PACKAGES = ("reframe-hpc", "numpy", "PyYAML")
-TIME = "%Y-%m-%dT%H:%M:%SZ"
-UNPACKED: list[tempfile.TemporaryDirectory[str]] = []  # whose files are read until this process ends
+MOST_BYTES = 2 * 1024 * 1024 * 1024
+REMEDY = "copy the bundle again from where it was made"
+UNPACKED: list[tempfile.TemporaryDirectory[str]] = []  # removed at the end of this process
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle as it was read.
+    """The content of a bundle.
 
-    runs: in order of time. run: the one that the bundle was made of. folder: with config/references. frozen: "commit"
-    and "time" of the references, or the "problem" why there is no commit. unreported: attempts without a report.
+    runs: in order of time. run: the run that the bundle was made of. folder: contains config/. frozen: "commit" and
+    "time" of the references, or the "problem" why there is no commit. unreported: attempts without a report.
     """
 
     path: Path
@@ -65,11 +73,12 @@ class Bundle:
 def made(run: Run, references: Path, repository: Path) -> bytes:
     """The bundle of a run and its other attempts. references: a folder or a file. Raises BadInput."""
     commit = frozen(references)
-    members = {f"config/references/{file.name}": file.read_bytes() for file in reference_files(references)}
     manifests = sorted((repository / "config" / "manifests").glob("[!.]*.json"))
-    members |= {f"config/manifests/{file.name}": file.read_bytes() for file in manifests}
     if manifests and (problem := frozen(manifests[0].parent).get("problem")):
         commit["manifests"] = problem
+    tables = files_of(references) if references.is_dir() else [references]
+    members = {f"config/references/{file.name}": file.read_bytes() for file in tables}
+    members |= {f"config/manifests/{file.name}": file.read_bytes() for file in manifests}
     number, without_report = 0, []
     if run.started or folders.REPORT.fullmatch(run.path.name):
         path = run.path.absolute()
@@ -80,20 +89,11 @@ def made(run: Run, references: Path, repository: Path) -> bytes:
     else:
         for at, test in enumerate(run.tests):
             members |= of_record(test, f"records/0-0-{at}")
-    about = {"schema": SCHEMA, "versions": versions(), "frozen": commit, "run": number, "unreported": without_report}
-    return packed({**members, ABOUT: json.dumps(about, indent=1, sort_keys=True).encode()})
-
-
-def reference_files(references: Path) -> list[Path]:
-    """The files of references in a folder, or the file."""
-    return files_of(references) if references.is_dir() else [references]
-
-
-def versions() -> dict[str, str]:
-    """The versions of what measures and judges."""
-    found = {"linkmatrix": __version__, "python": platform.python_version()}
     installed = {one.metadata["Name"]: one.version for one in metadata.distributions()}
-    return found | {name: installed[name] for name in PACKAGES if name in installed}
+    versions = {"linkmatrix": __version__, "python": platform.python_version()}
+    versions |= {name: installed[name] for name in PACKAGES if name in installed}
+    about = {"schema": SCHEMA, "versions": versions, "frozen": commit, "run": number, "unreported": without_report}
+    return packed({**members, ABOUT: json.dumps(about, indent=1, sort_keys=True).encode()})
 
 
 def frozen(references: Path) -> dict[str, str]:
@@ -111,31 +111,30 @@ def frozen(references: Path) -> dict[str, str]:
     if changed or not last:
         return {"problem": f"{references.name} has changes that are not committed" if changed else "no commit has them"}
     commit, seconds = last.split()
-    return {"commit": commit, "time": f"{datetime.fromtimestamp(int(seconds), timezone.utc):{TIME}}"}
+    return {"commit": commit, "time": utc(float(seconds))}
+
+
+def utc(seconds: float) -> str:
+    """A time in the format of records; "" for a time that no calendar has, such as that of a report without a time."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}" if seconds > 0 else ""
+    except (OverflowError, ValueError, OSError):
+        return ""
 
 
 def attempts(report: Path, since: str) -> tuple[list[Path], list[str]]:
     """(a report, and those in its folder that measured one of its tests since a time; runs without a report)."""
     wanted, found, without = tests_in(report), [report], []
     for other in folders.reports_in(report.parent):
-        began = began_at(other)
+        began = utc(folders.session_time(other))
         if other == report or (began and began < since) or folders.DRY_RUN.search(folders.head(other)):
             continue
         try:
             found += [other] if wanted & tests_in(other) else []
         except BadInput as error:
             without.append(str(error))
-    ended = unreported.ended_without_report(report.parent.parent)
+    ended = missing_runs.ended_without_report(report.parent.parent)
     return sorted(found, key=folders.age), [*without, *(one.sentence() for one in ended if one.started >= since)]
-
-
-def began_at(report: Path) -> str:
-    """When ReFrame began a run; "" if the report does not contain a time, such as a report that was cut off."""
-    try:
-        seconds = folders.session_time(report)
-        return f"{datetime.fromtimestamp(seconds, timezone.utc):{TIME}}" if seconds > 0 else ""
-    except (OverflowError, ValueError, OSError):
-        return ""
 
 
 def tests_in(report: Path) -> set[tuple[str, str, str]]:
@@ -159,30 +158,27 @@ def of_report(report: Path, number: int) -> dict[str, bytes]:
     """A report, and the files that its test cases left, by their names in the bundle. Raises BadInput."""
     found = {f"reports/{number}.json": read_whole(report, MOST_BYTES)}
     for place, case in cases_of(read_json(report), report):
-        folder = f"records/{number}-{place}"
-        for file in files_left(case, report):
-            name = f"{folder}/{file.name}"
-            if NAMES.fullmatch(name) and file.is_file():  # a test whose file is left out is INCOMPLETE
-                found[name] = read_whole(file, MOST_BYTES)
+        if (folder := folder_of(case, report)) is not None:
+            for file in (folder / verdict_file.FILE, folder / "record.json", *folder.glob("*.npy")):
+                name = f"records/{number}-{place}/{file.name}"
+                if NAMES.fullmatch(name) and file.is_file():  # a test whose file is left out is INCOMPLETE
+                    found[name] = read_whole(file, MOST_BYTES)
     return found
 
 
-def files_left(case: Mapping[str, Any], report: Path) -> list[Path]:
-    """The verdict of a test case, its record and its files of cells."""
-    if testcases.DIGEST in case:
-        kept = files_in((str(Path(str(case.get("verdict_file") or "")).parent),), report, (verdict_file.FILE,))
-        exact = (file for file in kept if verdict_file.sha256(read_whole(file, MOST_BYTES)) == case[testcases.DIGEST])
-        place = next((file.parent for file in exact), None)
-    else:
+def folder_of(case: Mapping[str, Any], report: Path) -> Path | None:
+    """The folder with the verdict and the record of a test case; None without one."""
+    if testcases.DIGEST not in case:
         record = testcases.record_place(case, report)
-        place = record.parent if record else None
-    if place is None:
-        return []
-    return [place / verdict_file.FILE, place / "record.json", *place.glob("*.npy")]
+        return record.parent if record else None
+    folder = str(Path(str(case.get("verdict_file") or "")).parent)
+    kept = testcases.files_in((folder,), report, (verdict_file.FILE,))
+    exact = (file for file in kept if verdict_file.sha256(read_whole(file, MOST_BYTES)) == case[testcases.DIGEST])
+    return next((file.parent for file in exact), None)
 
 
 def of_record(test: Test, folder: str) -> dict[str, bytes]:
-    """A record without a report, with the verdict about it. Raises BadInput."""
+    """A record without a report, with its files of cells and its verdict. Raises BadInput."""
     assert test.path is not None and test.record is not None  # a run of records has no other test
     cells = [test.path.with_name(one["cells"]["file"]) for one in test.record["results"] if "cells" in one]
     verdict = [test.path.with_name(verdict_file.FILE)] if test.stored else []
@@ -190,8 +186,63 @@ def of_record(test: Test, folder: str) -> dict[str, bytes]:
     return {**found, f"{folder}/record{test.path.suffix}": read_whole(test.path, MOST_BYTES)}
 
 
+def packed(members: Mapping[str, bytes]) -> bytes:
+    """The archive of these files and their SHA256SUMS. Raises BadInput for a name or a size that no bundle has."""
+    if wrong := wrong_names([*members]):
+        raise BadInput(f"a bundle cannot contain {wrong}: rename the file")
+    content = archived({**members, SUMS: sums(members)})
+    if len(content) > MOST_BYTES:
+        raise BadInput(f"the bundle would be larger than {MOST_BYTES} bytes: export fewer nodes")
+    return content
+
+
+def archived(members: Mapping[str, bytes]) -> bytes:
+    """The members as tar, in the order of their names."""
+    target = io.BytesIO()
+    with tarfile.TarFile(fileobj=target, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, content in sorted(members.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    return target.getvalue()
+
+
+def sums(members: Mapping[str, bytes]) -> bytes:
+    """The content of SHA256SUMS."""
+    return "".join(f"{verdict_file.sha256(content)}  {name}\n" for name, content in sorted(members.items())).encode()
+
+
+def wrong_names(names: list[str]) -> str:
+    """The names that no bundle has, and names that differ in case only, which some file systems take for one."""
+    wrong = [name for name in names if not NAMES.fullmatch(name)]
+    return ", ".join(wrong)[:80] or ("two files of one name" if len({*map(str.lower, names)}) < len(names) else "")
+
+
+def load(path: Path) -> tuple[dict[str, bytes], str]:
+    """({name: content} without SHA256SUMS, SHA-256 of the archive). Raises BadInput for a bundle that was changed."""
+    content = read_whole(path, MOST_BYTES)
+    members: dict[str, bytes] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+            for entry in archive:
+                file = archive.extractfile(entry) if entry.type == tarfile.REGTYPE else None
+                if file is None or entry.pax_headers or entry.size > len(content):
+                    raise ValueError(f"'{entry.name[:80]}' is not a regular file")
+                members[entry.name] = file.read()
+        listed = members.pop(SUMS, b"")
+        if wrong := wrong_names([*members]):
+            raise ValueError(f"it contains {wrong}")
+        if listed != sums(members) or ABOUT not in members:
+            raise ValueError(f"a file is missing, or its SHA-256 differs from {SUMS}")
+        if archived({**members, SUMS: listed}) != content:
+            raise ValueError("linkmatrix did not pack it")
+    except (tarfile.TarError, ValueError, OSError, EOFError, RecursionError) as error:
+        raise BadInput(f"{path} is not a bundle: {str(error)[:160]}: {REMEDY}") from None
+    return members, hashlib.sha256(content).hexdigest()
+
+
 def read(path: Path) -> Bundle:
-    """The bundle at `path`, each verdict of its tests judged again. Raises BadInput for one that was changed."""
+    """The bundle at `path`, each verdict of its tests judged again. Raises BadInput for a bundle that was changed."""
     members, digest = load(path)
     UNPACKED.append(tempfile.TemporaryDirectory(prefix="linkmatrix-"))
     root = Path(UNPACKED[-1].name).resolve()
@@ -201,17 +252,17 @@ def read(path: Path) -> Bundle:
     try:
         about = json.loads(members[ABOUT])
         if about["schema"] != SCHEMA:
-            raise ValueError("its schema is another one")
+            raise ValueError("its schema is unknown")
         known = [{str(name): str(text) for name, text in about[word].items()} for word in ("versions", "frozen")]
         without, number = tuple(map(str, about["unreported"])), int(about["run"])
         count = sum(name.startswith("reports/") for name in members)
         runs = [of_member(root, at) for at in range(1, count + 1)] or [stored.find(root / "records")]
-        run = runs[max(0, number - 1)]
-        judged = {id(one): judged_again(one, path, root) for one in runs}
+        judged = tuple(judged_again(one, path, root) for one in runs)
+        run = judged[max(0, number - 1)]
     except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         why = str(error).replace(f"{root}/", "")[:200]
         raise BadInput(f"{path} is not a bundle that can be read: {why}: {REMEDY}") from None
-    return Bundle(path, digest, tuple(judged.values()), judged[id(run)], root, *known, without)
+    return Bundle(path, digest, judged, run, root, *known, without)
 
 
 def of_member(root: Path, number: int) -> Run:

@@ -1,4 +1,4 @@
-"""Whether a run measured what it should have: what its manifest says of its mode, or the nodes that were asked for."""
+"""Whether a run measured everything: the manifest of its mode, and the nodes that were asked for."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..judge.verdicts import Verdict
 from ..record import units
+from ..record.names import short
 from . import manifest, resume, stored
-from .bound import short
 from .modes import ACCEPTANCE
 from .testcases import Test
 
@@ -17,7 +17,7 @@ LESS = "less than "
 
 @dataclass(frozen=True)
 class Ran:
-    """A run that has ended: its mode and the system that it was told, None for any; its report, and what it resumes."""
+    """A run that has ended. system: that of its command, None for any. before: the earlier passes that it resumes."""
 
     mode: str
     system: str | None
@@ -32,7 +32,9 @@ class Ran:
 
     @cached_property
     def measured(self) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
-        """{partition: {test case: its cells}} of it and what it resumes, and {partition: what was skipped}."""
+        """({partition: {test case: its cells}} of the run and the passes that it resumes, {partition: skipped test
+        cases}).
+        """
         measured, skipped = measured_in(self.tests)
         for one in self.before.cases():
             measured.setdefault(one.partition, {}).setdefault(one.case, one.cells)
@@ -68,9 +70,9 @@ def measured_in(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], dict[
 
 
 def held_against(ran: Ran, verdict: Verdict) -> list[str]:
-    """Lines on what is missing, which begin with LESS, and on what no manifest knows; the first one is made here.
+    """Lines on missing test cases, which begin with LESS, and on test cases that no manifest has.
 
-    Without a manifest, only acceptance refuses a selection of tests.
+    Without a manifest, only acceptance refuses a selection of tests. A complete run that passes creates the manifest.
     """
     known = manifest.load(ran.repository, ran.mode)
     measured, skipped = ran.measured
@@ -107,14 +109,14 @@ def left_out_lines(known: Mapping[str, manifest.Manifest], measured: Mapping[str
 
 
 def unasked(report: Path, nodes: list[str]) -> list[str]:
-    """A line that begins with LESS where a node that was asked for has no test in a report."""
+    """A line that begins with LESS if a node that was asked for has no test in a report."""
     there = {short(test.node) for test in stored.all_of(report).tests}
     without = [node for node in nodes if short(node) not in there]
     return [f"{LESS}was asked for: no test of {units.listed(without)}"] if without else []
 
 
 def frozen(ran: Ran, reason: str, left_out: Mapping[str, str] | None = None) -> list[str]:
-    """Writes the manifests of what a run measured, and says so in lines. left_out: as `manifest.freeze` takes it."""
+    """Writes the manifests of a run. Returns a line for each. left_out: as in `manifest.freeze`."""
     measured, skipped = ran.measured
     lines = []
     for partition in sorted(set(measured) | set(skipped)):

@@ -1,30 +1,118 @@
-"""When each node and each pair of leaf switches of a partition was measured last, out of the index of stored runs.
+"""When each node and each pair of leaf switches of a partition was measured last, by the index of stored runs.
 
-A node is as old as the test case of its suite that was measured on it, alone and whole, longest ago: what a job
-measured before it was preempted counts, and what it did not reach is still due. The suite are the test cases that were
-measured whole on half of the nodes at least, of those that were ever measured.
+The suite of a partition is the test cases that were measured completely on at least half of its measured nodes. The age
+of a node is that of the test case of the suite that was measured longest ago, alone and completely. Test cases that a
+job measured before it was preempted count, and the others stay due.
+
+until: a time in seconds since 1970; later starts, by a clock that was ahead, are left out.
 """
 
+import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 
 from ..errors import BadInput
 from ..record import units
-from . import measured
-from .bound import SKEW, short
-from .index import Index
+from ..record.names import short
+from .folders import SKEW
+from .index import Index, listed
 from .index_tables import Part, State
 from .indexing import epoch
+from .known_good import Case
 from .modes import NODE_SWEEP, TOGETHER
 from .notes import Note
 from .parts import ADAPTER
 from .patrol import MOST_RUNS, Node, Pair, Span, span_of
 from .suspects import Suspect
+
+
+def measured_cases(index: Index, partition: str, until: float = math.inf) -> Iterator[tuple[str, dict[str, Case], int]]:
+    """(node, test cases of a test of it alone, start of the newest such test) of each node."""
+    found = index.connection.execute(
+        "SELECT node, cases, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 AND run != 0"
+        " AND started <= ? GROUP BY node, cases",
+        (index.numbers.get(partition, -1), until),
+    )
+    yield from ((index.names[node], index.cases_of(cases), started) for node, cases, started in found)
+
+
+def times_tried(index: Index, partition: str, until: float = math.inf) -> dict[str, int]:
+    """{node: start of the last test of it alone, whatever its result}."""
+    found = index.connection.execute(
+        "SELECT node, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 AND started <= ? GROUP BY node",
+        (index.numbers.get(partition, -1), until),
+    )
+    return {index.names[node]: started for node, started in found}
+
+
+def days_measured(index: Index, partition: str, suite: Collection[str]) -> Iterator[tuple[str, int]]:
+    """(node, days since 1970) of each day on which all test cases of a suite were measured on a node alone."""
+    sets = [number for (number,) in index.connection.execute("SELECT DISTINCT cases FROM tests")]
+    whole = [
+        number for number in sets if set(suite) <= {name for name, case in index.cases_of(number).items() if case.whole}
+    ]
+    found = index.connection.execute(
+        "SELECT DISTINCT node, started / 86400 FROM tests WHERE partition = ? AND nodes = 1 AND run != 0"
+        f" AND cases IN ({listed(whole)})",
+        (index.numbers.get(partition, -1),),
+    )
+    yield from ((index.names[node], day) for node, day in found)
+
+
+def leaf_switches(index: Index, partition: str) -> dict[str, str]:
+    """{node: its leaf switch} by the newest records with a leaf switch."""
+    nowhere = index.numbers.get("", -1)
+    found = index.connection.execute(
+        "SELECT node, MAX(started), leaf FROM tests WHERE partition = ? AND leaf != ? AND run != 0 GROUP BY node",
+        (index.numbers.get(partition, -1), nowhere),
+    )
+    return {index.names[node]: index.names[leaf] for node, _, leaf in found}
+
+
+def durations(index: Index, partition: str, pattern: str, most: int) -> list[float]:
+    """The durations of the newest complete runs of tests in seconds, the oldest first. pattern: of the tests' names.
+
+    A run that ended before it measured anything does not count.
+    """
+    named = [number for name, number in index.numbers.items() if re.search(pattern, name)]
+    found = index.connection.execute(
+        f"SELECT MAX(started), seconds, cases FROM tests WHERE partition = ? AND test IN ({listed(named)})"
+        " AND run != 0 GROUP BY run ORDER BY 1 DESC",
+        (index.numbers.get(partition, -1),),
+    )
+    each = ((seconds, index.cases_of(cases)) for _, seconds, cases in found)
+    whole = (seconds for seconds, of in each if of and all(case.whole for case in of.values()))
+    return list(islice(whole, most))[::-1]
+
+
+def meetings(
+    index: Index, partition: str, group_of: Mapping[str, str], until: float = math.inf
+) -> dict[tuple[str, str], int]:
+    """{(group, group): last measurement between two of their nodes in seconds since 1970}.
+
+    group_of: {node: its group}, such as its leaf switch. Nodes without a group are left out.
+    """
+    found: dict[tuple[str, str], int] = {}
+    rows = index.connection.execute(
+        "SELECT meeting, MAX(started) FROM met WHERE partition = ? AND started <= ? GROUP BY meeting",
+        (index.numbers.get(partition, -1), until),
+    )
+    for meeting, started in rows:
+        said = index.set_of(meeting)
+        groups = [group_of.get(node, "") for node in said["nodes"]]
+        there = sorted(set(filter(None, groups)))
+        pairs = ((groups[one], groups[other]) for one, other in said["pairs"])
+        each = pairs if said["pairs"] else combinations(there, 2)
+        for pair in {(min(pair), max(pair)) for pair in each if all(pair) and pair[0] != pair[1]}:
+            found[pair] = max(started, found.get(pair, 0))
+    return found
+
 
 DAY = 86400
 #: Of a part, what identifies it wherever it is put; the first that it has.
@@ -35,10 +123,10 @@ POSITION = ("slot", "pci", "port")
 
 @dataclass(frozen=True)
 class Coverage:
-    """A partition as it is covered at a moment, `now` in seconds since 1970.
+    """The coverage of a partition at the time `now`, in seconds since 1970.
 
-    suite: the test cases that each node should have. pairs: {two leaf switches: when they met last, None: never}.
-    alone, together: how long a run on one node takes, and one between two, None where no stored run says it.
+    suite: the test cases that each node should have. pairs: {two leaf switches: last measurement between them, None:
+    never}. alone, together: the duration of a run on one node, and of a run on two, None if no stored run has it.
     """
 
     partition: str
@@ -51,7 +139,7 @@ class Coverage:
 
     @property
     def days(self) -> int | None:
-        """Every node was measured within so many whole days; None where one never was."""
+        """The age of the node that was measured longest ago in whole days; None if a node was never measured."""
         if not self.nodes or any(node.tested is None for node in self.nodes):
             return None
         return max(age(self.now, node.tested) for node in self.nodes)
@@ -75,7 +163,7 @@ class Coverage:
 
 
 def age(now: float, then: float | None) -> int:
-    """How many whole days ago, rounded up; a clock that is ahead makes nothing younger than now."""
+    """The age in whole days, rounded up; 0 for a time in the future."""
     return max(0, -(-int(now - (then or 0.0)) // DAY))
 
 
@@ -88,15 +176,15 @@ def coverage(
     clean_runs: int,
     written: Sequence[Note] = (),
 ) -> Coverage:
-    """How a partition is covered.
+    """The coverage of a partition.
 
-    known: {node: why it takes no job now, "" where it does} of its scheduler, None: those of stored runs. leaves:
-    {node: its leaf switch}; where a node is not in it, what its newest record says counts.
-    written: notes of repairs, after which a node counts as changed. Raises BadInput.
+    known: {node: why it takes no job now, "" if it does} by its scheduler, None: the nodes of stored runs. leaves:
+    {node: its leaf switch}; for other nodes the leaf switch of the newest record. written: notes; a node counts as
+    changed after a noted repair. Raises BadInput.
     """
     until = now + SKEW
     newest: dict[str, dict[str, int]] = {}
-    for node, cases, started in measured.measured(index, partition, until):
+    for node, cases, started in measured_cases(index, partition, until):
         of_node = newest.setdefault(short(node), {})
         for name, case in cases.items():
             if case.whole:
@@ -113,11 +201,11 @@ def coverage(
         raise BadInput(f"no stored run is of {partition}: measure it first, as linkmatrix run --mode=sweep does")
     whole = index.states(partition, {node: tested[short(node)] for node in states if short(node) in tested})
     changed = mended(written, tested, states) | changes(states, whole)
-    tried = {short(node): then for node, then in measured.tried(index, partition, until).items()}
+    tried = {short(node): then for node, then in times_tried(index, partition, until).items()}
     suspect = index.suspects(clean_runs, written)
     suspects = reasons((one for one in suspect if one.kind != ADAPTER), clean_runs)
     of_adapters = reasons((one for one in suspect if one.kind == ADAPTER), clean_runs)
-    leaf_of = {short(node): of for node, of in measured.leaves(index, partition).items()}
+    leaf_of = {short(node): of for node, of in leaf_switches(index, partition).items()}
     leaf_of |= {short(node): of for node, of in leaves.items()}
     nodes = tuple(
         Node(
@@ -132,7 +220,7 @@ def coverage(
         )
         for key, (name, away) in sorted(there.items())
     )
-    met = measured.met(index, partition, {node: leaf_of.get(short(node), "") for node in index.numbers}, until)
+    met = meetings(index, partition, {node: leaf_of.get(short(node), "") for node in index.numbers}, until)
     pairs = combinations(sorted({node.leaf for node in nodes if node.leaf}), 2)
     return Coverage(
         partition,
@@ -140,31 +228,31 @@ def coverage(
         nodes,
         {pair: met.get(pair) for pair in pairs},
         suite,
-        span_of(measured.seconds(index, partition, NODE_SWEEP, MOST_RUNS)),
-        span_of(measured.seconds(index, partition, TOGETHER, MOST_RUNS)),
+        span_of(durations(index, partition, NODE_SWEEP, MOST_RUNS)),
+        span_of(durations(index, partition, TOGETHER, MOST_RUNS)),
     )
 
 
 def suite_of(measured: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
-    """The test cases that half of the nodes at least have, of those that have any."""
+    """The test cases of at least half of the nodes, of those that have any."""
     nodes = [of for of in measured if of]
     counts = Counter(name for of in nodes for name in of)
     return tuple(sorted(name for name, count in counts.items() if 2 * count >= len(nodes)))
 
 
 def reasons(suspects: Iterable[Suspect], clean_runs: int) -> dict[str, str]:
-    """{node: why it is flagged}, by the component with the oldest flag."""
+    """{node: why it is flagged}, by its component with the oldest flag."""
     return {short(one.node): one.sentence(clean_runs) for one in reversed(list(suspects))}
 
 
 def changes(newest: Mapping[str, State], before: Mapping[str, State]) -> dict[str, str]:
-    """{node: what is other in its newest record than when it was measured whole for the last time}."""
+    """{node: what changed in its newest record since it was measured completely}."""
     found = {node: difference(before[node], state) for node, state in newest.items() if node in before}
     return {short(node): said for node, said in found.items() if said}
 
 
 def mended(written: Iterable[Note], tested: Mapping[str, float], newest: Mapping[str, State]) -> dict[str, str]:
-    """{node: the last repair that was noted of it, or of a part on it, since it was measured whole}."""
+    """{node: the last noted repair of it, or of one of its components, since it was measured completely}."""
     return {
         node: note.sentence()
         for note in written
@@ -175,7 +263,7 @@ def mended(written: Iterable[Note], tested: Mapping[str, float], newest: Mapping
 
 
 def nodes_with(text: str, newest: Mapping[str, State]) -> set[str]:
-    """The nodes where a part is by their newest records; text: what identifies it, "" for none."""
+    """The nodes with a component, by their newest records. text: the identity of the component, "" for none."""
     wanted = text.casefold()
     return {
         short(node)
@@ -185,7 +273,7 @@ def nodes_with(text: str, newest: Mapping[str, State]) -> set[str]:
 
 
 def difference(before: State, after: State) -> str:
-    """What changed on a node, in words; "" where nothing did. What one of the two does not know is no change."""
+    """What changed on a node, in words; "" without a change. Facts that one of the records lacks are no change."""
     said = [
         f"{name} {value} -> {after.versions[name]}"
         for name, value in before.versions.items()
@@ -201,7 +289,7 @@ def difference(before: State, after: State) -> str:
 
 
 def placed(parts: Iterable[Part]) -> dict[tuple[str, str], str]:
-    """{(kind, where it is on its node): what identifies it} of the parts that say both."""
+    """{(kind, location on the node): identity} of the components with both."""
     found = {}
     for one in parts:
         place = next((f"{word} {one.place[word]}" for word in POSITION if one.place.get(word)), "")
@@ -212,14 +300,14 @@ def placed(parts: Iterable[Part]) -> dict[tuple[str, str], str]:
 
 
 def ages_by_day(index: Index, found: Coverage, days: int) -> list[tuple[str, int, int]]:
-    """[(day, greatest age in days of a node that was measured before, how many never were)] of the last days.
+    """[(day, age in days of the node that was measured longest ago, number of nodes that were never measured)].
 
-    Here only what measured the whole suite of a node counts.
+    days: the number of days until now. Only measurements of the whole suite count.
     """
     today = int(found.now // DAY)
     names = {short(node.name): number for number, node in enumerate(found.nodes)}
     last = np.full((len(names), days), -1)
-    for node, day in measured.days(index, found.partition, found.suite) if found.suite else ():
+    for node, day in days_measured(index, found.partition, found.suite) if found.suite else ():
         number = names.get(short(node))
         if number is not None and day <= today:
             column = max(0, day - today + days - 1)

@@ -1,17 +1,31 @@
-"""The figures of runs and of published systems in one form, for whoever puts them beside each other.
+"""The figures of runs and of published systems in one form, for comparison.
 
-Cells come as the table of runs/table.py, those of published systems in the same columns. Of a collective its bus
-bandwidth is what is compared: its other two figures are the same measurement, divided by the size and the ranks.
+Cells are a table as in runs/table.py. Of a collective, the bus bandwidth is compared: its other two figures are the
+same measurement, divided by the size and the ranks.
 """
 
-from collections.abc import Iterator, Mapping
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..record.matrix import Matrix, from_result
-from ..record.names import UNKNOWN, USUAL, Extent, Pair, extent_of, is_collective, library_of
+from ..record.names import (
+    UNKNOWN,
+    USUAL,
+    Extent,
+    Pair,
+    Result,
+    bodies_of,
+    devices_of,
+    extent_of,
+    is_collective,
+    is_simulation,
+    library_of,
+)
+from ..record.units import counted
 from ..references.keys import way_between_devices
-from ..references.published import Published
+from ..references.published import Published, Series
 from .stored import Run
 
 if TYPE_CHECKING:
@@ -63,32 +77,34 @@ class Figures:
     way: str = ""
 
     def same_as(self, other: "Figures") -> bool:
-        """Do both measure the same, under whichever names? Of ranks, by as many pairs."""
+        """Whether both are the same test case, under any of its names, between ranks with the same number of pairs."""
         if self.alias and other.alias and self.variant != other.variant:
             return self.alias == other.alias and self.part == other.part
         return self.name == other.name or (self.part == other.part and self.by_osu == other.by_osu)
 
     @property
     def by_osu(self) -> str:
-        """Its name among OSU's, or its own."""
+        """The name of the OSU benchmark, or its own name."""
         return self.alias or self.testcase
 
     @property
     def name(self) -> tuple[str, str]:
-        """What it is known by; one direction of a bidirectional test case is a part of linkmatrix's own."""
+        """(test case, part). One direction of a bidirectional test case is a part in a run, and a test case in
+        published tables.
+        """
         if self.testcase.endswith(DIRECTION) and not self.part:
             return self.testcase.removesuffix(DIRECTION), "one_direction"
         return self.testcase, self.part
 
     @property
     def where(self) -> str:
-        """What it was measured on, as far as that makes it another thing to measure."""
+        """The extent of a collective with its library, else devices or cores of a host."""
         if self.extent is not None:
             return f"{self.extent}, {self.library}" if self.library not in ("", USUAL) else str(self.extent)
         return "cores of a host" if self.of_cores else "devices"
 
     def as_large_as(self, other: "Figures") -> bool:
-        """Was it measured on the like of the other: a collective on as many nodes, which somebody must have said?"""
+        """Whether both were measured on comparable extents: a collective on the same number of nodes."""
         if self.extent is None or other.extent is None:
             return self.extent is other.extent and self.of_cores == other.of_cores
         same_nodes = self.extent.nodes is not None and self.extent.nodes == other.extent.nodes
@@ -96,12 +112,12 @@ class Figures:
 
     @property
     def medians(self) -> Mapping[str, float]:
-        """The median of each link class, in the order of the cells; pairs without one are a class of their own."""
+        """{link class: median} in the order of the cells."""
         return self.summary or self.cells.groupby("link_class", sort=False)["value"].median().to_dict()
 
 
 def of_run(run: Run) -> Iterator[Figures]:
-    """All matrices of a run's records."""
+    """The figures of all matrices of a run."""
     found = ((test, test.record, result) for test in run.tests if test.record for result in test.record["results"])
     for test, record, result in found:
         alias = osu_name(record, result)
@@ -116,7 +132,7 @@ def of_run(run: Run) -> Iterator[Figures]:
 
 
 def cells_of(matrix: Matrix) -> "pandas.DataFrame":
-    """What was measured, as `Figures` has it; nothing where the cells are in a file."""
+    """The measured cells of a matrix, as `Figures` has them; none if the cells are in a file."""
     import pandas
 
     from . import table
@@ -132,7 +148,7 @@ def cells_of(matrix: Matrix) -> "pandas.DataFrame":
 
 
 def osu_name(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
-    """The benchmark of OSU that measures what a result does, with buffers and pairs of ranks; "" for none."""
+    """The OSU benchmark of a result, with buffers and pairs of ranks; "" for none."""
     osu = AS_OSU.get(result["testcase"], "")
     if not osu:
         return ""
@@ -146,7 +162,7 @@ def osu_name(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
 
 
 def of_published(system: Published) -> Iterator[Figures]:
-    """All tables of a published system."""
+    """The figures of all tables of a published system."""
     import pandas
 
     for one in system.tables:
@@ -160,9 +176,61 @@ def of_published(system: Published) -> Iterator[Figures]:
 
 
 def class_of(pair: Pair, classes: Mapping[Pair, str]) -> str:
-    """The link class of a published pair; "" unknown."""
+    """The link class of a published pair; "" if unknown."""
     if pair[0] in ("local", pair[1]):
         return "LOCAL"
     if "host" in pair:
         return "HOST"
     return "ALL" if "all" in pair and pair[0] != pair[1] else classes.get(pair, "")
+
+
+def beside_series(run: Run, published: Published, wanted: set[str]) -> tuple[list[str], list[str]]:
+    """(lines of the comparison of efficiencies, sentences on series that are not comparable).
+
+    The efficiency of simulations is compared by number of devices. A published series is a mean over all numbers of
+    bodies above one number, so the run's value is the same mean. wanted: the test cases, none for all.
+    """
+    lines: list[str] = []
+    left_out: list[str] = []
+    results = [result for test in run.tests if test.record for result in test.record["results"]]
+    for series in published.series:
+        own = [one for one in results if is_simulation(one) and one["testcase"] == series.testcase]
+        if not own or (wanted and series.testcase not in wanted):
+            continue
+        above = series.bodies_above
+        large = [one for one in own if (bodies_of(one) or 0) > above]
+        if not large:
+            most = max(bodies_of(one) or 0 for one in own)
+            said = f"{most} bodies at most here, more than {above} there"
+            left_out.append(f"{series.testcase} efficiency: {said}: not comparable")
+            continue
+        lines += list(beside(series, mean_efficiencies(large), [bodies_of(one) or 0 for one in large]))
+    return lines, left_out
+
+
+def mean_efficiencies(results: Iterable[Result]) -> dict[int, float]:
+    """{devices: mean efficiency in percent over the measured numbers of bodies}."""
+    found: dict[int, list[float]] = {}
+    for result in results:
+        part = result["parts"].get("efficiency")
+        for at, column in enumerate(result["columns"]):
+            value = part["values"][0][at] if part else None
+            if value is not None and result["status"][0][at] == "ok":
+                found.setdefault(devices_of(column), []).append(value)
+    return {devices: statistics.fmean(values) for devices, values in sorted(found.items())}
+
+
+def beside(series: Series, here: Mapping[int, float], bodies: list[int]) -> Iterator[str]:
+    """The lines of one series."""
+    numbers = ", ".join(map(str, sorted(bodies)))
+    there = {devices: 100 * value for devices, value in series.devices.items()}
+    above = f"more than {series.bodies_above} there"
+    yield f"{series.testcase} efficiency, mean over {numbers} bodies here, {above}"
+    for devices in sorted(here.keys() & there.keys()):
+        ratio = here[devices] / there[devices]
+        yield f"  {counted(devices, 'device')}: {here[devices]:.1f} against {there[devices]:.1f} %, × {ratio:.3g}"
+    for side, only in (("here", here.keys() - there.keys()), ("there", there.keys() - here.keys())):
+        if only:
+            values = here if side == "here" else there
+            said = ", ".join(f"{counted(devices, 'device')} {values[devices]:.1f} %" for devices in sorted(only))
+            yield f"  only {side}: {said}"

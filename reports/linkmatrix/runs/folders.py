@@ -1,4 +1,4 @@
-"""Where results lie: the folder of all of them, the reports in it, and which is the newest."""
+"""The folder of all results, the ReFrame reports in it, and the order of the reports in time."""
 
 import os
 import re
@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ..errors import BadInput
 from ..files import read_json, regular
-from .bound import SKEW
 
 REPORT = re.compile(r"run-report-.*\.json")
 START, END = "time_start_unix", "time_end_unix"  # of a session
@@ -18,15 +17,16 @@ DRY_RUN = re.compile(rb'"cmdline": "[^"]* --dry')
 ABORTED, FAILED = re.compile(rb'"num_aborted": [1-9]'), re.compile(rb'"num_failures": [1-9]')
 #: ReFrame writes it in place: of a disk that was full its beginning is left.
 CUT = "make room on its disk if that is full, remove the file, and measure again"
+SKEW = 900.0  # seconds by which the clocks of a cluster may differ
 HEAD_BYTES = 1 << 16  # of a report, where ReFrame writes about its session
 DAY = 86400.0  # seconds
 JUMP = 180 * DAY  # without a report: more likely a clock that jumped than a site that measured nothing
 
 
 def prefix() -> Path:
-    """The folder of all results: $LINKMATRIX_PREFIX, or .linkmatrix beside the config/settings.py that is nearest.
+    """The folder of all results: $LINKMATRIX_PREFIX, else .linkmatrix next to the nearest config/settings.py.
 
-    Raises BadInput where the variable names what is no folder.
+    Raises BadInput if the variable names something other than a folder.
     """
     if said := os.environ.get("LINKMATRIX_PREFIX"):
         if os.path.exists(said) and not os.path.isdir(said):
@@ -36,7 +36,7 @@ def prefix() -> Path:
 
 
 def repository() -> Path:
-    """The folder whose config/settings.py is nearest: around the working directory, else where this package lies."""
+    """The folder with the nearest config/settings.py: around the working directory, else around this package."""
     here = Path.cwd()
     for folder in [here, *here.parents, Path(__file__).resolve().parents[3]]:
         if (folder / "config" / "settings.py").is_file():
@@ -45,9 +45,10 @@ def repository() -> Path:
 
 
 def newest_report(folder: Path) -> Path:
-    """The run-report-*.json in `folder` whose session ended last. Raises BadInput where there is none.
+    """The run-report-*.json in `folder` whose session ended last. Raises BadInput without one.
 
-    Dry runs do not count. Nor do runs that a signal ended before a test failed: the run before has more to show.
+    Dry runs do not count. A run that a signal ended before a test failed does not count either, because the run before
+    it has more results.
     """
     found = sorted(reports_in(folder), key=ended)
     newest = next((path for path in reversed(found) if is_measurement(path)), None)
@@ -69,17 +70,17 @@ def is_measurement(path: Path) -> bool:
 
 
 def reports(prefix: Path) -> list[Path]:
-    """All ReFrame reports of a prefix, the newest last. Raises BadInput where they cannot be listed."""
+    """All ReFrame reports of a prefix, the newest last. Raises BadInput if the folder cannot be read."""
     return reports_in(prefix / "reports")
 
 
 def reports_in(folder: Path) -> list[Path]:
-    """All ReFrame reports of a folder, the newest last. Raises BadInput where they cannot be listed."""
+    """All ReFrame reports of a folder, the newest last. Raises BadInput if the folder cannot be read."""
     return sorted((path for path in listed(folder) if REPORT.fullmatch(path.name)), key=age)
 
 
 def listed(folder: Path) -> list[Path]:
-    """What is in a folder; nothing if it is not there. Raises BadInput."""
+    """The entries of a folder; none if the folder does not exist. Raises BadInput."""
     try:
         with os.scandir(folder) as found:
             return [Path(one.path) for one in found]
@@ -90,7 +91,7 @@ def listed(folder: Path) -> list[Path]:
 
 
 def below(folder: Path) -> Iterator[Path]:
-    """All files of a folder and those in it. Raises BadInput: what cannot be read may be what matters."""
+    """All files of a folder and its subfolders. Raises BadInput if a folder cannot be read."""
 
     def refuse(error: OSError) -> None:
         raise BadInput(f"{error.filename} cannot be read: {error.strerror or error}")
@@ -100,26 +101,23 @@ def below(folder: Path) -> Iterator[Path]:
 
 
 def age(path: Path) -> tuple[float, list[int]]:
-    """Sorts reports by when their sessions began, by ReFrame's clock; by session number where that is not known.
+    """Sort key of reports: the start of the session by ReFrame's clock, then the session number.
 
-    When a file was written or copied says nothing. Nor does a time that is still to come: a clock that was ahead would
-    leave the newest report for ever.
+    The time of the file is not used, because a copy changes it. A start in the future counts as unknown: otherwise a
+    clock that was ahead would make a report the newest for ever.
     """
     began = session_time(path)
     return began if began <= time.time() + SKEW else 0.0, [int(number) for number in re.findall(r"\d+", path.name)]
 
 
 def ended(path: Path) -> float:
-    """When the session of a report ended, in seconds since 1970; when it began where the report does not say.
-
-    As for `age`, a time that is still to come says nothing.
-    """
+    """The end of a report's session in seconds since 1970; its start if the end is unknown or in the future."""
     end = session_time(path, END)
     return end if 0.0 < end <= time.time() + SKEW else age(path)[0]
 
 
 def head(path: Path) -> bytes:
-    """The beginning of a report; empty if it cannot be read."""
+    """The first HEAD_BYTES of a report; empty if it cannot be read."""
     try:
         regular(path)
         with path.open("rb") as file:
@@ -129,7 +127,7 @@ def head(path: Path) -> bytes:
 
 
 def session_time(path: Path, key: str = START) -> float:
-    """When the session of a report began, or with the key END ended, in seconds since 1970; 0 where it does not say."""
+    """The start of a report's session in seconds since 1970, or with the key END its end; 0 if unknown."""
     try:
         if found := TIMES[key].search(head(path)):
             return float(found[1])
@@ -139,9 +137,9 @@ def session_time(path: Path, key: str = START) -> float:
 
 
 def outlived(paths: Iterable[Path], days: int) -> tuple[list[Path], list[Path]]:
-    """(the files that were written more than `days` ago, those that seem so because the clock may have jumped).
+    """(files written more than `days` ago, files that seem so old because the clock may have jumped).
 
-    The second are from before a time in which none was written, of half a year or of `days` where that is longer.
+    The second list has the files before a gap without any file. The gap is half a year, or `days` if that is longer.
     """
     now = last = time.time()
     written = sorted(((path.stat().st_mtime, path) for path in paths), reverse=True)

@@ -1,11 +1,12 @@
-"""What all stored reports say of nodes, by node and time: a database beside them, `index.db` of the prefix.
+"""The index of all stored reports by node and time: the database `index.db` of the prefix.
 
-A year of daily runs of thousands of nodes takes hours to read and judge, and seconds to ask here. It holds nothing that
-is not in reports and records: it is brought up to date whenever it is opened, made anew where it is missing, damaged or
-of another version, and can be removed at any time. Several commands may use it at once: each report is added in one
-transaction, under the lock of the file.
+To read and judge a year of daily runs of thousands of nodes takes hours; a query of the index takes seconds. The index
+has only data of reports and records. It is updated whenever it is opened, is created again if it is missing, damaged or
+of another version, and can be removed at any time. Several commands may use it concurrently: reports are added
+in transactions, under the lock of the file.
 
-A verdict is that of when its report was added, by the references and the code of then, unless asked for `again`.
+A verdict is that of the time when its report was added, with the references and the code of that time, unless it is
+asked for `again`.
 """
 
 import contextlib
@@ -16,28 +17,30 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ..record.names import short
 from ..references.tables import References
-from . import answers, streaks, unreported
-from .answers import Answer
-from .bound import short
-from .database import ready
-from .index_tables import State, Tables
-from .index_writing import fingerprint, update
+from . import known_good, missing_runs, series
+from .index_tables import State, Tables, fingerprint, ready, update
+from .known_good import Answer
 from .notes import Note
 from .parts import Names, Place, Sighting, is_at, is_part
 from .questions import Question
 from .suspicion import Flagged, Found, Suspect, latest_time, left_by
+
+if TYPE_CHECKING:
+    import pandas
 
 FILE = "index.db"
 MOST_NODES = 16  # that a part was ever on: a number that more have is a placeholder
 
 
 class Index(Tables):
-    """The open database, with the questions that commands ask about it."""
+    """The open database, with the queries of the commands."""
 
     def alone(self, partition: str | None) -> list[Answer]:
-        """The answers of tests about nodes that they measured alone; partition: None for all partitions."""
+        """The answers of tests that measured one node only. partition: None for all partitions."""
         chosen = self.numbers.get(partition, -1) if partition else None
         rows = self.connection.execute(
             "SELECT node, test, MAX(started), verdict, cases, components FROM tests WHERE nodes = 1"
@@ -47,7 +50,7 @@ class Index(Tables):
         return [
             one
             for node, test, started, verdict, cases, components in rows
-            for one in answers.of_test(
+            for one in known_good.answers_of(
                 self.names[node], self.names[test], started, verdict, self.cases_of(cases), self.set_of(components)
             )
         ]
@@ -58,8 +61,8 @@ class Index(Tables):
             "SELECT node, started, run, cases, disturbed FROM tests WHERE run != 0 AND node IN"
             " (SELECT node FROM tests WHERE disturbed NOT IN (SELECT id FROM sets WHERE content = '[]'))"
         )
-        return streaks.sentences(
-            streaks.of_row(
+        return known_good.streak_sentences(
+            known_good.measured_in(
                 {"node": self.names[node], "started": started, "run": run}
                 | {"cases": self.set_of(cases), "disturbed": self.set_of(disturbed)}
             )
@@ -67,7 +70,7 @@ class Index(Tables):
         )
 
     def states(self, partition: str, until: Mapping[str, int] | None = None) -> dict[str, State]:
-        """{node: how its newest record has it}; until: {node: the last moment that counts}, of these nodes only."""
+        """{node: its state in its newest record}. until: {node: the last time that counts}, of these nodes only."""
         numbers = self.numbers
         chosen = "SELECT node, MAX(started), boot, parts, versions FROM tests WHERE run != 0"
         if until is None:
@@ -82,21 +85,35 @@ class Index(Tables):
             if node is not None
         }
 
+    def medians(self) -> "pandas.DataFrame":
+        """The medians of all reports, as `series.frame` has them."""
+        import pandas
+
+        rows = self.connection.execute(f"SELECT {', '.join(series.COLUMNS)} FROM medians").fetchall()
+        found = pandas.DataFrame(rows, columns=series.COLUMNS)
+        for name in ("testcase", "unit", "link_class", "variant", "partition", "host", "beside"):
+            found[name] = found[name].map(self.names)
+        found["facts"] = found["facts"].map(self.set_of)
+        return series.frame(found)
+
     def partitions(self) -> list[str]:
-        """The partitions that were measured."""
+        """The partitions with measurements."""
         found = self.connection.execute("SELECT DISTINCT partition FROM tests WHERE run != 0")
         return sorted(self.names[number] for (number,) in found)
 
     def found(self, clean_runs: int) -> Iterator[Found]:
-        """What each report has of the devices of nodes that may be flagged, and of those where one of their parts was
-        too: on other nodes nothing is flagged.
+        """The flags and clean questions in each report, of all nodes that may be flagged now.
+
+        These are the nodes that were flagged lately, and the nodes that had one of their components.
         """
         yield from self.found_on(self.with_parts_of(self.flagged_lately(clean_runs)))
 
     def flagged_lately(self, clean_runs: int) -> set[int]:
-        """The nodes that were ever flagged, by their numbers, except those with so many runs since, of one driver, in
-        which each flagged device was clean for each of its questions. Two reports that began at the same time count as
-        one: the other may be a copy; one of a clock that is ahead counts for none.
+        """The numbers of the nodes that were ever flagged, except those that are certainly unflagged by now.
+
+        A node is certainly unflagged after `clean_runs` runs with one driver in which each flagged device was clean for
+        each of its questions. Two reports with the same start count as one, because one may be a copy. A report of a
+        clock that is ahead does not count.
         """
         latest = latest_time(time.time())
         flagged: dict[int, tuple[str, dict[str, set[Question]]]] = {}
@@ -116,7 +133,7 @@ class Index(Tables):
     def clean_since(
         self, node: int, last: str, latest: str, devices: Mapping[str, set[Question]]
     ) -> Counter[tuple[str, ...]]:
-        """{driver versions: runs of a node between two times in which all of the devices were clean}."""
+        """{driver versions: number of runs of a node between two times in which all of the devices were clean}."""
         rows = self.connection.execute(
             "SELECT began, seen, clean FROM devices JOIN reports ON report = reports.id WHERE node = ? AND began > ?"
             " AND began <= ? ORDER BY began",
@@ -131,12 +148,12 @@ class Index(Tables):
         return found
 
     def named(self, nodes: Iterable[str]) -> set[int]:
-        """The numbers of some nodes, under each name that they have in records: with a domain, and without."""
+        """The numbers of nodes, under each name in records: with a domain, and without."""
         wanted = {short(node) for node in nodes}
         return {number for name, number in self.numbers.items() if short(name) in wanted}
 
     def unseen(self, places: Iterable[Place]) -> list[Place]:
-        """Those of the places, as they were named, where no report has seen a device, adapter or node."""
+        """The slots of `places` in which no report has a device, adapter or node."""
         wanted = list(places)
         nodes = self.named(node for node, _ in wanted)
         every = [one for node, seen in self.sightings if node in nodes for one in seen]
@@ -145,11 +162,11 @@ class Index(Tables):
         return [place for place in wanted if not any(is_at(one, place) for one in known)]
 
     def with_part(self, text: str) -> set[int]:
-        """The nodes, by their numbers, that a part was ever on, by its serial number or UUID."""
+        """The numbers of the nodes that ever had a component, by its serial number or UUID."""
         return {node for node, seen in self.sightings if any(is_part(one, text) for one in seen)}
 
     def with_parts_of(self, nodes: set[int]) -> set[int]:
-        """The nodes and those that any of their parts was ever on, by their numbers; what is on many is no part."""
+        """The numbers of the nodes, and of all nodes that ever had one of their components."""
         nodes = self.named(self.names[node] for node in nodes)
         on: dict[str, set[int]] = {}
         for node, seen in self.sightings:
@@ -161,12 +178,12 @@ class Index(Tables):
 
     @cached_property
     def sightings(self) -> list[tuple[int, list[Sighting]]]:
-        """(a node, what was on it): each once that differs."""
+        """(number of a node, its sightings), each set of sightings once."""
         rows = self.connection.execute("SELECT DISTINCT node, seen FROM devices").fetchall()
         return [(node, [Sighting(*place) for _, *place in self.set_of(seen)]) for node, seen in rows]
 
     def found_on(self, nodes: set[int]) -> Iterator[Found]:
-        """The flags, clean questions and sightings in each report of the devices of some nodes, by their numbers."""
+        """The flags, clean questions and sightings in each report, of the nodes with these numbers."""
         chosen = f"node IN ({listed(nodes)})"
         flagged: dict[int, Flagged] = {}
         rows = self.connection.execute(f"SELECT report, node, device, question, reason FROM flagged WHERE {chosen}")
@@ -192,9 +209,11 @@ class Index(Tables):
             )
 
     def flagging(self, suspects: Iterable[Suspect]) -> set[str]:
-        """The names of the reports that flag a device since one of the suspects is flagged, on its node or on one that
-        a part of that was ever on, and of the reports since then that are clean for a question of the suspect: they
-        count until enough of them remove the flag.
+        """The names of the reports on which the flags of the suspects depend.
+
+        These are the reports that flag a device of the suspect's node, or of a node that had one of its components,
+        since the suspect is flagged; and the reports since then that are clean for one of its questions, because they
+        count towards the removal of the flag.
         """
         found: set[str] = set()
         for one in suspects:
@@ -215,26 +234,26 @@ class Index(Tables):
         return found
 
     def suspects(self, clean_runs: int, written: Sequence[Note] = ()) -> list[Suspect]:
-        """What the reports leave flagged, the longest first; written: repairs."""
+        """The flagged components, the longest flagged first. written: notes of repairs."""
         return left_by(self.found(clean_runs), clean_runs, written)
 
 
 def listed(numbers: Iterable[int]) -> str:
-    """Numbers of the tables, as SQL takes them between brackets."""
+    """Numbers as SQL has them between brackets."""
     return ",".join(map(str, numbers))
 
 
 @contextlib.contextmanager
 def opened(prefix: Path, folder: Path | None, again: bool = False) -> Iterator[Index]:
-    """The index of a prefix, up to date.
+    """The updated index of a prefix.
 
-    folder: of references, None for the package's own. again: judge anew what other references or another version of
-    this program judged; else a note counts such reports. Raises BadInput, OSError, lock.Held.
+    folder: of references, None for those of the package. again: judge reports again that were judged with other
+    references or another version of this program; else a note counts them. Raises BadInput, OSError, lock.Held.
     """
     path, references, by = prefix / FILE, References.load(folder), fingerprint(folder)
     try:
         with contextlib.closing(ready(path)) as connection:
             notes = update(connection, path, references, by, again)
-            yield Index(connection, [*notes, *unreported.sentences(prefix)])
+            yield Index(connection, [*notes, *missing_runs.sentences(prefix)])
     except sqlite3.Error as error:
         raise OSError(f"{path}: {error}: it can be removed, and is made anew") from None

@@ -1,7 +1,7 @@
-"""The rows of the index that a report becomes: `index_writing` stores them, and `index` reads them again.
+"""The rows of a report in the index. `index_tables` stores the rows, and `index` reads them.
 
-What is the same on most days, such as the parts of a node, is kept once, as JSON under its digest (`sets`), and a test
-has a row for each node that took part.
+Content that is the same on most days, such as the components of a node, is stored once, as JSON under its digest (table
+`sets`). A test has a row for each of its nodes.
 """
 
 import hashlib
@@ -17,10 +17,10 @@ from ..judge.inventory_diff import facts_of_nodes
 from ..judge.verdicts import Verdict
 from ..record.checking import is_of_matchings
 from ..record.matrix import from_result
-from ..record.names import simulated_fault
+from ..record.names import short, simulated_fault
 from ..references.tables import References
-from . import answers, folders, judging, stored, streaks
-from .bound import SKEW, short
+from . import folders, judging, known_good, series, stored
+from .folders import SKEW
 from .judging import Judged
 from .parts import Sighting, components_of
 from .questions import Question
@@ -28,13 +28,13 @@ from .suspects import of_run
 from .suspicion import Clean, Device, Flagged, dated
 
 #: Of the tables below. An index of another version is made anew.
-VERSION = 10
+VERSION = 11
 #: reports: those of the prefix, with by what they were judged, and why one cannot be read. tests: a row for each node
-#: of a test; run: the run of the program that measured it, which several tests may share; cases: `answers.Case` of
+#: of a test; run: the run of the program that measured it, which several tests may share; cases: `known_good.Case` of
 #: each test case; disturbed: its DISTURBED cells; components: of the node, as `parts.components_of` has them.
 #: devices: of a node in a report, where its devices were (seen), and which of them answered which questions clean;
 #: flagged: why a device is flagged for a question. met: the nodes of a test between which a cell was measured, and
-#: the pairs of them by their numbers there, none where all met.
+#: the pairs of them by their numbers there, none where all met. medians: as `series.COLUMNS`.
 TABLES = """
 CREATE TABLE reports (id INTEGER PRIMARY KEY, name TEXT UNIQUE, size INTEGER, changed INTEGER, began TEXT,
                       judged_by TEXT, trouble TEXT);
@@ -46,24 +46,28 @@ CREATE TABLE tests (report INTEGER, node INTEGER, partition INTEGER, test INTEGE
 CREATE TABLE devices (report INTEGER, node INTEGER, seen INTEGER, clean INTEGER);
 CREATE TABLE flagged (report INTEGER, node INTEGER, device TEXT, question INTEGER, reason TEXT);
 CREATE TABLE met (report INTEGER, partition INTEGER, started INTEGER, meeting INTEGER);
+CREATE TABLE medians (report INTEGER, testcase INTEGER, size_bytes INTEGER, unit INTEGER, link_class INTEGER,
+                      variant INTEGER, partition INTEGER, started TEXT, value REAL, host INTEGER, facts INTEGER,
+                      beside INTEGER);
 CREATE INDEX tests_of_reports ON tests (report);
 CREATE INDEX tests_of_nodes ON tests (node, started);
 CREATE INDEX devices_of_nodes ON devices (node);
 CREATE INDEX devices_of_reports ON devices (report);
 """
-OF_REPORTS = ("tests", "devices", "flagged", "met")  # tables with rows of a report
+OF_REPORTS = ("tests", "devices", "flagged", "met", "medians")  # tables with rows of a report
 
 Row = dict[str, Any]
 
 
 def rows_of(path: Path, references: References, written: float) -> tuple[str, dict[str, list[Row]], bool]:
-    """(when ReFrame began, {table: rows}, whether each record is readable) of a report. Raises BadInput.
+    """(start of the session, {table: rows}, whether each record is readable) of a report. Raises BadInput.
 
-    Names and sets are still in words. written: the time of the report's file, in seconds since 1970.
+    Names and sets are not yet numbers. written: the time of the report's file, in seconds since 1970.
     """
     report = read_json(path, folders.CUT)
     tests: list[Row] = []
     met: list[Row] = []
+    medians: list[Row] = []
     first: list[str] = []  # when the records began
     lacking: list[str] = []  # tests without their record
 
@@ -73,6 +77,7 @@ def rows_of(path: Path, references: References, written: float) -> tuple[str, di
             then = moment(one, began, written)
             tests.extend(rows_of_test(one, then))
             met.extend(rows_of_meetings(one, then))
+            medians.extend(series.medians(test))
             first.extend([test.record["started"]] if test.record else [])
             is_lacking = test.lacks_record or (test.stored is None and test.record is None and test.folders)
             lacking.extend([test.name] if is_lacking else [])
@@ -83,14 +88,15 @@ def rows_of(path: Path, references: References, written: float) -> tuple[str, di
     began = began or min(first, default="")
     began, clean = dated(began, clean, written)
     rows = {"tests": tests, "devices": devices_of(clean, seen), "flagged": flags_of(flagged), "met": met}
+    rows["medians"] = medians
     return began, rows, not lacking
 
 
 def moment(one: Judged, began: str, written: float) -> int | None:
-    """When a test began, in seconds since 1970; None where nothing says it.
+    """The start of a test in seconds since 1970; None if unknown.
 
-    The clock of the node counts where it agrees with ReFrame's: a clock that is behind would hide a FAIL behind an
-    earlier PASS, and one that is ahead a later FAIL.
+    The clock of the node is used if it agrees with ReFrame's clock. A clock that is behind would hide a FAIL behind an
+    earlier PASS, and a clock that is ahead would hide a later FAIL.
     """
     record = one.test.record
     recorded = record["started"] if record else ""
@@ -100,9 +106,9 @@ def moment(one: Judged, began: str, written: float) -> int | None:
 
 
 def rows_of_test(one: Judged, then: int | None) -> Iterator[Row]:
-    """A row for each node of a test; of one without a record for the nodes of its job, where they are known.
+    """A row for each node of a test. A test without a record has rows for the nodes of its job, if they are known.
 
-    None of a simulated fault: it changes no state.
+    A simulated fault has no rows, because it changes no state.
     """
     test, record = one.test, one.test.record
     if record is not None and simulated_fault(record):
@@ -120,13 +126,13 @@ def rows_of_test(one: Judged, then: int | None) -> Iterator[Row]:
     head |= {"started": then, "seconds": record["seconds"]}
     head["run"] = number(stored.program_run(record))
     head["measured"] = number([(key, record["asked_by"]) for key in stored.measurements(record)])
-    head["cases"] = {name: list(case) for name, case in answers.cases_of(one).items()}
+    head["cases"] = {name: list(case) for name, case in known_good.cases_of(one).items()}
     versions: dict[str, dict[str, str]] = {}
     for node, name, fact in facts_of_nodes(record):
         versions.setdefault(node, {})[name] = fact
     boots = {node["name"]: node["boot"] or "" for node in record["nodes"]}
     nodes = list(dict.fromkeys(device["node"] for device in record["devices"])) or [record["host"]["name"]]
-    disturbed, components = streaks.disturbed_cells(one), components_of(record)
+    disturbed, components = known_good.disturbed_cells(one), components_of(record)
     for node in nodes:
         found = {
             "node": node,
@@ -140,7 +146,7 @@ def rows_of_test(one: Judged, then: int | None) -> Iterator[Row]:
 
 
 def parts_of(record: Mapping[str, Any], node: str) -> list[list[Any]]:
-    """[kind, name, model, part, place] of each device and adapter of a node, as the record has them."""
+    """[kind, name, model, part, place] of each device and adapter of a node, as in the record."""
     devices = [one for one in record["devices"] if one["node"] == node and one["part"]]
     found = [
         ["device", one["label"].removeprefix(f"{node}:"), one["name"], one["part"], one["place"]] for one in devices
@@ -153,12 +159,12 @@ def parts_of(record: Mapping[str, Any], node: str) -> list[list[Any]]:
 
 
 def leaves_of(record: Mapping[str, Any]) -> dict[str, str]:
-    """{node: its leaf switch} where the record says it."""
+    """{node: its leaf switch} of the nodes whose leaf switch is in the record."""
     return {one["node"]: one["place"]["leaf"] for one in record["devices"] if one["place"].get("leaf")}
 
 
 def rows_of_meetings(one: Judged, then: int | None) -> Iterator[Row]:
-    """A row of each matrix between nodes: which of them met, in a cell that was measured at least."""
+    """A row for each matrix between nodes, with the pairs of nodes between which a cell was measured."""
     record = one.test.record
     if record is None or simulated_fault(record):
         return
@@ -184,7 +190,7 @@ def rows_of_meetings(one: Judged, then: int | None) -> Iterator[Row]:
 
 
 def devices_of(clean: Clean, seen: Mapping[Device, Sighting]) -> list[Row]:
-    """A row for each node: where its devices were, and [questions, devices that answered them clean]."""
+    """A row for each node: the slots of its devices, and [clean questions, devices]."""
     places: dict[str, list[list[str]]] = {}
     good: dict[str, dict[tuple[Question, ...], list[str]]] = {}
     for (node, name), place in sorted(seen.items()):
@@ -205,17 +211,17 @@ def flags_of(flagged: Flagged) -> list[Row]:
 
 
 def epoch(text: str) -> int:
-    """Seconds since 1970 of a record's time."""
+    """The time of a record in seconds since 1970."""
     return int(datetime.fromisoformat(text.removesuffix("Z") + "+00:00").timestamp())
 
 
 def number(key: Any) -> int:
-    """A key as a number of 63 bits, the same everywhere."""
+    """A key as a number of 63 bits, the same in every process."""
     return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big") >> 1
 
 
 def stamp_of(file: Path) -> tuple[int, int] | None:
-    """(bytes, time of the last change in ns) of a report or record; None of one that is gone meanwhile."""
+    """(bytes, time of the last change in ns) of a file; None if the file is gone."""
     try:
         said = file.stat()
     except OSError:

@@ -3,24 +3,198 @@
 For each question, the newest answer of a run that measured the node alone counts. A node is known good if
 
 - no newest answer is FAIL, and none of the last days is INCOMPLETE,
-- one answer of the last days at least is PASS or WARN, about the driver and the components that the newest records
-  contain,
-- nothing on the node is flagged, by runs of several nodes either, and
+- at least one answer of the last days is PASS or WARN, about the driver and the components in the newest records,
+- nothing on the node is flagged, also not by runs of several nodes, and
 - no cell of the node was DISTURBED three times in a row.
 
-NOT JUDGED and DISTURBED are no answers: what was known before stays. A FAIL counts
-until the same question is answered. A FAIL of the present components and driver counts until they answer it.
+NOT JUDGED and DISTURBED are no answers: the earlier answer stays. A FAIL counts until the same question is answered. A
+FAIL of the present components and driver counts until they answer it. A row of DISTURBED ends only with an undisturbed
+run in which the whole test case of the cell is PASS or WARN.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..judge.verdicts import WORDS, Verdict
 from ..record import units
-from .answers import Answer
-from .bound import SKEW, short
-from .questions import CLEAN, Question
-from .suspects import Suspect
+from ..record.names import short
+from . import questions
+from .folders import SKEW
+from .judging import Judged
+from .questions import CLEAN, Question, disturbed_nodes
+from .suspects import Suspect, endpoints
+
+
+class Case(NamedTuple):
+    """A test case of a test. whole: every cell was measured undisturbed. asked: (link class, path) of its questions."""
+
+    verdict: Verdict
+    whole: bool
+    disturbed: bool
+    asked: tuple[tuple[str, str], ...]
+
+
+class Answer(NamedTuple):
+    """The answer of a test to a question about the only node that it measured.
+
+    started: seconds since 1970. measured: False if the question is about the test itself and not about a test case.
+    components: (slot, identity) of each device of the node, and ("driver", its version).
+    """
+
+    node: str
+    question: Question
+    started: int
+    verdict: Verdict
+    measured: bool = True
+    components: frozenset[tuple[str, str]] = frozenset()
+
+
+def cases_of(one: Judged) -> dict[str, Case]:
+    """{test case: its answers}. The verdict is the worst of all sizes."""
+    found: dict[str, Case] = {}
+    record = one.test.record
+    for result, matrix in one.matrices:
+        assert record is not None
+        name, verdict = result["testcase"], one.of_matrix(matrix)
+        whole = bool(result["complete"]) and verdict is not Verdict.DISTURBED
+        asked = questions.of_result(record, result, one.test.variant, matrix.matrix.classes)
+        before = found.get(name, Case(Verdict.PASS, True, False, ()))
+        found[name] = Case(
+            max(before.verdict, verdict),
+            before.whole and whole,
+            before.disturbed or bool(questions.disturbed_nodes(record, result)),
+            tuple(sorted({*before.asked, *((of.link_class, of.path) for of in asked)})),
+        )
+    return found
+
+
+def cases_from(content: Mapping[str, Any]) -> dict[str, Case]:
+    """The same as `cases_of`, from the index."""
+    return {
+        name: Case(Verdict(verdict), bool(whole), bool(disturbed), tuple((link, path) for link, path in asked))
+        for name, (verdict, whole, disturbed, asked) in content.items()
+    }
+
+
+def answers_of(
+    node: str,
+    test: str,
+    started: int,
+    verdict: int,
+    cases: Mapping[str, Case],
+    components: Mapping[str, str] | None = None,
+) -> Iterator[Answer]:
+    """The answers of a test about a node.
+
+    components: {slot: identity} and {"driver": its version} of the node then, None if unknown.
+
+    If the verdict of the test is worse than that of each test case, it answers a question of its own, the test's name.
+    A disturbed test case, and a test with one, answers neither PASS, WARN nor NOT JUDGED: the answer is DISTURBED.
+    """
+    there = frozenset((components or {}).items())
+    for name, case in cases.items():
+        answer = without_disturbed(case.verdict, case.disturbed)
+        for link_class, path in case.asked or [("", "")]:
+            yield Answer(node, Question(name, link_class, path), started, answer, True, there)
+    beyond = verdict > max((case.verdict for case in cases.values()), default=-1)
+    if beyond or verdict in questions.CLEAN:
+        answer = without_disturbed(Verdict(verdict), any(case.disturbed for case in cases.values()))
+        yield Answer(node, Question(test), started, answer, False, there)
+
+
+def without_disturbed(verdict: Verdict, disturbed: bool) -> Verdict:
+    """The answer of a verdict: a disturbed measurement does not prove that the node is healthy."""
+    return Verdict.DISTURBED if disturbed and verdict <= Verdict.NOT_JUDGED else verdict
+
+
+ENOUGH = 3  # DISTURBED in a row
+MOST_CELLS = 64  # per test case
+
+
+class Cell(NamedTuple):
+    """A DISTURBED cell. source, destination: the components. pair: their labels in that run. processes: names."""
+
+    testcase: str
+    source: str
+    destination: str
+    pair: str
+    processes: tuple[str, ...]
+
+
+class Measured(NamedTuple):
+    """A test on a node: the run of the program, its test cases, those that are clean, and their DISTURBED cells."""
+
+    node: str
+    started: int
+    run: int
+    testcases: frozenset[str]
+    clean: frozenset[str]
+    disturbed: tuple[Cell, ...]
+
+
+def measured_in(row: Mapping[str, Any]) -> Measured:
+    """A row of `indexing.rows_of_test`."""
+    cells = tuple(Cell(*cell[:4], tuple(cell[4])) for cell in row["disturbed"])
+    of_case = cases_from(row["cases"]).items()
+    clean = frozenset(name for name, one in of_case if one.whole and not one.disturbed and one.verdict in CLEAN)
+    return Measured(row["node"], row["started"], row["run"], frozenset(row["cases"]), clean, cells)
+
+
+def disturbed_cells(one: Judged) -> dict[str, list[Cell]]:
+    """{node: the DISTURBED cells with an endpoint on the node}, of the nodes that another process disturbed."""
+    found: dict[str, list[Cell]] = {}
+    record = one.test.record
+    for result, matrix in one.matrices:
+        assert record is not None
+        nodes = disturbed_nodes(record, result)
+        if matrix.whole is None or not nodes:
+            continue
+        known = {label: device for label, (device, _) in endpoints(record).items()}
+        rows, columns = matrix.matrix.rows, matrix.matrix.columns
+        places = np.argwhere(matrix.whole.codes == Verdict.DISTURBED)[:MOST_CELLS].tolist()
+        for pair in ((rows[r], columns[c]) for r, c in places):
+            ends = [known.get(label, (record["host"]["name"], label)) for label in pair]
+            for node in {node for node, _ in ends} & nodes.keys():
+                parts = (name for _, name in ends)
+                cell = Cell(result["testcase"], *parts, f"{pair[0]}->{pair[1]}", tuple(nodes[node]))
+                found.setdefault(node, []).append(cell)
+    return found
+
+
+def streak_sentences(tests: Iterable[Measured]) -> dict[str, str]:
+    """{node: why it cannot be judged} of the nodes with a cell that was DISTURBED the last ENOUGH times.
+
+    The names of nodes are compared without their domains.
+    """
+    of_node: dict[str, list[Measured]] = {}
+    for test in tests:
+        of_node.setdefault(short(test.node), []).append(test)
+    found = {node: sentence for node, of in of_node.items() if (sentence := next(of_streaks(of), ""))}
+    return dict(sorted(found.items()))
+
+
+def of_streaks(tests: Iterable[Measured]) -> Iterator[str]:
+    """A sentence for each cell of a node that was DISTURBED the last times, the longest streak first."""
+    counts: dict[tuple[str, str, str], int] = {}
+    newest: dict[tuple[str, str, str], Cell] = {}
+    known: set[tuple[int, frozenset[str]]] = set()
+    for test in sorted(tests, key=lambda test: test.started):
+        if (test.run, test.testcases) in known:  # a copy, or another test of the same run
+            continue
+        known.add((test.run, test.testcases))
+        now = {cell[:3]: cell for cell in test.disturbed}
+        counts = {key: count for key, count in counts.items() if key[0] not in test.clean}
+        for key, cell in now.items():
+            counts[key], newest[key] = counts.get(key, 0) + 1, cell
+    for key, count in sorted(counts.items(), key=lambda item: -item[1]):
+        if count >= ENOUGH:
+            cell = newest[key]
+            names = " and ".join(units.first(list(cell.processes)))
+            of = f"{cell.testcase} {cell.pair} was DISTURBED {count} times in a row"
+            yield f"cannot be judged while {names} {'runs' if len(cell.processes) == 1 else 'run'}: {of}"
+
 
 DAY = 86400
 #: Why a node without an answer is not known good, by its newest verdict.
@@ -30,7 +204,7 @@ AHEAD = "was measured by a clock that was ahead of today's: its age is unknown"
 
 
 class Standing(NamedTuple):
-    """How nodes stand. suspect: {node: why it is flagged}. unknown: {node: why it is neither good nor flagged}."""
+    """Known good nodes, flagged nodes and other nodes. suspect, unknown: {node: why}."""
 
     good: list[str]
     suspect: dict[str, str]
@@ -40,10 +214,10 @@ class Standing(NamedTuple):
 def standing(
     answers: Iterable[Answer], suspects: Iterable[Suspect], disturbed: Mapping[str, str], now: float, days: int
 ) -> Standing:
-    """How the nodes with answers and the flagged nodes stand.
+    """The standing of the nodes with answers and of the flagged nodes.
 
-    disturbed: {node: why it cannot be judged}. days: in which an answer must have been. An answer of a clock that was
-    ahead does not count: whatever came after it would seem to be before it.
+    disturbed: {node: why it cannot be judged}. days: the maximum age of an answer. An answer of a clock that was ahead
+    does not count, because any later answer would seem to be earlier.
     """
     of_node: dict[str, list[Answer]] = {}
     for one in answers:
@@ -102,7 +276,7 @@ def newest(answers: Iterable[Answer]) -> list[Answer]:
 
 
 def present(answers: Iterable[Answer]) -> frozenset[tuple[str, str]]:
-    """The newest identity of each slot, and the newest driver; one test may measure some of the devices only."""
+    """The newest identity of each slot, and the newest driver. One test may measure some of the devices only."""
     found: dict[str, str] = {}
     for one in sorted(answers, key=lambda one: one.started):
         found.update(one.components)

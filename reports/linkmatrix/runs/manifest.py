@@ -1,9 +1,9 @@
-"""What a mode of `linkmatrix run` measures on a partition: config/manifests/*.json, one file for each partition.
+"""The test cases that a mode of `linkmatrix run` measures on a partition: config/manifests/*.json, one file each.
 
-A run that passes is an acceptance only if it measured all of it, for what an update took away (one-sided MPI, a GPU) is
-no failure of any test. The first acceptance that passes whole freezes it; later it changes by `run --manifest REASON`
-alone, and the reason stays in the file. A test case that a check skips, for there is one GPU or no peer access, is
-excused only if it was skipped then.
+A run is an acceptance only if it measured the whole manifest. Otherwise a test case that an update removed (one-sided
+MPI, a GPU) would be missing without a failure of any test. The first complete acceptance that passes creates the
+manifest. Later only `run --manifest REASON` changes it, and the file keeps the reason. A test case that a check skips
+(one GPU, no peer access) is excused only if it was skipped when the manifest was created.
 """
 
 import getpass
@@ -26,10 +26,10 @@ Cases = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Manifest:
-    """What one mode measures on one partition.
+    """The test cases of a mode on a partition.
 
-    skipped: {test case: the reason for which it may be skipped}. left_out: {test case: its hash} of the test cases that
-    `linkmatrix run` does not measure. frozen: when, by whom and why, each time.
+    skipped: {test case: why it may be skipped}. frozen: time, person and reason of each change. left_out: {test case:
+    its hash} of the test cases that `linkmatrix run` does not measure.
     """
 
     file: Path
@@ -41,17 +41,17 @@ class Manifest:
 
 
 def key(name: str, environ: str) -> str:
-    """A test case of a partition; the node that `--distribute` chose is no part of it."""
+    """The name of a test case of a partition, without the node that `--distribute` chose."""
     return f"{re.sub(r' %[.$]?nid=[^ ]+', '', name)} +{environ}"
 
 
 def cells(record: Mapping[str, Any] | None) -> int:
-    """How many cells the matrices of a record have."""
+    """The number of cells of the matrices of a record."""
     return sum(len(result["rows"]) * len(result["columns"]) for result in (record or {"results": []})["results"])
 
 
 def load(repository: Path, mode: str) -> dict[str, Manifest]:
-    """{partition: what the mode measures there}. Raises BadInput naming the file."""
+    """{partition: its manifest for the mode}. Raises BadInput naming the file."""
     found = {}
     for file in sorted((repository / "config" / "manifests").glob("[!.]*.json")):
         try:
@@ -69,7 +69,7 @@ def load(repository: Path, mode: str) -> dict[str, Manifest]:
 
 
 def wanted(manifests: Mapping[str, Manifest], ran: set[str], system: str | None) -> list[Manifest]:
-    """Those that a run must fulfil: of the partition that it was asked for, or of all of its systems'."""
+    """The manifests that a run must fulfil: that of the partition that was asked for, or those of all its systems."""
     systems = {partition.partition(":")[0] for partition in ran} | ({system} if system else set())
     if system and ":" in system:
         return [one for one in manifests.values() if one.partition == system]
@@ -77,7 +77,7 @@ def wanted(manifests: Mapping[str, Manifest], ran: set[str], system: str | None)
 
 
 def shortfall(mode: str, manifest: Manifest, measured: Cases) -> list[str]:
-    """What a manifest asks for and was not measured, in sentences; nothing where all was."""
+    """The test cases and cells of a manifest that were not measured, in sentences."""
     missing = [name for name in manifest.cases if name not in measured]
     where = f"{mode} of {manifest.partition} ({manifest.file})"
     found = []
@@ -104,7 +104,7 @@ def freeze(
     reason: str,
     left_out: Mapping[str, str] | None = None,
 ) -> Manifest:
-    """Writes what a mode measures on a partition from now on. Raises BadInput, OSError, lock.Held.
+    """Writes the manifest of a mode on a partition. Raises BadInput, OSError, lock.Held.
 
     left_out: as `Manifest.left_out`; None for those of the manifest before.
     """
@@ -123,7 +123,7 @@ def freeze(
 
 
 def person() -> str:
-    """Who froze it; a container may have no name for it."""
+    """The name of the user. A container may have no name for the user's number."""
     try:
         return re.sub(r"[^\w.@-]", "?", getpass.getuser())
     except (KeyError, OSError):

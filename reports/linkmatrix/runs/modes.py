@@ -1,4 +1,4 @@
-"""The options of ReFrame in each mode of `linkmatrix run`, those that are refused, and what a command line ran."""
+"""ReFrame's options in each mode of `linkmatrix run`, refused options, and the command of a stored session."""
 
 import re
 import shlex
@@ -162,7 +162,7 @@ def job_options(words: Sequence[str]) -> list[str]:
 
 
 def selects(more: Sequence[str]) -> bool:
-    """May these further options make a run smaller than its mode? All may that are not known to be harmless."""
+    """Whether further options may make a run smaller than its mode; options that are known to be harmless do not."""
     words = iter(more)
     for word in words:
         option = word.partition("=")[0] if word.startswith("--") else word
@@ -174,7 +174,7 @@ def selects(more: Sequence[str]) -> bool:
 
 
 def repeated(words: Sequence[str]) -> Iterator[str]:
-    """The words of a command, for its repetition: without a simulated fault, and into another record."""
+    """The words of a command for its repetition: without a simulated fault, and with another name of the record."""
     left_out = {at for option in given(words, "--simulate-fault") for at in range(option.first, option.end)}
     records = {option.end - 1 for option in given(words, "--record")}
     for at, word in enumerate(words):
@@ -183,6 +183,6 @@ def repeated(words: Sequence[str]) -> Iterator[str]:
 
 
 def of_program(record: Mapping[str, Any]) -> str:
-    """The command line that made a record; of ranks with the words that start as many on the same nodes."""
+    """The command that repeats a record's measurement; for ranks with the launcher on the same nodes."""
     nodes = Counter(str(device["node"]) for device in record["devices"] if record["backend"] == "mpi")
     return shlex.join([*(launcher(nodes) if nodes else []), *repeated(record["command"])])

@@ -1,4 +1,4 @@
-"""What people did to parts and places: repairs and whatever else they wrote down. `notes.json` of the prefix."""
+"""Notes of people on components and slots, such as repairs: `notes.json` of the prefix."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,9 +18,9 @@ MOST_TEXT = 1000  # characters
 
 
 class Note(NamedTuple):
-    """A note of a kind of KINDS on a part (its serial number or UUID, or "") and up to one place.
+    """A note on a component (its serial number or UUID, or "") and on slots. kind: one of KINDS.
 
-    when: what it tells of, UTC. written, by: the note itself.
+    when: the time of the noted action, UTC. written, by: time and author of the note.
     """
 
     when: str
@@ -40,7 +40,9 @@ class Note(NamedTuple):
 
 
 def load(prefix: Path) -> list[Note]:
-    """The notes of a prefix by their times. Raises BadInput naming the file: a note that is lost may be a repair."""
+    """The notes of a prefix, in the order of time. Raises BadInput naming the file, because a lost note may be a
+    repair.
+    """
     file = prefix / FILE
     if not file.exists():
         return []
@@ -58,7 +60,7 @@ def load(prefix: Path) -> list[Note]:
 
 
 def of_json(said: Mapping[str, object]) -> Note:
-    """A note as the file has it. Raises ValueError, LookupError, TypeError."""
+    """A note from the content of the file. Raises ValueError, LookupError, TypeError."""
     texts = [said[name] for name in ("when", "kind", "text", "part", "written", "by")]
     places = said["places"]
     if not all(isinstance(text, str) for text in texts) or said["kind"] not in KINDS or not isinstance(places, list):
@@ -69,7 +71,7 @@ def of_json(said: Mapping[str, object]) -> Note:
 
 
 def add(prefix: Path, note: Note) -> None:
-    """Writes a note. Raises BadInput, OSError, lock.Held."""
+    """Adds a note to the file. Raises BadInput, OSError, lock.Held."""
     prefix.mkdir(parents=True, exist_ok=True)
     file = prefix / FILE
     with changing(file):
@@ -79,14 +81,14 @@ def add(prefix: Path, note: Note) -> None:
 
 
 def moment(text: str) -> str:
-    """A time as records have it, "2026-11-20T10:00:00Z"; without a zone it is UTC. Raises ValueError."""
+    """A time in the format of records, 2026-11-20T10:00:00Z; without a time zone it is UTC. Raises ValueError."""
     found = datetime.fromisoformat(text.replace("Z", "+00:00"))
     found = found.replace(tzinfo=timezone.utc) if found.tzinfo is None else found.astimezone(timezone.utc)
     return f"{found:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def repaired(notes: Iterable[Note], names: Names, sightings: Iterable[Sighting]) -> dict[Part | Place, str]:
-    """{part or place: time of its last repair}."""
+    """{component or slot: time of its last repair}."""
     repairs = sorted(one for one in notes if one.kind == "repair")
     found: dict[Part | Place, str] = {}
     for sighting in sightings if repairs else ():
@@ -99,7 +101,7 @@ def repaired(notes: Iterable[Note], names: Names, sightings: Iterable[Sighting])
 
 
 def about(notes: Sequence[Note], parts: Iterable[str], places: Sequence[Place]) -> list[Note]:
-    """The notes on one of the parts, by their serial numbers or UUIDs, or on one of the places."""
+    """The notes on one of the components, by their serial numbers or UUIDs, or on one of the slots."""
     known = {part.casefold() for part in parts if part}
     return [
         note

@@ -1,11 +1,15 @@
-"""Parts and places: what a device or adapter is wherever it is put, and where it is.
+"""Components and slots: the identity of a device or adapter wherever it is, and its location.
 
-A part is its serial number, else its UUID (of an adapter its GUID, else its MAC address); a place is a node and a slot
-there, else a PCI address or a port, else the label. Records differ in what they say: one has a node with its domain and
-another without, and both are that node; a UUID that another record has beside a serial number is that part, and a PCI
-address that another one has beside a slot is that place. A serial number or slot that two devices of a record share is
-that of a board, a PCI address that of a GPU that was divided, and identifies neither; nor does a number that is at two
-places at the same time, or goes back and forth: makers give numbers twice, and placeholders.
+A component is identified by its serial number, else by its UUID (an adapter by its GUID, else by its MAC address). A
+slot is a node with a slot name, else with a PCI address or port, else with the label.
+
+Records differ in their content. A node with its domain and without it is the same node. A UUID that another record has
+together with a serial number is that component. A PCI address that another record has together with a slot is that
+slot.
+
+Some numbers identify nothing: a serial number or slot that two devices of a record share is that of a board, and a
+shared PCI address that of a divided GPU. A number that is in two slots at the same time, or moves back and forth, was
+given twice by its maker or is a placeholder.
 """
 
 import re
@@ -14,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import BadInput, clean
-from .bound import short
+from ..record.names import short
 
 GPU, ADAPTER, NODE, OTHER = "GPU", "adapter", "node", "device"
 UNKNOWN = {"", "0", "N/A", "[N/A]", "Unknown", "None"}  # what firmware gives for a serial number where it has none
@@ -25,7 +29,7 @@ Place = tuple[str, str]  # its node, and the slot, PCI address, port or label; "
 
 
 class Sighting(NamedTuple):
-    """A part at a place in a run, in the words of its record; "" is what the record does not say."""
+    """A component in a slot in a run, in the words of its record; "" if the record does not have the fact."""
 
     node: str
     label: str
@@ -38,13 +42,14 @@ class Sighting(NamedTuple):
 
     @property
     def texts(self) -> list[str]:
-        """What identifies the part."""
+        """The serial number and the UUID, if known."""
         return [text for text in (self.serial, self.uuid) if text]
 
 
 class Part(NamedTuple):
-    """What a part is known by: a word, "serial", "UUID", of an adapter "GUID" or "MAC", and the text; the word is ""
-    where no record identifies it."""
+    """The identity of a component: a word ("serial", "UUID", "GUID" or "MAC") and the text; the word is "" if no record
+    identifies the component.
+    """
 
     word: str
     text: str
@@ -54,7 +59,7 @@ class Part(NamedTuple):
 
 
 class Names:
-    """One name for each part and each place, out of all that records say of them: (when, sighting), by their times."""
+    """One name for each component and each slot, from all sightings: (time, sighting), in the order of time."""
 
     def __init__(self, sightings: Iterable[tuple[str, Sighting]]) -> None:
         every = list(sightings)
@@ -75,7 +80,7 @@ class Names:
         self.given_twice = self.at_two_places(both for both in every if id(both[1]) in numbers)
 
     def at_two_places(self, sightings: Iterable[tuple[str, Sighting]]) -> set[str]:
-        """Serial numbers and UUIDs that cannot be those of one part."""
+        """Serial numbers and UUIDs that cannot belong to one component."""
         last: dict[str, tuple[str, Place]] = {}
         been: dict[str, set[Place]] = {}
         returns: Counter[str] = Counter()
@@ -94,7 +99,7 @@ class Names:
         return found
 
     def part(self, one: Sighting) -> Part:
-        """The part of a sighting; one that nothing identifies is what is at its place."""
+        """The component of a sighting; without an identity, whatever is in its slot."""
         other = ("MAC" if MAC.fullmatch(one.uuid) else "GUID") if one.kind == ADAPTER else "UUID"
         for word, text in (("serial", one.serial or self.serial_of.get(one.uuid, "")), (other, one.uuid)):
             if text and text not in self.given_twice:
@@ -102,7 +107,7 @@ class Names:
         return Part("", place_name(self.place(one)))
 
     def place(self, one: Sighting) -> Place:
-        """The place of a sighting."""
+        """The slot of a sighting."""
         node = short(one.node)
         if one.kind == NODE:
             return node, ""
@@ -116,7 +121,7 @@ def place_name(place: Place) -> str:
 
 
 def place_of(text: str, option: str) -> Place:
-    """The place that a command line names, "n12/3", "n12/slot 3" or "n12". Raises BadInput."""
+    """The slot that an option names, "n12/3", "n12/slot 3" or "n12". Raises BadInput."""
     node, _, slot = text.strip().partition("/")
     slot = re.sub(r"^slot\s+", "", slot.strip())
     if not re.fullmatch(r"[^\s/]+", node) or (("/" in text) != bool(slot)) or clean(text) != text:
@@ -125,19 +130,19 @@ def place_of(text: str, option: str) -> Place:
 
 
 def is_at(place: Place, wanted: Place) -> bool:
-    """Is a place the one that was named? "3" is the slot 3 and the module 3; a node alone is all of its places."""
+    """Whether a slot is the wanted one. "3" matches slot 3 and module 3; a node alone matches all of its slots."""
     if short(place[0]) != short(wanted[0]):
         return False
     return wanted[1] in ("", place[1]) or place[1].partition(" ")[2] == wanted[1]
 
 
 def is_part(one: Sighting, text: str) -> bool:
-    """Is a sighting one of the part that was named by its serial number or UUID?"""
+    """Whether a sighting is one of the component with this serial number or UUID."""
     return text.casefold() in (one.serial.casefold(), one.uuid.casefold())
 
 
 def of_devices(record: Mapping[str, Any]) -> dict[str, Sighting]:
-    """{label of a device: its sighting}. A rank is numbered within its node: its number in a job says nothing."""
+    """{label of a device: its sighting}. A rank is numbered inside its node, because its number in the job changes."""
     devices = record["devices"]
     serials = Counter((device["node"], device["part"].get("serial", ""), alone(device)) for device in devices)
     boards = {(node, serial) for node, serial, _ in serials if count_of(serials, node, serial) > 1}
@@ -182,22 +187,22 @@ def driver_of(record: Mapping[str, Any]) -> str:
 
 
 def address_of(device: Mapping[str, Any]) -> str:
-    """Its PCI address, which the instances of a divided GPU have together."""
+    """The PCI address of a device. The instances of a divided GPU share it."""
     return str(device["pci"] or device["place"].get("pci") or "").lower()
 
 
 def alone(device: Mapping[str, Any]) -> str:
-    """What tells a device from another one of its record: two ranks may share one."""
+    """The identity of a device inside its record, because two ranks may share a device."""
     return str(device["uuid"] or device["pci"] or device["label"])
 
 
 def count_of(found: Counter[tuple[str, str, str]], node: str, text: str) -> int:
-    """How many devices of a node share a serial number or slot."""
+    """The number of devices of a node that share a serial number or slot."""
     return sum(1 for one in found if one[:2] == (node, text))
 
 
 def of_adapters(record: Mapping[str, Any]) -> dict[tuple[str, str], Sighting]:
-    """{(node, name of an adapter with its port): its sighting}, of those that a record identifies."""
+    """{(node, name of an adapter with its port): its sighting} of the adapters that a record identifies."""
     found = {}
     for one in record["adapters"]:
         place, part = one["place"], one["part"]

@@ -1,10 +1,11 @@
-"""Which nodes, and which pairs of leaf switches, are measured next within a budget of node-seconds.
+"""The next nodes, and pairs of leaf switches, to measure within a budget of node-seconds.
 
-Three queues share the budget: nodes that are flagged, changed or not measured whole when they were tried last; pairs of
-leaf switches; and all nodes by when they were tried last. The first may take half of it and the second a quarter, so
-that the third always has a quarter at least: however many nodes are flagged or cannot be measured, each other one is
-tried within the time that four such quarters need. What a queue leaves the others take. No job begins that the budget
-does not hold.
+Three queues share the budget: urgent nodes, pairs of leaf switches, and all nodes, the longest untried first. Urgent
+nodes are flagged, changed, or were not measured completely when they were tried last.
+
+The first queue may use half of the budget, and the second a quarter, so the third always has at least a quarter.
+However many nodes are flagged or cannot be measured, each other node is tried within the time that four such quarters
+need. The other queues use what a queue leaves. No job is planned that exceeds the budget.
 """
 
 from collections import Counter
@@ -20,12 +21,12 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Node:
-    """A node as stored runs and its scheduler have it.
+    """A node, by stored runs and its scheduler.
 
-    tested: when all test cases of the suite had been measured on it last, in seconds since 1970; None: never. tried:
-    when a test of it alone was begun last, whatever came of it.
-    suspect, changed: why, in a sentence, else "". away: why it takes no job now, else "". leaf: its leaf switch.
-    over_network: why a run with another node is needed, as one alone does not unflag it, else "".
+    tested: when the last test case of the suite was measured, in seconds since 1970; None: never completely. tried: the
+    start of the last test of the node alone, whatever its result. suspect, changed: the reason in a sentence, else "".
+    away: why the node takes no job now, else "". leaf: its leaf switch. over_network: why a run with another node is
+    needed, because a run of the node alone does not unflag it, else "".
     """
 
     name: str
@@ -39,24 +40,24 @@ class Node:
 
     @property
     def since(self) -> float:
-        """When it was tried last, for sorting: what never was comes first."""
+        """When the node was tried last, for sorting: a node that was never tried is first."""
         return max((then for then in (self.tested, self.tried) if then is not None), default=float("-inf"))
 
     @property
     def cut_off(self) -> str:
-        """Why it is due again though it was tried: what was measured is not all, as where a job was preempted."""
+        """Why the node is due although it was tried: its measurement is incomplete, as after a preempted job."""
         whole = float("-inf") if self.tested is None else self.tested
         return "not all was measured when it was tried last" if self.since > whole else ""
 
     @property
     def urgent(self) -> str:
-        """Why it does not wait for its turn, the strongest reason; "" where it does."""
+        """The strongest reason to measure the node out of turn; "" without one."""
         return self.suspect or self.changed or self.cut_off
 
 
 @dataclass(frozen=True)
 class Span:
-    """How long a run takes: the 90th percentile of so many stored runs, in seconds of the program."""
+    """The duration of a run in seconds: the 90th percentile of so many stored runs."""
 
     seconds: float
     runs: int
@@ -64,7 +65,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Job:
-    """A run on some nodes, and why; kind: "node", one alone, or "pair", two nodes of two leaf switches."""
+    """A run on some nodes, and its reason. kind: "node" for one node, or "pair" for two nodes of two leaf switches."""
 
     kind: str
     nodes: tuple[str, ...]
@@ -73,19 +74,21 @@ class Job:
 
     @property
     def cost(self) -> float:
-        """In node-seconds."""
+        """The cost in node-seconds."""
         return self.seconds * len(self.nodes)
 
 
 @dataclass
 class Purse:
-    """What is left of a budget, in node-seconds, and the jobs that it pays for."""
+    """The rest of a budget in node-seconds, and the jobs that were planned."""
 
     left: float
     jobs: list[Job] = field(default_factory=list)
 
     def take(self, wanted: Iterable[Job], most: float) -> None:
-        """Those of the jobs, in their order, that fit into it and together into `most` node-seconds."""
+        """Plan the wanted jobs in their order, as long as they fit into the budget and together into `most` node-
+        seconds.
+        """
         for job in wanted:
             if job.cost > min(self.left, most):
                 return  # all of a queue cost the same
@@ -95,7 +98,7 @@ class Purse:
 
 
 def span_of(seconds: Sequence[float]) -> Span | None:
-    """How long a run takes, of the seconds of earlier ones; None of none."""
+    """The duration of a run, from those of earlier runs in seconds; None without one."""
     known = sorted(seconds)
     return Span(known[min(int(LIKELY * len(known)), len(known) - 1)], len(known)) if known else None
 
@@ -107,10 +110,10 @@ def plan(
     together: Span | None,
     budget: float,
 ) -> list[Job]:
-    """The jobs that a budget of node-seconds holds, the most urgent first.
+    """The jobs that fit into a budget of node-seconds, the most urgent first.
 
-    pairs: {two leaf switches: when nodes of both met last, in seconds since 1970; None: never}. alone, together: how
-    long a run takes on one node, and on two; None: not known, and none is planned.
+    pairs: {two leaf switches: last measurement between their nodes in seconds since 1970, None: never}. alone,
+    together: the duration of a run on one node, and on two; None: unknown, and no such run is planned.
     """
     purse = Purse(budget)
     able = sorted((node for node in nodes if not node.away), key=lambda node: (node.since, node.name))
@@ -127,9 +130,9 @@ def plan(
 
 
 def urgency(node: Node) -> tuple[bool, bool, float]:
-    """Sorts those that do not wait for their turn: suspects, what changed, what was cut off, the oldest of these first.
+    """Sort key of urgent nodes: flagged, changed, then incompletely measured ones, in each the longest untested first.
 
-    One that never was measured whole is the last of these: it may be that it never can.
+    A node that was never measured completely is the last of these, because it may never be possible.
     """
     if node.suspect or node.changed:
         return not node.suspect, not node.changed, node.since
@@ -144,10 +147,10 @@ def of_nodes(nodes: Iterable[Node], span: Span | None) -> list[Job]:
 
 
 def of_pairs(able: Sequence[Node], pairs: Mapping[Pair, float | None], span: Span | None) -> list[Job]:
-    """A job of two nodes for each pair of leaf switches; each node as seldom as can be.
+    """A job of two nodes for each pair of leaf switches. Each node is used as rarely as possible.
 
-    First as many as there are nodes that need one, each with the leaf switch that its own met longest ago, or with any
-    other node where it has none that is left; then those that never met.
+    Nodes that need a partner come first. Each gets the leaf switch that its own was measured with longest ago, or any
+    other node if no such pair is left. Pairs that were never measured follow.
     """
     if span is None:
         return []

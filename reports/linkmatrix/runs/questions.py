@@ -1,8 +1,13 @@
 """The scope of state across runs: the questions that a run answered about a component.
 
-A question is a test case, a link class and a path. A flag is kept for each question, and only the same question,
-answered PASS or WARN on the same component without disturbance, counts towards its removal. A question without link
-class is about the test case as a whole, such as error counters that rose while the test case was measured.
+A question is a test case, a link class and a path. A flag is kept for each question. Only the same question, answered
+PASS or WARN on the same component without disturbance, counts towards its removal. A question without link class is
+about the test case as a whole, such as error counters that rose while the test case was measured.
+
+A record identifies network adapters by GUID or MAC address. An adapter is flagged if it explains cells that FAIL, or if
+one of its error counters rose. The device whose data the adapter carries is flagged too if the cells do not distinguish
+the two. An adapter is clean for a question if cells between nodes went over the adapter and all of them passed. A
+measurement of one node alone is no answer about an adapter.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,8 +18,12 @@ import numpy as np
 from ..judge.disturbances import MEMORY
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
+from ..locate.hypotheses import Finding
+from ..locate.layout import Layout, Names, Subject, layout_of, part_of
 from ..record.names import Result
 from ..references.keys import size_of, told_apart
+from . import parts
+from .parts import Sighting
 
 ANOTHER = "another process"  # in place of a name that could not be read
 CLEAN = (Verdict.PASS, Verdict.WARN)
@@ -126,3 +135,56 @@ def listed(questions: Sequence[Question]) -> str:
     """ "device_to_device_memcpy_write_ce NV18 and 2 more"."""
     more = f" and {len(questions) - 1} more" if len(questions) > 1 else ""
     return f"{questions[0]}{more}" if questions else ""
+
+
+Adapters = dict[str, tuple[tuple[str, str], Sighting]]
+
+
+def adapters_in(record: Mapping[str, Any]) -> Adapters:
+    """{name of an adapter in findings and counters: (node and identity, sighting)}; of several ports the first.
+
+    Findings use "mlx5_2 of n17". Counters use "mlx5_2", with "n17:" before it if the record has several nodes, and ":2"
+    after it for the second port.
+    """
+    nodes = {node["name"] for node in record["nodes"]}  # one of them may have no adapter
+    several = len(nodes | {one["place"].get("node") for one in record["adapters"]}) > 1
+    found: Adapters = {}
+    for (node, name), one in parts.of_adapters(record).items():
+        said = ((node, one.uuid), one)
+        found.setdefault(f"{name.partition(':')[0]} of {node}", said)
+        found[f"{node}:{name}" if several else name] = found[f"{name.partition(':')[0]} of {node}"]
+    return found
+
+
+def flagged_adapter(finding: Finding, names: Names, known: Mapping[str, object]) -> tuple[str, bool]:
+    """(name of the adapter that a finding is about, or ""; whether the finding may be about a device instead).
+
+    known: the names of the adapters that the record identifies.
+    """
+    if part_of(finding.kind) != "nic" or not isinstance(finding.subject, int):
+        return "", False
+    name = names.nics[finding.subject]
+    others = {part_of(kind) for kind, _ in (*finding.alike, *finding.rivals)}
+    return (name, bool(others - {"nic"})) if name in known else ("", False)
+
+
+def cells_over(layout: Layout, adapter: Subject) -> np.ndarray:
+    """The cells between nodes that go over an adapter, by its index, as a mask of rows × columns."""
+    across = layout.row_node[:, None] != layout.column_node[None, :]
+    return across & ((layout.row_nic == adapter)[:, None] | (layout.column_nic == adapter)[None, :])
+
+
+def adapter_answers(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Answers:
+    """The link classes of the cells over each adapter, with separate sets for PASS or WARN and for worse cells."""
+    found = Answers({}, {})
+    if matrix.whole is None or not record["adapters"] or len({one["node"] for one in record["devices"]}) < 2:
+        return found
+    layout, names = layout_of(record, result, matrix.matrix)
+    codes, unjudged = matrix.whole.codes, matrix.whole.unjudged
+    passed, others = (codes >= 0) & (codes <= max(CLEAN)), (codes > max(CLEAN)) & ~unjudged
+    for at, name in enumerate(names.nics):
+        over = cells_over(layout, at)
+        for of_adapter, cells in zip(found, (passed, others), strict=True):
+            if (cells & over).any():
+                of_adapter[name] = class_names(matrix, cells & over)
+    return found

@@ -25,7 +25,7 @@ from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.names import simulated_fault
 from . import folders, manifest, parts
-from .bound import SKEW
+from .folders import SKEW
 from .judging import Judged
 from .modes import suite_options
 from .questions import disturbed_nodes

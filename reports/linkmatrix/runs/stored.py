@@ -1,7 +1,7 @@
-"""What there is to show: the test cases of a ReFrame run, or single records.
+"""The tests of a ReFrame run, or of single records.
 
-ReFrame's JSON report (data version 4.2, of 4.10) says which test cases ran, what came of them and where their files
-are. A test case without a readable record stays in the list with the reason: what is missing must be seen.
+ReFrame's JSON report (data version 4.2, of 4.10) has the test cases, their results and the paths of their files. A test
+case without a readable record stays in the list with the reason, so that missing results are visible.
 """
 
 import contextlib
@@ -32,10 +32,10 @@ SCHEMA, VERDICT = "linkmatrix.record/", "verdict.json"
 
 @dataclass(frozen=True)
 class Run:
-    """What was found at `path`; `rerun` is the command line that measures it again, "" where that is not known.
+    """The run at `path`. rerun: the command that repeats it, "" if unknown.
 
-    started, ended: when ReFrame began and ended it, by its own clock, "" without a report. again: sentences on tests
-    that were left out, for what they measured is there already. mode: of `linkmatrix run` or ReFrame, "" for none.
+    started, ended: by ReFrame's clock, "" without a report. again: sentences on tests that were left out, because their
+    measurement is there already. mode: of `linkmatrix run` or ReFrame, "" for none.
     """
 
     path: Path
@@ -52,7 +52,7 @@ class Run:
 def find(path: Path | None) -> Run:
     """The run at `path`: a record, a ReFrame report, or a folder with either; None is the run that ended last.
 
-    Raises BadInput where there is none.
+    Raises BadInput if there is none.
     """
     path = newest_report(prefix() / "reports") if path is None else path
     if path.is_dir():
@@ -69,15 +69,15 @@ def find(path: Path | None) -> Run:
 
 
 def find_each(paths: Iterable[Path], for_verdicts: bool = True) -> list[Run]:
-    """The runs at all paths, each measurement once; none is the run that ended last. Raises BadInput.
+    """The runs at all paths, each measurement once; without a path the run that ended last. Raises BadInput.
 
-    for_verdicts: two tests of a report are two, though both read what was measured once: each has its verdict.
+    for_verdicts: keep two tests of a report that read the same measurement, because each has its verdict.
     """
     return each_once([find(path) for path in paths] or [find(None)], for_verdicts)
 
 
 def find_all(paths: Iterable[Path]) -> Run:
-    """As `find_each`, all as one run."""
+    """The runs of `find_each` as one run."""
     found = find_each(paths)
     if len(found) == 1:
         return found[0]
@@ -101,7 +101,7 @@ def in_folder(folder: Path) -> Run:
 
 
 def is_record(path: Path) -> bool:
-    """Does a file of another name than record.json begin as a record does? One that cannot be read may be one."""
+    """Whether a file begins like a record, whatever its name. Raises OSError if it cannot be read."""
     if path.suffix != ".json" or not path.is_file():
         return False
     with path.open("rb") as file:
@@ -109,11 +109,12 @@ def is_record(path: Path) -> bool:
 
 
 def each_once(runs: Sequence[Run], for_verdicts: bool = True) -> list[Run]:
-    """The runs without what is there twice: named or copied twice, or a session's process beside its tests.
+    """The runs without duplicates: a test that was named or copied twice, and a session's process whose tests have the
+    same measurements.
 
-    Of a session's process either its own record counts or those that its tests took out of it: these say which check
-    asked, but where the session died, they may not be all of what it measured. A test of a report is left out for one
-    that ended no better.
+    Of a session's process, either its own record counts, or the records that its tests extracted. The extracted records
+    name the check, but are incomplete if the session died. A test of a report is left out only for a test with the same
+    or a better result.
     """
     known: dict[Hashable, list[tuple[int, Test]]] = {}
     left_out: dict[int, str] = {}  # by the identity of a test
@@ -146,8 +147,9 @@ def each_once(runs: Sequence[Run], for_verdicts: bool = True) -> list[Run]:
 
 
 def first_like(test: Test, apart: int | None, known: Iterable[tuple[int, Test]]) -> Test | None:
-    """The first of those, each with the number of its run, that was measured for the same check, where both know
-    theirs; apart: a run whose tests are others.
+    """The first of the `known` tests that was measured for the same check, if both checks are known.
+
+    known: tests with the number of their run. apart: the run whose tests do not count as duplicates, None for none.
     """
 
     def asked(one: Test) -> tuple[str, str] | None:
@@ -166,45 +168,45 @@ def first_like(test: Test, apart: int | None, known: Iterable[tuple[int, Test]])
 
 
 def keys_of(run: Run, test: Test) -> list[Hashable]:
-    """What of a test is one measurement, wherever its record lies; of one without a record the test itself."""
+    """The keys of a test's measurements, equal in every copy; without a record a key of the test itself."""
     if test.record is None:
         return [(run.session or str(run.path.absolute()), test.name, test.partition, test.environ, test.attempt)]
     return measurements(test.record)
 
 
 def measurements(record: Mapping[str, Any]) -> list[Hashable]:
-    """What a run of the program measured: a key each, the same in every copy and every part of its record."""
+    """The keys of a record's measurements, equal in every copy and every part of the record."""
     of_run = program_run(record)
     found = [(of_run, one["testcase"], one["size_bytes"], variant_of(one)) for one in record["results"]]
     return list(dict.fromkeys(found)) or [(of_run, record["asked_by"])]
 
 
 def source_of(test: Test) -> str:
-    """Where a test is from, for people."""
+    """The path of a test's record, else its name."""
     return str(test.path or test.name)
 
 
 def of_process(test: Test) -> bool:
-    """Is it what a session's process wrote, as reframe_ext/sessions/processes.py names its folder?"""
+    """Whether a test is the record of a session's process, by its folder (reframe_ext/sessions/processes.py)."""
     return test.path is not None and re.fullmatch(r"process\d+", test.path.parent.name) is not None
 
 
 def program_run(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What two records share if one run of the program wrote them."""
+    """The key of the program run that wrote a record."""
     imported = record.get("imported") or {}  # of files of one name, in one second
     of_file = imported.get("sha256"), str(imported.get("lines")), imported.get("column")
     return record["started"], record["seconds"], record["host"]["name"], tuple(record["command"]), of_file
 
 
 def name_of(path: Path, cases: list[str]) -> str:
-    """What a test is called of which only the record is known."""
+    """The name of a test of which only the record is known."""
     if len(cases) == 1:
         return cases[0]
     return f"{path.name} with {len(cases)} test cases" if cases else f"{path.name} without a test case"
 
 
 def of_records(paths: Iterable[Path]) -> Run:
-    """Records without a report, each with the verdict about it beside it. Raises BadInput where one cannot be used."""
+    """Records without a report, each with its stored verdict. Raises BadInput for an unusable record."""
     paths = list(paths)
     tests = []
     for path in paths:
@@ -233,7 +235,7 @@ def verdict_beside(path: Path) -> "StoredVerdict | None":
 
 
 def of_report(path: Path, report: dict[str, Any], site: Path | None = None) -> Run:
-    """The test cases of a ReFrame report, but those that the manifest says may be skipped. Raises BadInput.
+    """The test cases of a ReFrame report, without those that the manifest allows to skip. Raises BadInput.
 
     site: the folder with config/manifests, None for that of the working directory.
     """
@@ -254,13 +256,13 @@ def of_report(path: Path, report: dict[str, Any], site: Path | None = None) -> R
 
 
 def all_of(path: Path) -> Run:
-    """The test cases of the report at `path`, those that may be skipped too. Raises BadInput."""
+    """All test cases of the report at `path`, also those that may be skipped. Raises BadInput."""
     return every_case(path, read_json(path, CUT))
 
 
 @contextlib.contextmanager
 def of_reframe(path: Path) -> Iterator[None]:
-    """Raises BadInput where the report at `path` turns out to be none of ReFrame."""
+    """Context that raises BadInput if the report at `path` is not one of ReFrame."""
     try:
         yield
     except BadInput:
@@ -270,7 +272,7 @@ def of_reframe(path: Path) -> Iterator[None]:
 
 
 def case_by_case(path: Path, report: dict[str, Any]) -> Iterator[Test]:
-    """As the tests of `every_case`, one after the other: the records of a sweep of thousands of nodes are large."""
+    """Yield the tests of `every_case` one by one, because the records of a large sweep do not fit into memory."""
     with of_reframe(path):
         session = {**report["session_info"]}
         cases = [{"run_index": at, **case} for at, run in enumerate(report["runs"]) for case in run["testcases"]]
@@ -284,7 +286,7 @@ def case_by_case(path: Path, report: dict[str, Any]) -> Iterator[Test]:
 
 
 def held_up(case: Mapping[str, Any], failed: Mapping[Any, str]) -> str:
-    """Why ReFrame did not run a test case that needs others, {unique name: name} that failed; "" for none of them."""
+    """Why ReFrame did not run a test case: a failed dependency; "" without one. failed: {unique name: name}."""
     if case["result"] not in ("skip", "fail_deps"):
         return ""
     needed = [failed[one[0]] for one in case.get("dependencies_actual") or [] if one[0] in failed]
@@ -292,14 +294,14 @@ def held_up(case: Mapping[str, Any], failed: Mapping[Any, str]) -> str:
 
 
 def session_time(path: Path, report: dict[str, Any], key: str) -> str:
-    """When the session of the report at `path` began or ended, by ReFrame's clock; "" where it does not say."""
+    """The start or the end of a report's session by ReFrame's clock; "" if unknown."""
     with of_reframe(path):
         seconds = report["session_info"].get(key)
         return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}" if seconds else ""
 
 
 def every_case(path: Path, report: dict[str, Any]) -> Run:
-    """All test cases of a ReFrame report. Fixtures are left out, unless one failed. Raises BadInput."""
+    """All test cases of a ReFrame report, without fixtures that passed. Raises BadInput."""
     tests = tuple(case_by_case(path, report))
     session, (started, ended) = report["session_info"], (session_time(path, report, key) for key in (START, END))
     notes = [] if tests else ["ReFrame ran no test case: 'reframe -C config/settings.py -c checks -R -l' lists them"]

@@ -1,19 +1,22 @@
-"""The components and nodes that stored runs flag, and those that runs since then answered clean.
+"""The components and nodes that a run flags, and those that it answers clean.
 
 Verdicts are those that the checks stored. A run without stored verdicts, and any run with another reference table, is
-judged when it is read, so that a corrected reference removes the flag. The index keeps what it found in each report: no
-flag vanishes behind reports of other nodes.
+judged when it is read, so that a corrected reference removes the flag. The index keeps the flags of each report.
 
-A flag belongs to a component and a question (`questions`). A run flags a device where cells FAIL and the device, its
-links, its NIC or its node explains them, where wrong data arrived, where an error counter of the device rose, or where
-the device was lost or computed wrong bits; an adapter as `over_adapters` says. A cell without a value is INCOMPLETE and
-flags nothing. A rail or a link class is shared, and flags no device. In a matrix of nodes a node is flagged like a
-device: one that sends or receives slowly with every other node, never for a single pair, whose path is as likely.
+A flag belongs to a component and a question (`questions`). A run flags a device
 
-A run is clean for a component and a question if cells of that link class are PASS or WARN and none is anything else.
-A DISTURBED or INCOMPLETE test case is clean for nothing; nothing is clean on a node that another process disturbed
-during the test case; and nothing is flagged because of a DISTURBED cell. A simulated fault changes nothing. An imported
-record flags nothing, because its program looked for no other process.
+- if cells FAIL and the device, its links, its adapter or its node explains them,
+- if wrong data arrived, or an error counter of the device rose, or
+- if the device was lost, or computed wrong bits.
+
+A cell without a value is INCOMPLETE and flags nothing. A rail or a link class is shared, and flags no device. In a
+matrix of nodes, a node is flagged like a device if it sends or receives slowly with every other node. It is never
+flagged for a single pair, because the path between the nodes is as likely.
+
+A run is clean for a component and a question if cells of that link class are PASS or WARN, and no such cell is anything
+else. A DISTURBED or INCOMPLETE test case is clean for nothing, and flags nothing by DISTURBED cells. Nothing is clean
+on a node that another process disturbed during the test case. A simulated fault changes nothing. An imported record
+flags nothing, because its program did not look for other processes.
 """
 
 import hashlib
@@ -35,7 +38,7 @@ from ..record.checking import is_of_matchings
 from ..record.matrix import Matrix
 from ..record.names import Result, simulated_fault
 from ..references.tables import References
-from . import judging, over_adapters, parts, questions
+from . import judging, parts, questions
 from .judging import Judged
 from .notes import Note
 from .parts import Sighting
@@ -51,7 +54,7 @@ OF_A_NODE = ("node", "node_egress", "node_ingress", "tray")  # findings that are
 
 
 class CellsFlag(NamedTuple):
-    """An endpoint or adapter that cells flag, with their link classes. intermittent: whether the cells are."""
+    """A flag by cells: endpoint or adapter, and the link classes of the cells."""
 
     label: str
     classes: set[str]
@@ -62,15 +65,15 @@ class CellsFlag(NamedTuple):
 def suspects(
     runs: Iterable[Run], references: References, name: str | None, clean_runs: int, notes: Sequence[Note] = ()
 ) -> list[Suspect]:
-    """The components that the runs leave flagged, the longest first; `name`: table of references, None: each its own.
+    """The components that the runs leave flagged, the longest flagged first.
 
-    notes: repairs that were written down.
+    name: the table of references, None for that of each partition. notes: of repairs.
     """
     return left_by((found_in(run, references, name) for run in runs), clean_runs, notes)
 
 
 def found_in(run: Run, references: References, name: str | None) -> Found:
-    """What a run says of its components."""
+    """The flags and clean questions of a run."""
     records = [test.record for test in run.tests if test.record]
     keys = ((key, record["asked_by"]) for record in records for key in measurements(record))
     measured = frozenset(hashlib.sha256(repr(key).encode()).hexdigest()[:32] for key in keys)
@@ -82,12 +85,12 @@ def found_in(run: Run, references: References, name: str | None) -> Found:
 
 
 def started(run: Run) -> str:
-    """When a run began, by ReFrame's clock; without a report by those of the nodes; "" where it has no record."""
+    """The start of a run by ReFrame's clock; without a report by the clocks of the nodes; "" without a record."""
     return run.started or min((test.record["started"] for test in run.tests if test.record), default="")
 
 
 def of_run(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sighting]]:
-    """(what is flagged with the reason, what is clean, where all devices and adapters are) of a run."""
+    """(flags with reasons, clean questions, sightings of all devices and adapters) of a run."""
     flagged: Flagged = {}
     clean: Clean = {}
     bad: Clean = {}
@@ -96,7 +99,7 @@ def of_run(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sight
         record = one.test.record
         if record is None or simulated_fault(record):
             continue
-        adapters = over_adapters.known_in(record)
+        adapters = questions.adapters_in(record)
         devices = adapters | endpoints(record)
         seen |= dict(devices.values())
         known_as = {label: f"{at.node}:{at.label}" for label, (_, at) in devices.items() if RANK.search(str(label))}
@@ -115,7 +118,7 @@ def of_run(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sight
 
 
 def with_names(text: str, known_as: Mapping[str, str]) -> str:
-    """The text with each rank's number in its node: the number in a job differs from job to job."""
+    """The text with the number of each rank inside its node, because the number in the job differs from job to job."""
     return RANK.sub(lambda found: known_as.get(found[0], found[0]), text) if known_as else text
 
 
@@ -133,10 +136,10 @@ def endpoints(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sighting]]:
 def answered_in(
     one: Judged, record: Mapping[str, Any], result: Result, matrix: MatrixVerdict
 ) -> tuple[dict[str, set[Question]], dict[str, set[Question]]]:
-    """({endpoint or adapter: questions that a result answers clean}, {the same: those that it does not})."""
+    """({endpoint or adapter: questions that a result answers clean}, {the same: questions that it does not})."""
     testcase, path = result["testcase"], questions.path_of(record, result, one.test.variant)
     found: tuple[dict[str, set[Question]], dict[str, set[Question]]] = ({}, {})
-    for each in (questions.answers(matrix), over_adapters.answers(record, result, matrix)):
+    for each in (questions.answers(matrix), questions.adapter_answers(record, result, matrix)):
         for of_labels, classes in zip(found, each, strict=True):
             for label, names in classes.items():
                 of_labels.setdefault(label, set()).update(Question(testcase, name, path) for name in names)
@@ -148,7 +151,7 @@ def answered_in(
     if one.test.doubts or verdict in questions.NO_ANSWER:
         return {}, bad
     disturbed = questions.disturbed_nodes(record, result)
-    devices = over_adapters.known_in(record) | endpoints(record) if disturbed else {}
+    devices = questions.adapters_in(record) | endpoints(record) if disturbed else {}
     good = {label: of for label, of in good.items() if label not in devices or devices[label][0][0] not in disturbed}
     if verdict in questions.CLEAN:
         good = {label: of | {Question(testcase)} for label, of in good.items()}
@@ -156,7 +159,7 @@ def answered_in(
 
 
 def soaked_well(one: Judged, record: Mapping[str, Any]) -> set[str]:
-    """The devices that a soak heated, if nothing was wrong."""
+    """The devices that a soak heated without any fault."""
     soak = record.get("soak")
     if soak is None or one.test.doubts or one.verdict not in questions.CLEAN or questions.disturbed_nodes(record, soak):
         return set()
@@ -164,9 +167,9 @@ def soaked_well(one: Judged, record: Mapping[str, Any]) -> set[str]:
 
 
 def flagged_in(
-    one: Judged, record: Mapping[str, Any], adapters: over_adapters.Known
+    one: Judged, record: Mapping[str, Any], adapters: questions.Adapters
 ) -> Iterator[tuple[str, Question, str]]:
-    """(label, question, reason) of each device that a test flags, and of each of the adapters."""
+    """(label, question, reason) of each device or adapter that a test flags."""
     if looked_for_no_other(record):
         return
     for fact in one.facts:
@@ -188,16 +191,16 @@ def flagged_in(
 
 
 def questions_of(one: Judged, record: Mapping[str, Any], place: int | None) -> list[Question]:
-    """The test case at a place of the record's results as a whole, or all of the record."""
+    """The question about a whole test case. place: its index in the record, None for all test cases."""
     results = record["results"] if place is None else [record["results"][place]]
     names = dict.fromkeys(result["testcase"] for result in results)
     return [Question(name) for name in names] or [Question(one.test.testcase or one.test.name)]
 
 
 def flagged_by(
-    one: Judged, record: Mapping[str, Any], adapters: over_adapters.Known, result: Result, matrix: MatrixVerdict
+    one: Judged, record: Mapping[str, Any], adapters: questions.Adapters, result: Result, matrix: MatrixVerdict
 ) -> Iterator[CellsFlag]:
-    """What a matrix flags: nothing without a FAIL."""
+    """The flags of a matrix; none without a FAIL."""
     if not matrix.counts[Verdict.FAIL]:
         return
     if is_of_matchings(result):
@@ -216,9 +219,9 @@ def of_findings(
     result: Result,
     matrix: MatrixVerdict,
     diagnosed: diagnosis.Diagnosis,
-    adapters: over_adapters.Known,
+    adapters: questions.Adapters,
 ) -> Iterator[CellsFlag]:
-    """What the findings of a diagnosis flag by the cells that FAIL, of a matrix that is held."""
+    """The flags by findings about cells that FAIL, of a matrix in memory."""
     assert matrix.whole is not None
     fails = matrix.whole.codes == Verdict.FAIL
     classes = questions.classes_of(matrix, fails)
@@ -228,9 +231,9 @@ def of_findings(
         # no value, slow once, each of its cells passes, or the fault is the node's
         if finding.missing or finding.once or finding.allowed or finding.of_node:
             continue
-        adapter, or_device = over_adapters.flagged(finding, names, adapters)
+        adapter, or_device = questions.flagged_adapter(finding, names, adapters)
         if adapter:
-            over = over_adapters.cells_over(layout, finding.subject)
+            over = questions.cells_over(layout, finding.subject)
             yield CellsFlag(adapter, questions.class_names(matrix, fails & over), sentence)
         for label in ends(finding, layout, matrix.matrix) if or_device or not adapter else []:
             yield CellsFlag(label, classes.get(label, set()), sentence)
@@ -239,7 +242,7 @@ def of_findings(
 def of_cells(
     record: Mapping[str, Any], result: Result, matrix: MatrixVerdict, diagnosed: diagnosis.Diagnosis
 ) -> Iterator[CellsFlag]:
-    """Both ends of each cell with wrong data, and of each other FAIL where no finding explains any."""
+    """Flags of both endpoints of each cell with wrong data, and of each other FAIL if no finding explains any."""
     assert matrix.whole is not None
     rows, columns = matrix.matrix.rows, matrix.matrix.columns
     layout, _ = layout_of(record, result, matrix.matrix)
@@ -256,13 +259,13 @@ def of_cells(
 
 
 def slow_alike(judged: rules.Judged) -> np.ndarray:
-    """True for intermittent cells of which so many are that no device or pair is at fault."""
+    """Mask of intermittent cells that are too many for a fault of a device or pair."""
     has_common_cause = judged.slow is not None and judged.slow.has_common_cause
     return (judged.rules == rules.ORDER["intermittent"]) & has_common_cause
 
 
 def ends(finding: Finding, layout: Layout, matrix: Matrix) -> list[str]:
-    """The endpoints that a finding is about; none where all share what is at fault, or it may be the path of nodes."""
+    """The endpoints that a finding is about; none if they share the faulty component, or the path may be at fault."""
     kind, subject = finding.kind, finding.subject
     rows, columns = matrix.rows, matrix.columns
     if kind in SHARED:

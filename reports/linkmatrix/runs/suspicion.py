@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..locate.next_steps import LADDER, rung_of
 from ..record import units
 from .attribution import Answer, Evidence, Key, Pair, attribute, is_decided, sentence_of
-from .bound import SKEW
+from .folders import SKEW
 from .notes import Note, repaired
 from .parts import ADAPTER, NODE, Names, Part, Sighting, place_name
 from .questions import Question, listed
@@ -28,9 +28,9 @@ Clean = dict[Device, set[Question]]
 
 
 class Found(NamedTuple):
-    """The report of a run on devices: its start, its flags, its clean questions, and the places of all devices.
+    """The flags and clean questions in the report of a run, and the slots of all devices. when: its start.
 
-    measured: keys of its measurements, so that no copy of a report counts again.
+    measured: keys of its measurements, so that a copy of a report does not count again.
     """
 
     when: str
@@ -42,13 +42,13 @@ class Found(NamedTuple):
 
 @dataclass
 class Suspect:
-    """A flagged device or node (the label is then the node's name), or a flagged place, whatever is there now.
+    """A flagged device, node (the label is then the node's name) or slot, with whatever is in the slot now.
 
-    since: when its oldest flag began. reason: of the newest flag. questions: those it is flagged for, the one with the
-    fewest clean runs first. clean: clean runs of that question. flagged, seen: runs that ever flagged it, and that had
-    it at all. part, place: its identity, "" where no record has it. swap: what a swap has shown, a sentence, or "".
-    kind: of the part, as in `parts`. driver, driver_now: versions when it was flagged, and in its newest run. found:
-    runs that flagged it since it had no flag.
+    since: start of the oldest flag. reason: of the newest flag. questions: the flagged questions, that with the fewest
+    clean runs first. clean: clean runs of that question. flagged, seen: numbers of runs that ever flagged it, and that
+    had it. part, place: identity, "" if unknown. swap: the result of a swap in a sentence, or "". kind: of the
+    component, as in `parts`. driver, driver_now: versions at the flag, and in the newest run. found: runs that flagged
+    it since it was unflagged last.
     """
 
     node: str
@@ -83,13 +83,13 @@ class Suspect:
         return f"{found}: {'; '.join(filter(None, more))}"
 
     def advice(self) -> Iterator[str]:
-        """What to do about it, by how often it was found and by what a swap has shown."""
+        """The next steps, by the number of flags and the result of a swap."""
         kind = {ADAPTER: "adapter", NODE: "node"}.get(self.kind, "node" if self.is_node else "device")
         rung = rung_of(self.found, swapped=is_decided(self.swap))
         yield from (step.replace("{who}", self.label or self.node) for step in LADDER[kind, rung])
 
     def of_driver(self) -> str:
-        """That a driver update keeps the flag; "" without one."""
+        """A sentence on a driver update after the flag; "" without one."""
         if not self.driver or not self.driver_now or self.driver == self.driver_now:
             return ""
         return f"driver {self.driver} was replaced by {self.driver_now}: only clean runs with {self.driver_now} count"
@@ -97,9 +97,8 @@ class Suspect:
 
 @dataclass
 class Flag:
-    """Why a part or place is flagged for one question, and the clean runs of it since, by driver version.
-
-    first: the part and place that were flagged first.
+    """The reason of a flag for one question, and its clean runs since then by driver version. first: the pair flagged
+    first.
     """
 
     since: str
@@ -112,9 +111,9 @@ class Flag:
 
 @dataclass
 class Kept:
-    """What is known of a part or a place: its last sighting and pair, runs that had it and that flagged it.
+    """The state of a component or slot: its last sighting and pair, and the numbers of runs that had and flagged it.
 
-    found: the runs that flagged it since it had no flag.
+    found: the runs that flagged it since it was unflagged last.
     """
 
     last: Sighting
@@ -126,12 +125,12 @@ class Kept:
 
     @property
     def oldest(self) -> Flag | None:
-        """The flag that began first."""
+        """The flag that began first; None without a flag."""
         return min(self.flags.values(), key=lambda flag: flag.since, default=None)
 
     @property
     def newest(self) -> Flag | None:
-        """The flag whose question failed last."""
+        """The flag whose question failed last; None without a flag."""
         return max(self.flags.values(), key=lambda flag: flag.newest, default=None)
 
     @property
@@ -141,7 +140,7 @@ class Kept:
         return sorted(counts, key=lambda one: (one[1], one[0]))
 
     def add(self, when: str, flagged: Mapping[Question, str], clean: Iterable[Question], clean_runs: int) -> None:
-        """Adds the next run, with the last sighting."""
+        """Adds the next run."""
         self.seen, self.flagged = self.seen + 1, self.flagged + bool(flagged)
         self.found = (self.found if self.flags else 0) + bool(flagged)
         for question, reason in flagged.items():
@@ -156,7 +155,7 @@ class Kept:
 
 @dataclass
 class Ledger:
-    """All parts and places of all runs, and what runs found of each part in each place."""
+    """The states of all components and slots, and the evidence of each component in each slot."""
 
     kept: dict[Key, Kept] = field(default_factory=dict)
     evidence: Evidence = field(default_factory=Evidence)
@@ -170,7 +169,7 @@ class Ledger:
         clean: set[Question],
         clean_runs: int,
     ) -> None:
-        """A part in a place in the next run."""
+        """Adds a component in a slot in the next run."""
         each = [self.kept.setdefault(key, Kept(sighting, pair)) for key in pair]
         # a run that leaves one of the questions open is no evidence that both are good
         answered = bool(clean) and all(one.flags.keys() <= clean for one in each)
@@ -181,16 +180,16 @@ class Ledger:
 
 
 def left_by(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ()) -> list[Suspect]:
-    """What is left flagged, the longest first."""
+    """The flagged components, the longest flagged first."""
     ledger = read(found, clean_runs, notes)
     suspects = list(of_ledger(ledger))
     return sorted(suspects, key=lambda one: (one.since, one.node, one.label))
 
 
 def in_order(found: Iterable[Found]) -> list[Found]:
-    """The runs by their time, each once however often its report was copied.
+    """The runs in the order of time, each once however often its report was copied.
 
-    A run whose clock was ahead is clean for nothing: it may have been before the run that flags.
+    A run whose clock was ahead is clean for nothing, because it may be earlier than the run that flags.
     """
     known: set[str] = set()
     latest = latest_time(time.time())
@@ -204,21 +203,21 @@ def in_order(found: Iterable[Found]) -> list[Found]:
 
 
 def latest_time(known: float) -> str:
-    """When a run can have begun at the latest that was there at a time, in seconds since 1970: clocks differ."""
+    """The latest plausible start of a run that existed at a time, in seconds since 1970, because clocks differ."""
     return f"{datetime.fromtimestamp(known + SKEW, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def dated(began: str, clean: Clean, written: float) -> tuple[str, Clean]:
-    """(when a run began, what it answers clean) where its report was written at a time, in seconds since 1970.
+    """(start of a run, its clean questions), where its report was written at a time in seconds since 1970.
 
-    A run whose clock was ahead of that is clean for nothing: it may have been before the run that flags.
+    A run whose clock was ahead of that time is clean for nothing, because it may be earlier than the run that flags.
     """
     latest = latest_time(written)
     return (latest, {}) if began > latest else (began, clean)
 
 
 def read(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ()) -> Ledger:
-    """What runs report of each part and place, in the order of their times."""
+    """The states of all components and slots after all runs."""
     runs = in_order(found)
     names = Names((run.when, sighting) for run in runs for sighting in run.seen.values())
     ledger = Ledger()
@@ -236,7 +235,7 @@ def read(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ()) ->
 
 
 def of_ledger(ledger: Ledger) -> Iterator[Suspect]:
-    """Each flagged component once: a device in its place, or a place that something else is in now."""
+    """Each flagged component once: a device in its slot, or a slot with another component now."""
     flagged = {key: one for key, one in ledger.kept.items() if one.flags}
     answers = {key: answer_on(ledger, one) for key, one in flagged.items()}
     unflagged = {key for answer in answers.values() if answer for key in answer.unflagged}
@@ -276,6 +275,6 @@ def described(one: Kept, answer: Answer | None) -> Suspect:
 
 
 def answer_on(ledger: Ledger, one: Kept) -> Answer | None:
-    """What a swap has shown of a flagged part or place; None where nothing was swapped since its first flag."""
+    """The result of a swap for a flagged component or slot; None without a swap since its first flag."""
     oldest = one.oldest
     return attribute(ledger.evidence, oldest.first, oldest.since) if oldest else None

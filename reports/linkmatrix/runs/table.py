@@ -1,9 +1,9 @@
-"""One tidy table of cells, a row each, for whatever groups, filters or exports them. Needs pandas.
+"""A table of cells, one row each. Needs pandas.
 
 Columns: run (path of the record), started (UTC), host, partition, check, testcase, part ("" for the values themselves),
 size_bytes, variant, unit, source, destination, link_class, status, value, low, high (in `unit`), samples, limit (GB/s),
-reference (in `unit`), lower, upper (fractions of it), verdict and reason. What nobody knows is missing (NaN or None).
-Cells that do not apply have no row, and matrices that cannot be held have none at all: their records have summaries.
+reference (in `unit`), lower, upper (fractions of it), verdict and reason. Unknown values are missing (NaN or None).
+Cells that do not apply have no row. A matrix that does not fit into memory has no rows; its record has summaries.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ JUDGED = ["reference", "lower", "upper", "verdict", "reason"]
 
 
 def facts_of(test: Test, matrix: Matrix, part: str = "") -> dict[str, Any]:
-    """What all cells of a matrix have in common."""
+    """The columns that all cells of a matrix share."""
     record = test.record or {}
     return {
         "run": str(test.path or ""),
@@ -43,7 +43,7 @@ def facts_of(test: Test, matrix: Matrix, part: str = "") -> dict[str, Any]:
 
 
 def of_matrix(facts: Mapping[str, Any], matrix: Matrix) -> pandas.DataFrame:
-    """The cells of a matrix that is held, in the order of its rows."""
+    """The cells of a matrix in memory, in the order of its rows."""
     block = matrix.whole
     at = np.nonzero(block.applies)
     codes, words = block.status
@@ -63,7 +63,7 @@ def of_matrix(facts: Mapping[str, Any], matrix: Matrix) -> pandas.DataFrame:
 
 
 def of_tests(tests: Iterable[Test], parts: bool = False) -> pandas.DataFrame:
-    """The cells of all records, without verdicts; parts: also of further matrices, such as one direction of two."""
+    """The cells of all records, without verdicts. parts: include further matrices, such as one direction of two."""
     found = []
     for test in tests:
         for result in (test.record or {"results": []})["results"]:
@@ -75,7 +75,7 @@ def of_tests(tests: Iterable[Test], parts: bool = False) -> pandas.DataFrame:
 
 
 def of_judged(one: Judged, verdict: MatrixVerdict) -> pandas.DataFrame:
-    """The cells of a matrix that is held, with their references and verdicts, and those that are not there."""
+    """The cells of a matrix in memory with references and verdicts, and the missing cells."""
     judged, matrix = verdict.whole, verdict.matrix
     assert judged is not None
     facts = facts_of(one.test, matrix)

@@ -5,7 +5,7 @@ therefore always that of the test.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import BadInput
 from ..record import reading
 from ..suite import EXTENSION
-from . import bound, modes
-from .copies import file_in, files_in
+from . import modes
 
 if TYPE_CHECKING:
     from ..judge.test_verdict import CheckFacts
@@ -85,7 +84,7 @@ class Test:
 
     @property
     def check(self) -> "CheckFacts":
-        """What its check found that no record contains.
+        """The check's findings that no record contains.
 
         Without a stored verdict only this is known: a check that passed tolerated the counters that rose.
         """
@@ -119,14 +118,14 @@ def counter_names(record: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 
 def why_not_run(case: Mapping[str, Any], unmeasured: str) -> str:
-    """Of a test that was not begun, as its check says it; "" of others, or where it did not."""
+    """Why a test was not begun, by its check; "" for other tests, or if unknown."""
     if case["result"] != "skip":
         return unmeasured if unmeasured == DRY_RUN else ""
     return unmeasured or (f"skipped: {case['skipped']}" if case.get("skipped") else "")
 
 
 def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | None = None) -> Test:
-    """One test case of a report, with its verdict and its record where it has them."""
+    """A test case of a report, with its verdict and its record if it has them."""
     if not isinstance(case["result"], str) or not case["result"]:  # "" is a record's, without ReFrame
         raise TypeError(f"the result of a test case is {case['result']!r}")
     proves_nothing = why_unproven(session or {})
@@ -146,7 +145,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         node=pinned_node(case),
         job_nodes=tuple(map(str, case.get("job_nodelist") or ())),
         hashcode=str(case.get("hashcode") or ""),
-        measures=left.stored.check.measures if left.stored else bound.measures(case),
+        measures=left.stored.check.measures if left.stored else measures(case),
         unmeasured=unmeasured,
         partition=f"{case.get('system', '?')}:{case.get('partition', '?')}",
         path=left.path,
@@ -179,7 +178,7 @@ def began(case: Mapping[str, Any], unmeasured: str) -> bool:
 
 @dataclass(frozen=True)
 class Left:
-    """What a test left in files. reasons: why a file is missing, or is not that of the test, each a sentence."""
+    """The files of a test. reasons: why a file is missing, or belongs to another test, each a sentence."""
 
     path: Path | None = None
     record: dict[str, Any] | None = None
@@ -189,7 +188,7 @@ class Left:
 
 
 def left_by(case: Mapping[str, Any], report: Path) -> Left:
-    """What a test left: its verdict and its record, in a report without verdicts its record alone."""
+    """The files of a test: its verdict and its record; in a report without verdicts its record alone."""
     return stored_of(case, report) if DIGEST in case else recorded_of(case, report)
 
 
@@ -246,13 +245,13 @@ def load_exactly(path: Path, digest: str) -> dict[str, Any]:
 
 def recorded_of(case: Mapping[str, Any], report: Path) -> Left:
     """The record of a test case whose check stored no verdict, or of a fixture, which has none."""
-    if not bound.measures(case) or case.get("fixture") or case["result"] in NOT_BEGUN:
+    if not measures(case) or case.get("fixture") or case["result"] in NOT_BEGUN:
         return Left()
     folders = folders_of(case)
     place = file_in(folders, report, ("record.json",))
     try:
         if place is None:
-            raise BadInput(bound.why_no_record(case))
+            raise BadInput(why_no_record(case))
         return Left(place, reading.load(place), folders=folders)
     except BadInput as error:
         return Left(place, reasons=(str(error),), folders=folders)
@@ -287,14 +286,44 @@ def sentence(reason: Any) -> str:
 
 
 def folders_of(case: Mapping[str, Any]) -> tuple[str, ...]:
-    """Where the files of a test case are: ReFrame keeps those of what passed, and leaves the stage of what failed.
+    """The folders of the files of a test case: ReFrame keeps those of a pass, and leaves the stage of a failure.
 
-    What did not pass is not looked for among the kept files: an earlier run's may lie there.
+    For a failure, the kept files are not searched, because they may be those of an earlier run.
     """
     kept = case.get("outputdir") if case["result"] == "pass" else None
     return tuple(filter(None, (kept, case.get("stagedir"))))
 
 
 def record_place(case: Mapping[str, Any], report: Path) -> Path | None:
-    """The record of a test case in a report without verdicts; None where there is none."""
+    """The record of a test case in a report without verdicts; None without one."""
     return None if DIGEST in case else file_in(folders_of(case), report, ("record.json",))
+
+
+def measures(case: Mapping[str, Any]) -> bool:
+    """Whether a test case leaves a record. The files that ReFrame keeps are an option of the user."""
+    return (
+        "record.json" in case.get("keep_files", ["record.json"])
+        or "--record" in (case.get("executable_opts") or [])
+        or bool(case.get("testcase"))
+    )
+
+
+def why_no_record(case: Mapping[str, Any]) -> str:
+    """Why a test case that leaves a record has none, in a sentence."""
+    if case["result"] == "pass" and "record.json" not in case.get("keep_files", ["record.json"]):
+        return "its record.json was not kept, so nothing was judged: leave keep_files as it is"
+    return "there is no record.json of this test case: it did not get as far as measuring"
+
+
+def file_in(folders: Iterable[str], report: Path, names: tuple[str, ...]) -> Path | None:
+    """The first of `files_in`; None without any."""
+    return next(files_in(folders, report, names), None)
+
+
+def files_in(folders: Iterable[str], report: Path, names: tuple[str, ...]) -> Iterator[Path]:
+    """The files of these names in the folders, and in the same folders of a copied prefix."""
+    prefix = report.resolve().parent.parent
+    for folder in map(Path, folders):
+        copies = (prefix.joinpath(*folder.parts[start:]) for start in range(1, len(folder.parts)))
+        for place in dict.fromkeys((folder, *copies)):
+            yield from (place / name for name in names if (place / name).is_file())

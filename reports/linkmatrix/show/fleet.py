@@ -1,11 +1,11 @@
-"""The same position over all nodes: the newest value of each pair of each host against that pair on the other hosts.
+"""Compares the newest value of each pair of each host with the same pair of the other hosts.
 
-A node whose switch or slot makes gpu0->gpu7 a little slower than gpu0->gpu1 is healthy if all nodes are like that, and
-a node where one pair alone is off hides in the median of a link class. So pairs are compared with their like only. σ is
-that of all pairs of a test case and class, the limit the larger of the floor and k(m)·σ, as for references.
+A node whose slot makes gpu0->gpu7 a little slower than gpu0->gpu1 is healthy if all nodes are like that. A single slow
+pair is invisible in the median of a link class. So each pair is compared with the same pair of other hosts only. σ is
+that of all pairs of a test case and class. The limit is the larger of the floor and k(m)·σ, as for references.
 
-In a record of one node a position is a pair of labels; of several nodes, the place of the device in its node, and what
-goes over the network counts for the node that sends and the node that receives.
+A position is a pair of labels in a record of one node. In a record of several nodes, a position is the numbers of the
+devices inside their nodes. A value over the network counts for the node that sends and for the node that receives.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ POSITION = ["from_place", "to_place"]
 
 
 def placed(record: Mapping[str, Any], cells: pandas.DataFrame) -> pandas.DataFrame:
-    """Cells of runs/table.py with of_host, from_place and to_place; between nodes, a row for each of the two."""
+    """The cells of runs/table.py with of_host, from_place and to_place; two rows for a cell between nodes."""
     count: dict[str, int] = {}
     local: dict[str, str] = {}
     for device in record["devices"]:
@@ -44,7 +44,9 @@ def placed(record: Mapping[str, Any], cells: pandas.DataFrame) -> pandas.DataFra
 
 
 def newest(cells: pandas.DataFrame) -> pandas.DataFrame:
-    """The newest value of each position of each host; of several cells at a position their median. cells: `placed`."""
+    """The newest value of each position of each host; of several cells at a position their median. cells: from
+    `placed`.
+    """
     where = [*CASE, "of_host", *POSITION]
     last = cells["started"] == cells.groupby(where, dropna=False)["started"].transform("max")
     of_position = cells[last].groupby(where, dropna=False, sort=False, as_index=False)
@@ -52,10 +54,11 @@ def newest(cells: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def standings(positions: pandas.DataFrame, unit: str) -> tuple[pandas.DataFrame, pandas.DataFrame, float]:
-    """(hosts, positions, limit) of the newest values of a test case. floor: the least limit of each position.
+    """(hosts, positions, limit) of the newest values of a test case.
 
-    hosts: started, value, off, worst, positions, outliers of each, those with outliers first. positions: with off, by
-    how much each is worse than the median of its like (below 0), as a fraction. limit: of it, as a fraction.
+    positions: has the column floor, the least limit. The result has the columns off, by how much a position is worse
+    than the median of the same position elsewhere (below 0), and outlier. hosts: started, value, off, worst, positions,
+    outliers of each host, those with outliers first. limit: of `off`, as a fraction.
     """
     sign = -1.0 if unit == "us" else 1.0
     middle = positions.groupby(POSITION)["value"].transform("median")
@@ -76,8 +79,16 @@ def standings(positions: pandas.DataFrame, unit: str) -> tuple[pandas.DataFrame,
     return hosts.loc[order], positions, limit
 
 
+def worst(newest_of: pandas.DataFrame, unit: str) -> float:
+    """By which fraction the worst outlier is worse than its like; 0 without an outlier."""
+    hosts, _, _ = standings(newest_of, unit)
+    return (
+        max(0.0, -float(hosts.loc[hosts["outliers"] > 0, "worst"].min(skipna=True))) if hosts["outliers"].any() else 0.0
+    )
+
+
 def percent(off: float) -> str:
-    """ "+1.2 %"; what is as good as nothing is not below it."""
+    """ "+1.2 %"; a deviation that rounds to zero is "+0.0 %"."""
     return f"{round(100 * off, 1) + 0.0:+.1f} %"
 
 

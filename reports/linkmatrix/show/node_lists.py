@@ -23,8 +23,9 @@ MOST_UNKNOWN = 50  # nodes that are named
 class Words:
     """The options and commands of a scheduler for names of nodes; each may be empty. title: its name.
 
-    only: an option of a job for these nodes and no others. without: one for all others. look: a command that shows the
-    state of nodes. drain: one that keeps jobs off a node, with a reason; resume: one that ends that.
+    only: the option of a job for exactly these nodes. without: the option for all other nodes. look: the command that
+    shows the state of nodes. drain: the command that keeps jobs off a node, with a reason. resume: the command that
+    ends this.
     """
 
     title: str
@@ -104,7 +105,7 @@ def commands(words: Words, names: Sequence[str], found: Standing) -> Iterator[st
 
 
 def joined(command: Sequence[str]) -> str:
-    """A command for a shell; of NAME=VALUE only the value is quoted, as people write it."""
+    """A command for a shell; of NAME=VALUE only the value is quoted."""
     pairs = (re.fullmatch(r"(\w+=)(.*)", word, re.DOTALL) for word in command)
     return " ".join(
         pair[1] + shlex.quote(pair[2]) if pair else shlex.quote(word) for pair, word in zip(pairs, command, strict=True)

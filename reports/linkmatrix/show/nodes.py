@@ -1,7 +1,7 @@
-"""Many nodes side by side: what each one measured, against the median of all of them at the same place.
+"""Compares nodes: the cells of each node with the median of the same cells over all nodes.
 
-A node that is worse than its own references is found without it; this finds the one that is worse than its sisters,
-also before there are any references. Only test cases inside one node are compared.
+Its references show whether a node is worse than they allow. This comparison shows whether a node is worse than the
+other nodes, also without references. Only test cases inside one node are compared.
 """
 
 from dataclasses import dataclass, replace
@@ -20,8 +20,8 @@ Measured = tuple[str, Key, Judged, MatrixVerdict]  # of a node
 
 @dataclass(frozen=True)
 class Entry:
-    """A node's test case. worse: by how much its worst cell is worse than the median of that cell over all nodes, as a
-    fraction, negative for better; None where nothing can be compared. value: of that cell, in `unit`.
+    """A test case of a node. worse: the largest deviation of a cell from the median of that cell over all nodes, as a
+    fraction, negative if better; None if no other node has the cells. value: of that cell, in `unit`.
     """
 
     node: str
@@ -35,7 +35,7 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """ "395.20 GB/s (-0.3 %)", the deviation as measured: below the median for a slow bandwidth."""
+        """ "395.20 GB/s (-0.3 %)", the deviation as measured: negative for a slow bandwidth."""
         if self.value is None:
             return self.reason or "nothing measured"
         shown = f"{figure(self.value, words.DECIMALS[self.unit])} {words.UNITS[self.unit]}"
@@ -45,7 +45,7 @@ class Entry:
 
 
 def entries(judged: list[Judged]) -> list[Entry]:
-    """All test cases of all nodes, the worst first; none where there are not at least two nodes."""
+    """All test cases of all nodes, the worst first; none for fewer than two nodes."""
     measured: list[Measured] = []
     found: list[Entry] = []
     for one in judged:
@@ -67,7 +67,7 @@ def entries(judged: list[Judged]) -> list[Entry]:
 
 
 def key_of(one: Judged, result: Result, matrix: MatrixVerdict) -> Key:
-    """What must be the same where numbers of two nodes are compared."""
+    """The facts that two nodes share if their values are comparable."""
     backend = one.test.record["backend"] if one.test.record else ""
     return backend, result["testcase"], result["size_bytes"], matrix.matrix.variant, matrix.matrix.unit
 
@@ -102,7 +102,7 @@ def worst_cells(measured: list[Measured]) -> dict[int, dict[str, Any]]:
 
 
 def entry_of(node: str, key: Key, one: Judged, matrix: MatrixVerdict, worst: dict[str, Any] | None) -> Entry:
-    """A node's test case by its worst cell, None without a value."""
+    """The entry of a node's test case by its worst cell, None without a value."""
     entry = Entry(node=node, name=key[1] + key[3], verdict=one.of_matrix(matrix), unit=matrix.matrix.unit)
     if worst is None:
         return replace(entry, reason="; ".join(one.reasons))
@@ -112,7 +112,7 @@ def entry_of(node: str, key: Key, one: Judged, matrix: MatrixVerdict, worst: dic
 
 
 def by_node(found: list[Entry]) -> tuple[list[str], list[tuple[str, list[Entry | None]]]]:
-    """(test cases, [(node, its entry of each)]), nodes from worst to best; the worst where a node has several."""
+    """(test cases, [(node, its entry of each test case)]), the worst node first."""
     names = sorted({entry.name for entry in found})
     nodes = list(dict.fromkeys(entry.node for entry in found))
     first = {(entry.node, entry.name): entry for entry in reversed(found)}

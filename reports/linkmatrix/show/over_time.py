@@ -1,67 +1,85 @@
-"""Values over time in a few lines: each run a bar, each change of level, and what else changed with the runs.
+"""Values, components and slots over time, as text.
 
-What a run was measured with are its software, firmware and host, as its records tell.
+A series is a sparkline of its runs, each change of level, and the recorded changes between runs. The history of a
+component or slot is its stays, the flags of runs, notes, and the result of a swap.
 """
 
 import statistics
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..judge.disturbances import beside
-from ..judge.inventory_diff import facts_of_nodes
 from ..record import units
 from ..record.units import figure
-from ..runs.changes import change_points
+from ..runs import notes as noted
+from ..runs.attribution import Key, Pair, sentence_of
+from ..runs.notes import Note
+from ..runs.parts import Part, Place, is_at, is_part, place_name
+from ..runs.series import Change, change_points
+from ..runs.suspicion import Found, Kept, Ledger, answer_on, read
 from . import words
+
+if TYPE_CHECKING:
+    import pandas
 
 BARS = "▁▂▃▄▅▆▇█"
 MOST_POINTS = 60  # of a sparkline
-MOST_BESIDE = 2  # sentences about others
-MOST_CHANGES = 8  # of software, firmware or host that are told: more are no events, but several hosts beside each other
+MOST_CHANGES = 8  # changes of software, firmware or host that are printed; more mean that several hosts took turns
+FEWEST = 6  # runs in which a change of level can be found
 
 
 class Point(NamedTuple):
-    """A value at a time, with where it is from and what it was measured with, as (fact, value).
-
-    beside: what others did meanwhile, in sentences; "" for nothing that is known.
-    """
+    """A value of a series, as a row of `runs.series.frame` has it."""
 
     started: str
     value: float
     host: str
-    source: str
-    facts: tuple[tuple[str, str], ...]
+    facts: Mapping[str, str]
     beside: str = ""
 
 
-def facts_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """What a record was measured with: software, program, kernel, VBIOS, firmware; of several nodes of each."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for _, name, fact in facts_of_nodes(record):
-        found[name].add(fact)
-    of_nodes = {name: " and ".join(sorted(facts)) for name, facts in found.items()}
-    program = {"program": f"{record['program']} {record['version']}"}
-    return tuple(sorted({**of_nodes, **record["software"], **program}.items()))
+def points_of(series: "pandas.DataFrame") -> list[Point]:
+    """The values of a series in the order of time."""
+    return [Point(*row) for row in series[list(Point._fields)].itertuples(index=False, name=None)]
 
 
 def changed(points: Sequence[Point]) -> list[tuple[int, str]]:
-    """(index, "driver 580.1 -> 590.2") where something else than the value changed from the point before."""
+    """(index, "driver 580.1 -> 590.2") of each point with recorded changes since the point before."""
     found = [(at, told) for at in range(1, len(points)) if (told := differences(points[at - 1], points[at]))]
     hosts = sum(points[at - 1].host != points[at].host for at in range(1, len(points)))
     return found if len(found) <= MOST_CHANGES or not hosts else []
 
 
-def lines(points: list[Point], unit: str) -> Iterator[str]:
-    """A sparkline, the range, each change of level with what else changed, and what changed while the level stayed."""
+def changes(points: Sequence[Point]) -> list[Change]:
+    """The changes of level of a series."""
+    return changes_of(tuple(point.value for point in points))
+
+
+@cache
+def changes_of(values: tuple[float, ...]) -> list[Change]:
+    """The same of values alone, each series once: the search takes a tenth of a second."""
+    return change_points(values)
+
+
+def worst_change(points: Sequence[Point], unit: str) -> float:
+    """The largest change of level for the worse, as a positive fraction; 0 without one."""
+    found = (change.after / change.before - 1 for change in changes(points))
+    return max([0.0, *(one if unit == "us" else -one for one in found)])
+
+
+def lines(points: Sequence[Point], unit: str) -> Iterator[str]:
+    """A sparkline, the range, each change of level with the recorded changes, and changes without effect."""
     values = [point.value for point in points]
     decimals, shown = words.DECIMALS[unit], words.UNITS[unit]
+    if len(points) == 1:
+        yield f"1 run, {points[0].started[:10]}: newest {figure(values[0], decimals)} {shown}"
+        return
     days = f"{points[0].started[:10]} to {points[-1].started[:10]}"
     yield f"{units.counted(len(points), 'run')}, {days}: {sparkline(values)}"
     low, middle, high = min(values), statistics.median(values), max(values)
     summary = f"min {figure(low, decimals)}  median {figure(middle, decimals)}  max {figure(high, decimals)} {shown}"
     yield f"{summary}, newest {figure(values[-1], decimals)}"
-    found = change_points(values)
+    found = changes(points)
     for change in found:
         before, after = points[change.at - 1], points[change.at]
         percent = 100 * (change.after / change.before - 1)
@@ -75,13 +93,11 @@ def lines(points: list[Point], unit: str) -> Iterator[str]:
     for at, told in changed(points):
         if at not in {change.at for change in found}:
             yield f"  between {points[at - 1].started[:16]} and {points[at].started[:16]}: {told}"
-    if not found and len(points) < 6:
-        yield "too few runs to see a change of level: six are needed"
 
 
 def differences(before: Point, after: Point) -> str:
     """ "driver 580.1 -> 590.2"; "" without a recorded change."""
-    old, new = dict(before.facts), dict(after.facts)
+    old, new = before.facts, after.facts
     told = [
         f"{name} {old.get(name, 'none')} -> {new.get(name, 'none')}"
         for name in {**old, **new}
@@ -91,22 +107,96 @@ def differences(before: Point, after: Point) -> str:
     return ", ".join(told)
 
 
-def others_beside(result: Mapping[str, Any]) -> str:
-    """What other processes did while a result was measured."""
-    return "; ".join(units.first(beside(result), MOST_BESIDE))
-
-
 def of_others(before: Point, after: Point) -> str:
-    """That others came or went; "" where they did neither, as far as the records tell."""
+    """The other processes that came or went between two runs; "" without any."""
     if bool(before.beside) == bool(after.beside):
         return ""
     return f"from then on {after.beside}" if after.beside else f"until then {before.beside}"
 
 
 def sparkline(values: list[float]) -> str:
-    """The last values as bars; of equal values the middle one."""
+    """The last values as bars; equal values are bars of medium height."""
     last = values[-MOST_POINTS:]
     low, high = min(last), max(last)
     if high - low <= 1e-9 * abs(high):
         return BARS[3] * len(last)
     return "".join(BARS[min(int((value - low) / (high - low) * len(BARS)), len(BARS) - 1)] for value in last)
+
+
+NO_SERIAL = (
+    "its records have no serial number, so it is known by its UUID: one that is exchanged for the same is not seen"
+)
+UNNAMED = "records do not identify what is there, so a swap of it is not seen"
+
+
+def of_part(found: Iterable[Found], text: str, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
+    """Lines on the part with this serial number or UUID; none where no run has seen it."""
+    every = list(found)
+    ledger = read(every, clean_runs, notes)
+    wanted = [one for run in every for one in run.seen.values() if is_part(one, text)]
+    keys = [key for key, one in ledger.kept.items() if isinstance(key, Part) and is_part(one.last, text)]
+    names = {text, *(one.serial for one in wanted), *(one.uuid for one in wanted)}
+    return [line for key in keys for line in part_lines(ledger, key, noted.about(notes, names, []), by_place=False)]
+
+
+def of_place(found: Iterable[Found], wanted: Place, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
+    """Lines on the places that were named; none where no run has seen one of them."""
+    ledger = read(found, clean_runs, notes)
+    places = [key for key in ledger.kept if not isinstance(key, Part) and is_at(key, wanted)]
+    return [
+        line for key in sorted(places) for line in part_lines(ledger, key, noted.about(notes, [], [key]), by_place=True)
+    ]
+
+
+def part_lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) -> Iterator[str]:
+    """A head, a line for each stay and note in the order of their times, and what is known of its fault."""
+    one = ledger.kept[key]
+    yield part_headline(ledger, key, one)
+    pairs = sorted(ledger.evidence.pairs[key], key=lambda pair: ledger.evidence.stays[pair].first)
+    said = [(ledger.evidence.stays[pair].first, stay_line(ledger, pair, by_place)) for pair in pairs]
+    said += [(note.when, note.sentence()) for note in notes]
+    said += moves(ledger, pairs, by_place)
+    yield from (f"  {line}" for _, line in sorted(said, key=lambda item: item[0]))
+    if one.oldest and one.newest:
+        (question, clean), when = one.questions[0], one.oldest.since[:16].replace("T", " ")
+        of = units.counted(clean, "clean run")
+        yield f"  flagged since {when}, {of} of {question} since the newest flag: {one.newest.reason}"
+    answer = answer_on(ledger, one)
+    if answer:
+        yield f"  {sentence_of(answer, one.last.kind)}"
+
+
+def part_headline(ledger: Ledger, key: Key, one: Kept) -> str:
+    """What it is, and how it is known."""
+    runs = f"{units.counted(one.seen, 'run')}, flagged in {one.flagged}"
+    if not isinstance(key, Part):
+        unnamed = "" if one.pair[0].word or one.last.label == one.last.node else f"; {UNNAMED}"
+        return f"{place_name(key)}: {runs}{unnamed}"
+    words = {"serial": "", "UUID": f"; {NO_SERIAL}" if one.last.kind == "GPU" else ""}
+    also = f" (UUID {one.last.uuid})" if key.word == "serial" and one.last.uuid else ""
+    return f"{one.last.kind} {key}{also}: {runs}{words.get(key.word, '')}"
+
+
+def stay_line(ledger: Ledger, pair: Pair, by_place: bool) -> str:
+    """ "2026-11-01 to 2026-11-05 in n12/slot 3: 5 runs, flagged in 2, clean in 3"."""
+    stay = ledger.evidence.stays[pair]
+    part, place = pair
+    what = f"{ledger.kept[part].last.kind} {part}" if by_place else f"in {place_name(place)}"
+    counts = f"{units.counted(stay.runs, 'run')}, flagged in {stay.flagged}, clean in {stay.clean}"
+    return f"{stay.first[:10]} to {stay.last[:10]} {what}: {counts}"
+
+
+def moves(ledger: Ledger, pairs: Sequence[Pair], by_place: bool) -> list[tuple[str, str]]:
+    """(when, a sentence) of each change from a stay to the next that runs show by themselves."""
+    found = []
+    for before, after in zip(pairs, pairs[1:], strict=False):
+        old, new = ledger.evidence.stays[before], ledger.evidence.stays[after]
+        between = f"between {old.last[:16]} and {new.first[:16]}".replace("T", " ")
+        if old.last >= new.first:
+            between = f"by {new.first[:16]}".replace("T", " ")
+        if by_place:
+            said = f"exchanged {between}: {before[0]} for {after[0]}"
+        else:
+            said = f"moved {between} from {place_name(before[1])} to {place_name(after[1])}"
+        found.append((new.first, f"{new.first[:10]} {said}"))
+    return found

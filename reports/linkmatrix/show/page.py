@@ -11,7 +11,7 @@ from ..judge.run_findings import device_errors
 from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.names import signs_of_congestion
-from ..runs.earlier import Earlier
+from ..runs.series import Earlier
 from . import html, machine_drawing, matrix_text, nodes, words
 from .analysis import MOST, MOST_SURE, Analysis
 from .collectives import Collective, groups, on_a_curve

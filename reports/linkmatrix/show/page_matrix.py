@@ -24,8 +24,8 @@ from .words import Cell, marks
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
     from ..record.names import Pair, Result
-    from ..runs.earlier import Earlier
     from ..runs.judging import Judged
+    from ..runs.series import Earlier
     from .analysis import Analysis
     from .collectives import Collective
 

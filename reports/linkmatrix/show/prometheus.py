@@ -1,6 +1,6 @@
-"""A run in Prometheus' text format: link classes, verdicts and suspects, and never a series for each cell.
+"""A run in Prometheus' text format: link classes, verdicts and flags; never a series per cell.
 
-Base units, bytes per second and seconds, as Prometheus wants; no times of samples: the textfile collector refuses them.
+Units are bytes per second and seconds. Samples have no times, because the textfile collector refuses them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -93,7 +93,7 @@ def samples(judged: list[Judged], suspects: list["Suspect"]) -> Iterator[Sample]
 
 
 def labelled(labels: Mapping[str, str]) -> str:
-    """'{host="n17",stat="min"}', with what must be escaped; empty labels are left out, which is the same."""
+    """'{host="n17",stat="min"}', escaped. Empty labels are omitted, because Prometheus treats them alike."""
     escaped = {
         name: value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n") for name, value in labels.items()
     }

@@ -1,6 +1,6 @@
-"""A series of values over time as a picture: each run a point, each change of level a line with its size.
+"""A picture of a series over time: a point per run, and a line with its size per change of level.
 
-What else changed, a driver, a firmware or the host, is a dotted line with a number, and told below.
+Other changes, such as the driver, firmware or host, are dotted lines with a number, which the text below explains.
 """
 
 import io
@@ -16,7 +16,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
 from ..errors import clean
-from ..runs.changes import Change
+from ..runs.series import Change
 from . import words
 from .plot import DPI, STYLE
 
@@ -83,13 +83,13 @@ def draw(
 
 
 def told(changed: Sequence[tuple[int, str]]) -> str:
-    """A line for each change that has a number."""
+    """A line of text for each numbered change."""
     lines = [f"{number}: {clean(text)}" for number, (_, text) in enumerate(changed[-MOST_TOLD:], 1)]
     return "\n".join(textwrap.shorten(line, MOST_TEXT, placeholder=" …") for line in lines)
 
 
 def ends(times: Sequence[datetime]) -> tuple[datetime, datetime]:
-    """From when to when the picture goes."""
+    """The first and last time of the picture."""
     beyond = (max(times) - min(times)) * BEYOND or timedelta(hours=12)
     first = min(times) - min(beyond, min(times) - FIRST)
     last = max(times) + min(beyond, LAST - max(times))

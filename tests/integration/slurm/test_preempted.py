@@ -12,7 +12,7 @@ import pytest
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
-from linkmatrix.runs import index, indexing, measured
+from linkmatrix.runs import coverage, index, indexing
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -163,7 +163,7 @@ def test_a_patrol_half_of_whose_jobs_are_preempted_keeps_what_they_measured(patr
     assert newest["result"] != "PASS" and 2 <= len(whole) < len(record["results"])
     with index.opened(patrol.prefix, patrol.site / "config" / "references") as found:
         ages = {}
-        for node, cases, started in measured.measured(found, PARTITION):
+        for node, cases, started in coverage.measured_cases(found, PARTITION):
             for name, (_, all_of_it) in cases.items():
                 if all_of_it:
                     ages[node, name] = max(started, ages.get((node, name), 0))

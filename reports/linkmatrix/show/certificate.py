@@ -1,4 +1,4 @@
-"""What a certificate contains: the verdict on a run of a bundle, and all that a person who signs has to know.
+"""A certificate: the verdict on a run of a bundle, and its page with all facts that a person needs to sign it.
 
 The references of the bundle are the agreed terms, from the moment of their commit. A run is INCOMPLETE if it began
 before the commit, was judged by other references, has a simulated fault, was measured by another program, or measured
@@ -6,50 +6,31 @@ less than its manifest. Other attempts do not change the verdict, except that PA
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..judge import sampled_matrix
+from ..judge.disturbances import ignored
 from ..judge.verdicts import OF_WORD, WORDS, Reason, Verdict, worst
 from ..record import units
-from ..record.names import simulated_fault
+from ..record.names import short, simulated_fault
 from ..references.tables import References
-from . import completeness, judging, manifest, parts, verdict_file
-from .bound import short
-from .bundle import Bundle
-from .judging import Judged
-from .retries import after_retries, attempts_of, reasons_in
-from .stored import Run
+from ..runs import completeness, judging, manifest, parts, verdict_file
+from ..runs.bundle import Bundle
+from ..runs.judging import Judged, after_retries, attempts_of, reasons_in
+from ..runs.stored import Run
+from . import html, words
 
 SUBJECT = "this run"
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """A certificate. judged: the tests of the run. reasons: why its verdict is not that of the tests.
+class Certificate(NamedTuple):
+    """A certificate. page: HTML. reasons: why the verdict is not that of the tests. exit_code: as of acceptance."""
 
-    nodes: name, verdict, number of tests, product and serial number, driver, devices; the worst first. attempts: when
-    the attempt began, "this run", "run" or the test that ReFrame repeated, verdict, reasons. waivers, not_covered:
-    sentences.
-    """
-
-    bundle: Bundle
+    page: str
     judged: Sequence[Judged]
     verdict: Verdict
     reasons: Sequence[Reason]
-    nodes: Sequence[tuple[str, ...]]
-    attempts: Sequence[tuple[str, ...]]
-    waivers: Sequence[str]
-    not_covered: Sequence[str]
-
-    @property
-    def began(self) -> str:
-        """When the run began, UTC; "" if unknown."""
-        return started(self.bundle.run)
-
-    @property
-    def exit_code(self) -> int:
-        """That of acceptance: 3 for NOT JUDGED."""
-        return judging.exit_code(self.judged, self.verdict, acceptance=True)
+    exit_code: int
 
 
 def certified(bundle: Bundle, table: str | None = None) -> Certificate:
@@ -61,13 +42,39 @@ def certified(bundle: Bundle, table: str | None = None) -> Certificate:
     missing = (*refused(bundle, judged, references, table), *less_than_manifest(bundle))
     reasons = [Reason(Verdict.INCOMPLETE, why) for why in missing]
     attempts = list(attempts_in(bundle, every))
-    count = sum(subject != SUBJECT and OF_WORD[word] > Verdict.WARN for _, subject, word, _ in attempts)
-    if count := count + len(bundle.unreported):
-        reasons.append(Reason(Verdict.WARN, f"{units.counted(count, 'other attempt')} did not pass"))
+    failed = sum(subject != SUBJECT and OF_WORD[word] > Verdict.WARN for _, subject, word, _ in attempts)
+    if failed:
+        reasons.append(Reason(Verdict.WARN, f"{units.counted(failed, 'other attempt')} did not pass"))
     verdict = max([judging.overall(judged), *(one.verdict for one in reasons)])
-    waivers = list(waivers_in(judged, references, started(bundle.run)[:10]))
-    rest = list(not_covered(bundle, judged))
-    return Certificate(bundle, judged, verdict, reasons, of_nodes(judged), attempts, waivers, rest)
+    records = words.records_of(judged)
+    software = (f"{name} {version}" for record in records for name, version in record["software"].items())
+    programs = (f"{record['program']} {record['version']}" for record in records)
+    html_page = html.rendered(
+        "certificate.html",
+        "certificate.css",
+        title=words.title(judged),
+        simulated=words.simulated_line(records),
+        word=WORDS[verdict],
+        glyph=words.GLYPHS[verdict],
+        tally=words.tally(list(judged)),
+        step=words.next_step(verdict),
+        reasons=[(WORDS[reason.verdict], reason.sentence) for reason in reasons],
+        facts=[
+            ("Measured", started(bundle.run).replace("T", " ").replace("Z", " UTC") or "unknown"),
+            ("References", joined((each.reference for each in judged), ", ") or "none"),
+            ("Committed", " ".join(bundle.frozen.get(name, "") for name in ("time", "commit")).strip() or "no"),
+            ("Suite", ", ".join(f"{name} {version}" for name, version in bundle.versions.items())),
+            ("Software", joined([*programs, *software], ", ") or "unknown"),
+            ("Ignored processes", joined((one for record in records for one in ignored(record)), ", ") or "none"),
+        ],
+        nodes=of_nodes(judged),
+        attempts=attempts,
+        waivers=list(waivers_in(judged, references, started(bundle.run)[:10])),
+        not_covered=list(not_covered(bundle, judged)),
+        name=bundle.path.name,
+        sha256=bundle.sha256,
+    )
+    return Certificate(html_page, judged, verdict, reasons, judging.exit_code(judged, verdict, acceptance=True))
 
 
 def refused(bundle: Bundle, judged: Sequence[Judged], references: References, table: str | None) -> Iterator[str]:
@@ -111,7 +118,7 @@ def started(run: Run) -> str:
 
 
 def of_nodes(judged: Iterable[Judged]) -> list[tuple[str, ...]]:
-    """The nodes of the tests, the worst first."""
+    """(name, verdict, number of tests, product and serial number, driver, devices) of each node, the worst first."""
     tests: dict[str, list[Judged]] = {}
     for one in judged:
         devices = one.test.record["devices"] if one.test.record else []
@@ -121,19 +128,15 @@ def of_nodes(judged: Iterable[Judged]) -> list[tuple[str, ...]]:
         for name in names:
             tests.setdefault(name, []).append(one)
     found = []
-    for name, each in sorted(tests.items(), key=lambda one: (-worst_of(one[1]), one[0])):
+    verdicts = {name: worst(one.verdict for one in each) for name, each in tests.items()}
+    for name, each in sorted(tests.items(), key=lambda one: (-verdicts[one[0]], one[0])):
         records = [one.test.record for one in each if one.test.record]
         nodes = [node for record in records for node in record["nodes"] if short(node["name"]) == name]
         products = [f"{node.get('product') or ''} {node.get('serial') or ''}".strip() for node in nodes]
         devices = [one for record in records for one in parts.of_devices(record).values() if short(one.node) == name]
         texts = joined(products), joined(one.driver for one in devices), joined(map(described, devices))
-        found.append((name, WORDS[worst_of(each)], str(len(each)), *texts))
+        found.append((name, WORDS[verdicts[name]], str(len(each)), *texts))
     return found
-
-
-def worst_of(judged: Iterable[Judged]) -> Verdict:
-    """The worst verdict of tests."""
-    return worst(one.verdict for one in judged)
 
 
 def described(one: parts.Sighting) -> str:
@@ -143,13 +146,16 @@ def described(one: parts.Sighting) -> str:
     return f"{one.label}{number}{place}" if number or place else ""
 
 
-def joined(texts: Iterable[str]) -> str:
-    """The different texts, with semicolons."""
-    return "; ".join(dict.fromkeys(filter(None, texts)))
+def joined(texts: Iterable[str], separator: str = "; ") -> str:
+    """The texts that differ, without empty ones."""
+    return separator.join(dict.fromkeys(filter(None, texts)))
 
 
 def attempts_in(bundle: Bundle, every: Sequence[list[Judged]]) -> Iterator[tuple[str, str, str, str]]:
-    """Every attempt, by time: the runs, and after each the tests that ReFrame repeated."""
+    """(began, subject, verdict, reasons) of each attempt, by time: runs, tests that ReFrame repeated, lost reports.
+
+    The subject is SUBJECT, "run", "no report", or the repeated test.
+    """
     for run, judged in zip(bundle.runs, every, strict=True):
         counted = after_retries(judged)[0]
         verdict = judging.overall(counted)
@@ -158,6 +164,7 @@ def attempts_in(bundle: Bundle, every: Sequence[list[Judged]]) -> Iterator[tuple
         for one in (one for group in attempts_of(judged) for one in group[:-1]):
             subject = f"{one.test.name}, attempt {one.test.attempt + 1}"
             yield started(run), subject, WORDS[one.verdict], reasons_in(one)
+    yield from (("", "no report", WORDS[Verdict.INCOMPLETE], sentence) for sentence in bundle.unreported)
 
 
 def waivers_in(judged: Iterable[Judged], references: References, day: str) -> Iterator[str]:

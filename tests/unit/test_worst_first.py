@@ -1,0 +1,92 @@
+"""`history`, `compare` and `diagnose` print the ten worst first, and the rest with --all."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from linkmatrix import cli
+from linkmatrix.commands import arguments, compare
+from linkmatrix.commands.arguments import Block
+from linkmatrix.show.screen import Screen
+
+pytestmark = pytest.mark.usefixtures("wide_terminal")
+
+FULL = Path(__file__).parents[1] / "data" / "h200x4_full.record.json"
+
+
+@pytest.fixture
+def printed(capsys):
+    def lines(worse, everything=False):
+        blocks = [Block(f"block {at}", one, [f"line {at}"]) for at, one in enumerate(worse)]
+        arguments.print_worst(Screen(), blocks, "nothing stands out", everything)
+        return capsys.readouterr().out.splitlines()
+
+    return lines
+
+
+def test_the_worst_block_comes_first_and_blocks_of_one_rank_keep_their_order(printed):
+    assert printed([0, 0.1, 0, 0.3]) == [
+        *("block 3", "  line 3", "block 1", "  line 1"),
+        *("block 0", "  line 0", "block 2", "  line 2"),
+    ]
+
+
+def test_of_many_blocks_ten_that_stand_out_are_printed_and_the_others_counted(printed):
+    assert printed([*range(12)])[::2] == [*(f"block {at}" for at in range(11, 1, -1)), "2 more with --all"]
+    assert printed([0] * 11 + [1]) == ["block 11", "  line 11", "11 more with --all"]
+    assert len(printed([*range(12)], everything=True)) == 24
+
+
+def test_nothing_stands_out_is_said_once(printed):
+    assert printed([0] * 11) == ["nothing stands out", "11 more with --all"]
+    assert printed([0]) == ["nothing stands out", "block 0", "  line 0"]
+    assert printed([]) == []
+
+
+@pytest.mark.parametrize(
+    ("times", "unit", "said"),
+    [
+        (2.251, "GB/s", "× 2.25"),
+        (6.31e-05, "GB/s", "16,000 times slower"),
+        (6.31e-05, "us", "16,000 times faster"),
+        (12.3, "us", "12 times slower"),
+        (12.3, "GB/s", "12 times faster"),
+        (0.0, "GB/s", "× 0"),
+    ],
+)
+def test_a_large_ratio_is_printed_in_words(times, unit, said):
+    assert compare.factor(times, unit) == said
+
+
+@pytest.fixture
+def slower(tmp_path):
+    """The path of a copy of a record in which one test case is slower."""
+
+    def make(testcase):
+        record = json.loads(FULL.read_text())
+        for result in record["results"]:
+            if result["testcase"] == testcase:
+                for name in ("values", "low", "high"):
+                    result[name] = [[None if one is None else one / 2 for one in row] for row in result[name]]
+        path = tmp_path / "record.json"
+        path.write_text(json.dumps(record))
+        return path
+
+    return make
+
+
+def test_the_slowest_test_case_of_a_comparison_is_printed_first(slower, capsys):
+    path = slower("device_to_device_memcpy_read_ce")
+    assert cli.main(["compare", str(path), "--against", str(FULL)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "device_to_device_memcpy_read_ce (512 MiB)" and "× 0.5" in lines[1]
+    assert lines[-1].endswith(" more with --all")
+
+
+def test_a_result_that_fails_is_diagnosed_first(slower, capsys):
+    path = slower("device_to_device_memcpy_read_ce")
+    assert cli.main(["diagnose", str(path), "--reference", "hgx-h200-half"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "FAIL  device_to_device_memcpy_read_ce (512 MiB)"
+    assert not any(line.startswith("PASS") for line in lines) and any("more with --all" in line for line in lines)
