@@ -311,8 +311,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         made_of += cmake_builds.on_path("mpicxx", environ.cxx, environ.nvcc)
         key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
         # the compiler's target; the processor of a node may differ from this machine's
-        node = self.current_partition.processor.platform or self.current_partition.name
-        machine = platform.machine() if self.build_locally else node
+        there = self.current_partition
+        machine = platform.machine() if self.build_locally else there.processor.platform or there.name
         return Path(self.build_root).absolute() / f"programs-{machine}-{key}"
 
     @run_after("compile")
