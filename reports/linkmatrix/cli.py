@@ -70,13 +70,13 @@ COMMANDS = {
         "print when each node was measured, and the next measurements for a budget",
         "linkmatrix next --budget 20-node-hours",
     ),
-    "note": Command("note", "record a repair of a part or slot", ""),
+    "note": Command("note", "record a repair of a component or slot", ""),
     "compare": Command(
         "compare", "compare a run with another run or a published system", "linkmatrix compare --against abci:anode"
     ),
     "import": Command(
         "import_",
-        "convert outputs of nvbandwidth, OSU, nccl-tests and others to records",
+        "convert outputs of nvbandwidth, OSU, nccl-tests and more to records",
         "linkmatrix import nvbandwidth.txt",
     ),
     "export": Command(
@@ -100,8 +100,8 @@ COMMANDS = {
 PACKAGES = {"ruamel": "ruamel.yaml", "yaml": "PyYAML"}
 REMEDY = "make setup in the repository installs all that there are, or pip install this one"
 EXIT_HELP = (
-    "Exit codes: 0 PASS, WARN or NOT JUDGED (3 in acceptance and with --certificate), 1 FAIL, 2 bad input or usage, 3"
-    " DISTURBED or INCOMPLETE, 4 nothing began, or the result could not be stored."
+    "Exit codes: 0 PASS, WARN or NOT JUDGED; 1 FAIL; 2 bad input or usage; 3 DISTURBED or INCOMPLETE, and NOT JUDGED in"
+    " acceptance or with --certificate; 4 nothing began, or the result could not be stored."
 )
 DEBUG, DEBUG_HELP = "--debug", "print a traceback if the program ends with an unexpected error"
 

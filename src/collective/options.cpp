@@ -55,8 +55,8 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
       {{"--suite", "NAME", "run all test cases of a suite: quick or full (default: quick)",
         [&](auto v) { collective_suite(v), o.suite = v; }}},
       {{"--size", "BYTES[,BYTES…]",
-        "size of the larger buffer of a rank, with unit KiB, MiB or GiB (default: 1KiB to 1GiB, to 16MiB in host "
-        "memory, in factors of 4)",
+        "size of a rank's larger buffer, with unit KiB, MiB or GiB (default: 1KiB to 1GiB in factors of 4; host "
+        "memory: 1KiB to 16MiB)",
         [&](auto v) { o.sizes = parse_sizes(v), ++ways_of_size; }}},
       {{"--sweep", "MIN:MAX[:FACTOR]", "measure sizes from MIN to MAX (default factor: 2)",
         [&](auto v) { o.sizes = parse_sweep(v), ++ways_of_size; }}},

@@ -29,7 +29,7 @@ TRUTHS = {
     "none": (False, False),
 }
 SAID = {
-    "part": "the fault followed the part",
+    "part": "the fault followed the component",
     "place": "the fault stayed with the slot",
     "both": "both the part and the slot",
 }

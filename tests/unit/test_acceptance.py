@@ -128,7 +128,10 @@ def test_a_report_that_nobody_may_read_is_called_so(machine, monkeypatch):
         monkeypatch.setattr(module, "read_whole", refuse)
     code, out = machine.run()
     assert code == 3 and "another session" not in out
-    assert "run-report-0.json cannot be read: Permission denied: whether it is this run's nobody can tell" in out
+    assert (
+        "run-report-0.json cannot be read: Permission denied: it is unknown whether the report belongs to this run"
+        in out
+    )
 
 
 def test_the_folders_of_a_run_have_its_stamp(machine):

@@ -209,7 +209,7 @@ def test_a_part_that_was_moved_is_found_by_the_index_on_both_nodes(store):
         store.add(day + 100, off=slow, nodes=("n2",), change=of("n2", ["0", "1", "2", "n1X"]))
     (one,) = store.suspects()
     assert (one.node, one.label, one.part) == ("n2", "gpu3", "GPU serial n1X")
-    assert one.swap == "the fault followed the part (GPU serial n1X from n1/slot 3 to n2/slot 3)"
+    assert one.swap == "the fault followed the component (GPU serial n1X from n1/slot 3 to n2/slot 3)"
     with index.opened(store.prefix, store.references) as found:
         every = list(found.found_on(found.with_parts_of(found.with_part("n1X"))))
     lines = over_time.of_part(every, "n1X", 3)

@@ -138,14 +138,14 @@ def test_a_full_disk_is_said_with_its_folder(monkeypatch):
         (
             "spawned process error: command 'sbatch job.sh' failed with exit code 1:\n--- stdout ---\n--- stdout ---\n"
             "--- stderr ---\n--- stderr ---",
-            "spawned process error: command 'sbatch job.sh' failed with exit code 1: it said nothing more",
+            "spawned process error: command 'sbatch job.sh' failed with exit code 1: no further reason was printed",
         ),
         (
             "spawned process error: command 'sbatch job.sh' failed with exit code 1:\n--- stdout ---\n--- stdout ---\n"
             "--- stderr ---\nsbatch: error: Invalid account\n--- stderr ---",
             "spawned process error: command 'sbatch job.sh' failed with exit code 1: sbatch: error: Invalid account",
         ),
-        ("performance error:", "performance error: it said nothing more"),
+        ("performance error:", "performance error: no further reason was printed"),
     ],
 )
 def test_no_reason_ends_without_words(reason, text):

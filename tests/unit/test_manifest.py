@@ -116,7 +116,7 @@ def test_a_skip_is_excused_only_by_the_manifest(machine, capsys):
     assert code == 0 and "1 one may be skipped" in out
     assert machine.run()[0] == 0
     assert cli.main(["show", str(machine.folder / "reports" / "run-report-2.json")]) == 0
-    assert "1 test case skipped, as the manifest says: one GPU" in capsys.readouterr().out
+    assert "1 test case skipped, as recorded in the manifest: one GPU" in capsys.readouterr().out
     machine.prepare("skip", "skip")
     code, out = machine.run()
     assert code == 4 and "0 of 1 test cases" in out  # nothing began

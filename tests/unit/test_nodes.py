@@ -97,7 +97,7 @@ def test_what_a_dry_run_calls_passed_was_not_measured(tmp_path, option):
     assert (judged.verdict, judged.reasons) == (Verdict.INCOMPLETE, ("nothing was measured: it was a dry run",))
 
 
-UNCHECKED = "ReFrame was told not to check it: leave out --skip-sanity-check and --skip-performance-check"
+UNCHECKED = "ReFrame did not check the test: leave out --skip-sanity-check and --skip-performance-check"
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_a_fault_that_moves_with_an_adapter_is_the_adapters(fleet):
     (one,) = fleet.suspects()
     assert (one.node, one.label) == ("n19", "mlx5_0")
     went = "from n18/0000:11:00.1 to n19/0000:10:00.1"
-    assert one.swap == f"the fault followed the part (adapter GUID {bad} {went})"
+    assert one.swap == f"the fault followed the component (adapter GUID {bad} {went})"
 
 
 def test_a_fault_that_stays_is_its_slots_or_its_cables(fleet):
@@ -153,7 +153,7 @@ def test_history_tells_of_an_adapter_wherever_it_was_and_of_its_place(fleet, tmp
     code, out = history("--part", bad)
     assert out.startswith(f"adapter GUID {bad}: 4 runs, flagged in 4\n"), out
     assert "moved between" in out and "from n18/0000:11:00.1 to n19/0000:10:00.1" in out
-    assert f"the fault followed the part (adapter GUID {bad} from n18/0000:11:00.1 to n19/0000:10:00.1)" in out
+    assert f"the fault followed the component (adapter GUID {bad} from n18/0000:11:00.1 to n19/0000:10:00.1)" in out
     code, out = history("--place", "n18/0000:11:00.1")
     assert out.startswith("n18/0000:11:00.1: 4 runs, flagged in 2\n") and "exchanged between" in out, out
 

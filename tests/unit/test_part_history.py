@@ -30,7 +30,7 @@ def test_a_fault_that_moves_with_its_part_is_the_parts():
     sim = Swaps(1)
     (one,) = swapped(sim, part=sim.parts["n12", 3])
     assert (one.node, one.label, one.flagged) == ("n40", "gpu1", 4)
-    assert one.swap == "the fault followed the part (GPU serial 16500013 from n12/slot 3 to n40/slot 1)"
+    assert one.swap == "the fault followed the component (GPU serial 16500013 from n12/slot 3 to n40/slot 1)"
 
 
 def test_a_fault_that_stays_is_the_slots():
@@ -43,7 +43,7 @@ def test_a_fault_that_stays_is_the_slots():
 def test_without_serial_numbers_the_uuid_is_the_part():
     sim = Swaps(1, serial=False)
     (one,) = swapped(sim, part=sim.parts["n12", 3])
-    assert one.swap == "the fault followed the part (GPU UUID GPU-00013 from n12/slot 3 to n40/slot 1)"
+    assert one.swap == "the fault followed the component (GPU UUID GPU-00013 from n12/slot 3 to n40/slot 1)"
 
 
 def test_one_run_with_neither_says_that_nothing_is_known():
@@ -108,7 +108,7 @@ def test_history_of_a_part_has_both_places_and_the_answer(stored):
     assert code == 0 and lines[0] == "GPU serial 16500013 (UUID GPU-00013): 6 runs, flagged in 6"
     assert lines[1] == "2026-01-02 to 2026-01-04 in n12/slot 3: 3 runs, flagged in 3, clean in 0"
     assert "2026-01-05 moved between 2026-01-04 01:00 and 2026-01-05 01:00 from n12/slot 3 to n40/slot 1" in lines
-    assert lines[-1] == "the fault followed the part (GPU serial 16500013 from n12/slot 3 to n40/slot 1)"
+    assert lines[-1] == "the fault followed the component (GPU serial 16500013 from n12/slot 3 to n40/slot 1)"
     assert stored("--part", "GPU-00013") == (code, out)
     assert stored("--part", "4711")[0] == 3
 

@@ -176,7 +176,7 @@ def compare(here: list[Figures], there: list[Figures], wanted: set[str], other_n
     for several in series.values():
         first = several[0]
         if not is_known(first.testcase):
-            found.left_out.append(f"{title(first)}: the text does not say what was measured: not comparable")
+            found.left_out.append(f"{title(first)}: the text does not name the measured quantity: not comparable")
             continue
         named = [two for two in there if two.same_as(first) and two.unit == first.unit and two.medians]
         same = [two for two in named if first.as_large_as(two)]

@@ -133,7 +133,7 @@ def run_history(options: argparse.Namespace) -> int:
     is_chosen = options.all or bool(options.testcase) or choice != Choice()
     arguments.print_worst(screen, blocks, healthy, is_chosen)
     if not blocks:
-        screen.lines("There is no run with such cells: measure first, or choose others.")
+        screen.lines("No stored run has such cells: measure first, or choose other cells.")
     for path in drawn:
         say(path)
     for one in named:
@@ -162,7 +162,7 @@ def of_part_or_place(options: argparse.Namespace) -> int:
     ignored = {"testcase": options.testcase, "class": options.link_class, "fleet": options.fleet, "plot": options.plot}
     given = next((name for name, value in ignored.items() if value), None)
     if given:
-        raise BadInput(f"--{given} chooses figures, and --part and --place tell where parts were: leave one out")
+        raise BadInput(f"--{given} selects values, and --part and --place select a component or slot: leave one out")
     if options.part is not None and not options.part.strip():
         raise BadInput("--part '' is not a serial number or UUID: copy it from `linkmatrix show`")
     place = place_of(options.place, "--place") if options.place is not None else None

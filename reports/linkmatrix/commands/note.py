@@ -27,10 +27,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.formatter_class = argparse.RawDescriptionHelpFormatter
     command.description = EXAMPLES
     command.add_argument("text", nargs="?", default="", help="what was done; optional for a repair")
-    command.add_argument("--part", metavar="SERIAL", help="serial number, UUID or GUID of the part")
+    command.add_argument("--part", metavar="SERIAL", help="serial number, UUID or GUID of the component")
     command.add_argument("--place", metavar="N/SLOT", help="node and slot, such as n12/3; n12 is the whole node")
     command.add_argument(
-        "--repair", action="store_true", help="the part or slot was repaired: its history starts again"
+        "--repair", action="store_true", help="the component or slot was repaired: its history starts again"
     )
     command.add_argument(
         "--when", metavar="TIME", help="time, such as 2026-11-20T10:00; UTC without a time zone (default: now)"
@@ -68,7 +68,7 @@ def note_of(options: argparse.Namespace, now: str) -> Note:
     if not (options.place or options.part):
         raise BadInput("a note is about something: --part SERIAL or --place n12/3")
     if kind == "note" and not text:
-        raise BadInput("a note without a text says nothing: write what was done, or --repair")
+        raise BadInput("a note needs a text: write what was done, or use --repair")
     if len(text) > notes.MOST_TEXT:
         raise BadInput(f"the text has {len(text)} characters, and {notes.MOST_TEXT} are the most: shorten it")
     if options.part is not None and not PART.fullmatch(options.part):

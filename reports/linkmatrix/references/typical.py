@@ -147,7 +147,7 @@ def entry_of(
     require(entry["product"] in products, file, f"{where}: the product '{entry['product']}' is unknown")
     require(entry["source"] in sources, file, f"{where}: the source '{entry['source']}' is unknown")
     require(entry["unit"] in TO_UNIT, file, f"{where}: the unit must be {', '.join(TO_UNIT)}")
-    require(entry["kind"] in (MEASURED, MINIMUM), file, f"{where}: the kind must be {MEASURED} or {MINIMUM}")
+    require(entry["kind"] in (MEASURED, MINIMUM), file, f"{where}: the field kind must be {MEASURED} or {MINIMUM}")
     value = entry["value"]
     require(is_number(value) and 0 < value <= MAX_VALUE, file, f"{where}: the value must be a positive number")
     unit, factor = TO_UNIT[entry["unit"]]

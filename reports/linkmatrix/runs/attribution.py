@@ -154,9 +154,9 @@ def posterior(evidence: Evidence, suspect: Pair, since: str, candidates: list[Ke
 
 
 FOLLOWED, STAYED, BOTH = (
-    "the fault followed the part",
+    "the fault followed the component",
     "the fault stayed with the slot",
-    "both the part and the slot are at fault",
+    "both the component and the slot are at fault",
 )
 
 
@@ -180,8 +180,8 @@ def sentence_of(answer: Answer, kind: str) -> str:
     if bad(answer.part) and bad(answer.place):
         return f"{BOTH} ({what}, {where})"
     if good(answer.part) and good(answer.place):
-        return f"neither the part nor the slot was found at fault since the swap ({what}, {where})"
+        return f"neither the component nor the slot was at fault since the swap ({what}, {where})"
     missing = [f"{what} at {place_name(answer.to)}"] if answer.to else []
     missing += [f"{kind} {answer.other} at {where}"] if answer.other else []
-    unknown = f"whether the part ({what}) or the slot ({where}) is at fault is not known yet"
+    unknown = f"whether the component ({what}) or the slot ({where}) is at fault is not known yet"
     return f"{unknown}: measure {' and '.join(missing)}"

@@ -85,7 +85,7 @@ def shortfall(mode: str, manifest: Manifest, measured: Cases) -> list[str]:
         count = len(manifest.cases)
         found.append(
             f"{count - len(missing)} of {count} test cases of {where} were measured, not {listed(missing)}:"
-            " measure all, or say why they are no more: --manifest REASON"
+            " measure all, or record why they are gone: --manifest REASON"
         )
     found += [
         f"{name}: {measured[name]} of {count} cells of {where}"

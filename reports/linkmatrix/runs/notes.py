@@ -55,7 +55,7 @@ def load(prefix: Path) -> list[Note]:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         why = f"{type(error).__name__} {error}"[:200]
-        raise BadInput(f"{file} holds no notes of linkmatrix: {why}: mend it, or move it away") from None
+        raise BadInput(f"{file} holds no notes of linkmatrix: {why}: repair the file, or move it away") from None
     return sorted(notes)
 
 

@@ -117,7 +117,7 @@ def before(last: Path, prefix: Path, judge: Judge, hours: float) -> Before:
         passed = {**passed, **passed_in(judge(report), began)}
     ahead = {code for code, found in passed.items() if any(not one.when <= newest for one in found)}
     if ahead or not began <= newest:
-        say("note: what passed by a clock that was ahead of today's is measured again: nobody knows how old it is")
+        say("note: tests with a start time in the future are measured again: their age is unknown")
     passed = {code: found for code, found in passed.items() if code not in ahead}
     fresh = {code: found for code, found in passed.items() if found and min(one.when for one in found) >= oldest}
     old = sum(bool(found) for found in passed.values()) - len(fresh) + (there and began < oldest)
@@ -229,7 +229,7 @@ def not_taken(report: Path, stamp: str) -> tuple[str, bool]:
     try:
         ours = f"junit-{stamp}.xml".encode() in read_whole(report, MOST_BYTES)
     except BadInput as error:
-        return f"{error}: whether it is this run's nobody can tell", False
+        return f"{error}: it is unknown whether the report belongs to this run", False
     try:
         read_json(report, folders.CUT)
     except BadInput as error:

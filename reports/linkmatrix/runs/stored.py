@@ -251,7 +251,9 @@ def of_report(path: Path, report: dict[str, Any], site: Path | None = None) -> R
         return one.skipped.get(manifest.key(test.name, test.environ))
 
     reasons = Counter(reason for reason in map(excuse, run.tests) if reason is not None)
-    notes = [f"{counted(count, 'test case')} skipped, as the manifest says: {why}" for why, count in reasons.items()]
+    notes = [
+        f"{counted(count, 'test case')} skipped, as recorded in the manifest: {why}" for why, count in reasons.items()
+    ]
     return replace(run, tests=tuple(test for test in run.tests if excuse(test) is None), notes=(*run.notes, *notes))
 
 

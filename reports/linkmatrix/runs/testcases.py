@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .verdict_file import StoredVerdict
 
 DRY_RUN = "nothing was measured: it was a dry run"
-UNCHECKED = "ReFrame was told not to check it: leave out --skip-sanity-check and --skip-performance-check"
+UNCHECKED = "ReFrame did not check the test: leave out --skip-sanity-check and --skip-performance-check"
 DIGEST = "verdict_sha256"  # key of a test case in ReFrame's report, since verdicts are stored
 REPEATS = ("--reruns", "--duration")  # options with which ReFrame repeats tests that passed too
 NOT_BEGUN = ("skip", "fail_deps")  # results of test cases that ReFrame did not run
@@ -282,7 +282,7 @@ def sentence(reason: Any) -> str:
     # marks that ReFrame sets around what a command printed, also where it printed nothing
     lines = [line for line in lines if not re.fullmatch(r"--- std(out|err) ---", line)]
     text = re.sub(r":; ", ": ", "; ".join(lines))
-    return f"{text} it said nothing more" if text.endswith(":") else text
+    return f"{text} no further reason was printed" if text.endswith(":") else text
 
 
 def folders_of(case: Mapping[str, Any]) -> tuple[str, ...]:

@@ -46,13 +46,13 @@ CHOOSE = (
     "Choose existing tests: reframe -C config/settings.py -c checks -R -l lists them, and linkmatrix measure chooses"
     " what fits this machine."
 )
-FIRST = "Measure the slow part again, alone, before you adopt references."
-SIMULATED = "No part is faulty: the fault was simulated. Measure without --simulate-fault."
+FIRST = "Measure the slow component again, alone, before you adopt references."
+SIMULATED = "No component is faulty: the fault was simulated. Measure without --simulate-fault."
 #: The meaning of a verdict for a run, where nothing more specific is known.
 OF_VERDICT = {
     Verdict.WARN: "All cells are inside their references. Read the lines marked WARN.",
     Verdict.NOT_JUDGED: "The measured data is verified. No reference describes the measurement.",
-    Verdict.DISTURBED: "Another process used the node, and cells are outside. No part is flagged.",
+    Verdict.DISTURBED: "Another process used the node, and cells are outside. No component is flagged.",
     Verdict.INCOMPLETE: "The run is not complete: the listed items are missing. It cannot be PASS.",
     Verdict.FAIL: "Each failure is listed with its reason.",
 }

@@ -45,7 +45,7 @@ def adapter_lines(records: Iterable[Record], width: int) -> Iterator[str]:
         yield from table if max(map(len, table)) <= width else map(adapter_sentence, rows)
     if len(kinds) > MOST_KINDS:
         rest = sum(len(nodes) for nodes in list(kinds.values())[MOST_KINDS:])
-        yield f"and {rest} nodes more, whose adapters differ from these: their records say how"
+        yield f"and {rest} more nodes with other adapters: see their records"
     if signs := dict.fromkeys(line for record in records for line in signs_of_congestion(record)):
         yield f"signs of congestion: {'; '.join(first([*signs]))}"
 

@@ -28,7 +28,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Fix what kept the job from running (scheduler, environment or node), and run again. Nothing was measured, so"
         " no part is flagged.",
     ),
-    "aborted": ("Repeat the run: it ended early, because of a signal or a limit of ReFrame. No part is flagged.",),
+    "aborted": ("Repeat the run: it ended early, because of a signal or a limit of ReFrame. No component is flagged.",),
     "options": ("Correct the options of the program, such as extra_opts, and run again.",),
     "busy": (f"Wait until the other processes end: {WAIT}",),
     "program": (
@@ -41,9 +41,9 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     **{kind: LADDER[kind, Rung.AGAIN] for kind in ("device", "link", "adapter", "node", "host", "fabric")},
     "settings": (
-        "Replace no part: {who} and other components are slow for a common reason. Measure again. If the result is the"
-        " same, compare driver, BIOS, clocks and power limits with those of the runs that the references come from"
-        " (linkmatrix history names the changes).",
+        "Replace no component: {who} and other components are slow for a common reason. Measure again. If the result is"
+        " the same, compare driver, BIOS, clocks and power limits with the runs of the references. linkmatrix history"
+        " prints the changes.",
     ),
     **{kind: LADDER[kind, Rung.AGAIN] for kind in ("rank", "path")},
     "once": ("Measure {who} again, alone. A component that was slow once is not flagged.",),
@@ -53,10 +53,12 @@ TOPICS: dict[str, tuple[str, ...]] = {
         " The system reports the link class, so noise does not explain the change.",
     ),
     "intermittent": (
-        "Measure {who} again with short samples, alone, before a part is replaced: p2p_matrix --short-samples 72."
+        "Measure {who} again with short samples, alone, before you replace a component: p2p_matrix --short-samples 72."
         " Without short samples, the measurement can miss the fault.",
     ),
-    "cell": ("Measure {who} again, alone, before a part is replaced. No single part explains the slow cells.",),
+    "cell": (
+        "Measure {who} again, alone, before you replace a component. No single component explains the slow cells.",
+    ),
     "disturbed": (
         NEXT_STEPS[Verdict.DISTURBED],
         "List a daemon of the node in ignored_processes of the partition.",
@@ -76,7 +78,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         " linkmatrix measure chooses what fits this machine.",
     ),
     "counters": ("Check the device and its links before use (dmesg, nvidia-smi -q): their error counters rose.",),
-    "odd": ("Give the different node the same configuration as the others, then compare again.",),
+    "odd": ("Give the different node the same configuration as the other nodes, then compare again.",),
     "throttled": (
         "Check temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE), then measure again: devices were"
         " throttled.",

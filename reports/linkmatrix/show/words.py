@@ -268,7 +268,9 @@ def simulated_line(records: Iterable[Mapping[str, Any]]) -> str:
     """ "SIMULATED: …", the first line of every output on these records; "" where no fault was simulated."""
     faults = filter(None, map(simulated_fault, records))
     named = clean(", ".join(first(list(dict.fromkeys(faults)))))
-    return f"SIMULATED: --simulate-fault {named} made this result. It says nothing about the hardware." if named else ""
+    return (
+        f"SIMULATED: --simulate-fault {named} made this result. It is no statement about the hardware." if named else ""
+    )
 
 
 def ignored_line(records: Iterable[Mapping[str, Any]]) -> str:

@@ -116,7 +116,9 @@ class Partition:
         if slices:
             found.append(f"{slices} MIG slices per node are not counted as GPUs: a slice has no links to other GPUs")
         if len({kind.gpus for kind in self.nodes}) > 1:
-            found.append("its nodes do not have the same number of GPUs, so none is promised: make a partition of each")
+            found.append(
+                "its nodes do not have the same number of GPUs, so none is configured: make one partition per node type"
+            )
         return [*self.notes, *found]
 
 
