@@ -11,11 +11,6 @@ constexpr std::uint64_t KiB = 1024;
 constexpr std::uint64_t MiB = 1024 * KiB;
 constexpr std::uint64_t GiB = 1024 * MiB;
 
-/// Returns the rate in GB/s (1e9 bytes per second).
-constexpr double gigabytes_per_second(std::uint64_t bytes, double seconds) {
-  return static_cast<double>(bytes) / seconds * 1e-9;
-}
-
 /// Returns the bytes of "512MiB", "64 KiB", "1GiB" or "4096". Throws BadInput naming `option` for other texts and for
 /// 0.
 std::uint64_t parse_size(std::string_view option, std::string_view text);

@@ -52,14 +52,25 @@ constexpr double least_loaded_share = 0.95;
 
 /// Returns the value of a sample. Bandwidth: bytes × transfers / (last end − first start), in GB/s. Latency: (last end
 /// − first start) / transfers, in µs.
-double value_of(Metric metric, const Sampled& sampled, const Sample& sample);
+inline double value_of(Metric metric, const Sampled& sampled, const Sample& sample) {
+  const double seconds = sample.whole.seconds();
+  if (metric == Metric::latency) return seconds / sampled.transfers * 1e6;
+  return sampled.bytes * sampled.transfers / seconds * 1e-9;
+}
 
 /// Returns the values of all samples.
-std::vector<double> values_of(Metric metric, const Sampled& sampled);
+inline std::vector<double> values_of(Metric metric, const Sampled& sampled) {
+  std::vector<double> values;
+  values.reserve(sampled.samples.size());
+  for (const Sample& sample : sampled.samples) values.push_back(value_of(metric, sampled, sample));
+  return values;
+}
 
 /// Returns the bandwidth of one direction of a bidirectional cell in GB/s, from its own start and end and half of the
 /// bytes.
-double way_of(const Sampled& sampled, const Sample& sample, std::size_t way);
+inline double way_of(const Sampled& sampled, const Sample& sample, std::size_t way) {
+  return sampled.bytes / 2 * sampled.transfers * sampled.way_share.at(way) / sample.ways.at(way).seconds() * 1e-9;
+}
 
 /// Rules for sampling cells.
 struct SampleRule {

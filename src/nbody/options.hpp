@@ -9,7 +9,7 @@
 
 #include "measure/engine.hpp"
 #include "nbody/nbody_case.hpp"
-#include "nbody/series.hpp"
+#include "nbody/plan.hpp"
 #include "program/program_run.hpp"
 
 namespace linkmatrix {

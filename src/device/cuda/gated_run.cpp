@@ -6,8 +6,10 @@
 #include <thread>
 
 #include "device/cuda/failures.hpp"
+#include "device/cuda/handovers.hpp"
 #include "device/cuda/load.hpp"
 #include "device/cuda/runs.hpp"
+#include "device/host/handovers.hpp"
 
 namespace linkmatrix::cuda {
 namespace {
@@ -198,5 +200,13 @@ Timeline run_gated(const CopyWork& work, LaunchGate& gate, std::span<const Copy>
   failures.raise();
   throw DeviceError("the common start of the copies failed for an unknown reason");
 }
+
+HostSide::HostSide(const HandoverPlace& place, const HandoverTerms& terms, bool writes)
+    : end_{std::async(std::launch::async, [this, place, terms, writes] {
+        HandoverWatch watch = watch_handovers();  // the device may wait for it before it begins
+        for (; !begun_; look(watch)) std::this_thread::yield();
+        const auto never = [] { return false; };
+        return writes ? write_handovers(place, terms, never, watch) : check_handovers(place, terms, never, watch);
+      })} {}
 
 }  // namespace linkmatrix::cuda
