@@ -31,7 +31,7 @@ TRUTHS = {
 SAID = {
     "part": "the fault followed the component",
     "place": "the fault stayed with the slot",
-    "both": "both the part and the slot",
+    "both": "both the component and the slot",
 }
 FAULTS = {"sends": (True, False), "receives": (False, True), "both ways": (True, True)}
 

@@ -63,7 +63,7 @@ def test_slurm_whose_nodes_differ_promises_no_gpus_and_says_why():
     text = partitions.system_file(found, "my-cluster")
     for note in [
         "left out: empty has no nodes",
-        "its nodes do not have the same number of GPUs, so none is promised",
+        "its nodes do not have the same number of GPUs, so none is configured",
         "1 node of 64 cores, 4 GPUs (gpu:a100:4, a100)",
         "only for project (AllowAccounts)",
         "its state is DOWN: no job starts",

@@ -45,7 +45,7 @@ def test_what_a_run_measured_is_read_from_its_report_once(machine, monkeypatch, 
 def test_a_selection_is_never_the_first_acceptance(machine):
     machine.prepare("pass")
     code, out = machine.run("--", "-n", "one")
-    assert code == 3 and "no manifest says what acceptance of node:gpu measures" in out and not FILE.exists()
+    assert code == 3 and "no manifest lists the test cases of acceptance on node:gpu" in out and not FILE.exists()
     assert machine.run("--", "--nocolor")[0] == 0 and FILE.is_file()
 
 

@@ -68,7 +68,7 @@ def test_nodes_that_have_the_same_share_a_table_and_another_has_its_own(make_rec
         "network adapters of n9",
     ]
     lines = table(make_record, *(port(node=f"n{k}", state=f"STATE {k}") for k in range(9)))
-    assert lines[-1].startswith("and 5 nodes more")
+    assert lines[-1].startswith("and 5 more nodes")
 
 
 def test_a_record_of_a_program_that_knew_less_is_read_and_shown(make_record, judged_run):

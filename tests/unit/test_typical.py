@@ -90,7 +90,7 @@ def test_a_share_below_one_is_worse_for_a_bandwidth_and_for_a_latency():
         (lambda c: c["values"][0].update(value=-1), "positive number"),
         (lambda c: c["values"][0].update(value=True), "positive number"),
         (lambda c: c["values"][0].update(unit="TB/s"), "the unit"),
-        (lambda c: c["values"][0].update(kind="guess"), "the kind"),
+        (lambda c: c["values"][0].update(kind="guess"), "the field kind"),
         (lambda c: c["values"][0].update(source="nowhere"), "source 'nowhere'"),
         (lambda c: c["values"][0].update(product="X1"), "product 'X1'"),
         (lambda c: c["values"].append(dict(c["values"][0])), "twice"),
