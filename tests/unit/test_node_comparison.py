@@ -17,13 +17,18 @@ WRITE = "device_to_device_memcpy_write_ce"
 KEY = Key("cuda", WRITE, 1 << 29, "", "NV18", ("NVIDIA H200",))
 
 
-def sweep(count=8, slow=(), factor=0.9, spread=0.002, models=None):
-    """(node, record, evaluation) of copies of one record, with noise, some nodes slower."""
+def sweep(count=8, slow=(), factor=0.9, spread=0.002, models=None, changed=()):
+    """(node, record, evaluation) of copies of one record, with noise, some nodes slower.
+
+    changed: pairs of a node's number and a function that changes its record.
+    """
     noise, record = np.random.default_rng(5), reading.load(DATA / "h200x2_idle.record.json")
     for at in range(count):
         for_node = copy.deepcopy(record)
         for device in for_node["devices"]:
             device["name"] = (models or {}).get(at, device["name"])
+        for _, change in (one for one in changed if one[0] == at):
+            change(for_node)
         for result in for_node["results"]:
             gain = 1 + noise.normal(0, spread)
             gain *= factor if at in slow and result["testcase"] == WRITE else 1
@@ -48,6 +53,43 @@ def test_two_nodes_and_a_cause_that_many_nodes_share_name_none(count, slow, name
 def test_nodes_with_other_gpus_are_not_compared():
     others = dict.fromkeys((3, 4), "NVIDIA A100")
     assert list(of_nodes(sweep(count=5, slow=[3], models=others))) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: record["devices"].append({**record["devices"][0], "label": "gpu2"}),
+        lambda record: record["host"].update(cpu="AMD EPYC 9654"),
+    ],
+    ids=["more GPUs", "another processor"],
+)
+def test_nodes_with_another_number_of_gpus_or_other_processors_are_not_compared(change):
+    """Copies of all GPUs share the links of the host, and the processor decides about host memory."""
+    assert [one.component for one in of_nodes(sweep(slow=[3]))] == ["n3"]
+    assert list(of_nodes(sweep(slow=[3], changed=[(3, change)]))) == []
+
+
+def group(testcase, values, models=("NVIDIA H200",)):
+    """{key: figures} of a group of alike nodes."""
+    of_node = {f"{models[0]} {at}": value for at, value in enumerate(values)}
+    return {KEY._replace(testcase=testcase, models=models): Figures(of_node, "GB/s", 0.02)}
+
+
+def test_half_of_a_small_group_is_not_named_in_a_large_sweep():
+    """Three of six nodes are slow. The other 60 nodes are another model, and do not make them few."""
+    draw = np.random.default_rng(1)
+    half = [270.0, 270.1, 269.9, 300.0, 300.1, 299.9]
+    assert differences(group("x", half, ("B",))) == []
+    assert differences(group("x", draw.normal(400, 0.4, 60)) | group("x", half, ("B",))) == []
+
+
+def test_a_test_case_with_more_noise_than_others_has_its_own_spread():
+    """Kernel copies vary more than copies by engines, and both have the floor of links."""
+    draw, wrong = np.random.default_rng(2), 0
+    for _ in range(100):
+        figures = {key: one for at in range(10) for key, one in group(f"t{at}", draw.normal(400, 0.4, 16)).items()}
+        wrong += len(differences(figures | group("noisy", draw.normal(400, 6.0, 16))))
+    assert wrong <= 5
 
 
 def one_figure(*values, unit="GB/s", floor=0.02):

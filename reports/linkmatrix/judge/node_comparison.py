@@ -1,20 +1,21 @@
 """Node against node: the nodes of a sweep that are slower than the other nodes. Needs no references.
 
 A figure is the median of the cells of one link class, in one test case, on one node. Nodes are alike if their figures
-have the same back end, test case, size, variant, link class and GPU models. Each figure is compared with the median of
-the figures of all alike nodes.
+have the same back end, test case, size, variant, link class, GPUs and processor. Each figure is compared with the
+median of the figures of all alike nodes.
 
 The rule is that of Iglewicz and Hoaglin (How to Detect and Handle Outliers, 1993): a value is an outlier if its
 distance from the median exceeds a multiple of the scaled median absolute deviation. The multiple is k(m) of `noise`:
 among all m figures of healthy nodes, a false finding has a probability of 1 %. The deviations of all figures with the
-same floor share one σ. A deviation below the floor of the carrier (`noise.ALONE`) is never a finding.
+same floor share one σ. From six nodes, a figure whose own σ is more than twice as large keeps its own σ. A
+deviation below the floor of the carrier (`noise.ALONE`) is never a finding.
 `python -m tests.benchmarks.node_comparison` measures the error rates.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .evaluate import Evaluation
 
 LEAST_NODES = 3  # with two nodes, the slow node cannot be identified
+ENOUGH_NODES = 6  # the σ of one figure from fewer nodes is rough: one slow node would hide itself
 MOST_FLAGGED = 1 / 3  # of the nodes: if more nodes are slow, they have a common cause
 SMALL = {3: 2.15, 4: 1.39, 5: 1.38}  # factor of the spread around the median of so few values; see `noise.of_few`
 
@@ -35,7 +37,7 @@ Measured = tuple[str, Mapping[str, Any], "Evaluation"]  # node, its record, its 
 
 
 class Key(NamedTuple):
-    """What alike nodes have in common."""
+    """What alike nodes have in common. models: the model of each device, and of the host's processor."""
 
     backend: str
     testcase: str
@@ -72,7 +74,7 @@ def figures_of(measured: Iterable[Measured]) -> dict[Key, Figures]:
     """The figures of the nodes of a sweep, without disturbed cells and without collectives."""
     found: dict[Key, Figures] = {}
     for node, record, evaluation in measured:
-        models = tuple(sorted({device["name"] for device in record["devices"]}))
+        models = (*sorted(device["name"] for device in record["devices"]), record["host"]["cpu"])
         for result, matrix in zip(record["results"], evaluation.matrices, strict=True):
             if matrix.whole is None or matrix.problem or is_collective(result):
                 continue
@@ -98,11 +100,19 @@ def differences(figures: Mapping[Key, Figures]) -> list[Difference]:
         by_floor[one.floor].append(key)
     limits: dict[Key, float] = {}
     for floor, keys in by_floor.items():
-        every = np.abs([off for key in keys for off in deviations[key].values()])
-        fewest = min(len(deviations[key]) for key in keys)
-        sigma = 1.4826 * SMALL.get(fewest, noise.of_few(fewest)) * float(np.median(every))
-        limits |= dict.fromkeys(keys, max(floor, noise.sigmas(total) * sigma))
-    beyond = [(worse, node, key) for key, of in deviations.items() for node, worse in of.items() if worse > limits[key]]
+        shared = spread_of([deviations[key] for key in keys])
+        for key in keys:
+            own = spread_of([deviations[key]])
+            keeps = len(deviations[key]) >= ENOUGH_NODES and own > noise.OWN_SPREAD * shared
+            sigma = own if keeps else shared
+            limits[key] = max(floor, noise.sigmas(total) * sigma)
+    beyond = [
+        (worse, node, key)
+        for key, of in deviations.items()
+        if sum(worse > limits[key] for worse in of.values()) <= MOST_FLAGGED * len(of)
+        for node, worse in of.items()
+        if worse > limits[key]
+    ]
     count = Counter(node for _, node, _ in beyond)
     nodes = {node for of in deviations.values() for node in of}
     if len(count) > MOST_FLAGGED * len(nodes):
@@ -111,6 +121,13 @@ def differences(figures: Mapping[Key, Figures]) -> list[Difference]:
     worst = {node: (worse, key) for worse, node, key in sorted(beyond)}
     found = [Difference(node, key, off, limits[key], count[node], known[node]) for node, (off, key) in worst.items()]
     return sorted(found, key=lambda one: one.worse)
+
+
+def spread_of(deviations: Sequence[Mapping[str, float]]) -> float:
+    """σ of the deviations of figures from the medians of their nodes."""
+    fewest = min(map(len, deviations))
+    every = np.abs([off for of in deviations for off in of.values()])
+    return 1.4826 * SMALL.get(fewest, noise.of_few(fewest)) * float(np.median(every))
 
 
 def worse_than_median(one: Figures) -> dict[str, float]:
