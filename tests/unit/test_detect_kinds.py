@@ -61,6 +61,8 @@ def test_the_system_file_is_the_stored_one(folder):
         ("gpu:1g.10gb+me:1,gpu:a100_3g.20gb:2", (0, (), 3)),
         ("gpu:h100:4(S:0-1),shard:h100:240(S:0-1),gpu:h100:h100:4", (4, ("h100",), 0)),
         ("gpu:tesla:2,gpu:kepler:2", (4, ("tesla", "kepler"), 0)),
+        ("gpu:a100_1g5gb:7,gpu:a100-mig-3g_20gb:2", (0, (), 9)),
+        ("gpu:a100:0", (0, (), 0)),
     ],
 )
 def test_gpus_types_and_slices_of_a_gres(text, gpus):
@@ -132,6 +134,35 @@ def test_kinds_that_nothing_selects_stay_one_partition_without_gpus(tmp_path):
     assert "make one partition per node type" in partitions.system_file(found, "mine")
 
 
+def composed(nodes_text, *names):
+    """The cluster of this answer of sinfo, with partitions of these names."""
+    texts = {
+        "sinfo": nodes_text,
+        "scontrol show config": "AccountingStorageType = accounting_storage/none\nSelectType = select/cons_tres\n",
+        "scontrol show partition": "".join(f"PartitionName={name} State=UP MaxTime=UNLIMITED\n" for name in names),
+    }
+
+    def answer(command):
+        line = " ".join(command)
+        for start, text in texts.items():
+            if line.startswith(start):
+                return text
+        raise OSError(f"{command[0]} does not answer")
+
+    return partitions.DIALECTS["slurm"].ask(answer)
+
+
+def test_a_kind_has_another_name_than_a_partition_of_its_cluster(tmp_path):
+    """Of two partitions with one name, ReFrame reaches only one."""
+    mixed = "gpu|4|idle|64|gpu:a100:4|a100\ngpu|4|idle|64|gpu:h100:8|h100\n"
+    entries, _ = entries_of(composed(f"{mixed}gpu-a100|2|idle|64|gpu:a100:4|a100\n", "gpu", "gpu-a100"), tmp_path)
+    assert {name: one["access"][0] for name, one in entries.items()} == {
+        "gpu-a100-2": "--partition=gpu",
+        "gpu-h100": "--partition=gpu",
+        "gpu-a100": "--partition=gpu-a100",
+    }
+
+
 def test_gb200_names_its_architecture(tmp_path):
     entries, environments = entries_of(found_in("slurm-kinds"), tmp_path)
     assert entries["rack"]["devices"] == [{"type": "gpu", "arch": "sm_100", "num_devices": 4}]
@@ -175,12 +206,15 @@ def test_lists_of_nodes_are_short_and_the_same_nodes(names, text):
         (["--partition=batch", "--gres=gpu:h200:{num_gpus_per_node}"], ["h1", "h2"]),
         (["--partition=batch", "--gpus-per-node={num_gpus_per_node}"], ["h1", "h2", "a1"]),
         (["--partition=batch", "--constraint=[h200|a100]"], ["h1", "h2", "a1"]),
+        (["--partition=batch", "--gres=tmpdisk:100"], ["h1", "h2", "a1"]),
+        (["--partition=batch", "--gres=nvme:1,gpu:h200:8"], ["h1", "h2"]),
+        (["--partition=batch", "--gpus-per-node=a100_1g.5gb:2"], ["a1"]),
     ],
 )
 def test_the_nodes_of_a_kind_are_those_that_its_options_select(options, expected):
     def answer(command):
         if "%E" in command[-1]:
             return "".join(f"batch|{name}|idle|none\n" for name in ("h1", "h2", "a1"))
-        return "h1|h200,ndr|gpu:h200:8(S:0-1)\nh2|h200|gpu:h200:8\na1|a100|gpu:a100:4\n"
+        return "h1|h200,ndr|gpu:h200:8(S:0-1)\nh2|h200|gpu:h200:8\na1|a100|gpu:a100:4,gpu:a100_1g.5gb:7\n"
 
     assert list(nodes.of("slurm", options, answer)) == expected

@@ -4,8 +4,8 @@ import re
 from typing import NamedTuple
 
 ENTRY = re.compile(r"(?:^|,)gpu(?::(?P<type>[^:,(]+?))??(?::(?P<count>\d+))?(?=[(,]|$)")
-#: The profile in the type of a MIG slice, such as 1g.10gb, 4g.40gb+me.
-SLICE = re.compile(r"(?:^|[^a-z0-9])\d+g\.\d+gb", re.IGNORECASE)
+#: The profile in the type of a MIG slice, such as 1g.10gb, 4g.40gb+me. Some sites write it as 1g10gb.
+SLICE = re.compile(r"(?:^|[^a-z0-9])\d+g[._-]?\d+gb", re.IGNORECASE)
 #: Word of a GPU's type → its architecture. Source: https://developer.nvidia.com/cuda-gpus and cuda-legacy-gpus,
 #: read 2026-11-27. A800 and H800 are exported A100 and H100, as in src/core/limits.cpp.
 ARCHITECTURES = {
@@ -40,7 +40,7 @@ def gpus_in(gres: str) -> Gpus:
     whole = [(name, count) for name, count in entries if not SLICE.search(name)]
     return Gpus(
         sum(count for _, count in whole),
-        tuple(dict.fromkeys(name for name, _ in whole if name)),
+        tuple(dict.fromkeys(name for name, count in whole if name and count)),
         sum(count for name, count in entries if SLICE.search(name)),
     )
 

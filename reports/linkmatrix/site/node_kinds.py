@@ -82,6 +82,19 @@ def names_of(partition: str, kinds: Sequence[GpuKind]) -> list[str]:
     ]
 
 
+def distinct(partitions: Sequence[Partition]) -> list[Partition]:
+    """The partitions, where a kind has another name than each partition of the scheduler and each other kind."""
+    taken = {one.name for one in partitions if not one.whole}
+    found = []
+    for one in partitions:
+        if one.whole:
+            names = [one.name, *(f"{one.name}-{number}" for number in range(2, len(partitions) + 2))]
+            one = replace(one, name=next(name for name in names if name not in taken))
+            taken.add(one.name)
+        found.append(one)
+    return found
+
+
 def by_feature(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[Partition]:
     """The parts with `--constraint`; [] if a kind has no feature of its own."""
     found = []

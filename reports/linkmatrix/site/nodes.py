@@ -9,7 +9,6 @@ from itertools import islice
 from ..errors import BadInput, clean
 from . import machine
 from .cluster import Answer
-from .gres import gpus_in
 from .pbs import AWAY, blocks, destinations, serves
 from .slurm import HELD_SIGNS, SIGNS, held, unfit
 
@@ -117,14 +116,15 @@ def selection(options: Sequence[str], answer: Answer) -> Callable[[str], bool]:
     excluded = set(expanded(listed)) if listed else set()
     feature = option(options, "-C", "--constraint")
     feature = feature if re.fullmatch(r"[\w.-]+", feature) else ""
-    requested = option(options, "--gpus-per-node") or option(options, "--gres").removeprefix("gpu:")
-    gpu_type = requested.partition(":")[0] if ":" in requested else ""
+    per_node = option(options, "--gpus-per-node")
+    requested = re.search(r"(?:^|,)gpu:([^:,]+):", f"gpu:{per_node}" if per_node else option(options, "--gres"))
+    gpu_type = requested[1] if requested else ""
     if not feature and not gpu_type:
         return lambda name: name not in excluded
     fits = set()
     for line in answer(KINDS).splitlines():
         name, features, gres = line.split("|", 2)
-        if (not feature or feature in features.split(",")) and (not gpu_type or gpu_type in gpus_in(gres).types):
+        if (not feature or feature in features.split(",")) and (not gpu_type or f"gpu:{gpu_type}:" in gres):
             fits.add(name)
     return lambda name: name in fits and name not in excluded
 

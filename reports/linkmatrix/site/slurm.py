@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .cluster import Answer, Cluster, Kind, Partition, attributes, least, number, size_notes, time_notes
 from .gres import gpus_in
-from .node_kinds import NodeLists, by_kind
+from .node_kinds import NodeLists, by_kind, distinct
 from .slurm_blocks import block_notes
 
 NODES = ["sinfo", "-h", "-e", "-o", "%R|%D|%T|%c|%G|%f"]
@@ -245,7 +245,7 @@ def slurm(answer: Answer) -> Cluster:
         title="Slurm",
         scheduler="slurm" if accounting else "squeue",
         launcher="srun",
-        partitions=tuple(partitions),
+        partitions=tuple(distinct(partitions)),
         gpu_option=f"--{'gpus-per-node=' if by_node else 'gres=gpu:'}{{num_gpus_per_node}}",
         node_option="--nodelist={host}",
         environment=ENVIRONMENT,
