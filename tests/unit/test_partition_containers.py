@@ -1,5 +1,7 @@
 """`extras["container"]` of a partition: the command in the container, and one sentence for each mistake."""
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,18 @@ def test_pyxis_takes_options_of_srun():
     ]
 
 
+@pytest.mark.parametrize("image", ["/a b/c.sif", "docker://debian:12", "docker-archive:/x.tar", "oras://r.io/a/b:1"])
+def test_a_path_and_a_uri_are_images(image):
+    assert container({"platform": "Apptainer", "image": image}).image == image
+    assert container({"platform": "pyxis", "image": "./ubuntu+22.sqsh"}).image == "./ubuntu+22.sqsh"
+
+
+def test_the_example_of_the_page_is_valid():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "containers.md").read_text(encoding="utf-8")
+    extras = ast.literal_eval("{" + re.search(r"```python\n(.*?)```", page, re.DOTALL)[1] + "}")["extras"]
+    assert containers.of_extras(extras, "srun").platform == "Apptainer"
+
+
 @pytest.mark.parametrize(
     ("content", "launcher", "expected"),
     [
@@ -67,6 +81,12 @@ def test_pyxis_takes_options_of_srun():
         ({**APPTAINER, "mounts": ["/a:/b:ro"]}, "srun", "the mount '/a:/b:ro' is not a path"),
         ({**APPTAINER, "mounts": ["/$(id)"]}, "srun", "is not a path"),
         ({**APPTAINER, "options": [1]}, "srun", "'options' is not a list"),
+        ({**APPTAINER, "image": "~/my.sif"}, "srun", "the image '~/my.sif' is not an absolute path"),
+        ({**APPTAINER, "image": "images/my.sif"}, "srun", "the image 'images/my.sif' is not an absolute path"),
+        ({**APPTAINER, "image": "/scratch/$USER/my.sif"}, "srun", "is not an absolute path"),
+        ({**PYXIS, "image": "$SCRATCH/my.sqsh"}, "srun", "is not an absolute path"),
+        ({**APPTAINER, "options": ["--cleanenv"]}, "srun", "the option '--cleanenv' hides"),
+        ({**APPTAINER, "options": ["-C"]}, "mpirun", "the option '-C' hides"),
     ],
 )
 def test_a_mistake_is_one_sentence_with_the_system_file(tmp_path, content, launcher, expected):

@@ -23,6 +23,10 @@ PYXIS = "pyxis"
 KEYS = ("platform", "image", "mounts", "options")
 #: An absolute folder, or two: outside and inside of the container.
 MOUNT = re.compile(r"(/[^\s:,\"'$`\\]*)(?::(/[^\s:,\"'$`\\]*))?")
+#: An absolute path, or a URI such as docker://debian:12 or oci-archive:/x.tar.
+IMAGE = re.compile(r"(?:/|[a-z][a-z+-]*:).*")
+#: Options of Apptainer and Singularity that remove the variables of Slurm, MPI and CUDA from the container.
+HIDING = ("--cleanenv", "-e", "--containall", "-C")
 EXAMPLE = "{'platform': 'Apptainer', 'image': '/shared/linkmatrix.sif'}"
 
 
@@ -85,8 +89,10 @@ def of_extras(extras: Mapping[str, Any], launcher: str) -> Container | None:
     platform, image = given.get("platform"), given.get("image")
     if platform not in (*REFRAME_PLATFORMS, PYXIS):
         raise BadInput(f"{where}: the platform is {platform!r}: use Apptainer, Singularity or pyxis")
-    if not isinstance(image, str) or not image or re.search(r"[\x00-\x1f]", image):
+    if not isinstance(image, str) or not image or not image.isprintable():
         raise BadInput(f"{where} has no image: name a file or URI, as in {EXAMPLE}")
+    if "$" in image or image.startswith("~") or (platform != PYXIS and not IMAGE.fullmatch(image)):
+        raise BadInput(f"{where}: the image '{image}' is not an absolute path or URI: jobs replace no '~' or variable")
     if platform == PYXIS and launcher not in ("srun", "srunalloc"):
         raise BadInput(f"{where}: pyxis needs the launcher srun, and the partition has {launcher}: use Apptainer")
     mounts = words_of(given, "mounts", where)
@@ -95,7 +101,10 @@ def of_extras(extras: Mapping[str, Any], launcher: str) -> Container | None:
     if wrong:
         raise BadInput(f"{where}: the mount '{wrong[0]}' is not a path: use '/FOLDER' or '/FOLDER:/FOLDER_INSIDE'")
     pairs = tuple((match[1], match[2] or match[1]) for match in found if match)
-    return Container(platform, image, pairs, tuple(words_of(given, "options", where)))
+    options = tuple(words_of(given, "options", where))
+    if hiding := [option for option in options if platform != PYXIS and option in HIDING]:
+        raise BadInput(f"{where}: the option '{hiding[0]}' hides the variables of MPI and Slurm from ranks: omit it")
+    return Container(platform, image, pairs, options)
 
 
 def words_of(given: Mapping[str, Any], key: str, where: str) -> Sequence[str]:
