@@ -1,8 +1,12 @@
 """NVLink domains that span nodes: the device, the tray or the switches at fault, and what is no domain."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from linkmatrix.commands import arguments
+from linkmatrix.errors import BadInput
 from linkmatrix.locate import confidence, next_steps, sentences
 from linkmatrix.locate.deviations import Seen
 from linkmatrix.locate.families import families
@@ -10,6 +14,8 @@ from linkmatrix.locate.hypotheses import Finding, search
 from linkmatrix.locate.layout import layout_of
 from linkmatrix.record.matrix import from_result
 from linkmatrix.record.reading import check
+from linkmatrix.runs import stored
+from linkmatrix.runs.testcases import Test
 from linkmatrix.site import configured
 from tests.tools.fabric import Fabric, Machine, record_of
 
@@ -158,3 +164,19 @@ def test_groups_that_are_blocks_of_slurm_are_domains(tmp_path):
     assert configured.place_word(file) == "domain"
     file.write_text("rack1: n[1-18]\n")
     assert configured.place_word(file) == "leaf"
+
+
+def test_the_domain_of_a_record_is_more_exact_than_the_block_of_a_node():
+    """A block of Slurm may have two cliques, and no NVLink connects them."""
+    machine = Machine(4, 4, domain=2)
+    record = record_of(machine, Fabric(machine, np.random.default_rng(1)).run(whole=True).values)
+    del record["devices"][0]["place"]["domain"]
+    run = stored.Run(Path("x"), (Test("t", record=record),))
+    found = arguments.grouped(run, {f"n{node:03}": "rack1" for node in range(4)}, "domain").tests[0].record["devices"]
+    assert [device["place"]["domain"] for device in found] == ["rack1", *["domain0"] * 7, *["domain1"] * 8]
+
+
+@pytest.mark.parametrize("name", ["b(1)", "\x1b[31m", "<b>"])
+def test_the_name_of_a_block_is_checked(name):
+    with pytest.raises(BadInput, match="names no group"):
+        configured.leaves_in(f"BlockName={name} BlockIndex=0 Nodes=n[1-2] BlockSize=2\n", "topology.txt")

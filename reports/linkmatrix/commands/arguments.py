@@ -192,7 +192,7 @@ def of_bundle(options: argparse.Namespace) -> stored.Run:
 def grouped(run: stored.Run, groups: Mapping[str, str], word: str) -> stored.Run:
     """The run with the groups {node: group} of its nodes. Raises BadInput.
 
-    word: the name of the groups in `place` of a record, "leaf" or "domain".
+    word: the name of the groups in `place` of a record, "leaf" or "domain". A domain of the record stays.
     """
     group_of = {short(node): group for node, group in groups.items()}
     tests, known = [], False
@@ -204,7 +204,9 @@ def grouped(run: stored.Run, groups: Mapping[str, str], word: str) -> stored.Run
         for device in test.record["devices"]:
             place = {name: text for name, text in device["place"].items() if name != word}
             group = group_of.get(short(device["node"]), "")
-            known = known or bool(group)
+            if word == "domain":  # of NVML, which knows the clique too
+                group = device["place"].get(word, group)
+            known = known or short(device["node"]) in group_of
             devices.append({**device, "place": {**place, **({word: group} if group else {})}})
         tests.append(replace(test, record={**test.record, "devices": devices}))
     if not known:

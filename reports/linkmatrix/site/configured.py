@@ -126,15 +126,17 @@ def leaves_in(text: str, where: str) -> dict[str, str]:
 
 def group_in(line: str) -> tuple[str, str]:
     """("leaf1", "n[1-32]") of a line. An empty line, a switch above switches, and a group of blocks have no nodes."""
+    may_be_empty = not line
     if line.startswith(BLOCK_LINES):
-        leaf, said = next(iter(blocks_in(line).items()), ("", ""))
-        return leaf or "block", said
-    if "SwitchName=" in line:
+        leaf, said = next(iter(blocks_in(line).items()), ("block", ""))
+        may_be_empty = True
+    elif "SwitchName=" in line:
         words = dict(word.split("=", 1) for word in line.split() if "=" in word)
         leaf, said = words["SwitchName"], "" if words.get("Switches") else words.get("Nodes", "")
+        may_be_empty = True
     else:
         leaf, _, said = (part.strip() for part in line.partition(":"))
-    if line and not LEAF.fullmatch(leaf) or (line and not said and "SwitchName=" not in line):
+    if (line and not LEAF.fullmatch(leaf)) or not (said or may_be_empty):
         raise BadInput(f"'{clean(line[:80])}' names no group: use such as leaf1: n[1-32]")
     return leaf, said
 
