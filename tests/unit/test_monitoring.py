@@ -64,6 +64,15 @@ def test_exported_labels_are_documented(judged_run, make_record):
     assert {name: found - table[name] for name, found in labels.items()} == dict.fromkeys(labels, set())
 
 
+def test_a_message_without_data_has_the_size_0(judged_run, make_record):
+    record = make_record()
+    for result in record["results"]:
+        result["size_bytes"] = 0
+    text = prometheus.text(judged_run(record)[1], [])
+    cases = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    assert {sample.labels["size_bytes"] for sample in cases if "testcase" in sample.labels} == {"0"}
+
+
 def test_the_numbers_of_verdicts_are_documented():
     assert f"| {prometheus.NUMBERS} |" in PAGE
 

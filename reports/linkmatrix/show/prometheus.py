@@ -74,7 +74,11 @@ def samples(judged: list[Judged], suspects: list["Suspect"]) -> Iterator[Sample]
         if one.beyond_cells is not None:
             yield Sample("verdict", {**place, "testcase": one.test.testcase or one.test.name}, int(one.beyond_cells))
         for result, matrix in one.matrices:
-            case = {**place, "testcase": result["testcase"], "size_bytes": str(result["size_bytes"] or "")}
+            case = {
+                **place,
+                "testcase": result["testcase"],
+                "size_bytes": "" if result["size_bytes"] is None else str(result["size_bytes"]),
+            }
             case |= {"variant": told_apart(record or {}, result, one.test.variant).removeprefix(", ")}
             metric, factor = QUANTITIES[result["unit"]]
             for name, summary in matrix.matrix.classes.items():
