@@ -134,9 +134,10 @@ def test_kinds_that_nothing_selects_stay_one_partition_without_gpus(tmp_path):
     assert "make one partition per node type" in partitions.system_file(found, "mine")
 
 
-def composed(nodes_text, *names):
-    """The cluster of this answer of sinfo, with partitions of these names."""
+def composed(nodes_text, *names, node_list=None):
+    """The cluster of these answers of sinfo and `scontrol show node`, with partitions of these names."""
     texts = {
+        **({"scontrol show node": node_list} if node_list else {}),
         "sinfo": nodes_text,
         "scontrol show config": "AccountingStorageType = accounting_storage/none\nSelectType = select/cons_tres\n",
         "scontrol show partition": "".join(f"PartitionName={name} State=UP MaxTime=UNLIMITED\n" for name in names),
@@ -161,6 +162,33 @@ def test_a_kind_has_another_name_than_a_partition_of_its_cluster(tmp_path):
         "gpu-h100": "--partition=gpu",
         "gpu-a100": "--partition=gpu-a100",
     }
+
+
+NODE = "NodeName={} Gres={} State=IDLE Partitions=old Reason={}\n"
+OF_OLD = "old|2|idle|64|gpu:a100:4|(null)\nold|1|idle|64|gpu:a100:2|(null)\n"
+
+
+def test_the_reason_of_a_drained_node_is_no_description_of_the_node(tmp_path):
+    reason = "was Gres=gpu:a100:2 Partitions=x"
+    rows = [("n1", "gpu:a100:4", ""), ("n2", "gpu:a100:4", reason), ("n3", "gpu:a100:2", "")]
+    found = composed(OF_OLD, "old", node_list="".join(NODE.format(*row) for row in rows))
+    entries, _ = entries_of(found, tmp_path)
+    assert entries["old-a100-2"]["access"][-1] == "--exclude=n[1-2]"
+
+
+def test_a_list_without_all_nodes_selects_no_kind(tmp_path):
+    """A node that the list lacks could get jobs of each kind."""
+    listed = NODE.format("n1", "gpu:a100:4", "") + NODE.format("n3", "gpu:a100:2", "")
+    entries, _ = entries_of(composed(OF_OLD, "old", node_list=listed), tmp_path)
+    assert list(entries) == ["old"] and "devices" not in entries["old"]
+
+
+def test_programs_for_grace_processors_are_built_on_a_node(tmp_path):
+    """A login node is often another architecture, whose programs a Grace processor does not start."""
+    types = {"a": "nvidia_gb200", "b": "gh200", "c": "h200"}
+    text = "".join(f"{name}|4|idle|72|gpu:{one}:4|(null)\n" for name, one in types.items())
+    entries, _ = entries_of(composed(text, *types), tmp_path)
+    assert [one["extras"].get("build_locally") for one in entries.values()] == [False, False, None]
 
 
 def test_gb200_names_its_architecture(tmp_path):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .gres import architecture
+from .gres import architecture, has_grace
 
 Answer = Callable[[list[str]], str]  # standard output of a command; raises OSError
 CHECK_MINUTES = 30  # the time limit of the checks
@@ -95,6 +95,11 @@ class Partition:
         """The architecture of all GPUs: "sm_90". "" if the scheduler does not name it."""
         found = {architecture(name) for name in self.types}
         return found.pop() if self.gpus and len(found) == 1 and all(kind.types for kind in self.nodes) else ""
+
+    @property
+    def has_grace(self) -> bool:
+        """Whether nodes have ARM processors by NVIDIA."""
+        return any(map(has_grace, self.types))
 
     @property
     def what(self) -> str:

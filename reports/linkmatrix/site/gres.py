@@ -21,6 +21,8 @@ ARCHITECTURES = {
     **dict.fromkeys(("5090",), "sm_120"),
     **dict.fromkeys(("gb10",), "sm_121"),
 }
+#: Words of the types of GPUs whose processor is Grace, an ARM.
+GRACE = ("gh200", "gb200", "gb300", "gb10")
 
 
 class Gpus(NamedTuple):
@@ -47,6 +49,15 @@ def gpus_in(gres: str) -> Gpus:
 
 def architecture(gpu_type: str) -> str:
     """The architecture of a GPU type in ReFrame's words: "sm_100" of "gb200". "" if it is unknown or ambiguous."""
-    words = re.split(r"[^a-z0-9]+", gpu_type.lower())
-    found = {ARCHITECTURES[word] for word in words if word in ARCHITECTURES}
+    found = {ARCHITECTURES[word] for word in words_of(gpu_type) if word in ARCHITECTURES}
     return found.pop() if len(found) == 1 else ""
+
+
+def has_grace(gpu_type: str) -> bool:
+    """Whether the processors of a node with these GPUs are Grace."""
+    return any(word in GRACE for word in words_of(gpu_type))
+
+
+def words_of(gpu_type: str) -> list[str]:
+    """The words of a type: "nvidia", "gb200"."""
+    return re.split(r"[^a-z0-9]+", gpu_type.lower())

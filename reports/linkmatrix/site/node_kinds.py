@@ -32,7 +32,8 @@ class NodeLists:
                 text = self.answer(NODES)
             except OSError:
                 text = ""
-            self.lines = [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in text.splitlines()]
+            # the first value counts: the reason and the comment of a node come last, and may contain any text
+            self.lines = [dict(reversed(re.findall(r"(\S+?)=(\S*)", line))) for line in text.splitlines()]
         found: dict[GpuKind, list[str]] = {}
         for said in self.lines:
             if said.get("NodeName") and partition in said.get("Partitions", "").split(","):
@@ -110,10 +111,10 @@ def by_feature(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[
 
 
 def by_list(partition: Partition, parts: Sequence[Partition], listed: NodeLists) -> list[Partition]:
-    """The parts with `--exclude` of all other nodes; [] if Slurm does not list the nodes of each kind."""
+    """The parts with `--exclude` of all other nodes; [] if Slurm does not list all nodes of each kind."""
     names = listed.of(partition.name)
     kinds = [gpu_kind(next(iter(one.nodes))) for one in parts]
-    if set(names) != set(kinds):
+    if {kind: len(of) for kind, of in names.items()} != dict(zip(kinds, (one.count for one in parts), strict=True)):
         return []
     return [
         selected_by(
