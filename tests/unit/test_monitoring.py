@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.runs.judging import Judged
+from linkmatrix.runs.testcases import Test
 from linkmatrix.show import prometheus, words
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -71,6 +74,13 @@ def test_a_message_without_data_has_the_size_0(judged_run, make_record):
     text = prometheus.text(judged_run(record)[1], [])
     cases = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     assert {sample.labels["size_bytes"] for sample in cases if "testcase" in sample.labels} == {"0"}
+
+
+def test_a_node_without_a_record_is_the_host():
+    """Otherwise all such nodes of a sweep share one series."""
+    lost = [Judged(Test(name="a", testcase="x", node=node), Verdict.INCOMPLETE) for node in ("n1", "n2")]
+    text = prometheus.text(lost, [])
+    assert [f'linkmatrix_verdict{{host="{node}",testcase="x"}} 4' in text for node in ("n1", "n2")] == [True, True]
 
 
 def test_the_numbers_of_verdicts_are_documented():

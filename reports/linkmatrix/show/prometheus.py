@@ -68,7 +68,7 @@ def samples(judged: list[Judged], suspects: list["Suspect"]) -> Iterator[Sample]
     newest: dict[str, float] = {}
     for one in sorted(judged, key=lambda one: one.test.record["started"] if one.test.record else ""):
         record = one.test.record
-        place = {"partition": one.test.partition, "host": record["host"]["name"] if record else ""}
+        place = {"partition": one.test.partition, "host": record["host"]["name"] if record else one.test.node}
         if record:
             newest[one.test.partition] = datetime.fromisoformat(record["started"].replace("Z", "+00:00")).timestamp()
         if one.beyond_cells is not None:
