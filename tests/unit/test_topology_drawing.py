@@ -119,7 +119,7 @@ def test_a_class_that_is_slow_as_a_whole_marks_what_connects_it(drawn, make_reco
     every = {(row, column): SLOW for row in range(4) for column in range(4) if row != column}
     _, found = drawn(make_record(off=every), reference="hgx")
     assert found.marked == ["bar"]
-    assert "NV18: each of the 4 with each, ✗ slow" in found.texts and "no part of the drawing" not in found.alt
+    assert "NV18: all pairs of 4 devices, ✗ slow" in found.texts and "no part of the drawing" not in found.alt
 
 
 def test_a_healthy_machine_has_no_mark_and_stands_behind_its_test_cases(drawn, make_record):

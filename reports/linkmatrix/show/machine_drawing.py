@@ -276,7 +276,7 @@ class Canvas:
         mark = self.marked.get(("class", mesh.link_class))
         style = f"bar at-fault {words.CLASSES[mark.verdict]}" if mark else "bar"
         yield self.rectangle(style, left, y, right - left, BAR)
-        whole = f"{mesh.link_class}: each of the {len(mesh.labels)} with each"
+        whole = f"{mesh.link_class}: all pairs of {len(mesh.labels)} devices"
         at_fault = f", {words.GLYPHS[mark.verdict]} {mark.word}" if mark else ""
         text = whole if (len(whole) + len(at_fault)) * SMALL <= right - left - 8 else mesh.link_class
         style = "small label-at-fault" if mark else "on-bar"
