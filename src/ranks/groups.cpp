@@ -100,7 +100,7 @@ std::optional<std::pair<std::string_view, std::string_view>> group_of(std::strin
     if (word.starts_with("Switches=") && word.size() > 9) is_leaf = false;
     at = std::min(line.find_first_not_of(blanks, end), line.size());
   }
-  if (!is_leaf || nodes.empty()) return std::nullopt;
+  if (!is_leaf || nodes.empty() || nodes == "(null)") return std::nullopt;  // a block of Slurm may have no nodes
   return std::pair{name, nodes};
 }
 

@@ -26,6 +26,7 @@ TEST(Groups, AreSlurmsBlocks) {
       "BlockSize=18\nAggregatedBlock=rack[1-2] BlockIndex=2 Nodes=a[01-18],b[01-18] BlockSize=36\n");
   EXPECT_EQ(shown.size(), 36u);
   EXPECT_EQ(shown.at("a07") + shown.at("b18"), "rack1rack2");
+  EXPECT_EQ(parse_groups("BlockName=b1 BlockIndex=0 Nodes=(null) BlockSize=1\nBlockName=b2 Nodes=n2\n").size(), 1u);
   EXPECT_EQ(parse_groups("BlockName=b1 Nodes=n1\nBlockName=b2 Nodes=n2\nBlockSizes=1,2\n").at("n2"), "b2");
 }
 
