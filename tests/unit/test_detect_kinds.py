@@ -97,6 +97,15 @@ def test_mig_slices_are_no_gpus_and_a_job_requests_whole_ones(tmp_path):
     assert "extras" not in environments[-1], "the architectures of dynamic and mps are unknown"
 
 
+def test_a_request_that_slurm_may_fill_with_slices_is_noted():
+    """A request names one type, and these nodes have two."""
+    note = "jobs may get MIG slices: their request cannot name two types of GPUs"
+    slices = "gpu:a100_1g.5gb:7"
+    for text, noted in ((f"gpu:a100:1,gpu:h100:1,{slices}", True), (f"gpu:a100:2,{slices}", False), (slices, False)):
+        (one,) = composed(f"u|2|idle|64|{text}|(null)\n", "u").partitions
+        assert (note in one.remarks) is noted
+
+
 def test_without_features_and_lists_the_type_of_the_gpus_selects_a_kind(tmp_path):
     entries, _ = entries_of(found_in("slurm-mig"), tmp_path)
     h200 = entries["shared-nvidia_h200"]

@@ -120,6 +120,8 @@ class Partition:
         slices = max((kind.slices for kind in self.nodes), default=0)
         if slices:
             found.append(f"{slices} MIG slices per node are not counted as GPUs: a slice has no links to other GPUs")
+        if slices and len(self.types) > 1:
+            found.append("jobs may get MIG slices: their request cannot name two types of GPUs")
         if len({kind.gpus for kind in self.nodes}) > 1:
             found.append(
                 "its nodes do not have the same number of GPUs, so none is configured: make one partition per node type"
