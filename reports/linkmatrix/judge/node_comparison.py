@@ -91,7 +91,7 @@ def figures_of(measured: Iterable[Measured]) -> dict[Key, Figures]:
 
 
 def differences(figures: Mapping[Key, Figures]) -> list[Difference]:
-    """The nodes that differ, the least deviation first; [] if too many nodes differ."""
+    """The nodes that differ, the least deviation first; [] if more than a third of the nodes differ."""
     compared = {key: one for key, one in figures.items() if len(one.of_node) >= LEAST_NODES}
     deviations = {key: worse_than_median(one) for key, one in compared.items()}
     total = sum(map(len, deviations.values()))

@@ -99,7 +99,8 @@ def of_extras(extras: Mapping[str, Any], launcher: str) -> Container | None:
     found = [MOUNT.fullmatch(mount) for mount in mounts]
     wrong = [mount for mount, match in zip(mounts, found, strict=True) if not match]
     if wrong:
-        raise BadInput(f"{where}: the mount '{wrong[0]}' is not a path: use '/FOLDER' or '/FOLDER:/FOLDER_INSIDE'")
+        remedy = "use '/FOLDER' or '/FOLDER:/FOLDER_INSIDE', without blanks or special characters"
+        raise BadInput(f"{where}: the mount '{wrong[0]}' is invalid: {remedy}")
     pairs = tuple((match[1], match[2] or match[1]) for match in found if match)
     options = tuple(words_of(given, "options", where))
     if hiding := [option for option in options if platform != PYXIS and option in HIDING]:
