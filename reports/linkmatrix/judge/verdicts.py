@@ -18,7 +18,8 @@ class Verdict(IntEnum):
     """From good to bad: the worst of several verdicts is their maximum.
 
     PASS: measured, data verified, inside the reference.
-    WARN: inside the reference, but the interval crosses the limit, samples are slow, or its class is faster.
+    WARN: inside the reference, but the interval crosses the limit, samples are slow, or the cell is slower than
+        its link class.
     NOT_JUDGED: measured and verified, but no reference describes the measurement.
     DISTURBED: another process used the node, and a cell is outside.
     INCOMPLETE: the run began, and a cell, table, reference of a named table, test or rank is missing.

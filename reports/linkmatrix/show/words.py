@@ -27,7 +27,10 @@ STRIKING = (Verdict.DISTURBED, Verdict.FAIL)  # verdicts of cells whose style is
 MARKED = (Verdict.WARN, *STRIKING)  # verdicts whose glyph is in a map of deviations
 MEANINGS = {
     Verdict.PASS: "measured, data verified, inside the reference",
-    Verdict.WARN: "inside the reference, but the interval crosses the limit, samples are slow, or its class is faster",
+    Verdict.WARN: (
+        "inside the reference, but the interval crosses the limit, samples are slow, or the cell is slower than its"
+        " link class"
+    ),
     Verdict.NOT_JUDGED: "measured and verified, but no reference describes the measurement",
     Verdict.DISTURBED: "another process used the node, and a cell is slow or intermittent",
     Verdict.INCOMPLETE: "the run began, and a cell, table, reference, test or rank is missing",
