@@ -326,7 +326,7 @@ def parser(name: str) -> argparse.ArgumentParser:
             if command.example:
                 options.description = " ".join([options.description or "", f"Example: {command.example}"]).lstrip()
             if any(action.metavar == "OPTION" for action in options._actions):
-                top.remedy = f"; write options of ReFrame behind --: linkmatrix {name} … -- -n NAME"
+                top.remedy = f"; write options of ReFrame after --: linkmatrix {name} … -- -n NAME"
     return top
 
 

@@ -170,7 +170,11 @@ def links_of(path: Path) -> Iterator[Path]:
 def replace(
     place: Path, content: bytes, mode: int | None, lasting: bool, put: Callable[[Path, Path], None] | None = None
 ) -> None:
-    """Writes beside the file, then puts it in its place: over what is there, unless `put` does not. Raises OSError."""
+    """Writes a temporary file in the same folder, then moves it to `place`. Raises OSError.
+
+    mode: the permissions; None for those of a new file. lasting: whether the content is synced to the disk first. put:
+    moves the temporary file; the default replaces an existing file.
+    """
     # hosts that share a file system may have the same process numbers
     part = place.with_name(f".{place.name}.{os.urandom(16).hex()}.part")
     try:

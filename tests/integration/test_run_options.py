@@ -1,4 +1,4 @@
-"""Options of ReFrame behind the `--` of `linkmatrix run`, and its environment: they work, or the run is refused."""
+"""Options of ReFrame after the `--` of `linkmatrix run`, and its environment: they work, or the run is refused."""
 
 import json
 import os

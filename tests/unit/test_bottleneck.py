@@ -136,7 +136,7 @@ def test_what_is_fine_alone_is_congestion(speed, end):
     assert end in said
 
 
-ALIKE = "are equally slow, also among themselves: a shared leaf switch would explain this too"
+ALIKE = "are equally slow with all nodes, including each other: a shared leaf switch would explain this too"
 
 
 @pytest.mark.parametrize(("nodes", "per_node"), [(16, 1), (16, 2), (32, 1)])

@@ -110,7 +110,7 @@ def test_nodes_that_are_as_slow_as_each_other_may_share_what_nobody_knows():
     slow = [finding(subject=at, shift=-0.3) for at in (4, 0, 2)]
     deviation[np.ix_([0, 2, 4], [0, 2, 4])] = np.log1p(-0.3)
     (said,) = alike_nodes(slow, deviation, layout, NAMES)
-    assert said.startswith("[n1, n3, n5] are equally slow, also among themselves: a shared leaf switch")
+    assert said.startswith("[n1, n3, n5] are equally slow with all nodes, including each other: a shared leaf switch")
     assert said.endswith("explain this too; name the leaf switches with --groups FILE")
     assert FEWEST_ALIKE == 3 and alike_nodes(slow[:2], deviation, layout, NAMES) == []
     assert alike_nodes(slow, deviation, layout, Called(NAMES.nodes, ("leaf",))) == [], "their leaf switches are known"

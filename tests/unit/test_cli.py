@@ -147,7 +147,7 @@ def test_an_option_of_reframe_before_the_dashes_is_refused_with_where_it_stands(
     with pytest.raises(SystemExit) as end:
         cli.main(words.split())
     assert end.value.code == 2
-    assert f"write options of ReFrame behind --: linkmatrix {command} … -- -n NAME" in capsys.readouterr().err
+    assert f"write options of ReFrame after --: linkmatrix {command} … -- -n NAME" in capsys.readouterr().err
 
 
 def test_where_nothing_was_measured_yet_it_is_said_how_to_in_a_site_s_folder_too(linkmatrix, tmp_path, monkeypatch):

@@ -140,15 +140,15 @@ def test_the_account_is_written_where_the_user_has_only_one(mine, accounts):
 def test_a_partition_for_accounts_that_none_of_mine_is_is_closed():
     one, text = awkward(accounts="strangers")
     assert one.closed
-    assert "only for strangers (AllowAccounts), and none of your accounts is: no job of yours starts" in text
+    assert "only for strangers (AllowAccounts), not for your accounts: none of your jobs can start" in text
 
 
 @pytest.mark.parametrize(
     ("words", "closed", "note"),
     [
-        ("RootOnly=YES ReqResv=NO", True, "only for root (RootOnly): no job of yours starts"),
+        ("RootOnly=YES ReqResv=NO", True, "only for root (RootOnly): none of your jobs can start"),
         ("ReqResv=YES", True, "only for jobs of a reservation (ReqResv): add --reservation= to access"),
-        ("DenyAccounts=project,owners", True, "not for project,owners (DenyAccounts), which all of your accounts are"),
+        ("DenyAccounts=project,owners", True, "not for project,owners (DenyAccounts), which are all of your accounts"),
         ("DenyAccounts=project", False, "--account=owners"),
         ("DenyAccounts=strangers RootOnly=NO", False, ""),
     ],

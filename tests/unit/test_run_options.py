@@ -1,4 +1,4 @@
-"""Options of ReFrame behind the `--` of `linkmatrix run`, checked before ReFrame measures."""
+"""Options of ReFrame after the `--` of `linkmatrix run`, checked before ReFrame measures."""
 
 import argparse
 import json

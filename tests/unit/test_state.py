@@ -47,9 +47,12 @@ def test_what_is_well_is_no_fault(found):
         ({"pages_pending": "yes"}, "gpu2: pages of its memory wait to be retired: reset it"),
         (
             {"fabric_state": "in progress", "fabric_status": None},
-            "gpu2: its NVLink fabric is 'in progress', not 'completed': ask the fabric manager",
+            "gpu2: its NVLink fabric is 'in progress', not 'completed': check the fabric manager",
         ),
-        ({"fabric_status": "999"}, "gpu2: its NVLink fabric ended with error 999: ask the fabric manager"),
+        (
+            {"fabric_status": "999"},
+            "gpu2: its registration with the NVLink fabric ended with error 999: check the fabric manager",
+        ),
         ({"fabric_route_unhealthy": "yes"}, "gpu2: a route of its NVLink fabric is not healthy"),
         ({"pcie_width": "8"}, "gpu2: its PCIe link is 8 lanes wide, and could be 16"),
     ],

@@ -176,7 +176,10 @@ def is_bundle(path: Path) -> bool:
 
 
 def of_bundle(options: argparse.Namespace) -> stored.Run:
-    """The run of a bundle, whose references count unless the options name others. Raises BadInput."""
+    """The run of a bundle. Raises BadInput.
+
+    Sets `options.references` to the bundle's references if no option names references.
+    """
     from ..runs import bundle  # slow to import, and rarely needed
 
     if getattr(options, "more", []):

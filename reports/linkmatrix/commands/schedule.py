@@ -51,7 +51,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="with --scrontab: Slurm partition of the job (default: a partition whose nodes are not measured)",
     )
     command.add_argument("--mail", metavar="ADDRESS", help="address that receives failures (default: the current user)")
-    command.add_argument("more", nargs="*", metavar="OPTION", help="options for ReFrame, behind --")
+    command.add_argument("more", nargs="*", metavar="OPTION", help="options for ReFrame, after --")
     command.set_defaults(command=run_schedule)
 
 

@@ -128,7 +128,7 @@ class Run:
 
     @property
     def matrices(self) -> int:
-        """The number of tables, of their parts and of topologies."""
+        """The number of matrices: the tables, the parts of each table, and the topology."""
         found = sum(1 + len(table.parts) for table in self.tables)
         return found + (self.topology is not None)
 

@@ -41,9 +41,9 @@ def never_well(state: Json) -> Iterator[str]:
     yield from (text for name, (bad, text) in NEVER_WELL.items() if state.get(name) == bad)
     fabric, status = state.get("fabric_state", "completed"), state.get("fabric_status", "0")
     if fabric not in FABRIC_IS_WELL:
-        yield f"its NVLink fabric is '{fabric}', not 'completed': ask the fabric manager"
+        yield f"its NVLink fabric is '{fabric}', not 'completed': check the fabric manager"
     elif status != "0":
-        yield f"its NVLink fabric ended with error {status}: ask the fabric manager"
+        yield f"its registration with the NVLink fabric ended with error {status}: check the fabric manager"
     width, most = state.get("pcie_width", ""), state.get("pcie_width_most", "")
     if width.isdigit() and most.isdigit() and int(width) < int(most):
         yield f"its PCIe link is {width} lanes wide, and could be {most}"

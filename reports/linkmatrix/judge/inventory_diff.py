@@ -136,7 +136,10 @@ def by_fact(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[tuple[str,
 
 
 def software_of_nodes(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(node, name, version) of the libraries of a record of one node. For several nodes, the owner is unknown."""
+    """Yields (node, name, version) of each library in a record of one node; nothing for a record of several nodes.
+
+    Such a record does not contain which of its nodes has a library.
+    """
     names = {device["node"] for device in record["devices"]}
     if len(names) == 1:
         (node,) = names

@@ -150,6 +150,6 @@ def sentences(measured: Iterable[Measured]) -> Iterator[tuple[Difference, str, s
             one,
             f"{one.node}: {one.key.testcase} {one.key.link_class} {value} is {100 * one.worse:.1f} % worse than on"
             f" {counted(len(others), 'alike node')} (median {middle}, {low} to {high})",
-            f"{one.beyond} of {counted(one.figures, 'figure')} of this node beyond the limit of"
-            f" {100 * one.limit:.1f} %; {len(alike.of_node)} alike nodes compared",
+            f"this node exceeds the limit of {100 * one.limit:.1f} % in {one.beyond} of"
+            f" {counted(one.figures, 'figure')}; {len(alike.of_node)} alike nodes compared",
         )

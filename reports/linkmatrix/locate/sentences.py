@@ -131,7 +131,7 @@ WORDS = {
     "rail_ends": Words("{all}cells over rail {who} are", "", "", "check the switch of this rail", "over rail {who}"),
     "class": Words("{all}{who} cells are", "", "", CLASS, "of {who}"),
 }
-ALLOWED = ", inside their references, but more than the cells of their link class differ"
+ALLOWED = ", inside their references, but by more than the noise of their link class"
 IN_ITSELF = Words("{who} copies within its own memory", "", "", ITSELF, "of {who}")
 
 

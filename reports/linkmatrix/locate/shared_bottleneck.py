@@ -121,7 +121,7 @@ def alike_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout,
         return []
     said = ", ".join(units.first([names.nodes[node] for node in sorted(nodes)], MOST_NODES))
     return [
-        f"[{said}] are equally slow, also among themselves: a shared leaf switch would explain this"
+        f"[{said}] are equally slow with all nodes, including each other: a shared leaf switch would explain this"
         " too; name the leaf switches with --groups FILE"
     ]
 

@@ -122,7 +122,7 @@ def check_matchings(result: Mapping[str, Any]) -> None:
         pairs = list(zip(one["rows"], one["columns"], strict=False))
         most = max([-1, *one["rows"], *one["columns"]])
         if len(one["rows"]) != len(one["columns"]) or most >= endpoints:
-            raise BadInput(f"{name}.matchings.drawn.{number}: not all cells are pairs of the {endpoints} endpoints")
+            raise BadInput(f"{name}.matchings.drawn.{number}: some cells are not pairs of the {endpoints} endpoints")
         if len(set(pairs)) != len(pairs) or any(row == column for row, column in pairs):
             raise BadInput(f"{name}.matchings.drawn.{number}: a cell occurs twice, or its source is its destination")
 

@@ -222,7 +222,7 @@ def check_outcome(record: Record) -> None:
     if record["error"] is not None:
         raise BadInput("'result' is PASS, and there is an error")
     if record["lost"]:
-        raise BadInput(f"'result' is PASS, and {record['lost'][0]['label']} was lost")
+        raise BadInput(f"'result' is PASS, but {record['lost'][0]['label']} was lost")
     measured = {result["testcase"] for result in record["results"]}
     missing = [name for name in record["expected"] if name not in measured]
     if missing:

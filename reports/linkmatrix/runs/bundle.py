@@ -213,7 +213,11 @@ def sums(members: Mapping[str, bytes]) -> bytes:
 
 
 def wrong_names(names: list[str]) -> str:
-    """The names that no bundle has, and names that differ in case only, which some file systems take for one."""
+    """Why the names of a bundle's files are wrong; "" if they are valid.
+
+    The result lists the names that `export` does not write. Names must also differ in more than upper and lower case,
+    because some file systems ignore case.
+    """
     wrong = [name for name in names if not NAMES.fullmatch(name)]
     return ", ".join(wrong)[:80] or ("two files of one name" if len({*map(str.lower, names)}) < len(names) else "")
 

@@ -1,8 +1,8 @@
-"""`linkmatrix run --resume`: which test cases passed before, and are not measured again.
+"""`linkmatrix run --resume`: finds the test cases that passed before, which are not measured again.
 
-ReFrame gets the same selection less these, by their hash, so what no report knows is measured. Its own
---restore-session cannot be used: it warns of the search path of the checks, and the warning would be an error. What
-passed too long ago is measured again: a machine changes.
+ReFrame gets the same selection of test cases, and excludes the passed test cases by their hash. A test case that is in
+no report is therefore measured. ReFrame's --restore-session cannot be used: it warns of the search path of the checks,
+and the warning would be an error. A test case that passed too long ago is measured again, because a machine changes.
 
 A pass counts only for the components and the driver in its record. The cheapest test case of each of these components
 is therefore measured again. A pass is void if no new record contains all of its components and its driver, and the run

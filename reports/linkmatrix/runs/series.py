@@ -186,7 +186,7 @@ class Earlier:
 
 
 def key_of(test: Test, record: Mapping[str, Any], result: Result) -> Key:
-    """The facts that two runs share if their cells of one name are the same cells."""
+    """The key of a series: cells with the same name in two runs are the same cell only if the keys are equal."""
     nodes = {device["node"] for device in record["devices"]} or {record["host"]["name"]}
     node = nodes.pop() if len(nodes) == 1 else ""  # labels of several name their nodes
     apart = told_apart(record, result, test.variant)

@@ -316,7 +316,7 @@ def why_no_record(case: Mapping[str, Any]) -> str:
 
 
 def file_in(folders: Iterable[str], report: Path, names: tuple[str, ...]) -> Path | None:
-    """The first of `files_in`; None without any."""
+    """The first file that `files_in` finds; None if it finds no file."""
     return next(files_in(folders, report, names), None)
 
 

@@ -71,7 +71,10 @@ class Analysis:
         self._diagnoses: dict[MatrixVerdict, Diagnosis] = {}
 
     def diagnosis(self, one: Judged, result: Result, matrix: MatrixVerdict, of_good: bool = False) -> Diagnosis:
-        """The components that explain the bad cells of a matrix; nothing for PASS and WARN without of_good."""
+        """The components that explain the bad cells of a matrix.
+
+        of_good: whether a matrix that is PASS or WARN is diagnosed too; otherwise its diagnosis is empty.
+        """
         from ..locate import diagnosis
         from ..locate.next_steps import Origin
 

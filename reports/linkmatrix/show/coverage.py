@@ -37,7 +37,7 @@ def render(covered: Coverage, days: Sequence[Day], within: int) -> str:
         title=f"Coverage of {covered.partition}",
         sentence=covered.sentence(within),
         made=f"{datetime.fromtimestamp(covered.now, timezone.utc):%Y-%m-%d %H:%M} UTC",
-        suite=", ".join(covered.suite) or "none: no test case was measured on half of the nodes",
+        suite=", ".join(covered.suite) or "none: every test case was measured on fewer than half of the nodes",
         picture=html.picture(drawn(days)),
         days=len(days),
         by_age=counted_by_age(ages),

@@ -128,7 +128,7 @@ def shut(said: Words) -> Iterator[Rule]:
     if state != "UP":
         yield Rule(notes=(f"its state is {state}: no job starts",), closed=True)
     if said.get("RootOnly") == "YES" and os.getuid() != 0:
-        yield Rule(notes=("only for root (RootOnly): no job of yours starts",), closed=True)
+        yield Rule(notes=("only for root (RootOnly): none of your jobs can start",), closed=True)
     if said.get("ReqResv") == "YES":
         yield Rule(notes=("only for jobs of a reservation (ReqResv): add --reservation= to access",), closed=True)
 
@@ -136,7 +136,7 @@ def shut(said: Words) -> Iterator[Rule]:
 def elsewhere(mine: Rights) -> Iterator[Rule]:
     """The rule if all associations of the user are for other partitions."""
     others = ", ".join(sorted({one.partition for one in mine.mine}))
-    words = f"your accounts are only for {others} (sacctmgr show assoc): no job of yours starts"
+    words = f"your accounts are only for {others} (sacctmgr show assoc): none of your jobs can start"
     yield Rule(notes=(words,), closed=True)
 
 
@@ -157,11 +157,11 @@ def by_account(said: Words, mine: Mine) -> Iterator[Rule]:
     walls = tuple(mine[account].wall for account in accounts[:1] if len(accounts) == 1 and account in mine)
     if listed in ALL:
         if mine and not accounts:
-            words = f"not for {denied} (DenyAccounts), which all of your accounts are: no job of yours starts"
+            words = f"not for {denied} (DenyAccounts), which are all of your accounts: none of your jobs can start"
             yield Rule(notes=(words,), closed=True)
         yield Rule(named, walls=walls)
     elif not accounts:
-        words = f"only for {listed} (AllowAccounts), and none of your accounts is: no job of yours starts"
+        words = f"only for {listed} (AllowAccounts), not for your accounts: none of your jobs can start"
         yield Rule(notes=(words,), closed=True)
     elif named:
         yield Rule(named, (f"only for {listed} (AllowAccounts)",), walls)
