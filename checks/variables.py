@@ -32,7 +32,7 @@ class Figure(NamedTuple):
 
     @property
     def outside(self):
-        """Whether ReFrame fails the test because of this variable."""
+        """Whether the value is worse than its limit, so that ReFrame fails the test."""
         if not self.limited or self.reference is None:
             return False
         is_latency = self.unit == LATENCY

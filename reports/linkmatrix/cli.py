@@ -179,7 +179,10 @@ def told_of_signals(is_last: bool = False) -> Iterator[None]:
 
 
 def once_more(number: int) -> None:
-    """Sends a signal again after ONCE_MORE seconds: Python drops exceptions within its own callbacks (imports)."""
+    """Sends a signal again after ONCE_MORE seconds, because Python drops an exception that is raised in a callback.
+
+    Callbacks run e.g. during imports. Without the second signal the command would continue.
+    """
     time.sleep(ONCE_MORE)
     _thread.interrupt_main(number)
 

@@ -118,8 +118,8 @@ void ControlMeasurements::note_unasked() {
     return std::any_of(part.values.begin(), part.values.end(), [](const auto& values) { return !values.empty(); });
   });
   if (found_ <= 0 || unasked == 0) return;
-  context_.note(std::to_string(unasked) + " rounds were not checked for interference; other rounds changed by up to " +
-                percent(found_) + ": the time limit of this matrix passed");
+  context_.note(std::to_string(unasked) + " rounds were not checked for interference, because the time limit of this " +
+                "matrix passed; concurrency changed values of the checked rounds by up to " + percent(found_));
   context_.let_pass(found_);
 }
 

@@ -47,7 +47,7 @@ inline const Condition chooses_memory{
     [](auto& o, auto& run) { return is_measured(o) || (o.topology && are_ranks(run)); }, measures.why_not};
 inline const Condition has_open_memory{
     [](auto& o, auto& run) { return are_ranks(run) || !is_measured(o) || (o.named.empty() && !o.suite); },
-    "each test case of a suite or list has its own memory: omit it"};
+    "the selected suite or test cases specify the memory: omit it"};
 inline const Condition heats{[](auto&, auto& run) { return !are_ranks(run); },
                              "ranks are not heated: omit it, or start the program without mpirun"};
 inline const Condition of_devices{[](auto&, auto& run) { return !are_ranks(run); },

@@ -35,7 +35,7 @@ constexpr TestCase of_ranks[]{
      .direction = Direction::write,
      .one_sided = true},
     {.name = "rank_to_rank_put_latency_mpi",
-     .description = "under mpirun: one one-sided put and a flush, 16 bytes by default",
+     .description = "under mpirun: each pair of ranks, a one-sided put of 16 bytes (default) and a flush",
      .pattern = Pattern::pairs,
      .metric = Metric::latency,
      .engine = Engine::mpi,

@@ -241,7 +241,7 @@ void RankWorker::follow(const Order& order, Deadline deadline) {
   const auto mine = std::find_if(pairs.begin(), pairs.end(), [&](const RankPair& pair) {
     return pair.source == mpi_.rank() || pair.destination == mpi_.rank();
   });
-  if (mine == pairs.end()) throw DeviceError("an order contains no pair of this rank");
+  if (mine == pairs.end()) throw DeviceError("rank 0 sent an order without a pair of this rank");
   for (;;) {
     const Step step = mpi_.receive<Step>(leader, tag_of(order.serial, MessageKind::control), deadline);
     if (step.kind == Step::Kind::stop) return;

@@ -134,7 +134,10 @@ def suspects_of(options: argparse.Namespace, found: list[stored.Run], references
 
 
 def nodes_of(options: argparse.Namespace) -> bytes | None:
-    """A list of nodes; None, after a message, if no node is known good, or none was measured. Raises BadInput."""
+    """The requested list of nodes as text. Raises BadInput.
+
+    Prints a message and returns None if no node is known good, or none was measured.
+    """
     which = options.nodes or (node_lists.SUSPECT if options.format == "slurm-exclude" else node_lists.GOOD)
     if options.format == "slurm-exclude" and which != node_lists.SUSPECT:
         raise BadInput("--format slurm-exclude is of suspect nodes: --format slurm names known good ones too")

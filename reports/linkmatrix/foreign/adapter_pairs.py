@@ -56,7 +56,7 @@ class Step:
 
     @cached_property
     def printed(self) -> Table | None:
-        """The only complete table in the output, of any measurement; None without exactly one."""
+        """The table in the output; None unless the output is complete and contains exactly one table."""
         rows = [line for line in self.lines if line.strip()]
         whole = bool(rows) and (set(rows[-1]) == {"-"} or rows[-1].startswith("Final:"))  # a rule, or UCX's sum
         try:

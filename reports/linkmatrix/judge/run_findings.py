@@ -295,7 +295,7 @@ def handover_sentences(result: Result) -> Iterator[tuple[Verdict, str]]:
 
 
 def counted_cells(result: Result, part: str, shape: tuple[int, ...]) -> np.ndarray:
-    """rows × columns: how many, NaN where it was not counted."""
+    """The counts of a part of a visibility test, rows × columns; NaN for cells without a count."""
     return grids.numbers(result["parts"][part]["values"]) if part in result["parts"] else np.full(shape, np.nan)
 
 

@@ -1,8 +1,8 @@
 """The hypotheses that a layout allows: for each kind, the cells that each component would make slow.
 
 Data between nodes passes an endpoint, its adapters, a PCIe switch, a socket, the node and its leaf switch. A component
-that several endpoints share is a hypothesis of its own. So neither its first endpoint nor a larger component is named
-instead.
+that several endpoints share is a separate hypothesis. Otherwise its first endpoint or a larger component would be
+named.
 
 Data inside an NVLink domain that spans nodes passes NVLink switches instead. The components are the device, its tray (a
 node) and the domain: each pair uses all switch planes alike.

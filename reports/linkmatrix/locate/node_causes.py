@@ -39,9 +39,10 @@ LEAST_RATE = 1 / 4  # least share of the rate in each half of a drift; a step ha
 def marked(
     findings: Sequence[Finding], matrix: Matrix, content: Mapping[str, Any], result: Result, lost: float = 0.0
 ) -> list[Finding]:
-    """The findings, with a reason in `of_node` where the fault is the node's.
+    """The findings, with a reason in `of_node` if the node and not a device causes the slow cells.
 
-    matrix: of the findings; some endpoints of a large result. lost: see `drift`.
+    matrix: the matrix of the findings; of a large result it contains some of the endpoints only. lost: the fraction
+    that values lose by a drift, see `time_drift`.
     """
     node_of = {device["label"]: device["node"] for device in content.get("devices", [])}
     compared = Counter(node_of[label] for label in {*result["rows"], *result["columns"]} & node_of.keys())

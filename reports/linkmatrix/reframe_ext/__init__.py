@@ -44,7 +44,10 @@ def reframe_name(name: str) -> str:
 
 
 def extend_schedulers(system: Mapping[str, Any]) -> dict[str, Any]:
-    """The system with extended schedulers. `extras["scheduler"]` of a partition is ReFrame's name of its scheduler."""
+    """A copy of a system of ReFrame's configuration, in which each scheduler has the extension of linkmatrix, if any.
+
+    `extras["scheduler"]` of a partition keeps the original name of its scheduler.
+    """
     partitions = [
         {
             **partition,

@@ -104,7 +104,10 @@ class Figures:
         return "cores of a host" if self.of_cores else "devices"
 
     def as_large_as(self, other: "Figures") -> bool:
-        """Whether both were measured on comparable extents: a collective on the same number of nodes."""
+        """Whether both are comparable.
+
+        Collectives must have the same library and number of nodes. Other figures must both be of devices or of cores.
+        """
         if self.extent is None or other.extent is None:
             return self.extent is other.extent and self.of_cores == other.of_cores
         same_nodes = self.extent.nodes is not None and self.extent.nodes == other.extent.nodes

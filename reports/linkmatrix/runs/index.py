@@ -40,7 +40,7 @@ class Index(Tables):
     """The open database, with the queries of the commands."""
 
     def alone(self, partition: str | None) -> list[Answer]:
-        """The answers of tests that measured one node only. partition: None for all partitions."""
+        """What tests of a single node found out about this node. partition: None for all partitions."""
         chosen = self.numbers.get(partition, -1) if partition else None
         rows = self.connection.execute(
             "SELECT node, test, MAX(started), verdict, cases, components FROM tests WHERE nodes = 1"

@@ -107,7 +107,7 @@ class Test:
 
     @property
     def is_verdict_lost(self) -> bool:
-        """Whether its check stored a verdict whose file is missing, or is another one."""
+        """Whether the check stored a verdict, but its file is missing or has other content."""
         return self.current and self.stored is None and bool(self.folders)
 
 

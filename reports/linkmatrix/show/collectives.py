@@ -66,7 +66,7 @@ class Collective:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all sizes."""
+        """The worst verdict of all sizes."""
         return worst(self.one.of_matrix(matrix) for _, matrix in self.sizes)
 
     def title(self) -> str:

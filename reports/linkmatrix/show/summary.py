@@ -164,7 +164,10 @@ def name_of(one: Judged, result: Result) -> str:
 
 
 def kind_lines(found: Sequence[Kind], screen: Screen, most: int = MOST_KINDS) -> list[str]:
-    """The table of the `most` worst kinds, without empty columns, and with small gaps if it is too wide."""
+    """The table of at most `most` kinds, those with the worst verdicts. Empty columns are omitted.
+
+    If the table is wider than the screen, gaps have one space instead of two.
+    """
     if not found:
         return []
     kept = found

@@ -114,7 +114,7 @@ class Process:
         self.topology_tests += [] if request.testcase or not request.measures else [request.check]
 
     def can_follow(self, other: Process) -> bool:
-        """Whether the program of another process can execute this one: both start the same ranks on one node."""
+        """Whether the program of `other` can start this process by exec: both have the same ranks, on one node."""
         starts = [(one.tasks, one.ranks_per_node, one.without_mpi) for one in (self.request, other.request)]
         alike = starts[0] == starts[1] and self.request.nodes == 1
         return alike and other.request.execs_next and bool(self.testcases) and not self.predecessor
