@@ -32,6 +32,13 @@ std::shared_ptr<Descriptor> make_wake() {
   return wake;
 }
 
+/// Ends a wait of the supervisor's thread.
+void notify(const Descriptor& wake) {
+  const std::uint64_t one = 1;
+  while (::write(wake.number(), &one, sizeof one) < 0 && errno == EINTR) {
+  }
+}
+
 }  // namespace
 
 Supervisor::Supervisor(SupervisorSetup setup)
@@ -94,11 +101,7 @@ void Supervisor::post(Request request) {
   wake();
 }
 
-void Supervisor::wake() const {
-  const std::uint64_t one = 1;
-  while (::write(wake_->number(), &one, sizeof one) < 0 && errno == EINTR) {
-  }
-}
+void Supervisor::wake() const { notify(*wake_); }
 
 void Supervisor::watch() {
   try {
@@ -151,7 +154,8 @@ bool Supervisor::watch_once() {
   if (request) return conclude(*request);
   if (is_over()) return force(), false;
   if (const auto why = no_room()) return conclude({refused(*why), true});
-  keeper_.checkpoint_if_due([this, alive = wake_] { wake(); });
+  // a checkpoint that hangs may outlive this supervisor
+  keeper_.checkpoint_if_due([alive = wake_] { notify(*alive); });
   return true;
 }
 

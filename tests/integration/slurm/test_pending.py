@@ -54,7 +54,7 @@ def test_an_account_that_the_partition_does_not_let_in_ends_it_at_once(login, sl
 
 def test_more_nodes_than_there_are_end_it_at_once(login, slurm):
     run = login(*RANKS, "-S", "rank_p2p.nodes=4")
-    assert re.search("PartitionNodeLimit .the job requests more nodes|More processors|node count", ended(run, slurm))
+    assert re.search("PartitionNodeLimit .the partition does not allow|More processors|node count", ended(run, slurm))
 
 
 def test_more_time_than_the_quality_of_service_gives_ends_it_at_once(login, slurm):
