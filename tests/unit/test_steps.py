@@ -281,7 +281,10 @@ def test_what_a_program_printed_is_not_to_be_read_where_wrong_data_says_why_it_f
 
 
 def test_what_was_measured_again_and_stayed_does_not_stand_with_what_speaks_against_a_finding(judged_run):
-    _, judged = judged_run(reading.load(DATA / "h200x4_sweep.record.json"))
+    content = reading.load(DATA / "h200x4_sweep.record.json")
+    # a single size, because only the largest size of a sweep is compared with its class
+    content["results"] = [one for one in content["results"] if one["size_bytes"] == 16 << 20]
+    _, judged = judged_run(content)
     found = [one.sure for one in Analysis(None, judged).findings if any("reproduced" in line for line in one.sure)]
     sure = next(lines for lines in found if any(line.startswith("evidence against") for line in lines))
     assert sure[0].startswith("evidence for") and "reproduced" in sure[1] and sure[2].startswith("evidence against")

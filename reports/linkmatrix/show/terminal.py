@@ -5,6 +5,7 @@ Cells that are worse than expected are orange, better cells blue: people who can
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
@@ -258,6 +259,7 @@ def show_overview(screen: Screen, analysis: Analysis) -> None:
     judged, places = analysis.judged, analysis.places
     lines = [(one.verdict, places.added(one.test.name, one), "") for one in judged if one.beyond_cells is not None]
     for one in judged:
+        counts = Counter(result["testcase"] for result, _ in one.matrices)
         for shown in groups_by_size(one):
             if isinstance(shown, Collective):
                 lines.append((shown.verdict, places.added(shown.name, one), shown.span()))
@@ -266,7 +268,9 @@ def show_overview(screen: Screen, analysis: Analysis) -> None:
             classes = matrix.matrix.classes
             medians = [f"{name} {matrix_text.extremes(classes[name], result['unit'])[1]}" for name in classes]
             said = f"median {', '.join(medians)} {words.UNITS[result['unit']]}" if medians else "not measured"
-            lines.append((one.of_matrix(matrix), places.added(result["testcase"], one), said))
+            name = result["testcase"]
+            name += f" {units.size(result['size_bytes'])}" if counts[name] > 1 else ""
+            lines.append((one.of_matrix(matrix), places.added(name, one), said))
     if len(lines) < 2:
         return
     width = max(len(name) for _, name, _ in lines)
