@@ -217,7 +217,7 @@ def test_a_slow_link_turns_an_all_reduce_red_and_is_named(login, slow_link, caps
 
 def test_the_node_without_which_all_others_are_faster_is_named_though_there_are_no_references(login, slow_link, capsys):
     slow_link()
-    few = "node_collectives_without.extra_opts=--samples,7,--target-ci,20"
+    few = "node_collectives_without.extra_opts=--samples,7,--target-ci,80"
     run = login(
         *("-r", "-n", "node_collectives_without.*without_node", "-S", "nodes=3", "-S", few),
         *("-S", "node_collectives_without.sizes=1MiB"),
