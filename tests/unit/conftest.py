@@ -319,7 +319,7 @@ def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
 @pytest.fixture
 def nothing_is_held(monkeypatch):
     """Process small matrices like matrices that are too large for memory."""
-    monkeypatch.setattr(matrices, "MOST_HELD", 0)
+    monkeypatch.setattr(matrices, "MOST_LOADED", 0)
 
 
 @pytest.fixture

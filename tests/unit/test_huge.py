@@ -28,11 +28,11 @@ def test_cells_in_a_file_get_the_verdicts_that_they_get_in_a_record(make_record,
     content = nodes_of(make_record, lambda r, c: 0.2 * ((r, c) in places), 40, 8, words, sigma=0.01)
     path = apart(content, tmp_path / "big")
     _, found = judged(path, table)
-    monkeypatch.setattr(matrices, "MOST_HELD", 1 << 22)
+    monkeypatch.setattr(matrices, "MOST_LOADED", 1 << 22)
     plain = evaluate.evaluate(content, table, "big" if table.names() else None).matrices[0]
     _, held = judged(path, table)
     assert (held.whole.codes == plain.whole.codes).all() and held.counts == plain.counts
-    monkeypatch.setattr(matrices, "MOST_HELD", 0)
+    monkeypatch.setattr(matrices, "MOST_LOADED", 0)
     assert found.counts == plain.counts and found.verdict is plain.verdict
     assert (found.unjudged, found.held) == (plain.unjudged, plain.held)
     codes = plain.whole.codes

@@ -36,7 +36,7 @@ def both(monkeypatch, tmp_path):
         references = References({("hgx", TESTCASE): table or {}})
         name = "hgx" if table else None
         (held,) = evaluate(content, references, name).matrices
-        monkeypatch.setattr(matrices, "MOST_HELD", 0)
+        monkeypatch.setattr(matrices, "MOST_LOADED", 0)
         (found,) = evaluate(reading.load(apart(content, tmp_path)), references, name).matrices
         assert found.whole is None and held.whole is not None
         return held, found
@@ -142,7 +142,7 @@ def test_cells_that_have_a_reference_and_are_not_there_are_lost(both, make_recor
 
 
 def test_what_cannot_be_read_is_incomplete_and_says_why(make_record, tmp_path, monkeypatch):
-    monkeypatch.setattr(matrices, "MOST_HELD", 0)
+    monkeypatch.setattr(matrices, "MOST_LOADED", 0)
     path = apart(of_ranks(make_record(value=400.0)), tmp_path)
     (tmp_path / "cells.npy").unlink()
     (found,) = evaluate(reading.load(path), References({("hgx", TESTCASE): OF_CLASS}), "hgx").matrices

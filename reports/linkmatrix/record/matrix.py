@@ -1,7 +1,7 @@
 """One matrix: numbers, status words and link classes of every pair of a source and a destination, as arrays.
 
 The cells are in the record's JSON or in a file next to the record. The class hides the difference. A matrix of
-more than MOST_HELD cells is never loaded as a whole: `blocks` yields some rows at a time.
+more than MOST_LOADED cells is never loaded as a whole: `blocks` yields some rows at a time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .names import FEW_CELLS, UNKNOWN, Pair, is_collective, variant_of
 if TYPE_CHECKING:
     from .external_cells import ExternalCells
 
-MOST_HELD = 1 << 22  # maximum number of cells in memory at once
+MOST_LOADED = 1 << 22  # largest number of cells that are loaded together
 CELLS_AT_ONCE = 1 << 19  # per block of a matrix that is not held
 
 MAPS = ("values", "status", "low", "high", "limit", "samples", "converged", "link_class")
@@ -150,8 +150,8 @@ class Matrix:
 
     @property
     def held(self) -> bool:
-        """Whether all cells are in memory at once. Large matrices in a file are read in blocks."""
-        return self.external is None or len(self.rows) * len(self.columns) <= MOST_HELD
+        """Whether all cells are loaded together. Larger matrices in a file are read in blocks."""
+        return self.external is None or len(self.rows) * len(self.columns) <= MOST_LOADED
 
     @cached_property
     def whole(self) -> Block:

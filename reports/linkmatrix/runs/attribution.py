@@ -2,7 +2,7 @@
 
 Each component and each slot is good or bad. PRIOR is the probability that it is bad. A run flags a component in a slot
 with probability DETECTED if one of the two is bad, which allows for intermittent faults, and with FALSE_ALARM if both
-are good. Bayes' rule gives the exact probability of each combination, because few components are moved at once. A
+are good. Bayes' rule gives the exact probability of each combination, because few components are moved together. A
 probability of SURE or more is reported as a fact, any other as unknown. The three probabilities are assumptions. A
 healthy run has a false alarm in any of its cells with 1 % (references/noise.py), so that of one device is less.
 """

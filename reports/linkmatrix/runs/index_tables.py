@@ -114,7 +114,7 @@ def ready(path: Path) -> sqlite3.Connection:
     if connection := sound(path):
         return connection
     with changing(path):
-        if connection := sound(path):  # another process made it meanwhile
+        if connection := sound(path):  # another process created it during the wait
             return connection
         remove(path)
         connection = sqlite3.connect(path, timeout=PATIENCE)

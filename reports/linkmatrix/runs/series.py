@@ -35,7 +35,7 @@ MOST = 300
 LEAST_SEGMENT = 3
 BOUND = 3.0  # σ, from which the cost of a value is constant
 LEAST_SIGMA = 0.0005  # as a fraction of the median: rounding is no noise
-MOST_BESIDE = 2  # sentences about other processes
+MOST_DISTURBANCES = 2  # sentences about other processes
 #: Columns that identify a series, and the columns of each of its values. A row is the median of a link class of a run.
 #: variant: what else distinguishes results of a test case, with the node of a test for one node. facts: as
 #: `facts_of`. beside: what other processes did during the measurement, "" for nothing known.
@@ -65,7 +65,7 @@ def medians(test: Test, values_of: Callable[[Matrix], Mapping[str, float]] | Non
         matrix = from_result(result)
         values = values_of(matrix) if values_of else {name: of.median for name, of in matrix.classes.items()}
         variant = told_apart(record, result, test.variant) + (f", {test.node}" if test.node else "")
-        others = "; ".join(units.first(beside(result), MOST_BESIDE))
+        others = "; ".join(units.first(beside(result), MOST_DISTURBANCES))
         for link_class, value in values.items():
             key = (result["testcase"], result["size_bytes"], result["unit"], link_class, variant)
             at = test.partition, record["started"], float(value), record["host"]["name"]

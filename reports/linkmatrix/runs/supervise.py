@@ -183,7 +183,7 @@ class ReframeOutput:
         self.to.flush()
 
     def tick(self) -> None:
-        """Prints progress until the end, so that nobody sees a silent minute."""
+        """Prints progress until the end, so that no minute passes without output."""
         while not self.over.wait(TERMINAL_SECONDS if self.to.isatty() else FILE_SECONDS):
             with self.lock:
                 if self.phase:
@@ -237,7 +237,7 @@ NO_FAILURE = ("pass", "xfail")
 
 
 def mended(path: Path, report: dict[str, Any]) -> str:
-    """Mends the file of the run of this report; a note where it cannot be, else ""."""
+    """Repairs the file of the run of this report. Returns a note if that fails, else ""."""
 
     def change(suites: Sequence[Tree.Element]) -> None:
         for suite, run in zip(suites, report["runs"], strict=True):
