@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <future>
 #include <iterator>
 #include <utility>
 
@@ -91,15 +90,9 @@ HealthReader::HealthReader(Nvml& nvml, const std::vector<Endpoint>& devices) : n
 
 std::vector<DeviceState> HealthReader::states() {
   for (const auto& [device, xid] : nvml_.take_events()) ++xids_[device]["xid_" + std::to_string(xid)];
-  // Asks all devices concurrently, because the driver takes tens of milliseconds per device.
-  std::vector<std::future<DeviceState>> asked;
-  for (const std::string& pci : pcis_)
-    asked.push_back(std::async(std::launch::async, [this, &pci] {
-      return DeviceState{nvml_.counters(pci), nvml_.readings(pci)};
-    }));
   std::vector<DeviceState> states;
   for (std::size_t d = 0; d < pcis_.size(); ++d) {
-    DeviceState state = asked[d].get();
+    DeviceState state{nvml_.counters(pcis_[d]), nvml_.readings(pcis_[d])};
     if (has_events_) state.counters["xid"] = 0;
     for (const auto& [name, count] : xids_[d]) {
       state.counters[name] = count;

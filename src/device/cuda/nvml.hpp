@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,7 +92,8 @@ class Nvml {
   };
   std::optional<Pcie> pcie(const std::string& pci) const;
 
-  /// Returns counters, which only increase, and readings of a device, as far as known.
+  /// Returns counters, which only increase, and readings of a device, as far as known. NVLink counters are sums over all
+  /// links.
   std::map<std::string, double> counters(const std::string& pci) const;
   std::map<std::string, double> readings(const std::string& pci) const;
 
@@ -117,8 +117,6 @@ class Nvml {
     std::uint64_t total, used;  ///< used: without reserved memory
   };
   std::optional<MemoryBytes> memory(Device handle) const;
-  void add_link_errors(Device handle, std::span<const std::pair<int, const char*>> kinds,
-                       std::map<std::string, double>& found) const;
 
   void* library_ = nullptr;
   void* events_ = nullptr;
