@@ -25,7 +25,6 @@ class LocalSystem final : public NbodySystem {
   Memory memory() const override { return parts_.memory; }
   std::string transport() const override { return parts_.transport(); }
   std::string timing() const override { return parts_.timing; }
-  std::vector<std::uint64_t> default_bodies() const override { return parts_.default_bodies; }
 
   NbodyAnswer prepare(const NbodyCase& wanted, double seconds) override {
     prepared_ = wanted;

@@ -15,7 +15,6 @@ struct LocalParts {
   std::unique_ptr<Simulation> simulation;
   Memory memory = Memory::host;
   std::string timing;
-  std::vector<std::uint64_t> default_bodies;
   /// Returns how devices exchange positions.
   std::function<std::string()> transport;
 };

@@ -39,8 +39,6 @@ class NbodySystem {
   virtual std::string transport() const = 0;
   /// Returns how steps are timed, as in the record.
   virtual std::string timing() const = 0;
-  /// Returns the default numbers of bodies, ascending.
-  virtual std::vector<std::uint64_t> default_bodies() const = 0;
 
   /// Prepares a case; later calls run and verify the last prepared one. Throws BadInput if memory is insufficient.
   virtual NbodyAnswer prepare(const NbodyCase& wanted, double seconds) = 0;

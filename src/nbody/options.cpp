@@ -73,7 +73,7 @@ std::vector<std::uint64_t> parse_bodies_sweep(std::string_view text) {
 std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
   return {
       {{"--bodies", "N[,N…]",
-        "number of bodies; with weak scaling, per device (default: 16384 to 4194304 on GPUs, 2048 to 32768 on cores, "
+        "number of bodies; with weak scaling, per device (default: 16384 to 1048576 on GPUs, 2048 to 32768 on cores, "
         "in factors of 4)",
         [&](auto v) { o.bodies = parse_numbers<std::uint64_t>("--bodies", v, most_bodies), ++ways_of_bodies; }}},
       {{"--sweep", "MIN:MAX[:FACTOR]", "measure numbers of bodies from MIN to MAX (default factor: 2)",

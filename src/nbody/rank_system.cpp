@@ -57,10 +57,6 @@ class RankSystem final : public NbodySystem {
   Memory memory() const override { return network_->memory(); }
   std::string transport() const override { return "mpi"; }
   std::string timing() const override { return memory() == Memory::device ? "events" : "messages"; }
-  std::vector<std::uint64_t> default_bodies() const override {
-    if (memory() == Memory::host) return {2048, 8192, 32768};
-    return {1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22};
-  }
 
   NbodyAnswer prepare(const NbodyCase& wanted, double seconds) override {
     prepared_ = wanted;

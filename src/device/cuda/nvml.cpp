@@ -56,8 +56,8 @@ using Named = std::pair<T, const char*>;
 
 constexpr std::array<Named<int>, 2> ecc_kinds{{{0, "ecc_corrected"}, {1, "ecc_uncorrected"}}};
 constexpr std::array<Named<int>, 3> link_errors{{{0, "nvlink_replay"}, {1, "nvlink_recovery"}, {2, "nvlink_crc_flit"}}};
-// Bits that a link corrects are not read: healthy H200 correct hundreds in 15 s without one replay, and each counter of a
-// link takes the driver 0.6 ms.
+// Bits that a link corrects are not read: healthy H200 correct hundreds in 15 s without one replay, and each counter of
+// a link takes the driver 0.6 ms.
 
 /// Idle clocks, clocks set by a user and synchronised boost limit no copy.
 constexpr std::array<Named<unsigned long long>, 5> throttles{{{0x04, "power cap"},

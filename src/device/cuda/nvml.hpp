@@ -92,8 +92,8 @@ class Nvml {
   };
   std::optional<Pcie> pcie(const std::string& pci) const;
 
-  /// Returns counters, which only increase, and readings of a device, as far as known. NVLink counters are sums over all
-  /// links.
+  /// Returns counters, which only increase, and readings of a device, as far as known. NVLink counters are sums over
+  /// all links.
   std::map<std::string, double> counters(const std::string& pci) const;
   std::map<std::string, double> readings(const std::string& pci) const;
 

@@ -207,6 +207,4 @@ std::unique_ptr<Simulation> make_device_simulation(SimulatedDevices devices, Exc
   });
 }
 
-std::vector<std::uint64_t> bodies_of_devices() { return {1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22}; }
-
 }  // namespace linkmatrix

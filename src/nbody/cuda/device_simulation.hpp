@@ -31,7 +31,4 @@ std::unique_ptr<Simulation> make_device_simulation(SimulatedDevices devices, Exc
 /// The GPUs of this process: each copies its new positions to every other one.
 std::unique_ptr<NbodySystem> make_device_system(const NbodyOptions& options);
 
-/// Default number of bodies on GPUs.
-std::vector<std::uint64_t> bodies_of_devices();
-
 }  // namespace linkmatrix

@@ -75,7 +75,6 @@ std::unique_ptr<NbodySystem> make_device_system(const NbodyOptions& options) {
                                                   [] { return std::make_unique<PeerExchange<double>>(); }});
   parts.memory = Memory::device;
   parts.timing = "events";
-  parts.default_bodies = bodies_of_devices();
   parts.transport = [direct] { return direct ? "direct" : "staged"; };
   return make_local_system(std::move(parts));
 }

@@ -35,7 +35,6 @@ std::unique_ptr<NbodySystem> system_of(std::function<void()> fail) {
                             .simulation = std::make_unique<Failing>(std::move(fail)),
                             .memory = Memory::device,
                             .timing = "events",
-                            .default_bodies = {4096},
                             .transport = [] { return "direct"; }});
 }
 

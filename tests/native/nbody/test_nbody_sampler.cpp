@@ -16,7 +16,6 @@ class Scripted final : public NbodySystem {
   Memory memory() const override { return Memory::device; }
   std::string transport() const override { return "direct"; }
   std::string timing() const override { return "events"; }
-  std::vector<std::uint64_t> default_bodies() const override { return {4096}; }
   NbodyAnswer prepare(const NbodyCase& wanted, double) override {
     prepared.push_back(wanted);
     return {};
