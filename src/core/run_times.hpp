@@ -10,20 +10,28 @@
 namespace linkmatrix {
 
 /// Phases of a run, whose times --timing prints.
-enum class RunPhase { start_up, devices, topology, allocation, calibration, measuring, verification, record, exit };
+enum class RunPhase {
+  start_up,
+  devices,
+  topology,
+  counters,
+  allocation,
+  calibration,
+  measuring,
+  verification,
+  record,
+  exit
+};
 
 template <>
 struct Words<RunPhase> {
   static constexpr std::string_view name = "phase";
-  static constexpr std::array table{std::pair{RunPhase::start_up, "start-up"},
-                                    std::pair{RunPhase::devices, "devices"},
-                                    std::pair{RunPhase::topology, "topology"},
-                                    std::pair{RunPhase::allocation, "allocation"},
-                                    std::pair{RunPhase::calibration, "calibration"},
-                                    std::pair{RunPhase::measuring, "measuring"},
-                                    std::pair{RunPhase::verification, "verification"},
-                                    std::pair{RunPhase::record, "record"},
-                                    std::pair{RunPhase::exit, "exit"}};
+  static constexpr std::array table{
+      std::pair{RunPhase::start_up, "start-up"},     std::pair{RunPhase::devices, "devices"},
+      std::pair{RunPhase::topology, "topology"},     std::pair{RunPhase::counters, "counters"},
+      std::pair{RunPhase::allocation, "allocation"}, std::pair{RunPhase::calibration, "calibration"},
+      std::pair{RunPhase::measuring, "measuring"},   std::pair{RunPhase::verification, "verification"},
+      std::pair{RunPhase::record, "record"},         std::pair{RunPhase::exit, "exit"}};
 };
 
 /// Counts the time of a block for a phase, except for the time of phases inside the block. Only the first thread of the

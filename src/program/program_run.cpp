@@ -91,7 +91,7 @@ void ProgramRun::start_up() {
     supervisor_.end_by(Deadline::in(options_.timeout + grace_of_servers));
   }
   if (root && options_.record) check_writable(*(record_file_ = target_of(*options_.record)));
-  const auto states = machine().device_states();
+  const auto states = read_device_states();
   record().change([&](Record& record) { describe(record, states); });
   end_phase("start-up");
   if (!root) return;
@@ -210,8 +210,13 @@ std::size_t ProgramRun::results() {
   return record().look([](const Record& record) { return record.results.size(); });
 }
 
+std::vector<DeviceState> ProgramRun::read_device_states() {
+  const InPhase phase(RunPhase::counters);
+  return machine().device_states();
+}
+
 void ProgramRun::close_all_health() {
-  const auto states = machine().device_states();
+  const auto states = read_device_states();
   const auto adapters = machine().is_root() ? adapter_health(nodes_, machine().nodes()) : std::vector<Health>();
   record().change([&](Record& record) {
     close_health(record.health, states);

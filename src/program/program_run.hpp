@@ -102,6 +102,7 @@ class ProgramRun {
   void start_up();
   void start_or_record();
   Activity poll();
+  std::vector<DeviceState> read_device_states();
   void describe(Record& record, const std::vector<DeviceState>& states) const;
   void close_all_health();
   Ending ending();

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "device/cuda/copy_work.hpp"
 #include "device/cuda/device_use.hpp"
@@ -54,7 +53,6 @@ class CudaBackend final : public Backend {
     auto discovered = std::async(std::launch::async, [this, &devices] {
       health_.emplace(*nvml_, devices);
       for (Endpoint& device : devices) read_limits(*nvml_, device), identify(*nvml_, device);
-      opening_states_ = health_->states();
       return std::pair(discover_links(*nvml_, devices), describe_software(*nvml_));
     });
     const auto failures = each_at_once(device_endpoint_states(), [&](EndpointState& endpoint_state) {
@@ -207,11 +205,7 @@ class CudaBackend final : public Backend {
     return heaters_.heat(device_endpoint_states(), seconds, flips, deadline);
   }
 
-  /// The first call returns what was read while the contexts came up: the driver takes 33 ms per GPU with 18 NVLinks.
-  std::vector<DeviceState> device_states() override {
-    std::optional<std::vector<DeviceState>> opening = std::exchange(opening_states_, std::nullopt);
-    return opening ? *std::move(opening) : health_->states();
-  }
+  std::vector<DeviceState> device_states() override { return health_->states(); }
   std::vector<std::string> throttle_reasons() override { return health_->throttle_reasons(); }
   Activity activity() override { return poll_->now(); }
 
@@ -331,7 +325,6 @@ class CudaBackend final : public Backend {
   std::optional<LaunchGate> gate_;  ///< made when the contexts are up
   std::optional<Nvml> nvml_;
   std::optional<HealthReader> health_;
-  std::optional<std::vector<DeviceState>> opening_states_;  ///< until the first call of device_states()
   std::optional<DevicePoll> poll_;
   CopyWork work_{endpoint_states_, host_memory_};
   PeerAccess peers_;
