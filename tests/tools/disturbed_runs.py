@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 import tarfile
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -85,6 +86,8 @@ def table(lab: Lab, runs: dict[str, dict | None]) -> dict[str, dict | None]:
 def adopted(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
     """Adopt references from undisturbed runs into the site of the later steps."""
     made = lab.linkmatrix("init", lab.site)
+    if made.code:
+        raise RuntimeError(f"linkmatrix init failed: {made.output[-500:]}")
     generic = lab.site / "config" / "systems" / "generic.py"
     text = (REPOSITORY / "config" / "systems" / "generic.py").read_text()
     generic.write_text(f'{text}\nsystem["partitions"][0]["extras"]["reference"] = "{TABLE}"\n')
@@ -173,7 +176,8 @@ def options_of(words: list[str]) -> argparse.Namespace:
     parser.add_argument("program", type=Path, help="p2p_matrix, with MPI, and CUDA where there are GPUs")
     parser.add_argument("other", type=Path, help="other_process, built from tests/tools/other_process.cu")
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
-    parser.add_argument("--work", type=Path, default=Path("disturbed"), help="folder of records, emptied first")
+    work = Path(tempfile.gettempdir()) / "linkmatrix-disturbed"
+    parser.add_argument("--work", type=Path, default=work, help=f"folder outside this clone, emptied first ({work})")
     parser.add_argument("--undisturbed", type=int, default=30, metavar="N", help="undisturbed runs (default: 30)")
     parser.add_argument("--steps", default=",".join(STEPS), help="which, with commas (default: all)")
     parser.add_argument("--seconds", type=float, default=1e6, help="after which no further run starts")
