@@ -24,7 +24,7 @@ class LaterVersionError(BadInput):
     """A file of a form that came after this version: it is whole, and the way out is another version."""
 
     def __init__(self, form: str) -> None:
-        super().__init__(f"it is of the form {form}, which came after this version: take a linkmatrix that knows it")
+        super().__init__(f"its format, {form}, is newer than this version: update linkmatrix")
 
 
 class Held(Exception):  # noqa: N818  a state, as BadInput is

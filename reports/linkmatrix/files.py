@@ -49,7 +49,7 @@ def read_whole(path: Path, most: int) -> bytes:
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
     if content is None:
-        raise BadInput(f"{path} cannot be read: its writer is not finished")
+        raise BadInput(f"{path} cannot be read: its writer is still writing")
     if too_large or len(content) > most:
         raise BadInput(f"{path} is larger than {most} bytes: linkmatrix writes no such file")
     return content
@@ -148,7 +148,9 @@ def led_to(path: Path) -> Path:
         for link in links_of(path):
             folder = link.parent.stat()
             if folder.st_mode & stat.S_IWOTH and owner_of(link) not in (os.geteuid(), folder.st_uid):
-                raise OSError(errno.EACCES, "it is a link of another user in a folder that all may write", str(link))
+                raise OSError(
+                    errno.EACCES, "it is a link of another user in a folder that all users can write", str(link)
+                )
         return place
     except RuntimeError:  # Python before 3.13
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None

@@ -125,7 +125,7 @@ def take_over(path: Path, own: Path) -> str:
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise Held(f"{path} is not a lock of linkmatrix: check its content, then remove it") from None
     if host != socket.gethostname() or (born(pid) and born(pid) == said.get("born")):
-        raise Held(f"process {pid} on {host} is running since {since} (lock {path})")
+        raise Held(f"process {pid} on {host} has been running since {since} (lock {path})")
     dead = path.with_name(f".{path.name}.dead.{os.getpid()}.{time.monotonic_ns()}")
     with contextlib.suppress(FileNotFoundError):
         # only one process renames the file; a lock that was created since then is restored

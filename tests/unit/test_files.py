@@ -57,7 +57,7 @@ def test_a_file_that_another_host_writes_is_left_alone_in_one_sentence(tmp_path,
     (tmp_path / ".p2p.yaml.lock").write_text(json.dumps(held))
     command = ["adopt", str(runs[CASES[0]]), "--table", "hgx", "--file", str(file)]
     assert cli.main([*command, "--write"]) == 4
-    assert "elsewhere is running since" in capsys.readouterr().err and not file.exists()
+    assert "elsewhere has been running since" in capsys.readouterr().err and not file.exists()
     assert cli.main(command) == 0  # to look, nobody needs the lock
 
 
@@ -141,7 +141,7 @@ def test_a_link_of_another_user_where_all_may_write_is_not_followed(tmp_path, mo
     others.append(link)
     shared.chmod(0o1777)
     for write in (files.write_whole, lambda path, _: files.changing(path).__enter__()):
-        with pytest.raises(OSError, match="a link of another user in a folder that all may write") as refused:
+        with pytest.raises(OSError, match="a link of another user in a folder that all users can write") as refused:
             write(asked, b"new")
         assert refused.value.errno == errno.EACCES
     assert (kept / "cells.csv").read_text() == "old" and sorted(kept.iterdir()) == [kept / "cells.csv"]

@@ -60,7 +60,7 @@ def test_a_holder_that_ended_has_lost_the_lock_though_nobody_asked_after_it(tmp_
 def test_a_holder_on_another_host_is_believed(tmp_path):
     path = tmp_path / "a.lock"
     path.write_text(json.dumps({"pid": 1, "born": "1", "host": "elsewhere", "since": "2026-11-21T01:00:00Z"}))
-    with pytest.raises(Held, match="on elsewhere is running since"), lock.held(path):
+    with pytest.raises(Held, match="on elsewhere has been running since"), lock.held(path):
         pass
     assert path.exists()
 

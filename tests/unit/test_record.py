@@ -195,8 +195,8 @@ def test_a_damaged_record_is_refused(tmp_path, make_record, damage):
 
 def test_a_record_of_a_later_version_is_refused_with_the_way_out(tmp_path, make_record):
     said = refusal(tmp_path, {**make_record(), "schema": "linkmatrix.record/3", "a field of then": 1})
-    assert "it is of the form linkmatrix.record/3, which came after this version" in said
-    assert "take a linkmatrix that knows it" in said and "measure again" not in said
+    assert "its format, linkmatrix.record/3, is newer than this version" in said
+    assert "update linkmatrix" in said and "measure again" not in said
 
 
 @pytest.mark.parametrize("field", ["schema", "results", "result", "topology", "devices", "notes"])
@@ -266,7 +266,7 @@ def test_a_long_row_is_checked_as_every_single_cell_would_be(name, row):
 
 def test_a_number_of_many_digits_and_an_exponent_is_refused(tmp_path, make_record):
     text = json.dumps(make_record()).replace('"seconds": 1.5', '"seconds": ' + "9" * 299 + "e99")
-    assert "it holds the number" in refusal(tmp_path, text.encode())
+    assert "it contains the number" in refusal(tmp_path, text.encode())
 
 
 CONTRADICTIONS = {
@@ -304,7 +304,7 @@ def test_times_and_lists_of_samples_agree_with_the_cells(tmp_path, make_record):
     backwards = changed(make_record(), *R, "ended", 1, 0, to=0.01)
     assert "began after 0.05 s, and ended after 0.01 s" in refusal(tmp_path, backwards)
     fewer = changed(make_record(), *R, "sampled", 1, 0, to=[396.0] * 6)
-    assert "has 7 samples, and 6 are listed" in refusal(tmp_path, fewer)
+    assert "has 7 samples, but 6 are listed" in refusal(tmp_path, fewer)
     refusal(tmp_path, changed(make_record(), *R, "sampled", to=lambda rows: rows[:-1]))
     refusal(tmp_path, changed(make_record(), *R, "round", to=lambda rows: rows[:-1]))
     reading.check(changed(make_record(), *R, "sampled", to=None))
@@ -336,7 +336,7 @@ SHORT = {
     "rows": (("passes", 0, "values"), [[[395.0]] * 3] * 2, "3 rows of 3 cells"),
     "columns": (("passes", 0, "values"), [[[395.0]] * 2] * 3, "3 rows of 3 cells"),
     "zero": (("passes", 0, "values", 0, 1, 0), 0, "sample of 0"),
-    "too many": (("asked",), 3, "4 samples, and 3 were asked for"),
+    "too many": (("asked",), 3, "4 samples, but 3 were requested"),
     "fewer": (("fewest",), 3, "'fewest' is 3, and a cell has 4"),
     "negative": (("passes", 0, "values", 0, 1, 0), -1, "-1"),
     "no asked": (("asked",), None, "asked"),
@@ -375,7 +375,7 @@ WRONG = {"row": "gpu0", "column": "gpu1", "samples": 7, "wrong_samples": 3}
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        ({"wrong_samples": 3, "wrong": [WRONG]}, "wrong data arrived in gpu0->gpu1, and its status is 'ok'"),
+        ({"wrong_samples": 3, "wrong": [WRONG]}, "wrong data arrived in gpu0->gpu1, but its status is 'ok'"),
         ({"wrong_samples": 3, "wrong": [WRONG | {"row": "gpu9"}]}, "gpu9->gpu1 is not a cell of the matrix"),
         ({"wrong_samples": 3}, "contradict each other"),
         ({"compared_transfers": 100}, "contradict each other"),

@@ -31,14 +31,13 @@ def check_cells(result: Mapping[str, Any], block: Any, first: int = 0) -> None:
     with np.errstate(invalid="ignore"):
         faults = {
             "is '{status}' and its value is {value}": known != with_value,
-            "is {value}, which nothing can measure": known & ~((values > 0) & np.isfinite(values)),
+            "is {value}, which is impossible": known & ~((values > 0) & np.isfinite(values)),
             "is {value}, outside of its interval {low} to {high}": known & ~((low <= values) & (values <= high)),
-            "has a value and no samples": known & ~(samples > 0),
+            "has a value but no samples": known & ~(samples > 0),
             f"has converged, and only {{samples:.0f}} of the {LEAST_SAMPLES} samples that an interval needs": known
             & converged
             & (samples < LEAST_SAMPLES),
-            "is '{status}', which is for the diagonal, and only for it": ~block.applies
-            != left_out(result, block, first),
+            "is '{status}', which only the diagonal may have": ~block.applies != left_out(result, block, first),
         }
     for said, wrong in faults.items():
         if wrong.any():
@@ -108,11 +107,11 @@ def check_matchings(result: Mapping[str, Any]) -> None:
     """Raises BadInput for matchings with unknown endpoints, and for a result that lacks its matchings."""
     name, endpoints = result["testcase"], len(result["rows"])
     if is_of_matchings(result) != ("matchings" in result):
-        raise BadInput(f"{name}: 'matchings' and a schedule of matchings go together, and one of them is missing")
+        raise BadInput(f"{name}: 'matchings' or the schedule of matchings is missing: both are needed")
     if not is_of_matchings(result):
         return
     if result["rows"] != result["columns"]:
-        raise BadInput(f"{name}: matchings are between the same endpoints, and rows and columns differ")
+        raise BadInput(f"{name}: matchings need equal rows and columns")
     unknown = set(result["matchings"]["open"]) - set(result["rows"])
     if unknown:
         raise BadInput(f"{name}.matchings.open: {min(unknown)} is not a row of the matrix")
@@ -143,7 +142,7 @@ def check_slow(name: str, labels: Sequence[str], matchings: Mapping[str, Any]) -
 def check_groups(name: str, endpoints: int, matchings: Mapping[str, Any]) -> None:
     """Raises BadInput for groups that do not fit the endpoints, and for crossings between unknown groups."""
     if ("groups" in matchings) != ("crossings" in matchings):
-        raise BadInput(f"{name}.matchings: groups and crossings go together, and one of them is missing")
+        raise BadInput(f"{name}.matchings: groups or crossings are missing: both are needed")
     if "groups" not in matchings:
         return
     if len(matchings["groups"]) != endpoints:
@@ -167,7 +166,7 @@ def check_times(result: Mapping[str, Any]) -> None:
         for r, row in enumerate(result["sampled"]):
             for c, sampled in enumerate(row):
                 if sampled and len(sampled) != counts[r, c]:
-                    said = f"has {counts[r, c]:.0f} samples, and {len(sampled)} are listed"
+                    said = f"has {counts[r, c]:.0f} samples, but {len(sampled)} are listed"
                     raise BadInput(f"{name}: {rows[r]}->{columns[c]} {said}")
 
 
@@ -185,13 +184,13 @@ def check_short_samples(result: Mapping[str, Any]) -> None:
         if len(one["values"]) != shape[0] or any(len(row) != shape[1] for row in one["values"]):
             raise BadInput(f"{name}.passes.{number}.values are not {shape[0]} rows of {shape[1]} cells")
         if any(value <= 0 for row in one["values"] for cell in row for value in cell):
-            raise BadInput(f"{name}.passes.{number} has a sample of 0, which nothing can measure")
+            raise BadInput(f"{name}.passes.{number} has a sample of 0, which is impossible")
         counts += [[len(cell) for cell in row] for row in one["values"]]
         times += [one["began"], one["ended"]]
     if times != sorted(times):
         raise BadInput(f"{name}.passes are not in the order of time")
     if counts.max(initial=0) > said["asked"]:
-        raise BadInput(f"{name}: a cell has {counts.max()} samples, and {said['asked']} were asked for")
+        raise BadInput(f"{name}: a cell has {counts.max()} samples, but {said['asked']} were requested")
     known = ~np.isnan(grids.numbers(result["values"])) if said["passes"] else np.zeros(shape, dtype=bool)
     fewest = int(counts[known].min()) if known.any() else 0
     if fewest != said["fewest"]:
@@ -211,7 +210,7 @@ def check_coverage(result: Mapping[str, Any]) -> None:
         if one["row"] not in result["rows"] or one["column"] not in result["columns"]:
             raise BadInput(f"{name}: {one['row']}->{one['column']} is not a cell of the matrix")
         if words[codes[result["rows"].index(one["row"]), result["columns"].index(one["column"])]] == "ok":
-            raise BadInput(f"{name}: wrong data arrived in {one['row']}->{one['column']}, and its status is 'ok'")
+            raise BadInput(f"{name}: wrong data arrived in {one['row']}->{one['column']}, but its status is 'ok'")
 
 
 def check_ending(result: Mapping[str, Any], statuses: Mapping[str, int]) -> None:
@@ -221,7 +220,7 @@ def check_ending(result: Mapping[str, Any], statuses: Mapping[str, int]) -> None
     if result["complete"] != (not missing):
         raise BadInput(f"{name}: 'complete' is {result['complete']}, and {missing} cells are missing or corrupt")
     if result["verified"] and statuses.get("corrupt"):
-        raise BadInput(f"{name}: 'verified' is true, and a cell is corrupt")
+        raise BadInput(f"{name}: 'verified' is true, but a cell is corrupt")
 
 
 def only_diagonal(result: Mapping[str, Any]) -> bool:

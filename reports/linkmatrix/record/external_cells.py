@@ -146,7 +146,7 @@ class CellFile:
             raise BadInput(f"{self.path}, which has the cells, cannot be read: {error.strerror}: {REMEDY}") from None
         except ValueError as error:
             raise BadInput(
-                f"{self.path} does not hold the cells of the record: {' '.join(str(error).split())[:200]}"
+                f"{self.path} does not contain the cells of the record: {' '.join(str(error).split())[:200]}"
             ) from None
         wanted = start + self.endpoints**2 * CELL.itemsize
         if size != wanted:

@@ -97,7 +97,7 @@ def refuse_constant(name: str) -> None:
 def finite(text: str) -> int | float:
     """A number that a double can represent. Python reads 1e999 as infinity, and any integer. Raises ValueError."""
     if not math.isfinite(float(text)):
-        raise ValueError(f"it holds the number {text[:20]}")
+        raise ValueError(f"it contains the number {text[:20]}")
     return float(text) if set(text) & set(".eE") else int(text)
 
 
@@ -220,7 +220,7 @@ def check_outcome(record: Record) -> None:
     if record["result"] != "PASS":
         return
     if record["error"] is not None:
-        raise BadInput("'result' is PASS, and there is an error")
+        raise BadInput("'result' is PASS, but there is an error")
     if record["lost"]:
         raise BadInput(f"'result' is PASS, but {record['lost'][0]['label']} was lost")
     measured = {result["testcase"] for result in record["results"]}
@@ -237,7 +237,7 @@ def check_labels(record: Record) -> None:
     """Raises BadInput if a device appears twice, or if the topology has other labels."""
     labels = [device["label"] for device in record["devices"]]
     if len(set(labels)) != len(labels):
-        raise BadInput(f"a device comes twice: {', '.join(labels)}")
+        raise BadInput(f"a device appears twice: {', '.join(labels)}")
     if record["topology"]["labels"] != labels:
         raise BadInput("topology.labels differ from the devices")
 
@@ -284,7 +284,7 @@ def check_external(result: dict[str, Any]) -> None:
     """Checks the counts of a result whose cells are in a file. The file is read when the result is judged."""
     name, cells, endpoints = result["testcase"], result["cells"], len(result["rows"])
     if result["rows"] != result["columns"]:
-        raise BadInput(f"{name}: cells in a file are between the same endpoints, and rows and columns differ")
+        raise BadInput(f"{name}: cells in a file need equal rows and columns")
     if len(set(cells["statuses"])) != len(cells["statuses"]) or len(cells["counts"]) != len(cells["statuses"]):
         raise BadInput(f"{name}.cells: statuses and counts differ in length, or a status occurs twice")
     counts = dict(zip(cells["statuses"], cells["counts"], strict=True))
@@ -316,7 +316,7 @@ def check_axes(result: dict[str, Any], devices: list[str]) -> None:
     for axis in ("rows", "columns"):
         labels = set(result[axis])
         if len(labels) != len(result[axis]):
-            raise BadInput(f"{name}: a label comes twice: {', '.join(result[axis])}")
+            raise BadInput(f"{name}: a label appears twice: {', '.join(result[axis])}")
         missing = [label for label in devices if label not in labels]
         if missing and len(missing) < len(devices):
             raise BadInput(f"{name}.{axis} lack {', '.join(missing)}")
