@@ -63,8 +63,8 @@ def test_a_system_file_that_is_there_is_left_as_it_is(login_node, tmp_path, caps
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--scheduler", "pbs"], "--scheduler pbs needs qstat and pbsnodes, not on PATH here"),
-        (["--scheduler", "sge"], "--scheduler sge needs qconf and qhost, not on PATH here"),
+        (["--scheduler", "pbs"], "--scheduler pbs needs qstat and pbsnodes, which PATH does not contain"),
+        (["--scheduler", "sge"], "--scheduler sge needs qconf and qhost, which PATH does not contain"),
         (["--scheduler", "slurm", "--partition", "x"], "'x' is not a partition of this cluster (there are: cpu, gpu)"),
     ],
 )

@@ -67,7 +67,7 @@ def test_slurm_whose_nodes_differ_promises_no_gpus_and_says_why():
         "1 node of 64 cores, 4 GPUs (gpu:a100:4, a100)",
         "only for project (AllowAccounts)",
         "its state is DOWN: no job starts",
-        "its time limit is 00:20:00, less than the 30 minutes that the checks would ask for",
+        "its time limit is 00:20:00, less than the 30 minutes that the checks would request",
     ]:
         assert re.search(rf"#  *{re.escape(note)}", text)
     _, entries = written(found)

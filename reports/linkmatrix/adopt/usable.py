@@ -59,7 +59,7 @@ def result_reasons(test: Test, record: Mapping[str, Any], place: int) -> Iterato
         if fact.verdict > Verdict.NOT_JUDGED and fact.result in (None, place):
             yield fact.sentence
     if not is_known(result["testcase"]):
-        yield "what was measured is unknown: the result is comparable with nothing"
+        yield "the measured quantity is unknown: the result cannot be compared"
     # an empty message has no data to compare
     if not result["complete"] or (result["verified"] is not True and result["size_bytes"] != 0):
         yield "the result is incomplete, or its data was not verified"

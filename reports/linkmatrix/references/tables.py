@@ -237,7 +237,7 @@ def refused(extra_opts: Iterable[str], check: str, size_variable: str) -> str:
     if not found:
         return ""
     settable = found[0] == SIZE and size_variable
-    remedy = f"set the size by -S {check}.{size_variable}=SIZE" if settable else "leave it out"
+    remedy = f"set the size with -S {check}.{size_variable}=SIZE" if settable else "leave it out"
     return f"{found[0]} is refused in extra_opts, because the references describe another measurement: {remedy}"
 
 

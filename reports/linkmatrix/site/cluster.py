@@ -116,7 +116,7 @@ class Partition:
     def remarks(self) -> list[str]:
         """The notes of the partition, and notes about its nodes."""
         found = [counted(kind, count) for kind, count in self.nodes.most_common()] if len(self.nodes) > 1 else []
-        found += [f"{self.down} of its nodes could run no job when it was asked"] if self.down else []
+        found += [f"{self.down} of its nodes were unavailable when the scheduler was asked"] if self.down else []
         slices = max((kind.slices for kind in self.nodes), default=0)
         if slices:
             found.append(f"{slices} MIG slices per node are not counted as GPUs: a slice has no links to other GPUs")
@@ -196,7 +196,7 @@ def time_notes(limit: str, of: str) -> list[str]:
     found = minutes(limit)
     if found is None or found >= CHECK_MINUTES:
         return []
-    return [f"{of} is {limit}, less than the {CHECK_MINUTES} minutes that the checks would ask for"]
+    return [f"{of} is {limit}, less than the {CHECK_MINUTES} minutes that the checks would request"]
 
 
 def size_notes(fewest: int, most: int, setting: str) -> tuple[tuple[str, ...], bool]:

@@ -137,7 +137,7 @@ def group_in(line: str) -> tuple[str, str]:
     else:
         leaf, _, said = (part.strip() for part in line.partition(":"))
     if (line and not LEAF.fullmatch(leaf)) or not (said or may_be_empty):
-        raise BadInput(f"'{clean(line[:80])}' names no group: use such as leaf1: n[1-32]")
+        raise BadInput(f"'{clean(line[:80])}' names no group: use lines such as leaf1: n[1-32]")
     return leaf, said
 
 

@@ -132,7 +132,7 @@ def answer(command: list[str], seconds: float | None = None) -> str:
             env={**os.environ, "LC_ALL": "C"},
         )
     except subprocess.TimeoutExpired:
-        raise OSError(f"'{said}' did not answer in {seconds:g} s: is what it asks all right?") from None
+        raise OSError(f"'{said}' did not answer in {seconds:g} s: check the service that it asks") from None
     if done.returncode != 0:
         reason = (done.stderr.strip() or done.stdout.strip()).partition("\n")[0]
         raise OSError(f"'{said}' failed with exit code {done.returncode}: {reason or 'no output'}")
@@ -255,7 +255,7 @@ def checked_name(name: str, what: str) -> str:
     """Returns the name if ReFrame and the file system accept it. Raises BadInput."""
     if not NAME.fullmatch(name) or name == "generic":
         raise BadInput(
-            f"{what} '{name}' cannot be used: take letters, digits, '-' and '_', a letter first, and not 'generic'"
+            f"{what} '{name}' cannot be used: use letters, digits, '-' and '_', a letter first, and not 'generic'"
         )
     return name
 
@@ -297,7 +297,7 @@ def write(texts: dict[Path, str], force: bool, tell: Callable[[str], None]) -> N
     """Writes all files; without `force`, none if a file exists. Raises BadInput, OSError."""
     there = [path for path in texts if path.exists() or path.is_symlink()]
     if there and not force:
-        raise BadInput(f"{there[0]} is there already and was left as it is: --force overwrites it")
+        raise BadInput(f"{there[0]} already exists and was not changed: --force overwrites it")
     for path, text in texts.items():
         write_whole(path, text.encode())
         tell(f"written: {path}")

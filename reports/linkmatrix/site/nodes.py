@@ -31,7 +31,7 @@ LETTERS = {
     "C": "suspended by its calendar",
     "P": "preempted by another queue",
     "c": "its configuration is ambiguous",
-    "o": "orphaned: the queue has it no longer",
+    "o": "orphaned: it was removed from the queue",
 }
 
 

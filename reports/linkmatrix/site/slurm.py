@@ -35,7 +35,7 @@ def nodes_in(text: str) -> dict[str, tuple[Counter, Counter]]:
     for line in text.splitlines():
         fields = line.split("|")
         if len(fields) != 6:
-            raise OSError(f"sinfo answered '{line}', not six fields with | between them")
+            raise OSError(f"sinfo answered '{line}', not six fields separated by |")
         name, count, state, cores, gres, features = fields
         nodes, down = found.setdefault(name, (Counter(), Counter()))
         if not number(count):
