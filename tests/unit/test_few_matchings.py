@@ -56,13 +56,13 @@ def test_an_endpoint_is_named_with_what_of_it_is_slow_and_that_it_was_again(reco
     content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.9 if cell(r, c) else 1.0, faults={5: how})
     (said,) = sentences(content)
     assert said.startswith(f"n5 {how} 10.") or said.startswith(f"n5 {how} 9.9 ")
-    assert "whomever it meets" in said and "and 3 of 3 after a pause of 10 s): check" in said
+    assert "with every partner" in said and "and 3 of 3 after a pause of 10 s): check" in said
 
 
 def test_what_is_fine_after_the_pause_passed_by_itself_and_is_no_fault(record):
     content = record(drawn_for(COUNT, [5]), lambda r, c, number: 0.7 if r == 5 and number < 4 else 1.0, faults=SENDS)
     (said,) = sentences(content)
-    assert "n5 was 30." in said and "in 0 of 3 matchings after a pause of 10 s: it passed by itself" in said
+    assert "n5 was 30." in said and "in 0 of 3 matchings after a pause of 10 s: it recovered without a change" in said
     (result,) = content["results"]
     assert matchings.told(result, held_against_nothing(result))[0] == []
 

@@ -43,7 +43,7 @@ def test_what_is_well_is_no_fault(found):
     ("state", "sentence"),
     [
         ({"remap_pending": "yes"}, "gpu2: rows of its memory wait to be remapped: reset it"),
-        ({"remap_failed": "yes"}, "gpu2: a row of its memory could not be remapped: its maker replaces it"),
+        ({"remap_failed": "yes"}, "gpu2: a row of its memory could not be remapped: the vendor replaces the device"),
         ({"pages_pending": "yes"}, "gpu2: pages of its memory wait to be retired: reset it"),
         (
             {"fabric_state": "in progress", "fabric_status": None},

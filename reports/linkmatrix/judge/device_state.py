@@ -12,9 +12,9 @@ FABRIC_IS_WELL = ("completed", "not supported")
 #: fact of a device → (faulty value in every partition, sentence)
 NEVER_WELL = {
     "remap_pending": ("yes", "rows of its memory wait to be remapped: reset it"),
-    "remap_failed": ("yes", "a row of its memory could not be remapped: its maker replaces it"),
+    "remap_failed": ("yes", "a row of its memory could not be remapped: the vendor replaces the device"),
     "pages_pending": ("yes", "pages of its memory wait to be retired: reset it"),
-    "fabric_bandwidth_degraded": ("yes", "its NVLink fabric has less bandwidth than it should"),
+    "fabric_bandwidth_degraded": ("yes", "its NVLink fabric has reduced bandwidth"),
     "fabric_route_unhealthy": ("yes", "a route of its NVLink fabric is not healthy"),
 }
 OF_PART = ("vbios", "firmware", "board")  # facts in a device's `part`; other facts are in its `state`

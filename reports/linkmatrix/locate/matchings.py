@@ -86,19 +86,19 @@ def faults(result: Result, cells: Cells) -> list[Fault]:
 
 
 def sentence(one: Fault, label: str, result: Result) -> str:
-    """ "n17 sends 10.2 % slow to whomever it meets (6 of 6 cells, and 3 of 3 after a pause of 10 s): suspect …"."""
+    """ "n17 sends 10.2 % slow to with every partner (6 of 6 cells, and 3 of 3 after a pause of 10 s): suspect …"."""
     amount = slowness(one.shift, result["unit"])
     pause = f"after a pause of {result['matchings']['pause']:.0f} s"
     seen = f"{one.slow} of {units.counted(one.cells, 'cell')}"
     if not one.reproduced:
         return (
             f"{label} was {amount} in {seen}, and in {one.slow_again} of {one.confirmed} matchings {pause}:"
-            " it passed by itself"
+            " it recovered without a change"
         )
     confirmed = f", and {one.slow_again} of {one.confirmed} {pause}"
     if not one.confirmed:
         confirmed = ", not measured again after a pause"
-    return f"{label} {one.direction} {amount}, whomever it meets ({seen}{confirmed}): {SUSPECT[one.direction]}"
+    return f"{label} {one.direction} {amount}, with every partner ({seen}{confirmed}): {SUSPECT[one.direction]}"
 
 
 def told(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[Fault, str]], list[str]]:

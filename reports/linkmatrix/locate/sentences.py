@@ -179,7 +179,7 @@ def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Res
     text += (words.every if each else "") + (words.tail if words.tail and seen.rest_is_fine(one) else "")
     text += f" ({one.agreeing} of {units.counted(one.cells, 'cell')})"
     if one.once:
-        why = "slow again alone, which chance explains among so many disturbed cells" if one.again else "seen once"
+        why = "slow again alone, but among so many disturbed cells this can be chance" if one.again else "seen once"
         return f"{text}, {why}: measure it again, alone, before you check a component" + evidence(who, content)
     text += ALLOWED if one.allowed else ""
     if one.of_node:
