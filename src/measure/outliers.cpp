@@ -179,7 +179,7 @@ void note_doubts(MatrixResult& result, std::size_t outliers, std::size_t again, 
   result.control_change = control_change(result);
   if (result.control_change > 0)
     result.notes.push_back("the control cells also got worse, by " + percent(result.control_change) +
-                           ": all links were slower by then, so the remeasurement confirms nothing");
+                           ": all links were slower at that time, so the remeasurement confirms nothing");
 }
 
 }  // namespace linkmatrix

@@ -38,7 +38,7 @@ void PositionsGather::gather(void* memory, std::uint64_t bytes, Deadline deadlin
   const int status = MPI_Iallgather(MPI_IN_PLACE, 0, unit, memory, units, unit, now_, &request);
   MPI_Type_free(&unit);  // after the transfers in progress have ended
   ranks::check_mpi(status, rank(), "MPI_Iallgather");
-  mpi_.wait_for_all(request, "not all positions came in time", deadline);
+  mpi_.wait_for_all(request, "not all positions arrived in time", deadline);
 }
 
 }  // namespace linkmatrix
