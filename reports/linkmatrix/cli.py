@@ -98,7 +98,7 @@ COMMANDS = {
 }
 #: {module: its package on PyPI}, if the names differ.
 PACKAGES = {"ruamel": "ruamel.yaml", "yaml": "PyYAML"}
-REMEDY = "make setup in the repository installs all that there are, or pip install this one"
+REMEDY = "run make setup in the repository, or install this package with pip"
 EXIT_HELP = (
     "Exit codes: 0 PASS, WARN or NOT JUDGED; 1 FAIL; 2 bad input or usage; 3 DISTURBED or INCOMPLETE, and NOT JUDGED in"
     " acceptance or with --certificate; 4 nothing began, or the result could not be stored."
@@ -205,7 +205,7 @@ def ended(arguments: list[str]) -> int:
         if not error.name or error.name.startswith(__package__):
             return unforeseen(error, arguments)
         missing = PACKAGES.get(error.name, error.name)
-        return complain(f"'{name}' needs the Python package {missing}, which is not here: {REMEDY}", CANNOT)
+        return complain(f"'{name}' needs the Python package {missing}, which is not installed: {REMEDY}", CANNOT)
     except BrokenPipeError:
         return without_reader()
     except OSError as error:
@@ -213,7 +213,7 @@ def ended(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return complain("interrupted: the command did not finish", CANNOT)
     except MemoryError:
-        return complain("it needs more memory than there is, or than it may have: see ulimit -v, and free -m", CANNOT)
+        return complain("the command ran out of memory: check ulimit -v and free -m", CANNOT)
     except Exception as error:
         return unforeseen(error, arguments)
 
@@ -245,7 +245,9 @@ def refuse_unencodable(arguments: list[str]) -> None:
         except UnicodeEncodeError:
             unusable = True
         if unusable:
-            raise BadInput(f"the argument {argument!r} contains a character that no command line can carry: remove it")
+            raise BadInput(
+                f"the argument {argument!r} contains a character that a command line cannot contain: remove it"
+            )
 
 
 def without_debug(arguments: list[str]) -> list[str]:

@@ -55,7 +55,7 @@ def test_samples_and_waiting_select_nothing_and_acceptance_takes_no_fewer_sample
     assert code == 0 and "from now on" in out  # the run is whole, so its manifest is frozen
     assert machine.commands()[0].endswith("-S extra_opts=--samples,31 -S wait_idle=60")
     assert cli.main(["run", "--reframe", str(machine.reframe), "--samples", "3"]) == 2
-    assert "acceptance takes at least 7 samples" in capsys.readouterr().err and len(machine.commands()) == 1
+    assert "acceptance needs at least 7 samples" in capsys.readouterr().err and len(machine.commands()) == 1
 
 
 def test_a_pair_of_nodes_is_held_against_no_manifest_and_is_never_nothing(machine):
@@ -86,7 +86,7 @@ def test_a_report_of_another_session_is_not_that_of_the_run(machine):
     machine.prepare("pass")
     (machine.folder / "by_hand").write_text("")
     code, out = machine.run()
-    assert code == 4 and "wrote no report" in out and "run-report-0.json is of another session" in out
+    assert code == 4 and "wrote no report" in out and "run-report-0.json belongs to another session" in out
 
 
 @pytest.mark.parametrize("left", [0, 1, 20, "whose it is", -1])
@@ -103,8 +103,8 @@ def test_a_report_that_a_full_disk_cut_off_is_called_so_and_not_that_of_another_
     (line,) = (line for line in out.splitlines() if line.startswith("note: "))
     whose = "this run's report" if left in ("whose it is", -1) else "a report that may be this run's"
     assert f"note: {whose} is cut off or damaged: " in line and "run-report-1.json is not valid JSON: " in line
-    assert line.endswith(": make room on its disk if that is full, remove the file, and measure again")
-    assert f"INCOMPLETE  ReFrame ended with {code} and left no report that can be read" in out
+    assert line.endswith(": free space on its disk if the disk is full, remove the file, and measure again")
+    assert f"INCOMPLETE  ReFrame ended with {code} and left no readable report" in out
     assert "wrote no report" not in out
     (machine.folder / "cut").unlink()
     (machine.folder / "code").unlink()
@@ -112,7 +112,7 @@ def test_a_report_that_a_full_disk_cut_off_is_called_so_and_not_that_of_another_
     assert cli.main(["show", str(machine.folder / "reports" / "run-report-1.json")]) == 2
     (said,) = capsys.readouterr().err.splitlines()
     assert said.startswith("linkmatrix: ") and "run-report-1.json is not valid JSON: " in said
-    assert said.endswith(": make room on its disk if that is full, remove the file, and measure again")
+    assert said.endswith(": free space on its disk if the disk is full, remove the file, and measure again")
 
 
 def test_a_report_that_nobody_may_read_is_called_so(machine, monkeypatch):
@@ -366,7 +366,7 @@ def test_a_clock_that_jumps_removes_no_report(machine):
         os.utime(path, (years_ago, years_ago))
     for count in (4, 5):  # by the same clock: the report of the run before is new to it
         out = machine.run("--keep-days", "400")[1]
-        assert "kept, for the clock may have jumped: 3 reports from before half a year or more without any" in out
+        assert "kept, because the clock may have jumped: 3 reports from before half a year or more without any" in out
         assert len(list(reports.glob("run-report-*.json"))) == count
     assert "removed 3 old reports" in machine.run("--keep", "3")[1]
 

@@ -308,4 +308,4 @@ def test_results_that_would_be_in_a_file_are_bad_input_with_the_variable(tmp_pat
     monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path / "file"))
     assert cli.main(command) == 2
     errors = capsys.readouterr().err
-    assert "is not a folder: name another in $LINKMATRIX_PREFIX" in errors and errors.count("\n") == 1
+    assert "is not a folder: name another folder in $LINKMATRIX_PREFIX" in errors and errors.count("\n") == 1

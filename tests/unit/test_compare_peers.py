@@ -42,7 +42,7 @@ def test_each_program_is_beside_ours_with_the_ratio(run):
     assert lines[1].startswith("  nothing stands out: no median is more than 5 % worse than that of p2p_")
     assert lines[2].startswith(f"  {WRITE} (") and "  NV18 against NV8: median 395.57 against 186.49" in lines[3]
     assert " GB/s, × 2.12; 12 pairs × 2.12 to 2.12" in lines[3]
-    assert "osu: nothing of it was measured here too" in lines
+    assert "osu: none of its test cases was measured here" in lines
 
 
 def test_pairs_of_osu_are_beside_as_many_of_ours_with_their_rates_of_messages(tmp_path, capsys):
@@ -72,12 +72,12 @@ def test_two_programs_with_the_same_test_case_are_not_mixed(run):
 
 def test_a_run_without_another_program_is_told_how_to_get_one(run):
     code, said = run()()
-    assert code == 2 and "holds nothing of another program: measure with -t peers" in said.err
+    assert code == 2 and "contains no results of other programs: measure with -t peers" in said.err
 
 
 def test_nothing_in_common_is_no_success(run):
     code, said = run("foreign/osu_bw.txt")()
-    assert code == 3 and said.out == "osu: nothing of it was measured here too\n"
+    assert code == 3 and said.out == "osu: none of its test cases was measured here\n"
 
 
 def test_a_program_that_said_nothing_is_a_record_without_results(run, tmp_path):

@@ -92,7 +92,7 @@ def test_how_long_a_run_takes_is_that_of_runs_that_measured_all(covered):
     ("change", "said"),
     [
         (lambda content: content["software"].update(driver="590.1"), "driver 580.159.04 -> 590.1"),
-        (lambda content: content["nodes"][0].update(boot="ffff"), "it was started again"),
+        (lambda content: content["nodes"][0].update(boot="ffff"), "it was restarted"),
         (
             lambda content: content["devices"][2]["part"].update(serial="999"),
             "device at slot 2 serial 1652-n1 -> serial 999",
@@ -104,7 +104,9 @@ def test_a_node_that_changed_is_named_until_it_was_measured_whole(covered, chang
     covered.add(1, "n1", "n2")
     covered.add(3, "n1", off={(0, 3): "timeout"}, result="fail", change=change)
     changed = {node.name: node.changed for node in covered.look().nodes}
-    assert changed["n2"] == "" and changed["n1"] == (f"changed since it was measured whole: {said}" if said else "")
+    assert changed["n2"] == "" and changed["n1"] == (
+        f"changed since it was measured completely: {said}" if said else ""
+    )
     covered.add(4, "n1", change=change)
     assert covered.look().nodes[0].changed == ""
 

@@ -62,7 +62,7 @@ def test_what_is_left_out_of_a_list_is_counted_and_a_run_without_figures_says_so
     record["results"] = []
     bare = write_record(record, tmp_path / "bare" / "record.json")
     said = " ".join(printed(2000, "compare", bare, "--against", DATA / "h200x4_full.record.json"))
-    assert f"{bare} has no figures to compare" in said and "in common" not in said
+    assert f"{bare} has no values to compare" in said and "measured in both" not in said
 
 
 OF = ("diagnose", "history", "history of a part", "history of a fleet", "compare with itself")

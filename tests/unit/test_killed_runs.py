@@ -47,7 +47,7 @@ def test_reframe_that_is_killed_leaves_no_verdict_and_can_be_run_again(machine):
     assert not list((machine.folder / "locks").glob("*.lock"))
     (machine.folder / "wait").unlink()
     code, out = machine.run("--mode", "quick", "--resume")
-    assert code == 0 and "the run before left no report, so all is measured again" in out
+    assert code == 0 and "the previous run left no report, so all is measured again" in out
 
 
 def killed(machine, *arguments):
@@ -70,7 +70,7 @@ def test_a_run_that_was_killed_is_resumed_from_what_its_reframe_left(machine):
     (machine.folder / "aborts").unlink()
     machine.run("--mode", "nightly")  # another run's report is newer
     code, out = machine.run("--mode", "quick", "--resume")
-    assert f"the run before was killed, and its ReFrame left {report.name}" in out
+    assert f"the previous run was killed, and its ReFrame left {report.name}" in out
     assert "--exclude=/abc1" in machine.commands()[-1] and "--exclude=/abc2" not in machine.commands()[-1]
 
 
@@ -80,7 +80,7 @@ def test_a_run_that_was_killed_and_left_nothing_takes_no_other_runs_report(machi
     killed(machine, "--mode", "quick")
     machine.run("--mode", "nightly")
     code, out = machine.run("--mode", "quick", "--resume")
-    assert "the run before left no report, so all is measured again" in out
+    assert "the previous run left no report, so all is measured again" in out
     assert "--exclude" not in machine.commands()[-1]
 
 

@@ -105,7 +105,7 @@ def test_what_is_new_is_told(machine):
     machine.run()
     machine.prepare("pass", "pass")
     code, out = machine.run()
-    assert code == 0 and "intranode_p2p %testcase=1" in out and "--manifest REASON takes them in" in out
+    assert code == 0 and "intranode_p2p %testcase=1" in out and "--manifest REASON adds them" in out
 
 
 def test_a_skip_is_excused_only_by_the_manifest(machine, capsys):
@@ -160,7 +160,7 @@ def test_a_pipe_in_the_place_of_a_manifest_or_of_what_resume_knows_is_not_waited
     code = f"from pathlib import Path; from linkmatrix.runs import resume; {asked}"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and "the run before left no report, so all is measured again" in done.stdout
+    assert done.returncode == 0 and "the previous run left no report, so all is measured again" in done.stdout
 
 
 @pytest.mark.parametrize(

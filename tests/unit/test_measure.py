@@ -150,7 +150,7 @@ def test_a_second_run_says_whose_the_first_is_and_starts_nothing(machine, capsys
     with lock.held(machine.folder / "locks" / "any.lock"):
         assert cli.main([command, "--reframe", str(machine.reframe)]) == 4
     (line,) = capsys.readouterr().out.splitlines()
-    assert f"not started: process {os.getpid()} on" in line and "is running since" in line
+    assert f"not started: process {os.getpid()} on" in line and "has been running since" in line
     assert not (machine.folder / "command.txt").exists()
 
 

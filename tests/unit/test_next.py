@@ -216,7 +216,7 @@ def test_a_scheduler_that_does_not_answer_is_a_note_and_stored_nodes_count(playe
 
 def test_without_any_stored_run_there_is_no_verdict(played, capsys):
     shutil.rmtree(played.store.prefix)
-    assert played.run() == 3 and "no stored run: measure first" in capsys.readouterr().out
+    assert played.run() == 3 and "There is no stored run. Measure first" in capsys.readouterr().out
 
 
 def test_a_partition_whose_name_steers_a_terminal_stays_text(played, capsys):

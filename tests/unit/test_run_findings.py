@@ -254,7 +254,7 @@ def test_a_topology_passes_only_where_its_program_ended_well_and_its_record_says
         run, judged = judged_run(record)
         return judged[0].verdict, " ".join(Analysis(None, judged, judged[0].verdict).assessment)
 
-    assert verdict() == (Verdict.PASS, "Nothing was to be measured, and the checks passed.")
+    assert verdict() == (Verdict.PASS, "No measurement was requested, and the checks passed.")
     assert verdict(result="FAIL", error="gpu2 fell off the bus")[0] is Verdict.FAIL
     assert verdict(result="ERROR", error="it was ended")[0] is Verdict.INCOMPLETE
     assert verdict(counters)[0] is Verdict.FAIL

@@ -125,7 +125,7 @@ def test_a_wrong_or_contradicting_option_is_bad_input(words, named):
 @pytest.mark.parametrize("options", ["--samples,6", "--samples=6", "--size,1,--samples,many"])
 def test_acceptance_takes_no_fewer_samples_than_usual(options):
     run_options.check_acceptance(["-S", "extra_opts=--samples,7"])
-    with pytest.raises(BadInput, match="acceptance takes at least 7 samples"):
+    with pytest.raises(BadInput, match="acceptance needs at least 7 samples"):
         run_options.check_acceptance(["-S", f"extra_opts={options}"])
 
 

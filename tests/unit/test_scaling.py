@@ -57,7 +57,7 @@ def large(tmp_path):
 def test_show_has_time_efficiency_and_rate_of_each_number_of_devices(linkmatrix):
     code, out, _ = linkmatrix("show", RECORD)
     assert code == 0 and "NOT JUDGED" in out  # there are no references
-    assert "compute rate (GFLOP/s), efficiency over 1-device, a line a number of bodies" in out
+    assert "compute rate (GFLOP/s), efficiency over 1-device, one line per number of bodies" in out
     assert re.search(r"1-device +2-devices\n +time +efficiency +rate +time +efficiency +rate", out)
     assert re.search(r"2100 bodies +\d+\.\d +100\.00 +\d+\.\d○ +\d+\.\d +\d+\.\d\d +\d+\.\d○", out)
 

@@ -56,8 +56,8 @@ def test_show_has_a_line_a_size_with_time_and_both_bandwidths_of_both_ways(folde
     code, out = linkmatrix("show", folder)
     assert code == 0
     lines = out.splitlines()
-    assert lines.count("bus bandwidth (GB/s) of 8 ranks on one node, a line a size") == 1
-    assert "bus bandwidth (GB/s) of 16 ranks on 2 nodes, a line a size" in lines
+    assert lines.count("bus bandwidth (GB/s) of 8 ranks on one node, one line per size") == 1
+    assert "bus bandwidth (GB/s) of 16 ranks on 2 nodes, one line per size" in lines
     head = next(at for at, line in enumerate(lines) if "out-of-place" in line)
     assert lines[head + 1].split() == ["time", "algbw", "busbw"] * 2
     assert lines[head + 2].split() == ["(µs)", "(GB/s)", "(GB/s)"] * 2
@@ -132,7 +132,7 @@ def test_a_record_of_real_devices_says_its_samples_once_and_by_what_each_size_ra
     code, out = linkmatrix("show", DATA / "h200x2_all_reduce.record.json")
     text = " ".join(out.split())
     assert code == 0
-    assert "bus bandwidth (GB/s) of 2 ranks on one node, a line a size" in text
+    assert "bus bandwidth (GB/s) of 2 ranks on one node, one line per size" in text
     assert re.search(r" 7 to 28 samples per cell, data verified", text)
     assert "16 KiB: note: NCCL ran RING, LL, channels 0..1" in text
 

@@ -91,7 +91,7 @@ def test_devices_of_one_class_with_all_others_are_a_mesh_and_others_pairs(make_r
     ring = with_classes(make_record(count=4), {(0, 1): "NV2", (1, 2): "NV2", (2, 3): "NV2", (0, 3): "NV2"})
     found = machine.machine_of(ring)
     assert found.meshes == () and len(found.pairs) == 4
-    assert "NODE: 2 pairs, inside of a node" in machine.class_lines(ring)
+    assert "NODE: 2 pairs, inside a node" in machine.class_lines(ring)
 
 
 def test_devices_behind_one_switch_are_found_without_adapters(make_record):

@@ -213,7 +213,7 @@ def grouped(run: stored.Run, groups: Mapping[str, str], word: str) -> stored.Run
             devices.append({**device, "place": {**place, **({word: group} if group else {})}})
         tests.append(replace(test, record={**test.record, "devices": devices}))
     if not known:
-        raise BadInput("--groups has none of the nodes of this run")
+        raise BadInput("--groups contains no node of this run")
     return replace(run, tests=tuple(tests))
 
 

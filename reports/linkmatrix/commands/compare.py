@@ -104,11 +104,11 @@ def run_compare(options: argparse.Namespace) -> int:
     if found.rows or series:
         return 0
     if not here:
-        screen.lines(f"{run.path} has no figures to compare: nothing of it was measured")
+        screen.lines(f"{run.path} has no values to compare: nothing was measured")
     elif not left_out:
         names = sorted({"/".join(filter(None, one.name)) for one in there})
         has = ", ".join(units.first(names, MOST_NAMES)) or "no figures"
-        screen.lines(f"The two have no test case in common. {options.against} has: {has}")
+        screen.lines(f"No test case was measured in both. {options.against} has: {has}")
     return NOTHING
 
 
@@ -124,7 +124,7 @@ def beside_peers(run: stored.Run, wanted: set[str], everything: bool) -> int:
     programs = list(dict.fromkeys(filter(None, map(peer_of, run.tests))))
     if not programs:
         raise BadInput(
-            f"{run.path} holds nothing of another program: measure with -t {PEERS}, where they are installed"
+            f"{run.path} contains no results of other programs: measure with -t {PEERS}, where they are installed"
         )
     met, screen = False, Screen()
     for program in programs:
@@ -132,7 +132,7 @@ def beside_peers(run: stored.Run, wanted: set[str], everything: bool) -> int:
         found = compare(own, list(theirs), wanted, program)
         met = met or bool(found.rows)
         screen.lines(
-            f"linkmatrix against {program}:" if found.rows else f"{program}: nothing of it was measured here too"
+            f"linkmatrix against {program}:" if found.rows else f"{program}: none of its test cases was measured here"
         )
         print_rows(screen, found.rows, program, everything, indent="  ")
         screen.lines(*(f"  {line}" for line in found.left_out))

@@ -140,7 +140,7 @@ def nodes_of(options: argparse.Namespace) -> bytes | None:
     """
     which = options.nodes or (node_lists.SUSPECT if options.format == "slurm-exclude" else node_lists.GOOD)
     if options.format == "slurm-exclude" and which != node_lists.SUSPECT:
-        raise BadInput("--format slurm-exclude is of suspect nodes: --format slurm names known good ones too")
+        raise BadInput("--format slurm-exclude lists suspect nodes only: use --format slurm for known good nodes")
     measured = named_runs(options) if options.paths or options.reference else stored_runs(options)
     suspects = measured.suspects
     if which == node_lists.SUSPECT and not (measured.seen or suspects):
@@ -244,7 +244,7 @@ def cells_of(judged: list[Judged]) -> "pandas.DataFrame":
                 continue
             assert matrix.matrix.external is not None
             said = {"testcase": result["testcase"], "verdict": words.WORDS[one.of_matrix(matrix)]}
-            said["reason"] = matrix.problem or f"its cells are in {matrix.matrix.external.name}, a table of numpy's"
+            said["reason"] = matrix.problem or f"its cells are in {matrix.matrix.external.name}, a NumPy file"
             found.append(pandas.DataFrame([{**head, **said}]))
     frames = [frame.reindex(columns=list(COLUMNS)).astype(COLUMNS) for frame in found]
     every = pandas.concat(frames, ignore_index=True)

@@ -129,11 +129,11 @@ def run_history(options: argparse.Namespace) -> int:
         drawn = pictures(found_series, options.plot) if options.plot else []
         healthy = f"nothing stands out: none of {len(blocks)} series became worse"
         if all(len(one.points) < over_time.FEWEST for one in found_series):
-            healthy = "too few runs to see a change of level: six are needed"
+            healthy = "too few runs to find a step: at least six are needed"
     is_chosen = options.all or bool(options.testcase) or choice != Choice()
     arguments.print_worst(screen, blocks, healthy, is_chosen)
     if not blocks:
-        screen.lines("No stored run has such cells: measure first, or choose other cells.")
+        screen.lines("No stored run contains these cells: measure first, or choose other cells.")
     for path in drawn:
         say(path)
     for one in named:
@@ -175,7 +175,7 @@ def of_part_or_place(options: argparse.Namespace) -> int:
     screen = Screen()
     screen.lines(*lines)
     if not lines:
-        screen.lines(f"No run has seen {options.place or 'the part ' + options.part}.")
+        screen.lines(f"No stored run contains {options.place or 'the part ' + options.part}.")
     return 0 if lines else NOTHING
 
 

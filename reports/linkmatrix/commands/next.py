@@ -80,7 +80,7 @@ def run_next(options: argparse.Namespace) -> int:
         there = found.partitions()
         if not there:
             say(*(f"note: {note}" for note in found.notes))
-            say("There is no stored run: measure first, linkmatrix run --mode=sweep")
+            say("There is no stored run. Measure first: linkmatrix run --mode=sweep")
             return NOTHING
         name = chosen(options.system, there)
         said, known, leaves = site(options, name, notes)

@@ -39,19 +39,19 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_note(options: argparse.Namespace) -> int:
-    """Stores the note, and prints a warning for each slot that no stored run has seen. Raises BadInput."""
+    """Stores the note, and prints a warning for each slot that no stored run contains. Raises BadInput."""
     now = datetime.now(timezone.utc)
     note = note_of(options, f"{now:%Y-%m-%dT%H:%M:%SZ}")
     notes.add(folders.prefix(), note)
     say(note.sentence())
     for place in unseen(note):
         named = place_name(place)
-        say(f"note: no stored run has seen {named}: if the name is wrong, note it again with the right one")
+        say(f"note: no stored run contains {named}: if the name is wrong, note it again with the right one")
     return 0
 
 
 def unseen(note: Note) -> list[Place]:
-    """The slots of a note that no stored run has seen; none if the index cannot be read, because the note is stored."""
+    """The slots of a note that no stored run contains; none if the index cannot be read, because the note is stored."""
     try:
         from ..runs import index
 
@@ -66,11 +66,11 @@ def note_of(options: argparse.Namespace, now: str) -> Note:
     text = clean(options.text).strip()
     kind = "repair" if options.repair else "note"
     if not (options.place or options.part):
-        raise BadInput("a note is about something: --part SERIAL or --place n12/3")
+        raise BadInput("a note needs a component or slot: add --part SERIAL or --place n12/3")
     if kind == "note" and not text:
         raise BadInput("a note needs a text: write what was done, or use --repair")
     if len(text) > notes.MOST_TEXT:
-        raise BadInput(f"the text has {len(text)} characters, and {notes.MOST_TEXT} are the most: shorten it")
+        raise BadInput(f"the text has {len(text)} characters, and {notes.MOST_TEXT} are allowed: shorten it")
     if options.part is not None and not PART.fullmatch(options.part):
         raise BadInput(f"--part '{options.part}' is not a serial number, UUID or GUID: copy it from `linkmatrix show`")
     places = (place_of(options.place, "--place"),) if options.place is not None else ()

@@ -29,7 +29,7 @@ from .run_summary import analysed, judged_cases, prepare
 
 CANNOT, BAD_INPUT = 4, 2
 SYSTEM = "--system"
-NO_REPORT, UNREADABLE = "wrote no report", "left no report that can be read"
+NO_REPORT, UNREADABLE = "wrote no report", "left no readable report"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -112,7 +112,9 @@ def run_acceptance(options: argparse.Namespace) -> int:
         missing_runs.Schedule.read(options.scheduled)
     options.again, options.nodes = again(options), sweep_nodes(options)
     if options.manifest is not None and (not options.manifest.strip() or options.resume or is_part(options)):
-        raise BadInput("--manifest REASON takes a reason and a whole run: leave out --resume, and what selects tests")
+        raise BadInput(
+            "--manifest REASON needs a reason and a complete run: omit --resume and options that select tests"
+        )
     repository, prefix = folders.repository(), folders.prefix()
     try:
         program = begin.reframe(options.reframe)
@@ -196,7 +198,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
         say(f"INCOMPLETE  {full}" + (f"; this run's report is {report}" if report else ""))
         return CANNOT
     if report is None and code == 0 and before.passed and before.report:
-        say("nothing is left to measure: the report before is judged again")
+        say("nothing is left to measure: the previous report is judged again")
         report = before.report
     if report is None and (any_unreadable or jobs_began(prefix, stamp)):
         say(f"INCOMPLETE  ReFrame ended with {code} and {UNREADABLE if any_unreadable else NO_REPORT}")

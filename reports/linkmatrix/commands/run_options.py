@@ -126,12 +126,12 @@ def check_acceptance(more: Sequence[str]) -> None:
         for option in given(words, "--samples"):
             if not option.value.isdecimal() or int(option.value) < USUAL_SAMPLES:
                 raise BadInput(
-                    f"--samples {option.value}: acceptance takes at least {USUAL_SAMPLES} samples of each cell; leave"
+                    f"--samples {option.value}: acceptance needs at least {USUAL_SAMPLES} samples per cell; leave"
                     " it out"
                 )
         if variable == SHORT_SAMPLES and not (value.isdecimal() and int(value) >= LEAST_SHORT_SAMPLES):
             raise BadInput(
-                f"-S {scope}.{variable}={value}: acceptance takes at least {LEAST_SHORT_SAMPLES} short samples of each"
+                f"-S {scope}.{variable}={value}: acceptance needs at least {LEAST_SHORT_SAMPLES} short samples of each"
                 " cell, so that intermittent links show; leave it out"
             )
 

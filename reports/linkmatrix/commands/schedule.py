@@ -112,7 +112,9 @@ def cron(options: argparse.Namespace, hour: int, minute: int) -> str:
     """Lines of a crontab. cron reads '%' as a line end. Raises BadInput if the command is too long for cron."""
     text = shell_line(options, folders.prefix().absolute() / "schedule.log").replace("%", r"\%")
     if len(text) > LONGEST:
-        raise BadInput(f"the command has {len(text)} characters, and cron takes {LONGEST}: use --systemd or --scrontab")
+        raise BadInput(
+            f"the command has {len(text)} characters, and cron allows {LONGEST}: use --systemd or --scrontab"
+        )
     day = DAYS[options.every][0]
     return f"MAILTO={options.mail}\n{minute} {hour} * * {day} {text}\n# for crontab -e; cron mails what is printed\n"
 

@@ -43,7 +43,7 @@ SUMS, ABOUT = "SHA256SUMS", "bundle.json"
 NAMES = re.compile(rf"{SUMS}|{ABOUT}|(reports|records|config)(/\w[\w.@+:-]{{0,60}}){{1,2}}", re.ASCII)
 PACKAGES = ("reframe-hpc", "numpy", "PyYAML")
 MOST_BYTES = 2 * 1024 * 1024 * 1024
-REMEDY = "copy the bundle again from where it was made"
+REMEDY = "copy the bundle again from its origin"
 UNPACKED: list[tempfile.TemporaryDirectory[str]] = []  # removed at the end of this process
 
 
@@ -109,7 +109,9 @@ def frozen(references: Path) -> dict[str, str]:
     except (OSError, subprocess.SubprocessError):
         changed = last = ""
     if changed or not last:
-        return {"problem": f"{references.name} has changes that are not committed" if changed else "no commit has them"}
+        return {
+            "problem": f"{references.name} has changes that are not committed" if changed else "no commit contains them"
+        }
     commit, seconds = last.split()
     return {"commit": commit, "time": utc(float(seconds))}
 
@@ -219,7 +221,9 @@ def wrong_names(names: list[str]) -> str:
     because some file systems ignore case.
     """
     wrong = [name for name in names if not NAMES.fullmatch(name)]
-    return ", ".join(wrong)[:80] or ("two files of one name" if len({*map(str.lower, names)}) < len(names) else "")
+    return ", ".join(wrong)[:80] or (
+        "two files have the same name" if len({*map(str.lower, names)}) < len(names) else ""
+    )
 
 
 def load(path: Path) -> tuple[dict[str, bytes], str]:

@@ -85,7 +85,7 @@ def held_against(ran: Ran, verdict: Verdict) -> list[str]:
     for partition in set(measured) & set(known):
         new = [name for name in measured[partition] if name not in known[partition].cases]
         if new:
-            lines.append(f"{units.listed(new)}: not in {known[partition].file}: --manifest REASON takes them in")
+            lines.append(f"{units.listed(new)}: not in {known[partition].file}: --manifest REASON adds them")
     partial = bool(lines) or not ran.before.whole
     if without and partial and ran.mode == ACCEPTANCE:
         count = sum(len(measured[partition]) for partition in without)

@@ -149,7 +149,7 @@ class Coverage:
         never = [node.name for node in self.nodes if node.tested is None]
         known = [age(self.now, node.tested) for node in self.nodes if node.tested is not None]
         if not known:
-            said = "no node was ever measured whole"
+            said = "no node was ever measured completely"
         elif never:
             said = f"{len(known)} of {units.counted(len(self.nodes), 'node')} within {units.counted(max(known), 'day')}"
             said += f", {len(never)} never"
@@ -284,8 +284,8 @@ def difference(before: State, after: State) -> str:
         if old[kind, place] != new[kind, place]:
             said.append(f"{kind} at {place} {old[kind, place]} -> {new[kind, place]}")
     if before.boot and after.boot and before.boot != after.boot:
-        said.append("it was started again")
-    return "changed since it was measured whole: " + ", ".join(units.first(said)) if said else ""
+        said.append("it was restarted")
+    return "changed since it was measured completely: " + ", ".join(units.first(said)) if said else ""
 
 
 def placed(parts: Iterable[Part]) -> dict[tuple[str, str], str]:

@@ -16,7 +16,7 @@ DRY_RUN = re.compile(rb'"cmdline": "[^"]* --dry')
 #: ReFrame counts these tests if a signal ends it, as Ctrl-C does.
 ABORTED, FAILED = re.compile(rb'"num_aborted": [1-9]'), re.compile(rb'"num_failures": [1-9]')
 #: ReFrame writes it in place: of a disk that was full its beginning is left.
-CUT = "make room on its disk if that is full, remove the file, and measure again"
+CUT = "free space on its disk if the disk is full, remove the file, and measure again"
 SKEW = 900.0  # seconds by which the clocks of a cluster may differ
 HEAD_BYTES = 1 << 16  # of a report, where ReFrame writes about its session
 DAY = 86400.0  # seconds
@@ -30,7 +30,9 @@ def prefix() -> Path:
     """
     if said := os.environ.get("LINKMATRIX_PREFIX"):
         if os.path.exists(said) and not os.path.isdir(said):
-            raise BadInput(f"results cannot be in {said}, which is not a folder: name another in $LINKMATRIX_PREFIX")
+            raise BadInput(
+                f"results cannot be in {said}, which is not a folder: name another folder in $LINKMATRIX_PREFIX"
+            )
         return Path(said)
     return repository() / ".linkmatrix"
 

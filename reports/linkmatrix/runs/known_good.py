@@ -200,7 +200,7 @@ DAY = 86400
 #: Why a node without an answer is not known good, by its newest verdict.
 NO_ANSWER = {Verdict.NOT_JUDGED: "was not judged", Verdict.DISTURBED: "was disturbed"}
 REPLACED = "was not judged with its present components and driver"
-AHEAD = "was measured by a clock that was ahead of today's: its age is unknown"
+AHEAD = "has a start time in the future: its age is unknown"
 
 
 class Standing(NamedTuple):

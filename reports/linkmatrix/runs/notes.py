@@ -55,7 +55,7 @@ def load(prefix: Path) -> list[Note]:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         why = f"{type(error).__name__} {error}"[:200]
-        raise BadInput(f"{file} holds no notes of linkmatrix: {why}: repair the file, or move it away") from None
+        raise BadInput(f"{file} contains no notes of linkmatrix: {why}: repair the file, or move it away") from None
     return sorted(notes)
 
 
@@ -64,7 +64,7 @@ def of_json(said: Mapping[str, object]) -> Note:
     texts = [said[name] for name in ("when", "kind", "text", "part", "written", "by")]
     places = said["places"]
     if not all(isinstance(text, str) for text in texts) or said["kind"] not in KINDS or not isinstance(places, list):
-        raise ValueError("a note is not as it was written")
+        raise ValueError("a note was changed")
     when, kind, text, part, written, by = map(str, texts)
     found = tuple((str(node), str(slot)) for node, slot in places)
     return Note(moment(when), kind, text, part, found, written, by)

@@ -47,7 +47,7 @@ class Node:
     def cut_off(self) -> str:
         """Why the node is due although it was tried: its measurement is incomplete, as after a preempted job."""
         whole = float("-inf") if self.tested is None else self.tested
-        return "not all was measured when it was tried last" if self.since > whole else ""
+        return "the last attempt was incomplete" if self.since > whole else ""
 
     @property
     def urgent(self) -> str:

@@ -122,10 +122,10 @@ def before(last: Path, prefix: Path, judge: Judge, hours: float) -> Before:
     fresh = {code: found for code, found in passed.items() if found and min(one.when for one in found) >= oldest}
     old = sum(bool(found) for found in passed.values()) - len(fresh) + (there and began < oldest)
     if old:
-        say(f"note: what passed more than {hours:g} hours ago is measured again (--resume-hours)")
+        say(f"note: tests that passed more than {hours:g} hours ago are measured again (--resume-hours)")
     if not there or report is None:
         what = f"all but {units.counted(len(fresh), 'test case')} that passed earlier" if fresh else "all"
-        say(f"note: the run before left no report, so {what} is measured again")
+        say(f"note: the previous run left no report, so {what} is measured again")
         return Before(fresh, None, whole)
     found = Before(fresh, report if fresh else None, whole)
     again = f", except {len(found.again)} to see whether components changed" if found.again else ""
@@ -208,7 +208,7 @@ def left_behind(prefix: Path, stamp: str) -> Path | None:
     """
     for path in folders.reports(prefix)[::-1][:MOST_REPORTS]:
         if is_of(path, stamp):
-            say(f"note: the run before was killed, and its ReFrame left {path.name}")
+            say(f"note: the previous run was killed, and its ReFrame left {path.name}")
             return path
     return None
 
@@ -235,4 +235,4 @@ def not_taken(report: Path, stamp: str) -> tuple[str, bool]:
     except BadInput as error:
         whose = "this run's report" if ours else "a report that may be this run's"
         return f"{whose} is cut off or damaged: {error}", False
-    return f"{report.name} is of another session, and was not looked at", True
+    return f"{report.name} belongs to another session, and was ignored", True

@@ -96,7 +96,7 @@ def in_folder(folder: Path) -> Run:
     found = sorted(path for path in below(folder) if path.name == "record.json")
     found = found or sorted(filter(is_record, below(folder)))
     if not found:
-        raise BadInput(f"{folder} holds no run-report-*.json and no record.json: name the folder of a run")
+        raise BadInput(f"{folder} contains no run-report-*.json and no record.json: name the folder of a run")
     return each_once([of_records(found)])[0]
 
 

@@ -80,7 +80,7 @@ def supervised(
         prepare()
         return child.wait(timeout)
     except subprocess.TimeoutExpired:
-        say(f"the time limit of {timeout / 3600:g} hours is over: the run is ended")
+        say(f"the time limit of {timeout / 3600:g} hours has passed: the run was ended")
         os.killpg(child.pid, signal.SIGTERM)
         try:
             return child.wait(GRACE)

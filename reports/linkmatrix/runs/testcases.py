@@ -238,8 +238,8 @@ def load_exactly(path: Path, digest: str) -> dict[str, Any]:
 
     found = verdict_file.digest_of_record(path)
     if found != digest:
-        why = "was changed, or is that of another run" if found else "is missing"
-        raise BadInput(f"{path} {why}: its verdict is about another record; measure again")
+        why = "was changed, or belongs to another run" if found else "is missing"
+        raise BadInput(f"{path} {why}: its verdict belongs to another record; measure again")
     return reading.load(path)
 
 
@@ -311,8 +311,8 @@ def measures(case: Mapping[str, Any]) -> bool:
 def why_no_record(case: Mapping[str, Any]) -> str:
     """Why a test case that leaves a record has none, in a sentence."""
     if case["result"] == "pass" and "record.json" not in case.get("keep_files", ["record.json"]):
-        return "its record.json was not kept, so nothing was judged: leave keep_files as it is"
-    return "there is no record.json of this test case: it did not get as far as measuring"
+        return "its record.json was not kept, so nothing was judged: do not change keep_files"
+    return "this test case has no record.json: it did not begin to measure"
 
 
 def file_in(folders: Iterable[str], report: Path, names: tuple[str, ...]) -> Path | None:

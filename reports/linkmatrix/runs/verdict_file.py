@@ -175,7 +175,7 @@ def read(path: Path, digest: str = "") -> StoredVerdict:
     """The verdict in a file. digest: its SHA-256 in ReFrame's report, "" without one. Raises BadInput for any other."""
     text = read_whole(path, MOST_BYTES)
     if digest and sha256(text) != digest:
-        raise BadInput(f"{path} is not the verdict of this test: ReFrame's report contains another SHA-256 of it")
+        raise BadInput(f"{path} is not the verdict of this test: ReFrame's report contains a different SHA-256")
     try:
         content = json.loads(text, object_pairs_hook=refuse_repeats)
         refuse(content)

@@ -244,7 +244,7 @@ class Analysis:
             return "Nothing was measured, so there is nothing to judge."
         if self.verdict <= Verdict.WARN and not matrices:
             rest = ": read the lines marked WARN." if self.verdict else ", and the checks passed."
-            return f"Nothing was to be measured{rest}"
+            return f"No measurement was requested{rest}"
         if self.verdict is Verdict.PASS:
             held = any(matrix.held for matrix in matrices)
             return f"{good}, and {'all cells are inside their references' if held else 'no cell needs a reference'}."

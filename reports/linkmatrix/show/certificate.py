@@ -82,7 +82,7 @@ def refused(bundle: Bundle, judged: Sequence[Judged], references: References, ta
     began = started(bundle.run)
     frozen = bundle.frozen.get("time", "")
     if not frozen:
-        yield f"the references are not under version control: {bundle.frozen.get('problem', 'no commit has them')}"
+        yield f"the references are not under version control: {bundle.frozen.get('problem', 'no commit contains them')}"
     elif began < frozen:
         yield f"the run began at {began or 'an unknown time'}, before the references were committed at {frozen}"
     for one in judged:

@@ -74,8 +74,10 @@ class Collective:
         assert self.one.test.record is not None  # it has results
         quantity = self.sizes[0][0]["quantity"]
         if is_simulation(self.sizes[0][0]):
-            return f"{quantity} ({words.UNITS[self.unit]}), efficiency over {self.ways[0]}, a line a number of bodies"
-        return f"{quantity} ({words.UNITS[self.unit]}) of {extent_of(self.one.test.record)}, a line a size"
+            return (
+                f"{quantity} ({words.UNITS[self.unit]}), efficiency over {self.ways[0]}, one line per number of bodies"
+            )
+        return f"{quantity} ({words.UNITS[self.unit]}) of {extent_of(self.one.test.record)}, one line per size"
 
     def how(self) -> str:
         """A sentence part with the samples, the verification and the duration."""

@@ -121,7 +121,7 @@ def state_lines(record: Record) -> Iterator[str]:
         rows.append((label, *cells, *(of[name] for name in names)))
     yield from aligned(rows)
     if len(record["topology"]["labels"]) > MOST_DEVICES:
-        yield f"and {len(record['topology']['labels']) - MOST_DEVICES} devices more"
+        yield f"and {len(record['topology']['labels']) - MOST_DEVICES} more devices"
 
 
 def state_of(device: Record) -> dict[str, str]:

@@ -32,7 +32,7 @@ MEANINGS = {
     "PIX": "over one PCIe bridge at most",
     "PXB": "over several PCIe bridges, and no host bridge",
     "PHB": "over a PCIe host bridge, which is a part of the processor",
-    "NODE": "inside of a node",
+    "NODE": "inside a node",
     "SYS": "between NUMA nodes, over the link of the processors",
     "NET": "between nodes, over the network",
     "CORE": "between cores of one NUMA node",

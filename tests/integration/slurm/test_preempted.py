@@ -176,7 +176,7 @@ def test_a_patrol_half_of_whose_jobs_are_preempted_keeps_what_they_measured(patr
     again = patrol("next", *budget)
     assert again.code == 0, again.output
     reasons = re.findall(r"^  (lmx\d): (.*)$", again.output, re.MULTILINE)
-    assert reasons == [("lmx2", "not all was measured when it was tried last")], again.output
+    assert reasons == [("lmx2", "the last attempt was incomplete")], again.output
     node_seconds, states = used(slurm, after)
     with capsys.disabled():
         print(f"\na patrol of {planned[1]} node-hours, {states}: {node_seconds / 3600:.3g} node-hours of Slurm's jobs")
