@@ -102,7 +102,8 @@ def candidates(name: str) -> list[str]:
     if missing.get(name):
         absent = " and ".join(missing[name])
         raise BadInput(
-            f"--scheduler {name} needs {absent}, which PATH does not contain: use a login node, or load the scheduler's module"
+            f"--scheduler {name} needs {absent}, which PATH does not contain: use a login node,"
+            " or load the scheduler's module"
         )
     return [name]
 
