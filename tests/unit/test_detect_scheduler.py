@@ -235,13 +235,13 @@ def test_of_several_associations_of_an_account_that_of_the_partition_is_true(min
 @pytest.mark.parametrize("fewest", [0, 1, 2])
 def test_a_partition_without_jobs_of_one_node_says_so(fewest):
     text = awkward(most=f"3 MinNodes={fewest}")[1]
-    assert ("a job has 2 nodes or more (MinNodes): those of one node start elsewhere only" in text) == (fewest == 2)
+    assert ("a job needs 2 nodes or more (MinNodes): jobs of one node need another partition" in text) == (fewest == 2)
 
 
 @pytest.mark.parametrize(("most", "fewest", "can"), [("2", 4, 2), ("UNLIMITED", 4, 3), ("3", 4, 3)])
 def test_a_partition_whose_least_job_is_larger_than_its_largest_is_closed(most, fewest, can):
     one, text = awkward(most=f"{most} MinNodes={fewest}")
-    assert one.closed and f"a job has 4 nodes or more (MinNodes), and {can} at most: no job starts" in text
+    assert one.closed and f"a job needs 4 nodes or more (MinNodes), and may have {can}: no job starts" in text
     assert not awkward(most=f"{most} MinNodes={can}")[0].closed
 
 
@@ -346,8 +346,8 @@ def test_jobs_reach_a_queue_of_pbs_through_its_routing_queue(routes, access, clo
 @pytest.mark.parametrize(
     ("limits", "closed", "note"),
     [
-        ("resources_min.nodect = 2", False, "those of one node start elsewhere only"),
-        ("resources_min.nodect = 3", True, "a job has 3 nodes or more (resources_min.nodect), and 2 at most"),
+        ("resources_min.nodect = 2", False, "jobs of one node need another partition"),
+        ("resources_min.nodect = 3", True, "a job needs 3 nodes or more (resources_min.nodect), and may have 2"),
         ("resources_min.nodect = 1", False, ""),
     ],
 )

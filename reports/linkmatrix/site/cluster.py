@@ -202,9 +202,9 @@ def time_notes(limit: str, of: str) -> list[str]:
 def size_notes(fewest: int, most: int, setting: str) -> tuple[tuple[str, ...], bool]:
     """(notes, whether no job starts) of a partition whose jobs have `fewest` to `most` nodes, by a setting."""
     if fewest > most:
-        return (f"a job has {fewest} nodes or more ({setting}), and {most} at most: no job starts",), True
+        return (f"a job needs {fewest} nodes or more ({setting}), and may have {most}: no job starts",), True
     if fewest > 1:
-        return (f"a job has {fewest} nodes or more ({setting}): those of one node start elsewhere only",), False
+        return (f"a job needs {fewest} nodes or more ({setting}): jobs of one node need another partition",), False
     return (), False
 
 

@@ -31,7 +31,7 @@ def partition(wanted: str | None, measured: Iterable[Mapping[str, Any]], answer:
     free = [one for name, one in every.items() if not one.closed and of_each[name] and not of_each[name] & taken]
     if not free:
         raise BadInput(
-            "each partition that takes jobs has nodes that the run measures, and the job of scrontab would hold a core"
+            "each partition that takes jobs has nodes that the run measures, and scrontab's job would occupy a core"
             f" of one: {INSTEAD}"
         )
     return max(free, key=lambda one: float("inf") if one.limit is None else one.limit)
@@ -46,6 +46,6 @@ def refuse(wanted: str, every: Mapping[str, Partition], of_each: Mapping[str, se
     if shared := sorted(of_each[wanted] & taken):
         few = ", ".join(shared[:3]) + (f" and {len(shared) - 3} more" if len(shared) > 3 else "")
         raise BadInput(
-            f"--partition '{wanted}' has nodes that the run measures ({few}), and the job of scrontab would hold a core"
+            f"--partition '{wanted}' has nodes that the run measures ({few}), and scrontab's job would occupy a core"
             f" of one: name another partition, or {INSTEAD}"
         )
