@@ -259,7 +259,7 @@ def test_rows_that_are_as_they_should_be_are_none_of_the_worst(judged_run, make_
     text = rendered(
         judged_run(make_record(count=count, off={(3, column): 364.3 for column in range(count) if column != 3}))
     )
-    assert "worst rows (median of their cells, against what is expected): gpu3 -8.0 %</li>" in text
+    assert "worst rows (median of their cells, compared with the expected value): gpu3 -8.0 %</li>" in text
     assert re.search(r"worst columns .*: gpu\d+ with less than 0.1 %</li>", text) and "0.0 %</li>" not in text
 
 

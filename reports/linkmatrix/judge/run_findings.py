@@ -268,7 +268,7 @@ def gone_of(record: Mapping[str, Any]) -> dict[str, set[str]]:
 WRONG, ROUNDS, UNSEEN = "wrong_words", "rounds", "unseen"  # parts of its result
 MOST = 4  # directions in a sentence
 REMEDY = (
-    "programs that hand data over like NCCL compute with old data or hang; check IOMMU and ACS (iommu=pt, ACS off) and"
+    "programs that exchange data like NCCL compute with old data or hang; check IOMMU and ACS (iommu=pt, ACS off) and"
     " the peer access of the virtual machine, or run without peer access: NCCL_P2P_DISABLE=1"
 )
 

@@ -53,7 +53,7 @@ def adapter_lines(records: Iterable[Record], width: int) -> Iterator[str]:
 def adapter_sentence(row: Row) -> str:
     """A row of the table of adapters as a sentence: "mlx5_0: state ACTIVE, …"."""
     known = [f"{head} {cell}" for head, cell in zip(ADAPTER_HEADS[1:], row[1:], strict=True) if cell != "-"]
-    return f"{row[0]}: {', '.join(known) or 'nothing is known of it'}"
+    return f"{row[0]}: {', '.join(known) or 'no data'}"
 
 
 def adapter_rows(record: Record) -> dict[str, tuple[Row, ...]]:

@@ -173,7 +173,7 @@ def axis_lines(matrix: MatrixVerdict) -> list[str]:
         percent = {at: round(sign * float(off[at]), 1) for at in order}
         told = [f"{names[at]} {percent[at]:+.1f} %" for at in order if percent[at] and off[at] > 0]
         told = told or [f"{names[order[0]]} with less than 0.1 %"]
-        lines.append(f"worst {word} (median of their cells, against what is expected): {', '.join(told)}")
+        lines.append(f"worst {word} (median of their cells, compared with the expected value): {', '.join(told)}")
     return lines
 
 

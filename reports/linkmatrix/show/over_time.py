@@ -123,10 +123,8 @@ def sparkline(values: list[float]) -> str:
     return "".join(BARS[min(int((value - low) / (high - low) * len(BARS)), len(BARS) - 1)] for value in last)
 
 
-NO_SERIAL = (
-    "its records have no serial number, so it is known by its UUID: one that is exchanged for the same is not seen"
-)
-UNNAMED = "records do not identify what is there, so a swap of it is not seen"
+NO_SERIAL = "its records have no serial number, so it is tracked by its UUID: a swap with the same UUID is not detected"
+UNNAMED = "records do not identify the component, so a swap is not detected"
 
 
 def of_part(found: Iterable[Found], text: str, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
