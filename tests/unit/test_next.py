@@ -115,7 +115,7 @@ def test_the_commands_hold_the_nodes_that_fit_into_the_budget_and_are_parsed(pla
     assert "alpha:gpu: 2 of 4 nodes within" in out and "2 never, 0 % of pairs" in out
     assert "(4 nodes, 1 pair of leaf switches)" in out
     assert "1 accept no job now: n4 (drained: fan)" in out
-    assert "planned: 0.0667 of 0.0683333 node-hours" in out and "2 nodes, 120 s each: of 3 stored runs" in out
+    assert "planned: 0.0667 of 0.0683333 node-hours" in out and "2 nodes, 120 s each: 90 % of 3 stored runs" in out
     (command,) = commands(out)
     assert command[:4] == ["linkmatrix", "run", "--system=alpha:gpu", "--mode=sweep"]
     options = cli.parser("run").parse_args(command[1:])
@@ -236,7 +236,7 @@ def test_a_run_that_measured_nothing_says_not_how_long_one_takes(played, capsys)
         played.store.add(day, records, change=none, result="fail")
     assert played.run("--budget", "2-node-minutes") == 0
     out = capsys.readouterr().out
-    assert "1 node, 120 s each: of 3 stored runs" in out and len(commands(out)) == 1
+    assert "1 node, 120 s each: 90 % of 3 stored runs" in out and len(commands(out)) == 1
 
 
 def test_a_suspect_that_only_a_run_with_another_node_clears_is_said_where_none_is_planned():

@@ -176,8 +176,8 @@ def planned(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str]:
     for found, what, span in ((alone, "node", covered.alone), (pairs, "pair of nodes", covered.together)):
         if found:
             yield (
-                f"  {units.counted(len(found), what)}, {span.seconds:.0f} s each: of"
-                f" {units.counted(span.runs, 'stored run')} 9 in 10 took no longer, without the time to start a job"
+                f"  {units.counted(len(found), what)}, {span.seconds:.0f} s each: 90 % of"
+                f" {units.counted(span.runs, 'stored run')} took no longer, without the time to start a job"
             )
     reasons = [f"{', '.join(job.nodes)}: {job.why}" for job in jobs if job.why]
     yield from (f"  {reason}" for reason in units.first(reasons, MOST_NAMED))

@@ -52,7 +52,7 @@ def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, re
         outlived, doubtful = folders.outlived(reports[1:], days)
         old |= set(outlived)
         if left := set(doubtful) - old:
-            said = f"{units.counted(len(left), 'report')} from before half a year or more without any"
+            said = f"{units.counted(len(left), 'report')} from before a gap of half a year or more"
             say(f"kept, because the clock may have jumped: {said}; --keep N removes them")
     flags = flagging(prefix, clean_runs, repository) if old else set()
     kept = {path for path in old if flags is None or path.name in flags}
