@@ -6,15 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from linkmatrix.references.tables import References
-from linkmatrix.runs import judging, stored
+from reframe_runs import AS_ROOT, judged, wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TIMEOUT = 900  # seconds; the first run builds the programs
@@ -67,7 +64,7 @@ def stop(reason):
     pytest.skip(reason)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def unavailable():
     """A function that ends a test for a reason that lies in this machine."""
     return stop
@@ -129,6 +126,7 @@ def reframe(tmp_path, config):
             (prefix / "references" / file.name).write_text(references)
         environment = {
             **os.environ,
+            **AS_ROOT,
             "LINKMATRIX_PREFIX": str(prefix),
             # the back end host everywhere, so that the tests say the same on a machine with GPUs
             "CUDA_VISIBLE_DEVICES": "",
@@ -217,16 +215,11 @@ def need_namespaces():
 def measuring(tmp_path):
     """A function that waits until a job's program measures: its scheduler says that it runs before it has begun."""
 
-    def wait(seconds=60):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            outputs = tmp_path.glob("results*/stage/**/process1/out")
-            if any("Link class" in output.read_text(errors="replace") for output in outputs):
-                return
-            time.sleep(0.1)
-        raise AssertionError("no program of a job began to measure")
+    def measures():
+        outputs = tmp_path.glob("results*/stage/**/process1/out")
+        return any("Link class" in output.read_text(errors="replace") for output in outputs)
 
-    return wait
+    return lambda: wait_until(measures, "no program of a job measures")
 
 
 @pytest.fixture
@@ -240,9 +233,7 @@ def sweep(login, monkeypatch):
         monkeypatch.setenv("LINKMATRIX_NODES", nodes)
         words = ",".join(["--samples", "3", "--target-ci", "50", "--size", "1MiB", *more])
         done = login("-r", "--mode=sweep", "-S", f"node_sweep.extra_opts={words}", *options, **keywords)
-        (report,) = (done.prefix / "reports").glob("run-report-*.json")
-        judged = judging.judge_all(stored.find(report), References.load(None), None)
-        return done, {check["node"]: check for check in done.checks()}, judged
+        return done, {check["node"]: check for check in done.checks()}, judged(done)
 
     return run
 

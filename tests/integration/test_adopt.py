@@ -4,6 +4,7 @@ import json
 
 import pytest
 import yaml
+from reframe_runs import report_of
 
 from linkmatrix import cli
 from linkmatrix.references.tables import References
@@ -76,9 +77,8 @@ def test_six_runs_are_adopted_and_an_acceptance_against_them_is_green(reframe, t
         unavailable("no MPI here, so ReFrame has no rank check to run")
     assert six.code == 0, six.output
     make_steady(six.prefix)
-    (report,) = (six.prefix / "reports").glob("run-report-*.json")
     file = tmp_path / "adopted" / "p2p.yaml"
-    code = cli.main(["adopt", str(report), "--table", "here", "--file", str(file), "--write", *WIDE])
+    code = cli.main(["adopt", str(report_of(six)), "--table", "here", "--file", str(file), "--write", *WIDE])
     assert code == 0, capsys.readouterr().out
     references = References.load(file)
     assert references.names() == ["here", "here@1MiB"] and len(references.testcases("here@1MiB")) == 2

@@ -8,11 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
-from reframe_runs import record_of
+from reframe_runs import judged, record_of, report_of
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references.tables import References
-from linkmatrix.runs import judging, stored
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 
@@ -87,10 +85,7 @@ def test_a_session_that_dies_in_the_middle_is_judged_as_far_as_it_came(reframe, 
     assert passed == [READ], run.output
     assert record_of(by_name[READ])["result"] == "PASS"
     assert "ended before its turn" in by_name[LATENCY]["fail_reason"]
-    (report,) = (run.prefix / "reports").glob("run-report-*.json")
-    verdicts = {
-        one.test.testcase: one.verdict for one in judging.judge_all(stored.find(report), References.load(None), None)
-    }
+    verdicts = {one.test.testcase: one.verdict for one in judged(run)}
     assert verdicts[LATENCY] == Verdict.INCOMPLETE
     assert verdicts[WRITE] >= Verdict.INCOMPLETE
 
@@ -130,16 +125,13 @@ def test_an_unknown_word_of_a_suite_fails_with_similar_ones_and_measures_nothing
     (similar,) = re.findall("Similar words: ([^.]*)", session["fail_reason"])
     assert meant in similar
     assert [check["result"] for check in run.checks()] == ["fail_deps"] * 2
-    (report,) = (run.prefix / "reports").glob("run-report-*.json")
-    judged = judging.judge_all(stored.find(report), References.load(None), None)
-    assert {one.verdict for one in judged} == {Verdict.INCOMPLETE}
+    assert {one.verdict for one in judged(run)} == {Verdict.INCOMPLETE}
 
 
 def test_a_rerun_measures_in_a_job_of_its_own(reframe):
     run = reframe("-r", "-n", f"intranode_p2p.*{WRITE}$", *SHORT, *suite(WRITE), "--reruns=2")
     assert run.code == 0, run.output
-    (report,) = (run.prefix / "reports").glob("run-report-*.json")
-    cases = [case for one in json.loads(report.read_text())["runs"] for case in one["testcases"]]
+    cases = [case for one in json.loads(report_of(run).read_text())["runs"] for case in one["testcases"]]
     jobs = [case["jobid"] for case in cases if not case["fixture"]]
     sessions = [case["jobid"] for case in cases if case["name"].startswith("node_session")]
     assert len(set(jobs)) == 3 and sessions == [jobs[0], None, None]
@@ -161,8 +153,7 @@ def test_what_failed_is_measured_again_where_the_session_is_restored(reframe):
     wrong = ("-S", "intranode_p2p.extra_opts=--samples,3,--target-ci,50,--simulate-fault,corrupt:cpu1")
     first = reframe(*BOTH, *wrong, "-S", "intranode_p2p.size=1MiB", *suite(READ, WRITE))
     assert first.code != 0
-    (report,) = (first.prefix / "reports").glob("run-report-*.json")
-    again = reframe("-r", f"--restore-session={report}", "--failed", *SHORT, *suite(READ, WRITE))
+    again = reframe("-r", f"--restore-session={report_of(first)}", "--failed", *SHORT, *suite(READ, WRITE))
     assert again.code == 0, again.output
     assert {check["testcase"]: check["result"] for check in again.checks()} == {READ: "pass", WRITE: "pass"}
     for check in again.checks():
@@ -234,9 +225,7 @@ def test_the_topology_is_read_from_the_process_that_measures(reframe, host_topol
     whole, record = record_of(session_of(run), "outputdir", "process1"), record_of(look)
     assert (record["results"], record["asked_by"]) == ([], look["display_name"])
     assert record["topology"] == whole["topology"] and len(whole["results"]) == 1
-    (report,) = (run.prefix / "reports").glob("run-report-*.json")
-    judged = judging.judge_all(stored.find(report), References.load(None), None)
-    assert {one.verdict for one in judged if one.test.name == "host_topology"} == {Verdict.PASS}
+    assert {one.verdict for one in judged(run) if one.test.name == "host_topology"} == {Verdict.PASS}
 
 
 def test_a_topology_that_is_not_as_promised_fails_alone(reframe, host_topology):

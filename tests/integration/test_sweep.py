@@ -4,11 +4,9 @@ import socket
 from pathlib import Path
 
 import pytest
-from reframe_runs import record_of
+from reframe_runs import judged, record_of
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references.tables import References
-from linkmatrix.runs import judging, stored
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 
@@ -40,11 +38,9 @@ def sweep(reframe, monkeypatch):
     return run
 
 
-def judged(run, references=None):
-    """The verdict of each node, as `linkmatrix` gives it."""
-    (report,) = (run.prefix / "reports").glob("run-report-*.json")
-    found = judging.judge_all(stored.find(report), References.load(references), None)
-    return {one.test.node: one for one in found}
+def judged_nodes(run, references=None):
+    """{node: its judged test} of a run."""
+    return {one.test.node: one for one in judged(run, references)}
 
 
 def test_one_test_and_one_process_measure_all_test_cases_of_a_node(sweep):
@@ -65,7 +61,7 @@ def test_a_node_that_is_unknown_is_incomplete_and_the_others_are_measured(sweep)
     assert run.code != 0
     assert {node for node, check in by_node.items() if check["result"] == "pass"} == {HERE}
     assert "has no node n1, only" in by_node["n1"]["fail_reason"]
-    assert judged(run)["n2"].verdict is Verdict.INCOMPLETE
+    assert judged_nodes(run)["n2"].verdict is Verdict.INCOMPLETE
 
 
 @pytest.mark.parametrize("nodes", ["n[1-", "a b", "n[9-1]"])
@@ -86,19 +82,19 @@ def test_the_test_case_and_the_pair_that_are_too_slow_are_named(sweep):
     assert run.code != 0
     reason = by_node[HERE]["fail_reason"]
     assert f"{WRITE}: cpu0->cpu1" in reason and "sanity error: FAIL: " in reason and "99999.00 GB/s" in reason
-    assert judged(run, run.prefix / "references")[HERE].verdict is Verdict.FAIL
+    assert judged_nodes(run, run.prefix / "references")[HERE].verdict is Verdict.FAIL
 
 
 def test_wrong_data_is_named(sweep):
     run, by_node = sweep("all", fault="corrupt:cpu1")
     assert run.code != 0
     assert "cpu1" in by_node[HERE]["fail_reason"]
-    assert judged(run)[HERE].verdict is Verdict.FAIL
+    assert judged_nodes(run)[HERE].verdict is Verdict.FAIL
 
 
 def test_where_every_cell_must_have_a_reference_and_has_none_it_is_not_judged(sweep):
     run, by_node = sweep("all", "-S", "require_reference=yes")
     assert run.code != 0
     assert "NOT JUDGED: " in by_node[HERE]["fail_reason"] and by_node[HERE]["fail_phase"] == "performance"
-    assert judged(run)[HERE].verdict is Verdict.NOT_JUDGED
-    assert not judged(run)[HERE].reasons  # the cells say it, and no more is wrong
+    assert judged_nodes(run)[HERE].verdict is Verdict.NOT_JUDGED
+    assert not judged_nodes(run)[HERE].reasons  # the cells say it, and no more is wrong

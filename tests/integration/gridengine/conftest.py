@@ -3,22 +3,21 @@
 import os
 import re
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from reframe_runs import wait_until
 
 HERE = Path(__file__).parent
 UNPACKED = HERE.parents[2] / ".build" / "debian" / "gridengine"  # where .ci/run puts Debian's packages
 
 
 @pytest.fixture(scope="session")
-def gridengine(tmp_path_factory, tools, need_namespaces, started):
+def gridengine(tmp_path_factory, tools, need_namespaces, unavailable, started):
     """A function that runs a command of Grid Engine and returns what it prints; the daemons end with the session."""
     root = os.environ.get("GRIDENGINE_ROOT") or (str(UNPACKED) if UNPACKED.exists() else "")
     if not Path(f"{root}/usr/lib/gridengine/sge_qmaster").exists():
-        reason = "no Grid Engine: apt install gridengine-master gridengine-exec gridengine-client, or see .ci/run"
-        pytest.fail(reason) if os.environ.get("LINKMATRIX_NO_SKIP") else pytest.skip(reason)
+        unavailable("no Grid Engine: apt install gridengine-master gridengine-exec gridengine-client, or see .ci/run")
     base = tmp_path_factory.mktemp("gridengine")
     os.environ["GRIDENGINE_ROOT"] = root
     with started(HERE / "cluster", base):
@@ -35,8 +34,6 @@ def gridengine(tmp_path_factory, tools, need_namespaces, started):
 def login(gridengine, on_system, monkeypatch):
     """A function that runs ReFrame on the login node with config/systems/sge_example.py."""
     monkeypatch.setenv("PATH", f"{gridengine.commands}:{os.environ['PATH']}")
-    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
-    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
     yield lambda *options, **keywords: on_system("sge_example.py", "cpu", *options, **keywords)
     gridengine("qdel", "-f", "-u", "*")
 
@@ -45,16 +42,10 @@ def login(gridengine, on_system, monkeypatch):
 def when(gridengine):
     """A function that waits until the job of a check is in a state of qstat, and returns its number."""
 
-    def wait(state, seconds=60):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            found = re.search(rf"^ *(\d+) +\S+ rfm_\S+ +\S+ +{state} ", gridengine("qstat"), re.MULTILINE)
-            if found:
-                return found[1]
-            time.sleep(0.2)
-        raise AssertionError(f"no job of a check came into the state {state}")
+    def find(state):
+        return re.search(rf"^ *(\d+) +\S+ rfm_\S+ +\S+ +{state} ", gridengine("qstat"), re.MULTILINE)
 
-    return wait
+    return lambda state: wait_until(lambda: find(state), f"no job of a check is in the state {state}")[1]
 
 
 @pytest.fixture

@@ -5,14 +5,9 @@ import re
 import signal
 
 import pytest
-from reframe_runs import failed_because, only, record_of
+from reframe_runs import CORRUPT, HANG, HOST, OWN_CORES, QUICK, RANKS, failed_because, only, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.gridengine]
-
-HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
-RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
-QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
-HANG = ("-S", f"{QUICK[1]},--simulate-fault,hang:cpu1,--pair-timeout,120,--timeout,120")
 
 
 def test_a_job_is_measured_on_the_host_that_grid_engine_gave_it(login):
@@ -55,17 +50,15 @@ def test_a_job_runs_on_the_host_that_is_asked_for_and_on_no_other(login, grideng
     assert 'can\'t resolve hostname "nowhere"' in failed_because(run)
 
 
+@OWN_CORES
 def test_ranks_have_cores_of_their_own(login):
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("one core cannot be two ranks' own")
     run = login("-r", "-n", "rank_binding")
     assert run.code == 0, run.output
 
 
+@OWN_CORES
 def test_ranks_that_one_host_got_instead_of_two_are_found_out(login):
     """As a parallel environment does whose rule is $pe_slots, and so this one's."""
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("one core cannot be two ranks' own")
     run = login("-r", "-n", "crossnode_sweep.*rank_to_rank_bandwidth", "-S", "crossnode_sweep.sizes=1KiB:4KiB:4")
     assert "1 ranks should run on each of 2 nodes, there were 2 on lmxge" in failed_because(run)
 
@@ -110,7 +103,7 @@ def test_a_job_that_reaches_its_time_limit_fails(login):
 
 
 def test_a_job_whose_program_fails_is_a_failure_though_grid_engine_tells_no_exit_code(login):
-    run = login(*HOST, "-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,corrupt:cpu1")
+    run = login(*HOST, *CORRUPT)
     assert only(run)["job_exitcode"] is None
     assert "cpu1" in failed_because(run)
 

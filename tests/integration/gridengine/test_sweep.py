@@ -1,10 +1,9 @@
 """A sweep of a real Grid Engine's hosts: one that is there, and one whose daemon does not answer."""
 
 import re
-import time
 
 import pytest
-from reframe_runs import record_of
+from reframe_runs import record_of, wait_until
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.show import summary
@@ -20,9 +19,7 @@ def two_hosts(gridengine):
     """all.q has a second host, on which no daemon runs, until the test ends."""
     gridengine("qconf", "-ah", AWAY)
     gridengine("qconf", "-aattr", "queue", "hostlist", AWAY, "all.q")
-    end = time.monotonic() + 60
-    while f"{AWAY} " not in gridengine("qhost", "-q") and time.monotonic() < end:
-        time.sleep(0.2)
+    wait_until(lambda: f"{AWAY} " in gridengine("qhost", "-q"), f"qhost does not report {AWAY}")
     yield
     gridengine("qconf", "-dattr", "queue", "hostlist", AWAY, "all.q")
     gridengine("qconf", "-de", AWAY)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from reframe_runs import AS_ROOT
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[2]
 SCRIPT = HERE / "hosts"
 SWITCH = "lmn-switch"
-AS_ROOT = {f"{who}_ALLOW_RUN_AS_ROOT{more}": "1" for who in ("OMPI", "PRTE") for more in ("", "_CONFIRM")}
 
 #: major version of Open MPI → what it calls the agent and shared memory; options to go on without a rank that died or
 #: whose host is gone; whether mpirun then still ends with the ranks' own exit code
@@ -204,12 +204,8 @@ def quoted(word):
 
 
 @pytest.fixture
-def network(mpi, unavailable, tmp_path):
+def network(mpi, need_namespaces, unavailable, tmp_path):
     """A function that starts `count` hosts, which send at `rate` at most; they end with the test."""
-    if os.geteuid() != 0:
-        pytest.skip("network namespaces need root")
-    if subprocess.run(["unshare", "--net", "--uts", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
-        pytest.skip("this machine lets nobody make network namespaces: a container without the right to?")
     if not shutil.which("tc"):
         unavailable("no tc on PATH: apt install iproute2")
     folder = tmp_path / "hosts"

@@ -6,10 +6,10 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from reframe_runs import wait_until
 
 HERE = Path(__file__).parent
 NODES = 2
@@ -45,8 +45,6 @@ def login(pbs, on_system, monkeypatch):
     gpus: how many each job asks for, as a partition with GPUs would.
     """
     monkeypatch.setenv("PATH", f"{pbs.commands}:{os.environ['PATH']}")
-    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
-    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
     variables = {
         "plm_rsh_agent": f"{pbs.commands}/agent",
         # the agent starts the daemon of each node, and is there as long as that is
@@ -70,16 +68,10 @@ def login(pbs, on_system, monkeypatch):
 def when(pbs):
     """A function that waits until the job of a check is in a state of qstat, and returns its number."""
 
-    def wait(state, seconds=60):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            found = re.search(rf"^(\d+\.\S+) +rfm\S* +\S+ +\S+ {state} ", pbs("qstat"), re.MULTILINE)
-            if found:
-                return found[1]
-            time.sleep(0.2)
-        raise AssertionError(f"no job of a check came into the state {state}")
+    def find(state):
+        return re.search(rf"^(\d+\.\S+) +rfm\S* +\S+ +\S+ {state} ", pbs("qstat"), re.MULTILINE)
 
-    return wait
+    return lambda state: wait_until(lambda: find(state), f"no job of a check is in the state {state}")[1]
 
 
 @pytest.fixture
@@ -100,6 +92,5 @@ def lose_node(pbs):
     for node in lost:
         command = [pbs.commands.parent / "inside", node, pbs.installed / "sbin" / "pbs_mom"]
         subprocess.run(command, check=True, timeout=60, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 60
-    while lost and pbs("pbsnodes", "-a", "-F", "dsv").count("|state=free|") < NODES and time.monotonic() < end:
-        time.sleep(0.2)
+    nodes = ("pbsnodes", "-a", "-F", "dsv")
+    wait_until(lambda: not lost or pbs(*nodes).count("|state=free|") == NODES, "lost nodes are not free again")

@@ -1,16 +1,21 @@
 """The checks through a real OpenPBS: submitted, waited for, judged. Every way for a job to end badly is one verdict."""
 
-import os
-
 import pytest
-from reframe_runs import failed_because, only, published, record_of
+from reframe_runs import (
+    CORRUPT,
+    HANG,
+    HOST,
+    OWN_CORES,
+    QUICK,
+    RANKS,
+    failed_because,
+    only,
+    published,
+    record_of,
+)
 
 pytestmark = [pytest.mark.integration, pytest.mark.pbs]
 
-HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
-RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
-QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
-HANG = ("-S", f"{QUICK[1]},--simulate-fault,hang:cpu1,--pair-timeout,120,--timeout,120")
 BACK_ENDS = pytest.mark.parametrize(
     "replace", [{}, {'"scheduler": "pbs"': '"scheduler": "pbspro"'}], ids=["pbs", "pbspro"]
 )
@@ -67,9 +72,8 @@ def test_a_job_runs_on_the_node_that_is_asked_for(login):
         assert record_of(only(run))["host"]["name"] == node
 
 
+@OWN_CORES
 def test_ranks_have_cores_of_their_own(login):
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("one core cannot be two ranks' own")
     run = login("-r", "-n", "rank_binding", "-S", "rank_binding.nodes=2")
     assert run.code == 0, run.output
 
@@ -139,8 +143,7 @@ def test_a_job_that_reaches_its_time_limit_fails(login, replace):
 
 @BACK_ENDS
 def test_a_job_whose_program_fails_tells_its_exit_code(login, replace):
-    opts = "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,corrupt:cpu1"
-    run = login(*HOST, "-S", opts, replace=replace)
+    run = login(*HOST, *CORRUPT, replace=replace)
     assert "cpu1" in failed_because(run)
     assert only(run)["job_exitcode"] == 1
 

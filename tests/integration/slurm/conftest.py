@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from reframe_runs import AS_ROOT, wait_until
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[2]
@@ -20,48 +21,17 @@ NEEDED = ("slurmctld", "slurmd", "slurmdbd", "mariadbd", "munged", "ip", "srun")
 
 
 @pytest.fixture(scope="session")
-def cluster(tools):
+def cluster(tools, need_namespaces, unavailable, started):
     """The environment variables that reach the cluster; it ends with the session."""
     missing = [tool for tool in NEEDED if not shutil.which(tool, path=f"{os.environ['PATH']}:/usr/sbin")]
-    if os.geteuid() != 0:
-        pytest.skip("network namespaces and Slurm's daemons need root")
-    if subprocess.run(["unshare", "--net", "--uts", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
-        pytest.skip("this machine lets nobody make network namespaces: a container without the right to?")
     if missing:
-        reason = f"no {', '.join(missing)}: apt install slurm-wlm slurmdbd mariadb-server munge iproute2"
-        pytest.fail(reason) if os.environ.get("LINKMATRIX_NO_SKIP") else pytest.skip(reason)
-    if not (shutil.which("mpicxx") and shutil.which("mpirun")):
-        pytest.skip("no MPI here, so there are no ranks to start")
-    # not below pytest's folder: munge and the database have users of their own, and any pytest that starts closes that
+        unavailable(f"no {', '.join(missing)}: apt install slurm-wlm slurmdbd mariadb-server munge iproute2")
+    # not in pytest's folder: munge and the database run as other users, and each start of pytest closes that folder
     base = Path(tempfile.mkdtemp(prefix="linkmatrix-slurm-"))
     base.chmod(0o755)
-    script = HERE / "cluster"
-    log, came_up = base / "up.log", False
-    try:
-        with log.open("w") as output:  # daemons keep a pipe open: a file does not wait for them
-            subprocess.run(
-                [script, "up", base, str(NODES)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                timeout=120,
-                check=True,
-            )
-        came_up = True
+    with started(HERE / "cluster", base, str(NODES)):
         yield {"SLURM_CONF": str(base / "etc" / "slurm.conf")}
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        pytest.fail(f"the cluster did not come up:\n{log.read_text()}")
-    finally:
-        subprocess.run(
-            [script, "down", base],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=120,
-            check=False,
-        )
-        if came_up:  # else its logs stay
-            shutil.rmtree(base, ignore_errors=True)
+    shutil.rmtree(base, ignore_errors=True)  # the logs of a failed start stay
 
 
 @pytest.fixture
@@ -72,8 +42,7 @@ def of_linkmatrix(cluster):
         **cluster,
         "CUDA_VISIBLE_DEVICES": "",
         "PYTHONPATH": str(REPOSITORY / "reports"),
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        **AS_ROOT,
         "RFM_POLL_RATE_MAX": "10",
     }
 
@@ -163,15 +132,15 @@ class Daemons:
         """All is as it was: accounting answers, and all nodes are idle."""
         for name in list(self.ended):
             self.start(name)
-        for _ in range(300):
-            idle, told = (
+
+        def is_well():
+            idle, accounting = (
                 subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
                 for command in (["sinfo", "-h", "-N", "-p", "cpu", "-t", "idle", "-o", "%N"], ["sacct", "-n"])
             )
-            if len(idle.stdout.split()) == NODES and told.returncode == 0:
-                return
-            time.sleep(0.2)
-        raise AssertionError("the cluster did not become as it was")
+            return len(idle.stdout.split()) == NODES and accounting.returncode == 0
+
+        wait_until(is_well, "the cluster has no accounting or no idle nodes")
 
 
 @pytest.fixture
@@ -198,8 +167,6 @@ def login(cluster, reframe, monkeypatch, tmp_path, config, undisturbed):
     """
     for name, value in cluster.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
-    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
 
     def run(*options, replace=None, config=config, system="slurm-example", **keywords):
         if replace:
@@ -231,26 +198,19 @@ def site(tmp_path, undisturbed):
 def when_running(slurm):
     """A function that waits for the job of a check and returns its number."""
 
-    def wait(seconds=240):  # it is built first
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            for line in slurm("squeue", "-h", "-t", "R", "-o", "%i %j").splitlines():
-                number, name = line.split(maxsplit=1)
-                if re.match(r"rfm_(intranode_p2p|rank_p2p|nodes?_session)", name):
-                    return number
-            time.sleep(0.2)
-        raise AssertionError("no job of a check began to run")
+    def running():
+        jobs = slurm("squeue", "-h", "-t", "R", "-o", "%i %j")
+        return re.search(r"^(\S+) rfm_(?:intranode_p2p|rank_p2p|nodes?_session)", jobs, re.MULTILINE)
 
-    return wait
+    return lambda: wait_until(running, "no job of a check runs", 240)[1]  # the programs are built first
 
 
 @pytest.fixture(scope="session")
-def torque_commands(tmp_path_factory):
+def torque_commands(tmp_path_factory, unavailable):
     """A folder with the qsub, qstat and qdel that Slurm has for users of Torque, and what of Slurm they call."""
     wrappers = next((folder for folder in (UNPACKED, Path("/usr/bin")) if is_of_slurm(folder / "qsub")), None)
     if wrappers is None:
-        reason = "no qsub of Slurm: apt install slurm-wlm-torque, or see .ci/run"
-        pytest.fail(reason) if os.environ.get("LINKMATRIX_NO_SKIP") else pytest.skip(reason)
+        unavailable("no qsub of Slurm: apt install slurm-wlm-torque, or see .ci/run")
     folder = tmp_path_factory.mktemp("torque")
     for name in ("qsub", "qstat", "qdel"):
         (folder / name).symlink_to(wrappers / name)
@@ -270,19 +230,15 @@ def process_of_rank():
     def processes():
         return set(Path("/proc").glob("[0-9]*"))
 
-    before = processes()  # what an earlier test left may take its time to end
+    before = processes()  # processes of an earlier test may still be ending
 
-    def wait(program, rank, seconds=240):  # it is built first
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            for process in processes() - before:
-                try:
-                    named = (process / "comm").read_text() == f"{program}\n"
-                    if named and f"SLURM_PROCID={rank}\0".encode() in (process / "environ").read_bytes():
-                        return int(process.name)
-                except OSError:  # it has ended meanwhile
-                    continue
-            time.sleep(0.2)
-        raise AssertionError(f"no rank {rank} of {program} began to run")
+    def find(program, rank):
+        for process in processes() - before:
+            with contextlib.suppress(OSError):  # the process has ended
+                named = (process / "comm").read_text() == f"{program}\n"
+                if named and f"SLURM_PROCID={rank}\0".encode() in (process / "environ").read_bytes():
+                    return int(process.name)
+        return None
 
-    return wait
+    # the programs are built first
+    return lambda program, rank: wait_until(lambda: find(program, rank), f"no rank {rank} of {program} runs", 240)

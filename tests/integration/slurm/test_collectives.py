@@ -8,12 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from reframe_runs import MPIRUN, only, published, record_of
+from reframe_runs import MPIRUN, judged, only, published, record_of, report_of
 
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references.tables import References
-from linkmatrix.runs import judging, stored
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -31,15 +29,14 @@ def all_reduce(extent="two"):
     return ("-r", "-n", f"node_collectives%testcase=all_reduce_perf%extent={extent}", *SIZE_OPTIONS)
 
 
-def judged(run):
-    """The verdict of linkmatrix on the one check, by the references that the run had; why is printed."""
+def verdict(run):
+    """The verdict on the single check, by the references of the run; its reasons are printed."""
     return verdict_and_reasons(run)[0]
 
 
 def verdict_and_reasons(run):
-    """Likewise, with the reasons of the cells that do not pass."""
-    (report,) = (run.prefix / "reports").glob("run-report-*.json")
-    (one,) = judging.judge_all(stored.find(report), References.load(run.prefix / "references"), None)
+    """(verdict on the single check, the reasons of the cells that do not pass)."""
+    (one,) = judged(run, run.prefix / "references")
     cells = [cell.reason for _, matrix in one.matrices for cell in matrix.cells.values() if cell.reason]
     print(*one.reasons, *(fact.sentence for fact in one.facts), *cells, sep="\n")
     return one.verdict, cells
@@ -57,7 +54,7 @@ def test_an_all_reduce_of_two_nodes_is_judged_and_has_its_table(login, replace):
     run = login(*all_reduce(), *here, "-S", FEW, references=references("here", "0.000001"), replace=replace)
     assert run.code == 0, run.output
     check = only(run)
-    assert judged(run) in (Verdict.PASS, Verdict.WARN)  # few samples are noisy
+    assert verdict(run) in (Verdict.PASS, Verdict.WARN)  # few samples are noisy
     assert published(check) == NAMES
     record = record_of(check)
     assert len({device["node"] for device in record["devices"]}) == len(record["devices"]) == 2
@@ -75,13 +72,13 @@ def test_an_all_reduce_that_is_too_slow_fails_for_its_sizes(login):
         run = login(*all_reduce(), *here, "-S", FEW, references=references("here", 1000))
         assert run.code != 0
         assert only(run)["fail_phase"] == "performance"
-        verdict, reasons = verdict_and_reasons(run)
-        if verdict is not Verdict.INCOMPLETE:
+        found, reasons = verdict_and_reasons(run)
+        if found is not Verdict.INCOMPLETE:
             break
         assert reasons and all("busy: others had" in reason for reason in reasons)
     else:
         pytest.skip(f"others had the processors in each of {ALONE} tries: beside them no collective has a verdict")
-    assert verdict is Verdict.FAIL
+    assert found is Verdict.FAIL
 
 
 def test_wrong_data_of_a_rank_fails_the_sanity_with_its_sizes(login):
@@ -91,7 +88,7 @@ def test_wrong_data_of_a_rank_fails_the_sanity_with_its_sizes(login):
     assert check["fail_phase"] == "sanity"
     for size in SIZES:
         assert f"all_reduce_perf of {size} bytes: all->in-place: " in check["fail_reason"]
-    assert judged(run) is Verdict.FAIL
+    assert verdict(run) is Verdict.FAIL
 
 
 @pytest.mark.parametrize("fault", ["error:rank1", "hang:rank1,--collective-timeout,5"], ids=["error", "hang"])
@@ -102,7 +99,7 @@ def test_a_rank_that_fails_or_hangs_is_named_and_no_size_looks_measured(login, f
     assert "rank1 was lost: simulated fault" in check["fail_reason"]
     assert check["fail_phase"] == "sanity"
     assert not any(result["complete"] for result in record_of(check, "stagedir")["results"])
-    assert judged(run) >= Verdict.INCOMPLETE
+    assert verdict(run) >= Verdict.INCOMPLETE
 
 
 LONG = ("-S", "nodes=3", "-S", "node_collectives.extra_opts=--samples,3000,--target-ci,0.001,--max-time,60")
@@ -126,7 +123,7 @@ def test_a_rank_that_is_killed_is_named_with_its_node(login, measured, meanwhile
     run = login(*all_reduce("all"), *LONG)
     assert run.code != 0
     assert "srun: error: lmx2: task 1: Killed" in only(run)["fail_reason"]
-    assert judged(run) in (Verdict.FAIL, Verdict.INCOMPLETE)
+    assert verdict(run) in (Verdict.FAIL, Verdict.INCOMPLETE)
 
 
 @pytest.mark.slow
@@ -137,7 +134,7 @@ def test_a_rank_that_is_stopped_ends_the_run_in_its_time_though_all_others_are_i
     run = login(*all_reduce("all"), *LONG[:-1], f"{LONG[-1]},--collective-timeout,20")
     assert run.code != 0
     assert re.search("another rank has ended or hangs|rank1 was lost", only(run)["fail_reason"])
-    assert judged(run) in (Verdict.FAIL, Verdict.INCOMPLETE)
+    assert verdict(run) in (Verdict.FAIL, Verdict.INCOMPLETE)
 
 
 def test_a_node_that_goes_down_meanwhile_is_named(login, slurm, measured, meanwhile):
@@ -153,7 +150,7 @@ def test_a_node_that_goes_down_meanwhile_is_named(login, slurm, measured, meanwh
         slurm("scontrol", "update", "nodename=lmx[1-3]", "state=resume")
     assert run.code != 0
     assert f"a node of the job failed: {SLOW}; collective_perf was stopped" in only(run)["fail_reason"]
-    assert judged(run) in (Verdict.FAIL, Verdict.INCOMPLETE)
+    assert verdict(run) in (Verdict.FAIL, Verdict.INCOMPLETE)
 
 
 @pytest.fixture
@@ -195,10 +192,9 @@ def test_a_slow_link_turns_an_all_reduce_red_and_is_named(login, slow_link, caps
         assert run.code != 0
         by_name = {check["name"].split()[0]: check for check in run.checks()}
         assert {check["fail_phase"] for check in by_name.values()} == {"performance"}, run.output
-        (report,) = (run.prefix / "reports").glob("run-report-*.json")
         capsys.readouterr()
         monkeypatch.setenv("COLUMNS", "2000")  # no sentence is folded
-        code = cli.main(["diagnose", str(report), "--references", str(run.prefix / "references")])
+        code = cli.main(["diagnose", str(report_of(run)), "--references", str(run.prefix / "references")])
         said = capsys.readouterr().out
         if code == 3:
             assert "busy: others had" in said
@@ -224,8 +220,7 @@ def test_the_node_without_which_all_others_are_faster_is_named_though_there_are_
     )
     columns = record_of(only(run))["results"][0]["columns"]
     assert columns == ["without-lmx1", f"without-{SLOW}", "without-lmx3"]
-    (report,) = (run.prefix / "reports").glob("run-report-*.json")
     capsys.readouterr()
-    cli.main(["diagnose", str(report)])
+    cli.main(["diagnose", str(report_of(run))])
     said = " ".join(capsys.readouterr().out.split())
     assert re.search(rf"without {SLOW}, the other ranks are \S+ % faster than without any other rank", said), said

@@ -6,11 +6,9 @@ docs/between-nodes.md, commands: between-nodes.
 from itertools import permutations
 
 import pytest
-from reframe_runs import MPIRUN, only, published, record_of
+from reframe_runs import MPIRUN, judged, only, published, record_of
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references.tables import References
-from linkmatrix.runs import judging, stored
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -126,10 +124,7 @@ def test_what_the_mpi_cannot_do_is_skipped_with_its_reason_and_no_other_test_cas
     results = {case["testcase"]: case["result"] for case in run.checks()}
     assert results == {**dict.fromkeys(puts, "skip"), latency: "pass"}, run.output
     assert run.output.count("not possible here: this MPI makes no window") >= 2
-    (report,) = (run.prefix / "reports").glob("run-report-*.json")
-    found = {
-        one.test.testcase: one.verdict for one in judging.judge_all(stored.find(report), References.load(None), None)
-    }
+    found = {one.test.testcase: one.verdict for one in judged(run)}
     assert {found[name] for name in puts} == {Verdict.INCOMPLETE}
 
 
@@ -157,8 +152,7 @@ def test_all_nodes_are_skipped_with_the_reason_where_only_one_of_several_takes_j
     why = "slurm-example:cpu has 1 of 3 nodes that take jobs now"
     assert why in run.output
     assert only(run)["skipped"] == why  # ReFrame's report has no reason of its own
-    (report,) = (run.prefix / "reports").glob("run-report-*.json")
-    (one,) = judging.judge_all(stored.find(report), References.load(None), None)
+    (one,) = judged(run)
     assert one.verdict is Verdict.INCOMPLETE
 
 

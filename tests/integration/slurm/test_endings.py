@@ -3,38 +3,22 @@
 import os
 import signal
 import subprocess
-import threading
 import time
 
 import pytest
+from reframe_runs import HANG, HOST, RANKS, failed_because
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
-HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
-HANG = (
-    "-S",
-    "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,hang:cpu1,--pair-timeout,200,--timeout,200",
-)
 
-
-def reason_of(run):
-    """Why the one check failed."""
-    assert run.code != 0, run.output
-    (check,) = run.checks()
-    assert check["result"] == "fail"
-    return check["fail_reason"]
-
-
-def test_a_job_that_is_cancelled_is_not_called_late(login, slurm, when_running):
-    thread = threading.Thread(target=lambda: slurm("scancel", when_running()), daemon=True)
-    thread.start()
-    reason = reason_of(login(*HOST, *HANG))
-    thread.join(10)
+def test_a_job_that_is_cancelled_is_not_called_late(login, slurm, when_running, meanwhile):
+    meanwhile(lambda: slurm("scancel", when_running()))
+    reason = failed_because(login(*HOST, *HANG))
     assert "the job was cancelled" in reason
     assert "TIMEOUT" not in reason and "time limit" not in reason
 
 
-def test_ranks_that_lost_rank_0_end_though_srun_leaves_them(login, process_of_rank):
+def test_ranks_that_lost_rank_0_end_though_srun_leaves_them(login, process_of_rank, meanwhile):
     """Without SLURM_KILL_BAD_EXIT srun lets them run to the job's time limit, ten minutes later."""
     alone = {'["SLURM_KILL_BAD_EXIT", "1"]': '["SLURM_KILL_BAD_EXIT", "0"]'}
     long = "crossnode_matrix.extra_opts=--samples,3000,--target-ci,0.001,--max-time,100,--timeout,500"
@@ -45,10 +29,8 @@ def test_ranks_that_lost_rank_0_end_though_srun_leaves_them(login, process_of_ra
         time.sleep(3)  # by then it measures
         os.kill(process, signal.SIGKILL)
 
-    thread = threading.Thread(target=kill, daemon=True)
-    thread.start()
-    reason = reason_of(login(*check, "-S", long, replace=alone))
-    thread.join(10)
+    meanwhile(kill)
+    reason = failed_because(login(*check, "-S", long, replace=alone))
     assert "time limit" not in reason and "TIMEOUT" not in reason, reason
 
 
@@ -61,5 +43,5 @@ def test_ranks_without_pmi_are_incomplete_with_the_words_of_open_mpi_and_the_var
     if ("Open MPI) 4" in version) != words.startswith("OMPI"):
         pytest.skip(f"another version: {version.splitlines()[0]}")
     without = {'["SLURM_WAIT", "50"]': '["SLURM_WAIT", "50"], ["SLURM_MPI_TYPE", "none"]'}
-    reason = reason_of(login("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi", replace=without))
+    reason = failed_because(login(*RANKS, replace=without))
     assert "INCOMPLETE" in reason and "SLURM_MPI_TYPE" in reason and words in reason, reason

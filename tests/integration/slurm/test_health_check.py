@@ -8,11 +8,11 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import yaml
+from reframe_runs import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -103,17 +103,6 @@ def prolog(cluster, slurm, program, tmp_path):
         slurm("scontrol", "update", f"nodename={node}", "state=resume")
 
 
-def state(slurm, wanted=""):
-    """What Slurm says of the sick node, once it has the wanted word in it."""
-    found = ""
-    for _ in range(300):
-        found = slurm("sinfo", "--noheader", f"--nodes={SICK}", "--partition=gpu", "--format=%T %E")
-        if wanted in found:
-            return found
-        time.sleep(0.2)
-    return found
-
-
 def test_a_healthy_node_runs_the_job_and_a_sick_one_is_drained(cluster, slurm, prolog):
     seen, folder = prolog("corrupt:cpu1")
     environment = {**os.environ, **cluster}
@@ -130,7 +119,8 @@ def test_a_healthy_node_runs_the_job_and_a_sick_one_is_drained(cluster, slurm, p
     assert seen.read_text().strip() in {"0", "1"}, "only the one GPU that the job has"
     sick = job(SICK)
     assert sick.returncode != 0 and SICK not in sick.stdout
-    assert "drain" in state(slurm, "drain")
+    state = ("sinfo", "--noheader", f"--nodes={SICK}", "--partition=gpu", "--format=%T %E")
+    wait_until(lambda: "drain" in slurm(*state), f"{SICK} is not drained")
     (record,) = folder.glob(f"linkmatrix-{SICK}-*.json")
     assert json.loads(record.read_text())["result"] == "FAIL"
 

@@ -6,14 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-from reframe_runs import only, record_of
+from reframe_runs import HOST, QUICK, RANKS, failed_because, only, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
-RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
-QUICK = "--samples,3,--size,1MiB"
 
 
 def test_a_partition_may_build_in_a_job_of_its_own(login):
@@ -29,7 +26,7 @@ def test_options_of_one_run_reach_slurm_and_are_kept_to(login, slurm):
     slurm("scontrol", "update", "nodename=lmx2", "availablefeatures=hdr", "activefeatures=hdr")
     try:
         options = ("-J", "constraint=hdr", "-J", "comment=acceptance", "-J", "account=project")
-        run = login(*HOST, *options, "-S", f"intranode_p2p.extra_opts={QUICK}")
+        run = login(*HOST, *options, *QUICK)
     finally:
         slurm("scontrol", "update", "nodename=lmx2", "availablefeatures=", "activefeatures=")
     assert run.code == 0, run.output
@@ -40,9 +37,8 @@ def test_options_of_one_run_reach_slurm_and_are_kept_to(login, slurm):
 
 def test_results_that_nodes_cannot_write_end_with_what_to_do(login, hide, tmp_path):
     hide(tmp_path)
-    run = login(*HOST, "-S", f"intranode_p2p.extra_opts={QUICK}")
-    assert run.code != 0
-    reason = only(run)["fail_reason"]
+    run = login(*HOST, *QUICK)
+    reason = failed_because(run)
     assert "the scheduler reports FAILED" in reason
     assert "a folder that login and compute nodes share ($LINKMATRIX_PREFIX" in reason
 
@@ -72,7 +68,7 @@ def test_nodes_need_nothing_of_the_clone(login, hide, tmp_path):
 
 def test_no_more_jobs_are_in_flight_than_the_system_says(login, slurm):
     run = login(
-        *("-r", "-n", "device_to_device_memcpy_write_ce$", "--repeat=5", "-S", f"intranode_p2p.extra_opts={QUICK}"),
+        *("-r", "-n", "device_to_device_memcpy_write_ce$", "--repeat=5", *QUICK),
         replace={'"max_jobs": 4': '"max_jobs": 2'},
     )
     assert run.code == 0, run.output
@@ -102,7 +98,7 @@ def counted(monkeypatch, tmp_path):
 
 def test_slurm_is_asked_seldom_and_for_all_jobs_at_once(login, counted, capsys):
     """Four jobs of some seconds, two at a time; the bound is one question a second, however slow this machine is."""
-    jobs = ("-r", "-n", "device_to_device_memcpy_write_ce$", "--repeat=4", "-S", f"intranode_p2p.extra_opts={QUICK}")
+    jobs = ("-r", "-n", "device_to_device_memcpy_write_ce$", "--repeat=4", *QUICK)
     begin = time.monotonic()
     run = login(*jobs, replace={'"max_jobs": 4': '"max_jobs": 2'}, polls=None)
     seconds = time.monotonic() - begin

@@ -2,27 +2,21 @@
 
 import os
 import re
-import time
 
 import pytest
-from reframe_runs import only
+from reframe_runs import HOST, QUICK, RANKS, judged, only, wait_until
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references.tables import References
-from linkmatrix.runs import judging, stored
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
-HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
-QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
 LONG = ("-S", "intranode_p2p.time_limit=2h")
-RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi", "-S", "rank_p2p.ranks=1")
+ONE_EACH = (*RANKS, "-S", "rank_p2p.ranks=1")
 
 
 def verdict(run):
     """The verdict of linkmatrix on the one check."""
-    (report,) = (run.prefix / "reports").glob("run-report-*.json")
-    (one,) = judging.judge_all(stored.find(report), References.load(None), None)
+    (one,) = judged(run)
     return one.verdict
 
 
@@ -53,7 +47,7 @@ def test_an_account_that_the_partition_does_not_let_in_ends_it_at_once(login, sl
 
 
 def test_more_nodes_than_there_are_end_it_at_once(login, slurm):
-    run = login(*RANKS, "-S", "rank_p2p.nodes=4")
+    run = login(*ONE_EACH, "-S", "rank_p2p.nodes=4")
     assert re.search("PartitionNodeLimit .the partition does not allow|More processors|node count", ended(run, slurm))
 
 
@@ -80,9 +74,7 @@ def test_a_partition_that_is_down_is_waited_for_and_said(login, slurm):
 
 def test_a_partition_that_comes_up_again_in_time_is_measured(login, slurm, meanwhile):
     def open_it():
-        end = time.monotonic() + 60
-        while "PartitionDown" not in slurm("squeue", "-h", "-o", "%r") and time.monotonic() < end:
-            time.sleep(0.2)
+        wait_until(lambda: "PartitionDown" in slurm("squeue", "-h", "-o", "%r"), "no job waits for the partition")
         slurm("scontrol", "update", "partitionname=closed", "state=up")
 
     meanwhile(open_it)
@@ -97,9 +89,7 @@ def test_a_job_that_somebody_cancels_in_the_queue_is_incomplete(login, slurm, me
     other = slurm("sbatch", "--parsable", "-p", "cpu", "-N3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 120")
 
     def cancel():
-        end = time.monotonic() + 60
-        while "rfm_" not in slurm("squeue", "-h", "-t", "PD", "-o", "%j") and time.monotonic() < end:
-            time.sleep(0.2)
+        wait_until(lambda: "rfm_" in slurm("squeue", "-h", "-t", "PD", "-o", "%j"), "no job of a check is pending")
         slurm("scancel", "--state=PENDING", "--partition=cpu")
 
     meanwhile(cancel)
@@ -142,14 +132,14 @@ def test_a_required_node_that_is_out_of_service_ends_it_at_once(login, slurm, dr
 
 
 def test_more_nodes_than_are_in_service_end_it_at_once(login, slurm, drained):
-    reason = ended(login(*RANKS, "-S", "rank_p2p.nodes=3"), slurm)
+    reason = ended(login(*ONE_EACH, "-S", "rank_p2p.nodes=3"), slurm)
     assert "the job could never begin" in reason and "the job requests 3 nodes, and 2 of 3 of cpu are" in reason
 
 
 def test_more_nodes_than_the_quality_of_service_has_end_it_at_once(login, slurm):
     slurm("sacctmgr", "-i", "modify", "qos", "brief", "set", "GrpTRES=node=1")
     try:
-        reason = ended(login(*RANKS, "-S", "rank_p2p.nodes=2", replace=partition("brief")), slurm)
+        reason = ended(login(*ONE_EACH, "-S", "rank_p2p.nodes=2", replace=partition("brief")), slurm)
     finally:
         slurm("sacctmgr", "-i", "modify", "qos", "brief", "set", "GrpTRES=node=-1")
     assert "QOSGrpNodeLimit" in reason and "the job requests node=2" in reason

@@ -4,11 +4,11 @@ import re
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from reframe_runs import wait_until
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
@@ -92,30 +92,27 @@ def jobs_of(slurm):
     return {number: tuple(row) for number, *row in rows if row[0].startswith("rfm_") and "build" not in row[0]}
 
 
-def make_room(slurm, name, node, tables, seconds=180):
-    """Preempts the running job of a check on a node, once it has printed so many tables."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        for line in slurm("squeue", "-h", "-t", "R", "-w", node, "-o", "%i|%j|%Z").splitlines():
-            _, job, folder = line.split("|")
-            if not job.startswith(f"rfm_{name}"):
-                continue
+def make_room(slurm, name, node, tables):
+    """Preempt the running job of a check on a node, after the job has printed a number of tables."""
+
+    def has_printed():
+        for line in slurm("squeue", "-h", "-t", "R", "-w", node, "-o", "%j|%Z").splitlines():
+            job, _, folder = line.partition("|")
             outputs = [file.read_text(errors="replace") for file in Path(folder).glob("process*/out")]
-            if sum(len(re.findall("^verified: ", text, re.MULTILINE)) for text in outputs) >= tables and outputs:
-                slurm(
-                    "sbatch", "-J", ROOM, "-p", "cpu", "-w", node, "--exclusive", "-o", "/dev/null", "--wrap", "sleep 1"
-                )
-                return
-        time.sleep(0.2)
-    raise AssertionError(f"no job {name} on {node} measured so much")
+            printed = sum(len(re.findall("^verified: ", text, re.MULTILINE)) for text in outputs)
+            if job.startswith(f"rfm_{name}") and outputs and printed >= tables:
+                return True
+        return False
+
+    wait_until(has_printed, f"no job {name} on {node} printed {tables} tables", 180)
+    slurm("sbatch", "-J", ROOM, "-p", "cpu", "-w", node, "--exclusive", "-o", "/dev/null", "--wrap", "sleep 1")
 
 
-def left(slurm, seconds=120):
-    """Jobs that still wait or run, but for those that made room, which have so long to end."""
-    end = time.monotonic() + seconds
-    while (jobs := slurm("squeue", "-h", "-o", "%j").split()) and set(jobs) == {ROOM} and time.monotonic() < end:
-        time.sleep(0.2)
-    return jobs
+def left(slurm):
+    """The names of jobs that wait or run, after the jobs of `make_room` have ended."""
+    jobs = ("squeue", "-h", "-o", "%j")
+    wait_until(lambda: set(slurm(*jobs).split()) != {ROOM}, "the jobs that made room have not ended", 120)
+    return slurm(*jobs).split()
 
 
 def used(slurm, numbers):

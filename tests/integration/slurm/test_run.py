@@ -5,13 +5,13 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ElementTree
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from reframe_runs import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -64,15 +64,16 @@ def test_the_second_run_of_a_suite_asks_for_little_more_time_than_it_takes(run, 
     assert [int(limit) for limit in limits] == [22, 7]  # minutes
 
 
-def held_back(slurm, seconds=60):
+def held_back(slurm):
     """Holds the job of a check before it can begin, and lets the nodes go that it waits for."""
     other = slurm("sbatch", "--parsable", "-p", "cpu", "-N3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 300")
 
+    def pending():
+        jobs = slurm("squeue", "-h", "-t", "PD", "-o", "%i %j")
+        return re.search(r"^(\d+) rfm_node_session", jobs, re.MULTILINE)
+
     def hold():
-        job, end = None, time.monotonic() + seconds
-        while not job and time.monotonic() < end:
-            job = re.search(r"^(\d+) rfm_node_session", slurm("squeue", "-h", "-t", "PD", "-o", "%i %j"), re.MULTILINE)
-            time.sleep(0.2)
+        job = wait_until(pending, "no job of the session is pending")
         slurm("scontrol", "uhold", job[1])
         slurm("scancel", other)
 

@@ -3,9 +3,9 @@
 import re
 import subprocess
 import sys
-import time
 
 import pytest
+from reframe_runs import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -58,9 +58,8 @@ def test_an_entry_fits_its_partition_and_sweeps_all_other_nodes(partitions, sche
     script.write_text("\n".join([*lines, re.fullmatch(r"30 2 \* \* \* (.*)", entry)[1], ""]))
     (tmp_path / "results").mkdir(exist_ok=True)
     job = slurm("sbatch", "--parsable", str(script))
-    end = time.monotonic() + 400
-    while slurm("squeue", "-h", "-j", job, "-t", "PD,R,CG", "-o", "%T") and time.monotonic() < end:
-        time.sleep(1)
+    unfinished = ("squeue", "-h", "-j", job, "-t", "PD,R,CG", "-o", "%T")
+    wait_until(lambda: not slurm(*unfinished), "the job has not ended", 400)
     (log,) = (tmp_path / "results").glob("schedule-*.log")
     text = log.read_text()
     assert "2 nodes: 2 NOT JUDGED" in text, text

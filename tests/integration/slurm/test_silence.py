@@ -7,13 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from reframe_runs import only
+from reframe_runs import HOST, QUICK, failed_because, only, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
-QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
 # in its seconds sacct is asked more than the four times that ReFrame bears
 LONG = ("-S", "intranode_p2p.extra_opts=--samples,3000,--target-ci,0.001,--max-time,16,--size,1MiB")
 
@@ -58,9 +56,8 @@ def test_a_controller_that_is_away_for_a_while_ends_no_job(login, daemons, meanw
 
 def test_a_job_that_the_controller_has_lost_is_given_up_with_the_reason(login, slurm, daemons, meanwhile, tmp_path):
     def lose():
-        end = time.monotonic() + 60
-        while "rfm_node_session" not in slurm("squeue", "-h", "-t", "PD", "-o", "%j") and time.monotonic() < end:
-            time.sleep(0.2)
+        pending = ("squeue", "-h", "-t", "PD", "-o", "%j")
+        wait_until(lambda: "rfm_node_session" in slurm(*pending), "no job of the session is pending")
         daemons.lose_jobs()
 
     config = shutil.copytree(REPOSITORY / "config", tmp_path / "config")
@@ -72,6 +69,6 @@ def test_a_job_that_the_controller_has_lost_is_given_up_with_the_reason(login, s
     slurm("sbatch", "-p", "cpu", "-N3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 60")
     meanwhile(lose)
     run = login(*HOST, *QUICK, config=config, timeout=200)
-    assert run.code != 0
-    assert "Slurm has lost the job" in only(run)["fail_reason"]
-    assert "squeue does not know the job" in only(run)["fail_reason"]
+    reason = failed_because(run)
+    assert "Slurm has lost the job" in reason
+    assert "squeue does not know the job" in reason

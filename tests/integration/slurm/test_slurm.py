@@ -5,19 +5,27 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from reframe_runs import MPIRUN, only, published, record_of
+from reframe_runs import (
+    CORRUPT,
+    HANG,
+    HOST,
+    MPIRUN,
+    OWN_CORES,
+    QUICK,
+    RANKS,
+    failed_because,
+    only,
+    published,
+    record_of,
+    wait_until,
+)
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
-RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
-QUICK = "--samples,3,--size,1MiB"
-HANG = f"{QUICK},--simulate-fault,hang:cpu1,--pair-timeout,120,--timeout,120"
 
 
 def test_who_ends_another_cluster_ends_nothing_of_this_one(cluster, tmp_path):
@@ -30,7 +38,7 @@ def test_who_ends_another_cluster_ends_nothing_of_this_one(cluster, tmp_path):
 
 
 def test_a_job_on_one_node_is_measured_there(login):
-    run = login(*HOST, "-S", f"intranode_p2p.extra_opts={QUICK}")
+    run = login(*HOST, *QUICK)
     assert run.code == 0, run.output
     assert record_of(only(run))["host"]["name"] in {"lmx1", "lmx2", "lmx3"}
 
@@ -65,7 +73,7 @@ def test_gpus_are_allocated_in_both_ways_to_ask_for_them(login, slurm, option):
     resources = f'"resources": [{{"name": "_rfm_gpu", "options": ["{option}"]}}, {{"name": "node"'
     run = login(
         *HOST,
-        *("-S", f"intranode_p2p.extra_opts={QUICK}", "-S", "intranode_p2p.num_gpus_per_node=2"),
+        *(*QUICK, "-S", "intranode_p2p.num_gpus_per_node=2"),
         replace={node: resources},
     )
     assert run.code == 0, run.output
@@ -92,10 +100,10 @@ def test_ranks_of_host_memory_ask_for_no_gpus_unless_every_job_of_the_partition_
     assert run.code == 0, run.output
     assert len(record_of(only(run))["devices"]) == 2
     job = only(run)["jobid"]
-    wanted, end = "", time.monotonic() + 20
-    while not wanted.strip() and time.monotonic() < end:  # accounting knows a job a little later than the queue
-        wanted = slurm("sacct", "-n", "-X", "-P", "-o", "ReqTRES", "-j", job)
-        time.sleep(0.2)
+    # accounting knows a job a little later than the queue
+    wanted = wait_until(
+        lambda: slurm("sacct", "-n", "-X", "-P", "-o", "ReqTRES", "-j", job), "accounting has no job", 20
+    )
     assert "cpu=" in wanted and ("gres/gpu=2" in wanted) == asked
 
 
@@ -120,9 +128,9 @@ def test_a_job_that_waits_behind_others_is_given_up(login, slurm):
         run = login(*HOST, "-S", "max_pending_time=5s")
     finally:
         slurm("scancel", other)
-    assert run.code != 0
-    assert "max_pending_time is 5 s" in only(run)["fail_reason"]
-    assert "CANCELLED" in only(run)["fail_reason"]
+    reason = failed_because(run)
+    assert "max_pending_time is 5 s" in reason
+    assert "CANCELLED" in reason
 
 
 def test_a_job_that_waits_for_drained_nodes_is_given_up(login, slurm):
@@ -131,8 +139,7 @@ def test_a_job_that_waits_for_drained_nodes_is_given_up(login, slurm):
         run = login(*HOST, "-S", "max_pending_time=5s")
     finally:
         slurm("scontrol", "update", "nodename=lmx[1-3]", "state=resume")
-    assert run.code != 0
-    assert "max_pending_time is 5 s" in only(run)["fail_reason"]
+    assert "max_pending_time is 5 s" in failed_because(run)
     assert slurm("squeue", "-h") == ""
 
 
@@ -143,11 +150,9 @@ def test_a_job_that_is_cancelled_from_outside_fails(login, slurm, when_running, 
         slurm("scancel", job)
 
     meanwhile(cancel)
-    run = login(*HOST, "-S", f"intranode_p2p.extra_opts={HANG}")
-    assert run.code != 0
-    assert only(run)["result"] == "fail"
+    run = login(*HOST, *HANG)
     # in the words of slurmstepd or of srun, whichever was last to write
-    assert re.search("CANCELLED|Terminated", only(run)["fail_reason"])
+    assert re.search("CANCELLED|Terminated", failed_because(run))
 
 
 def test_a_job_whose_node_goes_down_fails(login, slurm, when_running, meanwhile):
@@ -157,21 +162,17 @@ def test_a_job_whose_node_goes_down_fails(login, slurm, when_running, meanwhile)
 
     meanwhile(take_down)
     try:
-        run = login(*HOST, "-S", f"intranode_p2p.extra_opts={HANG}")
+        run = login(*HOST, *HANG)
     finally:
         slurm("scontrol", "update", "nodename=lmx[1-3]", "state=resume")
-    assert run.code != 0
-    assert only(run)["result"] == "fail"
-    assert "node failure" in only(run)["fail_reason"].lower()
+    assert "node failure" in failed_because(run).lower()
 
 
 @pytest.mark.slow
 def test_a_job_that_reaches_its_time_limit_fails(login):
     """A minute and more: Slurm knows no shorter limit."""
-    run = login(*HOST, "-S", f"intranode_p2p.extra_opts={HANG}", "-S", "intranode_p2p.time_limit=1m")
-    assert run.code != 0
-    assert only(run)["result"] == "fail"
-    assert "the job reached its time limit" in only(run)["fail_reason"]
+    run = login(*HOST, *HANG, "-S", "intranode_p2p.time_limit=1m")
+    assert "the job reached its time limit" in failed_because(run)
 
 
 def test_what_detect_writes_on_the_login_node_runs(login, slurm, tmp_path, undisturbed):
@@ -213,7 +214,7 @@ def test_a_node_that_is_drained_is_the_first_on_the_page_of_all(login, slurm, tm
     slurm("scontrol", "update", "nodename=lmx2", "state=drain", "reason=test")
     try:
         for node in ("lmx1", "lmx2", "lmx3"):
-            options = ("-S", f"on={node}", "-S", f"intranode_p2p.extra_opts={QUICK}", "-S", "max_pending_time=5s")
+            options = ("-S", f"on={node}", *QUICK, "-S", "max_pending_time=5s")
             run = login(*HOST, *options)
             assert (run.code != 0) == (node == "lmx2"), run.output
             prefixes.append(run.prefix)
@@ -230,8 +231,7 @@ def test_a_run_on_each_node_is_one_page_with_the_bad_node_first(login, tmp_path)
     """For schedulers that ReFrame cannot distribute over: a session for each node, and one page of all."""
     prefixes = []
     for node in ("lmx1", "lmx2", "lmx3"):
-        opts = QUICK + (",--simulate-fault,corrupt:cpu1" if node == "lmx3" else "")
-        run = login(*HOST, "-S", f"on={node}", "-S", f"intranode_p2p.extra_opts={opts}")
+        run = login(*HOST, "-S", f"on={node}", *(CORRUPT if node == "lmx3" else QUICK))
         assert (run.code != 0) == (node == "lmx3"), run.output
         prefixes.append(run.prefix)
     code, rows = page_of(*prefixes, out=tmp_path / "page")
@@ -242,8 +242,7 @@ def test_a_run_on_each_node_is_one_page_with_the_bad_node_first(login, tmp_path)
 
 def test_a_node_cannot_be_asked_for_where_the_partition_does_not_say_how(login):
     run = login(*HOST, "-S", "on=lmx1", replace={'"resources": [{"name": "node", ': '"resources": [{"name": "other", '})
-    assert run.code != 0
-    assert "has no resource 'node'" in only(run)["fail_reason"]
+    assert "has no resource 'node'" in failed_because(run)
 
 
 BINDING = ("-r", "-n", "rank_binding", "-S", "rank_binding.nodes=2", "-S", "rank_binding.ranks=2")
@@ -252,13 +251,11 @@ BINDING = ("-r", "-n", "rank_binding", "-S", "rank_binding.nodes=2", "-S", "rank
 def test_ranks_that_are_not_bound_are_found_out(login):
     """This cluster has no plugin that binds (TaskPlugin=task/none), so srun leaves both ranks on all cores."""
     run = login(*BINDING)
-    assert run.code != 0
-    reason = only(run)["fail_reason"]
+    reason = failed_because(run)
     assert re.search(r"rank \d on lmx\d \(cores [\d,-]+\) and rank \d share cores", reason)
 
 
+@OWN_CORES
 def test_ranks_that_mpirun_binds_are_where_they_should_be(login):
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("one core cannot be two ranks' own")
     run = login(*BINDING, replace=MPIRUN)
     assert run.code == 0, run.output

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from reframe_runs import report_of, wait_until
 
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
@@ -47,8 +48,7 @@ def test_all_nodes_are_measured_but_the_drained_one_and_the_one_at_fault_is_name
     assert re.search(r"device_to_device_\w+: cpu\d->cpu\d", by_node["lmx3"]["fail_reason"])
     assert len({check["jobid"] for check in by_node.values() if check["jobid"]}) == 2
     assert len(set(jobs_of(slurm)) - set(before)) == 2  # none for the drained one
-    (report,) = (run.prefix / "reports").glob("run-report-*.json")
-    assert stored.find(report).rerun.startswith("LINKMATRIX_NODES=lmx1,lmx2,lmx3 ")
+    assert stored.find(report_of(run)).rerun.startswith("LINKMATRIX_NODES=lmx1,lmx2,lmx3 ")
     found = {one.test.node: one.verdict for one in judged}
     assert found["lmx3"] is Verdict.FAIL and found["lmx2"] is Verdict.NOT_JUDGED
     lines = summary.node_lines(judged)
@@ -86,8 +86,7 @@ def test_a_sweep_of_four_nodes_with_one_drained_is_exit_code_0_and_lists_the_nod
 
 def test_the_page_has_the_node_at_fault_first_and_the_drained_one(sweep, drained, tmp_path, capsys):
     run, _, _ = sweep("lmx[1-3]", **FAULTY)
-    (report,) = (run.prefix / "reports").glob("run-report-*.json")
-    assert cli.main(["report", str(report), "--out", str(tmp_path / "page")]) == 1
+    assert cli.main(["report", str(report_of(run)), "--out", str(tmp_path / "page")]) == 1
     page = (tmp_path / "page" / "report.html").read_text()
     assert re.findall(r'<th scope="row">(lmx\d)</th>', page)[0] == "lmx3"
     assert "not run: the scheduler reports drained: bad DIMM" in page
@@ -114,9 +113,8 @@ def busy(slurm):
 @pytest.mark.parametrize("back_end", ["slurm", "squeue"])
 def test_a_node_that_is_drained_while_its_job_waits_is_listed_as_not_run(sweep, slurm, busy, meanwhile, back_end):
     def drain():
-        end = time.monotonic() + 60
-        while "rfm_node_sweep" not in slurm("squeue", "-h", "-t", "PD", "-o", "%j") and time.monotonic() < end:
-            time.sleep(0.2)
+        pending = ("squeue", "-h", "-t", "PD", "-o", "%j")
+        wait_until(lambda: "rfm_node_sweep" in slurm(*pending), "no job of the sweep is pending")
         slurm("scontrol", "update", "nodename=lmx2", "state=drain", "reason=bad DIMM")
 
     meanwhile(drain)

@@ -6,26 +6,18 @@ wrappers tell no exit code, and accept `-l place`, `-l select=…:ngpus` and opt
 """
 
 import os
-import time
 
 import pytest
-from reframe_runs import failed_because, only, record_of
+from reframe_runs import CORRUPT, HANG, HOST, RANKS, failed_because, only, record_of, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
-
-HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
-RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
-HANG = (
-    "-S",
-    "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,hang:cpu1,--pair-timeout,120,--timeout,120",
-)
 
 
 @pytest.fixture(params=["torque", "pbs"])
 def login(request, cluster, torque_commands, on_system, monkeypatch):
     """A function that runs ReFrame on the login node with config/systems/pbs_example.py, by each back end."""
     monkeypatch.setenv("PATH", f"{torque_commands}:/usr/sbin:{os.environ['PATH']}")
-    for name, value in {**cluster, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}.items():
+    for name, value in cluster.items():
         monkeypatch.setenv(name, value)
     site = {'"scheduler": "pbs"': f'"scheduler": "{request.param}"', '"-q workq"': '"-q cpu"'}
 
@@ -44,7 +36,7 @@ def test_ranks_on_three_nodes_are_a_matrix_over_the_network(login):
 
 
 def test_a_job_whose_program_fails_is_a_failure_though_no_exit_code_is_told(login):
-    run = login(*HOST, "-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,corrupt:cpu1")
+    run = login(*HOST, *CORRUPT)
     assert only(run)["job_exitcode"] is None
     assert "cpu1" in failed_because(run)
 
@@ -65,12 +57,7 @@ def test_a_job_that_waits_for_drained_nodes_is_given_up(login, slurm):
 
 
 def test_a_job_that_is_cancelled_from_outside_fails(login, slurm, meanwhile):
-    def cancel():
-        end = time.monotonic() + 60
-        while not (job := slurm("squeue", "-h", "-t", "R", "-o", "%i")) and time.monotonic() < end:
-            time.sleep(0.2)
-        slurm("scancel", job)
-
-    meanwhile(cancel)
+    running = ("squeue", "-h", "-t", "R", "-o", "%i")
+    meanwhile(lambda: slurm("scancel", wait_until(lambda: slurm(*running), "no job runs")))
     run = login(*HOST, *HANG)
     assert "not with 'Result: PASS'" in failed_because(run)
