@@ -14,7 +14,7 @@ def only(text):
 
 def of_ranks(size, value, line, **changes):
     """A size of osu_latency between two ranks in host memory."""
-    described = {"testcase": "osu_latency_hh", "quantity": "one-way latency", "metric": "latency", "unit": "us"}
+    described = {"testcase": "osu_latency_hh", "quantity": "one-way latency", "metric": "latency"}
     described |= {"rows": ("rank0",), "columns": ("rank1",), "engine": "mpi", "memory": "host", "transport": "mpi"}
     described |= changes
     pair = (described["rows"][0], described["columns"][0])
@@ -48,14 +48,13 @@ def test_a_size_of_osu_latency_is_a_result_between_two_ranks():
         (
             "MPI Bandwidth Test",
             "",
-            {"testcase": "osu_bw_hh", "quantity": "bandwidth", "metric": "bandwidth", "unit": "GB/s"},
+            {"testcase": "osu_bw_hh", "quantity": "bandwidth", "metric": "bandwidth"},
             2.3605,
         ),
         (
             "MPI Bi-Directional Bandwidth Test",
             "",
-            {"testcase": "osu_bibw_hh", "quantity": "sum of both directions", "metric": "bidirectional"}
-            | {"unit": "GB/s"},
+            {"testcase": "osu_bibw_hh", "quantity": "sum of both directions", "metric": "bidirectional"},
             2.3605,
         ),
         (
@@ -69,7 +68,7 @@ def test_a_size_of_osu_latency_is_a_result_between_two_ranks():
             "MPI Multiple Bandwidth / Message Rate Test",
             "# [ pairs: 4 ] [ window size: 64 ]\n",
             {"testcase": "osu_mbw_mr_hh_4_pairs", "quantity": "sum of all pairs", "metric": "bandwidth"}
-            | {"unit": "GB/s", "rows": ("senders",), "columns": ("receivers",)},
+            | {"rows": ("senders",), "columns": ("receivers",)},
             2.3605,
         ),
     ],

@@ -25,7 +25,7 @@ COMMAND = "$ ./p2pBandwidthLatencyTest --p2p_type=SM --kernel=ncCopy\n"
 
 
 def of_ppu(testcase, first, second, line=1, **fields):
-    described = {"metric": "bandwidth", "quantity": "bandwidth", "unit": "GB/s", "size_bytes": 1 << 20}
+    described = {"metric": "bandwidth", "quantity": "bandwidth", "size_bytes": 1 << 20}
     described |= {"rows": GPUS, "columns": GPUS, "peer_access": "on"}
     described |= fields
     cells = dict(
@@ -61,7 +61,7 @@ def of_ppu(testcase, first, second, line=1, **fields):
             "EnabledP2P CE WRITE",
             "GPU P2P Transmission Latency Matrix (US)",
             "device_to_device_copy_latency_write_ce",
-            {"metric": "latency", "quantity": "copy latency", "unit": "us", "size_bytes": 16},
+            {"metric": "latency", "quantity": "copy latency", "size_bytes": 16},
         ),
         (
             "EnabledP2P SM WRITE",

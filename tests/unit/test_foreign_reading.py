@@ -109,7 +109,7 @@ def test_a_cell_is_a_number_in_the_unit_of_a_record_or_says_why_there_is_none():
 
 def matrix(testcase="case", rows=GPUS, size=None, line=1):
     cells = {(a, b): 5.0 for a in rows for b in rows if a != b}
-    return Table(testcase, "bandwidth", "bandwidth", "GB/s", size, rows, rows, cells, line)
+    return Table(testcase, "bandwidth", "bandwidth", size, rows, rows, cells, line)
 
 
 def test_a_table_that_a_run_has_already_or_of_other_devices_begins_another():

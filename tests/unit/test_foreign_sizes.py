@@ -35,7 +35,6 @@ def collective(testcase, size, line, bus, algorithm, time, **changes):
         testcase=testcase,
         quantity="bus bandwidth",
         metric="bandwidth",
-        unit="GB/s",
         size_bytes=size,
         cells=dict(zip(ways, bus, strict=True)),
         line=line,
@@ -165,7 +164,7 @@ RDMA = """                    RDMA_Write BW Test
 
 def rdma(size, value, peak, line, **changes):
     pair = (changes.get("rows", ("mlx5_2",))[0], "peer")
-    described = {"testcase": "ib_write_bw", "quantity": "bandwidth", "metric": "bandwidth", "unit": "GB/s"}
+    described = {"testcase": "ib_write_bw", "quantity": "bandwidth", "metric": "bandwidth"}
     described |= {"rows": ("mlx5_2",), "memory": "host", "direction": "write", **changes}
     parts = {} if peak is None else {"peak": Part("peak", "GB/s", {pair: peak})}
     return Table(
@@ -209,7 +208,7 @@ def test_a_latency_of_rdma_is_its_typical_one():
         " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]\n"
         " 2       1000          1.05           5.41         1.10               1.12\n"
     )
-    latency = {"testcase": "ib_read_lat", "quantity": "typical latency", "metric": "latency", "unit": "us"}
+    latency = {"testcase": "ib_read_lat", "quantity": "typical latency", "metric": "latency"}
     assert only(text).tables == [rdma(2, 1.10, None, 3, rows=("nic",), direction="read", **latency)]
 
 

@@ -46,7 +46,7 @@ TABLES = {
 
 
 def table(name, **fields):
-    described = {"testcase": name, "metric": "bandwidth", "quantity": "bandwidth", "unit": "GB/s", "samples": 3}
+    described = {"testcase": name, "metric": "bandwidth", "quantity": "bandwidth", "samples": 3}
     described |= {"size_bytes": None, "rows": GPUS, "columns": GPUS, "line": 2, "peer_access": "on", "notes": MEDIANS}
     return Table(**{**described, **fields})
 
@@ -83,7 +83,7 @@ def test_a_row_of_nvbandwidth_is_of_the_host_of_all_or_of_a_device_itself(name, 
     if source == "column":
         axes = {"rows": GPUS, "columns": (row,), "cells": {pair[::-1]: value for pair, value in cells.items()}}
     if latency:
-        fields |= {"metric": "latency", "quantity": "load latency", "unit": "us", "direction": "read"}
+        fields |= {"metric": "latency", "quantity": "load latency", "direction": "read"}
     assert only(text).tables == [table(name, **{**axes, **fields})]
 
 
@@ -195,9 +195,9 @@ def sample(head, below="", corner="D\\D"):
 
 def of_sample(testcase, **fields):
     notes = ["the text does not contain the engine: copy engines are assumed (kernels: --sm_copy)"]
-    if fields.get("unit") != "us":
+    if fields.get("metric") != "latency":
         notes.append("the diagonal is half the printed value: the program counts a byte read and written as two")
-    described = {"testcase": testcase, "metric": "bandwidth", "quantity": "bandwidth", "unit": "GB/s", "line": 1}
+    described = {"testcase": testcase, "metric": "bandwidth", "quantity": "bandwidth", "line": 1}
     described |= {"size_bytes": None, "rows": GPUS, "columns": GPUS, "peer_access": "on", "local_copy": True}
     return Table(**{**described, "notes": tuple(notes), **fields})
 
@@ -237,7 +237,6 @@ def test_a_latency_of_the_cuda_sample_has_the_time_on_the_cpu_as_its_part(direct
         f"device_to_device_copy_latency_{direction}_ce",
         metric="latency",
         quantity="copy latency",
-        unit="us",
         size_bytes=16,
         direction=direction,
         cells=square((80.0, 90.0), *pairs),

@@ -24,7 +24,7 @@ STEP = re.compile(r"step (\S+) (\S+) (alone|at-once) code=(\d+)")
 QUOTED = "| "
 SIZE = re.compile(r" -s (\d+)\b")  # the check's option is the first; a user's options follow
 #: Fields that are equal in the tables of all adapters.
-COMMON = ("quantity", "metric", "unit", "size_bytes", "direction", "line", "engine", "transport")
+COMMON = ("quantity", "metric", "size_bytes", "direction", "line", "engine", "transport")
 PEER = "peer"  # the label of the column in imported records
 TO_GB = 1 / 8  # from Gb/s to GB/s
 #: Settings in the head lines of perftest.

@@ -1,7 +1,7 @@
 """Reads the rows below a head line, and keeps only complete rows that cannot have shifted."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..record.names import Pair
@@ -27,6 +27,10 @@ class Grid:
             for row, words in self.rows.items()
             for column, word in zip(self.columns, words, strict=True)
         }
+
+    def faults_of(self, testcase: str) -> tuple[str, ...]:
+        """The sentences, each after the name of the test case."""
+        return tuple(f"{testcase}: {fault}" for fault in self.faults)
 
 
 def read_grid(
@@ -125,8 +129,18 @@ def numbers(
         value = float(word) * scale
         if row == column and value == 0 and not zero_applies:
             continue
-        cells[row, column] = float(f"{value:.9g}") if 0 < value <= MOST else "error"
+        cells[row, column] = cell_of(value)
     return cells
+
+
+def cell_of(value: float) -> float | str:
+    """The cell with a value, rounded to nine digits; "error" for a value that no measurement has."""
+    return float(f"{value:.9g}") if 0 < value <= MOST else "error"
+
+
+def measured(cells: Mapping[Pair, float | str]) -> dict[Pair, float]:
+    """The cells with a number."""
+    return {pair: value for pair, value in cells.items() if not isinstance(value, str)}
 
 
 def turned(cells: dict[Pair, float | str]) -> dict[Pair, float | str]:

@@ -94,13 +94,11 @@ def rccl_version(reading: Reading, match: re.Match[str]) -> None:
     facts.program = RCCL
     if match["version"]:
         facts.software["rccl-tests"] = match["version"]
-    reading.at += 1
 
 
 def library_version(reading: Reading, match: re.Match[str]) -> None:
     """Read `RCCL version : 2.22.3-develop:f5b15f2`, or the version of HIP or ROCm."""
     reading.facts(RCCL).software[match[1]] = match[2]
-    reading.at += 1
 
 
 def rank(reading: Reading, match: re.Match[str]) -> None:
@@ -110,7 +108,6 @@ def rank(reading: Reading, match: re.Match[str]) -> None:
         note_copies(reading, facts, f"rank {number} is listed twice")
     facts.devices[number] = match["model"]
     facts.ranks[number] = match["host"], int(match["device"])
-    reading.at += 1
 
 
 def note_copies(reading: Reading, facts: Run, why: str) -> None:
@@ -124,7 +121,6 @@ def version(reading: Reading, match: re.Match[str]) -> None:
     """Read `# nccl-tests version 2.20.0 (b4d5bee) nccl-headers=23102 nccl-library=23102`, the start of a run."""
     reading.end_run()
     reading.facts(PROGRAM).software |= {"nccl-tests": match["version"], "NCCL": nccl_version(int(match["nccl"]))}
-    reading.at += 1
 
 
 def nccl_version(code: int) -> str:
@@ -137,14 +133,12 @@ def starting(reading: Reading, match: re.Match[str]) -> None:
     if reading.facts(PROGRAM).software.keys() != {"nccl-tests", "NCCL"}:
         reading.end_run()
     reading.facts(PROGRAM).software["test"] = match[1]
-    reading.at += 1
 
 
 def sizes(reading: Reading, match: re.Match[str]) -> None:
     """Read `# nThread 1 nGpus 1 minBytes 8 maxBytes 134217728 step: 2(factor) …`, which contains the largest size."""
     facts = reading.facts(program_of(reading))
     facts.settings |= {"most": match["most"], "step": match["step"], "how": match["how"]}
-    reading.at += 1
 
 
 def note_cut(reading: Reading, settings: Mapping[str, str], largest: int) -> None:
@@ -295,7 +289,6 @@ def stray(reading: Reading, match: re.Match[str]) -> None:
     reading.add_problem(
         f"line {reading.at + 1}: '{match[0].strip()[:60]}' is a row without the head of its table: the row is ignored"
     )
-    reading.at += 1
 
 
 def bounds(reading: Reading, match: re.Match[str]) -> None:
@@ -322,8 +315,5 @@ def algorithm_of(command: str) -> str:
 
 def add_fault(reading: Reading, line: str) -> None:
     """Report a cut or shifted row as a fault of the last table."""
-    if not re.match(r"^\s*\d+\s+\d+\s+\w", line) or not reading.runs or reading.runs[-1].program not in PROGRAMS:
-        return
-    last = reading.runs[-1].tables[-1]
-    fault = f"line {reading.at + 1}: '{line.strip()[:60]}' is an incomplete row: the row is ignored"
-    reading.runs[-1].tables[-1] = replace(last, faults=(*last.faults, fault))
+    if re.match(r"^\s*\d+\s+\d+\s+\w", line) and reading.runs and reading.runs[-1].program in PROGRAMS:
+        reading.add_incomplete_row()

@@ -88,7 +88,6 @@ def size_table(testcase: str, row: Size, alone: bool) -> Table:
         testcase=testcase,
         quantity="bus bandwidth",
         metric="bandwidth",
-        unit="GB/s",
         size_bytes=row.size,
         rows=("all",),
         columns=tuple(row.placements),

@@ -14,7 +14,7 @@ from ..errors import BadInput
 from ..record.names import Pair
 from . import launch
 from .endings import COPIES
-from .grid import LACKS, Grid, numbers, read_grid, turned
+from .grid import LACKS, Grid, measured, numbers, read_grid, turned
 from .table import Part, Reading, Run, Table
 
 PROGRAM, UNKNOWN = "nvbandwidth", "unknown_program"
@@ -50,13 +50,11 @@ def version(reading: Reading, match: re.Match[str]) -> None:
     reading.end_run()
     reading.fork = "" if match[1] == PROGRAM else match[1]
     reading.facts(match[1]).software[match[1]] = match[2]
-    reading.at += 1
 
 
 def software(reading: Reading, match: re.Match[str]) -> None:
     """Read the versions above the tables."""
     reading.facts(program_of(reading)).software[{"Driver": "driver"}.get(match[1], match[1])] = match[2]
-    reading.at += 1
 
 
 def device(reading: Reading, match: re.Match[str]) -> None:
@@ -65,13 +63,11 @@ def device(reading: Reading, match: re.Match[str]) -> None:
     facts.devices[int(match[1])] = match[2]
     if match[1] == "0" and HOST_NAME.fullmatch(above):
         facts.node = above  # the program prints the host's name above its devices, since 0.5
-    reading.at += 1
 
 
 def process(reading: Reading, match: re.Match[str]) -> None:
     """Read `Process 6 (worker-1): device 2: NVIDIA GB200 (00000018:01:00)`, of a build for several nodes."""
     add_process(reading.facts(program_of(reading)), match)
-    reading.at += 1
 
 
 def add_process(facts: Run, match: re.Match[str]) -> None:
@@ -253,8 +249,7 @@ def table_of(name: str, tables: dict[str, tuple[int, str, Grid]], no_path: str =
     parts = {}
     for other, (_, _, part) in tables.items():
         if other in SIDES:
-            measured = {pair: value for pair, value in cells(part).items() if not isinstance(value, str)}
-            parts[SIDES[other]] = Part(TITLES[SIDES[other]], "GB/s", measured)
+            parts[SIDES[other]] = Part(TITLES[SIDES[other]], "GB/s", measured(cells(part)))
             faults += part.faults
     found = cells(grid)
     if not faults and ("not-run" in found.values() or (is_square(name) and len(grid.rows) < count)):
@@ -313,11 +308,11 @@ def summed(name: str, total: bool) -> bool:
 
 
 def kind(name: str, total: bool, unit: str) -> dict[str, str]:
-    """The metric, the quantity and the unit of a test case."""
+    """The metric and the quantity of a test case. unit: as printed."""
     if unit == "ns":
-        return {"metric": "latency", "quantity": "load latency", "unit": "us"}
+        return {"metric": "latency", "quantity": "load latency"}
     if "bidirectional" in name:
         quantity = "sum of both directions" if summed(name, total) else "one direction, the other loaded"
-        return {"metric": "bidirectional", "quantity": quantity, "unit": "GB/s"}
+        return {"metric": "bidirectional", "quantity": quantity}
     total_of_all = name.startswith(("all_to_one", "one_to_all"))
-    return {"metric": "bandwidth", "quantity": "total bandwidth" if total_of_all else "bandwidth", "unit": "GB/s"}
+    return {"metric": "bandwidth", "quantity": "total bandwidth" if total_of_all else "bandwidth"}

@@ -31,6 +31,7 @@ SIZE, TWICE, RACK = "bytes", "process twice", "rack of"  # in Run.settings
 GPUS, RACKS, BISECT, ALL = "gpus", "racks", "bisect", "all"  # what an axis consists of
 COPY = r"(?P<memory>device_to_device|device_to_egm|egm_to_egm)"
 HOW = r"(?P<direction>write|read)_(?P<engine>ce|sm)"
+LATENCY = "load latency, all GPUs concurrently"
 SAMPLED, BOTH = "median bandwidth of sampled GPUs", "sum of both directions"
 MULTICAST = r"multicast_(?:one_to_all_mc|one_to_all_mc_red|all_to_one_mc_ld_reduce)"
 
@@ -48,7 +49,6 @@ class Kind(NamedTuple):
     rows: str
     columns: str
     column_is_source: bool = False
-    unit: str = "GB/s"
 
 
 KINDS = (
@@ -61,7 +61,7 @@ KINDS = (
     Kind(re.compile(rf"rack_to_rack_bidir_{COPY}_{HOW}"), f"total bandwidth, {BOTH}", RACKS, RACKS, True),
     Kind(re.compile(rf"all_(?:to|from)_one_{COPY}_{HOW}"), "total bandwidth", GPUS, ALL),
     Kind(re.compile(MULTICAST), "bandwidth", GPUS, ALL),
-    Kind(re.compile(r"latency_(?P<memory>device|egm)"), "load latency, all GPUs concurrently", GPUS, GPUS, True, "us"),
+    Kind(re.compile(r"latency_(?P<memory>device|egm)"), LATENCY, GPUS, GPUS, True),
 )
 
 
@@ -69,7 +69,6 @@ def version(reading: Reading, match: re.Match[str]) -> None:
     """Read `nvloom_cli 1.3.0`, the start of a run."""
     reading.end_run()
     reading.facts(PROGRAM).software[PROGRAM] = match[1]
-    reading.at += 1
 
 
 def header_line(reading: Reading, match: re.Match[str]) -> None:
@@ -180,7 +179,7 @@ def table_of(
     named = {
         (printed[kind.rows][row], printed[kind.columns][column]): word for (row, column), word in grid.words().items()
     }
-    latency = kind.unit == "us"
+    latency = kind.quantity == LATENCY
     cells = numbers(named, 0.001 if latency else 1.0, no_path="not-run")
     turn = kind.column_is_source or kind.columns == ALL
     memory = words.get("memory", "device")
@@ -190,7 +189,6 @@ def table_of(
         testcase=f"device_to_device_{both}memcpy_{alike[2]}" if alike else f"nvloom_{name}",
         quantity=kind.quantity,
         metric="latency" if latency else "bidirectional" if "_bidir_" in name else "bandwidth",
-        unit=kind.unit,
         size_bytes=None if latency else size,
         rows=axes[turn],
         columns=axes[not turn],

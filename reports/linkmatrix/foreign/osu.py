@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..record.names import Pair
 from .endings import COPIES
+from .grid import cell_of
 from .table import Part, Reading, Table
 
 PROGRAM = "osu"
-MOST = 1e9
 TITLE = re.compile(
     r"^# OSU MPI(?P<device>-\w+)?(?: (Bi-Directional|Multi|Multiple))? (Latency|Bandwidth)(?: / Message Rate)? Test"
     r"(?: v([\d.]+))?\s*$"
@@ -81,9 +80,7 @@ def sizes(reading: Reading, match: re.Match[str]) -> None:
     if copied:
         reading.add_problem(f"line {found[0].line}: sizes are repeated: {COPIES}")
     if found and reading.at < len(reading.lines) and ROW_LIKE.match(reading.line()):
-        fault = f"line {reading.at + 1}: '{reading.line()[:60]}' is an incomplete row: the row is ignored"
-        last = reading.runs[-1].tables[-1]
-        reading.runs[-1].tables[-1] = replace(last, faults=(*last.faults, fault))
+        reading.add_incomplete_row()
     reading.command = None  # a later table belongs to another command
 
 
@@ -160,28 +157,21 @@ def size_table(
     test: str, buffers: str, pairs: int, size: int, value: float, line: int, verified: bool | None = None
 ) -> Table:
     """The table of one size. value: as printed, in MB/s or µs."""
-    bandwidth = test not in ("latency", "multi_lat")
-    rows, columns = (("rank0",), ("rank1",)) if pairs == 1 else (("senders",), ("receivers",))
-    number = float(f"{value / 1000:.9g}") if bandwidth else value
-    cell: float | str = number if 0 < number <= MOST else "error"
-    pair: Pair = (rows[0], columns[0])
-    if verified is False and not isinstance(cell, str):
-        cell = "error"
+    metric = METRICS.get(test, "bandwidth")
+    pair = ("rank0", "rank1") if pairs == 1 else ("senders", "receivers")
+    wrong = f"line {line}: {size} bytes have wrong data, from {pair[0]} to {pair[1]}"
     return Table(
         testcase=f"osu_{test}_{buffers}" + (f"_{pairs}_pairs" if pairs > 1 else ""),
         quantity=QUANTITIES[test],
-        metric=METRICS.get(test, "bandwidth"),
-        unit="GB/s" if bandwidth else "us",
+        metric=metric,
         size_bytes=size,
-        rows=rows,
-        columns=columns,
-        cells={pair: cell},
+        rows=pair[:1],
+        columns=pair[1:],
+        cells={pair: "error" if verified is False else cell_of(value if metric == "latency" else value / 1000)},
         line=line,
         engine="mpi",
         memory={"hh": "host", UNKNOWN: None}.get(buffers, "device"),
         transport="mpi",
         verified=verified,
-        faults=(f"line {line}: {size} bytes have wrong data, from {rows[0]} to {columns[0]}",)
-        if verified is False
-        else (),
+        faults=(wrong,) if verified is False else (),
     )

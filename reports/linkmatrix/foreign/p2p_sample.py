@@ -10,8 +10,9 @@ there is one.
 """
 
 import re
+from typing import Any
 
-from .grid import numbers, read_grid, turned
+from .grid import measured, numbers, read_grid, turned
 from .table import Part, Reading, Table, Topology
 
 CUDA, PPU = "p2p_bandwidth_latency_test", "p2p_bandwidth_latency_test_ppu"
@@ -37,6 +38,7 @@ PPU_COLUMN = re.compile(r"^(?:HOST(\d+):)?DEV(\d+)$")
 KERNELS = {"cacheCopy": "cached", "ncCopy": "noncached", "bulkCopy": "bulk"}
 OF_KERNEL = {"cached": "sm_cached", "noncached": "sm", "bulk": "sm_bulk", None: "sm_unknown_kernel"}
 LATENCY_BYTES = 16  # both programs copy four integers
+QUANTITIES = {"latency": "copy latency", "bandwidth": "bandwidth", "bidirectional": "sum of both directions"}
 
 
 def name_of(metric: str, direction: str, engine: str | None, kernel: str | None, peer: bool) -> str:
@@ -46,17 +48,43 @@ def name_of(metric: str, direction: str, engine: str | None, kernel: str | None,
     return f"device_to_device_{stem}_{direction}_{by}{'' if peer else '_peer_off'}"
 
 
+def add_table(
+    reading: Reading,
+    program: str,
+    metric: str,
+    direction: str,
+    engine: str | None,
+    kernel: str | None,
+    peer: bool,
+    faults: list[str],
+    **fields: Any,
+) -> str:
+    """Add a table, and return the name of its test case. peer: whether peer access was on. fields: of `Table`."""
+    name = name_of(metric, direction, engine, kernel, peer)
+    table = Table(
+        testcase=name,
+        quantity=QUANTITIES[metric],
+        metric=metric,
+        direction=direction,
+        engine=engine,
+        kernel=kernel,
+        peer_access="on" if peer else "off",
+        faults=tuple(f"{name}: {fault}" for fault in faults),
+        **fields,
+    )
+    reading.add(program, table)
+    return name
+
+
 def cuda_start(reading: Reading, _: re.Match[str]) -> None:
     """Read the first line of the sample, the start of a run."""
     reading.end_run()
     reading.facts(CUDA)
-    reading.at += 1
 
 
 def cuda_device(reading: Reading, match: re.Match[str]) -> None:
     """Read `Device: 0, NVIDIA A800-SXM4-80GB, pciBusID: 10, …`."""
     reading.facts(CUDA).devices[int(match[1])] = match[2]
-    reading.at += 1
 
 
 def cuda_labels(reading: Reading) -> list[str] | None:
@@ -96,27 +124,23 @@ def cuda_table(reading: Reading, match: re.Match[str]) -> None:
     if not latency:
         cells = {pair: halved(pair, value) for pair, value in cells.items()}
         notes.append("the diagonal is half the printed value: the program counts a byte read and written as two")
-    name = name_of(metric, direction, engine, None, peer)
-    reading.add(
+    name = add_table(
+        reading,
         CUDA,
-        Table(
-            testcase=name,
-            quantity={"latency": "copy latency", "bandwidth": "bandwidth"}.get(metric, "sum of both directions"),
-            metric=metric,
-            unit="us" if latency else "GB/s",
-            size_bytes=LATENCY_BYTES if latency else None,
-            rows=labels,
-            columns=labels,
-            cells=turned(cells) if direction == "read" else cells,
-            line=line,
-            direction=direction,
-            engine=engine,
-            transport="direct" if peer else "staged",
-            peer_access="on" if peer else "off",
-            local_copy=True,
-            notes=tuple(notes),
-            faults=tuple(f"{name}: {fault}" for fault in faults),
-        ),
+        metric=metric,
+        direction=direction,
+        engine=engine,
+        kernel=None,
+        peer=peer,
+        faults=faults,
+        size_bytes=LATENCY_BYTES if latency else None,
+        rows=labels,
+        columns=labels,
+        cells=turned(cells) if direction == "read" else cells,
+        line=line,
+        transport="direct" if peer else "staged",
+        local_copy=True,
+        notes=tuple(notes),
     )
     if latency:
         cuda_enqueue(reading, name, direction)
@@ -150,9 +174,8 @@ def cuda_enqueue(reading: Reading, name: str, direction: str) -> None:
 
 def add_enqueue(reading: Reading, name: str, cells: dict, faults: list[str]) -> None:
     """Add host times as a part of the latency table above."""
-    measured = {pair: value for pair, value in cells.items() if not isinstance(value, str)}
     named_faults = tuple(f"{name}, time on the CPU: {fault}" for fault in faults)
-    reading.add_part("enqueue", Part("enqueue latency", "us", measured), named_faults)
+    reading.add_part("enqueue", Part("enqueue latency", "us", measured(cells)), named_faults)
 
 
 def cuda_connectivity(reading: Reading, _: re.Match[str]) -> None:
@@ -224,32 +247,26 @@ def ppu_mode(reading: Reading, match: re.Match[str]) -> None:
         return
     if head and head["ratio"]:
         named_faults = tuple(f"utilisation: {fault}" for fault in faults)
-        share = {pair: value for pair, value in cells.items() if not isinstance(value, str)}
-        reading.add_part("utilisation", Part("utilisation", "%", share), named_faults)
+        reading.add_part("utilisation", Part("utilisation", "%", measured(cells)), named_faults)
         return
     both = bool(head) and (head["ways"] == "Bi" or "Bidirectional" in match[0])
     metric = "latency" if latency else "bidirectional" if both else "bandwidth"
-    name = name_of(metric, direction, engine, kernel, peer)
-    reading.add(
+    add_table(
+        reading,
         PPU,
-        Table(
-            testcase=name,
-            quantity={"latency": "copy latency", "bandwidth": "bandwidth"}.get(metric, "sum of both directions"),
-            metric=metric,
-            unit="us" if latency else "GB/s",
-            size_bytes=LATENCY_BYTES if latency else int(head["bytes"]),
-            rows=labels,
-            columns=labels,
-            cells=cells,
-            line=line,
-            direction=direction,
-            engine=engine,
-            kernel=kernel,
-            transport="ipc" if labels[0].startswith("host") else "direct" if peer else "staged",
-            peer_access="on" if peer else "off",
-            notes=notes,
-            faults=tuple(f"{name}: {fault}" for fault in faults),
-        ),
+        metric=metric,
+        direction=direction,
+        engine=engine,
+        kernel=kernel,
+        peer=peer,
+        faults=faults,
+        size_bytes=LATENCY_BYTES if latency else int(head["bytes"]),
+        rows=labels,
+        columns=labels,
+        cells=cells,
+        line=line,
+        transport="ipc" if labels[0].startswith("host") else "direct" if peer else "staged",
+        notes=notes,
     )
 
 
@@ -290,4 +307,3 @@ def ppu_total(reading: Reading, match: re.Match[str]) -> None:
         reading.runs[-1].last = reading.at + 1
     reading.end_run()
     reading.command = None
-    reading.at += 1

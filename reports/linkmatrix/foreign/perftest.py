@@ -5,6 +5,7 @@
 
 import re
 
+from .grid import cell_of
 from .table import Part, Reading, Table
 
 PROGRAM = "perftest"
@@ -31,14 +32,12 @@ def title(reading: Reading, match: re.Match[str]) -> None:
     facts = reading.facts(PROGRAM)
     facts.software["test"] = name + ("_both_ways" if match[3] else "")
     facts.software["NIC"] = "nic"
-    reading.at += 1
 
 
 def device(reading: Reading, match: re.Match[str]) -> None:
     """Read the line that names the adapter."""
     if reading._facts.program == PROGRAM:
         reading._facts.software["NIC"] = match[1]
-    reading.at += 1
 
 
 def rows(reading: Reading, match: re.Match[str]) -> None:
@@ -97,11 +96,10 @@ def table_of(
         testcase=test,
         quantity=("average latency" if average else "typical latency") if latency else bandwidth,
         metric="latency" if latency else "bidirectional" if both else "bandwidth",
-        unit="us" if latency else "GB/s",
         size_bytes=size,
         rows=(nic,),
         columns=("peer",),
-        cells={pair: float(f"{value:.9g}") if 0 < value <= 1e9 else "error"},
+        cells={pair: cell_of(value)},
         line=line,
         direction="read" if "_read_" in test else "write",
         engine="rdma",

@@ -32,10 +32,9 @@ MOST_HEAD, MOST_INDENT = 20_000, 200  # characters of a head line, and blanks be
 def headless_columns(reading: Reading, _: re.Match[str]) -> None:
     """Report the columns of a table without a known head line."""
     reading.add_problem(f"line {reading.at + 1}: these columns have no known head line: the table is ignored")
-    reading.at += 1
 
 
-#: (pattern of a head line, its reader). A reader moves the reading position by at least one line.
+#: (pattern of a head line, its reader). A reader of several lines moves the reading position behind the last one.
 FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] = [
     (nvbandwidth.VERSION, nvbandwidth.version),
     (nvbandwidth.RUNNING, nvbandwidth.test_case),

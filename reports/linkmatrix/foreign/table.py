@@ -23,6 +23,7 @@ class Part:
 class Table:
     """One matrix, as an entry of `results` in a record describes it (record.schema.json). Rows are sources.
 
+    metric: "bandwidth", "bidirectional" or "latency".
     cells: {(row, column): number in `unit`, or a status word}; missing cells were not in the text.
     size_bytes: None if the program does not print the size.
     faults: sentences on ignored rows.
@@ -32,7 +33,6 @@ class Table:
     testcase: str
     quantity: str
     metric: str
-    unit: str
     size_bytes: int | None
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -50,6 +50,11 @@ class Table:
     parts: Mapping[str, Part] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+
+    @property
+    def unit(self) -> str:
+        """The unit of the cells: us for latencies, else GB/s."""
+        return "us" if self.metric == "latency" else "GB/s"
 
     @property
     def key(self) -> tuple[str, int | None]:
@@ -223,6 +228,12 @@ class Reading:
         tables[-1] = replace(last, parts={**last.parts, name: part}, faults=last.faults + faults)
         self._facts.last = self.at
         return True
+
+    def add_incomplete_row(self) -> None:
+        """Record the line at the reading position as a fault of the last table."""
+        tables = self.runs[-1].tables
+        fault = f"line {self.at + 1}: '{self.line().strip()[:60]}' is an incomplete row: the row is ignored"
+        tables[-1] = replace(tables[-1], faults=(*tables[-1].faults, fault))
 
     def add_topology(self, program: str, topology: Topology) -> None:
         """Add the topology of the current run. Link classes apply to later runs of the text too."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from ..errors import BadInput
 from ..record.names import Pair
-from .grid import Grid, numbers, read_grid
+from .grid import Grid, measured, numbers, read_grid
 from .table import Part, Reading, Table
 
 PROGRAM = "transferbench"
@@ -43,25 +43,21 @@ def version(reading: Reading, match: re.Match[str]) -> None:
     """Read `TransferBench v1.60.00 (with NIC support)`, the start of a run."""
     reading.end_run()
     reading.facts(PROGRAM).software["TransferBench"] = match[1]
-    reading.at += 1
 
 
 def section(reading: Reading, _: re.Match[str]) -> None:
     """Read `[P2P Related]`, the start of a preset's settings."""
     reading.facts(PROGRAM).settings.clear()
-    reading.at += 1
 
 
 def setting(reading: Reading, match: re.Match[str]) -> None:
     """Read `USE_REMOTE_READ = 0 : Using SRC as executor`."""
     reading.facts(PROGRAM).settings[match[1]] = match[2]
-    reading.at += 1
 
 
 def size(reading: Reading, match: re.Match[str]) -> None:
     """Read `Bytes Per Direction 268435456`, the size of the next one or two tables."""
     reading.facts(PROGRAM).settings["bytes"] = match[1]
-    reading.at += 1
 
 
 def settings(reading: Reading) -> dict[str, str]:
@@ -128,7 +124,6 @@ def all_to_all(reading: Reading, match: re.Match[str]) -> None:
             testcase=name,
             quantity="bandwidth, all pairs concurrently",
             metric="bandwidth",
-            unit="GB/s",
             size_bytes=int(match["bytes"]),
             rows=tuple(names),
             columns=tuple(names),
@@ -139,7 +134,7 @@ def all_to_all(reading: Reading, match: re.Match[str]) -> None:
             peer_access="on",
             local_copy=any(row == column for row, column in cells),
             notes=tuple(notes),
-            faults=tuple(f"{name}: {fault}" for fault in grid.faults),
+            faults=grid.faults_of(name),
         ),
     )
 
@@ -238,9 +233,7 @@ def block(
     how = by if ends == {"device"} else "cpu" if ends == {"host"} else f"cpu_and_{by}"
     found = cells("<->" if both else "->")
     parts = {
-        name: Part(
-            TITLES[way], "GB/s", {pair: value for pair, value in cells(way).items() if not isinstance(value, str)}
-        )
+        name: Part(TITLES[way], "GB/s", measured(cells(way)))
         for way, name in (("->", "one_direction"), ("<-", "other_direction"))
         if both
     }
@@ -248,7 +241,6 @@ def block(
         "testcase": f"{source}_to_{sink}_{'bidirectional_' if both else ''}memcpy_{'read' if read else 'write'}_{how}",
         "quantity": "sum of both directions" if both else "bandwidth",
         "metric": "bidirectional" if both else "bandwidth",
-        "unit": "GB/s",
         "rows": rows,
         "columns": columns,
         "cells": found,

@@ -77,7 +77,6 @@ def table(reading: Reading, _: re.Match[str]) -> None:
             testcase=name,
             quantity="bandwidth",
             metric="bandwidth",
-            unit="GB/s",
             size_bytes=None,
             rows=tuple(columns),
             columns=tuple(columns),
@@ -91,7 +90,7 @@ def table(reading: Reading, _: re.Match[str]) -> None:
             notes=(
                 "disjoint pairs of adapters may have been measured concurrently (NIC_PARALLEL_LEVEL, PARALLEL_NODE)",
             ),
-            faults=tuple(f"{name}: {fault}" for fault in grid.faults),
+            faults=grid.faults_of(name),
         ),
     )
 

@@ -76,7 +76,6 @@ def rings(reading: Reading, _: re.Match[str]) -> None:
             testcase=name if gpus else f"{name}_host",
             quantity="bandwidth, all rings concurrently",
             metric="bandwidth",
-            unit="GB/s",
             size_bytes=int(size[1]),
             rows=tuple(rows),
             columns=tuple(columns),
@@ -90,7 +89,7 @@ def rings(reading: Reading, _: re.Match[str]) -> None:
                 "each rank sends to the next rank, the last to the first; both use the adapter of the column",
                 named[:4000],
             ),
-            faults=tuple(f"{name}: {fault}" for fault in grid.faults),
+            faults=grid.faults_of(name),
         ),
     )
 

@@ -6,6 +6,7 @@ Latencies are one-way; the record has the median.
 
 import re
 
+from .grid import cell_of
 from .table import Reading, Table
 
 PROGRAM = "ucx_perftest"
@@ -43,18 +44,16 @@ def table(reading: Reading, match: re.Match[str]) -> None:
     _, median, _, _, _, overall, _, _ = numbers
     nic = DEVICE.search(command)
     pair = (nic[1].partition(":")[0] if nic else "nic", "peer")
-    value = median if latency else float(f"{overall * MIB / 1e9:.9g}")
     reading.add(
         PROGRAM,
         Table(
             testcase=f"ucx_{test[1]}",
             quantity="median latency" if latency else "bandwidth",
             metric="latency" if latency else "bandwidth",
-            unit="us" if latency else "GB/s",
             size_bytes=int(size[1]),
             rows=pair[:1],
             columns=pair[1:],
-            cells={pair: value if 0 < value <= 1e9 else "error"},
+            cells={pair: cell_of(median if latency else overall * MIB / 1e9)},
             line=reading.at + 1,
             engine="ucx",
             memory="host",
