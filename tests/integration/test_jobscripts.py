@@ -59,22 +59,20 @@ ON_A_NODE = ("-S", "build_linkmatrix.build_locally=no")
 # {folder below that of the system: what is run}; the folder "all" has one script for each kind of job
 VARIANTS = {
     "all": Variant(build=True, suite="all"),
-    "16-nodes": Variant(
-        ("-n", "crossnode_matrix.*extent=all", "-S", "crossnode_matrix.nodes=16"),
+    "16-nodes-and-sweep": Variant(
+        ("-n", "^node_sweep|crossnode_matrix.*extent=all", "-S", "crossnode_matrix.nodes=16"),
         systems=("slurm_example", "pbs_example", "sge_example"),
+        nodes="n01",
     ),
-    "4-nodes": Variant(("-n", "rank_p2p", "-S", "rank_p2p.nodes=4"), systems=("abci",), suite="rank_p2p"),
-    "gres": Variant(
-        ("-n", "gpu_topology|process_p2p|rank_p2p"),
+    "4-nodes-and-build-on-a-node": Variant(
+        ("-n", "rank_p2p", "-S", "rank_p2p.nodes=4", *ON_A_NODE), systems=("abci",), build=True, suite="rank_p2p"
+    ),
+    "gres-and-options-of-one-run": Variant(
+        ("-n", "gpu_topology|process_p2p|rank_p2p", *(word for option in OF_ONE_RUN for word in ("-J", option))),
         (f'"{GPUS_PER_NODE}"', f'"{GRES}"'),
         ("slurm_example",),
         partition="gpu",
         suite="gpu_topology,process_p2p,rank_p2p",
-    ),
-    "options-of-one-run": Variant(
-        ("-n", "rank_p2p", *(word for option in OF_ONE_RUN for word in ("-J", option))),
-        systems=("slurm_example",),
-        suite="rank_p2p",
     ),
     # a build in a job of its own, and a job of host memory, where no job without GPUs is taken
     "gpus-in-every-job": Variant(
@@ -105,10 +103,7 @@ VARIANTS = {
         partition="gpu",
         suite="gpu_topology,rank_p2p",
     ),
-    "sweep": Variant(("--mode=sweep",), systems=("slurm_example", "pbs_example", "sge_example"), nodes="n01"),
-    "build-on-a-node": Variant(
-        ("-n", "rank_p2p", *ON_A_NODE), systems=("sge_example", "abci"), build=True, suite="rank_p2p"
-    ),
+    "build-on-a-node": Variant(("-n", "rank_p2p", *ON_A_NODE), systems=("sge_example",), build=True, suite="rank_p2p"),
 }
 # generic.py is the machine that the tests run on
 SYSTEMS = sorted(file.stem for file in (CONFIG / "systems").glob("*.py") if file.stem != "generic")

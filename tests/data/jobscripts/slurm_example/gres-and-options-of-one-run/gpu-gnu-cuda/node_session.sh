@@ -11,6 +11,11 @@
 #SBATCH --partition=gpu
 #SBATCH --no-requeue
 #SBATCH --gres=gpu:8
+#SBATCH --account=project
+#SBATCH --qos=high
+#SBATCH --reservation=acceptance
+#SBATCH --constraint=h200
+#SBATCH --exclude=node[3-4]
 export SLURM_KILL_BAD_EXIT=1
 export SLURM_WAIT=50
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
