@@ -22,8 +22,8 @@ class rank_binding(OnRanks, session_test):
 
     If other tests of the session measure ranks of one node, their placement is judged. No two ranks of a node may share
     a core, unless the partition has extras['shared_cores']. No rank may span NUMA nodes, unless the partition has
-    extras['spans_numa']. On GPUs, each rank needs its own device. extras['rank_options'] are the launcher's options for
-    binding and mapping.
+    extras['spans_numa']. Each rank needs its own GPU if the node has enough GPUs. extras['rank_options'] are the
+    launcher's options for binding and mapping.
     """
 
     descr = "placement of ranks by the launcher"
@@ -53,7 +53,7 @@ class rank_binding(OnRanks, session_test):
             nodes=self.nodes,
             shared_cores=extras.get("shared_cores", False),
             spans_numa=extras.get("spans_numa", False),
-            devices=bool(self.expected.devices),
+            devices=self.expected.devices or 0,
         )
         if faults:
             faults = [*missing(*self.job_errors()), *faults]

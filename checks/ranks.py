@@ -1,6 +1,7 @@
 """Placement of ranks, as src/binding prints it, and reasons for wrong placements. Starts no programs."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -81,11 +82,11 @@ def spoken(rank):
     return f"rank {rank.rank} on {rank.host} (cores {cores}{device}{', near ' + ' '.join(near) if near else ''})"
 
 
-def faults_of(found, ranks, nodes, shared_cores=False, spans_numa=False, devices=False):
+def faults_of(found, ranks, nodes, shared_cores=False, spans_numa=False, devices=0):
     """INCOMPLETE reasons for misplaced ranks, because these measure other links; [] for none.
 
-    ranks, nodes: the expected numbers. shared_cores, spans_numa: whether these are allowed. devices: whether ranks use
-    GPUs.
+    ranks, nodes: the expected numbers. shared_cores, spans_numa: whether these are allowed. devices: GPUs of a node.
+    Ranks may share a GPU if the node has more ranks than GPUs: two ranks of a node with one GPU measure host memory.
     """
     faults = []
     if len(found) != ranks or len({one.rank for one in found}) != ranks:
@@ -94,11 +95,13 @@ def faults_of(found, ranks, nodes, shared_cores=False, spans_numa=False, devices
     if len(hosts) != nodes:
         faults.append(f"ranks should be on {nodes} nodes, but are on {len(hosts)}: {', '.join(hosts) or 'none'}")
     faults += [f"rank {one.rank} on {one.host} did not report its cores" for one in found if not one.cores]
+    ranks_of = Counter(one.host for one in found)
     for one, other in combinations(found, 2):
         shared = one.cores & other.cores if one.host == other.host else ()
         if shared and not shared_cores:
             faults.append(f"{spoken(one)} and rank {other.rank} share cores {ranges(shared)}")
-        if devices and one.host == other.host and one.device == other.device and one.device is not None:
+        same_device = one.host == other.host and one.device == other.device and one.device is not None
+        if same_device and ranks_of[one.host] <= devices:
             faults.append(f"{spoken(one)} and rank {other.rank} have the same device")
     if not spans_numa:
         faults += [f"{spoken(one)} spans NUMA nodes {', '.join(map(str, one.nodes))}" for one in found if one.nodes[1:]]

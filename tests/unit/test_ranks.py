@@ -25,7 +25,7 @@ def faults(text, count=2, nodes=1, **options):
 
 
 def test_ranks_with_cores_and_devices_of_their_own_are_fine():
-    assert faults(line(0, "0-3") + line(1, "4-7"), devices=True) == ""
+    assert faults(line(0, "0-3") + line(1, "4-7"), devices=2) == ""
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,14 @@ def test_ranks_with_cores_and_devices_of_their_own_are_fine():
     ],
 )
 def test_what_is_wrong_is_a_sentence(text, sentence):
-    assert sentence in faults(text, devices=True)
+    assert sentence in faults(text, devices=2)
+
+
+def test_two_ranks_share_the_only_device_of_a_node():
+    text = line(0, "0", gpus="0:0") + line(1, "1", visible="0", gpus="0:0")
+    assert "same device" in faults(line(0, "0", visible="0") + line(1, "1", visible="0"), devices=2)
+    assert faults(line(0, "0", visible="0") + line(1, "1", visible="0"), devices=1) == ""
+    assert faults(text, devices=1) == ""
 
 
 def test_a_partition_may_allow_what_a_workstation_needs():
@@ -61,7 +68,7 @@ def test_a_partition_may_allow_what_a_workstation_needs():
 def test_each_rank_may_see_one_device_that_the_launcher_chose():
     text = line(0, "0", visible="0") + line(1, "4", visible="1")
     assert [one.device for one in ranks.bindings(text)] == ["0", "1"]
-    assert faults(text, devices=True) == ""
+    assert faults(text, devices=2) == ""
 
 
 def test_options_of_the_launcher_may_have_the_layout_in_them():
