@@ -39,14 +39,7 @@ void choose_launch(CollectiveCase& form, Launch launch) {
 }
 
 std::vector<std::uint64_t> parse_sizes(std::string_view text) {
-  std::vector<std::uint64_t> sizes;
-  for (const std::string& part : split(text, ',')) {
-    const std::uint64_t size = parse_size("--size", part);
-    if (std::ranges::find(sizes, size) != sizes.end())
-      throw BadInput("--size '" + std::string(text) + "' names " + part + " twice: name each size once");
-    sizes.push_back(size);
-  }
-  return sizes;
+  return parse_list("--size", text, "size", [](const std::string& part) { return parse_size("--size", part); });
 }
 
 std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {

@@ -67,20 +67,7 @@ const std::vector<CollectiveTestCase>& collective_testcases() {
 }
 
 std::vector<CollectiveTestCase> named_collectives(std::string_view names) {
-  const auto& all = collective_testcases();
-  std::vector<CollectiveTestCase> out;
-  for (const std::string& name : split(names, ',')) {
-    const auto found = std::ranges::find(all, name, &CollectiveTestCase::name);
-    if (found == all.end()) {
-      std::vector<std::string> known;
-      for (const auto& one : all) known.push_back(one.name);
-      throw BadInput("unknown --testcase '" + name + "': did you mean " + nearest(name, known) + "? --list shows all");
-    }
-    if (std::ranges::find(out, name, &CollectiveTestCase::name) != out.end())
-      throw BadInput("--testcase names " + name + " twice: name each test case once");
-    out.push_back(*found);
-  }
-  return out;
+  return named_in(collective_testcases(), split(names, ','), &CollectiveTestCase::name);
 }
 
 std::string setting_of(const CollectiveCase& wanted) {

@@ -28,34 +28,19 @@ constexpr Condition of_one_process{[](auto&, auto& ranks) { return !ranks; },
 constexpr Condition of_ranks{[](auto&, auto& ranks) { return ranks; },
                              "it needs MPI ranks: start them with mpirun, or use --backend"};
 
-template <class T>
-void refuse_twice(std::string_view option, std::string_view text, const std::vector<T>& found, const T& value,
-                  const std::string& part) {
-  if (std::ranges::find(found, value) != found.end())
-    throw BadInput(std::string(option) + " '" + std::string(text) + "' names " + part + " twice: name each value once");
-}
-
 template <class E>
 std::vector<E> parse_words(std::string_view option, std::string_view text) {
-  std::vector<E> found;
-  for (const std::string& part : split(text, ',')) {
-    const E value = parse_word<E>(part);
-    refuse_twice(option, text, found, value, part);
-    found.push_back(value);
-  }
-  return found;
+  return parse_list(option, text, "value", parse_word<E>);
 }
 
+/// Returns whole numbers from 1 to `most`, sorted.
 template <class N>
 std::vector<N> parse_numbers(std::string_view option, std::string_view text, int most) {
-  std::vector<N> found;
-  for (const std::string& part : split(text, ',')) {
-    const N value = static_cast<N>(parse_count(option, part, 1, most));
-    refuse_twice(option, text, found, value, part);
-    found.push_back(value);
-  }
-  std::ranges::sort(found);
-  return found;
+  auto numbers = parse_list(option, text, "value", [&](const std::string& part) {
+    return static_cast<N>(parse_count(option, part, 1, most));
+  });
+  std::ranges::sort(numbers);
+  return numbers;
 }
 
 std::vector<std::uint64_t> parse_bodies_sweep(std::string_view text) {

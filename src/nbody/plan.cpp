@@ -40,20 +40,7 @@ std::vector<NbodySeries> nbody_series() {
 }
 
 std::vector<NbodySeries> named_series(std::string_view names) {
-  const std::vector<NbodySeries> all = nbody_series();
-  std::vector<NbodySeries> out;
-  for (const std::string& name : split(names, ',')) {
-    const auto found = std::ranges::find(all, name, &NbodySeries::name);
-    if (found == all.end()) {
-      std::vector<std::string> known;
-      for (const NbodySeries& one : all) known.push_back(one.name());
-      throw BadInput("unknown --testcase '" + name + "': did you mean " + nearest(name, known) + "? --list shows all");
-    }
-    if (std::ranges::find(out, *found) != out.end())
-      throw BadInput("--testcase names " + name + " twice: name each test case once");
-    out.push_back(*found);
-  }
-  return out;
+  return named_in(nbody_series(), split(names, ','), &NbodySeries::name);
 }
 
 std::string nbody_list() {

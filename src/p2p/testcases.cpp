@@ -152,21 +152,9 @@ std::string testcases_json() {
 }
 
 std::vector<TestCase> named_testcases(std::string_view names) {
-  const auto all = all_testcases();
-  std::vector<TestCase> out;
-  for (const std::string& word : split(names, ',')) {
-    const std::string name = name_of(word);
-    const auto row = std::ranges::find(all, name, &TestCase::name);
-    if (row == all.end()) {
-      std::vector<std::string> known;
-      for (const TestCase& t : all) known.emplace_back(t.name);
-      throw BadInput("unknown --testcase '" + name + "': did you mean " + nearest(name, known) + "? --list shows all");
-    }
-    if (std::ranges::find(out, name, &TestCase::name) != out.end())
-      throw BadInput("--testcase names '" + name + "' twice: name each test case once");
-    out.push_back(*row);
-  }
-  return out;
+  std::vector<std::string> present;
+  for (const std::string& word : split(names, ',')) present.push_back(name_of(word));
+  return named_in(all_testcases(), present, &TestCase::name);
 }
 
 bool Axes::match(const TestCase& t) const {
