@@ -40,33 +40,13 @@ std::string formatted_seconds(double seconds) {
 
 using On = NbodyOptions::On;
 
-/// Simulation on the cores of this machine, with their endpoints.
-class OnCores final : public Simulation {
- public:
-  explicit OnCores(const std::vector<int>& devices)
-      : endpoint_states_{make_host_endpoint_states(devices, numa_nodes())},
-        simulation_{make_host_simulation(endpoint_states_)} {}
-
-  void prepare(const NbodyCase& wanted, Deadline deadline) override { simulation_->prepare(wanted, deadline); }
-  void restart(Deadline deadline) override { simulation_->restart(deadline); }
-  double run(int steps, const Step& step, Deadline deadline) override {
-    return simulation_->run(steps, step, deadline);
-  }
-  std::vector<int> parts() const override { return simulation_->parts(); }
-  std::vector<Vector4<double>> positions(int part) override { return simulation_->positions(part); }
-  std::vector<Vector4<double>> velocities(int part) override { return simulation_->velocities(part); }
-
- private:
-  std::vector<HostEndpointState> endpoint_states_;
-  std::unique_ptr<Simulation> simulation_;
-};
-
 std::unique_ptr<NbodySystem> make_host_system(const NbodyOptions& options) {
-  return make_local_system({.machine = make_host_backend(options.devices),
-                            .simulation = std::make_unique<OnCores>(options.devices),
-                            .memory = Memory::host,
-                            .timing = "clock",
-                            .transport = [] { return "direct"; }});
+  return make_local_system(
+      {.machine = make_host_backend(options.devices),
+       .simulation = make_host_simulation(make_host_endpoint_states(options.devices, numa_nodes())),
+       .memory = Memory::host,
+       .timing = "clock",
+       .transport = [] { return "direct"; }});
 }
 
 /// Returns whether GPUs compute. Throws BadInput if GPUs were requested and there are none.

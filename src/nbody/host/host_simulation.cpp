@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "nbody/host/forces.hpp"
 
@@ -57,7 +58,8 @@ struct Hand {
 template <class T>
 class HostSimulation final : public Simulation {
  public:
-  explicit HostSimulation(std::vector<HostEndpointState>& endpoint_states) : endpoint_states_{endpoint_states} {}
+  explicit HostSimulation(std::shared_ptr<std::vector<HostEndpointState>> endpoints)
+      : endpoints_{std::move(endpoints)} {}
 
   void prepare(const NbodyCase& wanted, Deadline deadline) override {
     refuse_too_many_bodies(wanted, wanted.devices);
@@ -112,14 +114,15 @@ class HostSimulation final : public Simulation {
  private:
   using Work = std::function<void(const Hand&, Meeting&)>;
 
+  const HostEndpointState& endpoint(int part) const { return (*endpoints_)[static_cast<std::size_t>(part)]; }
   HostPart<T>& at(int part) { return shared_->parts[static_cast<std::size_t>(part)]; }
   static HostPart<T>& part_of(Shared<T>& shared, const Hand& hand) {
     return shared.parts[static_cast<std::size_t>(hand.part)];
   }
 
   void add_hands(int part) {
-    HostEndpointState& endpoint_state = endpoint_states_[static_cast<std::size_t>(part)];
-    const auto threads = endpoint_state.team->threads(endpoint_state.team->most());
+    Team& team = *endpoint(part).team;
+    const auto threads = team.threads(team.most());
     const std::uint64_t count = shared_->split.count(part), n = threads.size();
     for (std::uint64_t t = 0; t < n; ++t)
       hands_.push_back({threads[t].get(), hands_.size(), part, count * t / n, count * (t + 1) / n});
@@ -161,23 +164,23 @@ class HostSimulation final : public Simulation {
       keep([&] {
         if (hand.worker->wait(deadline)) return;
         meeting->leave();
-        if (!hand.worker->ends_after_all())
-          throw TimedOut(endpoint_states_[static_cast<std::size_t>(hand.part)].endpoint.label + ": its thread hangs");
+        if (!hand.worker->ends_after_all()) throw TimedOut(endpoint(hand.part).endpoint.label + ": its thread hangs");
       });
     if (failure) std::rethrow_exception(failure);
   }
 
-  std::vector<HostEndpointState>& endpoint_states_;
+  std::shared_ptr<std::vector<HostEndpointState>> endpoints_;
   std::shared_ptr<Shared<T>> shared_;
   std::vector<Hand> hands_;
 };
 
 }  // namespace
 
-std::unique_ptr<Simulation> make_host_simulation(std::vector<HostEndpointState>& endpoint_states) {
-  return std::make_unique<EitherPrecision>([&endpoint_states](Precision precision) -> std::unique_ptr<Simulation> {
-    if (precision == Precision::f32) return std::make_unique<HostSimulation<float>>(endpoint_states);
-    return std::make_unique<HostSimulation<double>>(endpoint_states);
+std::unique_ptr<Simulation> make_host_simulation(std::vector<HostEndpointState> endpoint_states) {
+  auto endpoints = std::make_shared<std::vector<HostEndpointState>>(std::move(endpoint_states));
+  return std::make_unique<EitherPrecision>([endpoints](Precision precision) -> std::unique_ptr<Simulation> {
+    if (precision == Precision::f32) return std::make_unique<HostSimulation<float>>(endpoints);
+    return std::make_unique<HostSimulation<double>>(endpoints);
   });
 }
 

@@ -9,8 +9,7 @@
 namespace linkmatrix {
 
 /// Simulation on the cores of this machine. Each device is a core or the cores of a NUMA node, has its own memory, and
-/// writes its new positions into the memory of the others. Keeps a reference to the endpoints, of which the first ones
-/// take part.
-std::unique_ptr<Simulation> make_host_simulation(std::vector<HostEndpointState>& endpoint_states);
+/// writes its new positions into the memory of the others. A case with n devices uses the first n endpoints.
+std::unique_ptr<Simulation> make_host_simulation(std::vector<HostEndpointState> endpoint_states);
 
 }  // namespace linkmatrix

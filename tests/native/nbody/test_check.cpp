@@ -53,7 +53,13 @@ class Check : public testing::TestWithParam<Precision> {
   static constexpr int devices = 3;
 
   NbodyCase wanted() const { return {GetParam(), 1500, devices}; }
-  std::unique_ptr<Simulation> real() { return make_host_simulation(endpoint_states_); }
+  /// Simulates three devices, all on the first core of this machine.
+  std::unique_ptr<Simulation> real() const {
+    std::vector<HostEndpointState> endpoint_states(devices);
+    for (HostEndpointState& endpoint_state : endpoint_states)
+      endpoint_state.team = std::make_unique<Team>(std::vector{numa_nodes().front().cores.front()});
+    return make_host_simulation(std::move(endpoint_states));
+  }
   Findings steps(Simulation& simulation) const {
     simulation.prepare(wanted(), Deadline::in(60));
     return check_steps(simulation, wanted(), 1e9, Deadline::in(60));
@@ -62,15 +68,6 @@ class Check : public testing::TestWithParam<Precision> {
     Spoiled simulation(real(), positions, velocities);
     return why_wrong(steps(simulation), wanted(), false);
   }
-
- private:
-  /// Three devices, on whatever core this machine has.
-  std::vector<HostEndpointState> endpoint_states_ = [] {
-    std::vector<HostEndpointState> endpoint_states(devices);
-    for (HostEndpointState& endpoint_state : endpoint_states)
-      endpoint_state.team = std::make_unique<Team>(std::vector{numa_nodes().front().cores.front()});
-    return endpoint_states;
-  }();
 };
 
 TEST_P(Check, FindsNothingInASoundSimulation) {
