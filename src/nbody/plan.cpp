@@ -49,6 +49,11 @@ std::string nbody_list() {
   return text;
 }
 
+std::vector<std::uint64_t> default_bodies(Memory memory) {
+  if (memory == Memory::host) return {2048, 8192, 32768};
+  return {1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22};
+}
+
 std::vector<int> usual_counts(int devices) {
   std::vector<int> counts;
   for (int count = 1; count < devices; count *= 2) counts.push_back(count);

@@ -36,6 +36,9 @@ struct NbodyPlan {
   std::uint64_t bodies = 0;
 };
 
+/// Returns the default numbers of bodies on GPUs (device memory) or on cores (host memory), ascending.
+std::vector<std::uint64_t> default_bodies(Memory memory);
+
 /// Returns 1, 2, 4 … and the number of all devices.
 std::vector<int> usual_counts(int devices);
 
@@ -48,6 +51,7 @@ std::uint64_t bodies_on(const NbodyPlan& plan, int devices);
 /// Throws BadInput if a device would have less than one tile of bodies.
 void refuse_too_few_bodies(const NbodyPlan& plan, const std::vector<int>& counts);
 
+/// Returns the simulation of each cell: row 0, and one column per number of devices.
 NbodySampler::Cases cases_of(const NbodyPlan& plan, const std::vector<int>& counts);
 
 /// Returns the result of a plan, described but not yet measured.
