@@ -129,23 +129,20 @@ class RankCollectives final : public Collectives {
  private:
   /// Sends a request to all ranks including this one. If a rank fails, the request has failed for all.
   CollectiveAnswer ask(const Question& question) {
-    std::vector<ranks::Correspondence::Question> questions;
-    for (int rank = 0; rank < static_cast<int>(ranks().size()); ++rank) questions.push_back({rank, pack(question)});
-    CollectiveAnswer all;
     RankTimes times;
-    for (const auto& [status, why, bytes] : network_->correspondence().ask(questions, question.seconds)) {
-      if (status == ranks::ReportStatus::refused) throw BadInput(why);
-      if (status != ranks::ReportStatus::ok) {
-        lost_as_ = status == ranks::ReportStatus::timeout ? CellStatus::timeout : CellStatus::error;
-        return {.status = *lost_as_, .why = why};
-      }
+    std::string choice;
+    const auto take = [&](std::span<const std::byte> bytes) {
       const Reply reply = unpack<Reply>(bytes);
       times += reply.times;
-      if (all.choice.empty()) all.choice = reply.choice.data();
+      if (choice.empty()) choice = reply.choice.data();
+    };
+    const int count = static_cast<int>(ranks().size());
+    if (const auto failure = ask_ranks(network_->correspondence(), count, pack(question), question.seconds, take)) {
+      lost_as_ = failure->status;
+      return {.status = failure->status, .why = failure->why};
     }
-    if (question.step != Step::run) return all;
-    CollectiveAnswer answer = answer_of(times, question.burst);
-    answer.choice = all.choice;
+    CollectiveAnswer answer = question.step == Step::run ? answer_of(times, question.burst) : CollectiveAnswer{};
+    answer.choice = choice;
     return answer;
   }
 
@@ -162,9 +159,7 @@ std::unique_ptr<Collectives> make_rank_collectives(const CollectiveOptions& opti
   network.memory = options.memory;
   network.pair_timeout = options.measure.cell_timeout;
   network.record = options.record.value_or("collective_perf.json");
-  std::vector<std::string> words = options.command;
-  words.erase(words.begin());  // the program may lie elsewhere on another node
-  network.options = join(words, " ");
+  network.set_command(options.command);
   network.make_answerer = [huge = options.huge_pages](ranks::Communicator& mpi) {
     return answerer([&mpi, huge](const Question&) { return make_mpi_worker(mpi, huge); });
   };

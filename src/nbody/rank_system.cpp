@@ -4,7 +4,6 @@
 #include <span>
 #include <utility>
 
-#include "core/units.hpp"
 #include "nbody/host/rank_simulation.hpp"
 #include "nbody/local_system.hpp"
 #include "ranks/network.hpp"
@@ -82,20 +81,17 @@ class RankSystem final : public NbodySystem {
  private:
   /// Sends a request to all ranks of the case including this one. If a rank fails, the request has failed for all.
   NbodyAnswer ask(const Question& question, Findings& found) {
-    std::vector<ranks::Correspondence::Question> questions;
-    for (int rank = 0; rank < prepared_.devices; ++rank) questions.push_back({rank, pack(question)});
     NbodyAnswer all;
-    for (const auto& [status, why, bytes] : network_->correspondence().ask(questions, question.seconds)) {
-      if (status == ranks::ReportStatus::refused) throw BadInput(why);
-      if (status != ranks::ReportStatus::ok) {
-        lost_as_ = status == ranks::ReportStatus::timeout ? CellStatus::timeout : CellStatus::error;
-        return {*lost_as_, why, 0};
-      }
+    const auto take = [&](std::span<const std::byte> bytes) {
       const Reply reply = unpack<Reply>(bytes);
       all.seconds = std::max(all.seconds, reply.seconds);
       found.add(reply.found);
-    }
-    return all;
+    };
+    const auto failure =
+        ask_ranks(network_->correspondence(), prepared_.devices, pack(question), question.seconds, take);
+    if (!failure) return all;
+    lost_as_ = failure->status;
+    return {failure->status, failure->why, 0};
   }
 
   std::unique_ptr<ranks::Network> network_;
@@ -111,9 +107,7 @@ std::unique_ptr<NbodySystem> make_rank_system(const NbodyOptions& options) {
   network.memory = options.memory.value_or(Memory::host);
   network.pair_timeout = options.measure.cell_timeout;
   network.record = options.record.value_or("nbody_scaling.json");
-  std::vector<std::string> words = options.command;
-  words.erase(words.begin());  // the program may lie elsewhere on another node
-  network.options = join(words, " ");
+  network.set_command(options.command);
   network.make_answerer = [](ranks::Communicator& mpi) {
     return answerer(std::shared_ptr<Simulation>(make_rank_simulation(mpi)));
   };

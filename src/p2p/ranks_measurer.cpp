@@ -183,9 +183,7 @@ std::unique_ptr<Measurer> make_ranks_measurer(const P2pOptions& options) {
   if (network.memory == Memory::device) ranks::expect_devices(launched_ranks());
 #endif
   network.record = options.record.value_or("p2p_matrix.json");
-  std::vector<std::string> words = options.command;
-  words.erase(words.begin());  // the program may lie elsewhere on another node
-  network.options = join(words, " ");
+  network.set_command(options.command);
   return std::make_unique<RanksMeasurer>(network, options.fault);
 }
 

@@ -4,6 +4,7 @@
 #include <exception>
 #include <set>
 
+#include "core/error.hpp"
 #include "ranks/mpi_ranks.hpp"
 
 namespace linkmatrix::ranks {
@@ -133,6 +134,19 @@ std::optional<std::string> MpiRanks::disorder() {
   if (clean_) return std::nullopt;
   return "messages cancelled at --pair-timeout are still pending, so MPI cannot be finalized: see the notes for their "
          "pairs, or raise --pair-timeout";
+}
+
+std::optional<RankFailure> ask_ranks(Correspondence& ranks, int count, const std::vector<std::byte>& question,
+                                     double seconds, const std::function<void(std::span<const std::byte>)>& take) {
+  std::vector<Correspondence::Question> questions;
+  for (int rank = 0; rank < count; ++rank) questions.push_back({rank, question});
+  for (const auto& [status, why, bytes] : ranks.ask(questions, seconds)) {
+    if (status == ReportStatus::refused) throw BadInput(why);
+    if (status != ReportStatus::ok)
+      return RankFailure{status == ReportStatus::timeout ? CellStatus::timeout : CellStatus::error, why};
+    take(bytes);
+  }
+  return std::nullopt;
 }
 
 }  // namespace linkmatrix::ranks

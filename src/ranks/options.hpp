@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/topology.hpp"
+#include "core/units.hpp"
 #include "core/words.hpp"
 
 namespace linkmatrix {
@@ -52,6 +53,11 @@ struct NetworkOptions {
   std::filesystem::path groups;  ///< file with the groups of the nodes; empty: none
   std::filesystem::path record;  ///< file of the record; the cells of a large matrix are stored next to it
   std::string options;           ///< options as given; must be equal on every rank
+
+  /// Sets `options`. command: the program's arguments, without the program, whose path may differ between nodes.
+  void set_command(const std::vector<std::string>& command) {
+    options = join({command.begin() + 1, command.end()}, " ");
+  }
 };
 
 }  // namespace ranks

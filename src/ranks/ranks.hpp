@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,5 +65,16 @@ class Correspondence {
   virtual std::optional<std::string> lost(int rank) const = 0;
   virtual LossKind lost_kind(int) const { return LossKind::process; }
 };
+
+/// Failure of a question to several ranks.
+struct RankFailure {
+  CellStatus status = CellStatus::error;  ///< timeout or error
+  std::string why;                        ///< one sentence
+};
+
+/// Asks ranks 0 to `count` − 1 the same question concurrently and passes the replies to `take`, in order. Returns the
+/// first failure; `take` does not get the replies after it. Throws BadInput if a rank refuses the question.
+std::optional<RankFailure> ask_ranks(Correspondence& ranks, int count, const std::vector<std::byte>& question,
+                                     double seconds, const std::function<void(std::span<const std::byte>)>& take);
 
 }  // namespace linkmatrix::ranks
