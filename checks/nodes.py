@@ -46,7 +46,7 @@ def ask(partition):
     # the command line overrides the partition
     options = [*job_options(sys.argv[1:]), *partition.access, *(one for one in resources if one.startswith("-"))]
     try:
-        return nodes.of(scheduler, options)
+        return nodes.availability(scheduler, options)
     except (OSError, BadInput) as error:
         getlogger().info(f"{partition.fullname}: the state of its nodes is unknown: {error}")
         return None

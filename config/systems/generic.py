@@ -105,7 +105,7 @@ environments = [
         "features": [*(["cuda"] if nvcc or "cuda" in prebuilt.features() else []), *libraries],
         "extras": {
             **({"cuda_arch": ",".join(archs)} if archs else {}),
-            **({"nccl_root": with_nccl} if nccl.told(with_nccl) else {}),
+            **({"nccl_root": with_nccl} if nccl.is_from_environment(with_nccl) else {}),
         },
     }
 ]

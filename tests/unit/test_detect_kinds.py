@@ -254,4 +254,4 @@ def test_the_nodes_of_a_kind_are_those_that_its_options_select(options, expected
             return "".join(f"batch|{name}|idle|none\n" for name in ("h1", "h2", "a1"))
         return "h1|h200,ndr|gpu:h200:8(S:0-1)\nh2|h200|gpu:h200:8\na1|a100|gpu:a100:4,gpu:a100_1g.5gb:7\n"
 
-    assert list(nodes.of("slurm", options, answer)) == expected
+    assert list(nodes.availability("slurm", options, answer)) == expected

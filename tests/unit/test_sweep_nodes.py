@@ -104,7 +104,7 @@ def test_what_is_no_list_of_nodes_is_a_sentence(text):
 )
 def test_slurm_says_which_nodes_of_a_partition_take_no_job_and_why(options, found):
     answer, asked = answering(sinfo=SINFO)
-    said = nodes.of("slurm", options, answer)
+    said = nodes.availability("slurm", options, answer)
     assert {name: why for name, why in said.items() if name != "n5"} == found
     assert len(asked) == 1
     if "n5" in said:
@@ -122,16 +122,16 @@ def test_slurm_says_which_nodes_of_a_partition_take_no_job_and_why(options, foun
 def test_a_job_with_a_reservation_has_the_nodes_of_the_reservation(said, found):
     """Jobs on other nodes wait for ever, and reserved nodes take only jobs of the reservation."""
     answer, asked = answering(sinfo=SINFO, scontrol=said)
-    assert nodes.of("slurm", ["--reservation=r1", "--partition=cpu"], answer) == found
+    assert nodes.availability("slurm", ["--reservation=r1", "--partition=cpu"], answer) == found
     assert ["scontrol", "show", "reservation", "--oneliner", "r1"] in asked
 
 
 def test_a_queue_of_pbs_that_routes_has_the_nodes_of_its_destinations():
     queues = QSTAT + "\nQueue: route\n    queue_type = Route\n    route_destinations = gpuq@server\n"
     answer, _ = answering(pbsnodes=PBSNODES.replace("     queue = gpuq\n", ""), qstat=queues)
-    assert set(nodes.of("pbs", ["-q route"], answer)) == {"n1", "n2", "n3", "g1"}
+    assert set(nodes.availability("pbs", ["-q route"], answer)) == {"n1", "n2", "n3", "g1"}
     answer, _ = answering(pbsnodes=PBSNODES.replace("queue = gpuq", "queue = workq"), qstat=queues)
-    assert set(nodes.of("pbs", ["-q route"], answer)) == {"n1", "n2", "n3"}
+    assert set(nodes.availability("pbs", ["-q route"], answer)) == {"n1", "n2", "n3"}
 
 
 @pytest.mark.parametrize("state", ["offline", "maintenance", "free,stale", "state-unknown"])
@@ -141,21 +141,21 @@ def test_a_node_of_pbs_where_no_job_starts_is_none_that_detect_lets_a_job_have(s
     answer, _ = answering(pbsnodes=pbsnodes, qstat=QSTAT)
     found = {queue.name: queue for queue in partitions.pbs(answer).partitions}
     without = {queue.name: queue for queue in partitions.pbs(answering(pbsnodes=PBSNODES, qstat=QSTAT)[0]).partitions}
-    assert nodes.of("pbs", ["-q workq"], answer)["n1"] == state
+    assert nodes.availability("pbs", ["-q workq"], answer)["n1"] == state
     assert found["workq"].down == without["workq"].down + 1
 
 
 def test_pbs_says_it_of_hosts_whatever_their_parts():
     answer, _ = answering(pbsnodes=PBSNODES, qstat=QSTAT)
-    assert nodes.of("pbs", ["-q workq", "-r n"], answer) == {"n1": "", "n2": "offline: fan 3", "n3": "down"}
-    assert set(nodes.of("pbspro", ["-q gpuq"], answer)) == {"n1", "n2", "n3", "g1"}
+    assert nodes.availability("pbs", ["-q workq", "-r n"], answer) == {"n1": "", "n2": "offline: fan 3", "n3": "down"}
+    assert set(nodes.availability("pbspro", ["-q gpuq"], answer)) == {"n1", "n2", "n3", "g1"}
 
 
 def test_grid_engine_says_it_in_letters():
     answer, _ = answering(qhost=QHOST)
-    found = nodes.of("sge", ["-q all.q", "-S /bin/bash"], answer)
+    found = nodes.availability("sge", ["-q all.q", "-S /bin/bash"], answer)
     assert found == {"n1": "", "n2": "au: its daemon does not answer, too much load", "n3": "d: disabled"}
-    assert nodes.of("sge", [], answer)["n3"] == ""
+    assert nodes.availability("sge", [], answer)["n3"] == ""
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_grid_engine_says_it_in_letters():
 )
 def test_grid_engine_takes_a_list_of_queues_and_hosts(options, found):
     answer, _ = answering(qhost=QHOST)
-    assert set(nodes.of("sge", [options], answer)) == found
+    assert set(nodes.availability("sge", [options], answer)) == found
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_list_of_too_many_nodes_is_a_sentence_before_it_is_written_out(text):
 @pytest.mark.parametrize("letter", [*"uadDEsSCAPco", "X"])
 def test_in_no_state_of_a_queue_of_grid_engine_starts_a_job(letter):
     answer, _ = answering(qhost=QHOST.replace("0/0/4         au", f"0/0/4         {letter}"))
-    why = nodes.of("sge", [], answer)["n2"]
+    why = nodes.availability("sge", [], answer)["n2"]
     assert why.startswith(letter) and (len(why) > 10 or letter == "X")
 
 
@@ -221,22 +221,22 @@ def test_in_no_state_of_a_queue_of_grid_engine_starts_a_job(letter):
 )
 def test_slurms_states_in_which_a_job_would_wait(state, why, with_reservation):
     answer, _ = answering(sinfo=f"cpu*|n1|{state}|none\n", scontrol="ReservationName=r1 Nodes=n1")
-    assert nodes.of("slurm", [], answer) == {"n1": why}
+    assert nodes.availability("slurm", [], answer) == {"n1": why}
     expected = why if with_reservation is None else with_reservation
-    assert nodes.of("slurm", ["--reservation=r1"], answer) == {"n1": expected}
+    assert nodes.availability("slurm", ["--reservation=r1"], answer) == {"n1": expected}
 
 
 def test_what_an_administrator_wrote_steers_no_terminal():
     answer, _ = answering(sinfo="cpu*|n\x1b[2J1|drained|bad \x1b]0;x\x07 DIMM\n")
-    assert nodes.of("slurm", [], answer) == {"n [2J1": "drained: bad  ]0;x  DIMM"}
+    assert nodes.availability("slurm", [], answer) == {"n [2J1": "drained: bad  ]0;x  DIMM"}
 
 
 def test_what_is_not_understood_and_who_is_not_known_are_sentences():
     answer, _ = answering(sinfo="nonsense\n")
     with pytest.raises(OSError, match="cannot read how"):
-        nodes.of("slurm", [], answer)
+        nodes.availability("slurm", [], answer)
     with pytest.raises(BadInput, match="name them"):
-        nodes.of("flux", [])
+        nodes.availability("flux", [])
 
 
 @pytest.mark.parametrize(

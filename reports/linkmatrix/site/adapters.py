@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-#: Of a promise: the file below the adapter's or the port's folder, and the number that its text begins with.
+#: Field of the expected configuration → file in the folder of the adapter or port, whose text begins with the number.
 NUMBERS = {"rate": "rate", "width": "device/current_link_width", "speed": "device/current_link_speed"}
 
 
@@ -53,7 +53,7 @@ def promise(found: list[Port]) -> list[dict[str, Any]]:
 
 def remarks(found: list[Port]) -> list[str]:
     """Sentences about inactive ports, and about PCI links that are slower than their adapters support."""
-    said = [
+    sentences = [
         f"{one.name} is {one.state or 'in an unknown state'}: extras['adapters'] does not contain this adapter"
         for one in found
         if one.state != "ACTIVE"
@@ -62,11 +62,11 @@ def remarks(found: list[Port]) -> list[str]:
     for one in found:
         now = dict(one.numbers)
         slow = [name for name, most in one.at_most if one.state == "ACTIVE" and now.get(name, most) < most]
-        said += [
+        sentences += [
             f"the PCI link of {one.name} has {now[name]:g} of {dict(one.at_most)[name]:g} {units[name]}: check the slot"
             for name in slow
         ]
-    return said
+    return sentences
 
 
 def in_order(name: str) -> tuple[Any, ...]:

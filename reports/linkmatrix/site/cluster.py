@@ -13,22 +13,23 @@ CHECK_MINUTES = 30  # the time limit of the checks
 
 
 class Kind(NamedTuple):
-    """Nodes that are alike. cores is as the scheduler counts them; said: its own words for GPUs and features.
+    """A type of nodes.
 
-    types: the scheduler's names of the GPUs' models. slices: MIG slices, which are not in `gpus`. features: names that
-    a job can ask for.
+    cores: as the scheduler counts them. description: the scheduler's text on GPUs and features.
+    types: the scheduler's names of the GPUs' models. slices: MIG slices, which are not in `gpus`.
+    features: names that a job can request.
     """
 
     cores: int
     gpus: int
-    said: str = ""
+    description: str = ""
     types: tuple[str, ...] = ()
     slices: int = 0
     features: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         gpus = f"{self.gpus} GPU{'' if self.gpus == 1 else 's'}" if self.gpus else "no GPU"
-        return f"{self.cores} cores, {gpus}" + (f" ({self.said})" if self.said else "")
+        return f"{self.cores} cores, {gpus}" + (f" ({self.description})" if self.description else "")
 
 
 def counted(kind: Kind, count: int) -> str:
@@ -38,12 +39,16 @@ def counted(kind: Kind, count: int) -> str:
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition, or queue. nodes: {kind: how many}; down: how many of them could run nothing when it was asked.
+    """A partition, or queue.
 
-    access and layout: options of every job, the latter for back ends that ask for no slots themselves. notes: what a
-    person has to look at. limit: minutes that a job may last, None for no limit. most: nodes of a job, 0 for no limit.
-    closed: no job of whoever asked starts there now, and a note says why. whole: the scheduler's name of the partition,
-    if this is one kind of its nodes. only_by_type: nothing but the type of the GPUs selects these nodes.
+    nodes: {kind: number of nodes}. down: the number of nodes that could run no job at the time of the query.
+    access, layout: options of every job; `layout` for schedulers of ReFrame that request no slots.
+    notes: sentences for the administrator of the site.
+    limit: the time limit of a job in minutes; None without a limit.
+    most: the maximum number of nodes of a job; 0 without a limit.
+    closed: whether no job of the current user starts; a note gives the reason.
+    whole: the scheduler's name of the partition, if this object is one kind of its nodes; else "".
+    only_by_type: whether only the type of the GPUs selects these nodes.
     """
 
     name: str
@@ -75,7 +80,7 @@ class Partition:
 
     @property
     def gpus(self) -> int:
-        """GPUs of a node, where all nodes have the same number; else 0."""
+        """The number of GPUs per node; 0 if the numbers differ."""
         numbers = {kind.gpus for kind in self.nodes}
         return numbers.pop() if len(numbers) == 1 else 0
 
@@ -102,15 +107,13 @@ class Partition:
         return any(map(has_grace, self.types))
 
     @property
-    def what(self) -> str:
+    def summary(self) -> str:
         """ "6 nodes of 112 cores, 8 GPUs (gpu:h200:8)", or "9 nodes of 2 types"."""
         if not self.nodes:
             return "an unknown number of nodes"
-        return (
-            counted(*next(iter(self.nodes.items())))
-            if len(self.nodes) == 1
-            else (f"{sum(self.nodes.values())} nodes of {len(self.nodes)} types")
-        )
+        if len(self.nodes) == 1:
+            return counted(*next(iter(self.nodes.items())))
+        return f"{self.count} nodes of {len(self.nodes)} types"
 
     @property
     def remarks(self) -> list[str]:
@@ -131,10 +134,12 @@ class Partition:
 
 @dataclass(frozen=True)
 class Cluster:
-    """What was found. scheduler: ReFrame's word for it; title: that of people.
+    """A cluster, as its scheduler describes it.
 
-    gpu_option, node_option: how a job asks for GPUs, and for a certain node, in ReFrame's words. environment: variables
-    of every job, name and value. notes: what a person has to look at.
+    title: the scheduler's name. scheduler, launcher: ReFrame's names.
+    gpu_option, node_option: the options with which a job requests GPUs and a certain node, in ReFrame's words.
+    environment: (name, value) of variables of every job.
+    notes: sentences for the administrator of the site. host: the name of the login node.
     """
 
     title: str
@@ -191,12 +196,12 @@ def short_time(limit: float) -> str:
     return f"{limit:g}m" if limit == int(limit) else f"{int(limit * 60)}s"
 
 
-def time_notes(limit: str, of: str) -> list[str]:
-    """A note where a time limit, `of` what, is below that of the checks."""
+def time_notes(limit: str, name: str) -> list[str]:
+    """A note if a time limit is below the time limit of the checks; else []. name: the subject of the sentence."""
     found = minutes(limit)
     if found is None or found >= CHECK_MINUTES:
         return []
-    return [f"{of} is {limit}, less than the {CHECK_MINUTES} minutes that the checks would request"]
+    return [f"{name} is {limit}, less than the {CHECK_MINUTES} minutes that the checks would request"]
 
 
 def size_notes(fewest: int, most: int, setting: str) -> tuple[tuple[str, ...], bool]:

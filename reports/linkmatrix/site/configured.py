@@ -40,8 +40,8 @@ def partition(program: str, repository: Path, name: str, answer: Answer = machin
         found = next(dict(one) for one in json.loads(answer(command)) if one["name"] == name.partition(":")[2])
         return {**found, "scheduler": reframe_name(found["scheduler"])}
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
-        said = str(error) or "it has no such partition"
-        raise BadInput(f"--system {name}: ReFrame cannot read this partition: {clean(said)}") from None
+        reason = str(error) or "it has no such partition"
+        raise BadInput(f"--system {name}: ReFrame cannot read this partition: {clean(reason)}") from None
 
 
 def measured(
@@ -54,8 +54,8 @@ def measured(
     options = [f"--system={name}"] if name else []
     wanted = (name or "").partition(":")[2]
     try:
-        said = answer([program, "-C", str(repository / "config" / "settings.py"), *options, "--show-config=systems/0"])
-        found = json.loads(said[said.index("{") :])  # site files print lines too
+        text = answer([program, "-C", str(repository / "config" / "settings.py"), *options, "--show-config=systems/0"])
+        found = json.loads(text[text.index("{") :])  # site files print lines too
         return str(found["name"]), [dict(one) for one in found["partitions"] if wanted in ("", one["name"])]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"ReFrame cannot read the system of {name or 'this machine'}: {clean(str(error))}") from None
@@ -74,32 +74,32 @@ def chosen(program: str, repository: Path, name: str | None = None, answer: Answ
     return f"{system}:{partitions[0]}"
 
 
-def nodes_of(said: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
-    """{node: why it accepts no job now; "" if it does} of a partition. Raises as `nodes.of`."""
-    return nodes.of(said["scheduler"], job_options(said), answer)
+def nodes_of(config: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
+    """{node: why it accepts no job now; "" if it does} of a partition. Raises as `nodes.availability`."""
+    return nodes.availability(config["scheduler"], job_options(config), answer)
 
 
-def job_options(said: Mapping[str, Any]) -> list[str]:
+def job_options(config: Mapping[str, Any]) -> list[str]:
     """The options of every job of a partition."""
-    resources = [option for one in said.get("resources", []) for option in one.get("options", [])]
-    return [*said.get("access", []), *(one for one in resources if one.startswith("-"))]
+    resources = [option for one in config.get("resources", []) for option in one.get("options", [])]
+    return [*config.get("access", []), *(one for one in resources if one.startswith("-"))]
 
 
-def least_urgent(said: Mapping[str, Any]) -> list[str]:
+def least_urgent(config: Mapping[str, Any]) -> list[str]:
     """The options of ReFrame for preemptible jobs, from the partition's extras["preemptible"].
 
     The extras contain options of a job, such as ["--qos=scavenger"]. Raises BadInput.
     """
-    own = said.get("extras", {}).get("preemptible", [])
+    own = config.get("extras", {}).get("preemptible", [])
     if not isinstance(own, list) or not all(isinstance(one, str) and one.startswith("-") for one in own):
-        raise BadInput(f"extras['preemptible'] of {said.get('name')} is {own!r}: write [\"--qos=scavenger\"]")
-    lowest = LOWEST.get(said.get("scheduler", ""))
+        raise BadInput(f"extras['preemptible'] of {config.get('name')} is {own!r}: write [\"--qos=scavenger\"]")
+    lowest = LOWEST.get(config.get("scheduler", ""))
     return [*([f"-J{lowest}"] if lowest else []), *(f"-J{one}" for one in own)]
 
 
-def on_nodes(said: Mapping[str, Any], names: Iterable[str]) -> str:
+def on_nodes(config: Mapping[str, Any], names: Iterable[str]) -> str:
     """The option of ReFrame for a job on these nodes; "" for a scheduler without a known option."""
-    form = ON_NODES.get(said.get("scheduler", ""), "")
+    form = ON_NODES.get(config.get("scheduler", ""), "")
     return f"-J{form.format(','.join(names))}" if form else ""
 
 
@@ -111,8 +111,8 @@ def leaves_in(text: str, where: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            leaf, said = group_in(line.partition("#")[0].strip())
-            for node in nodes.expanded(said) if said else ():
+            leaf, listed = group_in(line.partition("#")[0].strip())
+            for node in nodes.expanded(listed) if listed else ():
                 if found.setdefault(node, leaf) != leaf:
                     raise BadInput(f"{node} is in {found[node]} and in {leaf}: name it once")
         except BadInput as error:
@@ -128,17 +128,17 @@ def group_in(line: str) -> tuple[str, str]:
     """("leaf1", "n[1-32]") of a line. An empty line, a switch above switches, and a group of blocks have no nodes."""
     may_be_empty = not line
     if line.startswith(BLOCK_LINES):
-        leaf, said = next(iter(blocks_in(line).items()), ("block", ""))
+        leaf, listed = next(iter(blocks_in(line).items()), ("block", ""))
         may_be_empty = True
     elif "SwitchName=" in line:
         words = dict(word.split("=", 1) for word in line.split() if "=" in word)
-        leaf, said = words["SwitchName"], "" if words.get("Switches") else words.get("Nodes", "")
+        leaf, listed = words["SwitchName"], "" if words.get("Switches") else words.get("Nodes", "")
         may_be_empty = True
     else:
-        leaf, _, said = (part.strip() for part in line.partition(":"))
-    if (line and not LEAF.fullmatch(leaf)) or not (said or may_be_empty):
+        leaf, _, listed = (part.strip() for part in line.partition(":"))
+    if (line and not LEAF.fullmatch(leaf)) or not (listed or may_be_empty):
         raise BadInput(f"'{clean(line[:80])}' names no group: use lines such as leaf1: n[1-32]")
-    return leaf, said
+    return leaf, listed
 
 
 def leaves(path: Path) -> dict[str, str]:
@@ -156,9 +156,9 @@ def place_word(path: Path) -> str:
     return "domain" if blocks_in(read_whole(path, MOST_BYTES).decode(errors="replace")) else "leaf"
 
 
-def leaves_of(said: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
+def leaves_of(config: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
     """{node: its leaf switch} from the partition's scheduler; {} if the scheduler reports none."""
-    if said.get("scheduler") not in ("slurm", "squeue"):
+    if config.get("scheduler") not in ("slurm", "squeue"):
         return {}
     try:
         return leaves_in(answer(TOPOLOGY), " ".join(TOPOLOGY))

@@ -59,9 +59,12 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Machine:
-    """What was found. link_class is the one that all pairs of GPUs share, None where there is no such class; nccl the
-    prefix of NCCL, "" where it is not, or there is no GPU; ports those of RDMA adapters. in_mig_mode: GPUs with MIG
-    slices, which are not in `gpus`."""
+    """A machine, as this package detects it.
+
+    link_class: the class of all pairs of GPUs; None if the classes differ, or with fewer than two GPUs.
+    nccl: the installation prefix of NCCL; "" without NCCL or GPUs. ports: the ports of RDMA adapters.
+    in_mig_mode: the number of GPUs with MIG slices, which are not in `gpus`.
+    """
 
     host: str
     cores: int
@@ -77,7 +80,7 @@ class Machine:
 
 
 def machine() -> Machine:
-    """Asks this machine. Raises OSError where nvidia-smi is installed but fails: what it has is then not known."""
+    """Detect this machine. Raises OSError if nvidia-smi is installed and fails: the GPUs are then unknown."""
     found = gpus_in(answer(QUERY)) if shutil.which("nvidia-smi") else ()
     sliced = mig.sliced_gpus(answer) if found else set()
     gpus = tuple(gpu for at, gpu in enumerate(found) if at not in sliced)
@@ -120,7 +123,7 @@ def answer(command: list[str], seconds: float | None = None) -> str:
 
     The command gets no standard input, and prints English. seconds: its time limit; None for TIMEOUT_S.
     """
-    said, seconds = " ".join(command[:2]), seconds or TIMEOUT_S
+    name, seconds = " ".join(command[:2]), seconds or TIMEOUT_S
     try:
         done = subprocess.run(
             command,
@@ -132,10 +135,10 @@ def answer(command: list[str], seconds: float | None = None) -> str:
             env={**os.environ, "LC_ALL": "C"},
         )
     except subprocess.TimeoutExpired:
-        raise OSError(f"'{said}' did not answer in {seconds:g} s: check the service that it asks") from None
+        raise OSError(f"'{name}' did not answer in {seconds:g} s: check the service that it asks") from None
     if done.returncode != 0:
         reason = (done.stderr.strip() or done.stdout.strip()).partition("\n")[0]
-        raise OSError(f"'{said}' failed with exit code {done.returncode}: {reason or 'no output'}")
+        raise OSError(f"'{name}' failed with exit code {done.returncode}: {reason or 'no output'}")
     return ESCAPES.sub("", done.stdout)
 
 
@@ -242,7 +245,7 @@ def compilers(scheduler: str) -> dict[str, str]:
 def environment_extras(found: Machine) -> str:
     """The extras of the environment as Python code: GPU architectures and the prefix of NCCL; "" without both."""
     archs = {"cuda_arch": ",".join(architectures(found))} if found.gpus else {}
-    place = {"nccl_root": found.nccl} if found.nccl and nccl.told(found.nccl) else {}
+    place = {"nccl_root": found.nccl} if nccl.is_from_environment(found.nccl) else {}
     return as_code(archs | place) if archs | place else ""
 
 

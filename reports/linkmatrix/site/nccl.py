@@ -15,8 +15,8 @@ def header(prefix: str) -> Path:
 
 def prefixes(toolkits: Iterable[str] = ()) -> list[str]:
     """The prefixes with the header. toolkits: prefixes of CUDA."""
-    said = [os.environ.get(name, "") for name in VARIABLES]
-    return [prefix for prefix in dict.fromkeys([*said, *toolkits, *SYSTEM]) if prefix and header(prefix).is_file()]
+    given = [os.environ.get(name, "") for name in VARIABLES]
+    return [prefix for prefix in dict.fromkeys([*given, *toolkits, *SYSTEM]) if prefix and header(prefix).is_file()]
 
 
 def place(nvcc: str | None = None) -> str:
@@ -25,9 +25,9 @@ def place(nvcc: str | None = None) -> str:
     return next((prefix for prefix in prefixes(toolkits) if has_library(prefix)), "")
 
 
-def told(prefix: str) -> str:
-    """The prefix, if CMake finds it only by environment variables of this shell; else ""."""
-    return prefix if prefix in [os.environ.get(name) for name in VARIABLES] else ""
+def is_from_environment(prefix: str) -> bool:
+    """Whether CMake finds a prefix only by environment variables of this shell."""
+    return bool(prefix) and prefix in map(os.environ.get, VARIABLES)
 
 
 def has_library(prefix: str) -> bool:

@@ -35,10 +35,10 @@ class NodeLists:
             # the first value counts: the reason and the comment of a node come last, and may contain any text
             self.lines = [dict(reversed(re.findall(r"(\S+?)=(\S*)", line))) for line in text.splitlines()]
         found: dict[GpuKind, list[str]] = {}
-        for said in self.lines:
-            if said.get("NodeName") and partition in said.get("Partitions", "").split(","):
-                gpus = gpus_in(said.get("Gres", ""))
-                found.setdefault((gpus.count, gpus.types), []).append(said["NodeName"])
+        for fields in self.lines:
+            if fields.get("NodeName") and partition in fields.get("Partitions", "").split(","):
+                gpus = gpus_in(fields.get("Gres", ""))
+                found.setdefault((gpus.count, gpus.types), []).append(fields["NodeName"])
         return found
 
 

@@ -18,7 +18,7 @@ ALL = "all"  # in the place of names
 MOST = 100_000  # nodes that a list may name
 MOST_RANGES = 8  # of one name
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]|\[[0-9,-]+\])*")
-# what the letters of a state of Grid Engine mean (capital and small ones differ): no job starts in any of them
+# letters of a state of Grid Engine → meaning. No job starts in any of these states; capitals have other meanings.
 LETTERS = {
     "u": "its daemon does not answer",
     "d": "disabled",
@@ -37,19 +37,19 @@ LETTERS = {
 
 def expanded(text: str) -> list[str]:
     """The distinct names in "n[001-003],login1". Raises BadInput for a text without names or in another format."""
-    names = list(islice((name for part in apart(text) for name in of_part(part, text)), MOST + 1))
+    names = list(islice((name for part in entries(text) for name in names_of(part, text)), MOST + 1))
     if not names or len(names) > MOST:
         count = f"more than {MOST}" if names else "0"
         raise BadInput(f"'{text}' names {count} nodes: write '{ALL}', or names such as n[001-016],n20")
     return list(dict.fromkeys(names))
 
 
-def apart(text: str) -> list[str]:
+def entries(text: str) -> list[str]:
     """The entries of a list with commas. A comma in brackets separates no entries."""
     return [part.strip() for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
 
 
-def of_part(part: str, text: str) -> Iterator[str]:
+def names_of(part: str, text: str) -> Iterator[str]:
     """The names of one entry: "n[1-2]-ib[0,1]" has four."""
     if not NAME.fullmatch(part) or part.count("[") > MOST_RANGES:
         raise BadInput(
@@ -60,26 +60,26 @@ def of_part(part: str, text: str) -> Iterator[str]:
         yield part
         return
     for number in numbers(found[1], text):
-        yield from of_part(part[: found.start()] + number + part[found.end() :], text)
+        yield from names_of(part[: found.start()] + number + part[found.end() :], text)
 
 
-def numbers(said: str, text: str) -> Iterator[str]:
+def numbers(ranges: str, text: str) -> Iterator[str]:
     """ "08-10,12" as "08", "09", "10", "12"."""
-    for one in said.split(","):
+    for one in ranges.split(","):
         ends = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", one)
         if not ends or int(ends[2] or ends[1]) < int(ends[1]) or int(ends[2] or ends[1]) - int(ends[1]) > MOST:
-            raise BadInput(f"'[{said}]' in '{text}' is not a range of numbers: use the form n[001-016,20]")
+            raise BadInput(f"'[{ranges}]' in '{text}' is not a range of numbers: use the form n[001-016,20]")
         yield from (f"{number:0{len(ends[1])}d}" for number in range(int(ends[1]), int(ends[2] or ends[1]) + 1))
 
 
 def option(options: Iterable[str], *names: str) -> str:
     """The value of an option of a job: "-p cpu", "-pcpu" or "--partition=cpu"; "" without the option."""
     found = [shlex.split(one) for one in options]
-    said = [word for one in found for word in one]
-    for place, word in enumerate(said):
+    words = [word for one in found for word in one]
+    for place, word in enumerate(words):
         name, equals, value = word.partition("=")
-        if name in names and (equals or place + 1 < len(said)):
-            return value if equals else said[place + 1]
+        if name in names and (equals or place + 1 < len(words)):
+            return value if equals else words[place + 1]
         if word[:2] in names and len(word) > 2:
             return word[2:]
     return ""
@@ -92,7 +92,7 @@ def slurm(options: Sequence[str], answer: Answer) -> dict[str, str]:
     """
     wanted = set(option(options, "-p", "--partition").split(",")) - {""}
     reservation = option(options, "--reservation")
-    reserved = of_reservation(reservation, answer) if reservation else None
+    reserved = reserved_nodes(reservation, answer) if reservation else None
     selects = selection(options, answer)
     found = {}
     for line in answer(NODES).splitlines():
@@ -102,8 +102,8 @@ def slurm(options: Sequence[str], answer: Answer) -> dict[str, str]:
         if partition.removesuffix("*") in wanted or (not wanted and partition.endswith("*")):
             out = unfit(state) or (held(state) and not reserved)
             sign = (SIGNS | HELD_SIGNS).get(state[-1:], "")
-            said = sign if reason.strip() in ("none", "None", "") else reason.strip()
-            found[name] = ": ".join(filter(None, (state, said))) if out else ""
+            note = sign if reason.strip() in ("none", "None", "") else reason.strip()
+            found[name] = ": ".join(filter(None, (state, note))) if out else ""
     return found
 
 
@@ -129,12 +129,12 @@ def selection(options: Sequence[str], answer: Answer) -> Callable[[str], bool]:
     return lambda name: name in fits and name not in excluded
 
 
-def of_reservation(names: str, answer: Answer) -> set[str]:
+def reserved_nodes(names: str, answer: Answer) -> set[str]:
     """The nodes of Slurm's reservations, such as "a,b". Raises OSError for an unknown reservation."""
     found = set()
     for name in names.split(","):
-        said = answer(["scontrol", "show", "reservation", "--oneliner", name])
-        listed = re.search(r"(?:^|\s)Nodes=(\S+)", said)
+        answered = answer(["scontrol", "show", "reservation", "--oneliner", name])
+        listed = re.search(r"(?:^|\s)Nodes=(\S+)", answered)
         if listed and listed[1] != "(null)":
             found.update(expanded(listed[1]))
     return found
@@ -145,12 +145,12 @@ def pbs(options: Sequence[str], answer: Answer) -> dict[str, str]:
     queue, found = option(options, "-q").partition("@")[0], {}
     queues = blocks(answer(["qstat", "-Qf"])) if queue else {}
     rules = {one: queues[one] for one in destinations(queue, queues) if one in queues}
-    for name, said in blocks(answer(["pbsnodes", "-a"])).items():
-        if rules and not any(serves(said, one, words) for one, words in rules.items()):
+    for name, fields in blocks(answer(["pbsnodes", "-a"])).items():
+        if rules and not any(serves(fields, one, words) for one, words in rules.items()):
             continue
-        state, reason = said.get("state", "unknown"), said.get("comment") or said.get("note") or ""
+        state, reason = fields.get("state", "unknown"), fields.get("comment") or fields.get("note") or ""
         out = AWAY.search(state)
-        host = said.get("resources_available.host", name)
+        host = fields.get("resources_available.host", name)
         found[host] = found.get(host) or (f"{state}{f': {reason}' if reason else ''}" if out else "")
     return found
 
@@ -165,8 +165,9 @@ def sge(options: Sequence[str], answer: Answer) -> dict[str, str]:
         if head:
             host = head[1]
         elif place and any(in_queue(one, place[1], host) for one in wanted):
-            said = ", ".join(LETTERS[letter] for letter in LETTERS if letter in place[2])
-            why = f"{place[2]}: {said}" if said else place[2]  # a letter that is not known here starts no job either
+            meaning = ", ".join(LETTERS[letter] for letter in LETTERS if letter in place[2])
+            # no job starts in an unknown state either
+            why = f"{place[2]}: {meaning}" if meaning else place[2]
             found[host] = why if found.get(host, why) else ""
     return found
 
@@ -194,8 +195,8 @@ DRAINED_ITSELF = dict.fromkeys(
     r"[^:]*: (Prolog error|Epilog error|Prolog/Epilog failure|Kill task failed|batch job complete failure"
     r"|Duplicate jobid|Low \w+|gres/\S+ count )",
 )
-#: ReFrame's schedulers → who asks
-ASK: dict[str, Callable[[Sequence[str], Answer], dict[str, str]]] = {
+#: ReFrame's schedulers → the function that asks for the nodes
+QUERIES: dict[str, Callable[[Sequence[str], Answer], dict[str, str]]] = {
     "slurm": slurm,
     "squeue": slurm,
     "pbs": pbs,
@@ -206,22 +207,22 @@ ASK: dict[str, Callable[[Sequence[str], Answer], dict[str, str]]] = {
 
 
 def is_taken_out(scheduler: str, why: str) -> bool:
-    """Whether an administrator has taken the node out of service. why: the reason that `of` returns."""
+    """Whether an administrator has taken the node out of service. why: the reason that `availability` returns."""
     never = r"(?!)"
     by_itself = re.match(DRAINED_ITSELF.get(scheduler, never), why)
     return not by_itself and bool(re.match(TAKEN_OUT.get(scheduler, never), why))
 
 
-def of(scheduler: str, options: Sequence[str], answer: Answer = machine.answer) -> dict[str, str]:
+def availability(scheduler: str, options: Sequence[str], answer: Answer = machine.answer) -> dict[str, str]:
     """{node: the scheduler's reason why the node accepts no job now; "" if it does}.
 
     options: the partition's options of jobs.
 
     Raises OSError if the scheduler does not answer, and BadInput for an unknown scheduler.
     """
-    if scheduler not in ASK:
+    if scheduler not in QUERIES:
         raise BadInput(f"linkmatrix cannot ask the scheduler '{scheduler}' for its nodes: name them with --nodes")
-    try:  # what an administrator wrote is shown on terminals
-        return {clean(name): clean(why) for name, why in ASK[scheduler](options, answer).items()}
+    try:  # terminals show the reason, which an administrator may have written
+        return {clean(name): clean(why) for name, why in QUERIES[scheduler](options, answer).items()}
     except ValueError:
         raise OSError(f"linkmatrix cannot read how the scheduler '{scheduler}' describes its nodes") from None

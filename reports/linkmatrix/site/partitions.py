@@ -48,21 +48,21 @@ def sge(answer: Answer) -> Cluster:
     hosts = sge_hosts(answer(["qhost", "-q", "-F"]))
     partitions, cluster_notes, gpu_resource = [], [], ""
     for name in answer(["qconf", "-sql"]).split():
-        said = words(answer(["qconf", "-sq", name]))
+        fields = words(answer(["qconf", "-sq", name]))
         if name not in hosts:
             cluster_notes.append(f"left out: {name} has no hosts")
             continue
         kinds = Counter(kind for kind, _ in hosts[name])
-        gpu_resource = next((kind.said for kind in kinds if kind.gpus), gpu_resource)
-        environments = [pe for pe in re.split(r"[\s,]+", said.get("pe_list", "")) if pe not in ("", "NONE")]
+        gpu_resource = next((kind.description for kind in kinds if kind.gpus), gpu_resource)
+        environments = [pe for pe in re.split(r"[\s,]+", fields.get("pe_list", "")) if pe not in ("", "NONE")]
         rules = {pe: words(answer(["qconf", "-sp", pe])).get("allocation_rule", "") for pe in environments}
         layout: tuple[str, ...] = (f"-pe {environments[0]} {{num_tasks}}",) if environments else ()
         notes = [f"allocation_rule of the parallel environment {pe} is {rule}" for pe, rule in rules.items()]
         notes += [] if environments else ["it has no parallel environment, so no job of several ranks: `qconf -spl`"]
-        notes += time_notes(said.get("h_rt", ""), "its time limit")
+        notes += time_notes(fields.get("h_rt", ""), "its time limit")
         down = sum(bool(re.search("[auEdDs]", state)) for _, state in hosts[name])
         layout = (*layout, f"-q {name}", "-S /bin/bash", "-V", "-r n")
-        limit = least(said.get("h_rt", ""))
+        limit = least(fields.get("h_rt", ""))
         partitions.append(Partition(name, kinds, down, (), layout, tuple(notes), limit))
     return Cluster(
         title="Grid Engine",

@@ -23,9 +23,9 @@ def blocks(text: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def first(said: dict[str, str], names: Iterable[str]) -> int:
+def first_number(fields: dict[str, str], names: Iterable[str]) -> int:
     """The number of the first attribute in `names` that exists; 0 without one."""
-    return next((number(said[name]) for name in names if name in said), 0)
+    return next((number(fields[name]) for name in names if name in fields), 0)
 
 
 def serves(node: dict[str, str], name: str, queue: dict[str, str]) -> bool:
@@ -42,17 +42,17 @@ def serves(node: dict[str, str], name: str, queue: dict[str, str]) -> bool:
 def pbs_kinds(nodes: Iterable[dict[str, str]]) -> tuple[Counter, int]:
     """({kind: number of hosts}, number of hosts that are down). Virtual nodes of one host are added up."""
     hosts: dict[str, list[dict[str, str]]] = {}
-    for index, said in enumerate(nodes):
-        hosts.setdefault(said.get("resources_available.host", f"node {index}"), []).append(said)
+    for index, fields in enumerate(nodes):
+        hosts.setdefault(fields.get("resources_available.host", f"node {index}"), []).append(fields)
     kinds = Counter(
-        Kind(sum(first(said, CORES) for said in parts), sum(first(said, GPUS) for said in parts))
+        Kind(sum(first_number(fields, CORES) for fields in parts), sum(first_number(fields, GPUS) for fields in parts))
         for parts in hosts.values()
     )
-    down = sum(any(AWAY.search(said.get("state", "")) for said in one) for one in hosts.values())
+    down = sum(any(AWAY.search(fields.get("state", "")) for fields in one) for one in hosts.values())
     return kinds, down
 
 
-def once(queues: list[Partition]) -> Partition:
+def best_queue(queues: list[Partition]) -> Partition:
     """The queue for measurements, of queues with the same nodes: the least restricted queue with the longest jobs."""
     best = min(queues, key=lambda one: (one.closed, len(one.notes), -(one.limit or float("inf"))))
     others = ", ".join(one.name for one in queues if one is not best)
@@ -61,10 +61,10 @@ def once(queues: list[Partition]) -> Partition:
 
 def destinations(name: str, queues: Mapping[str, Mapping[str, str]]) -> list[str]:
     """The queues that run the jobs of a queue: the destinations of a routing queue, or the queue itself."""
-    said = queues.get(name, {})
-    if not is_routing(said):
+    fields = queues.get(name, {})
+    if not is_routing(fields):
         return [name]
-    return [one.partition("@")[0] for one in re.split(r"[,\s]+", said.get("route_destinations", "")) if one]
+    return [one.partition("@")[0] for one in re.split(r"[,\s]+", fields.get("route_destinations", "")) if one]
 
 
 def is_routing(queue: Mapping[str, str]) -> bool:
@@ -104,13 +104,13 @@ def pbs(answer: Answer) -> Cluster:
     """The cluster, from qstat and pbsnodes. Raises OSError if a command fails."""
     queues = blocks(answer(["qstat", "-Qf"]))
     nodes, cluster_notes = pbs_nodes(answer)
-    torque = any("np" in said for said in nodes.values())
+    torque = any("np" in fields for fields in nodes.values())
     of_nodes: dict[tuple[str, ...], list[Partition]] = {}
-    for name, said in queues.items():
-        if is_routing(said):
+    for name, fields in queues.items():
+        if is_routing(fields):
             cluster_notes.append(f"left out: {name} only routes jobs to other queues")
             continue
-        served = [node for node, words in nodes.items() if serves(words, name, said)]
+        served = [node for node, words in nodes.items() if serves(words, name, fields)]
         if nodes and not served:
             cluster_notes.append(f"left out: {name} has no nodes")
             continue
@@ -121,7 +121,7 @@ def pbs(answer: Answer) -> Cluster:
         title="Torque" if torque else "PBS",
         scheduler="torque" if torque else "pbs",
         launcher="mpirun",
-        partitions=tuple(once(queues) for queues in of_nodes.values()),
+        partitions=tuple(best_queue(queues) for queues in of_nodes.values()),
         gpu_option="gpus={num_gpus_per_node}" if torque else "ngpus={num_gpus_per_node}",
         node_option="{host}" if torque else "host={host}",
         notes=tuple(cluster_notes),
@@ -132,14 +132,14 @@ def pbs_queue(
     name: str, queues: Mapping[str, dict[str, str]], torque: bool, kinds: Counter[Kind], down: int
 ) -> Partition:
     """The partition of a queue, from its attributes in `qstat -Qf`. kinds, down: as in `Partition`."""
-    said = queues[name]
+    fields = queues[name]
     enter, through = entrance(name, queues)
-    walltime, count = said.get("resources_max.walltime", ""), sum(kinds.values())
-    most = number(said.get("resources_max.nodect"))
-    fewest = number(said.get("resources_min.nodect"))
+    walltime, count = fields.get("resources_max.walltime", ""), sum(kinds.values())
+    most = number(fields.get("resources_max.nodect"))
+    fewest = number(fields.get("resources_min.nodect"))
     sizes, too_large = size_notes(fewest, min(filter(None, (most, count)), default=fewest), "resources_min.nodect")
-    notes = [f"not for all: {key} = {said[key]}" for key in ("acl_users", "acl_groups") if key in said]
-    notes += [*through, *stopped(said), *sizes, *time_notes(walltime, "its time limit")]
+    notes = [f"not for all: {key} = {fields[key]}" for key in ("acl_users", "acl_groups") if key in fields]
+    notes += [*through, *stopped(fields), *sizes, *time_notes(walltime, "its time limit")]
     # without scatter PBS may put the ranks of two nodes on one
     place = () if torque else ("-l place=scatter:excl",)
     return Partition(
@@ -150,5 +150,5 @@ def pbs_queue(
         notes=tuple(notes),
         limit=least(walltime),
         most=most,
-        closed=bool(stopped(said) or too_large or not enter),
+        closed=bool(stopped(fields) or too_large or not enter),
     )

@@ -77,6 +77,6 @@ def can_build(cxx: str, gpus: bool) -> bool:
 def left_out(cxx: str, gpus: bool) -> str:
     """A sentence about the tests that the prebuilt programs cannot run, with the programs that a build lacks."""
     tests = "ranks of MPI and collectives of NCCL" if gpus else "ranks of MPI"
-    lacking = ", ".join(missing_tools(cxx, gpus))
-    why = f"the prebuilt programs have neither MPI nor NCCL{f', and PATH lacks {lacking}' if lacking else ''}"
+    missing = ", ".join(missing_tools(cxx, gpus))
+    why = f"the prebuilt programs have neither MPI nor NCCL{f', and PATH lacks {missing}' if missing else ''}"
     return f"not measured: {tests}, because {why}"

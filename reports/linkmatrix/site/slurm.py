@@ -13,10 +13,10 @@ from .slurm_blocks import block_notes
 
 NODES = ["sinfo", "-h", "-e", "-o", "%R|%D|%T|%c|%G|%f"]
 ALL = ("ALL", "N/A", "(null)", "UNLIMITED", "")
-# srun ends the tasks of a step once one failed, and 50 s after the first ended, so that none lasts a minute longer;
-# else the time limit does
+# srun ends all tasks of a step after one failed, and 50 s after the first ended. Otherwise the tasks last until the
+# time limit of the job.
 ENVIRONMENT = (("SLURM_KILL_BAD_EXIT", "1"), ("SLURM_WAIT", "50"))
-# "NODE STATE CODES" in sinfo's manual: what a state begins with, and the sign that it may end with, where no job starts
+# "NODE STATE CODES" in sinfo's manual: beginnings of states in which no job starts, and signs at the end of such states
 NO_JOB = ("down", "drain", "fail", "inval", "unk", "power", "future", "reboot", "blocked", "perfctrs")
 SIGNS = {
     "*": "it does not answer",
@@ -24,13 +24,13 @@ SIGNS = {
     "%": "it is being powered down",
     "^": "it is being rebooted",
 }
-# where only jobs of a reservation start; ~ (powered off) and # (powered up) are nowhere: a job wakes such a node
+# states in which only jobs of a reservation start. ~ (powered off) and # (powered up) are missing: a job wakes the node
 HELD = ("reserved", "maint")
 HELD_SIGNS = {"$": "it is in a reservation for maintenance"}
 
 
 def nodes_in(text: str) -> dict[str, tuple[Counter, Counter]]:
-    """{partition: ({kind: how many}, {kind: how many are down})} in the answer of sinfo in NODES's format."""
+    """{partition: ({kind: number of nodes}, {kind: number of nodes that are down})} of sinfo's answer to NODES."""
     found: dict[str, tuple[Counter, Counter]] = {}
     for line in text.splitlines():
         fields = line.split("|")
@@ -49,10 +49,10 @@ def nodes_in(text: str) -> dict[str, tuple[Counter, Counter]]:
 
 def kind_of(cores: int, gres: str, features: str) -> Kind:
     """The kind of a node, from Slurm's words for its GPUs and features."""
-    said = ", ".join(words for words in (gres, features) if words not in ("(null)", ""))
+    description = ", ".join(words for words in (gres, features) if words not in ("(null)", ""))
     gpus = gpus_in(gres)
     named = tuple(word for word in features.split(",") if word not in ("(null)", ""))
-    return Kind(cores, gpus.count, said, gpus.types, gpus.slices, named)
+    return Kind(cores, gpus.count, description, gpus.types, gpus.slices, named)
 
 
 def unfit(state: str) -> bool:
@@ -83,8 +83,8 @@ class Rights(NamedTuple):
     mine: tuple[Association, ...] = ()
     walls: dict[str, str] = {}
 
-    def there(self, partition: str) -> dict[str, Association]:
-        """{account: what is true of it in a partition}; an association of the partition's own goes before others."""
+    def in_partition(self, partition: str) -> dict[str, Association]:
+        """{account: its association in a partition}. An association for this partition has priority."""
         found = {one.account: one for one in self.mine if not one.partition}
         return found | {one.account: one for one in self.mine if one.partition == partition}
 
@@ -122,18 +122,18 @@ class Rule(NamedTuple):
 Words = Mapping[str, str]  # of `scontrol show partition`
 
 
-def shut(said: Words) -> Iterator[Rule]:
+def availability_rules(settings: Words) -> Iterator[Rule]:
     """The rule of a partition that is down or accepts no jobs."""
-    state = said.get("State", "UP")
+    state = settings.get("State", "UP")
     if state != "UP":
         yield Rule(notes=(f"its state is {state}: no job starts",), closed=True)
-    if said.get("RootOnly") == "YES" and os.getuid() != 0:
+    if settings.get("RootOnly") == "YES" and os.getuid() != 0:
         yield Rule(notes=("only for root (RootOnly): none of your jobs can start",), closed=True)
-    if said.get("ReqResv") == "YES":
+    if settings.get("ReqResv") == "YES":
         yield Rule(notes=("only for jobs of a reservation (ReqResv): add --reservation= to access",), closed=True)
 
 
-def elsewhere(mine: Rights) -> Iterator[Rule]:
+def other_partitions_rule(mine: Rights) -> Iterator[Rule]:
     """The rule if all associations of the user are for other partitions."""
     others = ", ".join(sorted({one.partition for one in mine.mine}))
     words = f"your accounts are only for {others} (sacctmgr show assoc): none of your jobs can start"
@@ -143,16 +143,17 @@ def elsewhere(mine: Rights) -> Iterator[Rule]:
 Mine = Mapping[str, Association]  # of a partition, by account
 
 
-def accounts_of(said: Words, mine: Mine) -> list[str]:
+def accounts_of(settings: Words, mine: Mine) -> list[str]:
     """The user's accounts that the partition allows; all allowed accounts if the user's accounts are unknown."""
-    if (listed := said.get("AllowAccounts", "ALL")) not in ALL:  # then Slurm reads no DenyAccounts
+    if (listed := settings.get("AllowAccounts", "ALL")) not in ALL:  # then Slurm reads no DenyAccounts
         return [one for one in listed.split(",") if one in mine or not mine]
-    return [one for one in mine if one not in said.get("DenyAccounts", "").split(",")]
+    return [one for one in mine if one not in settings.get("DenyAccounts", "").split(",")]
 
 
-def by_account(said: Words, mine: Mine) -> Iterator[Rule]:
+def by_account(settings: Words, mine: Mine) -> Iterator[Rule]:
     """The rule for the accounts that a partition allows."""
-    listed, denied, accounts = said.get("AllowAccounts", "ALL"), said.get("DenyAccounts", ""), accounts_of(said, mine)
+    listed, denied = settings.get("AllowAccounts", "ALL"), settings.get("DenyAccounts", "")
+    accounts = accounts_of(settings, mine)
     named = (f"--account={accounts[0]}",) if len(accounts) == 1 else ()
     walls = tuple(mine[account].wall for account in accounts[:1] if len(accounts) == 1 and account in mine)
     if listed in ALL:
@@ -169,46 +170,46 @@ def by_account(said: Words, mine: Mine) -> Iterator[Rule]:
         yield Rule(notes=(f"only for {', '.join(accounts)} (AllowAccounts): add --account= to access",))
 
 
-def by_qos(said: Words, mine: Mine, wall_of: Mapping[str, str]) -> Iterator[Rule]:
+def by_qos(settings: Words, mine: Mine, wall_of: Mapping[str, str]) -> Iterator[Rule]:
     """The rule for qualities of service: the allowed ones, that of the account, and that of the partition."""
-    listed, denied = said.get("AllowQos", "ALL"), said.get("DenyQos", "")
+    listed, denied = settings.get("AllowQos", "ALL"), settings.get("DenyQos", "")
     # Slurm keeps their names in small letters, and prints a partition's as they were written
-    usual = {mine[account].usual.lower() for account in accounts_of(said, mine) or mine if account in mine}
+    usual = {mine[account].usual.lower() for account in accounts_of(settings, mine) or mine if account in mine}
     if listed not in ALL and "," not in listed:  # then Slurm reads no DenyQos
-        yield Rule((f"--qos={listed}",), *timed(wall_of.get(listed, ""), f"the time limit of the QOS {listed}"))
+        yield time_limit_rule(wall_of.get(listed, ""), f"the time limit of the QOS {listed}", f"--qos={listed}")
     elif listed not in ALL and not (usual and usual <= set(listed.lower().split(","))):
         yield Rule(notes=(f"only for {listed} (AllowQos): add --qos= to access",))
     elif listed in ALL and denied not in ALL and not (usual and usual.isdisjoint({"", *denied.lower().split(",")})):
         yield Rule(notes=(f"not for {denied} (DenyQos): add --qos= with another to access",))
     elif len(usual) == 1 and (own := usual.pop()):
-        yield Rule((), *timed(wall_of.get(own, ""), f"the time limit of {own}, the QOS of your jobs,"))
-    if (own := said.get("QoS", "")) not in ALL:
-        yield Rule((), *timed(wall_of.get(own, ""), f"the time limit of its QOS {own}"))
+        yield time_limit_rule(wall_of.get(own, ""), f"the time limit of {own}, the QOS of your jobs,")
+    if (own := settings.get("QoS", "")) not in ALL:
+        yield time_limit_rule(wall_of.get(own, ""), f"the time limit of its QOS {own}")
 
 
-def timed(wall: str, of: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The notes of a rule, with those about its time limits."""
-    return tuple(time_notes(wall, of)), (wall,)
+def time_limit_rule(wall: str, name: str, *options: str) -> Rule:
+    """The rule with a time limit. name: the subject of the note about a short limit. options: of every job."""
+    return Rule(options, tuple(time_notes(wall, name)), (wall,))
 
 
-def by_size(said: Words, nodes: int) -> Iterator[Rule]:
+def by_size(settings: Words, nodes: int) -> Iterator[Rule]:
     """The rule for the minimum number of nodes of a job: checks of one node request one."""
-    fewest, most = number(said.get("MinNodes")), number(said.get("MaxNodes")) or nodes
+    fewest, most = number(settings.get("MinNodes")), number(settings.get("MaxNodes")) or nodes
     notes, closed = size_notes(fewest, min(most, nodes), "MinNodes")
     yield Rule(notes=notes, closed=closed)
 
 
-def partition(said: Words, kinds: Counter, down: Counter, mine: Rights) -> Partition:
+def partition(settings: Words, kinds: Counter, down: Counter, mine: Rights) -> Partition:
     """The partition in a line of `scontrol show partition`."""
-    name, longest = said.get("PartitionName", ""), said.get("MaxTime", "")
-    there = mine.there(name)
+    name, longest = settings.get("PartitionName", ""), settings.get("MaxTime", "")
+    there = mine.in_partition(name)
     rules = [
-        *shut(said),
-        *(elsewhere(mine) if mine.mine and not there else by_account(said, there)),
-        *by_qos(said, there, mine.walls),
-        *by_size(said, sum(kinds.values())),
+        *availability_rules(settings),
+        *(other_partitions_rule(mine) if mine.mine and not there else by_account(settings, there)),
+        *by_qos(settings, there, mine.walls),
+        *by_size(settings, sum(kinds.values())),
     ]
-    notes = [f"the default partition of {said.get('Nodes', '')}"] if said.get("Default") == "YES" else []
+    notes = [f"the default partition of {settings.get('Nodes', '')}"] if settings.get("Default") == "YES" else []
     return Partition(
         name,
         kinds,
@@ -217,7 +218,7 @@ def partition(said: Words, kinds: Counter, down: Counter, mine: Rights) -> Parti
         access=(f"--partition={name}", *(option for rule in rules for option in rule.options), "--no-requeue"),
         notes=(*notes, *(note for rule in rules for note in rule.notes), *time_notes(longest, "its time limit")),
         limit=least(longest, *(wall for rule in rules for wall in rule.walls)),
-        most=number(said.get("MaxNodes")),
+        most=number(settings.get("MaxNodes")),
         closed=any(rule.closed for rule in rules),
     )
 
@@ -232,12 +233,12 @@ def slurm(answer: Answer) -> Cluster:
     partitions: list[Partition] = []
     notes = block_notes(answer)
     for line in answer(["scontrol", "show", "partition", "--oneliner"]).splitlines():
-        said = dict(word.split("=", 1) for word in line.split() if "=" in word)
-        kinds, down = nodes.get(said.get("PartitionName", ""), (Counter(), Counter()))
+        settings = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        kinds, down = nodes.get(settings.get("PartitionName", ""), (Counter(), Counter()))
         if kinds:
-            partitions += by_kind(partition(said, kinds, down, mine), down, listed)
+            partitions += by_kind(partition(settings, kinds, down, mine), down, listed)
         else:
-            notes.append(f"left out: {said.get('PartitionName', '')} has no nodes")
+            notes.append(f"left out: {settings.get('PartitionName', '')} has no nodes")
     if config.get("MpiDefault", "none") == "none":
         notes.append("MpiDefault is none: set SLURM_MPI_TYPE to a type that `srun --mpi=list` prints")
     by_node = config.get("SelectType", "").endswith("cons_tres")  # only that plugin knows --gpus-per-node

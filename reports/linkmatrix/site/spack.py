@@ -33,18 +33,18 @@ def answer(*command: object, errors: bool = False) -> str:
 
     Raises BadInput if the command cannot be run, fails or does not answer.
     """
-    said = " ".join(map(str, command))
+    shown = " ".join(map(str, command))
     try:
         done = subprocess.run(
             list(map(str, command)), capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
-        raise BadInput(f"'{said}' did not answer in {TIMEOUT_S} s") from None
+        raise BadInput(f"'{shown}' did not answer in {TIMEOUT_S} s") from None
     except OSError as error:
-        raise BadInput(f"'{said}' cannot be run: {error.strerror}") from None
+        raise BadInput(f"'{shown}' cannot be run: {error.strerror}") from None
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
-        raise BadInput(f"'{said}' failed with exit code {done.returncode}: {lines[-1] if lines else 'no output'}")
+        raise BadInput(f"'{shown}' failed with exit code {done.returncode}: {lines[-1] if lines else 'no output'}")
     return done.stdout + (done.stderr if errors else "")
 
 
