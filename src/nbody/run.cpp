@@ -22,13 +22,6 @@
 namespace linkmatrix {
 namespace {
 
-/// Returns the default numbers of bodies, ascending. Two H200 compute 2^18, 2^20 and 2^22 bodies at the same rate (81
-/// TFLOP/s), and 2^22 bodies took 51 s of 63 s.
-std::vector<std::uint64_t> default_bodies(Memory memory) {
-  if (memory == Memory::host) return {2048, 8192, 32768};
-  return {1 << 14, 1 << 16, 1 << 18, 1 << 20};
-}
-
 /// A default number of bodies is omitted if a step would take more than this multiple of --max-time.
 constexpr double most_max_times = 3;
 
