@@ -14,7 +14,7 @@ ANYTHING = "…"  # what differs from case to case
 #: code → how a test says that it was this one
 SAID_BY = {
     "0": r"== 0\b|PASS",
-    "1": r"== 1\b|FAIL|!= 0",
+    "1": r"== 1\b|FAIL|!= 0|failed_because",
     "2": r"== 2\b|BadInput|refus",
     "3": r"== 3\b|INCOMPLETE|DISTURBED",
     "4": r"== 4\b|OSError|CANNOT|SystemExit",

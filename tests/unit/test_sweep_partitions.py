@@ -38,7 +38,7 @@ def cluster(monkeypatch):
         ]
         system = SimpleNamespace(system=SimpleNamespace(partitions=every))
         monkeypatch.setattr(checks.runtime, "runtime", lambda: system)
-        monkeypatch.setattr(checks.nodes, "of", answer)
+        monkeypatch.setattr(checks.nodes, "availability", answer)
         monkeypatch.setattr(checks, "answers", {})
         monkeypatch.setenv("LINKMATRIX_NODES", asked)
         return {one.fullname: one for one in every}

@@ -75,7 +75,7 @@ def test_a_sweep_without_linkmatrix_is_repeated_with_its_nodes(sweep, machine):
         (["--mode=sweep", "--nodes", "n[1-"], "n[001-016]"),
         (["--mode=sweep", "--nodes", ""], "names 0 nodes"),
         (["--mode=quick", "--nodes", "n1"], "-S on=NODE"),
-        (["--mode=sweep", "--nodes", "n1", "--manifest", "why"], "a whole run"),
+        (["--mode=sweep", "--nodes", "n1", "--manifest", "why"], "a complete run"),
     ],
 )
 def test_nodes_that_make_no_sense_are_one_sentence(machine, capsys, arguments, said):
