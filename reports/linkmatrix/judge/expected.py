@@ -125,8 +125,8 @@ def off_like(matrix: Matrix, block: Block, of_class: Mapping[str, Reference], va
         reached = np.where(block.is_status("ok"), block.values / value, np.nan)
         middle = np.full(len(matrix.class_names), np.nan)
         for code, group in enumerate(matrix.class_names):
-            inside = reached[(block.classes == code) & np.isfinite(reached)]
             if matrix.held and matrix.whole_classes is None:
+                inside = reached[(block.classes == code) & np.isfinite(reached)]
                 middle[code] = np.median(inside) if len(inside) else np.nan
             elif group in matrix.classes and group in of_class:
                 middle[code] = matrix.classes[group].median / of_class[group].value

@@ -218,10 +218,14 @@ def judge(
         under, over = found < low_limit, found > high_limit
         bad, good = (over, under) if matrix.unit == "us" else (under, over)
         lacks = np.isnan(value) & claims
-        behind = np.nan_to_num(off_like(matrix, block, expected.of_class, value))
-        noise = (high - low) / found
-        tolerance = np.abs((high_limit if matrix.unit == "us" else low_limit) / value - 1)
         no_cell = np.zeros(found.shape, dtype=bool)
+        behind, straggling, noisy = np.zeros(found.shape), no_cell, no_cell
+        if np.isfinite(value).any():  # without references, the cells of a large matrix need none of this
+            behind = np.nan_to_num(off_like(matrix, block, expected.of_class, value))
+            noise = (high - low) / found
+            tolerance = np.abs((high_limit if matrix.unit == "us" else low_limit) / value - 1)
+            straggling = behind > np.fmax(np.fmax(noise, tolerance / 4), STRAGGLES[matrix.unit])
+            noisy = at_limit(matrix.unit, worse, (low, high), value, (low_limit, high_limit))
         used = others.cells(matrix, block) if others else no_cell
         held = others.without_memory(matrix, block) & ~ok if others else no_cell
         unsteady = slow.found if slow is not None else no_cell
@@ -246,17 +250,21 @@ def judge(
             "never compared": np.full(found.shape, bool(unverified)),
             "better": good,
             "may be intermittent": unsteady & ~used,
-            "noisy": at_limit(matrix.unit, worse, (low, high), value, (low_limit, high_limit)),
-            "straggling": claims & (behind > np.fmax(np.fmax(noise, tolerance / 4), STRAGGLES[matrix.unit])),
+            "noisy": noisy,
+            "straggling": straggling & claims,
         }
     assert list(RULES)[:-1] == list(masks)
-    rules = np.select(list(masks.values()), range(len(masks)), len(masks)).astype(np.uint8)
+    rules = np.full(found.shape, len(masks), dtype=np.uint8)
+    for number, mask in reversed(list(enumerate(masks.values()))):  # the first rule that is true of a cell decides
+        if mask.any():
+            rules[mask] = number
+    limits = value, low_limit, high_limit
     return Judged(
         block,
         expected,
         unverified,
         rules,
-        *(np.where(wrong_unit, np.nan, grid) for grid in (value, low_limit, high_limit)),
+        *((np.where(wrong_unit, np.nan, one) for one in limits) if wrong_unit.any() else limits),
         np.where(ok, worse, np.nan),
         np.isfinite(value),
         (used & ok & (worse > 0)) | (held & block.applies),

@@ -92,7 +92,7 @@ class Block:
         """True where the status is one of `words`."""
         if words not in self.by_status:
             found, known = self.status
-            self.by_status[words] = np.array([word in words for word in known], dtype=bool)[found]
+            self.by_status[words] = np.take(np.array([word in words for word in known], dtype=bool), found)
         return self.by_status[words]
 
     @cached_property
