@@ -19,7 +19,7 @@ from linkmatrix import cli, invocation
 from linkmatrix.record import matrix as matrices
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
-from linkmatrix.reframe_ext.schedulers import pbs, pending, slurm
+from linkmatrix.reframe_ext.schedulers import pending
 from linkmatrix.runs import judging
 from linkmatrix.runs.stored import Run
 from linkmatrix.runs.testcases import Test
@@ -392,8 +392,7 @@ def clock(monkeypatch):
 def log(monkeypatch):
     """The messages about waiting and doubtful jobs."""
     printed = []
-    for module in (pbs, pending, slurm):
-        monkeypatch.setattr(module, "getlogger", lambda: SimpleNamespace(info=printed.append))
+    monkeypatch.setattr(pending, "getlogger", lambda: SimpleNamespace(info=printed.append))
     return printed
 
 

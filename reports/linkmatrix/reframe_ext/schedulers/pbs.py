@@ -12,11 +12,10 @@ from typing import ClassVar, NamedTuple
 import reframe.utility.osext as osext
 from reframe.core.backends import register_scheduler
 from reframe.core.exceptions import JobError, ReframeError, SpawnedProcessError
-from reframe.core.logging import getlogger
 from reframe.core.schedulers import Job
 from reframe.core.schedulers.pbs import PbsJobScheduler, PbsProJobScheduler, TorqueJobScheduler
 
-from .pending import Reasons, explained, is_permanent
+from .pending import Reasons, Unanswered, explained, is_permanent
 
 QUEUED = ("QUEUED", "HELD", "WAITING", "PENDING")
 #: The errors that ReFrame raises for unreadable or incomplete JSON.
@@ -47,7 +46,7 @@ class BoundedWaits(PbsJobScheduler):
         super().__init__()
         self.reasons = Reasons()
         self.phases: dict[str, Phase] = {}  # by job ID
-        self.unanswered: dict[str, float] = {}  # {job ID: time of the first query without an answer}
+        self.unanswered = Unanswered()
 
     def poll(self, *jobs: Job | None) -> None:
         """Update jobs as ReFrame does, then give up overdue jobs. The next poll repeats an unanswered query."""
@@ -73,15 +72,9 @@ class BoundedWaits(PbsJobScheduler):
 
     def retry_or_give_up(self, job: Job, error: str, now: float) -> None:
         """Print that there is no readable answer about a job, and give up the job after SILENCE_SECONDS."""
-        limit = f"{self.SILENCE_SECONDS / 60:g} min"
-        if job.jobid not in self.unanswered:
-            self.unanswered[job.jobid] = now
-            getlogger().info(
-                f"waiting: job {job.jobid} ({job.name}): no readable answer ({error}); linkmatrix repeats the"
-                f" query for up to {limit}"
-            )
-        if now - self.unanswered[job.jobid] >= self.SILENCE_SECONDS and not self.finished(job):
-            self.give_up(job, f"the scheduler has given no readable answer for {limit}: {error}")
+        limit = self.SILENCE_SECONDS
+        if self.unanswered.is_overdue(job, "no readable answer", error, limit, now) and not self.finished(job):
+            self.give_up(job, f"the scheduler has given no readable answer for {limit / 60:g} min: {error}")
 
     def check_wait(self, job: Job, now: float) -> None:
         """Update the reason why an unfinished job waits, and give up an overdue job."""

@@ -109,3 +109,17 @@ class Reasons:
             self.known[job.jobid] = reason
             limit = "" if self.is_permanent(job) else f"; linkmatrix waits up to {duration(job.max_pending_time)}"
             getlogger().info(f"waiting: job {job.jobid} ({job.name}): {self.explained(job)}{limit}")
+
+
+class Unanswered(dict[str, tuple[str, float]]):
+    """{job ID: (reason, time of the first query)} of jobs whose state the scheduler does not report."""
+
+    def is_overdue(self, job: Job, reason: str, detail: str, limit: float, now: float) -> bool:
+        """Store a query without an answer, and print a new reason. Returns whether it has lasted `limit` seconds."""
+        if job.jobid not in self or self[job.jobid][0] != reason:
+            self[job.jobid] = reason, now
+            getlogger().info(
+                f"waiting: job {job.jobid} ({job.name}): {reason} ({detail}); linkmatrix repeats the query for up to"
+                f" {limit / 60:g} min"
+            )
+        return now - self[job.jobid][1] >= limit

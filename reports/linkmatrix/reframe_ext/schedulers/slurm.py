@@ -11,16 +11,15 @@ import contextlib
 import re
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import reframe.utility.osext as osext
 from reframe.core.backends import register_scheduler
 from reframe.core.exceptions import JobBlockedError, JobError, ReframeError, SpawnedProcessError
-from reframe.core.logging import getlogger
 from reframe.core.schedulers import Job
 from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler, slurm_state_completed
 
-from .pending import Reasons
+from .pending import Reasons, Unanswered
 from .slurm_blocked import OF_NODES, permanent_cause
 from .slurm_job import SlurmJob
 
@@ -41,13 +40,6 @@ QUEUED = {
 }
 ROW = re.compile(r"^(\d+)[^|]*\|([A-Z_]+)\|([^|]*)\|", re.MULTILINE)
 OTHER_LINE = re.compile(rf"^(?!{ROW.pattern}|CLUSTER: |\s*$).", re.MULTILINE)
-
-
-class Unanswered(NamedTuple):
-    """Why the state of a job is unknown, and since when."""
-
-    reason: str
-    since: float
 
 
 def job_states(job: Job) -> list[str]:
@@ -81,7 +73,7 @@ class Slurm(SlurmJobScheduler):
         super().__init__()
         self._max_sacct_failures = 0  # each failure is raised, and `poll` queries the controller
         self.reasons = Reasons()
-        self.unanswered: dict[str, Unanswered] = {}  # by job ID
+        self.unanswered = Unanswered()
         self.confirmed: dict[str, float] = {}  # {job ID: time of the controller's last report}
 
     def make_job(self, *args: Any, **keywords: Any) -> SlurmJob:
@@ -191,11 +183,7 @@ class Slurm(SlurmJobScheduler):
     def retry_or_give_up(self, job: Job, reason: str, accounting: str, now: float) -> None:
         """Give up a job whose state has been unknown for too long."""
         limit = self.SILENCE_SECONDS if reason == SILENT else self.UNKNOWN_SECONDS
-        if job.jobid not in self.unanswered or self.unanswered[job.jobid].reason != reason:
-            self.unanswered[job.jobid] = Unanswered(reason, now)
-            name, minutes = f"waiting: job {job.jobid} ({job.name})", f"{limit / 60:g} min"
-            getlogger().info(f"{name}: {reason} ({accounting}); linkmatrix repeats the query for up to {minutes}")
-        if now - self.unanswered[job.jobid].since < limit:
+        if not self.unanswered.is_overdue(job, reason, accounting, limit, now):
             return
         with contextlib.suppress(OSError, ReframeError):  # the job may not exist any more
             self.cancel(job)
