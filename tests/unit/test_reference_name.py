@@ -1,5 +1,6 @@
 """The name of an adopted table in a system file: `linkmatrix adopt --use`."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,17 @@ def detected(folder):
 
 def reference(file, number=0):
     return system_files.load_module(file).system["partitions"][number]["extras"].get("reference")
+
+
+def test_a_file_changed_within_a_second_to_the_same_size_is_read_again(tmp_path):
+    file = detected(tmp_path)
+    text, time = file.read_text(), file.stat().st_mtime
+    assert reference(file) is None
+    changed = text.replace('# "reference": "vm",', '"reference": "mine",')
+    assert len(changed) == len(text) and changed != text
+    file.write_text(changed)
+    os.utime(file, (time, time))
+    assert reference(file) == "mine"
 
 
 def test_the_line_of_detect_names_the_table(tmp_path):
