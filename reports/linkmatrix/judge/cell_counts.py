@@ -77,7 +77,7 @@ def slow_cells(judged: Judged, limits: np.ndarray) -> np.ndarray:
     """True for undisturbed cells beyond the limit of their reference, or without a reference of their class."""
     worse = np.where(judged.disturbed, 0.0, judged.worse)
     failed = (judged.codes == Verdict.FAIL) & (worse > 0)
-    return np.where(judged.unjudged, worse > limits[judged.block.classes], failed)
+    return np.where(judged.unjudged, worse > np.take(limits, judged.block.classes), failed)
 
 
 def usual_limits(matrix: Matrix) -> np.ndarray:

@@ -102,7 +102,7 @@ class Judged:
     @cached_property
     def codes(self) -> np.ndarray:
         """The verdict of each cell."""
-        return VERDICTS[self.rules]
+        return np.take(VERDICTS, self.rules)
 
     @property
     def observed(self) -> np.ndarray:
@@ -112,7 +112,7 @@ class Judged:
     @cached_property
     def unjudged(self) -> np.ndarray:
         """True for cells that lack only a reference."""
-        return LACKS_REFERENCE[self.rules]
+        return np.take(LACKS_REFERENCE, self.rules)
 
     def badness(self) -> np.ndarray:
         """`worse`, to sort cells by. A cell that was not tried comes last, because another failure is its cause."""
@@ -189,7 +189,7 @@ def off_class(matrix: Matrix, block: Block) -> np.ndarray:
     known, unit = matrix.classes, matrix.unit
     baselines = np.array([known[one].baseline(unit)[0] if one in known else np.nan for one in matrix.class_names])
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        off = block.values / baselines[block.classes] - 1
+        off = block.values / np.take(baselines, block.classes) - 1
     return off if matrix.unit == "us" else -off
 
 

@@ -27,7 +27,7 @@ def check_cells(result: Mapping[str, Any], block: Any, first: int = 0) -> None:
     with_value = block.is_status(*WITH_VALUE)
     known = ~np.isnan(values)
     converged, flags = grids.codes(block.matrix.maps["converged"], block.at)
-    converged = np.array([flag is True for flag in flags], dtype=bool)[converged]
+    converged = np.take(np.array([flag is True for flag in flags], dtype=bool), converged)
     with np.errstate(invalid="ignore"):
         faults = {
             "is '{status}' and its value is {value}": known != with_value,

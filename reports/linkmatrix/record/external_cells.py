@@ -179,7 +179,7 @@ class CellFile:
             return self.last_known[1]
         table = np.zeros(256, dtype=bool)
         table[: len(words)] = [word in checking.WITH_VALUE for word in words]
-        found = table[self.rows(at)["status"]]
+        found = np.take(table, self.rows(at)["status"])
         self.last_known = key, found
         return found
 
@@ -191,7 +191,12 @@ class CellFile:
             return Grid(lambda: rows(everything), said, rows)
 
         def number(name: str) -> Grid:
-            return grid(lambda at: np.where(self.known(at, words), self.rows(at)[name].astype(float), np.nan))
+            def read(at: slice) -> np.ndarray:
+                numbers = self.rows(at)[name].astype(float)
+                numbers[~self.known(at, words)] = np.nan
+                return numbers
+
+            return grid(read)
 
         def inside(at: slice) -> np.ndarray:
             return (self.node[at][:, None] == self.node[None, :]).astype(np.uint8)
