@@ -109,6 +109,10 @@ void write_matchings(JsonWriter& w, const MatrixResult& result) {
     w.member("rows", one.rows).member("columns", one.columns).end_object();
   }
   w.end_array();
+  if (const auto& found = matchings.shared_bottleneck) {
+    w.key("shared_bottleneck").begin_object().member("loss", found->loss);
+    w.member("slower", found->slower).member("compared", found->compared).end_object();
+  }
   write_slow_endpoints(w, result);
   w.end_object();
 }

@@ -146,6 +146,12 @@ struct Matchings {
     std::size_t slow_again, confirmed;  ///< slow matchings and matchings after the pause
     bool is_reproduced() const { return slow_again >= std::min<std::size_t>(2, confirmed); }
   };
+  /// All pairs are slower with full traffic than with little traffic, and chance does not explain the difference.
+  struct SharedBottleneck {
+    double loss;                   ///< median over the compared cells, as a fraction
+    std::size_t slower, compared;  ///< cells that were slower with full traffic, and compared cells
+  };
+  std::optional<SharedBottleneck> shared_bottleneck;
   std::vector<SlowEndpoint> slow_endpoints;          ///< empty if all pairs share a bottleneck
   std::vector<std::size_t> slow_rows, slow_columns;  ///< all slow cells
 };

@@ -28,7 +28,8 @@ double by_coin(std::size_t all, std::size_t heads) {
 
 }  // namespace
 
-bool is_slower_at_once(Context& context, MatchingGenerator& generator, std::vector<Suspicion::Value> cells) {
+std::optional<Matchings::SharedBottleneck> find_shared_bottleneck(Context& context, MatchingGenerator& generator,
+                                                                  std::vector<Suspicion::Value> cells) {
   const std::size_t at_once = std::max<std::size_t>(1, cells.size() / share_at_once);
   generator.shuffle(cells);
   cells.resize(std::min(cells.size(), most_controls_alone));
@@ -49,15 +50,15 @@ bool is_slower_at_once(Context& context, MatchingGenerator& generator, std::vect
       });
     }
   }
-  if (costs.empty()) return false;
+  if (costs.empty()) return std::nullopt;
   context.store().change([](MatrixResult& result) { result.control_change = control_change(result); });
   const double cost = median(costs);
   context.let_pass(std::abs(cost));
-  if (cost < least_cost || by_coin(costs.size(), slower) > sure) return false;
+  if (cost < least_cost || by_coin(costs.size(), slower) > sure) return std::nullopt;
   context.note("pairs are " + percent(cost) + " slower while all endpoints exchange data than alone (" +
                std::to_string(slower) + " of " + std::to_string(costs.size()) +
                "): they share a bottleneck, so no slow endpoint was searched for");
-  return true;
+  return Matchings::SharedBottleneck{cost, slower, costs.size()};
 }
 
 }  // namespace linkmatrix

@@ -76,11 +76,11 @@ class MatchingSchedule {
       measure(generator_.rest(taken), Purpose::random);
     }
     suspicion_.end_of_first_rounds();
-    is_shared_ = is_slower_at_once(context_, generator_, last_);
-    if (!is_shared_) search();
-    if (!is_shared_) open_ = suspicion_.standing().suspects;
+    shared_bottleneck_ = find_shared_bottleneck(context_, generator_, last_);
+    if (!shared_bottleneck_) search();
+    if (!shared_bottleneck_) open_ = suspicion_.standing().suspects;
     if (context_.store().can_remeasure()) retry(context_, static_cast<std::size_t>(-1));
-    if (!is_shared_) confirm();
+    if (!shared_bottleneck_) confirm();
     settle_again();
     if (!places_.group.empty() && context_.shape().metric != Metric::latency) cross();
   }
@@ -268,7 +268,8 @@ class MatchingSchedule {
     }
     context_.store().change([&](MatrixResult& result) {
       all.decide(*result.matchings);
-      if (is_shared_) result.matchings->slow_endpoints.clear();
+      result.matchings->shared_bottleneck = shared_bottleneck_;
+      if (shared_bottleneck_) result.matchings->slow_endpoints.clear();
     });
   }
 
@@ -307,7 +308,8 @@ class MatchingSchedule {
   std::uint32_t seed_;
   MatchingGenerator generator_;
   Suspicion suspicion_;
-  bool is_shared_ = false, is_late_ = false;
+  std::optional<Matchings::SharedBottleneck> shared_bottleneck_;
+  bool is_late_ = false;
   std::size_t first_confirming_ = static_cast<std::size_t>(-1);  ///< first round after the pause
   Round planned_;                                                ///< of the matching that is being measured
   std::vector<Suspicion::Value> last_;                           ///< cells of the last round

@@ -116,6 +116,24 @@ TEST(MatchingSchedule, LookForNoEndpointWhereAllShareABottleneck) {
   EXPECT_NEAR(*cells.result.schedule.interference, 0.5, 0.02);
   EXPECT_TRUE(has_note(cells.result, "they share a bottleneck, so no slow endpoint was searched for"));
   EXPECT_TRUE(cells.result.matchings->slow_endpoints.empty());
+  const auto& bottleneck = cells.result.matchings->shared_bottleneck;
+  ASSERT_TRUE(bottleneck);
+  EXPECT_NEAR(bottleneck->loss, 0.5, 0.02);
+  EXPECT_EQ(bottleneck->slower, bottleneck->compared);
+}
+
+TEST(MatchingSchedule, FindNoSharedBottleneckByTooFewCells) {
+  SimulatedNetwork network(8, {}, {}, 4);
+  network.most_at_once = 2;  // of 4: by chance, all four cells are slower in one of 16 runs
+  const FewCells cells = measured_by_matchings(network, 8, 4);
+  EXPECT_NEAR(*cells.result.schedule.interference, 0.5, 0.02);
+  EXPECT_FALSE(cells.result.matchings->shared_bottleneck);
+}
+
+TEST(MatchingSchedule, FindNoSharedBottleneckWhereFullTrafficCostsLessThanTheLeastLoss) {
+  SimulatedNetwork network(64, {}, {}, 4);
+  network.most_at_once = 31;  // of 32: a loss of 3 %
+  EXPECT_FALSE(measured_by_matchings(network, 64, 4).result.matchings->shared_bottleneck);
 }
 
 TEST(MatchingSchedule, BeginNoFurtherMatchingWhenTheTimeIsOverAndSayWhoIsOpen) {

@@ -226,9 +226,11 @@ TEST(RecordFile, HasTheTargetOfEachLinkClassAndTheSlowEndpointsOfMatchings) {
   result.matchings.emplace();
   result.matchings->slow_endpoints.push_back({1, true, false, -0.125, 2, 3, 1, 1});
   result.matchings->slow_rows = {1}, result.matchings->slow_columns = {0};
+  result.matchings->shared_bottleneck = {0.25, 31, 32};
   record.results.push_back(std::move(result));
   const std::string text = to_json(record);
   EXPECT_NE(text.find(R"("targets":{"NV18":0.0025})"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("shared_bottleneck":{"loss":0.25,"slower":31,"compared":32},)"), std::string::npos) << text;
   EXPECT_NE(text.find(R"("slow_endpoints":[{"endpoint":"gpu1","direction":"sends","shift":-0.125,"slow":2,"cells":3,)"
                       R"("slow_again":1,"confirmed":1,"reproduced":true}],"slow_cells":{"rows":[1],"columns":[0]})"),
             std::string::npos)

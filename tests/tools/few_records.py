@@ -49,11 +49,12 @@ def slow_endpoint(endpoint, direction, drawn, speed, limit):
     return found | {"reproduced": counts["slow_again"] >= min(2, counts["confirmed"])}
 
 
-def few_record(content, drawn, slow=None, controls=(), faults=None, limit=0.975):
+def few_record(content, drawn, slow=None, bottleneck=None, faults=None, limit=0.975):
     """Change a record to a matrix of nodes with the cells of `drawn`.
 
     slow(row, column, number of the matching): the speed of a cell, as a fraction. faults: {endpoint: direction} that
-    the program found. limit: the program found the cells slow that are slower than this fraction.
+    the program found. bottleneck: the shared bottleneck that the program found, as in the record. limit: the program
+    found the cells slow that are slower than this fraction.
     """
     (result,) = content["results"]
     count = len(result["rows"])
@@ -80,7 +81,8 @@ def few_record(content, drawn, slow=None, controls=(), faults=None, limit=0.975)
         "slow_endpoints": [slow_endpoint(at, how, drawn, shares, limit) for at, how in (faults or {}).items()],
         "slow_cells": {"rows": [row for row, _ in cells], "columns": [column for _, column in cells]},
     }
-    result["controls"] = list(controls)
+    if bottleneck:
+        result["matchings"]["shared_bottleneck"] = bottleneck
     for r in range(count):
         for c in range(count):
             value = speed.get((r, c))

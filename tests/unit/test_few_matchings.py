@@ -100,14 +100,11 @@ def test_a_path_that_stays_slow_is_one_and_a_cell_that_was_slow_once_is_counted(
     assert once == "1 cell slow in one measurement, at endpoints that are fine with other peers"
 
 
-def alone(count, cost, of=32):
-    return [{"row": "n0", "column": "n1", "before": 48.0 * (1 - cost), "after": 48.0} for _ in range(count)] + [
-        {"row": "n0", "column": "n1", "before": 48.1, "after": 48.0} for _ in range(of - count)
-    ]
+BOTTLENECK = {"loss": 0.5, "slower": 32, "compared": 32}
 
 
 def test_a_bottleneck_that_all_share_is_told_with_its_ratio_and_nobody_is_judged(record):
-    content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.7 if r == 5 else 1.0, controls=alone(32, 0.5))
+    content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.7 if r == 5 else 1.0, bottleneck=BOTTLENECK)
     (said,) = sentences(content)
     assert "50.0 % slower while half of the endpoints send to the other half than alone (32 of 32)" in said
     assert "a shared bottleneck, 2.00:1 oversubscribed, its members are uncertain" in said and "n5" not in said
@@ -115,22 +112,22 @@ def test_a_bottleneck_that_all_share_is_told_with_its_ratio_and_nobody_is_judged
 
 
 @pytest.mark.parametrize(
-    ("metric", "unit", "before", "said"),
+    ("metric", "unit", "said"),
     [
-        ("latency", "us", 1.5, "pairs are 50.0 % slower while half of the endpoints send to the other half than alone"),
-        ("bidirectional", "GB/s", 0.5, "pairs are 50.0 % slower while all endpoints send than alone (32 of 32)"),
+        ("latency", "us", "pairs are 50.0 % slower while half of the endpoints send to the other half than alone"),
+        ("bidirectional", "GB/s", "pairs are 50.0 % slower while all endpoints send than alone (32 of 32)"),
     ],
 )
-def test_a_bottleneck_is_told_of_latencies_and_of_both_ways_at_once_too(record, metric, unit, before, said):
-    (result,) = record(drawn_for(COUNT), controls=alone(32, 1 - before))["results"]
-    found = sampled_matrix.shared(result | {"metric": metric, "unit": unit})
+def test_a_bottleneck_is_told_of_latencies_and_of_both_ways_at_once_too(record, metric, unit, said):
+    (result,) = record(drawn_for(COUNT), bottleneck=BOTTLENECK)["results"]
+    found = sampled_matrix.bottleneck_sentence(result | {"metric": metric, "unit": unit})
     assert found.startswith(said) and f"{1.5 if unit == 'us' else 2.0:.2f}:1 oversubscribed" in found
 
 
-@pytest.mark.parametrize("controls", [[], alone(32, 0.03), alone(18, 0.5), alone(4, 0.5, 4)])
-def test_a_cost_that_is_small_or_chance_is_no_bottleneck(record, controls):
-    (result,) = record(drawn_for(COUNT), controls=controls)["results"]
-    assert sampled_matrix.shared(result) == ""
+def test_the_program_decides_about_a_bottleneck_whatever_the_controls_are(record):
+    content = record(drawn_for(COUNT))
+    content["results"][0]["controls"] = [{"row": "n0", "column": "n1", "before": 24.0, "after": 48.0}] * 32
+    assert sampled_matrix.bottleneck_sentence(content["results"][0]) == "" and sentences(content) == []
 
 
 def without(drawn, cell):
@@ -168,9 +165,8 @@ def test_the_share_of_pairs_counts_both_ways_once_and_is_none_of_a_single_endpoi
     assert sampled_matrix.share_seen(one_way) == sampled_matrix.share_seen(record(drawn_for(COUNT))["results"][0])
     assert sampled_matrix.share_seen(two | {"rows": ["n0"], "matchings": {"drawn": []}}) == 0.0
     (whole,) = make_record()["results"]
-    assert (
-        sampled_matrix.coverage(whole) == sampled_matrix.shared(whole) == "" and [*sampled_matrix.unjudged(whole)] == []
-    )
+    assert sampled_matrix.coverage(whole) == sampled_matrix.bottleneck_sentence(whole) == ""
+    assert [*sampled_matrix.unjudged(whole)] == []
 
 
 def test_an_endpoint_whose_slowness_was_not_settled_has_incomplete(record):
@@ -200,6 +196,10 @@ def add_slow_cell(result, row, column):
     result["matchings"]["slow_cells"]["columns"].append(column)
 
 
+def add_bottleneck(result, **values):
+    result["matchings"]["shared_bottleneck"] = BOTTLENECK | values
+
+
 def leave_out_first(result, drawn):
     result["status"][drawn[0]["rows"][0]][drawn[0]["columns"][0]] = "not-applicable"
 
@@ -215,6 +215,8 @@ SPOILED = {
     "a slow endpoint that is no row": lambda result, drawn: add_slow_endpoint(result, "elsewhere"),
     "a slow cell that was not drawn": lambda result, drawn: add_slow_cell(result, 3, 3),
     "a stranger who is open": lambda result, drawn: result["matchings"]["open"].append("elsewhere"),
+    "more slower cells than compared cells": lambda result, drawn: add_bottleneck(result, slower=33),
+    "a bottleneck that leaves no bandwidth": lambda result, drawn: add_bottleneck(result, loss=1.0),
     "a drawn cell that does not apply": leave_out_first,
     "an index below zero": lambda result, drawn: drawn[0]["rows"].__setitem__(0, -1),
     "an unknown purpose": lambda result, drawn: drawn[0].__setitem__("purpose", "luck"),

@@ -8,7 +8,6 @@ endpoints give the bandwidth of one line. A group is named only if it is slow wi
 """
 
 from collections.abc import Iterator, Mapping
-from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +17,6 @@ from ..record.matrix import external_cells, from_result
 from ..record.units import MOST_NAMED, counted, first
 from ..references import noise
 
-LEAST_COST = 0.05  # least loss while all pairs are concurrent, as a fraction; as in the program
-SURE = 0.001  # probability that noise appears as a loss
 LEAST = 0.03  # least deviation of a slow group, as a fraction
 SIGMAS = 5  # of the spread of the groups
 LEAST_RATIO = 1.05  # least ratio of oversubscription; less is noise
@@ -45,30 +42,18 @@ def coverage(result: Mapping[str, Any]) -> str:
     return f"{share:.2g} % of pairs seen: links not judged" if share < 100 else "all pairs seen"
 
 
-def cost(result: Mapping[str, Any]) -> tuple[float, int, int]:
-    """(fraction by which pairs are slower while all pairs exchange data, number of slower pairs, number of compared
-    pairs).
-
-    The fraction is the median over the control cells, which were also measured alone.
-    """
-    sign = 1 if result["unit"] == "us" else -1
-    costs = [sign * (one["before"] / one["after"] - 1) for one in result.get("controls") or []]
-    return (median(costs), sum(one > 0 for one in costs), len(costs)) if costs else (0.0, 0, 0)
-
-
-def shared(result: Mapping[str, Any]) -> str:
-    """The sentence about pairs that are slower together than alone; "" if chance explains the difference."""
-    if not is_of_matchings(result):
+def bottleneck_sentence(result: Mapping[str, Any]) -> str:
+    """The sentence about the bottleneck that all pairs share, as the program recorded it; "" without a bottleneck."""
+    found = result.get("matchings", {}).get("shared_bottleneck")
+    if found is None:
         return ""
-    by, slower, count = cost(result)
-    if by < LEAST_COST or noise.binomial_tail(count, slower, 0.5) > SURE:
-        return ""
-    ratio = 1 + by if result["unit"] == "us" else 1 / (1 - by)
+    loss, slower, count = found["loss"], found["slower"], found["compared"]
+    ratio = 1 + loss if result["unit"] == "us" else 1 / (1 - loss)
     load = (
         "all endpoints send" if result["metric"] == "bidirectional" else "half of the endpoints send to the other half"
     )
     return (
-        f"pairs are {100 * by:.1f} % slower while {load} than alone ({slower} of {count}): a shared bottleneck,"
+        f"pairs are {100 * loss:.1f} % slower while {load} than alone ({slower} of {count}): a shared bottleneck,"
         f" {ratio:.2f}:1 oversubscribed, its members are uncertain; congestion is no fault, so no endpoint is judged"
     )
 
@@ -84,8 +69,7 @@ def unjudged(result: Mapping[str, Any]) -> Iterator[str]:
     if still:
         said = ", ".join(first(still))
         yield f"{said}: slow in some cells, not confirmed in the time given; measure again with a longer --max-time"
-    bottleneck = shared(result)
-    if bottleneck:
+    if bottleneck := bottleneck_sentence(result):
         yield bottleneck
     groups = unknown(result)
     if groups:

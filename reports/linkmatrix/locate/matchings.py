@@ -103,8 +103,7 @@ def sentence(one: Fault, label: str, result: Result) -> str:
 
 def told(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[Fault, str]], list[str]]:
     """(reproduced faults, each with its sentence; other sentences). judged: the matrix of the result."""
-    bottleneck = sampled_matrix.shared(result)
-    if bottleneck:
+    if bottleneck := sampled_matrix.bottleneck_sentence(result):
         return [], [bottleneck]
     cells, labels = measured_cells(result, judged), judged.matrix.rows
     if not len(cells.values):

@@ -117,6 +117,11 @@ def check_matchings(result: Mapping[str, Any]) -> None:
         raise BadInput(f"{name}.matchings.open: {min(unknown)} is not a row of the matrix")
     check_groups(name, endpoints, result["matchings"])
     check_slow(name, result["rows"], result["matchings"])
+    bottleneck = result["matchings"].get("shared_bottleneck")
+    if bottleneck and (
+        bottleneck["slower"] > bottleneck["compared"] or (result["unit"] != "us" and bottleneck["loss"] >= 1)
+    ):
+        raise BadInput(f"{name}.matchings.shared_bottleneck: more is slower or lost than was measured")
     for number, one in enumerate(result["matchings"]["drawn"]):
         pairs = list(zip(one["rows"], one["columns"], strict=False))
         most = max([-1, *one["rows"], *one["columns"]])

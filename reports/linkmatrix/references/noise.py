@@ -6,11 +6,9 @@ from the medians of their cells. The cells of a class share σ, because six runs
 of 1 - 0.01 / m (Bonferroni): 3.6 for 8 devices (56 cells), 4.6 for 64 devices, 5.6 for 1,024 devices.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -40,12 +38,6 @@ def sigmas_of(chance: float) -> float:
 def robust_sigma(values: np.ndarray) -> float:
     """The σ of a normal distribution with the median absolute deviation of these values."""
     return 1.4826 * float(np.median(np.abs(values - np.median(values))))
-
-
-@cache
-def binomial_tail(trials: int, hits: int, chance: float) -> float:
-    """The chance of `hits` or more in so many trials, each with this chance."""
-    return sum(math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(hits, trials + 1))
 
 
 @dataclass(frozen=True)
