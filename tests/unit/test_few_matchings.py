@@ -16,6 +16,7 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import matchings
 from linkmatrix.record import reading
 from linkmatrix.references import keys
+from linkmatrix.show import words
 
 SENDS = {5: "sends"}
 
@@ -40,7 +41,7 @@ def test_healthy_endpoints_have_no_fault_and_the_share_of_pairs_is_said(record):
     content = record(drawn_for(COUNT))
     (result,) = content["results"]
     assert sentences(content) == []
-    assert sampled_matrix.coverage(result) == "8.7 % of pairs seen: links not judged"
+    assert words.coverage(result) == "8.7 % of pairs seen: links not judged"
     assert [one for one in facts(content, False) if one.verdict > Verdict.WARN] == []
 
 
@@ -160,12 +161,12 @@ def test_the_share_of_pairs_counts_both_ways_once_and_is_none_of_a_single_endpoi
 ):
     drawn = [{"purpose": "random", "alone": False, "rows": [0, 1], "columns": [1, 0]}]
     (two,) = few_record(make_record(2), drawn)["results"]
-    assert sampled_matrix.share_seen(two) == 1.0 and sampled_matrix.coverage(two) == "all pairs seen"
+    assert sampled_matrix.share_seen(two) == 1.0 and words.coverage(two) == "all pairs seen"
     (one_way,) = record(without(drawn_for(COUNT), lambda r, c: r > c))["results"]
     assert sampled_matrix.share_seen(one_way) == sampled_matrix.share_seen(record(drawn_for(COUNT))["results"][0])
     assert sampled_matrix.share_seen(two | {"rows": ["n0"], "matchings": {"drawn": []}}) == 0.0
     (whole,) = make_record()["results"]
-    assert sampled_matrix.coverage(whole) == sampled_matrix.bottleneck_sentence(whole) == ""
+    assert words.coverage(whole) == sampled_matrix.bottleneck_sentence(whole) == ""
     assert [*sampled_matrix.unjudged(whole)] == []
 
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..errors import BadInput
-from ..judge import sampled_matrix
+from ..judge.cell_sentences import confirmation
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict, worst
 from ..locate.collective_cause import Pairs, explain, is_of_pairs
 from ..locate.diagnosis import NEXT
-from ..locate.remeasured import confirmation
 from ..record import units
 from ..record.names import Result, is_collective, is_simulation
 from ..runs import judging
@@ -85,7 +84,7 @@ def lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict
         yield sentence
         if at < len(found.confidence):
             yield from (f"  {line}" for line in found.confidence[at])
-    yield from filter(None, [sampled_matrix.coverage(result)])
+    yield from filter(None, [words.coverage(result)])
     if is_collective(result):
         yield from matrix_text.marked_cells(matrix)
         content = one.test.record or {}

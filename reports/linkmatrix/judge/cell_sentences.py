@@ -1,15 +1,28 @@
-"""The sentence of each rule about one cell: the measured value and the reference."""
+"""Sentences about cells: the measured value and the reference for each rule, and the result of remeasurements.
+
+The program decides whether a remeasured cell was slow again and whether the healthy control cells changed, and records
+both. If a cell is slow again and its controls are unchanged, the cell is slow. If the controls got worse too, the
+machine was slower.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..record.units import figure
+from ..record.checking import is_of_matchings
+from ..record.units import counted, figure
 
 if TYPE_CHECKING:
-    from ..record.names import Pair
+    from ..record.names import Pair, Result
     from ..references.reading import Reference
 
+#: Outcome of a remeasurement → its words.
+OUTCOMES = {
+    "reproduced": "reproduced",
+    "intermittent": "slow in 2 of 4 measurements, so the second worst counts",
+    "not-reproduced": "not reproduced",
+}
 LEAST_CONFIDENCE = 0.95  # of the interval of a median, as in src/core/statistics.cpp
 
 
@@ -165,3 +178,42 @@ def name(pair: Pair) -> str:
 def quantity(value: float, unit: str) -> str:
     """A value with its unit."""
     return f"{figure(value, 3)} µs" if unit == "us" else f"{figure(value, 2)} {unit}"
+
+
+def remeasured_lines(result: Result, most: int = 5) -> list[str]:
+    """A line for each remeasured cell and one for the controls; the cells that were not reproduced come first."""
+    alone = "" if is_of_matchings(result) else " alone"
+    lines = []
+    for one in result["remeasured"]:
+        before, after = (quantity(one[key], result["unit"]) for key in ("before", "after"))
+        word = OUTCOMES[one["outcome"]] if alone or one["outcome"] != "intermittent" else "slow in some measurements"
+        lines.append(f"{one['row']}->{one['column']} was {before}, and {after} when measured again{alone}: {word}")
+    lines.sort(key=lambda line: line.endswith(": reproduced"))
+    lines = lines[:most] + ([f"and {len(lines) - most} more were measured again"] if len(lines) > most else [])
+    return lines + ([controls(result)] if result.get("controls") else [])
+
+
+def is_reproduced(one: Mapping[str, Any]) -> bool:
+    """Whether a remeasured cell was slow again, in the median of its repeated measurements."""
+    return bool(one["outcome"] == "reproduced")
+
+
+def controls(result: Result) -> str:
+    """ "4 control cells: gpu0->gpu2 +0.1 %, …: unchanged": the changes of healthy cells in the remeasurement."""
+    cells = result["controls"]
+    told = [f"{one['row']}->{one['column']} {100 * (one['after'] / one['before'] - 1):+.1f} %" for one in cells]
+    verdict = "unchanged"
+    if change := result.get("control_change", 0):
+        verdict = "all better alone" if change < 0 else "all worse, so the result is inconclusive: measure again"
+    return f"{counted(len(cells), 'control cell')}: {', '.join(told)}: {verdict}"
+
+
+def confirmation(result: Result) -> str:
+    """The result of the remeasurements in a sentence; "" without remeasurements."""
+    again = result["remeasured"]
+    if not again:
+        return ""
+    stayed = sum(is_reproduced(one) for one in again)
+    alone = "" if is_of_matchings(result) else " alone"
+    said = f"reproduced: {stayed} of {counted(len(again), 'outlying cell')}, measured again{alone}"
+    return f"{said}; {controls(result)}" if result.get("controls") else f"{said}, without control cells"

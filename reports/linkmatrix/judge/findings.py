@@ -14,11 +14,11 @@ import numpy as np
 from ..record.names import Result, is_collective
 from ..record.units import counted, first
 from ..references.noise import FLOORS, Carrier
-from ..references.typical import TypicalValues, typical_values
 from .cell_sentences import quantity
 from .inventory_diff import unlike_connections, unlike_devices
 
 if TYPE_CHECKING:
+    from ..references.typical import TypicalValues
     from .evaluate import Evaluation, MatrixVerdict
     from .node_comparison import Measured
 
@@ -122,6 +122,8 @@ def shares(
     """{link class: its share}, for classes with a known limit or typical value. values: default: config/references."""
     if matrix.problem or matrix.whole is None or matrix.matrix.variant or not is_large(result):
         return {}
+    from ..references.typical import typical_values
+
     known, unit = typical_values() if values is None else values, matrix.matrix.unit
     limits, codes = matrix.whole.numbers("limit"), matrix.whole.block.classes
     found_shares = {}
@@ -207,7 +209,7 @@ def of_staged(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[Finding
 
 def of_nodes(measured: Iterable[Measured]) -> Iterator[Finding]:
     """The nodes of a sweep that are slower than the other nodes."""
-    from .node_comparison import sentences  # a run of one node needs no comparison
+    from .node_comparison import sentences
 
     for one, evidence, comparison in sentences(measured):
         yield found(one.node, "unlike node", evidence, comparison, one.key.testcase, one.worse)

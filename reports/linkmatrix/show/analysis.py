@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import clean
-from ..judge import intermittent, sampled_matrix
+from ..judge import intermittent
 from ..judge.verdicts import Verdict
 from ..locate.next_steps import LADDER, Rung
 from ..record.units import listed
@@ -216,7 +216,7 @@ class Analysis:
     def assessment(self) -> list[str]:
         """Sentences with the meaning of the verdict for this run, and with what was not measured."""
         rest = words.left_out(self.judged)
-        coverage = {result["testcase"]: sampled_matrix.coverage(result) for _, result, _ in self.matrices}
+        coverage = {result["testcase"]: words.coverage(result) for _, result, _ in self.matrices}
         unseen = [f"{testcase} {share}" for testcase, share in coverage.items() if share]
         measured = [
             (one.test.record, result)

@@ -8,7 +8,6 @@ less than its manifest. Other attempts do not change the verdict, except that PA
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..judge import sampled_matrix
 from ..judge.disturbances import ignored
 from ..judge.verdicts import OF_WORD, WORDS, Reason, Verdict, worst
 from ..record import units
@@ -197,7 +196,7 @@ def not_covered(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[str]:
         for result, matrix in one.matrices:
             name = result["testcase"]
             without += [name] if one.of_matrix(matrix) is Verdict.NOT_JUDGED else []
-            yield from (f"{name}: {share}" for share in filter(None, [sampled_matrix.coverage(result)]))
+            yield from (f"{name}: {share}" for share in filter(None, [words.coverage(result)]))
             if result["verified"] is None and result["size_bytes"]:
                 yield f"{name}: its data was not verified"
     if without:

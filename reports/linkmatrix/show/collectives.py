@@ -34,7 +34,6 @@ LEAST_SIZES = 3  # of messages; fewer sizes are shown as matrices
 METRICS = {"latency": "latency", "multi_lat": "latency", "bw": "bandwidth", "mbw_mr": "bandwidth"}
 METRICS |= {"bibw": "bidirectional"}
 OF_OSU = re.compile(rf"osu_(?P<test>{'|'.join(METRICS)})_(?P<buffers>hh|dd)(?:_(?P<pairs>\d+)_pairs)?")
-SHORT = {"no-peer-access": "no-peer"}
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,7 @@ class Collective:
 
     one: Judged
     sizes: tuple[tuple[Result, MatrixVerdict], ...]
+    has_table = True  # the terminal prints a line per size below the title
 
     @property
     def name(self) -> str:
@@ -153,7 +153,9 @@ def cells_of(result: Result, matrix: MatrixVerdict, way: str) -> list[Cell]:
     cell = matrix.cells.get((result["rows"][0], way))
     status, value = result["status"][0][at], result["values"][0][at]
     text = (
-        SHORT.get(status, status) if status != "ok" or value is None else figure(value, words.DECIMALS[result["unit"]])
+        words.SHORT.get(status, status)
+        if status != "ok" or value is None
+        else figure(value, words.DECIMALS[result["unit"]])
     )
     verdict, reason = (cell.verdict, cell.reason) if cell is not None else (Verdict.INCOMPLETE, "")
     return [*found, Cell(text, verdict, reason=reason)]
@@ -176,6 +178,8 @@ def groups(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
 
 class Sweep(Collective):
     """A test case between ranks in several sizes, in rising order."""
+
+    has_table = False  # one table has the messages of all tests
 
     @property
     def ways(self) -> list[str]:

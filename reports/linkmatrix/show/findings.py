@@ -15,13 +15,14 @@ import numpy as np
 
 from ..judge import findings
 from ..judge.cell_counts import KEPT
-from ..judge.disturbances import MEMORY, UNNAMED, each_named, entries_of
+from ..judge.cell_sentences import confirmation, is_reproduced
+from ..judge.disturbances import MEMORY, UNNAMED, beside, each_named, entries_of
 from ..judge.inventory_diff import unlike_nodes
 from ..judge.rules import ORDER, name
 from ..judge.verdicts import Verdict
 from ..locate.next_steps import rung_of
-from ..locate.remeasured import confirmation, stayed_alone
 from ..record import units
+from ..record.checking import is_of_matchings
 from ..record.matrix import has_status
 from ..record.names import simulated_fault
 from ..suite import BUSY, REFUSED_OPTIONS
@@ -102,7 +103,8 @@ def of_nodes(judged: list[Judged], verdict: Verdict) -> Iterator[Headline]:
     """The nodes that differ from the others of a sweep."""
     alone = ((words.node_of(one), one.test.record, one.evaluation) for one in judged)
     measured = [(node, record, evaluation) for node, record, evaluation in alone if node and record and evaluation]
-    for one in findings.of_nodes(measured):
+    several = len({node for node, _, _ in measured}) > 1
+    for one in findings.of_nodes(measured) if several else ():
         yield of_finding(verdict, one)
 
 
@@ -215,6 +217,17 @@ def of_disturbances(one: Judged, result: Result, matrix: MatrixVerdict) -> Itera
         yield Headline(verdict, "disturbed", sentence, in_step(who), where, sure)
     if marked and not named:
         yield Headline(verdict, "disturbed", marked[0].reason, words.ANOTHER, where)
+
+
+def stayed_alone(result: Result, who: str) -> bool:
+    """Whether a component was slow again when measured alone, neither disturbed nor throttled. who: its name."""
+    if is_of_matchings(result) or result.get("throttled") or result.get("control_change", 0) > 0 or beside(result):
+        return False
+    stayed = [one for one in result["remeasured"] if is_reproduced(one)]
+    named = {*who.replace("->", " ").split()}
+    of_it = [one for one in stayed if named & {one["row"], one["column"]}]
+    is_endpoint = bool(named & {*result["rows"], *result["columns"]})
+    return bool(of_it if is_endpoint else stayed)
 
 
 def topic_of(finding: Finding, one: Judged, result: Result) -> str:

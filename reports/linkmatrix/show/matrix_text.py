@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..judge import findings, sampled_matrix
-from ..locate.remeasured import remeasured_lines
+from ..judge import findings
+from ..judge.cell_sentences import remeasured_lines
 from ..record.matrix import ClassSummary, from_result, has_status
 from ..record.names import variant_of
 from ..record.units import counted, figure, size
-from .words import DECIMALS, INSIDE, UNITS, WORDS, compared_share, has_values
+from .words import DECIMALS, INSIDE, UNITS, WORDS, compared_share, coverage, has_values
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -66,7 +66,7 @@ def how(result: Result) -> str:
         sampled(result),
         verification(result),
         f"{result['seconds']:.1f} s",
-        sampled_matrix.coverage(result),
+        coverage(result),
     ]
     return ", ".join(filter(None, texts))
 

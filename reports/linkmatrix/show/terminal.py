@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, TextIO
 
 from ..judge.verdicts import Verdict
 from ..record import units
+from ..record.names import ENGINES, is_simulation
 from ..record.units import counted, figure
 from . import matrix_text, words
 from .analysis import MOST, MOST_SURE, Analysis
-from .collectives import SHORT, Collective, Sweep, groups_by_size
 from .screen import Screen
 from .words import Cell
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..record.names import Result
     from ..runs.judging import Judged
     from .by_size import Table
+    from .collectives import Collective
 
 WIDEST = max(map(len, words.WORDS.values()))
 MOST_ENDPOINTS = 16  # rows and columns that are printed; the page and the record have all
@@ -77,9 +78,13 @@ def show(
 
 def show_messages(screen: Screen, judged: Sequence[Judged], others: Mapping[str, Table]) -> None:
     """The tables of messages between ranks by size, next to those of published systems."""
-    if not any(isinstance(shown, Sweep) for one in judged for shown in groups_by_size(one)):
+    if not any(result["engine"] == "mpi" for one in judged for result, _ in one.matrices):
         return
     from . import by_size
+    from .collectives import Sweep
+
+    if not any(isinstance(shown, Sweep) for one in judged for shown in grouped_by_size(one)):
+        return
 
     for table in by_size.tables(judged):
         show_table(screen, by_size.beside(table, others))
@@ -131,9 +136,18 @@ def grouped(judged: Sequence[Judged], places: words.Places) -> list[list[Judged]
     return list(groups.values())
 
 
+def grouped_by_size(one: Judged) -> Sequence[Collective | tuple[Result, MatrixVerdict]]:
+    """The matrices of a test; the sizes of a collective, or of messages, are one item."""
+    if not any(result["engine"] in ENGINES or is_simulation(result) for result, _ in one.matrices):
+        return one.matrices
+    from .collectives import groups_by_size
+
+    return groups_by_size(one)
+
+
 def verdict_of(one: Judged, shown: Collective | tuple[Result, MatrixVerdict]) -> Verdict:
     """The verdict of a matrix or a collective of a test."""
-    return shown.verdict if isinstance(shown, Collective) else one.of_matrix(shown[1])
+    return one.of_matrix(shown[1]) if isinstance(shown, tuple) else shown.verdict
 
 
 def show_test(screen: Screen, analysis: Analysis, one: Judged, others: int = 0) -> None:
@@ -143,11 +157,11 @@ def show_test(screen: Screen, analysis: Analysis, one: Judged, others: int = 0) 
     """
     for note in one.test.record["notes"] if one.test.record else []:
         screen.print_once(f"note: {note}")
-    for shown in sorted(groups_by_size(one), key=lambda shown: -verdict_of(one, shown)):
-        if isinstance(shown, Collective):
-            show_collective(screen, shown)
-        else:
+    for shown in sorted(grouped_by_size(one), key=lambda shown: -verdict_of(one, shown)):
+        if isinstance(shown, tuple):
             show_matrix(screen, analysis, one, *shown)
+        else:
+            show_collective(screen, shown)
     if one.is_of_state:
         from . import devices
 
@@ -198,7 +212,7 @@ def show_collective(screen: Screen, one: Collective) -> None:
     """A collective in all of its sizes; of messages the figures are in the table of all tests."""
     screen.print(screen.badge(one.verdict) + screen.text(f"  {one.name}", "bold"))
     screen.print(one.title())
-    if not isinstance(one, Sweep):
+    if one.has_table:
         show_sizes(screen, one)
     screen.print(one.how(), "dim")
     for line in one.said():
@@ -249,7 +263,7 @@ def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> 
     pair = (result["rows"][row], result["columns"][column])
     cell, off = matrix.cells.get(pair), matrix.worse(pair)
     is_value = status == "ok" and value is not None
-    text = figure(value, words.DECIMALS[result["unit"]]) if is_value else SHORT.get(status, status)
+    text = figure(value, words.DECIMALS[result["unit"]]) if is_value else words.SHORT.get(status, status)
     style = SHADES[matrix_text.deviation_step(off)] if off is not None else ""
     return Cell(text, cell.verdict if cell is not None else Verdict.INCOMPLETE, style)
 
@@ -260,8 +274,8 @@ def show_overview(screen: Screen, analysis: Analysis) -> None:
     lines = [(one.verdict, places.added(one.test.name, one), "") for one in judged if one.beyond_cells is not None]
     for one in judged:
         counts = Counter(result["testcase"] for result, _ in one.matrices)
-        for shown in groups_by_size(one):
-            if isinstance(shown, Collective):
+        for shown in grouped_by_size(one):
+            if not isinstance(shown, tuple):
                 lines.append((shown.verdict, places.added(shown.name, one), shown.span()))
                 continue
             result, matrix = shown

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import clean
 from ..judge.disturbances import ignored
 from ..judge.verdicts import WORDS, Verdict
+from ..record.checking import is_of_matchings
 from ..record.matrix import has_status
 from ..record.names import simulated_fault
 from ..record.units import counted, first, listed
@@ -54,6 +55,7 @@ NEXT_STEPS = {
 }
 DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0, "GFLOP/s": 1, "bodies": 0, "rounds": 0, "words": 0, "flags": 0}
 UNITS = {unit: unit for unit in DECIMALS} | {"us": "µs", "msg/s": "messages/s"}
+SHORT = {"no-peer-access": "no-peer"}  # status of a cell, for tables
 MOST_LABEL = 12
 WITH_DATA = ("ok", "partial")  # status of the cells whose data arrived, and may be compared
 SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # named in a heading
@@ -173,6 +175,15 @@ class Places:
 def has_values(result: Result) -> bool:
     """Whether any cell of a matrix was measured."""
     return any(has_status(result, word) for word in WITH_DATA)
+
+
+def coverage(result: Result) -> str:
+    """ "0.4 % of pairs seen: links not judged"; "" for a complete matrix."""
+    if not is_of_matchings(result):
+        return ""
+    from ..judge import sampled_matrix
+
+    return sampled_matrix.coverage(result)
 
 
 def compared_share(results: Iterable[Result]) -> str:
