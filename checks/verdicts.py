@@ -60,7 +60,7 @@ def message(found, record):
     names = [result["testcase"] for result in results]
     for result, matrix in zip(results, found.evaluation.matrices if results else (), strict=True):
         name = result["testcase"] + (f" of {result['size_bytes']} bytes" if names.count(result["testcase"]) > 1 else "")
-        cells, count = matrix.marked(MOST_CELLS)
+        cells, count = matrix.worst_cells(MOST_CELLS)
         if record["lost"]:  # a fact names each lost endpoint, and cells without a value follow from that
             cells = [(pair, cell) for pair, cell in cells if cell.value is not None]
             count = len(cells)

@@ -263,7 +263,7 @@ def judged(folder: Path, references: Path, pid: int) -> dict[str, object]:
         sentences += [fact.sentence for fact in test.facts]
         for result, matrix in test.matrices:
             cells.update({WORDS[verdict]: count for verdict, count in matrix.counts.items() if count})
-            for (row, column), cell in matrix.marked(8)[0]:
+            for (row, column), cell in matrix.worst_cells(8)[0]:
                 sentence = f"{WORDS[cell.verdict]}: {cell.reason}"
                 marked.append(f"{result['testcase']} {row}->{column} {cell.value} {sentence}")
             found = diagnose(test.test.record or {}, result, matrix)

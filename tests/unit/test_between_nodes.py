@@ -129,7 +129,7 @@ def test_references_of_one_job_hold_for_the_nodes_of_another(between, testcase, 
     for nodes in (("n17", "n18", "n19", "n20"), ("n3", "n70", "n71", "n9")):
         evaluation = evaluate(between(testcase, nodes), held, "cluster")
         assert evaluation.verdict is Verdict.PASS
-        assert evaluation.matrices[0].held == 12
+        assert evaluation.matrices[0].compared == 12
     slow = evaluate(between(testcase, slow=lambda *pair: 0.2 * (pair == ("n18", "n20"))), held, "cluster")
     (bad,) = (pair for pair, cell in slow.matrices[0].cells.items() if cell.verdict is Verdict.FAIL)
     assert bad == (("n18", "n20") if testcase == NODES else ("n18:rank1", "n20:rank3"))

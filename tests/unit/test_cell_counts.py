@@ -51,7 +51,7 @@ def test_rows_columns_and_classes_are_counted_whatever_the_blocks(make_record, s
         "NV18": [15, 0, 0, 0, 2, 2],
         "NET": [0, 0, 1, 0, 0, 0],  # 340 GB/s is far above what a network can be expected to do
     }
-    assert (found.unjudged, found.held) == (0, 20)
+    assert (found.unjudged, found.compared) == (0, 20)
     # a value above its reference is not slow
     assert found.slow_rows.tolist() == [1, 0, 1, 0, 0] and found.slow_columns.tolist() == [0, 2, 0, 0, 0]
 
@@ -82,7 +82,7 @@ def test_without_a_reference_a_cell_is_slow_beyond_what_its_class_may_differ(mak
     found = counted(record, Expected({}, {}, None), 2, np.array([1.0, 0.04]))
     assert matrix_of(record).class_names == ("X", "NV18")
     assert found.slow_rows.tolist() == [1, 0, 0, 0] and found.slow_columns.tolist() == [0, 1, 0, 0]
-    assert (found.unjudged, found.held) == (11, 0)
+    assert (found.unjudged, found.compared) == (11, 0)
     assert [(int(r), int(c)) for _, r, c in found.worst] == [(2, 3)]
     assert counted(record, Expected({}, {}, None), 2).slow_rows.tolist() == [0] * 4  # nobody asked
 

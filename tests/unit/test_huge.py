@@ -34,12 +34,12 @@ def test_cells_in_a_file_get_the_verdicts_that_they_get_in_a_record(make_record,
     assert (held.whole.codes == plain.whole.codes).all() and held.counts == plain.counts
     monkeypatch.setattr(matrices, "MOST_LOADED", 0)
     assert found.counts == plain.counts and found.verdict is plain.verdict
-    assert (found.unjudged, found.held) == (plain.unjudged, plain.held)
+    assert (found.unjudged, found.compared) == (plain.unjudged, plain.compared)
     codes = plain.whole.codes
     for verdict in Verdict:
         assert found.cell_counts.of_rows[:, verdict].tolist() == (codes == verdict).sum(axis=1).tolist()
         assert found.cell_counts.of_columns[:, verdict].tolist() == (codes == verdict).sum(axis=0).tolist()
-    (marked, count), (wanted, wanted_count) = found.marked(8), plain.marked(8)
+    (marked, count), (wanted, wanted_count) = found.worst_cells(8), plain.worst_cells(8)
     assert count == wanted_count
     assert [cell.verdict for _, cell in marked] == [cell.verdict for _, cell in wanted]
     assert all(cell.reason == plain.cells[pair].reason for pair, cell in marked)
@@ -50,7 +50,7 @@ def test_a_reference_of_a_cell_is_held_against_that_cell(make_record, tmp_path):
     own = {"gpu3->gpu9": Reference(96.0, -0.05, 0.05, "GB/s"), "gpu3->gpu99": NET}
     _, found = judged(path, References({("big", TESTCASE): {"cell[NET]": NET, **own}}))
     assert found.counts[Verdict.FAIL] == 1 and found.counts[Verdict.INCOMPLETE] == 1
-    assert [pair for pair, _ in found.marked(5)[0]] == [("gpu3", "gpu9"), ("gpu3", "gpu99")]
+    assert [pair for pair, _ in found.worst_cells(5)[0]] == [("gpu3", "gpu9"), ("gpu3", "gpu99")]
 
 
 @pytest.mark.parametrize(

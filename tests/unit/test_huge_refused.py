@@ -127,7 +127,7 @@ def test_a_record_whose_summaries_contradict_each_other_is_refused(make_record, 
 def test_a_corrupt_cell_contradicts_verified(make_record, tmp_path):
     path = apart(nodes_of(make_record, words={(1, 2): "corrupt"}), tmp_path)
     _, found = judged(path)
-    assert found.verdict is Verdict.FAIL and "wrong data arrived" in found.marked(1)[0][0][1].reason
+    assert found.verdict is Verdict.FAIL and "wrong data arrived" in found.worst_cells(1)[0][0][1].reason
     content = json.loads(path.read_text())
     content["results"][0]["verified"] = True
     with pytest.raises(BadInput, match="a cell is corrupt"):

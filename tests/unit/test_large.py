@@ -33,10 +33,10 @@ def same_verdicts(result, references, name):
     assert found.counts == {verdict: sum(cell.verdict is verdict for cell in cells.values()) for verdict in Verdict}
     assert found.verdict is worst(cell.verdict for cell in cells.values())
     assert found.unjudged == sum(cell.unjudged for cell in cells.values())
-    assert found.held == sum(cell.reference is not None for cell in cells.values())
+    assert found.compared == sum(cell.reference is not None for cell in cells.values())
     assert {name: tuple(vars(one).values()) for name, one in found.matrix.classes.items()} == one_by_one.classes(result)
     bad = [cell.verdict for cell in cells.values() if cell.verdict is not Verdict.PASS and not cell.unjudged]
-    marked, count = found.marked(5)
+    marked, count = found.worst_cells(5)
     assert count == len(bad) and [cell.verdict for _, cell in marked] == sorted(bad, reverse=True)[:5]
     assert all(cells[pair] == cell for pair, cell in marked)
     for (row, column), cell in cells.items():

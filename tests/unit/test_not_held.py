@@ -120,13 +120,13 @@ def test_a_cell_that_is_marked_has_the_sentence_that_it_has_when_it_is_held(both
     content = make_record(count=6, value=400.0, off={(2, 1): 300.0, (4, 5): "timeout", (0, 3): 350.0})
     content["results"][0]["verified"] = verified
     held, found = both(content)
-    assert found.counts == held.counts and found.marked(3) == held.marked(3)
-    marked, count = found.marked(32)
+    assert found.counts == held.counts and found.worst_cells(3) == held.worst_cells(3)
+    marked, count = found.worst_cells(32)
     assert count == len(marked) == (30 if verified is None else 3)
     for pair, cell in marked:
         assert cell == held.cells[pair]
     assert dict(found.cells) == dict(marked)
-    assert found.verdict is Verdict.FAIL and (said in found.marked(4)[0][-1][1].reason)
+    assert found.verdict is Verdict.FAIL and (said in found.worst_cells(4)[0][-1][1].reason)
 
 
 def test_cells_that_have_a_reference_and_are_not_there_are_lost(both, make_record):
@@ -137,7 +137,7 @@ def test_cells_that_have_a_reference_and_are_not_there_are_lost(both, make_recor
         lost = judged.lost["gpu0", "gpu9"]
         assert lost.reason == "gpu0->gpu9 has a reference in 'hgx' and was not measured"
         assert (lost.verdict, lost.value, lost.reference) == (Verdict.INCOMPLETE, None, one)
-        assert judged.held == 15 and judged.marked(2)[1] == 3 and len(judged.marked(2)[0]) == 2
+        assert judged.compared == 15 and judged.worst_cells(2)[1] == 3 and len(judged.worst_cells(2)[0]) == 2
         assert judged.counts[Verdict.INCOMPLETE] == 3 and judged.verdict is Verdict.INCOMPLETE
 
 
@@ -149,7 +149,7 @@ def test_what_cannot_be_read_is_incomplete_and_says_why(make_record, tmp_path, m
     assert found.verdict is Verdict.INCOMPLETE and "cells.npy" in found.problem
     (cell,) = found.cells.values()
     assert (cell.verdict, cell.reason) == (Verdict.INCOMPLETE, found.problem)
-    assert found.marked(5) == ([(("gpu0", "gpu3"), cell)], 1)
+    assert found.worst_cells(5) == ([(("gpu0", "gpu3"), cell)], 1)
     assert found.overview() == [] and found.subset is found
     assert found.worse(("gpu0", "gpu1")) is None
 

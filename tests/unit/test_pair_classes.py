@@ -148,7 +148,7 @@ def test_a_class_without_pairs_is_of_the_cells_that_are_found_in_it(make_record)
 def test_a_pair_of_an_adopted_class_that_is_not_there_is_missing(make_record):
     known = references({"NV18": "gpu[0-4]->gpu[0-4]"})
     found = judged(make_record(value=400.0), known)
-    assert found.verdict is Verdict.INCOMPLETE and found.held == 20
+    assert found.verdict is Verdict.INCOMPLETE and found.compared == 20
     assert set(found.lost) == {pair for pair in permutations([f"gpu{n}" for n in range(5)], 2) if "gpu4" in pair}
 
 

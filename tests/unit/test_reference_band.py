@@ -98,5 +98,5 @@ def test_the_chart_of_a_report_has_the_band(tmp_path, capsys, judged, name, pict
 def test_the_table_of_sizes_knows_what_its_columns_are_held_against(judged):
     found = by_size.tables(judged("slurm2_sweep", {RANKS: {"cell[NET]": [5.0, -0.5, 0.5]}}))
     (table,) = (one for one in found if "bandwidth" in one.title)
-    assert {band.value for held in table.held.values() for _, band in held} == {5.0}
-    assert set(table.held) <= set(table.columns)
+    assert {band.value for held in table.bands.values() for _, band in held} == {5.0}
+    assert set(table.bands) <= set(table.columns)

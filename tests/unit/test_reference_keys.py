@@ -80,7 +80,7 @@ def test_the_same_test_case_of_two_checks_and_extents_is_adopted_where_reframe_l
         bad = evaluate(of_ranks(make_record, asked_by, value=0.9 * value), references, table)
         assert bad.verdict is Verdict.FAIL, asked_by
     better = evaluate(of_ranks(make_record, ALL, value=25.0), references, "cluster@all")  # 24.0 is that of two nodes
-    assert better.verdict is Verdict.NOT_JUDGED and better.matrices[0].held == 12
+    assert better.verdict is Verdict.NOT_JUDGED and better.matrices[0].compared == 12
 
 
 def test_a_check_is_not_held_against_the_references_of_another(adopt, make_record):

@@ -110,24 +110,24 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     first = matrices[0]
     name, unit = first.testcase, first.unit
     chosen = sampled_rows(first)
-    block = Block(first) if first.held else first.part(chosen, range(len(first.columns))).whole
+    block = Block(first) if first.fits_memory else first.part(chosen, range(len(first.columns))).whole
     classes = np.array(first.class_names)[block.classes]
     values = np.empty((len(samples), *classes.shape))
     for run, matrix in enumerate(matrices):
         values[run] = measured(matrix, chosen)
     found = noise.spread(values, classes)
     applies = np.isfinite(found.centre)
-    cells = int(applies.sum()) if first.held else sum(summary.count for summary in first.classes.values())
+    cells = int(applies.sum()) if first.fits_memory else sum(summary.count for summary in first.classes.values())
     if not cells:
         raise BadInput(f"{name}: no cell was measured in all {len(samples)} runs")
     backend = samples[0].record["backend"]
     floors = {group: floor or floor_of(samples[0].result, group, backend) for group in first.class_names}
     least = np.array([min(floors[group]) for group in first.class_names])[block.classes]
     noisy = outlier_sentences(samples, found, noise.outliers(found, cells, least), chosen)
-    if first.held and not with_outliers:
+    if first.fits_memory and not with_outliers:
         refuse(name, noisy, HEALTHY)
     summaries: dict[str, Summary] = {}
-    for group in found.of_class if first.held else first.classes:
+    for group in found.of_class if first.fits_memory else first.classes:
         sigma = found.of_class.get(group)
         if sigma is None or not all(group in matrix.classes for matrix in matrices):
             raise BadInput(f"{name}: {group} is missing in a run, or in the rows that were read")
@@ -139,13 +139,13 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     made_of = (first, found, classes, cells, len(samples), floors)
     pairs: Pairs = {}
     groups: dict[str, list[Group]] = {}
-    if first.held:
+    if first.fits_memory:
         table, pairs = cell_references(*made_of)
         several = len(set(places_by_node(first.rows)[0])) > 1
         groups = large_matrix_classes(first, classes, applies) if several or not pairs else {}
     else:
         table = class_references(*made_of, {group: one.median.value for group, one in summaries.items()})
-    noisy += [] if first.held else self_failing_cells(samples, matrices, table)
+    noisy += [] if first.fits_memory else self_failing_cells(samples, matrices, table)
     if not with_outliers:
         refuse(name, noisy, HEALTHY)
     refuse_impossible(first, found, block.numbers("limit"), chosen)
@@ -153,7 +153,7 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     if not as_is:
         refuse(name, slow, REPAIR)
     lines = provenance(samples, found.of_class, cells)
-    lines += () if first.held else (f"sigma from {len(chosen)} of {len(first.rows)} rows of each run",)
+    lines += () if first.fits_memory else (f"sigma from {len(chosen)} of {len(first.rows)} rows of each run",)
     return Proposal(
         testcase=name,
         unit=unit,
@@ -173,7 +173,7 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
 def sampled_rows(matrix: Matrix) -> list[int]:
     """The indices of the rows to read: all rows, or ROWS evenly spaced rows of a matrix too large for memory."""
     size = len(matrix.rows)
-    count = size if matrix.held else min(size, ROWS)
+    count = size if matrix.fits_memory else min(size, ROWS)
     return np.unique(np.linspace(0, size - 1, count).astype(int)).tolist()
 
 
@@ -184,7 +184,7 @@ def measured(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
     """
     if matrix.external is None:
         return Block(matrix).measured
-    if matrix.held:
+    if matrix.fits_memory:
         return matrix.whole.measured
     facts, rows = matrix.external.facts(), []
     for row in chosen:
@@ -204,7 +204,7 @@ def slow_components(samples: Sequence[Sample], matrix: Matrix, found: noise.Spre
 
     For a matrix too large for memory, the sentences describe the newest run.
     """
-    if matrix.held:
+    if matrix.fits_memory:
         return tuple(diagnosis.of_values(samples[0].record, samples[0].result, matrix, found.centre))
     record, result = samples[-1].record, samples[-1].result
     node = {device["label"]: device["node"] for device in record["devices"]}

@@ -94,7 +94,7 @@ def lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict
     if not found.sentences and matrix.counts[Verdict.FAIL]:
         bad = matrix.counts[Verdict.FAIL]
         yield f"{units.counted(bad, 'cell')} failed, and no single component explains {'them' if bad > 1 else 'it'}"
-        failed = [cell for _, cell in matrix.marked(MOST_CELLS)[0] if cell.verdict is Verdict.FAIL]
+        failed = [cell for _, cell in matrix.worst_cells(MOST_CELLS)[0] if cell.verdict is Verdict.FAIL]
         yield from (cell.reason for cell in failed)
     yield from found.effects
     yield from filter(None, [confirmation(result) if found.sentences else ""])

@@ -323,7 +323,7 @@ def chosen(test: Test, matrix: Matrix, choice: Choice) -> "pandas.DataFrame":
     """The chosen cells that were measured, as in runs/table.py; none of a matrix that does not fit into memory."""
     from ..runs import table
 
-    cells = table.of_matrix(table.facts_of(test, matrix), matrix) if matrix.held else table.of_tests([])
+    cells = table.of_matrix(table.facts_of(test, matrix), matrix) if matrix.fits_memory else table.of_tests([])
     keep = cells["status"] == "ok"
     source, destination = choice.cell or (choice.row, choice.column)
     for column, wanted in (("source", source), ("destination", destination), ("link_class", choice.link_class)):

@@ -136,7 +136,7 @@ def warning_lines(judged: list[Judged]) -> list[str]:
     lines, places = [], words.Places.of(judged)
     for one in judged:
         for result, matrix in one.matrices if one.verdict is Verdict.WARN else ():
-            cells, name = matrix.marked(1)[0], places.added(result["testcase"], one)
+            cells, name = matrix.worst_cells(1)[0], places.added(result["testcase"], one)
             lines += [f"  WARN: {clean(name)}: {clean(cell.reason)[:MOST_CHARACTERS]}" for _, cell in cells]
     return units.first(lines, MOST_REASONS)
 

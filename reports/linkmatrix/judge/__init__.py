@@ -1,1 +1,1 @@
-"""The verdict on every cell of a record that is held against references."""
+"""The verdict on every cell of a record that is compared with references."""

@@ -30,8 +30,9 @@ class CellCounts:
     """The counts of a matrix.
 
     of_rows, of_columns: endpoints × verdicts. slow_rows, slow_columns: number of cells beyond their limit, for a matrix
-    that is not held. of_class: {link class: number of cells with each verdict}. unjudged: number of cells that lack
-    only a reference. held: number of cells with a reference. worst: rows of (badness, row, column), the worst first.
+    that does not fit into memory. of_class: {link class: number of cells with each verdict}. unjudged: number of cells
+    that lack only a reference. compared: number of cells with a reference. worst: rows of (badness, row, column), the
+    worst first.
     """
 
     of_rows: np.ndarray
@@ -40,7 +41,7 @@ class CellCounts:
     slow_columns: np.ndarray
     of_class: dict[str, np.ndarray] = field(default_factory=dict)
     unjudged: int = 0
-    held: int = 0
+    compared: int = 0
     worst: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
 
     @classmethod
@@ -69,7 +70,7 @@ class CellCounts:
                 if count:
                     self.of_class.setdefault(name, nothing(len(Verdict)))[verdict] += count
         self.unjudged += int(judged.unjudged.sum())
-        self.held += int(judged.has_reference.sum())
+        self.compared += int(judged.has_reference.sum())
         self.worst = worse_of(self.worst, judged, codes)
 
 
@@ -110,7 +111,8 @@ def worse_of(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndarray
 def endpoints(found: CellCounts, node: np.ndarray) -> np.ndarray:
     """The indices of endpoints that may be at fault, of the endpoints on their nodes, and of some healthy endpoints.
 
-    A matrix that is not held is diagnosed by the cells between these endpoints. node: index of each endpoint's node.
+    A matrix that does not fit into memory is diagnosed by the cells between these endpoints. node: index of each
+    endpoint's node.
     """
     size = len(node)
     bad = [slow >= size / 2 for slow in (found.slow_rows, found.slow_columns)]

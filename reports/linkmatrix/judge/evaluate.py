@@ -1,6 +1,6 @@
 """Judges a record against references. The record never changes, so it can be judged again at any time.
 
-A matrix of any size is judged in blocks of rows, by the rules of `rules`. A matrix that is held keeps the verdict of
+A matrix of any size is judged in blocks of rows, by the rules of `rules`. A matrix in memory keeps the verdict of
 each cell. A larger matrix keeps counts, the worst cells, and a submatrix of the endpoints that may be at fault. A
 matrix of 16,384 endpoints has 268 million cells and needs no more memory than one block.
 """
@@ -39,7 +39,7 @@ WHOLE = 0.75  # a row is slow if this share of its cells is slow
 class MatrixVerdict:
     """A matrix with the verdict of each cell that applies, and of each missing cell that has a reference.
 
-    whole: the verdicts of a matrix that is held. lost: {missing cell with a reference: verdict}. problem: why the
+    whole: the verdicts of a matrix in memory. lost: {missing cell with a reference: verdict}. problem: why the
     matrix could not be judged, "" if it was. node: index of the node of each row. others: the disturbances during the
     measurement.
     """
@@ -85,9 +85,9 @@ class MatrixVerdict:
         return self.cell_counts.unjudged
 
     @property
-    def held(self) -> int:
+    def compared(self) -> int:
         """The number of cells with a reference."""
-        return self.cell_counts.held + len(self.lost)
+        return self.cell_counts.compared + len(self.lost)
 
     @cached_property
     def cells(self) -> Mapping[Pair, CellVerdict]:
@@ -97,7 +97,7 @@ class MatrixVerdict:
             return {pair: CellVerdict(Verdict.INCOMPLETE, self.problem)}
         if self.whole is not None:
             return JudgedCells(self.whole, self.lost)
-        return dict(self.marked(KEPT)[0])
+        return dict(self.worst_cells(KEPT)[0])
 
     def worse(self, pair: Pair) -> float | None:
         """How much worse a cell is than expected, as a fraction: 0.05 is 5 % worse, a negative number is better.
@@ -126,7 +126,7 @@ class MatrixVerdict:
         if self.whole is not None:
             known = np.where(np.isfinite(self.whole.worse), self.whole.worse, np.nan)
             return noise.medians(known, 1).tolist(), noise.medians(known, 0).tolist()
-        assert self.matrix.external is not None  # without a file a matrix is held
+        assert self.matrix.external is not None  # without a file, a matrix is in memory
         level, sign = self.level, 1 if self.matrix.unit == "us" else -1
         rows, columns = (
             [sign * (value / level - 1) if value and level else 0.0 for value in axis]
@@ -145,7 +145,7 @@ class MatrixVerdict:
         measured = [value for value in self.matrix.external.medians[0] if value] if self.matrix.external else []
         return float(np.median(measured)) if measured else 0.0
 
-    def marked(self, most: int) -> tuple[list[tuple[Pair, CellVerdict]], int]:
+    def worst_cells(self, most: int) -> tuple[list[tuple[Pair, CellVerdict]], int]:
         """(the worst cells that are not PASS and lack more than a reference, how many there are); `most` up to KEPT."""
         if self.problem:
             return list(self.cells.items()), 1
@@ -307,11 +307,11 @@ def judged_matrix(
     """
     tally, whole = CellCounts.of(len(matrix.rows), len(matrix.columns)), None
     try:
-        limits = None if matrix.held else usual_limits(matrix)
+        limits = None if matrix.fits_memory else usual_limits(matrix)
         for block in matrix.blocks():
             judged = judge(matrix, block, expected, unverified, others, slow)
             tally.add(judged, limits)
-            whole = judged if matrix.held else None
+            whole = judged if matrix.fits_memory else None
         lost = lost_cells(matrix, expected, wanted, whole)
     except BadInput as error:
         return MatrixVerdict(matrix, expected, unverified, tally, {}, problem=str(error))

@@ -125,7 +125,7 @@ def off_like(matrix: Matrix, block: Block, of_class: Mapping[str, Reference], va
         reached = np.where(block.is_status("ok"), block.values / value, np.nan)
         middle = np.full(len(matrix.class_names), np.nan)
         for code, group in enumerate(matrix.class_names):
-            if matrix.held and matrix.whole_classes is None:
+            if matrix.fits_memory and matrix.whole_classes is None:
                 inside = reached[(block.classes == code) & np.isfinite(reached)]
                 middle[code] = np.median(inside) if len(inside) else np.nan
             elif group in matrix.classes and group in of_class:

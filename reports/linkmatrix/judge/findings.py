@@ -152,7 +152,7 @@ def of_shares(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) 
     This finds classes that are slow as a whole, in which no cell is slower than the others. Cells with references and
     cells of a disturbed node are left out.
     """
-    if matrix.held or (matrix.others is not None and matrix.others.entries):
+    if matrix.compared or (matrix.others is not None and matrix.others.entries):
         return
     for name, share in shares(record, result, matrix).items():
         where, best = result["testcase"], share.of_typical[1] if share.of_typical else None

@@ -36,7 +36,7 @@ class Pairs:
     @property
     def deficit(self) -> float:
         """The deviation of the worst failed cell from its reference, as a fraction; 0 without a failed cell."""
-        marked, _ = self.matrix.marked(1)
+        marked, _ = self.matrix.worst_cells(1)
         return max((-(cell.deviation or 0.0) for _, cell in marked if cell.verdict is Verdict.FAIL), default=0.0)
 
     @property
@@ -44,7 +44,7 @@ class Pairs:
         """Why the speed of the links is unknown: another process, or the reason of the worst cell; "" if known."""
         if self.matrix.verdict not in (Verdict.INCOMPLETE, Verdict.DISTURBED):
             return ""
-        marked, _ = self.matrix.marked(1)
+        marked, _ = self.matrix.worst_cells(1)
         return next(
             iter([*self.matrix.disturbed_sentences(), *(cell.reason for _, cell in marked)]), self.matrix.problem
         )
@@ -63,13 +63,13 @@ def explain(
     content: the collective's record. pairs: the matrices of the same ranks and memory in the run.
     """
     yield from rank_sentences(collective, content.get("topology") or {})
-    marked, _ = matrix.marked(1)
+    marked, _ = matrix.worst_cells(1)
     slow = [(way, -cell.deviation) for (_, way), cell in marked if cell.verdict is Verdict.FAIL and cell.deviation]
     if not slow or slow[0][1] <= 0:
         return
     way, deficit = slow[0]
     yield f"the collective is {100 * deficit:.1f} % slow ({way})"
-    judged = [one for one in pairs if one.matrix.held]
+    judged = [one for one in pairs if one.matrix.compared]
     found = [one for one in judged if one.deficit > 0]
     guilty = [one for one in found if one.deficit >= EXPLAINS * deficit]
     if guilty:

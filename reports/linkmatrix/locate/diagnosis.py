@@ -67,7 +67,7 @@ def diagnose(
     part: whether the matrix is a part of a larger matrix. origin: the test that left the record, for the commands.
     """
     if matrix.problem:
-        return Diagnosis((), (matrix.problem,), (), not matrix.held)
+        return Diagnosis((), (matrix.problem,), (), not matrix.compared)
     if is_collective(result):  # a collective shows no single component
         return Diagnosis((), (), (), False)
     if result["quantity"] == HANDOVER:  # a visibility test has no reference time
@@ -83,7 +83,7 @@ def diagnose(
     if found.findings or found.shared or found.at_once or found.drift or lacking.any():
         return explained(content, result, matrix, found, lacking, names, part, origin)
     told_effects = effects(found.seen.deviation, names, result["unit"])
-    return Diagnosis((), tuple(beside_findings(found, result, matrix)), tuple(told_effects), not matrix.held)
+    return Diagnosis((), tuple(beside_findings(found, result, matrix)), tuple(told_effects), not matrix.compared)
 
 
 def explained(
@@ -107,7 +107,7 @@ def explained(
 
     layout = found.seen.layout
     drift = node_causes.time_drift(found.seen.deviation, result) if found.findings and not part else 0.0
-    found = replace(found, findings=node_causes.marked(found.findings, matrix.matrix, content, result, drift))
+    found = replace(found, findings=node_causes.with_node_causes(found.findings, matrix.matrix, content, result, drift))
     # findings next to a bottleneck do not have all of their cells
     seen = replace(found.seen, part=part or found.shared is not None)
     told = [sentence(one, names, content, result, seen) for one in found.findings]
@@ -133,7 +133,7 @@ def explained(
     told_effects = () if found.drift else tuple(effects(seen.deviation, names, result["unit"]))
     who = tuple(subject_name(one.kind, one.subject, names) for one in every)
     verdicts = tuple(lost.verdict(one, verdict_of(one, matrix, layout)) for one in every)
-    return Diagnosis(every, tuple(told), told_effects, not matrix.held, sure, who, verdicts)
+    return Diagnosis(every, tuple(told), told_effects, not matrix.compared, sure, who, verdicts)
 
 
 def of_matchings(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Diagnosis:
@@ -147,7 +147,7 @@ def of_matchings(content: Mapping[str, Any], result: Result, matrix: MatrixVerdi
     findings = tuple(matchings.finding(one, of_nodes) for one, _ in found)
     who = tuple(matrix.matrix.rows[one.endpoint] for one, _ in found)
     verdicts = tuple(verdict_of_endpoint(one, matrix) for one in findings)
-    return Diagnosis(findings, told, (), not matrix.held, who=who, verdicts=verdicts)
+    return Diagnosis(findings, told, (), not matrix.compared, who=who, verdicts=verdicts)
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ class Searched:
 def searched(
     content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, layout: Layout, names: Names
 ) -> Searched:
-    """Searches the component at fault in a matrix that is held, by references or without."""
-    inside, whole = not matrix.held, matrix.whole
+    """Searches the component at fault in a matrix in memory, by references or without."""
+    inside, whole = not matrix.compared, matrix.whole
     assert whole is not None
     seen = from_inside(content, result, whole.observed, layout, names) if inside else from_references(matrix, layout)
     in_order = None
@@ -214,7 +214,7 @@ def beside_findings(found: Searched, result: Result, matrix: MatrixVerdict) -> I
         yield f"and {units.counted(found.left, 'more slow cell')} that no finding explains"
     yield from matrix.disturbed_sentences()[:MOST_DISTURBED]
     throttled = result.get("throttled") or []
-    if throttled and (found.findings or matrix.held):
+    if throttled and (found.findings or matrix.compared):
         yield f"devices were throttled during the measurement: {'; '.join(units.first(throttled, 3))}"
 
 
@@ -275,7 +275,7 @@ def of_values(content: Mapping[str, Any], result: Result, matrix: Matrix, values
 
 
 def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, origin: Origin) -> Diagnosis:
-    """The diagnosis of a matrix that is not held, from its worst endpoints and some healthy endpoints."""
+    """The diagnosis of a matrix that does not fit into memory, from its worst endpoints and some healthy endpoints."""
     found = diagnose(content, result, matrix.subset, True, origin)
     if not matrix.slow_lines() and not found.sentences:
         return Diagnosis((), (), (), found.from_inside)
@@ -287,7 +287,7 @@ def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, ori
 
 
 def verdict_of(finding: Finding, matrix: MatrixVerdict, layout: Layout) -> Verdict:
-    """The verdict of a finding in a matrix that is held."""
+    """The verdict of a finding in a matrix in memory."""
     family, group = named_family(layout, finding.kind, finding.subject)
     return worst_of(finding, members(family, group).reshape(layout.classes.shape), matrix)
 
@@ -311,5 +311,5 @@ def worst_of(finding: Finding, cells: np.ndarray, matrix: MatrixVerdict) -> Verd
         return matrix.verdict
     has_value = np.isfinite(whole.observed) & ~np.isin(whole.rules, [ORDER[rule] for rule in OTHERWISE])
     own = cells & (whole.block.applies & ~np.isfinite(whole.block.measured) if finding.missing else has_value)
-    least = Verdict.WARN if matrix.held else Verdict.NOT_JUDGED
+    least = Verdict.WARN if matrix.compared else Verdict.NOT_JUDGED
     return Verdict(int(whole.codes[own].max(initial=least)))

@@ -42,7 +42,7 @@ class Lost:
 
     @classmethod
     def of(cls, content: Mapping[str, Any], matrix: Matrix, lacking: np.ndarray) -> Lost:
-        """The lost endpoints of a matrix that is held."""
+        """The lost endpoints of a matrix in memory."""
         labels, why, devices = {*matrix.rows, *matrix.columns}, {}, set()
         node = {device["label"]: device["node"] for device in content.get("devices", [])}
         for one in content.get("lost", []):

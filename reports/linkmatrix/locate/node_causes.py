@@ -36,7 +36,7 @@ LEAST_TIMES, LEAST_CORRELATION = (
 LEAST_RATE = 1 / 4  # least share of the rate in each half of a drift; a step has none in one half
 
 
-def marked(
+def with_node_causes(
     findings: Sequence[Finding], matrix: Matrix, content: Mapping[str, Any], result: Result, lost: float = 0.0
 ) -> list[Finding]:
     """The findings, with a reason in `of_node` if the node and not a device causes the slow cells.

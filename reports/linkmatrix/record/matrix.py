@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .external_cells import ExternalCells
 
 MOST_LOADED = 1 << 22  # largest number of cells that are loaded together
-CELLS_AT_ONCE = 1 << 19  # per block of a matrix that is not held
+CELLS_AT_ONCE = 1 << 19  # per block of a matrix that does not fit into memory
 
 MAPS = ("values", "status", "low", "high", "limit", "samples", "converged", "link_class")
 
@@ -149,13 +149,13 @@ class Matrix:
     whole_classes: Mapping[str, ClassSummary] | None = field(default=None, repr=False)
 
     @property
-    def held(self) -> bool:
+    def fits_memory(self) -> bool:
         """Whether all cells are loaded together. Larger matrices in a file are read in blocks."""
         return self.external is None or len(self.rows) * len(self.columns) <= MOST_LOADED
 
     @cached_property
     def whole(self) -> Block:
-        """All rows of a matrix that is held. Raises BadInput if the file differs from its summary."""
+        """All rows of a matrix in memory. Raises BadInput if the file differs from its summary."""
         if self.external is None:
             return Block(self)
         facts, block = self.external.facts(), Block(self, slice(0, len(self.rows)))
@@ -164,11 +164,11 @@ class Matrix:
         return block
 
     def blocks(self) -> Iterator[Block]:
-        """Yields the rows in blocks, in order. A matrix that is held is one block.
+        """Yields the rows in blocks, in order. A matrix in memory is one block.
 
         Raises BadInput, also after the last block, if the file differs from the summary in the record.
         """
-        if self.held:
+        if self.fits_memory:
             yield self.whole
             return
         assert self.external is not None
@@ -184,7 +184,7 @@ class Matrix:
         matrix.
         """
         maps: dict[str, grids.Cells] = {}
-        if self.held:
+        if self.fits_memory:
             for name, cells in self.maps.items():
                 coded = not isinstance(cells, grids.Grid) or cells.words is not None
                 found, words = grids.codes(cells) if coded else (grids.numbers(cells), None)
@@ -205,7 +205,7 @@ class Matrix:
         )
 
     def status_at(self, row: int, column: int) -> str:
-        """The status of a cell of a matrix that is held, by its indices."""
+        """The status of a cell of a matrix in memory, by its indices."""
         codes, words = self.whole.status
         return str(words[codes[row, column]])
 
@@ -218,8 +218,11 @@ class Matrix:
 
     @cached_property
     def cells(self) -> Mapping[Pair, float | str]:
-        """{pair: value in `unit`, or a status word} of the cells that apply; empty if the matrix is not held."""
-        if not self.held:
+        """{pair: value in `unit`, or a status word} of the cells that apply.
+
+        Empty if the matrix does not fit into memory.
+        """
+        if not self.fits_memory:
             return {}
         block, (status, words) = self.whole, self.whole.status
         ok = block.is_status("ok")
@@ -233,16 +236,16 @@ class Matrix:
 
     @cached_property
     def numbers(self) -> Mapping[Pair, float]:
-        """{pair: value} of the measured cells; empty if the matrix is not held."""
-        if not self.held:
+        """{pair: value} of the measured cells; empty if the matrix does not fit into memory."""
+        if not self.fits_memory:
             return {}
         values = self.whole.measured
         return CellView(self.rows, self.columns, np.isfinite(values), lambda r, c: float(values[r, c]))
 
     @cached_property
     def link_class(self) -> Mapping[Pair, str]:
-        """{pair: link class, "" for unknown} of the cells that apply; empty if the matrix is not held."""
-        if not self.held:
+        """{pair: link class, "" for unknown} of the cells that apply; empty if the matrix does not fit into memory."""
+        if not self.fits_memory:
             return {}
         codes, words = grids.codes(self.maps["link_class"])
         return CellView(self.rows, self.columns, self.cells.mask, lambda r, c: words[codes[r, c]])

@@ -235,5 +235,5 @@ def is_of_references(one: Judged) -> bool:
 
 def reasons_in(one: Judged) -> str:
     """Why an attempt is not PASS, with the worst cell of each matrix."""
-    cells = (cell.reason for _, matrix in one.matrices for _, cell in matrix.marked(1)[0])
+    cells = (cell.reason for _, matrix in one.matrices for _, cell in matrix.worst_cells(1)[0])
     return "; ".join([*one.reasons, *cells])[:MOST_CHARACTERS]

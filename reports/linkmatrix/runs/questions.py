@@ -84,7 +84,7 @@ def answers(matrix: MatrixVerdict) -> Answers:
 
 
 def classes_of(matrix: MatrixVerdict, cells: np.ndarray) -> dict[str, set[str]]:
-    """{endpoint: the link classes of its cells in a mask, rows × columns} of a matrix that is held."""
+    """{endpoint: the link classes of its cells in a mask, rows × columns} of a matrix in memory."""
     found: dict[str, set[str]] = {}
     assert matrix.whole is not None
     codes = matrix.whole.block.classes
@@ -97,7 +97,7 @@ def classes_of(matrix: MatrixVerdict, cells: np.ndarray) -> dict[str, set[str]]:
 
 
 def class_names(matrix: MatrixVerdict, cells: np.ndarray) -> set[str]:
-    """The link classes of the cells in a mask, rows × columns, of a matrix that is held."""
+    """The link classes of the cells in a mask, rows × columns, of a matrix in memory."""
     assert matrix.whole is not None
     return {matrix.matrix.class_names[code] for code in np.unique(matrix.whole.block.classes[cells]).tolist()}
 

@@ -69,7 +69,7 @@ def of_tests(tests: Iterable[Test], parts: bool = False) -> pandas.DataFrame:
         for result in (test.record or {"results": []})["results"]:
             for part in ("", *(result["parts"] if parts else ())):
                 matrix = from_result(result, part or None)
-                if matrix.held:
+                if matrix.fits_memory:
                     found.append(of_matrix(facts_of(test, matrix, part), matrix))
     return pandas.concat(found, ignore_index=True) if found else pandas.DataFrame(columns=[*FACTS, *CELL])
 

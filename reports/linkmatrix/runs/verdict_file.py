@@ -125,7 +125,7 @@ def testcases_of(record: Mapping[str, Any], evaluation: Evaluation | None) -> li
             "cells": [
                 {"source": row, "destination": column, "verdict": WORDS[cell.verdict]}
                 | {"value": cell.value, "reason": cell.reason}
-                for (row, column), cell in matrix.marked(MOST_CELLS)[0]
+                for (row, column), cell in matrix.worst_cells(MOST_CELLS)[0]
             ],
         }
         for result, matrix in zip(record["results"], matrices, strict=False)

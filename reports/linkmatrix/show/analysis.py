@@ -173,7 +173,7 @@ class Analysis:
 
     def of_all_testcases(self, step: str) -> str:
         """The step for references; if the run has references of some test cases, the step is for those of all."""
-        has_some = self.verdict is Verdict.NOT_JUDGED and any(matrix.held for _, _, matrix in self.matrices)
+        has_some = self.verdict is Verdict.NOT_JUDGED and any(matrix.compared for _, _, matrix in self.matrices)
         return step.replace(words.BASELINE, words.ALL_REFERENCES) if has_some else step
 
     def is_failed_by_data(self, found: Iterable[Headline]) -> bool:
@@ -246,8 +246,9 @@ class Analysis:
             rest = ": read the lines marked WARN." if self.verdict else ", and the checks passed."
             return f"No measurement was requested{rest}"
         if self.verdict is Verdict.PASS:
-            held = any(matrix.held for matrix in matrices)
-            return f"{good}, and {'all cells are inside their references' if held else 'no cell needs a reference'}."
+            is_compared = any(matrix.compared for matrix in matrices)
+            cells = "all cells are inside their references" if is_compared else "no cell needs a reference"
+            return f"{good}, and {cells}."
         if self.wants_references:
             return f"{good}. {lacking(matrices)}"
         unverified = dict.fromkeys(
@@ -290,11 +291,12 @@ class Analysis:
 
 def lacking(matrices: Sequence[MatrixVerdict]) -> str:
     """How many cells have no reference, or have a reference that does not describe them."""
-    held, count = sum(matrix.held for matrix in matrices), sum(sum(matrix.counts.values()) for matrix in matrices)
-    if not held:
+    compared = sum(matrix.compared for matrix in matrices)
+    count = sum(sum(matrix.counts.values()) for matrix in matrices)
+    if not compared:
         return "There are no references to compare with."
-    if held < count:
-        return f"References exist for only {held} of {count} cells."
+    if compared < count:
+        return f"References exist for only {compared} of {count} cells."
     outside = sum(matrix.counts[Verdict.NOT_JUDGED] for matrix in matrices)
     return f"{outside} of {count} cells are better than their references allow."
 

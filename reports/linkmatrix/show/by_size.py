@@ -40,12 +40,12 @@ class Value(NamedTuple):
 class Table:
     """One quantity of all tests.
 
-    columns: {its heads: {size: value}}. held: {heads of a column: its references}, of columns that have references.
+    columns: {its heads: {size: value}}. bands: {heads of a column: its references}, of columns that have references.
     """
 
     title: str
     columns: dict[tuple[str, ...], dict[int, Value]]
-    held: dict[tuple[str, ...], Sequence[tuple[int, Band]]] = field(default_factory=dict)
+    bands: dict[tuple[str, ...], Sequence[tuple[int, Band]]] = field(default_factory=dict)
 
     @property
     def sizes(self) -> list[int]:
@@ -60,7 +60,7 @@ def tables(judged: Iterable[Judged]) -> list[Table]:
         for sweep in groups_by_size(one):
             if isinstance(sweep, Sweep):
                 add_columns(sweep, found)
-    return [Table(one.title, dict(sorted(one.columns.items(), key=place)), one.held) for one in found.values()]
+    return [Table(one.title, dict(sorted(one.columns.items(), key=place)), one.bands) for one in found.values()]
 
 
 def place(column: tuple[tuple[str, ...], Any]) -> tuple[Any, ...]:
@@ -75,14 +75,14 @@ def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
     first = sweep.sizes[0][0]
     title = f"{QUANTITIES[first['metric']]} ({words.UNITS[sweep.unit]})"
     several = len(sweep.ways) > 1
-    held = bands((result["size_bytes"], matrix) for result, matrix in sweep.sizes)
+    known = bands((result["size_bytes"], matrix) for result, matrix in sweep.sizes)
     for name in sweep.ways or [""]:
         head = free_head((*heads(sweep.one, first), name if several else ""), found, title)
         values = {result["size_bytes"]: value_of(sweep.one, result, matrix, name) for result, matrix in sweep.sizes}
         table = found.setdefault(title, Table(title, {}))
         table.columns[head] = values
-        if name in held:
-            table.held[head] = held[name]
+        if name in known:
+            table.bands[head] = known[name]
     rates = {result["size_bytes"]: rate_of(result) for result, _ in sweep.sizes if RATE in result["parts"]}
     if rates:
         title = f"message rate ({words.UNITS[MESSAGE_RATE]})"

@@ -61,12 +61,12 @@ def draw_curves(
     """
     lines = []
     for curve in curves:
-        held = references(curve, matrices)
+        known = references(curve, matrices)
         for name, points in curve.points().items():
             label = ": ".join(filter(None, (name, curve.fit())))
             medians = [(place, summary.median) for place, summary in points]
             spread = [(summary.low, summary.high) for _, summary in points]
-            lines.append(Line(curve.testcase, label, medians, spread, held.get(name, ())))
+            lines.append(Line(curve.testcase, label, medians, spread, known.get(name, ())))
     ran_on = f", {extent_of(record)}" if any(is_collective(curve.results[0]) for curve in curves) else ""
     quantity = f"{curves[0].results[0]['quantity']} ({words.UNITS[curves[0].unit]})"
     return draw(lines, words.provenance(record) + ran_on, curves[0].axis, quantity)
@@ -76,7 +76,7 @@ def draw_sizes(table: Table, others: Table | None, title: str) -> dict[str, byte
     """{"png": ..., "svg": ...}: the columns of a table of messages with references, and of another table, dashed."""
     lines = []
     for (who, *head), points in series_of(table).items():
-        band = [(size, one) for size, one in table.held.get((who, *head), ()) if size > 0]
+        band = [(size, one) for size, one in table.bands.get((who, *head), ()) if size > 0]
         lines.append(Line(who, ", ".join(filter(None, head)), points, band=band))
     if others is not None:
         for (who, *head), points in series_of(others).items():

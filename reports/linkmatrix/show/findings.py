@@ -248,7 +248,7 @@ def of_cells(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
     if not any(matrix.counts.values()):
         yield Headline(Verdict.INCOMPLETE, "no pair", "no pair of endpoints: nothing was measured", where=where)
     told = {pair for rule in BY_THEMSELVES for pair in cells_by(matrix, rule)}
-    marked = [(pair, cell) for pair, cell in matrix.marked(KEPT)[0] if cell.verdict is not Verdict.DISTURBED]
+    marked = [(pair, cell) for pair, cell in matrix.worst_cells(KEPT)[0] if cell.verdict is not Verdict.DISTURBED]
     for pair, cell in [item for item in marked if item[0] not in told][:1]:
         topic, text = ("cell", cell.reason) if cell.value is not None else ("missing", cell.reason + others_too(matrix))
         topic = "noted" if cell.verdict <= Verdict.NOT_JUDGED else topic  # the step of the verdict is enough
@@ -308,7 +308,7 @@ def in_step(process: str) -> str:
 
 def disturbed_cells(matrix: MatrixVerdict) -> list[CellVerdict]:
     """The worst cells of a matrix that are DISTURBED."""
-    return [cell for _, cell in matrix.marked(KEPT)[0] if cell.verdict is Verdict.DISTURBED]
+    return [cell for _, cell in matrix.worst_cells(KEPT)[0] if cell.verdict is Verdict.DISTURBED]
 
 
 def disturbing(judged: Iterable[Judged]) -> list[str]:

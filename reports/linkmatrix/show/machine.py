@@ -280,7 +280,7 @@ def marked_cells(found: Sequence[Finding], matrix: MatrixVerdict) -> dict[Pair, 
     if not any(finding.missing for finding in found):
         cells |= {pair: "no value" for pair in without_value(matrix)[:1]}
     if all(finding.allowed for finding in found):
-        failed = [pair for pair, cell in matrix.marked(1)[0] if cell.verdict is Verdict.FAIL or cell.value is None]
+        failed = [pair for pair, cell in matrix.worst_cells(1)[0] if cell.verdict is Verdict.FAIL or cell.value is None]
         cells |= {pair: "off" if matrix.cells[pair].value is not None else "no value" for pair in failed} | cells
     return cells
 

@@ -179,7 +179,7 @@ def axis_lines(matrix: MatrixVerdict) -> list[str]:
 
 def marked_cells(matrix: MatrixVerdict, most: int = MOST_CELLS) -> list[str]:
     """A line for each cell that is not PASS, the worst first; not for cells that lack only a reference."""
-    marked, count = matrix.marked(most)
+    marked, count = matrix.worst_cells(most)
     lines = [f"{WORDS[cell.verdict]}: {cell.reason}" for _, cell in marked]
     return lines + ([f"and {count - most} more"] if count > most else [])
 
@@ -209,7 +209,7 @@ def endpoint_lines(one: Judged, matrix: MatrixVerdict) -> list[str]:
     record = one.test.record or {}
     devices = {device["label"]: device for device in record.get("devices", [])}
     serials = {node["name"]: node["serial"] for node in record.get("nodes", [])}
-    labels = dict.fromkeys(label for pair, _ in matrix.marked(MOST_CELLS)[0] for label in pair)
+    labels = dict.fromkeys(label for pair, _ in matrix.worst_cells(MOST_CELLS)[0] for label in pair)
     found = [devices[label] for label in labels if devices.get(label, {}).get("part")]
     return [described(device, serials) for device in found[:MOST_ENDPOINTS]]
 

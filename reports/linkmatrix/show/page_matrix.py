@@ -100,7 +100,7 @@ def shown_matrix(
 
 def pictures(matrix: MatrixVerdict, picture: Picture) -> list[tuple[str, str]]:
     """(caption, PNG in base64) of the two maps of a matrix that is too large for tables."""
-    than = "references" if matrix.held else f"{matrix.baseline} of the link class"
+    than = "references" if matrix.compared else f"{matrix.baseline} of the link class"
     texts = {DEVIATION: f"Deviation of each cell from {than}", ABSOLUTE: "What was measured of each cell"}
     return [(text, html.picture(png)) for what, text in texts.items() if (png := picture(matrix, what))]
 
@@ -182,7 +182,7 @@ def deviations(result: Result, matrix: MatrixVerdict) -> dict[str, Any]:
         none = NOT_APPLICABLE | {"text": "", "class": "median"}
         cells.append((MEDIANS, [*(median_cell(result, off) for off in of_columns), none]))
         shown.append(MEDIANS)
-    than = "their references" if matrix.held else f"{matrix.baseline} of their link class"
+    than = "their references" if matrix.compared else f"{matrix.baseline} of their link class"
     return {"caption": f"Deviation from {than}, %", "columns": shown, "rows": cells, "legend": of_deviations()}
 
 

@@ -206,7 +206,7 @@ class Found(NamedTuple):
 def found_on(node: str, one: Judged) -> Iterator[Found]:
     """The results of a test on its node: each matrix with the first reason of its verdict."""
     for place, (result, matrix) in enumerate(one.matrices):
-        verdict, (marked, _) = one.of_matrix(matrix), matrix.marked(1)
+        verdict, (marked, _) = one.of_matrix(matrix), matrix.worst_cells(1)
         worse = max((matrix.worse(pair) or 0.0 for pair, _ in marked), default=0.0)
         known = [(cell.verdict, cell.reason) for _, cell in marked]
         known += [(fact.verdict, fact.sentence) for fact in one.facts if fact.result in (None, place)]
