@@ -115,15 +115,22 @@ def tried(x, limit, fresh=None, applies=None, alone=None, several=None):
     """(shift, number, agreeing), or None, of one hypothesis of all these cells."""
     x = np.array(x, dtype=float)
     every = np.ones(len(x), dtype=bool)
-    found = hypotheses.tested(
-        Family("class", (np.zeros(len(x), dtype=int),), 1),
-        0,
-        x,
-        (np.full(len(x), limit), np.full(len(x), several or limit)),
-        every if fresh is None else np.array(fresh, dtype=bool),
-        every if applies is None else np.array(applies, dtype=bool),
-        x if alone is None else np.array(alone),
+    family, nothing = Family("class", (np.zeros(len(x), dtype=int),), 1), np.zeros(len(x), dtype=bool)
+    evidence = hypotheses.Evidence(
+        known=[family],
+        x=x,
+        calm=x if alone is None else np.array(alone),
+        spread=np.full(len(x), 0.01),
+        least=np.full(len(x), limit),
+        several=np.full(len(x), several or limit),
+        applies=every if applies is None else np.array(applies, dtype=bool),
+        chance=0.0,
+        single=nothing,
+        healthy_alone=nothing,
+        first=x,
+        there=every,
     )
+    found = evidence.tested(family, 0, every if fresh is None else np.array(fresh, dtype=bool))
     return None if found is None else (found[0], found[2], found[3])
 
 

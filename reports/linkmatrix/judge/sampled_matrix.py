@@ -4,7 +4,8 @@ An endpoint is judged by its measured cells. A pair that was not drawn is not ju
 
 All endpoints of a group, such as a leaf switch, send concurrently to as many endpoints of another group. The sum
 divided by the bandwidth of one line gives the number of lines that the uplinks of the group carry. A few concurrent
-endpoints give the bandwidth of one line. A group is named only if it is slow with every other group that it met.
+endpoints give the bandwidth of one line. A group is named only if it is slow with every group
+that was measured with it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from ..references import noise
 LEAST = 0.03  # least deviation of a slow group, as a fraction
 SIGMAS = 5  # of the spread of the groups
 LEAST_RATIO = 1.05  # least ratio of oversubscription; less is noise
-FEWEST = 2  # least number of other groups
+LEAST_PARTNERS = 2  # other groups that were measured with a group
 
 
 def share_seen(result: Mapping[str, Any]) -> float:
@@ -86,19 +87,19 @@ def without_cells(result: Mapping[str, Any]) -> list[str]:
 
 
 class End(NamedTuple):
-    """A group in one direction. way: "sends", "receives" or "both".
+    """A group in one direction. direction: "sends", "receives" or "both".
 
-    full: the best share of the usual number of lines that the group reached with another group, all endpoints
-    concurrently. few: the best share of a line, with few concurrent endpoints. lines: the number of lines that the
-    uplinks carry. met: the number of other groups.
+    full_load: the best share of the usual number of lines that the group reached with another group, all endpoints
+    concurrently. light_load: the best share of a line, with few concurrent endpoints. lines: the number of lines that
+    the uplinks carry. partners: the number of other groups.
     """
 
     group: str
-    way: str
-    full: float
-    few: float
+    direction: str
+    full_load: float
+    light_load: float
     lines: float
-    met: int
+    partners: int
 
 
 def ends_of(matchings: Mapping[str, Any], both_ways: bool) -> tuple[list[End], float, float]:
@@ -142,12 +143,12 @@ def named(matchings: Mapping[str, Any], both_ways: bool) -> list[tuple[str, str,
     ends, _, _ = ends_of(matchings, both_ways)
     if not ends:
         return []
-    full, few = low(np.array([end.full for end in ends])), low(np.array([end.few for end in ends]))
+    full, few = low(np.array([end.full_load for end in ends])), low(np.array([end.light_load for end in ends]))
     found: dict[str, tuple[list[str], list[str]]] = {}
     for end, of_all, of_few in zip(ends, full.tolist(), few.tolist(), strict=True):
-        if (of_all or of_few) and end.met >= FEWEST:
+        if (of_all or of_few) and end.partners >= LEAST_PARTNERS:
             ways, what = found.setdefault(end.group, ([], []))
-            ways.append(end.way)
+            ways.append(end.direction)
             what += ["all"] * of_all + ["few"] * of_few
     return [
         (
@@ -169,7 +170,7 @@ def faults(result: Mapping[str, Any]) -> Iterator[str]:
     for group, ways, what in found[:MOST_NAMED]:
         of_it = [end for end in ends if end.group == group]
         lines = min(end.lines for end in of_it)
-        slow = 100 * (1 - min(end.few for end in of_it))
+        slow = 100 * (1 - min(end.light_load for end in of_it))
         if what == "all":
             yield (
                 f"{group} {ways} {lines:.1f} lines of traffic over its uplinks, other groups {usual:.1f}; few pairs are"

@@ -117,7 +117,7 @@ def search(
     best = seen.explained()
     if x.size <= MOST_RETRIED and not best.plain:
         # a component that overlaps several faults may have more evidence than each fault: try the others first, too
-        starts = islice(seen.standing(applies), 1, RETRIED)
+        starts = islice(seen.significant(applies), 1, RETRIED)
         best = max([best, *(seen.explained(start) for start in starts)], key=seen.likelihood)
     once = sorted(best.once, key=lambda one: -one.evidence)[: MOST - len(best.found)]
     return [*(finding for finding, _ in best.found), *once], best.left + len(best.once) - len(once)
@@ -142,8 +142,8 @@ class Evidence:
 
     x: deviation, 0 without a value. calm: x, or the deviation alone if that is better. spread: σ. least, several:
     allowed deviation of a single cell, and of a cell of a component with several cells. applies: cells with a value.
-    chance: threshold in σ. looks: cells measured once, where other cells were remeasured. moments: cells that were
-    healthy when remeasured alone. first: first deviations. there: cells of the matrix, with or without a value.
+    chance: threshold in σ. single: cells measured once, where other cells were remeasured. healthy_alone: cells that
+    were healthy when remeasured alone. first: first deviations. there: cells of the matrix, with or without a value.
     """
 
     known: list[Family]
@@ -154,8 +154,8 @@ class Evidence:
     several: np.ndarray
     applies: np.ndarray
     chance: float
-    looks: np.ndarray
-    moments: np.ndarray
+    single: np.ndarray
+    healthy_alone: np.ndarray
     first: np.ndarray
     there: np.ndarray
 
@@ -177,7 +177,7 @@ class Evidence:
             found[place] = self.strongest(self.applies & ~others) or found[place]
         named = {(one.kind, one.subject): (one, cells) for one, cells in found}
         doubted = [one for one in named.values() if self.seen_once(one)]
-        once = [replace(one, once=True, again=not (cells & self.looks).any()) for one, cells in doubted]
+        once = [replace(one, once=True, again=not (cells & self.single).any()) for one, cells in doubted]
         found = [one for one in named.values() if not self.seen_once(one)]
         left = int((open_cells & (self.x < -self.least)).sum()) if full else 0
         return Explanation(found, once, left)
@@ -185,8 +185,8 @@ class Evidence:
     def seen_once(self, one: Explained) -> bool:
         """Whether the finding is one cell that was measured once, or whose remeasurements are slow by chance."""
         finding, cells = one
-        few_looks = bool((cells & self.looks).any())
-        return finding.cells == 1 and (few_looks or self.by_chance(math.log1p(finding.shift)) > MOMENTS)
+        is_single = bool((cells & self.single).any())
+        return finding.cells == 1 and (is_single or self.by_chance(math.log1p(finding.shift)) > MOMENTS)
 
     def by_chance(self, shift: float) -> float:
         """The expected number of cells of a healthy matrix that are as slow as this, also in their remeasurements.
@@ -197,10 +197,10 @@ class Evidence:
         more cell than observed, because zero cells prove nothing, and is at most p. p is estimated with two standard
         deviations fewer cells than observed, because few cells of a small matrix say little about p.
         """
-        count, moments = int(self.applies.sum()), int(self.moments.sum())
-        surely = max(0.0, moments - 2 * math.sqrt(moments))
-        as_deep = int((self.moments & (self.first <= shift)).sum()) + 1
-        return 3 * surely * min(surely, as_deep) ** 2 / count**2
+        count, healthy = int(self.applies.sum()), int(self.healthy_alone.sum())
+        least_healthy = max(0.0, healthy - 2 * math.sqrt(healthy))
+        as_deep = int((self.healthy_alone & (self.first <= shift)).sum()) + 1
+        return 3 * least_healthy * min(least_healthy, as_deep) ** 2 / count**2
 
     def likelihood(self, one: Explanation) -> float:
         """The gain in log likelihood over "no fault", minus the gain that this number of findings has by chance.
@@ -216,7 +216,7 @@ class Evidence:
 
     def strongest(self, open_cells: np.ndarray) -> Explained | None:
         """The hypothesis with the most evidence in the open cells, and its cells; None if none is significant."""
-        return next(self.standing(open_cells), None)
+        return next(self.significant(open_cells), None)
 
     def candidates(self, open_cells: np.ndarray) -> list[tuple[float, int, Family, int]]:
         """(evidence, order, family, group) of the hypotheses beyond chance, the most evidence first."""
@@ -239,12 +239,12 @@ class Evidence:
             candidates += [(float(gain[group]), -place, family, int(group)) for group in order]
         return sorted(candidates, key=lambda item: (item[0], item[1]), reverse=True)
 
-    def standing(self, open_cells: np.ndarray) -> Iterator[Explained]:
+    def significant(self, open_cells: np.ndarray) -> Iterator[Explained]:
         """The significant hypotheses with their cells, the most evidence first."""
         candidates = self.candidates(open_cells)
-        told: set[tuple[Family, int]] = set()
+        known_alike: set[tuple[Family, int]] = set()
         for gain, _, family, group in candidates:
-            if (family, group) in told or self.tested(family, group, open_cells) is None:
+            if (family, group) in known_alike or self.tested(family, group, open_cells) is None:
                 continue
             fresh = members(family, group) & self.applies & open_cells
             same = [
@@ -253,7 +253,7 @@ class Evidence:
                 if abs(value - gain) <= 1e-9 * gain
                 and np.array_equal(members(other, index) & self.applies & open_cells, fresh)
             ]
-            told |= {*same}
+            known_alike |= {*same}
             # count unmeasured cells too: one slow cell of an endpoint without other values is the cell's fault first
             sizes = [int((members(other, index) & self.there).sum()) for other, index in same]
             family, group = same[int(np.argmin(sizes))]
@@ -277,47 +277,31 @@ class Evidence:
             yield replace(found, rivals=rivals, allowed=allowed), cells
 
     def tested(self, family: Family, group: int, open_cells: np.ndarray) -> tuple[float, np.ndarray, int, int] | None:
-        """Calls `tested` with the arrays of this object."""
-        least = self.least, self.several
-        return tested(family, group, self.x, least, open_cells, self.applies, self.calm)
+        """(shift, cells, number, agreeing) of a significant hypothesis; None otherwise.
+
+        A single cell must be beyond its own tolerance. For several cells, the median must be beyond the joint limit of
+        n cells, and some cells beyond their limit as one of several. The cells must agree, also those that another
+        finding explains. One disturbed measurement is no fault of a hypothesis with few cells.
+        """
+        cells = members(family, group) & self.applies
+        every = np.flatnonzero(cells)
+        fresh = every[open_cells[every]]
+        number, count = len(every), len(fresh)
+        # few remaining cells are no evidence for a large hypothesis
+        if not count or count * 2 < number:
+            return None
+        x = self.calm if count <= FEW else self.x
+        least = self.several if count > 1 else self.least
+        shift, alone = float(np.median(x[fresh])), float(np.median(least[fresh]))
+        together = max(min(alone, LEAST), min(alone, alone * math.sqrt(noise.MEDIAN_EFFICIENCY / count)))
+        if shift >= -together or (x[fresh] < -least[fresh]).sum() < max(1.0, BEYOND * count):
+            return None
+        agreeing = int((x[fresh] <= shift / 2).sum())
+        if agreeing < AGREE * count or (x[every] <= shift / 2).sum() < AGREE * number:
+            return None
+        return shift, cells, number, agreeing
 
 
 def overlap(one: np.ndarray, other: np.ndarray) -> bool:
     """Whether two hypotheses share half of the cells of the smaller one. Otherwise both may be at fault."""
     return 2 * int((one & other).sum()) >= min(int(one.sum()), int(other.sum()))
-
-
-def tested(
-    family: Family,
-    group: int,
-    x: np.ndarray,
-    limits: tuple[np.ndarray, np.ndarray],
-    open_cells: np.ndarray,
-    applies: np.ndarray,
-    calm: np.ndarray,
-) -> tuple[float, np.ndarray, int, int] | None:
-    """(shift, cells, number, agreeing) of a significant hypothesis; None otherwise.
-
-    limits: allowed deviations, alone and as one of several cells. calm: x, or the deviation alone if that is better.
-    One disturbed measurement is no fault of a hypothesis with few cells.
-
-    A single cell must be beyond its own tolerance. For several cells, the median must be beyond the joint limit of n
-    cells, and some cells beyond their limit as one of several. The cells must agree, also those that another finding
-    explains.
-    """
-    cells = members(family, group) & applies
-    every = np.flatnonzero(cells)
-    fresh = every[open_cells[every]]
-    number, count = len(every), len(fresh)
-    # few remaining cells are no evidence for a large hypothesis
-    if not count or count * 2 < number:
-        return None
-    x, least = calm if count <= FEW else x, limits[count > 1]
-    shift, alone = float(np.median(x[fresh])), float(np.median(least[fresh]))
-    together = max(min(alone, LEAST), min(alone, alone * math.sqrt(noise.MEDIAN_EFFICIENCY / count)))
-    if shift >= -together or (x[fresh] < -least[fresh]).sum() < max(1.0, BEYOND * count):
-        return None
-    agreeing = int((x[fresh] <= shift / 2).sum())
-    if agreeing < AGREE * count or (x[every] <= shift / 2).sum() < AGREE * number:
-        return None
-    return shift, cells, number, agreeing
