@@ -33,7 +33,7 @@ def record(make_record):
 
 def sentences(content):
     (result,) = content["results"]
-    found, rest = matchings.told(result, held_against_nothing(result))
+    found, rest = matchings.fault_sentences(result, held_against_nothing(result))
     return [*(text for _, text in found), *rest]
 
 
@@ -65,7 +65,7 @@ def test_what_is_fine_after_the_pause_passed_by_itself_and_is_no_fault(record):
     (said,) = sentences(content)
     assert "n5 was 30." in said and "in 0 of 3 matchings after a pause of 10 s: it recovered without a change" in said
     (result,) = content["results"]
-    assert matchings.told(result, held_against_nothing(result))[0] == []
+    assert matchings.fault_sentences(result, held_against_nothing(result))[0] == []
 
 
 def test_what_was_not_measured_again_says_so_and_blames_nobody(record):
@@ -73,18 +73,18 @@ def test_what_was_not_measured_again_says_so_and_blames_nobody(record):
     (result,) = content["results"]
     (said,) = sentences(content)
     assert "not measured again after a pause" in said
-    assert matchings.blamed(result, held_against_nothing(result)) == []
+    assert matchings.confirmed_faults(result, held_against_nothing(result)) == []
 
 
 def test_an_endpoint_whose_slow_cells_other_processes_disturbed_has_no_fault(record):
     content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.9 if r == 5 else 1.0, faults=SENDS)
     (result,) = content["results"]
     judged = held_against_nothing(result)
-    assert len(matchings.told(result, judged)[0]) == 1
+    assert len(matchings.fault_sentences(result, judged)[0]) == 1
     disturbed = np.zeros_like(judged.whole.disturbed)
     disturbed[5] = True
     spared = replace(judged, whole=replace(judged.whole, disturbed=disturbed))
-    assert matchings.told(result, spared) == ([], [])
+    assert matchings.fault_sentences(result, spared) == ([], [])
 
 
 def test_a_path_that_stays_slow_is_one_and_a_cell_that_was_slow_once_is_counted(record):

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from few_records import COUNT, drawn_for, few_record, held_against_nothing
 
-from linkmatrix.locate import matchings, unresolved_matchings
+from linkmatrix.locate import matchings
 
 
 @pytest.mark.parametrize("bad", [{1, 5, 9, 14}, {1, 5, 9, 14, 20}], ids=["four of 24", "five of 24"])
 def test_endpoints_that_are_slow_with_whomever_they_meet_are_not_said_to_be_fine_with_others(make_record, bad):
     record = few_record(make_record(COUNT), drawn_for(COUNT, sorted(bad)), lambda r, c, _: 0.7 if {r, c} & bad else 1.0)
     (result,) = record["results"]
-    found, rest = matchings.told(result, held_against_nothing(result))
+    found, rest = matchings.fault_sentences(result, held_against_nothing(result))
     said = [*(text for _, text in found), *rest]
     assert said, "52 cells are 30 % slow"
     assert not any("in one measurement, at endpoints that are fine" in text for text in said), said
@@ -25,7 +25,7 @@ def test_an_endpoint_that_was_slow_with_both_that_it_met_before_the_time_was_ove
     record = few_record(make_record(COUNT), drawn_for(COUNT), lambda r, c, _: 0.7 if 5 in (r, c) else 1.0)
     (result,) = record["results"]
     result["matchings"]["open"] = ["n5"]
-    found, rest = matchings.told(result, held_against_nothing(result))
+    found, rest = matchings.fault_sentences(result, held_against_nothing(result))
     assert found or not any("of no endpoint that is slow with others" in text for text in rest), rest
 
 
@@ -33,7 +33,7 @@ def said_of(make_record, drawn, slow, still=(), limit=0.975):
     record = few_record(make_record(COUNT), drawn, slow, limit=limit)
     (result,) = record["results"]
     result["matchings"]["open"] = [*still]
-    found, rest = matchings.told(result, held_against_nothing(result))
+    found, rest = matchings.fault_sentences(result, held_against_nothing(result))
     assert found == []
     return rest
 
@@ -97,33 +97,33 @@ def cells_of(*groups, seed=1):
 @pytest.mark.parametrize(("between", "are_two"), [(0, True), (15, True), (40, False)])
 def test_slow_cells_are_told_from_the_fastest_where_few_lie_between(between, are_two):
     logs = cells_of((100, 0.0), (60, 0.4), (between, 0.025))
-    slow = unresolved_matchings.held_against_fastest(logs, 0.025)
+    slow = matchings.slower_than_fastest(logs, 0.025)
     assert slow[100:160].all() == are_two and slow[:100].any() == 0
     assert are_two or not slow.any(), "slow and fast ones are no two groups"
 
 
 @pytest.mark.parametrize(("loss", "is_slow"), [(0.02, False), (0.06, True)])
 def test_what_is_slower_by_less_than_is_looked_for_is_not_slow(loss, is_slow):
-    assert unresolved_matchings.held_against_fastest(cells_of((100, 0.0), (50, loss)), 0.04)[100:].all() == is_slow
+    assert matchings.slower_than_fastest(cells_of((100, 0.0), (50, loss)), 0.04)[100:].all() == is_slow
 
 
 def test_cells_are_not_slow_by_less_than_the_noise_of_the_fastest():
     logs = np.random.default_rng(1).normal(0.0, 0.02, 200)
     logs[150:] -= 0.05
-    assert not unresolved_matchings.held_against_fastest(logs, 0.01).any()
+    assert not matchings.slower_than_fastest(logs, 0.01).any()
     logs[150:] -= 0.25
-    assert unresolved_matchings.held_against_fastest(logs, 0.01).tolist() == [False] * 150 + [True] * 50
+    assert matchings.slower_than_fastest(logs, 0.01).tolist() == [False] * 150 + [True] * 50
 
 
 def ends_of(cells, count):
     rows, columns = (np.array(axis) for axis in zip(*cells, strict=True))
-    return unresolved_matchings.Ends(rows, count + columns, 2 * count)
+    return matchings.Ends(rows, count + columns, 2 * count)
 
 
 def test_an_end_is_slow_with_everyone_where_two_cells_at_least_are_its_own_fault():
     cells = [(0, 3), (0, 4), (0, 5), (1, 3), (2, 4), (6, 7), (6, 8), (8, 7)]
     slow = np.array([True, True, True, True, True, True, False, False])
-    found = unresolved_matchings.slow_with_everyone(ends_of(cells, 9), slow)
+    found = matchings.slow_with_everyone(ends_of(cells, 9), slow)
     assert np.flatnonzero(found).tolist() == [0], "3 and 4 received slow from it, 6 was fine with one, 5 met it alone"
 
 
@@ -131,7 +131,7 @@ def told(cells, slow, both_ways=False, still=(), stayed=()):
     rows, columns = (np.array(axis) for axis in zip(*cells, strict=True))
     labels = [f"n{at}" for at in range(30)]
     is_slow = np.array([cell in slow for cell in cells])
-    return [*unresolved_matchings.sentences(rows, columns, is_slow, labels, both_ways, frozenset(still), stayed)]
+    return [*matchings.unresolved_sentences(rows, columns, is_slow, labels, both_ways, frozenset(still), stayed)]
 
 
 RING = [(row, (row + step) % 20) for row in range(20) for step in range(1, 5)]

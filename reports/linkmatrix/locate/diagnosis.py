@@ -140,7 +140,7 @@ def of_matchings(content: Mapping[str, Any], result: Result, matrix: MatrixVerdi
     """The diagnosis of a sampled matrix, in which a few cells of each endpoint were measured."""
     from . import matchings
 
-    found, rest = matchings.told(result, matrix)
+    found, rest = matchings.fault_sentences(result, matrix)
     rest += [one for one in matrix.disturbed_sentences() if one not in rest][:MOST_DISTURBED]
     of_nodes = not {device["label"] for device in content.get("devices", [])} & set(matrix.matrix.rows)
     told = (*(text for _, text in found), *rest)

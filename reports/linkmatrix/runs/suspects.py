@@ -205,7 +205,7 @@ def flagged_by(
         return
     if is_of_matchings(result):
         every = set(matrix.matrix.classes)
-        yield from (CellsFlag(label, every, sentence) for label, sentence in matchings.blamed(result, matrix))
+        yield from (CellsFlag(label, every, sentence) for label, sentence in matchings.confirmed_faults(result, matrix))
         return
     diagnosed, matrix = diagnosis.diagnose(record, result, matrix), matrix.subset
     if matrix.whole is None:
