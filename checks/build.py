@@ -145,7 +145,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             known = ", ".join(PROGRAMS)
             raise BuildError(f"build_linkmatrix.programs: unknown {', '.join(sorted(unknown))}, known are {known}")
         if self.method not in METHODS:
-            raise BuildError(f"build_linkmatrix.method={self.method} is none of {', '.join(METHODS)}")
+            raise BuildError(f"build_linkmatrix.method={self.method} is unknown: use one of {', '.join(METHODS)}")
         # A failed build ends its job with exit code 0, because `report_failure` gives the cause, and ReFrame does not.
         self.prebuild_cmds = ["trap 'exit 0' ERR", "rm -f built"]
         try:

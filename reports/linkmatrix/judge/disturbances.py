@@ -177,7 +177,7 @@ def looked_for_no_other(record: Mapping[str, Any]) -> bool:
 
 
 def polls(record: Mapping[str, Any]) -> Iterator[Others]:
-    """Each `others` of a record, in the order of time: of the run, of its results, of its soak."""
+    """Yields each entry `others` (other processes) of a record: of the run, of its results and of its soak."""
     for holder in (record, *record.get("results", ()), record.get("soak", {})):
         if holder.get("others"):
             yield holder["others"]

@@ -48,7 +48,7 @@ class Key(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """The figures of alike nodes: {node: median}, in `unit`. floor: the least deviation of a finding, as a fraction."""
+    """{node: median} of nodes of the same models, in `unit`. floor: the least deviation of a finding, a fraction."""
 
     of_node: dict[str, float]
     unit: str

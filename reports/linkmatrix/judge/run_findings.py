@@ -114,9 +114,9 @@ def of_samples(result: Result, place: int) -> Iterator[Fact]:
 
 
 def too_few_short_samples(record: Mapping[str, Any], result: Result) -> Iterator[str]:
-    """Whether cells lack short samples that were asked for.
+    """Yields a sentence if cells lack short samples that the command requested.
 
-    A visibility test, a soak and a matrix that is too large for them have none.
+    Visibility tests, soaks and matrices of more than MOST_SAMPLED endpoints take no short samples.
     """
     said = result.get("short_samples")
     takes_none = result["quantity"] == HANDOVER or "soak" in record

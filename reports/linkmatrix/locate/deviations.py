@@ -65,9 +65,7 @@ class Seen:
         return not self.part and one.agreeing == one.cells and bool(np.isfinite(self.deviation[applies]).all())
 
     def rest_is_fine(self, one: Finding) -> bool:
-        """Whether the cells that distinguish the finding from its alternatives are all measured and inside their
-        limits.
-        """
+        """Whether all cells that would be slow for another cause were measured and are within their limits."""
         if self.part:
             return False
         row, column = np.indices(self.layout.classes.shape)

@@ -166,7 +166,7 @@ def suspect(kind: str, subject: Subject, names: Names) -> str:
     assert isinstance(subject, int)
     near = names.near.get((names.columns if kind.endswith("ingress") else names.rows)[subject], ())
     if len(near) == 1:  # the other endpoints of this adapter are fast
-        return text.format(near=f"the path to {near[0]}: PCIe, or its access to the device's memory")
+        return text.format(near=f"the PCIe path to {near[0]}, and the access of {near[0]} to the device's memory")
     which = f", one of {', '.join(near)}," if near else ""
     return text.format(near=f"the adapter that carries its data{which} or the path to it")
 

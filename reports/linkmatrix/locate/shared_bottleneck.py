@@ -240,7 +240,7 @@ class Sharing:
         return float(np.exp(-self.lack[leaf]))
 
     def without(self, deviation: np.ndarray) -> np.ndarray:
-        """The deviations without oversubscription."""
+        """The deviations after the usual loss between leaf switches (oversubscription) is subtracted."""
         return deviation - np.where(self.crossing, self.usual, 0.0)
 
 

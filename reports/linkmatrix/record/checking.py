@@ -21,7 +21,7 @@ WITH_VALUE = ("ok", "corrupt", "partial")
 def check_cells(result: Mapping[str, Any], block: Any, first: int = 0) -> None:
     """Raises BadInput for the first wrong cell, with its name and the reason.
 
-    block: `matrix.Block` of the rows from `first` on.
+    block: the `matrix.Block` to check. first: the number of its first row in the whole matrix.
     """
     values, low, high, samples = block.values, block.numbers("low"), block.numbers("high"), block.numbers("samples")
     with_value = block.is_status(*WITH_VALUE)

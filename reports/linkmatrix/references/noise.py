@@ -124,7 +124,7 @@ def medians(values: np.ndarray, axis: int) -> np.ndarray:
 
 
 def middle_of(ordered: np.ndarray, count: int | np.ndarray) -> np.ndarray:
-    """The median of the first `count` numbers of each sorted line."""
+    """The median of the first `count` numbers of each row of `ordered`, whose rows are sorted."""
     lines = np.arange(len(ordered))
     return (ordered[lines, (count - 1) // 2] + ordered[lines, count // 2]) / 2
 

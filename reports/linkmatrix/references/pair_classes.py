@@ -53,7 +53,7 @@ class Names(NamedTuple):
 
     @classmethod
     def of(cls, names: Iterable[str]) -> list["Names"]:
-        """The fewest `Names` that contain these names and no others."""
+        """The shortest list of `Names` that together contain exactly these names."""
         found: dict[str, list[int]] = {}
         alone = []
         for name in names:

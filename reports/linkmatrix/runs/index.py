@@ -256,4 +256,4 @@ def opened(prefix: Path, folder: Path | None, again: bool = False) -> Iterator[I
             notes = update(connection, path, references, by, again)
             yield Index(connection, [*notes, *missing_runs.sentences(prefix)])
     except sqlite3.Error as error:
-        raise OSError(f"{path}: {error}: remove the file: the next command writes it again") from None
+        raise OSError(f"{path}: {error}: remove this file; the next linkmatrix command creates it again") from None

@@ -61,8 +61,8 @@ OF_VERDICT = {
 class Analysis:
     """A run with its verdict and findings.
 
-    run: None if only its tests are known. judged: its tests. verdict: of the run; by default the worst of its tests. A
-    command that knows of something missing makes it worse.
+    run: None if only its tests are known. judged: its tests. verdict: the verdict of the run; by default the worst
+    verdict of its tests. A command that finds something missing, such as a test, passes a worse verdict.
     """
 
     def __init__(self, run: Run | None, judged: list[Judged], verdict: Verdict | None = None) -> None:

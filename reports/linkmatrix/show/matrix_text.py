@@ -142,7 +142,10 @@ def inside_lines(result: Result, matrix: MatrixVerdict) -> list[str]:
 
 
 def part_lines(result: Result, fit: bool = True) -> list[str]:
-    """A summary of each further matrix of a test case, over all link classes; `fit`: with those of the fit."""
+    """A summary of each additional matrix of a test case, over all link classes.
+
+    fit: whether to include the bandwidth and overhead that were fitted over message sizes (keys "fit_…").
+    """
     lines = []
     for key, part in result.get("parts", {}).items():
         values = [] if key.startswith("fit_") and not fit else list(from_result(result, key).numbers.values())

@@ -37,7 +37,7 @@ MOST_MATRICES = 64  # that are drawn, of several nodes the worst; the records ha
 BACKENDS = {
     "cuda": "cuda: copies of GPUs",
     "host": "host: copies of pinned threads of the processor",
-    "ipc": "ipc: copies of GPUs with a process each",
+    "ipc": "ipc: copies between GPUs, with one process per GPU",
     "mpi": "mpi: messages between MPI ranks",
     "imported": "imported: another program measured",
 }

@@ -13,11 +13,12 @@ from .words import NEXT_STEPS, WAIT
 TOPICS: dict[str, tuple[str, ...]] = {
     "wrong data": (
         "Take the nodes of {who} out of service now: the data that arrives is not the data that was sent.",
-        "Look for memory and link errors (dmesg, nvidia-smi -q -d ECC), and at IOMMU and ACS. Then measure again.",
+        "Look for memory and link errors (dmesg, nvidia-smi -q -d ECC). Check the IOMMU and ACS settings. Then measure"
+        " again.",
     ),
     "computes wrong": (
         "Take {who} out of service now: it computes wrong bits without reporting an error.",
-        "Heat {who} again, alone: p2p_matrix --soak 30m. Replace it if it computes wrong bits again.",
+        "Repeat the soak with {who} alone: p2p_matrix --soak 30m. Replace it if it computes wrong bits again.",
     ),
     "impossible": (
         "{who} is faster than its path can carry. Compare the link class in the record with nvidia-smi topo -m, and"

@@ -197,7 +197,7 @@ def compared_share(results: Iterable[Result]) -> str:
 
 
 def fact_lines(one: Judged, result: Result | None = None) -> list[str]:
-    """The facts of the record against a PASS: of all its test cases, or of `result`."""
+    """The facts that prevent a PASS: facts of the whole record, or of one `result`."""
     return [fact_line(fact) for fact in facts_of(one, result)]
 
 
