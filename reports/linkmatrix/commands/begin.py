@@ -23,7 +23,9 @@ def reframe(name: str = "reframe") -> str:
         raise BadInput(f"{repository} contains no config/settings.py: use a clone, or a folder of linkmatrix init")
     program = environment.program(name)
     if program is None:
-        raise NotStarted(f"no program '{name}' is on PATH: pip install {PACKAGE}, or name another with --reframe")
+        raise NotStarted(
+            f"no program '{name}' is on PATH: pip install {PACKAGE}, or name another program with --reframe"
+        )
     return program
 
 

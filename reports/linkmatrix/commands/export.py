@@ -55,7 +55,11 @@ class Exported(NamedTuple):
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `export`."""
     command.add_argument(
-        "paths", nargs="*", type=path_of, metavar="RUN", help="records, reports or folders; default: as for show"
+        "paths",
+        nargs="*",
+        type=path_of,
+        metavar="RUN",
+        help="records, reports or folders (default: the run that ended last)",
     )
     command.add_argument("--format", required=True, choices=(*FORMATS, BUNDLE, *OF_NODES))
     command.add_argument("--out", type=path_of, metavar="FILE", help="default: standard output")

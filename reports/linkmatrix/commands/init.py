@@ -1,4 +1,4 @@
-"""`linkmatrix init`: creates the folder of a site, which upgrades of this package do not change."""
+"""`linkmatrix init`: creates the folder of a site. Upgrades of this package do not change this folder."""
 
 import argparse
 import difflib

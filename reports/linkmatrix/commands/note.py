@@ -33,7 +33,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--repair", action="store_true", help="the component or slot was repaired: its history starts again"
     )
     command.add_argument(
-        "--when", metavar="TIME", help="time, such as 2026-11-20T10:00; UTC without a time zone (default: now)"
+        "--when",
+        metavar="TIME",
+        help="time, such as 2026-11-20T10:00; a time without a time zone is UTC (default: now)",
     )
     command.set_defaults(command=run_note)
 

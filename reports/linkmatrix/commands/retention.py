@@ -37,7 +37,7 @@ def flagging(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None
         with index.opened(prefix, folder if folder.is_dir() else None) as found:
             return found.flagging(found.suspects(clean_runs, notes.load(prefix)))
     except (ModuleNotFoundError, BadInput, OSError, lock.Held) as error:
-        say(f"note: no report was removed, because a flag may come from it: {error}")
+        say(f"note: the flags are unknown, so no report was removed: {error}")
         return None
 
 

@@ -265,7 +265,7 @@ def notes_of(result: Json) -> list[str]:
 
 
 def share_of_alone(result: Json) -> float | None:
-    """The concurrent sum of all adapters divided by the sum of each alone; None if a value is missing."""
+    """The concurrent sum of all adapters divided by the sum of their values alone; None if a value is missing."""
     alone = result["parts"].get("alone", {"values": [[None]]})
     values, before = ([value for row in cells["values"] for value in row] for cells in (result, alone))
     return None if None in [*values, *before] else sum(values) / sum(before)

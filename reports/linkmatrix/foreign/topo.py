@@ -75,9 +75,10 @@ def matrix(reading: Reading, match: re.Match[str]) -> None:
 
 
 def cells_of(text: str, count: int) -> tuple[list[str], list[str]]:
-    """(link classes of a row, words after them); no classes if there are fewer than `count`.
+    """The link classes of a row, and the words after the classes. No classes if the row has fewer than `count`.
 
-    A number of links may touch the first processor, as in "NV180-71". It is then the number in the row's other cells.
+    The CPU affinity may follow the last class without a space: "NV180-71" is NV18 and "0-71". The other cells of the
+    row then contain the number of links.
     """
     classes: list[str] = []
     at = 0

@@ -58,8 +58,8 @@ LEAF = "check this switch"
 UPLINK = "check its uplinks: number, rate and routing"
 TRAY = "check this tray: its NVLink connector, clocks and power limit"
 DOMAIN = (
-    "check its NVLink switches: without one of 18 planes each GPU has 5.6 % less; compare the error counters of the"
-    " switch trays"
+    "check its NVLink switches: without one of 18 planes each GPU has 5.6 % less bandwidth; compare the error counters"
+    " of the switch trays"
 )
 INSIDE = "check its switches, clocks and power limit"
 CLASS = "check what they share: driver, BIOS, clocks, throttling"

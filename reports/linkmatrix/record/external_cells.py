@@ -246,7 +246,7 @@ def start_of(file: BinaryIO, endpoints: int) -> int:
     """The byte where the cells begin. Raises ValueError for an array of another type or shape."""
     version = np.lib.format.read_magic(file)
     if version != (1, 0):
-        raise ValueError(f"it is of version {version} of numpy's format")
+        raise ValueError(f"the version of its NumPy format is {version}, not (1, 0)")
     shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
     if dtype != CELL or by_column:
         raise ValueError(f"its cells are {dtype}")

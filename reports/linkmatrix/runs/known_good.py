@@ -105,7 +105,7 @@ def answers_of(
 
 
 def without_disturbed(verdict: Verdict, disturbed: bool) -> Verdict:
-    """The answer of a verdict: a disturbed measurement does not prove that the node is healthy."""
+    """The verdict; DISTURBED in place of PASS, WARN or NOT JUDGED if another process disturbed the measurement."""
     return Verdict.DISTURBED if disturbed and verdict <= Verdict.NOT_JUDGED else verdict
 
 
@@ -124,7 +124,11 @@ class Cell(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A test on a node: the run of the program, its test cases, those that are clean, and their DISTURBED cells."""
+    """A test on a node.
+
+    run: the run of the program. testcases: names of all test cases. clean: names of those that were completely
+    measured, undisturbed, and PASS or WARN. disturbed: the DISTURBED cells.
+    """
 
     node: str
     started: int
@@ -176,7 +180,7 @@ def streak_sentences(tests: Iterable[Measured]) -> dict[str, str]:
 
 
 def of_streaks(tests: Iterable[Measured]) -> Iterator[str]:
-    """A sentence for each cell of a node that was DISTURBED the last times, the longest streak first."""
+    """One sentence per cell of a node that was DISTURBED at least ENOUGH times in a row, the longest streak first."""
     counts: dict[tuple[str, str, str], int] = {}
     newest: dict[tuple[str, str, str], Cell] = {}
     known: set[tuple[int, frozenset[str]]] = set()

@@ -62,7 +62,7 @@ def path_of(record: Mapping[str, Any], result: Result, variant: str) -> str:
 
 
 def of_short_samples(question: Question) -> Question:
-    """The question whether cells are intermittent: only a result with short samples answers it."""
+    """The same question about intermittent cells. Only a result with short samples answers this question."""
     return question._replace(path=", ".join(filter(None, (question.path, "short samples"))))
 
 

@@ -123,7 +123,7 @@ def with_names(text: str, known_as: Mapping[str, str]) -> str:
 
 
 def endpoints(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sighting]]:
-    """{endpoint of the record's matrices: (device, sighting)}, and of its matrices of nodes {node: itself}."""
+    """{label of an endpoint of the record's matrices: (device, sighting)}. The device of a node's label is the node."""
     found = {
         label: ((one.node, one.uuid or one.serial or one.label), one) for label, one in parts.of_devices(record).items()
     }

@@ -75,7 +75,7 @@ def sha256(content: bytes) -> str:
 
 
 def content_of(subject: Subject, found: TestVerdict, check: CheckFacts, references: References) -> dict[str, Any]:
-    """The content of the file. references: all that `judge_test` chose from."""
+    """The content of the file. references: all references from which `judge_test` chose."""
     record: Mapping[str, Any] = subject.record or {"results": []}
     entries, classes = entries_of(record, references, found.table)
     return {
@@ -172,7 +172,10 @@ def beside_record(path: Path) -> StoredVerdict | None:
 
 
 def read(path: Path, digest: str = "") -> StoredVerdict:
-    """The verdict in a file. digest: its SHA-256 in ReFrame's report, "" without one. Raises BadInput for any other."""
+    """The verdict in a file. Raises BadInput for an invalid file, or if its SHA-256 is not `digest`.
+
+    digest: the SHA-256 of the file in ReFrame's report; "" if the report contains none.
+    """
     text = read_whole(path, MOST_BYTES)
     if digest and sha256(text) != digest:
         raise BadInput(f"{path} is not the verdict of this test: ReFrame's report contains a different SHA-256")

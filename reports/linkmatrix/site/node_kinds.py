@@ -43,7 +43,7 @@ class NodeLists:
 
 
 def gpu_kind(kind: Kind) -> GpuKind:
-    """The GPUs of a kind of node."""
+    """(number of GPUs per node, names of their models) of a type of nodes."""
     return kind.gpus, kind.types
 
 

@@ -23,7 +23,7 @@ MPIS = ("openmpi", "mpich", "mvapich", "cray-mpich", "intel-oneapi-mpi")
 WANTED = (*COMPILERS, "cmake", "gmake", "ninja", *MPIS, "cuda")
 HEADER = """# The packages of {host} that Spack does not build, and its preferences, from `linkmatrix detect --spack`.
 #
-# Complete this file for your site. It contains no list of packages to build: they follow from the features in
+# Complete this file for your site. linkmatrix chooses the packages to build by the features in
 # config/systems. A module in place of a prefix is `modules: [name]`.
 """
 

@@ -58,7 +58,7 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
 
     @run_after("init")
     def set_env_vars(self) -> None:
-        """Sets the value that ReFrame's own tests have, unless a check or ``-S env_vars=`` has set one."""
+        """Sets `env_vars` to {}, the default of ReFrame, unless a check or ``-S env_vars=`` has set it."""
         if not hasattr(self, "env_vars"):
             self.env_vars = {}
 
@@ -158,10 +158,10 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         )
 
     def copy_result(self, stage: Path, number: int, sharing: int, asked_by: str) -> None:
-        """Copies this test's part of the files of a process into its own stage.
+        """Copies this test's part of the files of a process into the test's own stage.
 
         stage: the stage of the job. number: of the process. sharing: the number of tests that the process measured.
-        asked_by: the name that the process was given by `--asked-by`.
+        asked_by: the value of the option `--asked-by` of the process.
         """
         folder, part = stage / processes.process_folder(number), self.shared_testcase()
         if self.subfolder and (folder / self.subfolder).exists():

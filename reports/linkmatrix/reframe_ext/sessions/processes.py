@@ -239,7 +239,7 @@ def launch_options(extras: dict[str, Any], kind: str, layout: dict[str, int]) ->
 
 
 def write_references(process: Process, file: Path) -> None:
-    """Writes the references of a process. Removes references that cannot be written, or are too large to read."""
+    """Writes the references of a process. Clears them if writing fails, or if the text is too large for the program."""
     text = "".join(f"{line}\n" for of_testcase in process.references.values() for line in of_testcase).encode()
     try:
         if len(text) > MAX_REFERENCE_BYTES:
