@@ -73,4 +73,4 @@ def test_the_adapter_that_carried_all_of_a_node_is_named_where_all_of_it_is_slow
 def test_a_device_far_from_the_adapter_that_carried_all_has_a_slow_way_to_it(said):
     """Its own adapter, mlx5_3, carried nothing: it cannot be what is slow."""
     sentence = said({"n1:gpu3"})
-    assert "n1:gpu3" in sentence and "the path to mlx5_0" in sentence and "mlx5_3" not in sentence
+    assert "n1:gpu3" in sentence and "PCIe path to mlx5_0" in sentence and "mlx5_3" not in sentence

@@ -77,8 +77,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--scheduled",
         metavar="TIMES",
-        help="times at which a timer starts this run, such as '02:30' or 'Mon 02:30' (written by `linkmatrix"
-        " schedule`); after a missed start, the run is INCOMPLETE",
+        help="times at which a generated timer starts this run, such as '02:30' or 'Mon 02:30'; after a missed"
+        " start, the run is INCOMPLETE",
     )
     command.add_argument(
         "--clean-runs", type=int, default=3, metavar="K", help="number of clean runs that remove a flag (default: 3)"
