@@ -12,7 +12,7 @@ from reframe.core.exceptions import ReframeError
 
 from linkmatrix.errors import BadInput
 from linkmatrix.judge.test_verdict import BY_SIGNAL
-from linkmatrix.judge.verdicts import missing
+from linkmatrix.judge.verdicts import Verdict, missing
 from linkmatrix.record import reading, units
 from linkmatrix.record.names import short
 from linkmatrix.references import tables
@@ -282,12 +282,17 @@ class p2p_matrix_run(session_test, special=True):
 
     @run_before("performance")
     def publish(self):
-        """Sets ReFrame's performance variables and the references that the judge compared them with."""
+        """Sets ReFrame's performance variables and the references that the judge compared them with.
+
+        With `require_reference`, ReFrame refuses a variable without a reference. The judge decides which cells need
+        one, so only a NOT JUDGED test leaves variables without.
+        """
         if self.is_dry_run():
             return
         self.perf_variables = {
             name: sn.make_performance_function(sn.defer(figure.value), figure.unit)
             for name, figure in self.published.items()
         }
-        known = {name: figure.tolerances for name, figure in self.published.items() if figure.reference}
+        lacks = self.verdict.verdict is Verdict.NOT_JUDGED
+        known = {name: figure.tolerances for name, figure in self.published.items() if figure.reference or not lacks}
         self.reference = {self.current_partition.fullname: known} if known else {}

@@ -40,7 +40,12 @@ class Figure(NamedTuple):
 
     @property
     def tolerances(self):
-        """The reference in ReFrame's form: value, lower tolerance, upper tolerance, unit; `xfail` if it is waived."""
+        """The reference in ReFrame's form: value, lower tolerance, upper tolerance, unit; `xfail` if it is waived.
+
+        Without a reference: ReFrame's form for "not compared".
+        """
+        if self.reference is None:
+            return 0, None, None, self.unit
         lower = self.reference.lower if self.limited and self.unit != LATENCY else None
         upper = self.reference.upper if self.limited and self.unit == LATENCY else None
         expected = self.reference.value, lower, upper, self.unit

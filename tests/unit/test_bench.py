@@ -32,6 +32,6 @@ def test_the_tables_are_markdown(tmp_path):
         columns = head.count("|")
         assert set(rule) <= set("|-: ") and rows and all(row.count("|") == columns for row in (rule, *rows))
     work, runs = tables
-    assert re.fullmatch(r"\| one matrix, kernels \| \d\.\d s \| 0\.10 s \| \d\.\d s \| \d+\.\d × \|", work[3])
-    assert any(re.fullmatch(r"\| everything \| \d\.\d s \| 0\.10 s \| – \| – \|", row) for row in work)
+    assert re.fullmatch(r"\| one matrix, kernels \| \d\.\d\d s \| 0\.10 s \| \d\.\d\d s \| \d+\.\d × \|", work[3])
+    assert any(re.fullmatch(r"\| everything \| \d\.\d\d s \| 0\.10 s \| – \| – \|", row) for row in work)
     assert runs[2].startswith("| `linkmatrix run --mode=quick` | ")

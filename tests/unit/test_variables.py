@@ -1,6 +1,7 @@
 """Performance variables: their names, and the references that ReFrame gets, which must agree with the judge."""
 
 import importlib
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,7 +10,7 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import Reference, References
 
 TESTCASE = "device_to_device_memcpy_write_ce"
-variables = importlib.import_module("linkmatrix_checks.variables")
+variables, p2p = (importlib.import_module(f"linkmatrix_checks.{name}") for name in ("variables", "p2p"))
 
 
 def tables(unit="GB/s", lower=-0.02, upper=0.02, **values):
@@ -100,3 +101,23 @@ def test_reframe_expects_a_waived_cell_to_fail_until_the_last_day(figures):
     found = expected("9999-12-31", off={(0, 1): 300.0}).tolerances
     assert (found.message, found.data) == ("ticket 4711 until 9999-12-31", (396.0, -0.02, None, "GB/s"))
     assert expected("2026-01-01", off={(0, 1): 300.0}).tolerances == (396.0, -0.02, None, "GB/s")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reference"),
+    [
+        (Verdict.PASS, {"min[NV18]": (0, None, None, "us"), "gpu0->gpu1": (2.0, None, 0.2, "us")}),
+        (Verdict.NOT_JUDGED, {"gpu0->gpu1": (2.0, None, 0.2, "us")}),
+    ],
+)
+def test_acceptance_requires_no_reference_that_the_judge_does_not_require(verdict, reference):
+    """With `require_reference`, ReFrame fails a variable without one. A visibility test passes without references."""
+    known = variables.Figure(2.0, "us", Reference(2.0, -0.2, 0.2, "us"), limited=True)
+    test = SimpleNamespace(
+        published={"min[NV18]": variables.Figure(1.4, "us"), "gpu0->gpu1": known},
+        verdict=SimpleNamespace(verdict=verdict),
+        current_partition=SimpleNamespace(fullname="hgx:gpu"),
+        is_dry_run=lambda: False,
+    )
+    p2p.p2p_matrix_run.publish(test)
+    assert test.perf_variables.keys() == {"min[NV18]", "gpu0->gpu1"} and test.reference == {"hgx:gpu": reference}
