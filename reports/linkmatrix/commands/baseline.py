@@ -8,19 +8,19 @@ import contextlib
 import io
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
 from ..adopt.propose import FEWEST
+from ..adopt.usable import usable
 from ..errors import BadInput, say
-from ..judge.verdicts import Verdict
 from ..record import units
 from ..references.keys import check_of, with_variant
 from ..references.tables import References
 from ..runs import completeness, folders, manifest, resume, stored, supervise
 from ..runs.modes import ACCEPTANCE, MODES, PAIR, SWEEP, selects
 from ..runs.testcases import Test
-from ..show import words
 from ..site import configured, machine
 from . import adopt, begin, run, run_options, use_references
 
@@ -29,7 +29,6 @@ ENDING = (FAIL, BAD_INPUT, CANNOT)  # exit codes of a run after which no further
 MOST_RUNS = 100
 MOST_REPEATED = 2  # maximum number of runs, as a multiple of --runs
 IDLE = "Next step: Let each program wait until other processes end: linkmatrix baseline --wait-idle 600"
-UNUSABLE = (words.WORDS[Verdict.DISTURBED], words.WORDS[Verdict.INCOMPLETE])  # a run's last line begins so
 REASON = "linkmatrix baseline, without test cases that are too noisy for references"  # in the manifest
 GENERIC = "this-machine"  # the system of machines without a system file
 
@@ -47,8 +46,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
         type=int,
         default=FEWEST,
         metavar="N",
-        help=f"number of usable runs, {FEWEST} or more (default: {FEWEST}); a DISTURBED or INCOMPLETE run is repeated,"
-        f" at most {MOST_REPEATED} × N runs in total",
+        help=f"number of usable results per test, {FEWEST} or more (default: {FEWEST}); further runs replace DISTURBED"
+        f" and INCOMPLETE results, at most {MOST_REPEATED} × N runs in total",
     )
     command.add_argument(
         "--table", metavar="NAME", help="table of references (default: the name of the system or partition)"
@@ -80,9 +79,9 @@ def run_baseline(options: argparse.Namespace) -> int:
     selection = [f"--mode={options.mode}", *([f"--system={options.system}"] if options.system else [])]
     selection += run_options.measuring_words(options)
     chosen = [*selection, f"--reframe={options.reframe}"]
-    known = set(folders.reports(prefix))
-    number = usable = 0
-    while usable < options.runs and number < MOST_REPEATED * options.runs:
+    known, reports = set(folders.reports(prefix)), list[Path]()
+    number, results = 0, Counter[str]()  # results: usable results of each test
+    while min(results.values(), default=0) < options.runs and number < MOST_REPEATED * options.runs:
         number += 1
         code, said = quiet(run, [*chosen, "--with-left-out", "--", *options.more])
         if supervise.FORWARDED:
@@ -90,10 +89,12 @@ def run_baseline(options: argparse.Namespace) -> int:
         if code in ENDING:
             say(*said, f"baseline: run {number} ended with exit code {code}, so no references were adopted: see above")
             return code
-        usable += not said[-1].startswith(UNUSABLE)
-        count = f"{usable} of {options.runs} usable"
+        new = [path for path in folders.reports(prefix) if path not in known.union(reports)]
+        for report in new:
+            results.update(usable_tests(report))
+        reports += new
+        count = f"{min(results.values(), default=0)} of {options.runs} usable"
         say(f"baseline: run {number}, {count}: {said[-1].partition(': ')[0]}", flush=True)
-    reports = [path for path in folders.reports(prefix) if path not in known]
     if not reports:
         say("baseline: no run left a report, so no references were adopted: see linkmatrix run")
         return INCOMPLETE
@@ -124,6 +125,11 @@ def run_baseline(options: argparse.Namespace) -> int:
         return code
     say(f"baseline: next, a run is compared with the references: {command}")
     return called(run, [*chosen, "--", *more])
+
+
+def usable_tests(report: Path) -> set[str]:
+    """The names of the tests of a run whose results are all usable as references. Raises BadInput."""
+    return {test.name for test in stored.find(report).tests if test.record and not usable([test], with_failed=False)[1]}
 
 
 def quiet(command: ModuleType, chosen: list[str]) -> tuple[int, list[str]]:
