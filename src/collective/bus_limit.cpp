@@ -50,9 +50,12 @@ double share_of(Collective collective, Route route, const Group& group, double a
       return route == Route::ring ? 1 : std::max(group.ranks, away) / (all - 1);
     case Collective::all_reduce:  // the whole buffer once; around a ring it is the bus factor of it
       return route == Route::ring ? 1 : all / (2 * (all - 1));
-    default:
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::send:
       return 1;
   }
+  return 1;
 }
 
 /// The bus bandwidth that the links of all groups allow.

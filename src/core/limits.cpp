@@ -11,7 +11,7 @@ namespace {
 // NVLink 2, 4 and 5 signal at up to 17/16 of the net rate (forward error correction and 256b/257b coding), so dividing
 // by the rate of nvidia-smi would show every link 6 % too slow. Payloads of engines are measured: copy engines send
 // packets of up to 256 bytes, kernels of 128, so neither reaches the net rate.
-constexpr std::array<NvlinkKind, 7> nvlinks{{
+constexpr auto nvlinks = std::to_array<NvlinkKind>({
     {1, "P100", 20.0, 20.0, {}, {}, "NVIDIA P100 whitepaper: 4 links, 160 GB/s both directions"},
     {2, "V100", 25.781, 25.0, 24.2, {}, "NVIDIA V100 whitepaper: 6 links, 300 GB/s; ce: V100, NV2, CUDA sample"},
     {2, "RTX 2080 RTX 8000", 25.781, 25.0, {}, {}, "NVIDIA Turing whitepaper: TU102 has 2 links, 100 GB/s"},
@@ -28,14 +28,14 @@ constexpr std::array<NvlinkKind, 7> nvlinks{{
      44.33,
      {},
      "NVIDIA Blackwell brief: 18 links, 1800 GB/s; ce: GB200, NV18, GPU Operator documentation"},
-}};
+});
 
-constexpr std::array<ChipLink, 2> chip_links{{
+constexpr auto chip_links = std::to_array<ChipLink>({
     // ce: Machine Learning Engineering, network (2026-03-16): nvbandwidth on GB300, device to host
     {"GH200 GB200 GB300", 450.0, 377.15,
      "NVIDIA Grace Hopper whitepaper: 900 GB/s both directions; ce: GB300, nvbandwidth, ML Engineering"},
     {"GB10", 300.0, {}, "NVIDIA at Hot Chips 2025: 600 GB/s both directions"},
-}};
+});
 
 /// Links of devices per compute capability, as indices into these tables; -1: none. Missing devices have neither link
 /// (8.9, 12.0), or are unknown.
@@ -43,7 +43,7 @@ struct LinksOfCapability {
   Capability capability;
   int nvlink, chip_link;
 };
-constexpr std::array<LinksOfCapability, 9> by_capability{{
+constexpr auto by_capability = std::to_array<LinksOfCapability>({
     {{6, 0}, 0, -1},
     {{7, 0}, 1, -1},
     {{7, 5}, 2, -1},
@@ -53,7 +53,7 @@ constexpr std::array<LinksOfCapability, 9> by_capability{{
     {{10, 0}, 6, 0},
     {{10, 3}, 6, 0},
     {{12, 1}, -1, 1},
-}};
+});
 
 constexpr double same_rate = 0.01;  // drivers round line rates to MB/s; two kinds lie 3 % apart
 

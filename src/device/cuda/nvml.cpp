@@ -79,8 +79,8 @@ constexpr std::array<Reading, 6> all_readings{{{"sm_clock_mhz", "nvmlDeviceGetCl
                                                {"pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration", -1, 1},
                                                {"pcie_width", "nvmlDeviceGetCurrPcieLinkWidth", -1, 1}}};
 
-constexpr std::array<std::pair<int, const char*>, 6> ancestors{
-    {{0, "PIX"}, {10, "PIX"}, {20, "PXB"}, {30, "PHB"}, {40, "NODE"}, {50, "SYS"}}};
+constexpr auto ancestors = std::to_array<std::pair<int, const char*>>(
+    {{0, "PIX"}, {10, "PIX"}, {20, "PXB"}, {30, "PHB"}, {40, "NODE"}, {50, "SYS"}});
 
 }  // namespace
 
