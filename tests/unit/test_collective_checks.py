@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,8 @@ from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.references.tables import References
 
-DATA = Path(__file__).resolve().parents[1] / "data"
+REPOSITORY = Path(__file__).resolve().parents[2]
+DATA = REPOSITORY / "tests" / "data"
 RECORD = linkmatrix.record.reading.load(DATA / "h200x2_collectives.record.json")
 SIZES, BYTES = "1MiB,64MiB,1GiB", (1 << 20, 1 << 26, 1 << 30)
 SUM = "all_reduce_perf"
@@ -324,3 +326,10 @@ def test_each_gpu_must_have_been_left_out_once():
 def test_of_the_usual_sizes_those_are_asked_for_that_leave_each_rank_a_part(text, ranks, expected):
     """Of 1 KiB between 65 ranks, one would have nothing: the program refuses it."""
     assert sizes.at_least(text, ranks) == expected
+
+
+def test_every_collective_of_the_program_has_placements():
+    words = (REPOSITORY / "src" / "collective" / "collective_words.hpp").read_text(encoding="utf-8")
+    names = set(re.findall(r'Collective::(\w+), "\1"', words)) - {"send"}  # a matrix
+    assert len(names) > 5
+    assert {f"{name}_perf" for name in names} <= collective.CASES.keys()
