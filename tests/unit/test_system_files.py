@@ -1,5 +1,6 @@
 """A mistake in a system file is one sentence, with the file and what may be meant."""
 
+import os
 import socket
 from contextlib import nullcontext
 from pathlib import Path
@@ -33,6 +34,20 @@ GOOD = (
         ("system =", "sytem =", " defines no `system`: copy slurm_example.py"),
         ('"mine",', '"mine"', ", line 1: "),
         ("environments =", "environments = names +", ", line 2: NameError: name 'names' is not defined"),
+        ("environments =", "raise SystemExit(0) #", ", line 2: SystemExit: 0"),  # else ReFrame would end like a PASS
+        ("environments =", "raise OSError('a\\n\\x1b[31mb') #", ", line 2: OSError: a [31mb"),
+        ("environments =", "\0", ": source code string cannot contain null bytes"),
+        (
+            '"name": "mine"',
+            '"name": "mine", 1: 2',
+            ": system 'mine': there is no '1'",
+        ),
+        ('"environs"', '2: 3, "environs"', ": system 'mine', partition 'gpu': there is no '2'"),
+        (
+            '"x"',
+            '"("',
+            ": system 'mine', hostnames: '(' is not a regular expression: missing ), unterminated subpattern",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(tmp_path, old, new, said):
@@ -43,6 +58,12 @@ def test_a_mistake_is_one_sentence(tmp_path, old, new, said):
         system_files.load(file, tmp_path)
     assert str(caught.value).startswith(f"{file}{said}")
     assert "\n" not in str(caught.value)
+
+
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "mine.py")
+    with pytest.raises(BadInput, match="not a regular file"):
+        system_files.load(tmp_path / "mine.py", tmp_path)
 
 
 @pytest.mark.parametrize("file", sorted((CONFIG / "systems").glob("*.py")), ids=lambda file: file.stem)

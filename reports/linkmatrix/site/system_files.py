@@ -17,7 +17,8 @@ import reframe
 from reframe.core.backends import getlauncher, getscheduler
 from reframe.core.exceptions import ConfigError
 
-from ..errors import BadInput
+from ..errors import BadInput, clean
+from ..files import read_whole
 from ..reframe_ext.sessions import containers
 from . import ignored_processes, login_node
 
@@ -25,6 +26,8 @@ SCHEMA = Path(reframe.__file__).parent / "schemas" / "config.json"
 #: {deprecated name of a modules system: its new name}. ReFrame warns of the old name, and `linkmatrix run` ends at each
 #: warning.
 RENAMED = {"tmod4": "envmod"}
+
+MOST_BYTES = 1 << 24  # of a system file
 
 
 def load(file: Path, prefix: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -43,18 +46,20 @@ def load(file: Path, prefix: Path) -> tuple[dict[str, Any], list[dict[str, Any]]
 
 
 def load_module(file: Path) -> ModuleType:
-    """The module of a system file. Raises BadInput."""
+    """The module of a system file. Raises BadInput, also if the file ends the process: ReFrame would exit with 0."""
+    content = read_whole(file, MOST_BYTES)
     module = ModuleType(f"linkmatrix_systems_{file.stem}")
     module.__file__ = str(file)
     try:
         # not importlib: its cached bytecode hides a change within a second to the same size, as `adopt --use` can make
-        exec(compile(file.read_bytes(), str(file), "exec"), module.__dict__)
+        exec(compile(content, str(file), "exec"), module.__dict__)
     except SyntaxError as error:
-        raise BadInput(f"{file}, line {error.lineno}: {error.msg}") from None
-    except Exception as error:
+        location = f"{file}, line {error.lineno}" if error.lineno else str(file)
+        raise BadInput(f"{location}: {error.msg}") from None
+    except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-        location = f"{file}, line {lines[-1]}" if lines else file
-        raise BadInput(f"{location}: {type(error).__name__}: {error}") from None
+        location = f"{file}, line {lines[-1]}" if lines else str(file)
+        raise BadInput(clean(f"{location}: {type(error).__name__}: {error}")) from None
     if not isinstance(getattr(module, "system", None), dict):
         raise BadInput(f"{file} defines no `system`: copy slurm_example.py")
     return module
@@ -69,6 +74,14 @@ def validate(file: Path, system: Mapping[str, Any], environments: Sequence[Mappi
     errors.sort(key=lambda error: error.validator != "additionalProperties")
     if errors:
         raise BadInput(f"{file}: {error_location(errors[0], content)}: {error_message(errors[0])}")
+    for pattern in system["hostnames"]:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            name = system["name"]
+            raise BadInput(
+                f"{file}: system '{name}', hostnames: '{pattern}' is not a regular expression: {error}"
+            ) from None
     for partition in system["partitions"]:
         try:
             getscheduler(partition["scheduler"])
@@ -104,7 +117,7 @@ def error_message(error: jsonschema.ValidationError) -> str:
     if error.validator != "additionalProperties":
         return error.message.partition("\n")[0][:200]
     known = list(error.schema.get("properties", {}))
-    wrong = [key for key in error.instance if key not in known]
+    wrong = [str(key) for key in error.instance if key not in known]
     suggestions = [close[0] for key in wrong if (close := difflib.get_close_matches(key, known, 1))]
     return f"there is no '{', '.join(wrong)}'" + (f"; is '{', '.join(suggestions)}' meant?" if suggestions else "")
 
