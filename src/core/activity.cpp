@@ -21,16 +21,16 @@ std::optional<double> difference(std::optional<double> before, std::optional<dou
 
 /// Identifies a process in two polls. A node can have the name of one of its devices, so the type of the location is
 /// part of the key.
-using Which = std::tuple<std::string_view, bool, unsigned>;
-Which which(const OtherProcess& one) { return {one.where, one.is_on_device(), one.pid}; }
+using ProcessKey = std::tuple<std::string_view, bool, unsigned>;
+ProcessKey key_of(const OtherProcess& one) { return {one.where, one.is_on_device(), one.pid}; }
 
 /// Returns the processes of the later poll, with their usage since the earlier poll.
-std::vector<OtherProcess> used_between(const Activity& before, const Activity& after) {
-  std::map<Which, const OtherProcess*> earlier;
-  for (const OtherProcess& one : before.processes) earlier.emplace(which(one), &one);
+std::vector<OtherProcess> processes_between(const Activity& before, const Activity& after) {
+  std::map<ProcessKey, const OtherProcess*> earlier;
+  for (const OtherProcess& one : before.processes) earlier.emplace(key_of(one), &one);
   std::vector<OtherProcess> found = after.processes;
   for (OtherProcess& process : found) {
-    const auto known = earlier.find(which(process));
+    const auto known = earlier.find(key_of(process));
     if (process.lately)
       process.seconds = process.lately;
     else if (known != earlier.end())
@@ -40,18 +40,18 @@ std::vector<OtherProcess> used_between(const Activity& before, const Activity& a
 }
 
 /// Selects processes with a current or earlier context on a device, and the busiest other processes of each node.
-std::vector<OtherProcess> listed_ones(const std::vector<OtherProcess>& used, const Activity& before) {
+std::vector<OtherProcess> listed_processes(const std::vector<OtherProcess>& used, const Activity& before) {
   std::vector<OtherProcess> on_devices, others;
-  std::set<Which> later;
+  std::set<ProcessKey> later;
   for (const OtherProcess& process : used) {
-    later.insert(which(process));
+    later.insert(key_of(process));
     if (process.is_on_device())
       on_devices.push_back(process);
     else if (process.seconds.value_or(0) >= least_busy_seconds)
       others.push_back(process);
   }
   for (OtherProcess process : before.processes)  // ended: what it used by then is not known
-    if (process.is_on_device() && !later.contains(which(process))) {
+    if (process.is_on_device() && !later.contains(key_of(process))) {
       process.seconds.reset();
       on_devices.push_back(std::move(process));
     }
@@ -64,9 +64,7 @@ std::vector<OtherProcess> listed_ones(const std::vector<OtherProcess>& used, con
 
 NodeLoad difference(const NodeLoad& before, const NodeLoad& after) {
   return {.node = after.node,
-          .load = after.load,
           .cores = after.cores,
-          .stolen = difference(before.stolen, after.stolen),
           .busy = difference(before.busy, after.busy),
           .own_busy = difference(before.own_busy, after.own_busy),
           .kernel = std::max(0.0, after.kernel - before.kernel)};
@@ -84,8 +82,8 @@ void set_shared(Activity& activity) {
   if (activity.shared && std::ranges::any_of(activity.processes, &OtherProcess::is_on_device)) activity.shared = true;
 }
 
-/// Moves the processes of --ignore-processes to a separate list.
-void set_ignored_apart(Activity& activity) {
+/// Moves the processes of --ignore-processes to the list `ignored`.
+void split_ignored(Activity& activity) {
   for (const OtherProcess& process : activity.processes)
     if (process.ignored) activity.ignored.push_back(process);
   std::erase_if(activity.processes, [](const OtherProcess& process) { return process.ignored; });
@@ -104,13 +102,13 @@ Activity between(const Activity& before, const Activity& after) {
     if (const auto earlier = uses_before.find(Label(use.label, use.of)); earlier != uses_before.end())
       found.uses.push_back({use.label, use.of, difference(earlier->second->counted, use.counted),
                             difference(earlier->second->own, use.own), use.by, use.rate, use.cores});
-  const std::vector<OtherProcess> used = used_between(before, after);
+  const std::vector<OtherProcess> used = processes_between(before, after);
   for (const NodeLoad& node : after.nodes)
     if (const auto earlier = std::ranges::find(before.nodes, node.node, &NodeLoad::node); earlier != before.nodes.end())
       found.nodes.push_back(difference(*earlier, node));
   add_seconds(found.nodes, used);
-  found.processes = listed_ones(used, before);
-  set_ignored_apart(found);
+  found.processes = listed_processes(used, before);
+  split_ignored(found);
   found.untold = after.untold;
   found.shared = before.shared && after.shared ? std::optional(*before.shared || *after.shared) : std::nullopt;
   set_shared(found);
@@ -126,23 +124,22 @@ Activity at_rest(const Activity& poll) {
   Activity found;
   found.shared = poll.shared;
   found.ignores_all = poll.ignores_all;
-  for (const NodeLoad& node : poll.nodes)
-    found.nodes.push_back({.node = node.node, .load = node.load, .cores = node.cores});
+  for (const NodeLoad& node : poll.nodes) found.nodes.push_back({.node = node.node, .cores = node.cores});
   for (const OtherProcess& process : poll.processes)
     if (process.is_on_device()) found.processes.push_back(process);
-  set_ignored_apart(found);
+  split_ignored(found);
   set_shared(found);
   found.untold = poll.untold;
   return found;
 }
 
 void remember_contexts(Activity& earlier, const Activity& poll) {
-  std::set<Which> known;
-  for (const OtherProcess& process : earlier.processes) known.insert(which(process));
-  std::vector<OtherProcess> news;
+  std::set<ProcessKey> known;
+  for (const OtherProcess& process : earlier.processes) known.insert(key_of(process));
+  std::vector<OtherProcess> added;
   for (const OtherProcess& process : poll.processes)
-    if (process.is_on_device() && !known.contains(which(process))) news.push_back(process);
-  earlier.processes.insert(earlier.processes.end(), news.begin(), news.end());
+    if (process.is_on_device() && !known.contains(key_of(process))) added.push_back(process);
+  earlier.processes.insert(earlier.processes.end(), added.begin(), added.end());
 }
 
 std::string node_of_rank(const std::string& label) {

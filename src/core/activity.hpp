@@ -23,9 +23,7 @@ struct Use {
 /// Processor time of a node, in seconds summed over all cores.
 struct NodeLoad {
   std::string node;
-  std::optional<double> load{};      ///< load average of the last minute
   int cores = 0;                     ///< number of cores of the node; 0: not readable
-  std::optional<double> stolen{};    ///< time that the host of a virtual machine took from its cores
   std::optional<double> busy{};      ///< time in which cores worked, without interrupts
   std::optional<double> own_busy{};  ///< part of `busy` for this run and the processes that started the run
   double kernel = 0;                 ///< part of `busy` for kernel threads

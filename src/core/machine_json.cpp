@@ -135,13 +135,6 @@ void write_others(JsonWriter& w, const std::optional<Activity>& others) {
     if (!use.cores.empty()) w.member("cores", use.cores);
     w.end_object();
   }
-  w.end_array().key("nodes").begin_array();
-  for (const NodeLoad& node : others->nodes) {
-    w.begin_object().member("node", node.node).member("load", node.load);
-    if (node.cores > 0) w.member("cores", node.cores);
-    w.member("stolen", node.stolen).member("busy", node.busy).member("own_busy", node.own_busy);
-    w.end_object();
-  }
   w.end_array();
   write_processes(w, "processes", others->processes);
   w.member("untold", others->untold);

@@ -11,7 +11,7 @@ constexpr double idle = 0.01;  // of the same: an adapter that counted less carr
 
 }  // namespace
 
-bool NodeTraffic::Way::is_whole() const { return counted - counted_before >= (1 - late) * (own - own_before); }
+bool NodeTraffic::Bytes::is_complete() const { return counted - counted_before >= (1 - late) * (own - own_before); }
 
 bool NodeTraffic::take(std::span<const std::optional<Traffic>> ranks) {
   std::map<std::string, std::vector<Traffic>> of_node;
@@ -22,13 +22,13 @@ bool NodeTraffic::take(std::span<const std::optional<Traffic>> ranks) {
     else
       of_node[nodes_[rank]].push_back(*ranks[rank]);
   }
-  bool whole = true;
+  bool are_complete = true;
   for (const auto& [name, messages] : of_node) {
     Node& node = found_[name];
     count(node, messages);
-    whole = whole && (node.by.empty() || (node.out.is_whole() && node.in.is_whole()));
+    are_complete = are_complete && (node.by.empty() || (node.out.is_complete() && node.in.is_complete()));
   }
-  return whole;
+  return are_complete;
 }
 
 /// Adapters count from their first poll. Earlier bytes do not belong to this run.
@@ -53,11 +53,11 @@ void NodeTraffic::count(Node& node, std::span<const Traffic> ranks) {
     node.moved[name] += sent + received;
   }
   node.adapters = std::move(now);
-  tell_who_carried(node);
+  set_carriers(node);
 }
 
 /// MPI opens all adapters of a node and uses some. Until an adapter has counted the bytes, each may be in use.
-void NodeTraffic::tell_who_carried(Node& node) {
+void NodeTraffic::set_carriers(Node& node) {
   const double own = node.out.own - node.out.own_before + node.in.own - node.in.own_before;
   const auto carried = [&](const auto& one) { return one.second.used && node.moved[one.first] >= idle * own; };
   const bool is_known = std::ranges::any_of(node.adapters, carried);
@@ -76,13 +76,13 @@ void NodeTraffic::tell_who_carried(Node& node) {
 void NodeTraffic::add(Activity& activity) {
   for (auto& [name, node] : found_) {
     if (node.by.empty()) activity.untold.push_back(name + ": the adapter of its messages is unknown");
-    for (const auto& [of, way] : {std::pair{"net_out", &node.out}, std::pair{"net_in", &node.in}}) {
-      const bool is_complete = !node.by.empty() && way->is_whole();
+    for (const auto& [of, bytes] : {std::pair{"net_out", &node.out}, std::pair{"net_in", &node.in}}) {
+      const bool is_complete = !node.by.empty() && bytes->is_complete();
       if (!node.by.empty() && !is_complete)
         activity.untold.push_back(name + ": " + of + " of " + node.by + " counted less than was transferred");
-      activity.uses.push_back({name, of, is_complete ? std::optional(way->counted) : std::nullopt,
-                               node.known ? std::optional(way->own) : std::nullopt, node.by, node.rate});
-      way->counted_before = way->counted, way->own_before = way->own;
+      activity.uses.push_back({name, of, is_complete ? std::optional(bytes->counted) : std::nullopt,
+                               node.known ? std::optional(bytes->own) : std::nullopt, node.by, node.rate});
+      bytes->counted_before = bytes->counted, bytes->own_before = bytes->own;
     }
     node.known = true;
     node.moved.clear();

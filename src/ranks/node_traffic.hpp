@@ -26,21 +26,21 @@ class NodeTraffic {
   void add(Activity& activity);
 
  private:
-  struct Way {
+  struct Bytes {
     double counted = 0, own = 0;
     double counted_before = 0, own_before = 0;  ///< values at the previous poll
-    bool is_whole() const;
+    bool is_complete() const;
   };
   struct Node {
     std::map<std::string, AdapterTraffic> adapters;  ///< adapters at the last poll
-    Way out, in;
+    Bytes out, in;
     std::map<std::string, double> moved;  ///< bytes per adapter since the previous poll
     std::string by;                       ///< adapters in use that carried data
     double rate = 0;                      ///< rate of all these adapters; 0: unknown
     bool known = true;                    ///< whether the bytes of its ranks since the previous poll are known
   };
   void count(Node& node, std::span<const Traffic> ranks);
-  static void tell_who_carried(Node& node);
+  static void set_carriers(Node& node);
 
   std::vector<std::string> nodes_;
   std::map<std::string, Node> found_;

@@ -51,7 +51,7 @@ void fields(auto& archive, Is<NodeFacts> auto& node) {
 void fields(auto& archive, Is<Use> auto& use) { archive(use.label, use.of, use.own, use.cores); }
 
 void fields(auto& archive, Is<NodeLoad> auto& load) {
-  archive(load.node, load.load, load.cores, load.stolen, load.busy, load.own_busy, load.kernel);
+  archive(load.node, load.cores, load.busy, load.own_busy, load.kernel);
 }
 
 void fields(auto& archive, Is<OtherProcess> auto& process) {

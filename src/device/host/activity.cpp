@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -41,7 +40,6 @@ bool is_number(const std::string& text) {
 struct CoreTimes {
   int cores = 0;
   double busy = 0;  ///< seconds without interrupts, which the run's own messages cause too
-  double stolen = 0;
 };
 
 std::optional<CoreTimes> core_times(const fs::path& proc) {
@@ -50,12 +48,10 @@ std::optional<CoreTimes> core_times(const fs::path& proc) {
   for (std::string line; std::getline(lines, line) && line.starts_with("cpu");) {
     std::istringstream words(line);
     std::string name;
-    std::array<double, 8> ticks{};  // user nice system idle iowait irq softirq steal
-    words >> name;
-    for (double& one : ticks) words >> one;
-    if (!words) continue;
+    double user = 0, nice = 0, system = 0;
+    if (!(words >> name >> user >> nice >> system)) continue;
     if (name == "cpu")
-      found = CoreTimes{0, (ticks[0] + ticks[1] + ticks[2]) * tick(), ticks[7] * tick()};
+      found = CoreTimes{0, (user + nice + system) * tick()};
     else if (found)
       ++found->cores;
   }
@@ -76,12 +72,6 @@ std::map<unsigned, std::string> users_of(const fs::path& root) {
   return found;
 }
 
-std::optional<double> load_of(const fs::path& proc) {
-  double load = 0;
-  std::istringstream words(line_of(proc / "loadavg"));
-  return words >> load ? std::optional(load) : std::nullopt;
-}
-
 }  // namespace
 
 ProcessorPoll::ProcessorPoll(const fs::path& root, std::vector<unsigned> ranks)
@@ -93,9 +83,8 @@ ProcessorPoll::ProcessorPoll(const fs::path& root, std::vector<unsigned> ranks)
 
 void ProcessorPoll::add_node(Activity& activity, const std::string& node) {
   activity.seconds = steady_seconds();
-  NodeLoad load{.node = node, .load = load_of(proc_)};
-  if (const auto times = core_times(proc_))
-    load.cores = times->cores, load.busy = times->busy, load.stolen = times->stolen;
+  NodeLoad load{.node = node};
+  if (const auto times = core_times(proc_)) load.cores = times->cores, load.busy = times->busy;
   const Processes all = processes();
   const std::set<unsigned> run = processes_of_run(all);
   std::map<unsigned, double> kernel;
