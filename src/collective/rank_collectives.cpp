@@ -10,9 +10,9 @@
 #include "ranks/packing.hpp"
 #include "ranks/payload.hpp"
 #ifdef LINKMATRIX_NCCL
-#include "collective/nccl/nccl_ranks.hpp"
 #include "collective/nccl/nccl_worker.hpp"
 #include "collective/nccl_log.hpp"
+#include "ranks/device/device_payload.hpp"
 #endif
 
 namespace linkmatrix {
@@ -164,7 +164,9 @@ std::unique_ptr<Collectives> make_rank_collectives(const CollectiveOptions& opti
     return answerer([&mpi, huge](const Question&) { return make_mpi_worker(mpi, huge); });
   };
 #ifdef LINKMATRIX_NCCL
-  network.devices = nccl_rank_support([](NcclRanks own) {
+  network.devices = ranks::answering_devices([](ranks::Communicator& mpi, int ordinal, const std::string& label) {
+    keep_nccl_log();
+    const NcclRanks own{{ordinal}, {label}, mpi.rank(), mpi.size()};
     return answerer([own](const Question& question) { return make_nccl_worker(own, question.id); });
   });
 #else

@@ -47,6 +47,17 @@ double robust_sigma(const std::vector<double>& values) {
   return 1.4826 * median(std::move(deviations));
 }
 
+double binomial_tail(std::size_t trials, std::size_t least, double p) {
+  double coefficient = 1, sum = 0;
+  const auto n = static_cast<double>(trials);
+  for (std::size_t k = 0; k <= trials; ++k) {
+    const auto done = static_cast<double>(k);
+    if (k >= least) sum += coefficient * std::pow(p, done) * std::pow(1 - p, n - done);
+    coefficient *= (n - done) / (done + 1);
+  }
+  return sum;
+}
+
 std::optional<TransferFit> fit_transfer(std::span<const TransferTime> times) {
   // Each equation overhead + bytes x per_byte = seconds is divided by its seconds: a + b x per_byte = 1.
   double aa = 0, ab = 0, bb = 0, a1 = 0, b1 = 0;

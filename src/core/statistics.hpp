@@ -25,6 +25,10 @@ double relative_half_width(const std::vector<double>& values);
 /// Returns 1.4826 × median absolute deviation: a standard deviation of normal noise that is robust against outliers.
 double robust_sigma(const std::vector<double>& values);
 
+/// Returns the upper tail of the binomial distribution: P(X >= least) for `trials` trials, at most some dozens, with
+/// probability `p`.
+double binomial_tail(std::size_t trials, std::size_t least, double p);
+
 struct TransferTime {
   double bytes, seconds;
 };

@@ -10,7 +10,6 @@
 #include "core/schedule.hpp"
 #include "measure/calibration.hpp"
 #include "measure/context.hpp"
-#include "measure/crossings.hpp"
 #include "measure/matching_controls.hpp"
 #include "measure/outliers.hpp"
 #include "measure/remeasurement.hpp"

@@ -17,18 +17,6 @@ constexpr double least_share = 0.3;     // of an end's cells that are slow, wher
 constexpr double worst_ends = 0.1;      // share of the ends that may be at fault
 constexpr std::size_t least_slow = 2;
 
-/// Returns the upper tail of the binomial distribution: P(X >= slow) for `cells` trials with probability `p`.
-double tail(std::size_t cells, std::size_t slow, double p) {
-  double term = 1, sum = 0;  // binomial coefficients grow slowly: an end has some dozens of cells at most
-  const auto n = static_cast<double>(cells);
-  for (std::size_t k = 0; k <= cells; ++k) {
-    const auto done = static_cast<double>(k);
-    if (k >= slow) sum += term * std::pow(p, done) * std::pow(1 - p, n - done);
-    term *= (n - done) / (done + 1);
-  }
-  return sum;
-}
-
 }  // namespace
 
 Suspicion::Suspicion(std::size_t endpoints, Metric metric) : endpoints_{endpoints}, metric_{metric} {}
@@ -105,7 +93,7 @@ std::vector<Suspicion::End> Suspicion::settled_ends(double limit) const {
       if (end.slow < least_slow || static_cast<double>(end.slow) < least_share * static_cast<double>(end.cells))
         continue;
       const auto [at, is_new] = tails.try_emplace({end.cells, end.slow});
-      if (is_new) at->second = tail(end.cells, end.slow, flukes);
+      if (is_new) at->second = binomial_tail(end.cells, end.slow, flukes);
       if (at->second <= least && (worst == nullptr || at->second < least)) worst = &end, least = at->second;
     }
     if (worst == nullptr) return ends;

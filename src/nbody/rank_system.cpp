@@ -4,11 +4,13 @@
 #include <span>
 #include <utility>
 
-#include "nbody/host/rank_simulation.hpp"
+#include "nbody/host/forces.hpp"
 #include "nbody/local_system.hpp"
+#include "nbody/positions_gather.hpp"
 #include "ranks/network.hpp"
 #include "ranks/packing.hpp"
 #include "ranks/payload.hpp"
+
 #ifdef LINKMATRIX_CUDA
 #include "nbody/cuda/ranks/rank_devices.hpp"
 #endif
@@ -100,6 +102,56 @@ class RankSystem final : public NbodySystem {
   std::optional<CellStatus> lost_as_;
 };
 
+template <class T>
+class RankSimulation final : public Simulation {
+ public:
+  explicit RankSimulation(PositionsGather& ranks) : ranks_{ranks} {}
+
+  void prepare(const NbodyCase& wanted, Deadline deadline) override {
+    refuse_too_many_bodies(wanted, 1);
+    split_ = Split(wanted.bodies, wanted.devices);
+    ranks_.prepare(wanted.devices);
+    restart(deadline);
+  }
+  void restart(Deadline) override {
+    odd_ = false;
+    part_.begin(split_, ranks_.rank());
+  }
+  double run(int steps, const Step& step, Deadline deadline) override {
+    ranks_.meet(deadline);
+    const auto began = Clock::now();
+    for (int s = 0; s < steps; ++s) {
+      advance(part_, split_, ranks_.rank(), 0, split_.count(ranks_.rank()), odd_, step, deadline);
+      odd_ = !odd_;
+      ranks_.gather(part_.positions[odd_].get(), split_.stride() * sizeof(Vector4<T>), deadline);
+    }
+    return seconds_since(began);
+  }
+
+  std::vector<int> parts() const override { return {ranks_.rank()}; }
+  std::vector<Vector4<double>> positions(int) override {
+    return as_double(part_.positions[odd_].get(), split_.places());
+  }
+  std::vector<Vector4<double>> velocities(int part) override {
+    return as_double(part_.velocities.get(), split_.count(part));
+  }
+
+ private:
+  PositionsGather& ranks_;
+  Split split_;
+  HostPart<T> part_;
+  bool odd_ = false;
+};
+
+/// Creates this rank's part of a simulation, on the core that the rank runs on. MPI gathers the positions.
+std::shared_ptr<Simulation> make_rank_simulation(ranks::Communicator& mpi) {
+  const auto gather = std::make_shared<PositionsGather>(mpi);
+  return std::make_shared<EitherPrecision>([gather](Precision precision) -> std::unique_ptr<Simulation> {
+    if (precision == Precision::f32) return std::make_unique<RankSimulation<float>>(*gather);
+    return std::make_unique<RankSimulation<double>>(*gather);
+  });
+}
+
 }  // namespace
 
 std::unique_ptr<NbodySystem> make_rank_system(const NbodyOptions& options) {
@@ -108,9 +160,7 @@ std::unique_ptr<NbodySystem> make_rank_system(const NbodyOptions& options) {
   network.pair_timeout = options.measure.cell_timeout;
   network.record = options.record.value_or("nbody_scaling.json");
   network.set_command(options.command);
-  network.make_answerer = [](ranks::Communicator& mpi) {
-    return answerer(std::shared_ptr<Simulation>(make_rank_simulation(mpi)));
-  };
+  network.make_answerer = [](ranks::Communicator& mpi) { return answerer(make_rank_simulation(mpi)); };
 #ifdef LINKMATRIX_CUDA
   network.devices = nbody_rank_support([](std::unique_ptr<Simulation> simulation) {
     return answerer(std::shared_ptr<Simulation>(std::move(simulation)));

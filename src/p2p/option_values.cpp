@@ -4,8 +4,8 @@
 #include "core/command_line.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "p2p/budget.hpp"
 #include "p2p/options.hpp"
+#include "p2p/testcases.hpp"
 
 namespace linkmatrix {
 namespace {

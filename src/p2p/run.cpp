@@ -5,10 +5,10 @@
 #include <sstream>
 
 #include "core/sweep.hpp"
-#include "p2p/budget.hpp"
 #include "p2p/measurer.hpp"
 #include "p2p/plan.hpp"
 #include "p2p/soak.hpp"
+#include "p2p/testcases.hpp"
 #include "program/program_run.hpp"
 
 namespace linkmatrix {

@@ -11,8 +11,8 @@
 #include "core/disturbances.hpp"
 #include "core/units.hpp"
 #include "device/host/adapters.hpp"
-#include "device/host/available_memory.hpp"
 #include "device/host/host_facts.hpp"
+#include "device/host/memory.hpp"
 #include "device/host/numa.hpp"
 #include "ranks/facts.hpp"
 #ifdef LINKMATRIX_CUDA

@@ -20,55 +20,54 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The kernel's files of a machine with two processors, below a folder of its
-/// own.
+/// The kernel's files of a machine with two processors, below a folder of its own.
 class ProcessorPollTest : public testing::Test {
-protected:
+ protected:
   ProcessorPollTest() {
     proc_.task(100, "p2p_matrix", 50, 200);
-    proc_.task(101, "p2p_matrix", 50, 300); // another rank beside it
+    proc_.task(101, "p2p_matrix", 50, 300);  // another rank beside it
     proc_.task(50, "mpirun", 1, 400);
     proc_.task(2983, "a hog) R", 1, 1000);
     proc_.kernel_thread(2, "kthreadd", 9);
     proc_.kernel_thread(3, "kworker", 9);
-    const std::string times = "300 0 0 100 0 0 0 0 0 0";
-    proc_.write("stat", "cpu  " + times + "\ncpu0 " + times + "\ncpu1 " +
-                            times + "\nintr 5");
+    stat(300, 0);
+    proc_.write("loadavg", "5.38 5.10 3.94 8/225 24361");
+  }
+
+  void stat(int user, int stolen) const {
+    const std::string times = std::to_string(user) + " 0 0 100 0 0 0 " + std::to_string(stolen) + " 0 0";
+    proc_.write("stat", "cpu  " + times + "\ncpu0 " + times + "\ncpu1 " + times + "\nintr 5");
   }
   const ProcTree proc_{"processor_poll"};
-  const fs::path &root_ = proc_.root;
+  const fs::path& root_ = proc_.root;
 };
 
 TEST_F(ProcessorPollTest, TellsTheRunFromOthers) {
   Activity now;
   ProcessorPoll(root_, {101}).add_node(now, "n1");
   ASSERT_EQ(now.nodes.size(), 1u);
+  EXPECT_DOUBLE_EQ(*now.nodes[0].load, 5.38);
   EXPECT_EQ(now.nodes[0].cores, 2);
   EXPECT_DOUBLE_EQ(*now.nodes[0].busy, 3.0);
-  EXPECT_DOUBLE_EQ(*now.nodes[0].own_busy, 9.0)
-      << "the program, the rank beside it, and what started them";
-  ASSERT_EQ(now.processes.size(), 1u)
-      << "neither the run's own nor the kernel's";
+  EXPECT_DOUBLE_EQ(*now.nodes[0].own_busy, 9.0) << "the program, the rank beside it, and what started them";
+  ASSERT_EQ(now.processes.size(), 1u) << "neither the run's own nor the kernel's";
   EXPECT_EQ(now.processes[0].pid, 2983u);
   EXPECT_EQ(now.processes[0].name, "a hog) R");
   EXPECT_DOUBLE_EQ(*now.processes[0].seconds, 10.0);
   EXPECT_EQ(now.processes[0].user, "uid " + std::to_string(::getuid()));
   fs::create_directories(root_ / "etc");
-  std::ofstream(root_ / "etc/passwd") << "nobody:x:65534\nbob:x:" << ::getuid()
-                                      << ":0::/home/bob:/bin/sh\nspoilt\n";
+  std::ofstream(root_ / "etc/passwd") << "nobody:x:65534\nbob:x:" << ::getuid() << ":0::/home/bob:/bin/sh\nspoilt\n";
   EXPECT_EQ(ProcessorPoll(root_).user_of(2983), "bob");
   EXPECT_EQ(ProcessorPoll(root_).user_of(4711), "") << "it has ended";
   Activity alone;
   ProcessorPoll(root_).add_node(alone, "n1");
-  EXPECT_EQ(alone.processes.size(), 2u)
-      << "a program of the same name beside one that is no rank is somebody "
-         "else's";
+  EXPECT_EQ(alone.processes.size(), 2u) << "a program of the same name beside one that is no rank is somebody else's";
 }
 
 TEST_F(ProcessorPollTest, DoesNotGuess) {
   Activity nothing;
   ProcessorPoll(root_ / "nowhere").add_node(nothing, "n1");
-  EXPECT_FALSE(nothing.nodes[0].busy || nothing.nodes[0].own_busy);
+  EXPECT_FALSE(nothing.nodes[0].load || nothing.nodes[0].busy || nothing.nodes[0].own_busy);
   EXPECT_EQ(nothing.untold.size(), 2u);
 }
 
@@ -76,8 +75,7 @@ TEST_F(ProcessorPollTest, OfRanksThoseThatOtherLaunchersStartedAreTheRunsToo) {
   proc_.task(4711, "p2p_matrix", 1, 700);
   Activity now;
   ProcessorPoll(root_, {101, 2983, 4711}).add_node(now, "n1");
-  EXPECT_EQ(now.processes.size(), 1u)
-      << "on test clusters nodes see each other's";
+  EXPECT_EQ(now.processes.size(), 1u) << "on test clusters nodes see each other's";
   EXPECT_DOUBLE_EQ(*now.nodes[0].own_busy, 16.0);
 }
 
@@ -89,8 +87,7 @@ TEST_F(ProcessorPollTest, InAContainerTheSecondProcessIsNotTheKernel) {
   EXPECT_EQ(now.processes.size(), 2u) << "it, and what it started";
 }
 
-TEST_F(ProcessorPollTest,
-       OfTheSameProgramOfTheSameUserAnotherRunIsSomebodyElse) {
+TEST_F(ProcessorPollTest, OfTheSameProgramOfTheSameUserAnotherRunIsSomebodyElse) {
   proc_.task(4711, "p2p_matrix", 1, 700);
   Activity now;
   ProcessorPoll(root_, {101}).add_node(now, "n1");
@@ -99,10 +96,8 @@ TEST_F(ProcessorPollTest,
 }
 
 TEST_F(ProcessorPollTest, WhatStartedARankIsTheRunsOwnAsFarAsItsSessionGoes) {
-  const auto in_session = [&](int pid, const std::string &name, int parent,
-                              int session, int ticks, int core) {
-    proc_.write(std::to_string(pid) + "/stat",
-                ProcTree::stat(pid, name, parent, ticks, core, session));
+  const auto in_session = [&](int pid, const std::string& name, int parent, int session, int ticks, int core) {
+    proc_.write(std::to_string(pid) + "/stat", ProcTree::stat(pid, name, parent, ticks, core, session));
   };
   const auto at = [&](int more) {
     in_session(40, "sshd", 1, 40, 700 + more, 0);
@@ -119,8 +114,7 @@ TEST_F(ProcessorPollTest, WhatStartedARankIsTheRunsOwnAsFarAsItsSessionGoes) {
   at(10);
   look.add_node(second, "n1");
   std::vector<unsigned> others;
-  for (const OtherProcess &process : second.processes)
-    others.push_back(process.pid);
+  for (const OtherProcess& process : second.processes) others.push_back(process.pid);
   EXPECT_EQ(others, (std::vector<unsigned>{40, 52, 2983}));
   EXPECT_DOUBLE_EQ(*second.nodes[0].own_busy, 2.0 + 3.0 + 4.1 + 3.1 + 6.1);
 }
@@ -137,16 +131,14 @@ TEST_F(ProcessorPollTest, CountsTheTimeOfThreadsOfTheKernelSinceTheFirstPoll) {
   proc_.kernel_thread(4, "napi/eth0-8", 30);
   EXPECT_DOUBLE_EQ(kernel(), 0.5 + 0.3);
   fs::remove_all(root_ / "proc/4");
-  EXPECT_DOUBLE_EQ(kernel(), 0.8)
-      << "the time of a thread that has ended stays";
+  EXPECT_DOUBLE_EQ(kernel(), 0.8) << "the time of a thread that has ended stays";
 }
 
 /// A process that keeps a core busy until it is ended.
 class Hog {
-public:
+ public:
   explicit Hog(int core) : pid_{::fork()} {
-    if (pid_ != 0)
-      return;
+    if (pid_ != 0) return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::prctl(PR_SET_NAME, "hog");
     pin_thread({core});
@@ -157,35 +149,30 @@ public:
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
   }
-  Hog(const Hog &) = delete;
-  Hog &operator=(const Hog &) = delete;
+  Hog(const Hog&) = delete;
+  Hog& operator=(const Hog&) = delete;
   pid_t pid() const { return pid_; }
 
-private:
+ private:
   pid_t pid_;
 };
 
 TEST(HostActivity, HasAProcessThatSharesTheCoreOfTheRun) {
   NumaNode node = numa_nodes().front();
   node.cores.resize(1);
-  const Hog hog(node.cores.front()); // before this process has threads
+  const Hog hog(node.cores.front());  // before this process has threads
   const auto backend = make_host_backend(std::vector{0}, true, {node});
-  const std::vector<Copy> copies{
-      Copy{.source = 0, .destination = 1, .bytes = 4 * MiB, .repeats = 30}};
-  if (backend->endpoints().at(1).kind != EndpointKind::host)
-    GTEST_SKIP() << "no host memory";
+  const std::vector<Copy> copies{Copy{.source = 0, .destination = 1, .bytes = 4 * MiB, .repeats = 30}};
+  if (backend->endpoints().at(1).kind != EndpointKind::host) GTEST_SKIP() << "no host memory";
   backend->prepare(copies, Deadline::never());
   const Activity before = backend->activity();
   const Deadline end = Deadline::in(1);
-  while (!end.passed())
-    backend->run(copies, Deadline::never());
+  while (!end.passed()) backend->run(copies, Deadline::never());
   Activity found = between(before, backend->activity());
   decide_disturbances(found);
-  const bool is_named =
-      std::ranges::any_of(found.disturbances, [&](const Disturbance &one) {
-        return std::ranges::find(one.pids, static_cast<unsigned>(hog.pid())) !=
-               one.pids.end();
-      });
+  const bool is_named = std::ranges::any_of(found.disturbances, [&](const Disturbance& one) {
+    return std::ranges::find(one.pids, static_cast<unsigned>(hog.pid())) != one.pids.end();
+  });
   EXPECT_TRUE(is_named) << sentence_of(found).value_or("nothing disturbed");
 }
 
@@ -194,10 +181,10 @@ TEST(HostActivity, IsThatOfThisMachine) {
   const Activity now = backend->activity();
   EXPECT_FALSE(now.nodes.empty());
   EXPECT_EQ(now.nodes[0].node, backend->endpoints().front().node);
-  EXPECT_TRUE(std::ranges::none_of(now.processes, [](const OtherProcess &p) {
+  EXPECT_TRUE(std::ranges::none_of(now.processes, [](const OtherProcess& p) {
     return p.pid == static_cast<unsigned>(::getpid());
   })) << "this process is nobody else";
 }
 
-} // namespace
-} // namespace linkmatrix
+}  // namespace
+}  // namespace linkmatrix

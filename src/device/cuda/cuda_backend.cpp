@@ -17,8 +17,7 @@
 #include "device/cuda/own_context.hpp"
 #include "device/cuda/peer_access.hpp"
 #include "device/cuda/reservation.hpp"
-#include "device/cuda/runs.hpp"
-#include "device/host/available_memory.hpp"
+#include "device/host/memory.hpp"
 #include "device/host/numa.hpp"
 
 namespace linkmatrix {

@@ -8,7 +8,6 @@
 #include "device/cuda/failures.hpp"
 #include "device/cuda/handovers.hpp"
 #include "device/cuda/load.hpp"
-#include "device/cuda/runs.hpp"
 #include "device/host/handovers.hpp"
 
 namespace linkmatrix::cuda {

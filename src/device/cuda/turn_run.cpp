@@ -4,7 +4,6 @@
 
 #include "device/cuda/failures.hpp"
 #include "device/cuda/load.hpp"
-#include "device/cuda/runs.hpp"
 
 namespace linkmatrix::cuda {
 namespace {

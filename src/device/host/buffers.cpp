@@ -8,7 +8,6 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "device/host/available_memory.hpp"
 #include "device/host/memory.hpp"
 #include "device/host/parts.hpp"
 

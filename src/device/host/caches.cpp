@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/units.hpp"
-#include "device/host/available_memory.hpp"
+#include "device/host/memory.hpp"
 
 namespace linkmatrix {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <istream>
 #include <optional>
 #include <span>
@@ -68,5 +69,9 @@ std::optional<std::uint64_t> huge_bytes(std::istream& smaps, std::span<const std
 
 /// Returns the kernel's setting, "always [madvise] never"; "" if unknown.
 std::string huge_page_setting();
+
+/// Returns the bytes that this process can allocate without swapping: the available memory of the machine, limited by
+/// each of its control groups (v1 or v2). Groups without a readable limit do not count. root: folder of /proc and /sys.
+std::uint64_t available_memory(const std::filesystem::path& root = "/");
 
 }  // namespace linkmatrix

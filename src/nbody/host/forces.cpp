@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/units.hpp"
-#include "device/host/available_memory.hpp"
+#include "device/host/memory.hpp"
 #include "nbody/split.hpp"
 
 namespace linkmatrix {

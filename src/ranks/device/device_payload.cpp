@@ -1,24 +1,65 @@
 #include "ranks/device/device_payload.hpp"
 
+#include <unistd.h>
+
+#include <array>
 #include <limits>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "device/cuda/chains.hpp"
+#include "device/cuda/device_use.hpp"
 #include "device/cuda/discovery.hpp"
 #include "device/cuda/endpoint_state.hpp"
+#include "device/cuda/handles.hpp"
 #include "device/cuda/kernels.hpp"
+#include "device/cuda/nvml.hpp"
+#include "device/cuda/own_context.hpp"
 #include "device/cuda/shared_memory.hpp"
+#include "device/device_activity.hpp"
 #include "ranks/device/device_backend.hpp"
 #include "ranks/device/device_copies.hpp"
 #include "ranks/device/direct_transfers.hpp"
-#include "ranks/device/nvml_watch.hpp"
 #include "ranks/device/staged.hpp"
 
 namespace linkmatrix::ranks {
 namespace {
+
+DeviceActivity others_on(cuda::NvmlUse& use, const std::string& label, const OwnProcess& own) {
+  return {use, {label}, {own}, static_cast<unsigned>(::getpid())};
+}
+
+OwnProcess make_context_on(const Endpoint& device, const cuda::Nvml& nvml, cuda::NvmlUse& use) {
+  try {
+    return cuda::make_own_context(device.index, device.label, use, 0);
+  } catch (const cuda::CudaError& e) {
+    if (e.status() != cudaErrorMemoryAllocation) throw;
+    if (!others_on(use, device.label, {OwnProcess::Listed::absent, 0}).others_hold_memory(0)) throw;
+    throw MemoryHeld(e.what() + ("; " + nvml.memory_holders(device.pci)), {device.label}, {});
+  }
+}
+
+/// State of a rank's device, from NVML.
+class NvmlWatch final : public DeviceWatch {
+ public:
+  /// Creates a context on the device. Throws CudaError if this process cannot use the device, MemoryHeld if other
+  /// processes hold its memory.
+  explicit NvmlWatch(const Endpoint& device)
+      : health_{nvml_, {device}}, use_{nvml_, {device}}, own_{make_context_on(device, nvml_, use_)} {}
+
+  DeviceState state() override { return health_.states().front(); }
+  void poll(Activity& poll, const std::string& label) override { others_on(use_, label, own_).add(poll); }
+  unsigned driver_pid() const override { return own_.pid; }
+
+ private:
+  cuda::Nvml nvml_;
+  cuda::HealthReader health_;
+  cuda::NvmlUse use_;
+  OwnProcess own_;
+};
 
 using namespace cuda;
 
@@ -206,8 +247,8 @@ Topology discover(std::vector<Endpoint>& devices) {
   return topology;
 }
 
-}  // namespace
-
+/// Returns the CUDA ordinal of the device of the `number`-th rank of a node; a launcher may expose only one device per
+/// rank. Throws BadInput without a device for the rank.
 int ordinal_of(int number) {
   std::string reason;
   const int visible = visible_devices(reason);
@@ -220,6 +261,7 @@ int ordinal_of(int number) {
   return ordinal;
 }
 
+/// Adds the facts of a rank's device.
 void put_device(RankFacts& facts, int number, const Endpoint& device) {
   put(facts.device, "gpu" + std::to_string(number));
   put(facts.model, device.name);
@@ -227,8 +269,6 @@ void put_device(RankFacts& facts, int number, const Endpoint& device) {
   put(facts.pci, device.pci);
   facts.numa = device.numa;
 }
-
-namespace {
 
 /// Adds the NVLinks of a rank's device, and its NVLink domain.
 void put_nvlinks(RankFacts& facts, Endpoint device) {
@@ -241,8 +281,8 @@ void put_nvlinks(RankFacts& facts, Endpoint device) {
   facts.nvlink_limit = device.link_limit.value_or(0);
 }
 
-}  // namespace
-
+/// Creates the device memory of this rank, the `number`-th of its node, and adds the device to its facts. Throws
+/// BadInput if no device is available for the rank, DeviceError if the device does not work.
 std::unique_ptr<Payload> make_device_payload(Communicator& mpi, int number, RankFacts& facts) {
   const int ordinal = ordinal_of(number);
   put(facts.device, "gpu" + std::to_string(number));  // should it not work, it still has a name
@@ -253,6 +293,8 @@ std::unique_ptr<Payload> make_device_payload(Communicator& mpi, int number, Rank
   put(facts.no_fabric, why_no_handles(HandleKind::fabric, ordinal).value_or(""));
   return payload;
 }
+
+}  // namespace
 
 HandleKind kind_of(Transport sharing) {
   if (sharing == Transport::fd) return HandleKind::fd;
@@ -265,6 +307,17 @@ DeviceSupport device_support() {
           .make_backend = [](Correspondence& ranks, const Machine& machine, Transport sharing) {
             return std::make_unique<DeviceBackend>(ranks, machine, kind_of(sharing));
           }};
+}
+
+DeviceSupport answering_devices(MakeDeviceAnswerer make) {
+  const auto make_payload = [make = std::move(make)](Communicator& mpi, int number, RankFacts& facts) {
+    const int ordinal = ordinal_of(number);
+    const Endpoint device = cuda::describe_devices(std::array{ordinal}).front();
+    put_device(facts, number, device);
+    auto answerer = make(mpi, ordinal, "gpu" + std::to_string(number));
+    return std::make_unique<HostPayload>(mpi, false, std::move(answerer), std::make_unique<NvmlWatch>(device));
+  };
+  return {.make_payload = make_payload, .discover = discover, .make_backend = {}};
 }
 
 void expect_devices(int ranks) { cuda::ask_for_queues(ranks); }
