@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/schedule.hpp"
-#include "notes.hpp"
+#include "result_facts.hpp"
 #include "scripted_sampler.hpp"
 
 namespace linkmatrix {

@@ -9,8 +9,8 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "notes.hpp"
 #include "p2p/measure_plan.hpp"
+#include "result_facts.hpp"
 #include "scripted_backend.hpp"
 
 namespace linkmatrix {

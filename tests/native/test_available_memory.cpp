@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/units.hpp"
-#include "device/host/available_memory.hpp"
+#include "device/host/memory.hpp"
 
 namespace linkmatrix {
 namespace {

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "core/error.hpp"
-#include "measured_result.hpp"
+#include "result_facts.hpp"
 #include "run/ending.hpp"
 
 namespace linkmatrix {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "device/host/available_memory.hpp"
 #include "device/host/host_backend.hpp"
 #include "device/host/memory.hpp"
 #include "device/host/numa.hpp"

@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 #include "measure/suspicion.hpp"
-#include "notes.hpp"
+#include "result_facts.hpp"
 #include "simulated_network.hpp"
 
 namespace linkmatrix {

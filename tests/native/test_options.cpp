@@ -8,17 +8,12 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "p2p/options.hpp"
-#include "refusal.hpp"
+#include "parsed_options.hpp"
 
 namespace linkmatrix {
 namespace {
 
-P2pOptions parse(std::vector<std::string> words) {
-  words.insert(words.begin(), "p2p_matrix");
-  std::vector<char*> arguments;
-  for (std::string& w : words) arguments.push_back(w.data());
-  return parse_p2p_options(arguments);
-}
+P2pOptions parse(std::vector<std::string> words) { return parsed(parse_p2p_options, std::move(words)); }
 
 TEST(Options, UnderstandBothSpellings) {
   EXPECT_EQ(parse({"--size", "4MiB"}).sizes.front(), 4 * MiB);
@@ -119,13 +114,20 @@ constexpr std::string_view write_ce = "--testcase device_to_device_memcpy_write_
                            ranks_latency = "--testcase rank_to_rank_latency_mpi",
                            nodes = "--testcase node_to_node_bandwidth_mpi";
 
-/// Every option, where it applies and where it is refused.
-const std::vector<Scope> scopes{
+/// Returns a row per option of every measurement: without a measurement, the option does nothing.
+std::vector<Scope> scopes_of_measurements() {
+  std::vector<Scope> rows;
+  for (const std::string_view option :
+       {"--suite quick", "--metric bandwidth", "--direction write", "--engine ce", "--samples 3", "--short-samples 66",
+        "--target-ci 1", "--verify", "--no-verify", "--max-time 3", "--budget 3", "--wait-idle 3", "--refuse-busy",
+        "--pair-timeout 3", "--soak 3m"})
+    rows.push_back({option, "host", "", "host", "--topology", "nothing is measured"});
+  return rows;
+}
+
+/// Where every other option applies, and where it is refused.
+const std::vector<Scope> other_scopes{
     {"--testcase device_local_copy", "cuda", "", "cuda", "--topology", "nothing is measured"},
-    {"--suite quick", "host", "", "host", "--topology", "nothing is measured"},
-    {"--metric bandwidth", "host", "", "host", "--topology", "nothing is measured"},
-    {"--direction write", "host", "", "host", "--topology", "nothing is measured"},
-    {"--engine ce", "host", "", "host", "--topology", "nothing is measured"},
     {"--memory host", "mpi", "--topology", "cuda", "--topology", "nothing is measured"},
     {"--memory device", "mpi", ranks_latency, "host", "--topology", "nothing is measured"},
     {"--memory device", "mpi", write_ce, "cuda", write_ce, "specify the memory"},
@@ -172,27 +174,14 @@ const std::vector<Scope> scopes{
      "add --memory device under mpirun"},
     {"--transport mpi", "mpi", "--memory device --testcase rank_to_rank_latency_mpi", "cuda", write_ce,
      "no device memory is sent between ranks"},
-    {"--samples 3", "host", "", "host", "--topology", "nothing is measured"},
-    {"--short-samples 66", "host", "", "host", "--topology", "nothing is measured"},
     {"--short-samples 66", "mpi", ranks_latency, "mpi", "--concurrency matchings --testcase rank_to_rank_latency_mpi",
      "--concurrency matchings confirms its findings itself"},
-    {"--target-ci 1", "host", "", "host", "--topology", "nothing is measured"},
     {"--warmup 2", "mpi", ranks_latency, "host", "--topology", "nothing is measured"},
     {"--warmup-both-ways", "host", write_ce, "mpi", ranks_latency, "nothing is measured between devices"},
     {"--warmup-both-ways", "cuda", stress, "cuda", from_host, "nothing is measured between devices"},
     {"--warmup 0", "host", write_ce, "mpi", ranks_latency, "ranks need a warm-up"},
     {"--concurrency serial", "host", "", "", "--limits", "nothing is measured"},
-    {"--verify", "host", "", "host", "--topology", "nothing is measured"},
-    {"--no-verify", "host", "", "host", "--topology", "nothing is measured"},
-    {"--max-time 3", "host", "", "host", "--topology", "nothing is measured"},
-    {"--budget 3", "host", "", "host", "--topology", "nothing is measured"},
-    {"--wait-idle 3", "host", "", "host", "--topology", "nothing is measured"},
-    {"--refuse-busy", "host", "", "host", "--topology", "nothing is measured"},
-    {"--pair-timeout 3", "host", "", "host", "--topology", "nothing is measured"},
-    {"--wait-idle 3", "host", "", "host", "--topology", "nothing is measured"},
-    {"--soak 3m", "host", "", "host", "--topology", "nothing is measured"},
     {"--soak 3m", "cuda", "", "mpi", ranks_latency, "ranks are not heated"},
-    {"--refuse-busy", "host", "", "host", "--topology", "nothing is measured"},
     {"--timeout 3", "host", "--topology", "", "--list", "only a table is printed"},
     {"--record r.json", "host", "--topology", "", "--list", "only a table is printed"},
     {"--ignore-processes dcgm:root", "host", "--topology", "", "--list", "only a table is printed"},
@@ -213,12 +202,18 @@ const std::vector<Scope> scopes{
     {"--help", "", "--suite quick", "", "", ""},
 };
 
+std::vector<Scope> all_scopes() {
+  std::vector<Scope> rows = scopes_of_measurements();
+  rows.insert(rows.end(), other_scopes.begin(), other_scopes.end());
+  return rows;
+}
+
 std::string joined(std::string_view option, std::string_view words) {
   return std::string(option) + (words.empty() ? "" : " ") + std::string(words);
 }
 
 TEST(Options, DoSomethingOrAreRefused) {
-  for (const Scope& row : scopes) {
+  for (const Scope& row : all_scopes()) {
     EXPECT_EQ(refusal(joined(row.option, row.words), row.backend), "") << row.option;
     if (row.why.empty()) continue;
     const std::string said = refusal(joined(row.option, row.other_words), row.other_backend);
@@ -239,7 +234,7 @@ std::set<std::string> options_of_help() {
 
 TEST(Options, AllHaveARowHere) {
   std::set<std::string> tested;
-  for (const Scope& row : scopes) tested.emplace(row.option.substr(0, row.option.find(' ')));
+  for (const Scope& row : all_scopes()) tested.emplace(row.option.substr(0, row.option.find(' ')));
   EXPECT_EQ(tested, options_of_help());
 }
 

@@ -30,12 +30,7 @@ class ProcessorPollTest : public testing::Test {
     proc_.task(2983, "a hog) R", 1, 1000);
     proc_.kernel_thread(2, "kthreadd", 9);
     proc_.kernel_thread(3, "kworker", 9);
-    stat(300, 0);
-    proc_.write("loadavg", "5.38 5.10 3.94 8/225 24361");
-  }
-
-  void stat(int user, int stolen) const {
-    const std::string times = std::to_string(user) + " 0 0 100 0 0 0 " + std::to_string(stolen) + " 0 0";
+    const std::string times = "300 0 0 100 0 0 0 0 0 0";
     proc_.write("stat", "cpu  " + times + "\ncpu0 " + times + "\ncpu1 " + times + "\nintr 5");
   }
   const ProcTree proc_{"processor_poll"};
@@ -46,7 +41,6 @@ TEST_F(ProcessorPollTest, TellsTheRunFromOthers) {
   Activity now;
   ProcessorPoll(root_, {101}).add_node(now, "n1");
   ASSERT_EQ(now.nodes.size(), 1u);
-  EXPECT_DOUBLE_EQ(*now.nodes[0].load, 5.38);
   EXPECT_EQ(now.nodes[0].cores, 2);
   EXPECT_DOUBLE_EQ(*now.nodes[0].busy, 3.0);
   EXPECT_DOUBLE_EQ(*now.nodes[0].own_busy, 9.0) << "the program, the rank beside it, and what started them";
@@ -67,7 +61,7 @@ TEST_F(ProcessorPollTest, TellsTheRunFromOthers) {
 TEST_F(ProcessorPollTest, DoesNotGuess) {
   Activity nothing;
   ProcessorPoll(root_ / "nowhere").add_node(nothing, "n1");
-  EXPECT_FALSE(nothing.nodes[0].load || nothing.nodes[0].busy || nothing.nodes[0].own_busy);
+  EXPECT_FALSE(nothing.nodes[0].busy || nothing.nodes[0].own_busy);
   EXPECT_EQ(nothing.untold.size(), 2u);
 }
 

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "program/program_main.hpp"
+#include "program/program_run.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -49,5 +52,56 @@ TEST(ProgramMain, SaysInOneWriteWhyItEnds) {
   EXPECT_EQ(broken.code, static_cast<int>(ExitCode::device_error));
 }
 
+class Launcher : public testing::Test {
+ protected:
+  void SetUp() override { clear(); }
+  void TearDown() override { clear(); }
+  static void clear() {
+    for (const char* name :
+         {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"})
+      ::unsetenv(name);
+  }
+};
+
+TEST_F(Launcher, SaysHowManyRanksThereAreAndWhichThisIs) {
+  EXPECT_FALSE(started_by_mpirun());
+  EXPECT_EQ(launched_ranks(), 1);
+  ::setenv("PMI_SIZE", "12", 1);
+  ::setenv("PMI_RANK", "3", 1);
+  EXPECT_TRUE(started_by_mpirun());
+  EXPECT_EQ(launched_ranks(), 12);
+  EXPECT_EQ(launched_rank(), 3);
+  ::setenv("PMI_SIZE", "none", 1);
+  EXPECT_EQ(launched_ranks(), 1);
+}
+
+DeviceState state(double replays) { return {{{"nvlink_replay", replays}}, {{"temperature", 40 + replays}}}; }
+
+TEST(Health, LeavesOutWhatAMachineSaysOfMoreThanTheDevices) {
+  Endpoint gpu;
+  gpu.label = "gpu0";
+  const std::vector devices{gpu};
+  const std::vector before{state(0), state(7)}, after{state(5), state(7), state(9)};
+  std::vector<Health> health = open_health(devices, before);
+  ASSERT_EQ(health.size(), 1u);
+  close_health(health, after);
+  ASSERT_EQ(health.size(), 1u);
+  EXPECT_EQ(health[0].label, "gpu0");
+  EXPECT_EQ(health[0].counters[0].before, 0);
+  EXPECT_EQ(health[0].counters[0].after, 5);
+  EXPECT_EQ(health[0].readings[0].after, 45);
+}
+
+TEST(Health, AddsWhatWasNotKnownBefore) {
+  Endpoint gpu;
+  gpu.label = "gpu0";
+  std::vector<Health> health = open_health(std::vector{gpu}, std::vector{DeviceState{}});
+  close_health(health, std::vector{state(5)});
+  ASSERT_EQ(health[0].counters.size(), 1u);
+  EXPECT_FALSE(health[0].counters[0].before);
+  EXPECT_EQ(health[0].counters[0].after, 5);
+}
+
 }  // namespace
+
 }  // namespace linkmatrix

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "measured_plan.hpp"
-#include "short_sample_lists.hpp"
+#include "result_facts.hpp"
 
 namespace linkmatrix {
 namespace {

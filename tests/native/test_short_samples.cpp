@@ -5,7 +5,7 @@
 
 #include "core/record.hpp"
 #include "measured_matrix.hpp"
-#include "short_sample_lists.hpp"
+#include "result_facts.hpp"
 
 namespace linkmatrix {
 namespace {

@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "core/limited_call.hpp"
-#include "measured_result.hpp"
+#include "result_facts.hpp"
 #include "run/supervisor.hpp"
 
 namespace linkmatrix {

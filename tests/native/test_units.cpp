@@ -4,7 +4,7 @@
 #include "core/limits.hpp"
 #include "core/topology.hpp"
 #include "core/units.hpp"
-#include "refusal.hpp"
+#include "parsed_options.hpp"
 
 namespace linkmatrix {
 namespace {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "../parsed_options.hpp"
 #include "collective/collective_table.hpp"
 #include "collective/options.hpp"
 
@@ -7,10 +8,7 @@ namespace linkmatrix {
 namespace {
 
 CollectiveOptions parsed(std::vector<std::string> words) {
-  words.insert(words.begin(), "collective_perf");
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  return parse_collective_options(arguments);
+  return linkmatrix::parsed(parse_collective_options, std::move(words));
 }
 
 TEST(CollectiveOptions, NameTestCasesAsNcclTestsNamesItsPrograms) {

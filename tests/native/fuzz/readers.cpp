@@ -16,10 +16,11 @@
 #include <vector>
 
 #include "../confined.hpp"
+#include "../parsed_options.hpp"
 #include "../sysfs_tree.hpp"
-#include "../typed_options.hpp"
 #include "collective/options.hpp"
 #include "core/error.hpp"
+#include "core/units.hpp"
 #include "device/cuda/nvml.hpp"
 #include "device/host/activity.hpp"
 #include "device/host/adapters.hpp"
@@ -45,6 +46,12 @@ struct Place {
 const fs::path& place() {
   static const Place own;
   return own.folder;
+}
+
+/// Splits a text at blanks and line ends, as a shell does without quotes.
+std::vector<std::string> words_of(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return split(text, ' ');
 }
 
 void read_adapters(const std::string& text) {
@@ -117,9 +124,9 @@ using Read = std::function<void(const std::string&)>;
 
 const std::map<std::string, Read>& readers() {
   static const std::map<std::string, Read> all{
-      {"p2p_options", [](const auto& text) { read_options(text, parse_p2p_options); }},
-      {"collective_options", [](const auto& text) { read_options(text, parse_collective_options); }},
-      {"nbody_options", [](const auto& text) { read_options(text, parse_nbody_options); }},
+      {"p2p_options", [](const auto& text) { parsed(parse_p2p_options, words_of(text)); }},
+      {"collective_options", [](const auto& text) { parsed(parse_collective_options, words_of(text)); }},
+      {"nbody_options", [](const auto& text) { parsed(parse_nbody_options, words_of(text)); }},
       {"hosts", [](const auto& text) { ranks::expanded_hosts(text); }},
       {"references", read_references},
       {"groups", [](const auto& text) { ranks::parse_groups(text); }},

@@ -3,25 +3,16 @@
 #include <string>
 #include <vector>
 
+#include "../parsed_options.hpp"
 #include "nbody/options.hpp"
 
 namespace linkmatrix {
 namespace {
 
-NbodyOptions parsed_nbody(std::vector<std::string> words) {
-  words.insert(words.begin(), "nbody_scaling");
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  return parse_nbody_options(arguments);
-}
+NbodyOptions parsed_nbody(std::vector<std::string> words) { return parsed(parse_nbody_options, std::move(words)); }
 
 std::string refusal(const std::vector<std::string>& words) {
-  try {
-    parsed_nbody(words);
-  } catch (const BadInput& e) {
-    return e.what();
-  }
-  return "";
+  return message([&] { parsed_nbody(words); });
 }
 
 TEST(NbodyOptions, AreFloatAndStrongUnlessSaidOtherwise) {
