@@ -14,6 +14,12 @@ FOREIGN = {path.name: path.read_text(encoding="utf-8") for path in (DATA / "fore
 NOW = "2026-11-21T00:00:00Z"
 
 
+def only(text):
+    """The only run of a text."""
+    (run,) = read_text(text)
+    return run
+
+
 def records(text):
     content = text.encode()
     found = [json.loads(json.dumps(to_record(run, "x.txt", content, NOW, None, None))) for run in read_text(text)]

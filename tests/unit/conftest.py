@@ -317,6 +317,17 @@ def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
 
 
 @pytest.fixture
+def linkmatrix(capsys):
+    """A function that runs a command of linkmatrix, and returns (exit code, stdout, stderr)."""
+
+    def run(*arguments):
+        code = cli.main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
 def nothing_is_held(monkeypatch):
     """Process small matrices like matrices that are too large for memory."""
     monkeypatch.setattr(matrices, "MOST_LOADED", 0)

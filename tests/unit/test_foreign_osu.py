@@ -1,15 +1,9 @@
 """The OSU micro-benchmarks, as they print and as pages show them: what each line means, field by field."""
 
 import pytest
+from foreign_texts import only
 
-from linkmatrix.foreign.scan import read_text
 from linkmatrix.foreign.table import Table
-
-
-def only(text):
-    """The only run of a text."""
-    (run,) = read_text(text)
-    return run
 
 
 def of_ranks(size, value, line, **changes):

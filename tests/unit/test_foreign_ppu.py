@@ -1,18 +1,12 @@
 """p2pBandwidthLatencyTest of PPUs, in one process and in several: what a table means, field by field."""
 
 import pytest
+from foreign_texts import only
 
-from linkmatrix.foreign.scan import read_text
 from linkmatrix.foreign.table import Part, Table, Topology
 
 GPUS = ("gpu0", "gpu1")
 BETWEEN = [("gpu0", "gpu1"), ("gpu1", "gpu0")]
-
-
-def only(text):
-    """The only run of a text."""
-    (run,) = read_text(text)
-    return run
 
 
 def ppu(mode, head, rows=("0.00 10.00", "20.00 0.00"), labels=("DEV0", "DEV1"), names=None):

@@ -4,7 +4,7 @@ import hashlib
 import re
 
 import pytest
-from foreign_texts import DATA, FOREIGN, SMALL, records
+from foreign_texts import DATA, FOREIGN, SMALL, only, records
 
 from linkmatrix.errors import BadInput
 from linkmatrix.foreign import grid, to_record
@@ -13,12 +13,6 @@ from linkmatrix.foreign.table import Part, Reading, Run, Table, Topology
 from linkmatrix.record import reading
 
 GPUS = ("gpu0", "gpu1")
-
-
-def only(text):
-    """The only run of a text."""
-    (run,) = read_text(text)
-    return run
 
 
 TOPO = """\tGPU0\tGPU1\tNIC0\tmlx5_1\tCPU Affinity\tNUMA Affinity

@@ -1,18 +1,11 @@
 """nccl-tests and perftest, which print a line for each size: what each line means, field by field."""
 
 import pytest
-from foreign_texts import FOREIGN, records
+from foreign_texts import FOREIGN, only, records
 
 from linkmatrix.errors import BadInput
 from linkmatrix.foreign.scan import read_text
 from linkmatrix.foreign.table import Part, Table
-
-
-def only(text):
-    """The only run of a text."""
-    (run,) = read_text(text)
-    return run
-
 
 NCCL = """# nThread 1
 #  Rank  0 Group  0 Pid  11 on node1 device  0 [0x1b] NVIDIA H100

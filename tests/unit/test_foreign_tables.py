@@ -3,18 +3,13 @@
 import json
 
 import pytest
+from foreign_texts import only
 
 from linkmatrix.errors import BadInput
 from linkmatrix.foreign.scan import read_text
 from linkmatrix.foreign.table import Part, Table, Topology
 
 GPUS = ("gpu0", "gpu1")
-
-
-def only(text):
-    """The only run of a text."""
-    (run,) = read_text(text)
-    return run
 
 
 def nvbandwidth(name, rows, unit="GB/s", columns="0 1"):

@@ -3,19 +3,9 @@
 import pytest
 from foreign_texts import SMALL
 
-from linkmatrix import cli
 from linkmatrix.record import reading
 from linkmatrix.references import published
 from linkmatrix.show import words
-
-
-@pytest.fixture
-def linkmatrix(capsys):
-    def run(*arguments):
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def test_records_are_written_and_shown_and_never_overwritten(linkmatrix, tmp_path):

@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas
 import pytest
 
-from linkmatrix import cli
 from linkmatrix.commands import compare
 from linkmatrix.errors import BadInput
 from linkmatrix.references import published
@@ -42,15 +41,6 @@ def test_each_document_has_what_it_published():
     assert sum("peer_off" in name for name in found["a800"]) == 3
     assert published.load("a800").series[0].devices[6] == 0.779486
     assert any(table.part == "utilisation" for table in published.load("ppu").tables)
-
-
-@pytest.fixture
-def linkmatrix(capsys):
-    def run(*arguments):
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def test_a_run_stands_beside_a_published_system(linkmatrix):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from linkmatrix import cli
 from linkmatrix.record import reading
 from linkmatrix.references import published
 from linkmatrix.show import charts, collectives
@@ -21,15 +20,6 @@ STRONG = "nbody_float_strong"
 @pytest.fixture(scope="module")
 def record():
     return reading.load(RECORD)
-
-
-@pytest.fixture
-def linkmatrix(capsys):
-    def run(*arguments):
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

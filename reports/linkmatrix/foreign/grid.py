@@ -28,9 +28,15 @@ class Grid:
             for column, word in zip(self.columns, words, strict=True)
         }
 
-    def faults_of(self, testcase: str) -> tuple[str, ...]:
-        """The sentences, each after the name of the test case."""
-        return tuple(f"{testcase}: {fault}" for fault in self.faults)
+
+def prefixed(testcase: str, faults: Sequence[str]) -> tuple[str, ...]:
+    """The sentences, each after the name of its test case."""
+    return tuple(f"{testcase}: {fault}" for fault in faults)
+
+
+def row_number(word: str, _: int = 0) -> str | None:
+    """The label of a row that starts with a number; None for any other word."""
+    return word if re.fullmatch(r"\d{1,5}", word) else None
 
 
 def read_grid(

@@ -10,6 +10,10 @@ from ..record.names import Extent
 
 LAUNCHERS = ("mpirun", "mpiexec", "srun")
 UNKNOWN = Extent(None, None)
+BUS = r"\([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\)"  # a device's PCI address
+HOST = r"[A-Za-z0-9][\w.-]{0,127}"
+#: The start of a line such as `Process 6 (worker-1): device 2: NVIDIA GB200`; the group `model` follows.
+PROCESS = rf"^Process +(?P<rank>\d{{1,5}}) \((?P<host>{HOST})\): device (?P<device>\d{{1,3}}): "
 #: The spellings of a launcher's options.
 PROCESSES = ("-np", "--np", "-n", "-c", "--ntasks")
 HOSTS = ("--host", "-host", "-H", "--hosts")

@@ -160,11 +160,11 @@ def table(reading: Reading, match: re.Match[str]) -> None:
     """Read the line of columns, the line of their units, and a row per size."""
     head, columns = reading.at + 1, match[0].split()
     reading.at += 1
-    skip_lines(reading, LOG)
+    reading.skip(LOG)
     copied = HEAD.match(reading.line())
-    skip_lines(reading, LOG, HEAD)
+    reading.skip(LOG, HEAD)
     if not has_known_units(reading, head):
-        skip_lines(reading, ROW, LOG)
+        reading.skip(ROW, LOG)
         reading.command = None
         return
     facts = reading._facts if reading._facts.program in PROGRAMS else reading.facts(PROGRAM)
@@ -226,12 +226,6 @@ def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterab
     if small:
         note_small(reading, small)
     return sizes
-
-
-def skip_lines(reading: Reading, *patterns: re.Pattern[str]) -> None:
-    """Move the reading position behind all lines that match one of the patterns."""
-    while any(line.match(reading.line()) for line in patterns):
-        reading.at += 1
 
 
 def has_known_units(reading: Reading, head: int) -> bool:

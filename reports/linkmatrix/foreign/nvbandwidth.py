@@ -14,8 +14,8 @@ from ..errors import BadInput
 from ..record.names import Pair
 from . import launch
 from .endings import COPIES
-from .grid import LACKS, Grid, measured, numbers, read_grid, turned
-from .table import Part, Reading, Run, Table
+from .grid import LACKS, Grid, measured, numbers, prefixed, read_grid, row_number, turned
+from .table import BLANK, Part, Reading, Run, Table
 
 PROGRAM, UNKNOWN = "nvbandwidth", "unknown_program"
 PAIRS_SINCE = 0, 9  # the version with the option --pair
@@ -26,15 +26,11 @@ NUMBER = r"\d+\.\d\d"
 SUM = re.compile(rf"^SUM ({NAME}) ({NUMBER})\s*$")
 VERSION = re.compile(r"^([a-z]{2,40}bandwidth) Version: v?([\d.]+)\s*$")  # nvbandwidth or a fork
 OTHER_DEVICE = re.compile(r" (?!GPU|CPU)[A-Z]{2,8}\((?:row|column)\)")
-DEVICE = re.compile(r"^Device (\d+): (.+?)(?: \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\))?\s*$")
-BUS = r"\([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\)"
-PROCESS = re.compile(
-    rf"^Process +(?P<rank>\d{{1,5}}) \((?P<host>[A-Za-z0-9][\w.-]{{0,127}})\): device (?P<device>\d{{1,3}}):"
-    rf" (?P<model>[^\s;][^;]{{0,127}}?)(?: {BUS})?\s*$"
-)
-HOST_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,127}")
+DEVICE = re.compile(rf"^Device (\d+): (.+?)(?: {launch.BUS})?\s*$")
+PROCESS = re.compile(rf"{launch.PROCESS}(?P<model>[^\s;][^;]{{0,127}}?)(?: {launch.BUS})?\s*$")
+HOST_NAME = re.compile(launch.HOST)
 MULTINODE = "multinode_"
-LISTED = re.compile(r"^(\d+): (.+?)(?: \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\))?(?:: \(.*\))?$")
+LISTED = re.compile(rf"^(\d+): (.+?)(?: {launch.BUS})?(?:: \(.*\))?$")
 SOFTWARE = re.compile(r"^(CUDA Runtime|CUDA Driver|Driver) Version(?: \(API\))?: ([\w.]+)(?: \(\d+\))?\s*$")
 SAMPLE = re.compile(r"^\t\s*\S")  # --verbose, before the table
 WRONG = re.compile(r"^\s*Invalid value when checking the pattern at\b")
@@ -81,8 +77,7 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
     reading.at += 1
     tables: dict[str, tuple[int, str, Grid]] = {}
     while True:
-        while reading.at < len(reading.lines) and (not reading.line().strip() or SAMPLE.match(reading.line())):
-            reading.at += 1
+        reading.skip(BLANK, SAMPLE)
         head = HEAD.match(reading.line())
         if head is None:
             break
@@ -188,14 +183,13 @@ def rows_of(reading: Reading, line: int, name: str) -> Grid:
     """Read the rows below a head line. Raises BadInput if the columns are missing."""
     if HEAD.match(reading.line()):
         reading.add_problem(f"line {line + 1}: the head of a table is repeated: {COPIES}")
-    while HEAD.match(reading.line()):
-        reading.at += 1
+    reading.skip(HEAD)
     columns = reading.line().split()
     if not columns or columns != [str(number) for number in range(len(columns))]:
         raise BadInput(f"line {line + 1}: '{reading.line()[:60]}' is not a line of columns 0, 1, 2 …")
     reading.at += 1
     rows = columns if is_square(name) else ["0"]
-    return read_grid(reading, columns, lambda word, _: word if re.fullmatch(r"\d{1,5}", word) else None, NUMBER, rows)
+    return read_grid(reading, columns, row_number, NUMBER, rows)
 
 
 def is_square(name: str) -> bool:
@@ -205,8 +199,7 @@ def is_square(name: str) -> bool:
 
 def check_sum(reading: Reading, grid: Grid) -> None:
     """Compare the line `SUM NAME 442.52`, if there is one, with the numbers above. Raises BadInput."""
-    while reading.at < len(reading.lines) and not reading.line().strip():
-        reading.at += 1
+    reading.skip(BLANK)
     printed = SUM.match(reading.line())
     if printed is None:
         return
@@ -270,7 +263,7 @@ def table_of(name: str, tables: dict[str, tuple[int, str, Grid]], no_path: str =
         samples=3,
         parts=parts,
         notes=("nvbandwidth prints the median of its samples, 3 by default",),
-        faults=tuple(f"{name}: {fault}" for fault in faults),
+        faults=prefixed(name, faults),
     )
 
 

@@ -19,10 +19,7 @@ PROGRAM = "nvloom"
 VERSION = re.compile(r"^nvloom_cli (\d[\w.-]{0,40})\s*$")
 SOFTWARE = re.compile(r"^(?P<what>NVCC|CUDA|Driver) version: (?P<version>[\w.+-]{1,60})\s*$")
 BUFFER = re.compile(r"^Buffer size: (?P<mib>\d{1,7}) MiB\s*$")
-PROCESS = re.compile(
-    r"^Process +(?P<rank>\d{1,5}) \((?P<host>[A-Za-z0-9][\w.-]{0,127})\): device (?P<device>\d{1,3}):"
-    r" (?P<model>\S.{0,127}?) \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\) *; rackGuid: (?P<rack>\S{0,64})\s*$"
-)
+PROCESS = re.compile(rf"{launch.PROCESS}(?P<model>\S.{{0,127}}?) {launch.BUS} *; rackGuid: (?P<rack>\S{{0,64}})\s*$")
 RUNNING = re.compile(r"^Running ([a-z][a-z0-9_]{2,100}?)(?:_iter_\d+)?\s*$")
 SUMMARY = re.compile(r"^(?P<what>Min|Avg|Max|Total) (?P<name>[a-z0-9_]+) (?P<number>\d+\.\d\d|N/A)(?: GB/s| ns)?\s*$")
 LABEL = re.compile(r"[A-Za-z0-9][\w.@+-]{0,63}(?:->\d+)?")

@@ -12,8 +12,8 @@ there is one.
 import re
 from typing import Any
 
-from .grid import measured, numbers, read_grid, turned
-from .table import Part, Reading, Table, Topology
+from .grid import measured, numbers, prefixed, read_grid, row_number, turned
+from .table import BLANK, Part, Reading, Table, Topology
 
 CUDA, PPU = "p2p_bandwidth_latency_test", "p2p_bandwidth_latency_test_ppu"
 NUMBER = r"\d+\.\d\d"
@@ -69,7 +69,7 @@ def add_table(
         engine=engine,
         kernel=kernel,
         peer_access="on" if peer else "off",
-        faults=tuple(f"{name}: {fault}" for fault in faults),
+        faults=prefixed(name, faults),
         **fields,
     )
     reading.add(program, table)
@@ -101,9 +101,7 @@ def cuda_cells(reading: Reading, number: str = NUMBER):
     if columns is None:
         return None
     reading.at += 1
-    grid = read_grid(
-        reading, columns, lambda word, _: word if re.fullmatch(r"\d{1,5}", word) else None, number, columns
-    )
+    grid = read_grid(reading, columns, row_number, number, columns)
     words = {(f"gpu{row}", f"gpu{column}"): word for (row, column), word in grid.words().items()}
     return tuple(f"gpu{column}" for column in columns), words, grid.faults
 
@@ -160,12 +158,9 @@ def halved(pair: tuple[str, str], value: float | str) -> float | str:
 
 def cuda_enqueue(reading: Reading, name: str, direction: str) -> None:
     """Read the second table of a latency, with the head `CPU`: the time on the host."""
-    at = reading.at
-    while at < len(reading.lines) and not reading.lines[at].strip():
-        at += 1
-    if at == len(reading.lines) or reading.lines[at].split()[0] != "CPU":
+    reading.skip(BLANK)
+    if reading.line().split()[:1] != ["CPU"]:
         return
-    reading.at = at
     found = cuda_cells(reading)
     if found is not None:
         cells = numbers(found[1])
@@ -174,8 +169,8 @@ def cuda_enqueue(reading: Reading, name: str, direction: str) -> None:
 
 def add_enqueue(reading: Reading, name: str, cells: dict, faults: list[str]) -> None:
     """Add host times as a part of the latency table above."""
-    named_faults = tuple(f"{name}, time on the CPU: {fault}" for fault in faults)
-    reading.add_part("enqueue", Part("enqueue latency", "us", measured(cells)), named_faults)
+    part = Part("enqueue latency", "us", measured(cells))
+    reading.add_part("enqueue", part, prefixed(f"{name}, time on the CPU", faults))
 
 
 def cuda_connectivity(reading: Reading, _: re.Match[str]) -> None:
@@ -187,8 +182,7 @@ def cuda_connectivity(reading: Reading, _: re.Match[str]) -> None:
         return
     labels, words, faults = found
     access = {pair: word == "1" for pair, word in words.items() if pair[0] != pair[1]}
-    named_faults = tuple(f"connectivity: {fault}" for fault in faults)
-    reading.add_topology(CUDA, Topology(labels, line, peer_access=access, faults=named_faults))
+    reading.add_topology(CUDA, Topology(labels, line, peer_access=access, faults=prefixed("connectivity", faults)))
 
 
 def ppu_labels(words: list[str]) -> list[str] | None:
@@ -246,8 +240,7 @@ def ppu_mode(reading: Reading, match: re.Match[str]) -> None:
         add_enqueue(reading, "latency", cells, faults)
         return
     if head and head["ratio"]:
-        named_faults = tuple(f"utilisation: {fault}" for fault in faults)
-        reading.add_part("utilisation", Part("utilisation", "%", measured(cells)), named_faults)
+        reading.add_part("utilisation", Part("utilisation", "%", measured(cells)), prefixed("utilisation", faults))
         return
     both = bool(head) and (head["ways"] == "Bi" or "Bidirectional" in match[0])
     metric = "latency" if latency else "bidirectional" if both else "bandwidth"
@@ -296,8 +289,7 @@ def ppu_connectivity(reading: Reading, _: re.Match[str]) -> None:
         return
     labels, words, faults = found
     hops = {pair: int(word) for pair, word in words.items() if word.isdigit()}
-    named_faults = tuple(f"minPath: {fault}" for fault in faults)
-    reading.add_topology(PPU, Topology(labels, line, hops=hops, faults=named_faults))
+    reading.add_topology(PPU, Topology(labels, line, hops=hops, faults=prefixed("minPath", faults)))
 
 
 def ppu_total(reading: Reading, match: re.Match[str]) -> None:

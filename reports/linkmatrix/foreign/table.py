@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..record.names import Pair
 
 MOST_NOTES = 50  # per run: a text full of broken rows needs no more
+BLANK = re.compile(r"\s*$")  # an empty line
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,11 @@ class Reading:
     def line(self) -> str:
         """The line at the reading position; "" after the end."""
         return self.lines[self.at] if self.at < len(self.lines) else ""
+
+    def skip(self, *patterns: re.Pattern[str]) -> None:
+        """Move the reading position behind all lines that match one of the patterns."""
+        while self.at < len(self.lines) and any(pattern.match(self.lines[self.at]) for pattern in patterns):
+            self.at += 1
 
     def may_be_cut(self) -> bool:
         """Whether the reading position is at a last line without a line break."""

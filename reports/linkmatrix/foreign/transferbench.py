@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from ..errors import BadInput
 from ..record.names import Pair
-from .grid import Grid, measured, numbers, read_grid
+from .grid import Grid, measured, numbers, prefixed, read_grid
 from .table import Part, Reading, Table
 
 PROGRAM = "transferbench"
@@ -35,6 +35,7 @@ AVERAGES = re.compile(r"^\s*Averages \(During\s+(?:Uni|Bi)Dir\):((?:\s+(?:N/A|\d
 TOTALS = re.compile(r"^\s*RTotal((?:\s+\d+\.\d{3})+)\s*$")
 ENGINES = {"GFX": "sm", "DMA": "ce", "0": "sm", "1": "ce"}
 MODES = {"0": "1:1", "1": "1:0", "2": "0:1"}  # A2A_MODE → reads:writes
+RULE = re.compile(r"^\s*=+\s*$")
 WAYS = ("->", "<-", "<->")
 TITLES = {"->": "one direction", "<-": "other direction"}
 
@@ -92,8 +93,7 @@ def all_to_all(reading: Reading, match: re.Match[str]) -> None:
     """Read `Summary: [67108864 bytes per Transfer]`, and the matrix with the sums of its rows and columns."""
     line = reading.at + 1
     reading.at += 1
-    while re.match(r"^\s*=+\s*$", reading.line()):
-        reading.at += 1
+    reading.skip(RULE)
     names = labels(reading)
     if not names or "STotal" not in reading.line():
         reading.add_problem(f"line {line}: the summary of TransferBench has no matrix below: the summary is ignored")
@@ -134,7 +134,7 @@ def all_to_all(reading: Reading, match: re.Match[str]) -> None:
             peer_access="on",
             local_copy=any(row == column for row, column in cells),
             notes=tuple(notes),
-            faults=grid.faults_of(name),
+            faults=prefixed(name, grid.faults),
         ),
     )
 
@@ -193,8 +193,8 @@ def peer_to_peer(reading: Reading, match: re.Match[str]) -> None:
     for source, sink in sorted(((a, b) for a in kinds for b in kinds), reverse=True):
         rows, columns = (tuple(name for name in names if name.startswith(kind)) for kind in (source, sink))
         table = block(words, rows, columns, both, read, ENGINES[match["engine"]])
-        named_faults = tuple(f"{table['testcase']}: {fault}" for fault in faults)
-        reading.add(PROGRAM, Table(size_bytes=bytes_moved, line=line, faults=named_faults, **table))
+        own_faults = prefixed(table["testcase"], faults)
+        reading.add(PROGRAM, Table(size_bytes=bytes_moved, line=line, faults=own_faults, **table))
         faults = []  # reported once, in the first table
     reading._facts.settings["done"] = " ".join([*done, match["ways"]])
 

@@ -5,7 +5,7 @@ Rows are sources, as in the other presets. The program does not print the size o
 
 import re
 
-from .grid import numbers, read_grid
+from .grid import numbers, prefixed, read_grid
 from .table import Reading, Table
 from .transferbench import PROGRAM
 
@@ -28,8 +28,7 @@ def fields(line: str) -> list[str]:
 
 def framed(reading: Reading) -> list[str]:
     """The fields of the next head line. The reading position moves behind that line."""
-    while SEPARATOR.match(reading.line()):
-        reading.at += 1
+    reading.skip(SEPARATOR)
     reading.at += 1
     return fields(reading.lines[reading.at - 1]) if reading.at <= len(reading.lines) else []
 
@@ -38,8 +37,7 @@ def table(reading: Reading, _: re.Match[str]) -> None:
     """Read the head line, the three lines with ranks, adapters and memories, and the rows."""
     line = reading.at + 1
     reading.at += 1
-    while reading.at < len(reading.lines) and FILLER.match(reading.line()):
-        reading.at += 1
+    reading.skip(FILLER)
     begin = reading.at
     ranks, nics, memories = framed(reading), framed(reading), framed(reading)
     columns = column_labels(ranks, nics, memories)
@@ -90,7 +88,7 @@ def table(reading: Reading, _: re.Match[str]) -> None:
             notes=(
                 "disjoint pairs of adapters may have been measured concurrently (NIC_PARALLEL_LEVEL, PARALLEL_NODE)",
             ),
-            faults=grid.faults_of(name),
+            faults=prefixed(name, grid.faults),
         ),
     )
 

@@ -6,8 +6,8 @@ memory nearest to it (NicRings in the source code: the row's rank is the source,
 
 import re
 
-from .grid import Grid, numbers, read_grid
-from .table import Reading, Table
+from .grid import Grid, numbers, prefixed, read_grid
+from .table import BLANK, Reading, Table
 from .transferbench import PROGRAM
 
 HEAD = re.compile(r"^\s*NIC Rings benchmark\s*$")
@@ -40,14 +40,12 @@ def rings(reading: Reading, _: re.Match[str]) -> None:
     """Read the head line, the settings, three lines of columns, and a row per rank."""
     line, begin = reading.at + 1, reading.at + 1
     reading.at += 1
-    while reading.at < len(reading.lines) and FILLER.match(reading.line()):
-        reading.at += 1
+    reading.skip(FILLER)
     settings = RINGS.match(reading.line())
     reading.at += 1
     size = BYTES.match(reading.line())
     reading.at += 1
-    while reading.at < len(reading.lines) and not reading.line().strip():
-        reading.at += 1
+    reading.skip(BLANK)
     heads = [fields(text) for text in reading.lines[reading.at : reading.at + 3]]
     columns = column_labels(heads)
     if settings is None or size is None or not columns or len(columns) != int(settings["rings"]):
@@ -89,7 +87,7 @@ def rings(reading: Reading, _: re.Match[str]) -> None:
                 "each rank sends to the next rank, the last to the first; both use the adapter of the column",
                 named[:4000],
             ),
-            faults=grid.faults_of(name),
+            faults=prefixed(name, grid.faults),
         ),
     )
 

@@ -26,8 +26,7 @@ def table(reading: Reading, match: re.Match[str]) -> None:
     reading.end_run()
     head, command = reading.at, reading.command or ""
     reading.at += 1
-    while FRAME.match(reading.line()) and reading.at < len(reading.lines):
-        reading.at += 1
+    reading.skip(FRAME)
     final, test, size = FINAL.match(reading.line()), TEST.search(command), SIZE.search(command)
     latency = match[1] == "latency"
     if final is None or reading.may_be_cut() or test is None or size is None or test[1].endswith("_lat") != latency:
