@@ -1,6 +1,9 @@
 """Recorded answers of scheduler commands, from files of tests/data/schedulers."""
 
+import re
 from pathlib import Path
+
+from linkmatrix.site import partitions
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "schedulers"
 # {what a command line holds: the file with the answer}
@@ -19,3 +22,36 @@ ANSWERS = {
     r"qconf -sq (\S+)": r"queue_\1.txt",
     r"qconf -sp (\S+)": r"pe_\1.txt",
 }
+
+
+def recorded(folder, without=(), **instead):
+    """A function that answers a command with a file of tests/data/schedulers.
+
+    without: the names of files that have no answer.
+    instead: {file without its suffix: other text}; "" for the file's own text.
+    """
+
+    def answer(command):
+        line = " ".join(command)
+        ((pattern, name),) = [(pattern, name) for pattern, name in ANSWERS.items() if re.fullmatch(pattern, line)]
+        file = DATA / folder / re.sub(pattern, name, line)
+        if text := instead.get(file.stem):
+            return text
+        if name in without or not file.exists():
+            raise OSError(f"{command[0]} does not answer")
+        return file.read_text()
+
+    return answer
+
+
+def asked(dialect, folder, **instead):
+    """(cluster, {name: partition}) of the recorded answers of a scheduler."""
+    found = partitions.DIALECTS[dialect].ask(recorded(folder, **instead))
+    return found, {partition.name: partition for partition in found.partitions}
+
+
+def written(found):
+    """(system, {partition: its entry}) of the system file that is written of a cluster."""
+    scope = {}
+    exec(partitions.system_file(found, "my-cluster"), scope)
+    return scope["system"], {partition["name"]: partition for partition in scope["system"]["partitions"]}

@@ -1,26 +1,11 @@
 """GPUs in Slurm's words: MIG slices, architectures, and a system partition per kind of node."""
 
 import os
-import re
 
 import pytest
-from scheduler_answers import ANSWERS, DATA
+from scheduler_answers import DATA, recorded
 
 from linkmatrix.site import configured, gres, node_kinds, nodes, partitions, slurm_blocks, system_files
-
-
-def recorded(folder, without=()):
-    """Answers from a folder of tests/data/schedulers. without: names of files that have no answer."""
-
-    def answer(command):
-        line = " ".join(command)
-        ((_, name),) = [(pattern, name) for pattern, name in ANSWERS.items() if re.fullmatch(pattern, line)]
-        file = DATA / folder / name
-        if name in without or not file.exists():
-            raise OSError(f"{command[0]} does not answer")
-        return file.read_text()
-
-    return answer
 
 
 def found_in(folder, without=()):
@@ -63,6 +48,12 @@ def test_the_system_file_is_the_stored_one(folder):
         ("gpu:tesla:2,gpu:kepler:2", (4, ("tesla", "kepler"), 0)),
         ("gpu:a100_1g5gb:7,gpu:a100-mig-3g_20gb:2", (0, (), 9)),
         ("gpu:a100:0", (0, (), 0)),
+        ("gpu:h200:8(S:0-1),tmpdisk:100", (8, ("h200",), 0)),
+        ("nvme:1,gpu:a100:4,gpu:mig-1g.10gb:7(S:0)", (4, ("a100",), 7)),
+        ("gpu", (1, (), 0)),
+        ("gpu:h200", (1, ("h200",), 0)),
+        ("tmpdisk:100", (0, (), 0)),
+        ("(null)", (0, (), 0)),
     ],
 )
 def test_gpus_types_and_slices_of_a_gres(text, gpus):

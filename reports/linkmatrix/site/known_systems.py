@@ -35,21 +35,35 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def read_names(file: Path) -> tuple[str, list[str]]:
     """(name of the system, names of its partitions) in a system file; "" and [] for names that are no literals."""
     try:
-        module = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):
+        system = system_entry(file.read_bytes())
+    except OSError:
         return "", []
+    names = [literal(one, "name") for one in partition_entries(system)]
+    return literal(system, "name"), names if all(names) else []
+
+
+def system_entry(source: str | bytes) -> ast.expr | None:
+    """The value of `system` in the source code of a system file; None for other source code."""
+    try:
+        module = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return None
     for statement in module.body:
         if isinstance(statement, ast.Assign) and any(ast.unparse(one) == "system" for one in statement.targets):
-            partitions = dict_entry(statement.value, "partitions")
-            names = [literal_name(one) for one in partitions.elts] if isinstance(partitions, ast.List) else [""]
-            return literal_name(statement.value), names if all(names) else []
-    return "", []
+            return statement.value
+    return None
 
 
-def literal_name(node: ast.expr) -> str:
-    """The literal value of "name" in a dictionary; "" for none."""
-    name = dict_entry(node, "name")
-    return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
+def partition_entries(system: ast.expr | None) -> list[ast.expr]:
+    """The entries of a literal list of partitions; [] without such a list."""
+    partitions = dict_entry(system, "partitions")
+    return partitions.elts if isinstance(partitions, ast.List) else []
+
+
+def literal(node: ast.expr | None, key: str) -> str:
+    """The literal text of a key in a dictionary; "" for none."""
+    value = dict_entry(node, key)
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
 
 
 def dict_entry(node: ast.expr | None, key: str) -> ast.expr | None:

@@ -182,8 +182,8 @@ def devices_json(found: Machine) -> str:
     return "[\n  " + ",\n  ".join(entries) + "\n]\n" if entries else "[]\n"
 
 
-def quoted(value: str | list[str]) -> str:
-    """A string or a list of strings as Python code in double quotes."""
+def as_code(value: str | list[str] | dict[str, Any]) -> str:
+    """Strings, numbers, lists and dictionaries as Python code, with double quotes."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -200,7 +200,7 @@ def template(name: str, **filters: Callable[[str], str]) -> jinja2.Template:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"quoted": quoted, "comment": comment, **filters}
+    environment.filters |= {"quoted": as_code, "comment": comment, **filters}
     return environment.get_template(name)
 
 
@@ -247,11 +247,6 @@ def environment_extras(found: Machine) -> str:
     archs = {"cuda_arch": ",".join(architectures(found))} if found.gpus else {}
     place = {"nccl_root": found.nccl} if nccl.is_from_environment(found.nccl) else {}
     return as_code(archs | place) if archs | place else ""
-
-
-def as_code(value: dict[str, Any]) -> str:
-    """Strings, numbers and lists as Python code."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def checked_name(name: str, what: str) -> str:

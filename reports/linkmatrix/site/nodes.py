@@ -3,12 +3,12 @@
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from itertools import islice
 
 from ..errors import BadInput, clean
 from . import machine
 from .cluster import Answer
+from .grid_engine import is_selected, queue_instances
 from .pbs import AWAY, blocks, destinations, serves
 from .slurm import HELD_SIGNS, SIGNS, held, unfit
 
@@ -18,21 +18,6 @@ ALL = "all"  # in the place of names
 MOST = 100_000  # nodes that a list may name
 MOST_RANGES = 8  # of one name
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]|\[[0-9,-]+\])*")
-# letters of a state of Grid Engine → meaning. No job starts in any of these states; capitals have other meanings.
-LETTERS = {
-    "u": "its daemon does not answer",
-    "d": "disabled",
-    "D": "disabled by its calendar",
-    "E": "in error state",
-    "a": "too much load",
-    "A": "its jobs are suspended for too much load",
-    "s": "suspended",
-    "S": "suspended for another queue",
-    "C": "suspended by its calendar",
-    "P": "preempted by another queue",
-    "c": "its configuration is ambiguous",
-    "o": "orphaned: it was removed from the queue",
-}
 
 
 def expanded(text: str) -> list[str]:
@@ -157,29 +142,12 @@ def pbs(options: Sequence[str], answer: Answer) -> dict[str, str]:
 
 def sge(options: Sequence[str], answer: Answer) -> dict[str, str]:
     """The hosts of the queues in the options, or of all queues, from qhost. One open queue is enough."""
-    wanted, host = [one for one in option(options, "-q").split(",") if one] or ["*"], ""
+    wanted = [one for one in option(options, "-q").split(",") if one] or ["*"]
     found: dict[str, str] = {}
-    for line in answer(["qhost", "-q"]).splitlines():
-        head = re.match(r"(\S+)\s+\S+\s+(?:\d+|-)\s", line)
-        place = re.match(r"\s+(\S+)\s+[A-Z]+\s+\d+/\d+/\d+\s*(\S*)", line)
-        if head:
-            host = head[1]
-        elif place and any(in_queue(one, place[1], host) for one in wanted):
-            meaning = ", ".join(LETTERS[letter] for letter in LETTERS if letter in place[2])
-            # no job starts in an unknown state either
-            why = f"{place[2]}: {meaning}" if meaning else place[2]
-            found[host] = why if found.get(host, why) else ""
+    for one in queue_instances(answer(["qhost", "-q"])):
+        if any(is_selected(pattern, one) for pattern in wanted):
+            found[one.host] = one.unavailable if found.get(one.host, one.unavailable) else ""
     return found
-
-
-def in_queue(wanted: str, queue: str, host: str) -> bool:
-    """Whether a queue on a host matches a pattern of Grid Engine: "gpu.q", "gpu*", "gpu.q@n1", "*@n1".
-
-    A group of hosts, as in "gpu.q@@rack1", matches every host, because its members are unknown.
-    """
-    name, _, place = wanted.partition("@")
-    by_host = not place or place.startswith("@") or fnmatchcase(host.partition(".")[0], place.partition(".")[0])
-    return fnmatchcase(queue, name or "*") and by_host
 
 
 #: ReFrame's schedulers → a regular expression of the states in which an administrator has taken a node out of service

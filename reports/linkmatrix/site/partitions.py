@@ -8,71 +8,16 @@ import itertools
 import re
 import shutil
 import socket
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BadInput
 from . import machine, modules
-from .cluster import Answer, Cluster, Kind, Partition, least, number, time_notes
+from .cluster import Answer, Cluster
+from .grid_engine import grid_engine
 from .pbs import pbs
 from .slurm import slurm
-
-
-def sge_hosts(text: str) -> dict[str, list[tuple[Kind, str]]]:
-    """{queue: [(kind, state)]} of the hosts of each queue, from the output of `qhost -q -F`."""
-    found: dict[str, list[tuple[Kind, str]]] = {}
-    kind = Kind(0, 0)
-    for line in text.splitlines():
-        host = re.match(r"(\S+)\s+\S+\s+(\d+|-)\s", line)
-        resource = re.match(r"\s+h[lcfv]:([^=]*gpus?)=(\S+)", line)
-        queue = re.match(r"\s+(\S+)\s+[A-Z]+\s+\d+/\d+/\d+\s*(\S*)", line)
-        if host:
-            kind = Kind(number(host[2]), 0)
-        elif resource:
-            kind = Kind(kind.cores, number(resource[2]), resource[1])
-        elif queue:
-            found.setdefault(queue[1], []).append((kind, queue[2]))
-    return found
-
-
-def words(text: str) -> dict[str, str]:
-    """{name: value} of the lines "name   value" of qconf. A backslash continues a line."""
-    lines = (line.split(maxsplit=1) for line in re.sub(r"\\\n\s*", "", text).splitlines())
-    return {line[0]: line[1].strip() for line in lines if len(line) == 2}
-
-
-def sge(answer: Answer) -> Cluster:
-    """The cluster of Grid Engine, from qconf and qhost. Raises OSError if a command fails."""
-    hosts = sge_hosts(answer(["qhost", "-q", "-F"]))
-    partitions, cluster_notes, gpu_resource = [], [], ""
-    for name in answer(["qconf", "-sql"]).split():
-        fields = words(answer(["qconf", "-sq", name]))
-        if name not in hosts:
-            cluster_notes.append(f"left out: {name} has no hosts")
-            continue
-        kinds = Counter(kind for kind, _ in hosts[name])
-        gpu_resource = next((kind.description for kind in kinds if kind.gpus), gpu_resource)
-        environments = [pe for pe in re.split(r"[\s,]+", fields.get("pe_list", "")) if pe not in ("", "NONE")]
-        rules = {pe: words(answer(["qconf", "-sp", pe])).get("allocation_rule", "") for pe in environments}
-        layout: tuple[str, ...] = (f"-pe {environments[0]} {{num_tasks}}",) if environments else ()
-        notes = [f"allocation_rule of the parallel environment {pe} is {rule}" for pe, rule in rules.items()]
-        notes += [] if environments else ["it has no parallel environment, so no job of several ranks: `qconf -spl`"]
-        notes += time_notes(fields.get("h_rt", ""), "its time limit")
-        down = sum(bool(re.search("[auEdDs]", state)) for _, state in hosts[name])
-        layout = (*layout, f"-q {name}", "-S /bin/bash", "-V", "-r n")
-        limit = least(fields.get("h_rt", ""))
-        partitions.append(Partition(name, kinds, down, (), layout, tuple(notes), limit))
-    return Cluster(
-        title="Grid Engine",
-        scheduler="sge",
-        launcher="mpirun",
-        partitions=tuple(partitions),
-        gpu_option=f"-l {gpu_resource or 'gpu'}={{num_gpus_per_node}}",
-        node_option="-l hostname={host}",
-        notes=tuple(cluster_notes),
-    )
 
 
 class Dialect(NamedTuple):
@@ -85,7 +30,7 @@ class Dialect(NamedTuple):
 # auto asks the first whose commands are all on PATH: Slurm may have a qstat and pbsnodes too, and Grid Engine a qstat
 DIALECTS = {
     "slurm": Dialect(("sinfo", "scontrol"), slurm),
-    "sge": Dialect(("qconf", "qhost"), sge),
+    "sge": Dialect(("qconf", "qhost"), grid_engine),
     "pbs": Dialect(("qstat", "pbsnodes"), pbs),
 }
 CHOICES = ("auto", "local", *DIALECTS)

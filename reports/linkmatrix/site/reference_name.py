@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import BadInput
 from ..files import changing, write_whole
-from .known_systems import dict_entry, literal_name, read_names
+from .known_systems import dict_entry, literal, partition_entries, read_names, system_entry
 
 #: The line of `linkmatrix detect` for the name.
 COMMENT = re.compile(r'(\s*)# "reference": "[^"\n]*",?\s*')
@@ -67,19 +67,4 @@ def with_table(text: str, extras: ast.expr | None, table: str) -> str:
 
 def partition_entry(text: str, name: str) -> ast.expr | None:
     """The dictionary of a partition in the text of a system file; None if the text has no such literal."""
-    try:
-        module = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return None
-    for statement in module.body:
-        if isinstance(statement, ast.Assign) and any(ast.unparse(one) == "system" for one in statement.targets):
-            partitions = dict_entry(statement.value, "partitions")
-            entries = partitions.elts if isinstance(partitions, ast.List) else []
-            return next((one for one in entries if literal_name(one) == name), None)
-    return None
-
-
-def literal(node: ast.expr | None, key: str) -> object:
-    """The literal value of a key in a dictionary; None for none."""
-    value = dict_entry(node, key)
-    return value.value if isinstance(value, ast.Constant) else None
+    return next((one for one in partition_entries(system_entry(text)) if literal(one, "name") == name), None)

@@ -1,0 +1,107 @@
+"""Reads the queues and hosts of a cluster from Grid Engine."""
+
+import re
+from collections import Counter
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from .cluster import Answer, Cluster, Kind, Partition, least, number, time_notes
+
+# lines of `qhost -q -F`: a host, one of its resources, and a queue on this host
+HOST = re.compile(r"(\S+)\s+\S+\s+(\d+|-)\s")
+RESOURCE = re.compile(r"\s+h[lcfv]:([^=]*gpus?)=(\S+)")
+QUEUE = re.compile(r"\s+(\S+)\s+[A-Z]+\s+\d+/\d+/\d+\s*(\S*)")
+# letters of a state of Grid Engine → meaning. No job starts in any of these states; capitals have other meanings.
+LETTERS = {
+    "u": "its daemon does not answer",
+    "d": "disabled",
+    "D": "disabled by its calendar",
+    "E": "in error state",
+    "a": "too much load",
+    "A": "its jobs are suspended for too much load",
+    "s": "suspended",
+    "S": "suspended for another queue",
+    "C": "suspended by its calendar",
+    "P": "preempted by another queue",
+    "c": "its configuration is ambiguous",
+    "o": "orphaned: it was removed from the queue",
+}
+
+
+class QueueInstance(NamedTuple):
+    """A queue on a host. state: letters; "" if jobs start."""
+
+    queue: str
+    host: str
+    kind: Kind
+    state: str
+
+    @property
+    def unavailable(self) -> str:
+        """Why no job starts, such as "d: disabled"; "" if jobs start. No job starts in an unknown state."""
+        meaning = ", ".join(LETTERS[letter] for letter in LETTERS if letter in self.state)
+        return f"{self.state}: {meaning}" if meaning else self.state
+
+
+def queue_instances(text: str) -> list[QueueInstance]:
+    """The queues on each host, from the output of `qhost -q`. Only `qhost -q -F` contains GPUs."""
+    found: list[QueueInstance] = []
+    host, kind = "", Kind(0, 0)
+    for line in text.splitlines():
+        if head := HOST.match(line):
+            host, kind = head[1], Kind(number(head[2]), 0)
+        elif resource := RESOURCE.match(line):
+            kind = Kind(kind.cores, number(resource[2]), resource[1])
+        elif queue := QUEUE.match(line):
+            found.append(QueueInstance(queue[1], host, kind, queue[2]))
+    return found
+
+
+def is_selected(pattern: str, instance: QueueInstance) -> bool:
+    """Whether a queue on a host matches a pattern of Grid Engine: "gpu.q", "gpu*", "gpu.q@n1", "*@n1".
+
+    A group of hosts, as in "gpu.q@@rack1", matches every host, because its members are unknown.
+    """
+    name, _, place = pattern.partition("@")
+    host = instance.host.partition(".")[0]
+    by_host = not place or place.startswith("@") or fnmatchcase(host, place.partition(".")[0])
+    return fnmatchcase(instance.queue, name or "*") and by_host
+
+
+def words(text: str) -> dict[str, str]:
+    """{name: value} of the lines "name   value" of qconf. A backslash continues a line."""
+    lines = (line.split(maxsplit=1) for line in re.sub(r"\\\n\s*", "", text).splitlines())
+    return {line[0]: line[1].strip() for line in lines if len(line) == 2}
+
+
+def grid_engine(answer: Answer) -> Cluster:
+    """The cluster of Grid Engine, from qconf and qhost. Raises OSError if a command fails."""
+    instances = queue_instances(answer(["qhost", "-q", "-F"]))
+    partitions, cluster_notes, gpu_resource = [], [], ""
+    for name in answer(["qconf", "-sql"]).split():
+        fields = words(answer(["qconf", "-sq", name]))
+        hosts = [one for one in instances if one.queue == name]
+        if not hosts:
+            cluster_notes.append(f"left out: {name} has no hosts")
+            continue
+        kinds = Counter(one.kind for one in hosts)
+        gpu_resource = next((kind.description for kind in kinds if kind.gpus), gpu_resource)
+        environments = [pe for pe in re.split(r"[\s,]+", fields.get("pe_list", "")) if pe not in ("", "NONE")]
+        rules = {pe: words(answer(["qconf", "-sp", pe])).get("allocation_rule", "") for pe in environments}
+        layout: tuple[str, ...] = (f"-pe {environments[0]} {{num_tasks}}",) if environments else ()
+        notes = [f"allocation_rule of the parallel environment {pe} is {rule}" for pe, rule in rules.items()]
+        notes += [] if environments else ["it has no parallel environment, so no job of several ranks: `qconf -spl`"]
+        notes += time_notes(fields.get("h_rt", ""), "its time limit")
+        down = sum(bool(one.unavailable) for one in hosts)
+        layout = (*layout, f"-q {name}", "-S /bin/bash", "-V", "-r n")
+        limit = least(fields.get("h_rt", ""))
+        partitions.append(Partition(name, kinds, down, (), layout, tuple(notes), limit))
+    return Cluster(
+        title="Grid Engine",
+        scheduler="sge",
+        launcher="mpirun",
+        partitions=tuple(partitions),
+        gpu_option=f"-l {gpu_resource or 'gpu'}={{num_gpus_per_node}}",
+        node_option="-l hostname={host}",
+        notes=tuple(cluster_notes),
+    )
