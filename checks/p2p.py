@@ -47,6 +47,10 @@ class p2p_matrix_run(session_test, special=True):
     #: then has no verdict.
     refuse_busy = variable(typ.Bool, value=False)
 
+    #: Maximum seconds until the files of a job are visible after its end, e.g. ``-S record_wait=90``. A network file
+    #: system shows new files late.
+    record_wait = variable(float, value=30.0)
+
     #: The table of references that the test is compared with. The table is in `config/references/p2p.yaml`, or in the
     #: file that the partition names in ``extras['reference_file']``.
     #: :default: the partition's ``extras['reference']``, else empty: NOT JUDGED, because there are no references
@@ -72,8 +76,6 @@ class p2p_matrix_run(session_test, special=True):
     size_variable = ""
     #: the memory that ranks send from and receive into: "host" or "device"
     memory = "host"
-    #: maximum seconds until a record is visible after the end of its job, as on a network file system
-    RECORD_SECONDS = 30
 
     def prepare(self):
         super().prepare()
@@ -177,7 +179,7 @@ class p2p_matrix_run(session_test, special=True):
         if self.job.state not in (*endings.ENDED, *NEVER_RAN):
             folder = stage / process_folder(number)
             folder = folder / self.subfolder if (folder / self.subfolder).exists() else folder
-            parts.wait_for_record(stage, folder, self.job.jobid, self.RECORD_SECONDS, self.job.stdout)
+            parts.wait_for_record(stage, folder, self.job.jobid, self.record_wait, self.job.stdout)
         super().copy_result(stage, number, sharing, asked_by)
 
     def requested_size(self):

@@ -23,6 +23,8 @@ RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
 QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
 HANG = ("-S", f"{QUICK[1]},--simulate-fault,hang:cpu1,--pair-timeout,120,--timeout,120")
 CORRUPT = ("-S", f"{QUICK[1]},--simulate-fault,corrupt:cpu1")
+#: Further options for a job that leaves no output: a short wait for its files.
+NO_OUTPUT = ("-S", "record_wait=2")
 #: Environment variables with which Open MPI starts ranks for root.
 AS_ROOT = {f"{project}_ALLOW_RUN_AS_ROOT{end}": "1" for project in ("OMPI", "PRTE") for end in ("", "_CONFIRM")}
 #: A test that needs a core per rank.

@@ -5,7 +5,7 @@ import re
 import signal
 
 import pytest
-from reframe_runs import CORRUPT, HANG, HOST, OWN_CORES, QUICK, RANKS, failed_because, only, record_of
+from reframe_runs import CORRUPT, HANG, HOST, NO_OUTPUT, OWN_CORES, QUICK, RANKS, failed_because, only, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.gridengine]
 
@@ -82,7 +82,7 @@ def test_a_job_in_the_error_state_is_given_up(login, gridengine):
 
 def test_a_job_that_is_deleted_while_it_waits_fails(login, gridengine, when, meanwhile):
     meanwhile(lambda: gridengine("qdel", when("qw")))
-    run = login(*RANKS, "-S", "rank_p2p.ranks=9")
+    run = login(*RANKS, *NO_OUTPUT, "-S", "rank_p2p.ranks=9")
     assert "left no output" in failed_because(run)
 
 

@@ -5,6 +5,7 @@ from reframe_runs import (
     CORRUPT,
     HANG,
     HOST,
+    NO_OUTPUT,
     OWN_CORES,
     QUICK,
     RANKS,
@@ -130,7 +131,7 @@ def test_a_job_that_is_deleted_while_it_runs_fails(login, pbs, when, meanwhile, 
 @BACK_ENDS
 def test_a_job_that_is_deleted_while_it_waits_fails(login, pbs, when, meanwhile, replace):
     meanwhile(lambda: pbs("qdel", when("Q")))
-    run = login(*RANKS, "-S", "rank_p2p.nodes=3", grace=3, replace=replace)
+    run = login(*RANKS, *NO_OUTPUT, "-S", "rank_p2p.nodes=3", grace=3, replace=replace)
     reason = failed_because(run)
     assert "its output did not appear within 3 s" in reason or "left no output" in reason
 
@@ -151,6 +152,6 @@ def test_a_job_whose_program_fails_tells_its_exit_code(login, replace):
 @BACK_ENDS
 def test_a_job_whose_node_is_lost_fails(login, when, meanwhile, lose_node, replace):
     meanwhile(lambda: lose_node(when("R")))
-    run = login(*HOST, *HANG, grace=3, replace=replace)
+    run = login(*HOST, *HANG, *NO_OUTPUT, grace=3, replace=replace)
     reason = failed_because(run)
     assert "its output did not appear within 3 s" in reason or "left no output" in reason

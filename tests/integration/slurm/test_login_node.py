@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from reframe_runs import HOST, QUICK, RANKS, failed_because, only, record_of
+from reframe_runs import HOST, NO_OUTPUT, QUICK, RANKS, failed_because, only, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -37,7 +37,7 @@ def test_options_of_one_run_reach_slurm_and_are_kept_to(login, slurm):
 
 def test_results_that_nodes_cannot_write_end_with_what_to_do(login, hide, tmp_path):
     hide(tmp_path)
-    run = login(*HOST, *QUICK)
+    run = login(*HOST, *QUICK, *NO_OUTPUT)
     reason = failed_because(run)
     assert "the scheduler reports FAILED" in reason
     assert "a folder that login and compute nodes share ($LINKMATRIX_PREFIX" in reason
