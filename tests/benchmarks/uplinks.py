@@ -137,7 +137,7 @@ def alarms(machine: Machine, runs: int) -> tuple[int, int]:
         run = bench.fabric.run()
         with np.errstate(invalid="ignore"):
             held = np.log(run.values / bench.expected)
-        inside = from_inside(bench.record, result, run.values, bench.layout, bench.names).deviation
+        inside = from_inside(bench.record, result, run.values, bench.layout.classes, bench.names.classes).deviation
         for way, deviation in enumerate((held, inside)):
             at_once = shared_bottleneck.uplink_sharing(deviation, bench.layout, result, None)
             count[way] += bool(at_once and at_once.narrow)

@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
+from linkmatrix.locate.experiments import next_experiment
 from linkmatrix.locate.hypotheses import Finding
 from linkmatrix.locate.layout import layout_of
-from linkmatrix.locate.next_steps import next_experiment
 from linkmatrix.record import reading
 from linkmatrix.record.matrix import from_result
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from linkmatrix.adopt.cells import cell_references
 from linkmatrix.judge.expected import Expected
-from linkmatrix.locate.deviations import Seen, beside_its_like
+from linkmatrix.locate.deviations import Deviations, with_joint_limits
 from linkmatrix.locate.families import members, named_family
 from linkmatrix.locate.hypotheses import Finding, search
 from linkmatrix.locate.layout import layout_of
@@ -75,9 +75,11 @@ class Bench:
                     value[r, c], lower[r, c] = one.value, one.lower
         return value, lower
 
-    def seen(self, deviation: np.ndarray) -> Seen:
+    def seen(self, deviation: np.ndarray) -> Deviations:
         """The input of the search as in `diagnose`, with the noise of this run."""
-        return beside_its_like(self.record, self.result, Seen(self.layout, deviation, self.limit), self.names)
+        return with_joint_limits(
+            self.record, self.result, Deviations(self.layout.classes, deviation, self.limit), self.names.classes
+        )
 
     def find(self, run: Run) -> list[Finding]:
         """The findings of `diagnose` with these references, without findings that were slow only once."""
@@ -85,7 +87,7 @@ class Bench:
             deviation, alone = np.log(run.values / self.expected), np.log(run.alone / self.expected)
             first = None if run.first is None else np.log(run.first / self.expected)
         seen = self.seen(deviation)
-        found, _ = search(deviation, seen.sigma, self.limit, self.layout, alone, seen.together, first)
+        found, _ = search(deviation, seen.sigma, self.limit, self.layout, alone, seen.joint_limit, first)
         return [one for one in found if not one.once]
 
     def named(self, one: Finding) -> set[tuple[str, str]]:

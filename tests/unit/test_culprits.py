@@ -177,14 +177,14 @@ def test_what_the_table_is_made_with_is_what_diagnose_does(benches):
         if r != c
     }
     (matrix,) = evaluate(content, References({("hgx", content["results"][0]["testcase"]): table}), "hgx").matrices
-    held = deviations.from_references(matrix, bench.layout)
-    seen = deviations.beside_its_like(content, content["results"][0], held, bench.names)
+    held = deviations.from_references(matrix, bench.layout.classes)
+    seen = deviations.with_joint_limits(content, content["results"][0], held, bench.names.classes)
     deviation, limit = seen.deviation, seen.limit
     there = np.isfinite(values)
     assert np.allclose(deviation[there], np.log(values / bench.expected)[there])
     ours = bench.seen(deviation)
     assert np.allclose(seen.sigma[there], ours.sigma[there]) and np.allclose(limit[there], bench.limit[there])
-    assert np.allclose(seen.together[there], ours.together[there])
+    assert np.allclose(seen.joint_limit[there], ours.joint_limit[there])
 
 
 def test_the_simulated_cluster_looks_again_by_the_rules_of_the_program():

@@ -7,17 +7,17 @@ import pytest
 
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate.deviations import (
-    Seen,
-    beside_its_like,
+    Deviations,
+    classes_of,
     downwards,
     from_inside,
     from_references,
     remeasured_deviations,
+    with_joint_limits,
 )
-from linkmatrix.locate.hypotheses import LEAST
 from linkmatrix.locate.layout import layout_of
 from linkmatrix.record.matrix import from_result
-from linkmatrix.references.noise import sigmas
+from linkmatrix.references.noise import LEAST_OF_SEVERAL, sigmas
 from linkmatrix.references.tables import Reference, References
 from tests.tools.rank_records import of_ranks
 
@@ -65,15 +65,15 @@ def together(make_record, limit=0.03, drift=0.0, noise=0.0005, inside=1, nodes=N
     sigma = np.where(np.array([name == "NODE" for name in names.classes])[layout.classes], inside * noise, noise)
     deviation = np.where(layout.classes >= 0, chance.normal(-drift, sigma), np.nan)
     alone = np.where(layout.classes >= 0, downwards(limit), np.nan)
-    found = beside_its_like(record, result, Seen(layout, deviation, alone, sigma=alone), names)
+    found = with_joint_limits(record, result, Deviations(layout.classes, deviation, alone, sigma=alone), names.classes)
     applies = layout.classes >= 0
-    assert found.sigma[applies] == pytest.approx(found.together[applies] / sigmas(applies.sum()))
-    return [np.unique(found.together[layout.classes == group]) for group in range(len(names.classes))], alone[0, 1]
+    assert found.sigma[applies] == pytest.approx(found.joint_limit[applies] / sigmas(applies.sum()))
+    return [np.unique(found.joint_limit[layout.classes == group]) for group in range(len(names.classes))], alone[0, 1]
 
 
 def test_a_part_is_held_against_the_noise_of_its_like_where_that_is_less_than_a_tolerance(make_record):
     (net,), alone = together(make_record)
-    assert net == pytest.approx(downwards(LEAST), abs=1e-3) and net < alone
+    assert net == pytest.approx(downwards(LEAST_OF_SEVERAL), abs=1e-3) and net < alone
     (noisy,), _ = together(make_record, noise=0.02)
     assert noisy == [alone], "of noise that is as much as its tolerance, that is all that is allowed"
 
@@ -112,7 +112,7 @@ def test_a_cell_may_be_off_by_the_tolerance_of_its_reference_towards_what_is_wor
     result |= {"unit": unit, "metric": "latency" if unit == "us" else "bandwidth"}
     table = References({("hgx", result["testcase"]): {"cell[NV18]": reference}})
     matrix = evaluate(record, table, "hgx").matrices[0]
-    seen = from_references(matrix, layout_of(record, result, matrix.matrix)[0])
+    seen = from_references(matrix, classes_of(matrix.matrix)[0])
     assert seen.limit[0, 1] == pytest.approx(limit) and np.isnan(seen.limit[1, 1])
     assert seen.deviation[0, 1] == pytest.approx(math.log(2 if unit == "us" else 0.5))
     assert np.isnan(seen.deviation[0, 2]) and seen.deviation[1, 0] == pytest.approx(
@@ -138,5 +138,5 @@ def test_without_references_few_cells_may_be_off_by_what_carries_them(make_recor
     (result,) = record["results"]
     result |= changes
     matrix = from_result(result)
-    seen = from_inside(record, result, matrix.whole.measured, *layout_of(record, result, matrix))
+    seen = from_inside(record, result, matrix.whole.measured, *classes_of(matrix))
     assert seen.limit[0, 1] == pytest.approx(floor) and seen.deviation[0, 1] == 0.0

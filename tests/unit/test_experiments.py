@@ -9,10 +9,11 @@ import pytest
 
 from linkmatrix import cli, invocation
 from linkmatrix.locate import confidence
-from linkmatrix.locate.deviations import Seen
+from linkmatrix.locate.deviations import Deviations
+from linkmatrix.locate.experiments import EXPERIMENTS, next_experiment
 from linkmatrix.locate.hypotheses import Finding
 from linkmatrix.locate.layout import layout_of
-from linkmatrix.locate.next_steps import EXPERIMENTS, Origin, next_experiment
+from linkmatrix.locate.next_steps import Origin
 from linkmatrix.record.matrix import from_result
 from tests.tools import confusion
 from tests.tools.fabric import Fabric, Machine, Run
@@ -172,7 +173,9 @@ def test_figures_of_other_programs_have_no_command_of_ours(make_record):
 def sure(one, bench, values):
     with np.errstate(invalid="ignore"):
         deviation = np.log(values / bench.expected)
-    return list(confidence.lines(one, bench.names, Seen(bench.layout, deviation, bench.limit)))
+    return list(
+        confidence.lines(one, bench.names, Deviations(bench.layout.classes, deviation, bench.limit), bench.layout)
+    )
 
 
 def test_what_speaks_for_a_culprit_is_counted_and_so_is_what_does_not(between):

@@ -8,11 +8,10 @@ import pytest
 
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import diagnosis, next_steps, node_causes
-from linkmatrix.locate.next_steps import LADDER, Rung, rung_of
+from linkmatrix.locate.next_steps import LADDER, TOPICS, Rung, rung_of
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import suspects
 from linkmatrix.runs.suspicion import Kept, Suspect
-from linkmatrix.show import topics
 from linkmatrix.show.analysis import Analysis
 from tests.tools.stores import disturbed
 
@@ -105,7 +104,7 @@ def test_a_flag_after_an_earlier_one_was_removed_begins_at_the_first_rung():
 
 def test_each_kind_of_component_has_each_rung():
     assert set(LADDER) == {*product(next_steps.KINDS, Rung)}
-    assert {*next_steps.KINDS} <= {*topics.TOPICS}
+    assert {*next_steps.KINDS} <= {*TOPICS}
     assert rung_of(1) < rung_of(1, remeasured=True) < rung_of(1, swapped=True)
 
 

@@ -71,7 +71,7 @@ def held_against(content, **cells):
     """(deviation, sigma, limit) of a record against references of some cells, by "row_column"."""
     table = {f"gpu{name[1]}->gpu{name[2]}": Reference(*one) for name, one in cells.items()}
     found = evaluate(content, References({("hgx", TESTCASE): table}), "hgx").matrices[0]
-    seen = deviations.from_references(found, laid_out(content)[0])
+    seen = deviations.from_references(found, laid_out(content)[0].classes)
     return seen.deviation, seen.sigma, seen.limit
 
 
@@ -100,7 +100,7 @@ NAMES = Names([f"r{index}" for index in range(9)], [f"c{index}" for index in ran
 
 
 def effects(deviation, unit="GB/s"):
-    return list(of_rows_and_columns(np.array(deviation), NAMES, unit))
+    return list(of_rows_and_columns(np.array(deviation), NAMES.rows, NAMES.columns, unit))
 
 
 def test_rows_and_columns_that_are_off_by_a_hundredth_are_said_the_worst_first_and_four_at_most():
@@ -117,7 +117,7 @@ def test_rows_and_columns_that_are_off_by_a_hundredth_are_said_the_worst_first_a
     assert effects(many) == ["row effects by median polish (bandwidth): r3 -40.0 %, r2 -30.0 %, r1 -20.0 %, r0 -10.0 %"]
     many = np.zeros((13, 9))
     many[:6, :] = np.log([[0.9], [0.8], [0.7], [0.6], [0.5], [0.4]])
-    (said,) = of_rows_and_columns(many, Names([f"r{index}" for index in range(13)], NAMES.columns, [], [], []), "GB/s")
+    (said,) = of_rows_and_columns(many, [f"r{index}" for index in range(13)], NAMES.columns, "GB/s")
     assert said.endswith("r5 -60.0 %, r4 -50.0 %, r3 -40.0 %, r2 -30.0 % and 2 more")
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from linkmatrix.commands import arguments
 from linkmatrix.errors import BadInput
-from linkmatrix.locate import confidence, next_steps, sentences
-from linkmatrix.locate.deviations import Seen
+from linkmatrix.locate import confidence, experiments, sentences
+from linkmatrix.locate.deviations import Deviations
 from linkmatrix.locate.families import families
 from linkmatrix.locate.hypotheses import Finding, search
 from linkmatrix.locate.layout import layout_of
@@ -139,17 +139,17 @@ def test_sentences_of_a_domain(domain, kind, subject, words):
     layout, names = laid_out(domain)
     one = Finding(kind, subject, -1 / 18, 16, 16, 100.0)
     values = np.zeros(layout.classes.shape)
-    seen = Seen(layout, values, np.full(values.shape, 0.02))
-    assert sentences.sentence(one, names, domain, domain["results"][0], seen).startswith(words)
+    seen = Deviations(layout.classes, values, np.full(values.shape, 0.02))
+    assert sentences.sentence(one, names, domain, domain["results"][0], seen, layout).startswith(words)
 
 
 def test_the_next_experiment_keeps_the_transport(domain):
     layout, names = laid_out(domain)
     result = {**domain["results"][0], "transport": "fabric", "memory": "device"}
     one = Finding("tray", 2, -0.05, 16, 16, 100.0)
-    command = next_steps.next_experiment(one, names, layout, domain, result).command
+    command = experiments.next_experiment(one, names, layout, domain, result).command
     assert "--memory device --transport fabric" in command and "n002" in command
-    assert "--transport" not in next_steps.next_experiment(one, names, layout, domain, domain["results"][0]).command
+    assert "--transport" not in experiments.next_experiment(one, names, layout, domain, domain["results"][0]).command
 
 
 def test_the_confidence_of_a_tray_compares_the_other_trays(domain):

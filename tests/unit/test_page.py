@@ -5,7 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from linkmatrix.show import html, page, topics
+from linkmatrix.locate.next_steps import TOPICS
+from linkmatrix.show import html, page
 from linkmatrix.show.analysis import Analysis
 
 PICTURE = b"\x89PNG"
@@ -247,7 +248,7 @@ def test_of_many_devices_the_odd_ones_stand_there_and_the_others_are_folded(judg
 
 
 def test_an_option_in_a_sentence_is_not_parted_at_the_end_of_a_line():
-    text = html.whole_options(topics.TOPICS["samples"][0])
+    text = html.whole_options(TOPICS["samples"][0])
     assert 'linkmatrix measure <span class="option">--samples</span> 31' in text
     assert html.whole_options("<b>--x</b> and a--b") == '&lt;b&gt;<span class="option">--x</span>&lt;/b&gt; and a--b'
     assert html.whole_options("say -S a=b") == 'say <span class="option">-S</span> a=b'

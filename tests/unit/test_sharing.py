@@ -7,7 +7,7 @@ from shared_uplinks import matrix
 
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import diagnosis, shared_bottleneck
-from linkmatrix.locate.deviations import Seen
+from linkmatrix.locate.deviations import Deviations
 from linkmatrix.locate.hypotheses import Finding
 from linkmatrix.locate.layout import Layout
 from linkmatrix.references.tables import Reference, References
@@ -219,7 +219,9 @@ def test_what_an_uplink_at_fault_explains_of_each_of_its_cells():
     deviation[2, 6], reached[2, 6] = -0.6, -0.9  # is slower than both
     deviation[2, 8], reached[2, 8] = -0.12, -0.12  # does not show it
     even = np.full(deviation.shape, 0.02)
-    told, explained = shared_bottleneck.narrow_uplinks(one, Seen(layout, deviation, even, sigma=even), reached, again)
+    told, explained = shared_bottleneck.narrow_uplinks(
+        one, Deviations(layout.classes, deviation, even, sigma=even), layout, reached, again
+    )
     assert [(found.subject, found.cells, found.agreeing) for found in told] == [(1, 32, 31), (3, 32, 32)]
     of_both = one.cells(1, layout) | one.cells(3, layout)
     assert [tuple(cell) for cell in np.argwhere(of_both & ~explained)] == [(2, 5), (2, 6)]

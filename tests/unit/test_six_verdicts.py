@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from linkmatrix import cli
-from linkmatrix.judge.verdicts import EXIT_CODES, WORDS, Verdict
+from linkmatrix.judge.verdicts import EXIT_CODES, MEANINGS, NEXT_STEPS, WORDS, Verdict
+from linkmatrix.locate.next_steps import SLOW
 from linkmatrix.record import reading
 from linkmatrix.runs import judging
-from linkmatrix.show import analysis, page, prometheus, screen, terminal, topics, words
+from linkmatrix.show import analysis, page, prometheus, screen, terminal, words
 from linkmatrix.show.analysis import Analysis
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -21,7 +22,7 @@ HOG = "pid 6129 (hog of root)"
 
 
 @pytest.mark.parametrize(
-    "looks", [words.GLYPHS, words.ASCII_GLYPHS, words.MEANINGS, words.NEXT_STEPS, words.CLASSES, screen.VERDICT_STYLES]
+    "looks", [words.GLYPHS, words.ASCII_GLYPHS, MEANINGS, NEXT_STEPS, words.CLASSES, screen.VERDICT_STYLES]
 )
 def test_no_two_verdicts_look_alike(looks):
     assert list(looks) == list(Verdict) and len(set(looks.values())) == len(Verdict)
@@ -49,7 +50,7 @@ def test_the_page_on_verdicts_has_the_same_meanings_steps_and_exit_codes():
     assert list(table) == [f"{words.GLYPHS[verdict]} {WORDS[verdict]}" for verdict in Verdict]
     for verdict in Verdict:
         meaning, step, code = table[f"{words.GLYPHS[verdict]} {WORDS[verdict]}"]
-        assert meaning == words.MEANINGS[verdict]
+        assert meaning == MEANINGS[verdict]
         assert step.replace("`", "") == (words.next_step(verdict) or "–")
         assert code.startswith(str(EXIT_CODES[verdict]))
 
@@ -92,7 +93,7 @@ def test_the_process_that_disturbed_a_run_is_named_and_no_part_is(judged_run):
     assert judging.overall(judged) is Verdict.DISTURBED
     first, *others = Analysis(None, judged).findings
     assert (first.topic, first.who, first.verdict) == ("disturbed", HOG, Verdict.DISTURBED)
-    assert not [one for one in others if one.topic in topics.SLOW]
+    assert not [one for one in others if one.topic in SLOW]
     for text in outputs(run, judged):
         assert "Next steps" in text and f"Measure again without {HOG}" in text
     assert "other process" in page.render(Analysis(run, judged), lambda *_: b"")  # marked in the drawing of the machine

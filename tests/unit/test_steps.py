@@ -9,11 +9,12 @@ import pytest
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import sentences
+from linkmatrix.locate.next_steps import SLOW, TOPICS
 from linkmatrix.record import reading
 from linkmatrix.runs import judging, modes
 from linkmatrix.runs.judging import Judged
 from linkmatrix.runs.testcases import Test
-from linkmatrix.show import analysis, findings, page, terminal, topics, words
+from linkmatrix.show import analysis, findings, page, terminal, words
 from linkmatrix.show.analysis import Analysis
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -148,8 +149,8 @@ def test_every_kind_of_finding_has_a_topic_and_every_topic_is_one_that_is_known(
     kinds = {kind.removesuffix("_egress").removesuffix("_ingress") for kind in sentences.WORDS}
     assert kinds == set(findings.OF_KIND)
     named = {topic for both in findings.OF_KIND.values() for topic in both} | set(findings.OF_PHASE.values())
-    assert named | set(topics.SLOW) <= set(topics.TOPICS)
-    assert all(re.findall(r"\{\w+\}", line) in ([], ["{who}"]) for lines in topics.TOPICS.values() for line in lines)
+    assert named | set(SLOW) <= set(TOPICS)
+    assert all(re.findall(r"\{\w+\}", line) in ([], ["{who}"]) for lines in TOPICS.values() for line in lines)
 
 
 def not_sure(make_record, testcase, cells):
@@ -291,7 +292,7 @@ def test_what_was_measured_again_and_stayed_does_not_stand_with_what_speaks_agai
 
 
 def test_more_samples_are_had_by_what_a_person_can_type():
-    (said,) = topics.TOPICS["samples"]
+    (said,) = TOPICS["samples"]
     assert said.endswith("linkmatrix measure --samples 31")
 
 

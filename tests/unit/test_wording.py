@@ -4,8 +4,8 @@ import faults
 import numpy as np
 import pytest
 
-from linkmatrix.locate import next_steps, sentences
-from linkmatrix.locate.deviations import Seen
+from linkmatrix.locate import experiments, sentences
+from linkmatrix.locate.deviations import Deviations
 from linkmatrix.locate.hypotheses import Finding
 from linkmatrix.locate.layout import Names
 from linkmatrix.record import units
@@ -25,7 +25,7 @@ def seen(part=False, **off):
     deviation = np.where(np.eye(4, dtype=bool), np.nan, 0.0)
     for name, value in off.items():
         deviation[int(name[1]), int(name[2])] = value
-    return Seen(FOUR, deviation, np.full((4, 4), 0.05), part)
+    return Deviations(FOUR.classes, deviation, np.full((4, 4), 0.05), part)
 
 
 def finding(kind, subject, agreeing=6, alike=()):
@@ -66,14 +66,14 @@ SENTENCES = [
 
 @pytest.mark.parametrize(("kind", "subject", "said", "suspect"), SENTENCES, ids=[kind for kind, *_ in SENTENCES])
 def test_a_finding_is_said_so_and_less_where_not_each_cell_shows_it(kind, subject, said, suspect):
-    text = sentences.sentence(finding(kind, subject), NAMES, BARE, BANDWIDTH, seen())
+    text = sentences.sentence(finding(kind, subject), NAMES, BARE, BANDWIDTH, seen(), FOUR)
     assert text.startswith(f"{said} (6 of 6 cells): check {suspect}")
-    text = sentences.sentence(finding(kind, subject, 5), NAMES, BARE, BANDWIDTH, seen())
+    text = sentences.sentence(finding(kind, subject, 5), NAMES, BARE, BANDWIDTH, seen(), FOUR)
     for word in ("to every peer", "from every peer", "with every peer"):
         said = said.replace(f" {word}", "")
     assert text.startswith(f"{said.removeprefix('all ')} (5 of 6 cells): check {suspect}")
     # of some endpoints of a larger matrix nothing is known of the rest
-    text = sentences.sentence(finding(kind, subject), NAMES, BARE, BANDWIDTH, seen(part=True))
+    text = sentences.sentence(finding(kind, subject), NAMES, BARE, BANDWIDTH, seen(part=True), FOUR)
     assert "fine" not in text and "all " not in text and "every" not in text
 
 
@@ -91,31 +91,33 @@ def test_a_finding_is_said_so_and_less_where_not_each_cell_shows_it(kind, subjec
 @pytest.mark.parametrize("value", [-0.5, np.nan])
 def test_what_a_finding_is_told_apart_by_is_fine_only_where_it_was_measured_and_is(kind, subject, slow, other, value):
     one = finding(kind, subject)
-    assert seen().rest_is_fine(one)
-    assert not seen(**{slow: value}).rest_is_fine(one)
-    assert seen(**{other: value}).rest_is_fine(one)
-    assert seen(**{slow: -np.log1p(0.05)}).rest_is_fine(one)  # at its limit
-    assert not seen(**{slow: value}, part=True).rest_is_fine(one)
+    assert sentences.other_cells_fine(one, seen(), FOUR)
+    assert not sentences.other_cells_fine(one, seen(**{slow: value}), FOUR)
+    assert sentences.other_cells_fine(one, seen(**{other: value}), FOUR)
+    assert sentences.other_cells_fine(one, seen(**{slow: -np.log1p(0.05)}), FOUR)  # at its limit
+    assert not sentences.other_cells_fine(one, seen(**{slow: value}, part=True), FOUR)
 
 
 def test_between_different_endpoints_there_is_no_way_back():
     layout = faults.layout_of(4, per_node=2)
-    apart = Seen(type(layout)(**{**vars(layout), "square": False}), np.zeros((4, 4)), np.full((4, 4), 0.05))
-    assert not apart.rest_is_fine(finding("cell", (1, 3))) and not apart.rest_is_fine(finding("egress", 1))
-    assert apart.rest_is_fine(finding("links", 1))
+    apart = type(layout)(**{**vars(layout), "square": False})
+    assert not sentences.other_cells_fine(finding("cell", (1, 3)), seen(), apart) and not sentences.other_cells_fine(
+        finding("egress", 1), seen(), apart
+    )
+    assert sentences.other_cells_fine(finding("links", 1), seen(), apart)
 
 
 def test_a_latency_is_more_by_what_the_rate_is_less():
-    text = sentences.sentence(finding("egress", 1), NAMES, BARE, LATENCY, seen())
+    text = sentences.sentence(finding("egress", 1), NAMES, BARE, LATENCY, seen(), FOUR)
     assert text.startswith("r1 sends at 25.0 % more latency to every peer, receives fine (6 of 6 cells)")
 
 
 def test_of_sums_of_both_directions_no_side_of_a_device_is_known():
     both = {"unit": "GB/s", "metric": "bidirectional"}
     told = "; a sum of both directions does not separate egress and ingress: measure one direction"
-    assert sentences.sentence(finding("device", 1), NAMES, BARE, both, seen()).endswith(f"links and seat{told}")
-    assert told not in sentences.sentence(finding("link", (1, 3)), NAMES, BARE, both, seen())
-    assert told not in sentences.sentence(finding("device", 1), NAMES, BARE, BANDWIDTH, seen())
+    assert sentences.sentence(finding("device", 1), NAMES, BARE, both, seen(), FOUR).endswith(f"links and seat{told}")
+    assert told not in sentences.sentence(finding("link", (1, 3)), NAMES, BARE, both, seen(), FOUR)
+    assert told not in sentences.sentence(finding("device", 1), NAMES, BARE, BANDWIDTH, seen(), FOUR)
 
 
 def test_what_else_has_the_same_cells_is_said_with_what_would_tell():
@@ -141,7 +143,7 @@ def test_what_else_has_the_same_cells_is_said_with_what_would_tell():
     ],
 )
 def test_an_experiment_settles_which_of_two_it_is(kind, other, said):
-    assert next_steps.advice(finding(kind, 0, alike=((other, 0),))).startswith(said)
+    assert experiments.advice(finding(kind, 0, alike=((other, 0),))).startswith(said)
 
 
 def risen(*labels):

@@ -10,11 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..locate.deviations import ROUNDED
-from ..locate.hypotheses import LEAST
 from ..record.matrix import Matrix
 from ..record.names import lasting_names
 from ..references import noise
-from ..references.noise import FLOORS, STEADY, Floor
+from ..references.noise import FLOORS, LEAST_OF_SEVERAL, STEADY, Floor
 from ..references.pair_classes import (
     BETWEEN_NODES,
     MAX_LISTED_ENDPOINTS,
@@ -28,7 +27,7 @@ from ..references.reading import Reference, Table
 from .proposal import Pairs, Proposal, make_reference
 
 Floors = Mapping[str, Floor]  # {link class: floor}
-#: Floors of link classes in which the diagnosis flags deviations of LEAST or more. Their limit of similarity is lower.
+#: Floors of link classes in which the diagnosis flags deviations of LEAST_OF_SEVERAL or more: cells must be more alike.
 STEADY_FLOORS = {FLOORS[one] for one in STEADY}
 ERRORS = 2  # standard errors of a median: 95 % of equally fast cells differ by less
 MAX_GROUPS_PER_CLASS = 64  # a class of many endpoints that needs more groups is not adopted
@@ -87,7 +86,7 @@ def similarity_limit(reference: Reference, floor: Floor) -> float:
     """
     lower, upper = -(reference.lower or 0), reference.upper or 0
     near = min(lower, upper) / 2
-    return min(near, LEAST / 2) if floor in STEADY_FLOORS and lower <= floor.lower + ROUNDED else near
+    return min(near, LEAST_OF_SEVERAL / 2) if floor in STEADY_FLOORS and lower <= floor.lower + ROUNDED else near
 
 
 def noise_margin(reference: Reference, sigma: float, cells: int, count: int) -> float:

@@ -16,7 +16,7 @@ from pathlib import Path
 from .. import lock, suite
 from ..errors import BadInput, say
 from ..files import read_json, write_whole
-from ..judge.verdicts import EXIT_CODES, Verdict
+from ..judge.verdicts import BASELINE, EXIT_CODES, WAIT, Verdict
 from ..runs import completeness, folders, judging, manifest, missing_runs, resume, supervise
 from ..runs.judging import Judged, after_retries
 from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, extras, selects
@@ -248,9 +248,9 @@ def for_mode(line: str, options: argparse.Namespace) -> str:
     """A line of advice, whose commands measure the mode and system of this run."""
     chosen = f"--mode={options.mode}" + (f" --system={options.system}" if options.system else "")
     if options.mode not in (SWEEP, PAIR):
-        line = line.replace(words.ALL_REFERENCES, words.BASELINE)
-        line = line.replace(words.BASELINE, f"{words.BASELINE} {chosen}")
-    return line.replace(words.WAIT, words.WAIT.replace("measure", f"run {chosen}"))
+        line = line.replace(words.ALL_REFERENCES, BASELINE)
+        line = line.replace(BASELINE, f"{BASELINE} {chosen}")
+    return line.replace(WAIT, WAIT.replace("measure", f"run {chosen}"))
 
 
 def began(prefix: Path, options: argparse.Namespace, stamp: str) -> Path:

@@ -1,4 +1,4 @@
-"""The six verdicts, from good to bad, with their words and exit codes. `rules` says which cell gets which."""
+"""The six verdicts, from good to bad, with word, meaning, next step and exit code. `rules` decides those of cells."""
 
 from __future__ import annotations
 
@@ -15,16 +15,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(IntEnum):
-    """From good to bad: the worst of several verdicts is their maximum.
-
-    PASS: measured, data verified, inside the reference.
-    WARN: inside the reference, but the interval crosses the limit, samples are slow, or the cell is slower than
-        its link class.
-    NOT_JUDGED: measured and verified, but no reference describes the measurement.
-    DISTURBED: another process used the node, and a cell is outside.
-    INCOMPLETE: the run began, and a cell, table, reference of a named table, test or rank is missing.
-    FAIL: the machine. Only FAIL is a statement about hardware.
-    """
+    """From good to bad: the worst of several verdicts is their maximum. Only FAIL is a statement about hardware."""
 
     PASS = 0
     WARN = 1
@@ -36,6 +27,30 @@ class Verdict(IntEnum):
 
 WORDS = {verdict: verdict.name.replace("_", " ") for verdict in Verdict}
 OF_WORD = {word: verdict for verdict, word in WORDS.items()}
+MEANINGS = {
+    Verdict.PASS: "measured, data verified, inside the reference",
+    Verdict.WARN: (
+        "inside the reference, but the interval crosses the limit, samples are slow, or the cell is slower than its"
+        " link class"
+    ),
+    Verdict.NOT_JUDGED: "measured and verified, but no reference describes the measurement",
+    Verdict.DISTURBED: "another process used the node, and a cell is slow or intermittent",
+    Verdict.INCOMPLETE: "the run began, and a cell, table, reference, test or rank is missing",
+    Verdict.FAIL: (
+        "outside the reference, wrong data, intermittent, more than the path can carry, path changed, or endpoint lost"
+    ),
+}
+BASELINE = "linkmatrix baseline"
+WAIT = "linkmatrix measure --wait-idle 600"
+#: The one step that follows a verdict, in every output; docs/verdicts.md has the same table. {who}: a process.
+NEXT_STEPS = {
+    Verdict.PASS: "",
+    Verdict.WARN: "Watch it: linkmatrix history shows whether it gets worse.",
+    Verdict.NOT_JUDGED: f"Adopt references of this machine from six runs: {BASELINE}",
+    Verdict.DISTURBED: f"Measure again without {{who}}, or wait for its end: {WAIT}",
+    Verdict.INCOMPLETE: "Fix the run, then measure again.",
+    Verdict.FAIL: "Locate the faulty component, then repair it: linkmatrix diagnose.",
+}
 EXIT_CODES = {
     Verdict.PASS: 0,
     Verdict.WARN: 0,

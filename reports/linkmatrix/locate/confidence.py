@@ -14,16 +14,15 @@ from .layout import NVLINKS, Layout, Names, of_subject, part_of
 from .sentences import subject_name, suspect
 
 if TYPE_CHECKING:
-    from .deviations import Seen
+    from .deviations import Deviations
     from .hypotheses import Finding
 
 MOST_RIVALS = 3
 MOST_SIGMA = 99  # larger numbers are printed as "over 99"
 
 
-def lines(one: Finding, names: Names, seen: Seen) -> Iterator[str]:
+def lines(one: Finding, names: Names, seen: Deviations, layout: Layout) -> Iterator[str]:
     """Yields "evidence for: …", "evidence against: …" and "nearly as likely: …", each only with content."""
-    layout = seen.layout
     family, group = named_family(layout, one.kind, one.subject)
     own = (members(family, group) & (layout.classes.ravel() >= 0)).reshape(layout.classes.shape)
     slow = f"{one.agreeing} of {units.counted(one.cells, 'cell')} {'without a value' if one.missing else 'slow'}"

@@ -9,7 +9,7 @@ its cells passes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +19,11 @@ from ..record import grids
 from ..record.checking import LEAST_SAMPLES
 from ..record.names import FEW_CELLS, Result, variant_of
 from ..references import noise
-from ..references.noise import FLOORS, STEADY, carrier_of, floor_alone
-from .hypotheses import LEAST, Finding
+from ..references.noise import FLOORS, LEAST_OF_SEVERAL, STEADY, carrier_of, floor_alone
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
     from ..record.matrix import Matrix
-    from .layout import Layout, Names
 
 ROUNDED = 1e-6  # relative rounding error of a tolerance
 LEAST_EFFECT = 0.01  # least printed effect of a row or column, as a fraction
@@ -34,21 +32,23 @@ SETTLED = 1e-6  # median polish ends if effects change by less, as logarithms
 
 
 @dataclass(frozen=True)
-class Seen:
+class Deviations:
     """The deviations of a matrix; arrays are rows × columns.
 
-    layout: of the endpoints. deviation, limit, sigma: of each cell, as in `search`. part: whether the matrix is a part
-    of a larger matrix, so that some cells of its endpoints are unknown. together: the allowed joint deviation of
-    several cells of a component; None: `limit`. before: the first deviation of remeasured cells; None without any.
+    classes: the link class of each cell as an index, -1 for a cell that does not apply. deviation: the logarithm of
+    value / expected, negative for a slow cell, NaN without a value. limit: the allowed deviation of one cell, as a
+    positive fraction. part: whether the matrix is a part of a larger matrix, so that some cells of its endpoints are
+    unknown. sigma: the noise of one cell, as a fraction. joint_limit: the allowed deviation of several cells of one
+    component; None: `limit`. before: the first deviations of remeasured cells, NaN for other cells; None without any.
     impossible: True for cells above the limit of their path; None without any.
     """
 
-    layout: Layout
+    classes: np.ndarray
     deviation: np.ndarray
     limit: np.ndarray
     part: bool = False
     sigma: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
-    together: np.ndarray | None = field(default=None, repr=False)
+    joint_limit: np.ndarray | None = field(default=None, repr=False)
     before: np.ndarray | None = field(default=None, repr=False)
     impossible: np.ndarray | None = field(default=None, repr=False)
 
@@ -59,41 +59,37 @@ class Seen:
             within = self.deviation >= -np.log1p(np.nan_to_num(self.limit))
         return within if self.impossible is None else within & ~self.impossible
 
-    def each(self, one: Finding) -> bool:
-        """Whether every cell of the matrix is measured, and every cell of the finding is as slow as the finding."""
-        applies = self.layout.classes >= 0
-        return not self.part and one.agreeing == one.cells and bool(np.isfinite(self.deviation[applies]).all())
-
-    def rest_is_fine(self, one: Finding) -> bool:
-        """Whether all cells that would be slow for another cause were measured and are within their limits."""
-        if self.part:
-            return False
-        row, column = np.indices(self.layout.classes.shape)
-        inside = self.layout.row_node[row] == self.layout.column_node[column]
-        subject = one.subject
-        if isinstance(subject, tuple):
-            cells = (row == subject[1]) & (column == subject[0]) & self.layout.square
-        elif one.kind.startswith("links"):
-            cells = ((row == subject) | (column == subject)) & ~inside
-        else:
-            cells = (column if one.kind == "egress" else row) == subject
-            cells &= self.layout.square
-        cells &= self.layout.classes >= 0
-        return bool(cells.any() and self.fine[cells].all())
+    @property
+    def has_slow_cell(self) -> bool:
+        """Whether a cell uses more than half of its limit. Otherwise no component is slow."""
+        with np.errstate(invalid="ignore"):
+            slow = self.deviation < -np.log1p(np.nan_to_num(self.limit)) / 2
+        return bool((slow & (self.classes >= 0)).any())
 
 
-def from_inside(content: Mapping[str, Any], result: Result, values: np.ndarray, layout: Layout, names: Names) -> Seen:
+def classes_of(matrix: Matrix) -> tuple[np.ndarray, list[str]]:
+    """(index of each cell's link class, -1 for a cell that does not apply; the names of the classes)."""
+    codes, applies = matrix.whole.classes, matrix.whole.applies
+    used = dict.fromkeys(codes[applies].tolist())
+    number = np.full(len(matrix.class_names) + 1, -1)
+    number[list(used)] = np.arange(len(used))
+    return np.where(applies, number[codes], -1), [matrix.class_names[code] for code in used]
+
+
+def from_inside(
+    content: Mapping[str, Any], result: Result, values: np.ndarray, classes: np.ndarray, names: Sequence[str]
+) -> Deviations:
     """The deviation of each cell from the upper part of its link class. A class that is slow as a whole appears
     healthy.
 
-    values: rows × columns, NaN for missing values.
+    values: rows × columns, NaN for missing values. classes, names: from `classes_of`.
     """
-    floors = [floor_alone(result, name, content["backend"]) for name in names.classes]
+    floors = [floor_alone(result, name, content["backend"]) for name in names]
     sign = -1.0 if result["unit"] == "us" else 1.0
-    deviation, sigma, limit = noise.against_class(sign * np.log(values), layout.classes, floors)
+    deviation, sigma, limit = noise.against_class(sign * np.log(values), classes, floors)
     if is_smaller_size(content, result):
         deviation = deviation * 0.0
-    return Seen(layout, of_small_classes(content, result, deviation, layout, names), limit, sigma=sigma)
+    return Deviations(classes, of_small_classes(content, result, deviation, classes, names), limit, sigma=sigma)
 
 
 def is_smaller_size(content: Mapping[str, Any], result: Result) -> bool:
@@ -109,7 +105,7 @@ def is_smaller_size(content: Mapping[str, Any], result: Result) -> bool:
 
 
 def of_small_classes(
-    content: Mapping[str, Any], result: Result, deviation: np.ndarray, layout: Layout, names: Names
+    content: Mapping[str, Any], result: Result, deviation: np.ndarray, classes: np.ndarray, names: Sequence[str]
 ) -> np.ndarray:
     """The deviations, with 0 for the cells of small classes that noise may explain.
 
@@ -120,8 +116,8 @@ def of_small_classes(
         return deviation
     found = np.array(deviation)
     low, high, samples = (grids.numbers(result[name]) for name in ("low", "high", "samples"))
-    for group, name in enumerate(names.classes):
-        inside = (layout.classes == group) & np.isfinite(found)
+    for group, name in enumerate(names):
+        inside = (classes == group) & np.isfinite(found)
         if not 1 < inside.sum() <= FEW_CELLS:
             continue
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -132,19 +128,19 @@ def of_small_classes(
     return found
 
 
-def from_references(matrix: MatrixVerdict, layout: Layout) -> Seen:
-    """The deviation of each cell from its reference; NaN without a reference."""
+def from_references(matrix: MatrixVerdict, classes: np.ndarray) -> Deviations:
+    """The deviation of each cell from its reference; NaN without a reference. classes: from `classes_of`."""
     judged, bandwidth = matrix.whole, matrix.matrix.unit != "us"
     assert judged is not None
     values, expected = judged.observed, judged.value
-    cells = int((layout.classes >= 0).sum())
+    cells = int((classes >= 0).sum())
     limit = 1 - judged.low / expected if bandwidth else judged.high / expected - 1
     limit = np.where(np.isfinite(expected), np.minimum(np.abs(limit), 0.99), np.nan)
     deviation = np.log(values / expected)  # values are positive or NaN
     # a lower tolerance of 2 % is log(0.98), and `search` uses log(1 + limit)
     limit = downwards(limit) if bandwidth else limit
     deviation = deviation if bandwidth else -deviation
-    return Seen(layout, deviation, limit, sigma=np.nan_to_num(limit, nan=1.0) / noise.sigmas(cells))
+    return Deviations(classes, deviation, limit, sigma=np.nan_to_num(limit, nan=1.0) / noise.sigmas(cells))
 
 
 def downwards(fraction: Any) -> Any:
@@ -152,34 +148,35 @@ def downwards(fraction: Any) -> Any:
     return 1 / (1 - fraction) - 1
 
 
-def beside_its_like(content: Mapping[str, Any], result: Result, seen: Seen, names: Names) -> Seen:
+def with_joint_limits(content: Mapping[str, Any], result: Result, seen: Deviations, names: Sequence[str]) -> Deviations:
     """The deviations from references, with the limit and the noise of several cells of a component.
 
-    The limit is k(m)·σ of the link class in this run, and at least LEAST, relative to the level of the class. A loss of
-    the whole class is drift, which tolerances are for. The limit is at most the tolerance. A tolerance above its floor
-    stays, because it contains measured noise. A class with too few cells keeps its tolerance.
+    The limit is k(m)·σ of the link class in this run, and at least LEAST_OF_SEVERAL, relative to the level of the
+    class. A loss of the whole class is drift, which tolerances are for. The limit is at most the tolerance. A tolerance
+    above its floor stays, because it contains measured noise. A class with too few cells keeps its tolerance. names: of
+    the link classes, by index.
     """
-    classes, bandwidth = seen.layout.classes, result["unit"] != "us"
+    classes, bandwidth = seen.classes, result["unit"] != "us"
     k = noise.sigmas(int((classes >= 0).sum()))
-    together = np.array(seen.limit)
-    for group, name in enumerate(names.classes):
+    joint = np.array(seen.limit)
+    for group, name in enumerate(names):
         inside = (classes == group) & np.isfinite(seen.deviation)
         carrier = carrier_of(result, name, content["backend"])
         if not bandwidth or carrier not in STEADY or inside.sum() < noise.ENOUGH:
             continue
         level, sigma = noise.upper_part(seen.deviation[inside])  # the cells of one of four nodes are half of the class
-        least = max(downwards(LEAST), k * sigma) + max(0.0, -level)
+        least = max(downwards(LEAST_OF_SEVERAL), k * sigma) + max(0.0, -level)
         floor = downwards(FLOORS[carrier].lower)
         with np.errstate(invalid="ignore"):
             lowered = (classes == group) & (seen.limit <= floor + ROUNDED)
-        together[lowered] = np.minimum(seen.limit[lowered], least)
-    return replace(seen, together=together, sigma=np.nan_to_num(together, nan=1.0) / k)
+        joint[lowered] = np.minimum(seen.limit[lowered], least)
+    return replace(seen, joint_limit=joint, sigma=np.nan_to_num(joint, nan=1.0) / k)
 
 
-def remeasured_deviations(deviation: np.ndarray, result: Result, matrix: Matrix, look: str) -> np.ndarray | None:
+def remeasured_deviations(deviation: np.ndarray, result: Result, matrix: Matrix, when: str) -> np.ndarray | None:
     """The deviations of the remeasured cells, NaN for other cells; None without remeasured cells.
 
-    look: "before" for the first measurement, "after" for the median of the remeasurements.
+    when: "before" for the first measurement, "after" for the median of the remeasurements.
     """
     if not result["remeasured"]:
         return None
@@ -189,8 +186,8 @@ def remeasured_deviations(deviation: np.ndarray, result: Result, matrix: Matrix,
     sign = -1.0 if result["unit"] == "us" else 1.0
     for one in result["remeasured"]:
         at = rows.get(one["row"], -1), columns.get(one["column"], -1)
-        if min(at) >= 0 and one[look] and values[at] > 0:
-            found[at] = deviation[at] + sign * math.log(one[look] / values[at])
+        if min(at) >= 0 and one[when] and values[at] > 0:
+            found[at] = deviation[at] + sign * math.log(one[when] / values[at])
     return found
 
 
@@ -214,12 +211,12 @@ def polish(deviation: np.ndarray, rounds: int = 10) -> tuple[float, np.ndarray, 
     return level, rows, columns
 
 
-def effects(deviation: np.ndarray, names: Names, unit: str) -> Iterator[str]:
-    """Sentences about rows and columns that deviate as a whole, by median polish."""
+def effects(deviation: np.ndarray, rows: Sequence[str], columns: Sequence[str], unit: str) -> Iterator[str]:
+    """Sentences about rows and columns that deviate as a whole, by median polish. rows, columns: the labels."""
     if min(deviation.shape) < 2 or not np.isfinite(deviation).any():
         return
-    _, rows, columns = polish(deviation)
-    for word, labels, found in (("row", names.rows, rows), ("column", names.columns, columns)):
+    _, of_rows, of_columns = polish(deviation)
+    for word, labels, found in (("row", rows, of_rows), ("column", columns, of_columns)):
         order = [index for index in np.argsort(found) if found[index] <= math.log1p(-LEAST_EFFECT)]
         told = [f"{labels[index]} {100 * math.expm1(found[index]):.1f} %" for index in order[:MOST_EFFECTS]]
         if told:

@@ -3,6 +3,8 @@
 With references, each cell is compared with its own reference, and σ follows from its tolerance. Without references, a
 cell is compared with the upper part of its link class. This finds a slow component among healthy ones, but not a class
 that is slow as a whole, so the verdict stays NOT JUDGED.
+
+Functions import the modules that only a matrix with slow or missing cells needs.
 """
 
 from __future__ import annotations
@@ -19,15 +21,23 @@ from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.checking import is_of_matchings
 from ..record.names import HANDOVER, Result, is_collective
-from .deviations import Seen, beside_its_like, effects, from_inside, from_references, remeasured_deviations
-from .families import SHARED, members, named_family
-from .hypotheses import Finding, search
-from .layout import Layout, Names, layout_of
-from .next_steps import NO_TEST, Experiment, Origin, next_experiment
+from .deviations import (
+    Deviations,
+    classes_of,
+    effects,
+    from_inside,
+    from_references,
+    remeasured_deviations,
+    with_joint_limits,
+)
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
     from ..record.matrix import Matrix
+    from .experiments import Experiment
+    from .hypotheses import Finding
+    from .layout import Layout
+    from .next_steps import Origin
     from .shared_bottleneck import Bottleneck, Sharing
 
 MOST_DISTURBED = 4  # maximum number of sentences about other processes
@@ -35,7 +45,6 @@ TRIED = ("timeout", "error")
 LACKING = (*TRIED, "not-run")  # also cells that were not tried
 GONE_SIGMA, GONE_LIMIT = 0.01, 0.02  # stand-ins for the σ and the limit of missing values, which have no noise
 NEXT = "next: "  # prefix of the command of the next experiment
-OF_ALL = (*SHARED, "inside")  # shared components cannot be lost
 #: Rules by which a cell fails without being slow.
 OTHERWISE = ("corrupt", "impossible", "intermittent")
 
@@ -60,11 +69,16 @@ class Diagnosis:
 
 
 def diagnose(
-    content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, part: bool = False, origin: Origin = NO_TEST
+    content: Mapping[str, Any],
+    result: Result,
+    matrix: MatrixVerdict,
+    part: bool = False,
+    origin: Origin | None = None,
 ) -> Diagnosis:
     """The diagnosis of a matrix of the checked record `content`.
 
-    part: whether the matrix is a part of a larger matrix. origin: the test that left the record, for the commands.
+    part: whether the matrix is a part of a larger matrix. origin: the test that left the record, for the commands; None
+    for a record alone.
     """
     if matrix.problem:
         return Diagnosis((), (matrix.problem,), (), not matrix.compared)
@@ -76,13 +90,12 @@ def diagnose(
         return of_matchings(content, result, matrix)
     if matrix.subset is not matrix:
         return among(content, result, matrix, origin)
-    layout, names = layout_of(content, result, matrix.matrix)
-    found = searched(content, result, matrix, layout, names)
+    found = searched(content, result, matrix)
     undisturbed = ~matrix.whole.disturbed if matrix.whole is not None else True
     lacking = matrix.matrix.whole.is_status(*LACKING) & undisturbed
     if found.findings or found.shared or found.at_once or found.drift or lacking.any():
-        return explained(content, result, matrix, found, lacking, names, part, origin)
-    told_effects = effects(found.seen.deviation, names, result["unit"])
+        return explained(content, result, matrix, found, lacking, part, origin)
+    told_effects = effects(found.seen.deviation, matrix.matrix.rows, matrix.matrix.columns, result["unit"])
     return Diagnosis((), tuple(beside_findings(found, result, matrix)), tuple(told_effects), not matrix.compared)
 
 
@@ -92,25 +105,25 @@ def explained(
     matrix: MatrixVerdict,
     found: Searched,
     lacking: np.ndarray,
-    names: Names,
     part: bool,
-    origin: Origin,
+    origin: Origin | None,
 ) -> Diagnosis:
     """The sentences, the confidence and the next experiments of what a search found.
 
     lacking: True for undisturbed cells without a value. The other arguments are those of `diagnose`.
     """
-    # a healthy matrix needs none of these modules
     from . import confidence, node_causes, shared_bottleneck
+    from .experiments import next_experiment
+    from .layout import layout_of
     from .lost_endpoints import Lost
     from .sentences import missing_sentence, sentence, subject_name
 
-    layout = found.seen.layout
+    layout, names = layout_of(content, result, matrix.matrix)
     drift = node_causes.time_drift(found.seen.deviation, result) if found.findings and not part else 0.0
     found = replace(found, findings=node_causes.with_node_causes(found.findings, matrix.matrix, content, result, drift))
     # findings next to a bottleneck do not have all of their cells
     seen = replace(found.seen, part=part or found.shared is not None)
-    told = [sentence(one, names, content, result, seen) for one in found.findings]
+    told = [sentence(one, names, content, result, seen, layout) for one in found.findings]
     lost = Lost.of(content, matrix.matrix, lacking)
     gone = lost.leaves(missing(matrix.matrix, layout, lost.lacking), layout)
     # the first sentences are those of the findings, in their order
@@ -127,10 +140,10 @@ def explained(
     every = (*found.findings, *gone)
     experiments = (next_experiment(one, names, layout, content, result, origin) for one in every)
     sure = tuple(
-        (*confidence.lines(one, names, seen), *next_line(experiment))
+        (*confidence.lines(one, names, seen, layout), *next_line(experiment))
         for one, experiment in zip(every, experiments, strict=True)
     )
-    told_effects = () if found.drift else tuple(effects(seen.deviation, names, result["unit"]))
+    told_effects = () if found.drift else tuple(effects(seen.deviation, names.rows, names.columns, result["unit"]))
     who = tuple(subject_name(one.kind, one.subject, names) for one in every)
     verdicts = tuple(lost.verdict(one, verdict_of(one, matrix, layout)) for one in every)
     return Diagnosis(every, tuple(told), told_effects, not matrix.compared, sure, who, verdicts)
@@ -161,19 +174,25 @@ class Searched:
 
     findings: list[Finding]
     left: int
-    seen: Seen
+    seen: Deviations
     shared: Bottleneck | None
     at_once: Sharing | None
     drift: str = ""
 
 
-def searched(
-    content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, layout: Layout, names: Names
-) -> Searched:
+def searched(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Searched:
     """Searches the component at fault in a matrix in memory, by references or without."""
     inside, whole = not matrix.compared, matrix.whole
     assert whole is not None
-    seen = from_inside(content, result, whole.observed, layout, names) if inside else from_references(matrix, layout)
+    classes, names = classes_of(matrix.matrix)
+    seen = from_inside(content, result, whole.observed, classes, names) if inside else from_references(matrix, classes)
+    seen = replace(seen, impossible=whole.rules == ORDER["impossible"])
+    if not (seen.has_slow_cell or content.get("imported") or knows_leaf_switches(content)):
+        return Searched([], 0, seen, None, None)
+    from .hypotheses import search
+    from .layout import layout_of
+
+    layout, _ = layout_of(content, result, matrix.matrix)
     in_order = None
     if content.get("imported"):
         from .node_causes import order_drift
@@ -181,9 +200,9 @@ def searched(
         in_order = order_drift(content, result, seen.deviation)
     seen = replace(seen, deviation=in_order.rest) if in_order else seen
     before, by_itself = (
-        remeasured_deviations(seen.deviation, result, matrix.matrix, look) for look in ("before", "after")
+        remeasured_deviations(seen.deviation, result, matrix.matrix, when) for when in ("before", "after")
     )
-    seen = replace(seen, before=before, impossible=whole.rules == ORDER["impossible"])
+    seen = replace(seen, before=before)
     again = by_itself
     at_once = None
     if "leaf" in layout.parts:
@@ -193,19 +212,24 @@ def searched(
     if at_once and at_once.is_oversubscribed:
         seen = replace(seen, deviation=at_once.without(seen.deviation))
         again = None  # measured alone, cells share no uplink
-    seen = seen if inside else beside_its_like(content, result, seen, names)
+    seen = seen if inside else with_joint_limits(content, result, seen, names)
     narrow, open_cells = [], seen.deviation
     if at_once:
         with np.errstate(invalid="ignore", divide="ignore"):
             reached = np.log(whole.observed) * (-1.0 if result["unit"] == "us" else 1.0)
-        narrow, cells = shared_bottleneck.narrow_uplinks(at_once, seen, reached, by_itself)
+        narrow, cells = shared_bottleneck.narrow_uplinks(at_once, seen, layout, reached, by_itself)
         open_cells = np.where(cells, np.nan, open_cells)
-    findings, left = search(open_cells, seen.sigma, seen.limit, layout, again, seen.together, seen.before)
+    findings, left = search(open_cells, seen.sigma, seen.limit, layout, again, seen.joint_limit, seen.before)
     findings = [*narrow, *(one for one in findings if not inside or one.kind != "class")]
-    shared, findings, left = without_shared(findings, left, seen, again, inside)
+    shared, findings, left = without_shared(findings, left, seen, layout, again, inside)
     if at_once:
         findings = shared_bottleneck.beside_uplinks(findings, layout)
     return Searched(findings, left, seen, shared, at_once, in_order.sentence if in_order else "")
+
+
+def knows_leaf_switches(content: Mapping[str, Any]) -> bool:
+    """Whether a record contains the leaf switch of a device: its uplinks are then examined too."""
+    return any(device.get("place", {}).get("leaf") for device in content.get("devices", ()))
 
 
 def beside_findings(found: Searched, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
@@ -229,6 +253,9 @@ def missing(matrix: Matrix, layout: Layout, lacking: np.ndarray) -> list[Finding
 
     A single cell is no finding, because it has its own line. lacking: True for undisturbed cells without a value.
     """
+    from .families import SHARED, members, named_family
+    from .hypotheses import search
+
     block = matrix.whole
     tried = block.is_status(*TRIED) & lacking
     if not tried.any() or lacking.sum() == block.applies.sum():
@@ -239,13 +266,14 @@ def missing(matrix: Matrix, layout: Layout, lacking: np.ndarray) -> list[Finding
     kept = []
     for one in found:
         family, group = named_family(layout, one.kind, one.subject)
-        if one.kind not in OF_ALL and one.cells > 1 and (members(family, group).reshape(shape) & tried).any():
+        can_be_lost = one.kind not in (*SHARED, "inside") and one.cells > 1  # shared components cannot
+        if can_be_lost and (members(family, group).reshape(shape) & tried).any():
             kept.append(replace(one, missing=True))
     return kept
 
 
 def without_shared(
-    found: list[Finding], left: int, seen: Seen, again: np.ndarray | None, inside: bool
+    found: list[Finding], left: int, seen: Deviations, layout: Layout, again: np.ndarray | None, inside: bool
 ) -> tuple[Bottleneck | None, list[Finding], int]:
     """(bottleneck between groups of nodes, findings next to it, number of unexplained slow cells).
 
@@ -254,27 +282,30 @@ def without_shared(
     """
     if len(found) < 2:
         return None, found, left
+    from .hypotheses import search
     from .shared_bottleneck import bottleneck
 
-    shared = bottleneck(found, seen.deviation, seen.limit, seen.layout, again)
+    shared = bottleneck(found, seen.deviation, seen.limit, layout, again)
     if shared is None:
         return None, found, left
     rest = np.where(shared.between, np.nan, seen.deviation)
-    others, left = search(rest, seen.sigma, seen.limit, seen.layout, again, seen.together, seen.before)
+    others, left = search(rest, seen.sigma, seen.limit, layout, again, seen.joint_limit, seen.before)
     return shared, [one for one in others if not inside or one.kind != "class"], left
 
 
 def of_values(content: Mapping[str, Any], result: Result, matrix: Matrix, values: np.ndarray) -> list[str]:
     """Sentences about the slow components if a matrix of the record `content` had these values, without references."""
+    from .hypotheses import search
+    from .layout import layout_of
     from .sentences import sentence
 
     layout, names = layout_of(content, result, matrix)
-    seen = from_inside(content, result, values, layout, names)
+    seen = from_inside(content, result, values, layout.classes, names.classes)
     found, _ = search(seen.deviation, seen.sigma, seen.limit, layout)
-    return [sentence(one, names, content, result, seen) for one in found if one.kind != "class"]
+    return [sentence(one, names, content, result, seen, layout) for one in found if one.kind != "class"]
 
 
-def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, origin: Origin) -> Diagnosis:
+def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, origin: Origin | None) -> Diagnosis:
     """The diagnosis of a matrix that does not fit into memory, from its worst endpoints and some healthy endpoints."""
     found = diagnose(content, result, matrix.subset, True, origin)
     if not matrix.slow_lines() and not found.sentences:
@@ -288,6 +319,8 @@ def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, ori
 
 def verdict_of(finding: Finding, matrix: MatrixVerdict, layout: Layout) -> Verdict:
     """The verdict of a finding in a matrix in memory."""
+    from .families import members, named_family
+
     family, group = named_family(layout, finding.kind, finding.subject)
     return worst_of(finding, members(family, group).reshape(layout.classes.shape), matrix)
 

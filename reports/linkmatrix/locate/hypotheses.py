@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 ALARMS = 0.0002  # probability of any finding in a healthy run
 AGREE = 0.75  # share of a hypothesis' cells that must be slow by at least half of it
-LEAST = 0.02  # least deviation of many cells, as a fraction; healthy machines differ by less
 BEYOND = 0.05  # share of a hypothesis' cells that must be beyond their own tolerance
 FEW = 2  # cells of a link: so few must be slow alone too, if they were remeasured
 NEARLY = math.log(20)  # log likelihood ratio: hypotheses with a smaller loss are not ruled out
@@ -81,7 +80,7 @@ def search(
     limit: np.ndarray,
     layout: Layout,
     alone: np.ndarray | None = None,
-    together: np.ndarray | None = None,
+    joint_limit: np.ndarray | None = None,
     before: np.ndarray | None = None,
 ) -> tuple[list[Finding], int]:
     """(at most MOST findings, number of cells beyond their own limit that these do not explain).
@@ -89,7 +88,7 @@ def search(
     deviation: logarithm of value / expected, rows × columns; slow is negative, NaN without a value. sigma: noise of one
     cell, as a fraction. limit: allowed deviation of one cell, as a positive fraction: its tolerance. alone: deviations
     of cells that were remeasured alone, NaN for other cells. A cell or a link that is healthy alone was disturbed.
-    together: allowed joint deviation of several cells of a component; None: `limit`. before: first deviations of the
+    joint_limit: allowed deviation of several cells of one component; None: `limit`. before: first deviations of the
     remeasured cells; None: as in `deviation`.
     """
     x = np.where(np.isfinite(deviation), deviation, 0.0).ravel()
@@ -106,7 +105,7 @@ def search(
         np.where(np.isfinite(again), np.maximum(x, again), x),
         np.maximum(np.where(np.isfinite(sigma), sigma, 1.0).ravel(), 1e-6),
         least,
-        least if together is None else np.log1p(np.nan_to_num(together)).ravel(),
+        least if joint_limit is None else np.log1p(np.nan_to_num(joint_limit)).ravel(),
         applies,
         noise.sigmas_of(ALARMS / max(count, 1)),
         np.zeros(x.shape, dtype=bool) if alone is None else ~np.isfinite(again),
@@ -293,7 +292,9 @@ class Evidence:
         x = self.calm if count <= FEW else self.x
         least = self.several if count > 1 else self.least
         shift, alone = float(np.median(x[fresh])), float(np.median(least[fresh]))
-        together = max(min(alone, LEAST), min(alone, alone * math.sqrt(noise.MEDIAN_EFFICIENCY / count)))
+        together = max(
+            min(alone, noise.LEAST_OF_SEVERAL), min(alone, alone * math.sqrt(noise.MEDIAN_EFFICIENCY / count))
+        )
         if shift >= -together or (x[fresh] < -least[fresh]).sum() < max(1.0, BEYOND * count):
             return None
         agreeing = int((x[fresh] <= shift / 2).sum())

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .deviations import classes_of
+
 if TYPE_CHECKING:
     from ..record.matrix import Matrix
     from ..record.names import Result
@@ -166,15 +168,6 @@ def layout_of(content: Mapping[str, Any], result: Result, matrix: Matrix) -> tup
     )
     named = {kind: part.names for kind, part in parts.items() if part.names}
     return layout, Names(rows, columns, node.names, nic.names, classes, named, near)
-
-
-def classes_of(matrix: Matrix) -> tuple[np.ndarray, list[str]]:
-    """(index of each cell's link class, -1 for a cell that does not apply; the names of the classes)."""
-    codes, applies = matrix.whole.classes, matrix.whole.applies
-    used = dict.fromkeys(codes[applies].tolist())
-    number = np.full(len(matrix.class_names) + 1, -1)
-    number[list(used)] = np.arange(len(used))
-    return np.where(applies, number[codes], -1), [matrix.class_names[code] for code in used]
 
 
 def adapters_of(content: Mapping[str, Any], result: Result, devices: Sequence[Device]) -> dict[str, tuple[str, ...]]:

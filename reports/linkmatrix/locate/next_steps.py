@@ -1,22 +1,12 @@
-"""The next steps for a slow component: measure again, swap or repair, and the most informative experiment."""
+"""The next steps for each topic of a finding: measure again, swap or repair a component, or fix the run."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from ..invocation import launcher
-from .layout import Layout, Names, of_subject
-
-if TYPE_CHECKING:
-    from ..record.names import Result
-    from .hypotheses import Finding
+from ..judge.findings import NEXT
+from ..judge.verdicts import NEXT_STEPS, WAIT, Verdict
 
 
 class Rung(IntEnum):
@@ -96,21 +86,88 @@ LADDER: dict[tuple[str, Rung], tuple[str, ...]] = {
     **{("path", rung): ENDS for rung in (Rung.SWAP, Rung.REPAIR)},
 }
 KINDS = tuple(dict.fromkeys(kind for kind, _ in LADDER))
-
-SAMPLES = "21"  # three times the usual number: the interval of a median is almost half as wide
-MOST_SUSPECTS, GOOD = 4, 2  # numbers of suspects and of healthy endpoints or nodes that are remeasured
-INSIDE = "measure inside the node: a faulty device is slow there"
-EACH_ADAPTER = "measure each adapter alone: a slow adapter is at fault"
-ALL_DEVICES = "measure all devices: a device that is slow with a third device is at fault"
-THIRD_NODE = "measure with a third node: the node that is slow with it is at fault"
-MORE_SAMPLES = "repeat the test with more samples: an endpoint that stays slow is at fault"
-AGAIN_ALONE = "measure the same again, alone: an endpoint that stays slow next to healthy endpoints is at fault"
-LAUNCHED = ("mpi", "ipc")  # back ends that need a launcher
-
-
-#: Schedulers whose jobs take the option --nodelist.
-WITH_NODELIST = ("slurm", "squeue")
-SWEEP, NODES = "node_sweep", "LINKMATRIX_NODES"  # the check of one node of many, and the variable that names nodes
+#: Topic of a finding → its steps, the most urgent topic first. {who}: the components or processes of that topic.
+TOPICS: dict[str, tuple[str, ...]] = {
+    "wrong data": (
+        "Take the nodes of {who} out of service now: the data that arrives is not the data that was sent.",
+        "Look for memory and link errors (dmesg, nvidia-smi -q -d ECC). Check the IOMMU and ACS settings. Then measure"
+        " again.",
+    ),
+    "computes wrong": (
+        "Take {who} out of service now: it computes wrong bits without reporting an error.",
+        "Repeat the soak with {who} alone: p2p_matrix --soak 30m. Replace it if it computes wrong bits again.",
+    ),
+    "impossible": (
+        "{who} is faster than its path can carry. Compare the link class in the record with nvidia-smi topo -m, and"
+        " measure again.",
+    ),
+    "build": ("Fix the reason of the failed build, and run again. Nothing was measured, so no part is flagged.",),
+    "not run": (
+        "Fix what kept the job from running (scheduler, environment or node), and run again. Nothing was measured, so"
+        " no part is flagged.",
+    ),
+    "aborted": ("Repeat the run: it ended early, because of a signal or a limit of ReFrame. No component is flagged.",),
+    "options": ("Correct the options of the program, such as extra_opts, and run again.",),
+    "busy": (f"Wait until the other processes end: {WAIT}",),
+    "program": (
+        "Read the last output of the program in the folder of its test, and run the test again. A run whose program"
+        " failed cannot be PASS.",
+    ),
+    "gone": (
+        "Check whether {who} is present: nvidia-smi -L or ibstat, and dmesg for a lost device or link.",
+        "Restart the device or its node and measure again. Replace a device that still does not answer.",
+    ),
+    **{kind: LADDER[kind, Rung.AGAIN] for kind in ("device", "link", "adapter", "node", "host", "fabric")},
+    "settings": (
+        "Replace no component: {who} and other components are slow for a common reason. Measure again. If the result is"
+        " the same, compare driver, BIOS, clocks and power limits with the runs of the references. linkmatrix history"
+        " prints the changes.",
+    ),
+    **{kind: LADDER[kind, Rung.AGAIN] for kind in ("rank", "path")},
+    "once": ("Measure {who} again, alone. A component that was slow once is not flagged.",),
+    **{kind: (step,) for kind, step in NEXT.items()},
+    "changed": (
+        "Compare the path of {who} with that of the adopted runs: nvidia-smi topo -m, nvidia-smi nvlink -s, lspci -tv."
+        " The system reports the link class, so noise does not explain the change.",
+    ),
+    "intermittent": (
+        "Measure {who} again with short samples, alone, before you replace a component: p2p_matrix --short-samples 72."
+        " Without short samples, the measurement can miss the fault.",
+    ),
+    "cell": (
+        "Measure {who} again, alone, before you replace a component. No single component explains the slow cells.",
+    ),
+    "disturbed": (
+        NEXT_STEPS[Verdict.DISTURBED],
+        "List a daemon of the node in ignored_processes of the partition.",
+    ),
+    "references": (
+        "Adopt references for these test cases: linkmatrix baseline",
+        "Or name another table: 'reference' in the partition's extras.",
+    ),
+    "missing": ("Find out why {who} has no value, then measure again. A PASS needs every cell.",),
+    "skipped": (
+        "Check the reason of each skipped test: a skipped test is no PASS. If the reason is wrong, compare the"
+        " partition in config/systems with linkmatrix detect --dry-run. If the reason is right, leave the test out:"
+        " -x NAME of ReFrame, or linkmatrix run --manifest REASON.",
+    ),
+    "no pair": (
+        "Measure with more endpoints, or choose test cases that need one endpoint, such as copies inside a device."
+        " linkmatrix measure chooses what fits this machine.",
+    ),
+    "counters": ("Check the device and its links before use (dmesg, nvidia-smi -q): their error counters rose.",),
+    "odd": ("Give the different node the same configuration as the other nodes, then compare again.",),
+    "throttled": (
+        "Check temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE), then measure again: devices were"
+        " throttled.",
+    ),
+    "samples": ("Measure again with more samples: linkmatrix measure --samples 31",),
+    "noted": (),
+}
+WRONG_BITS = ("wrong data", "computes wrong")
+SLOW = (*KINDS, "once", "cell", "gone", *WRONG_BITS)
+#: Topics that a run without references begins with
+BEFORE_ASSESSMENT = (*SLOW, *NEXT, "settings", "changed", "intermittent", "disturbed")
 
 
 class Origin(NamedTuple):
@@ -133,180 +190,3 @@ class Origin(NamedTuple):
     def system(self) -> list[str]:
         """The option of a command of linkmatrix with the partition."""
         return [f"--system={self.partition}"] if self.partition else []
-
-
-NO_TEST = Origin()
-
-
-class Experiment(NamedTuple):
-    """A command, and what its result shows."""
-
-    command: str
-    tells: str
-
-
-@dataclass(frozen=True)
-class Case:
-    """The data of a finding from which commands are made."""
-
-    one: Finding
-    names: Names
-    layout: Layout
-    content: Mapping[str, Any]
-    result: Result
-    origin: Origin = NO_TEST
-
-    @cached_property
-    def devices(self) -> Mapping[str, Mapping[str, Any]]:
-        """{label: device}."""
-        return {device["label"]: device for device in self.content.get("devices", [])}
-
-    @property
-    def suspects(self) -> list[str]:
-        """The endpoints of the finding."""
-        rows, columns = of_subject(self.one.kind, self.one.subject, self.layout)
-        named = [self.names.rows[at] for at in np.flatnonzero(rows)]
-        named += [self.names.columns[at] for at in np.flatnonzero(columns)]
-        return list(dict.fromkeys(named))
-
-    def beside(self, suspects: Sequence[str], every: Iterable[str]) -> list[str]:
-        """Some suspects, followed by some healthy endpoints or nodes of `every`."""
-        return [*suspects[:MOST_SUSPECTS], *[one for one in every if one not in suspects][:GOOD]]
-
-    def node_of(self, label: str) -> str:
-        """The node of an endpoint. A node is its own node."""
-        return str(self.devices[label]["node"]) if label in self.devices else label
-
-    def nodes_of(self, labels: Iterable[str]) -> list[str]:
-        """The nodes of endpoints, each once."""
-        return list(dict.fromkeys(self.node_of(label) for label in labels))
-
-
-def next_experiment(
-    one: Finding,
-    names: Names,
-    layout: Layout,
-    content: Mapping[str, Any],
-    result: Result,
-    origin: Origin = NO_TEST,
-) -> Experiment | None:
-    """The next experiment after a finding; None for imported records, which no command of linkmatrix repeats."""
-    if content.get("program") != "p2p_matrix":
-        return None
-    case = Case(one, names, layout, content, result, origin)
-    kinds = {one.kind, *(kind for kind, _ in one.alike)}
-    for wanted, tells, made in EXPERIMENTS:
-        if wanted <= kinds:
-            return Experiment(shlex.join(made(case)), tells)
-    if case.origin.is_queued:
-        return Experiment(shlex.join(test_again(case)), MORE_SAMPLES)
-    return Experiment(shlex.join(again(case)), AGAIN_ALONE)
-
-
-def test_again(case: Case) -> list[str]:
-    """The ReFrame test, on the nodes of the suspects and some healthy nodes, with more samples.
-
-    ReFrame starts the program with the scheduler and launcher of the partition.
-    """
-    origin, check = case.origin, case.origin.name.partition(" ")[0]
-    words = ["linkmatrix", "measure", f"--samples={SAMPLES}", "--", *origin.system, "-n", f"/{origin.hashcode}"]
-    every = case.nodes_of(case.devices)
-    if check == SWEEP:
-        return [f"{NODES}={','.join(every)}", *words]
-    if len(every) == 1:
-        return [*words, "-S", f"{check}.on={every[0]}"]
-    if origin.scheduler not in WITH_NODELIST:
-        return words
-    is_of_all = "%extent=all" in origin.name
-    nodes = case.beside(case.nodes_of(case.suspects), case.nodes_of(case.names.rows)) if is_of_all else every
-    return [*words, f"-Jnodelist={','.join(nodes)}", *(["-S", f"{check}.nodes={len(nodes)}"] if is_of_all else [])]
-
-
-def again(case: Case) -> list[str]:
-    """The suspects and some healthy endpoints, one pair at a time, with more samples."""
-    options = ["--concurrency", "serial", "--samples", SAMPLES]
-    if case.content["backend"] in LAUNCHED:
-        nodes = case.beside(case.nodes_of(case.suspects), case.nodes_of(case.names.rows))
-        return [*launched(case, nodes), *measured(case), *options]
-    devices = [label for label in dict.fromkeys([*case.names.rows, *case.names.columns]) if label in case.devices]
-    chosen = case.beside([label for label in case.suspects if label in devices], devices)
-    indices = [case.devices[label]["index"] for label in chosen]
-    some = ["--devices", ",".join(map(str, indices))] if len(indices) > 1 and not case.layout.of_nodes else []
-    return ["p2p_matrix", "--backend", case.content["backend"], *measured(case), *some, *options]
-
-
-def launched(case: Case, nodes: Sequence[str]) -> list[str]:
-    """The command that starts p2p_matrix on these nodes, with the same number of ranks per node as in the run."""
-    ranks = {node: 0 for node in nodes}
-    for device in case.devices.values():
-        if device["node"] in ranks:
-            ranks[device["node"]] += 1
-    words = launcher({node: max(count, 1) for node, count in ranks.items()}, case.origin.scheduler)
-    memory = ["--memory", "device"] if case.result["memory"] == "device" else []
-    # nothing else chooses NVLink between nodes
-    transport = ["--transport", "fabric"] if case.result["transport"] == "fabric" else []
-    return [*words, "p2p_matrix", "--backend", "mpi", *memory, *transport]
-
-
-def measured(case: Case) -> list[str]:
-    """The options for the test case, and for its size if the record's command sets a size."""
-    words = [word.partition("=")[0] for word in case.content["command"]]
-    own_size = case.result["metric"] != "latency" and {"--size", "--sweep"} & {*words}
-    return ["--testcase", case.result["testcase"], *(["--size", str(case.result["size_bytes"])] if own_size else [])]
-
-
-def third_node(case: Case) -> list[str]:
-    """The same check on three nodes."""
-    check = "crossnode_device_matrix" if case.result["memory"] == "device" else "crossnode_matrix"
-    name = f"{check}.*{case.result['testcase']}.*extent=all"
-    run = ["linkmatrix", "run", "--mode=nightly", *case.origin.system]
-    return [*run, "--", "-n", name, "-S", "nodes=3", "-S", "nodes_session.suite="]
-
-
-def inside_nodes(case: Case) -> list[str]:
-    """The devices of the suspect's nodes, each node alone."""
-    nodes = ",".join(case.nodes_of(case.suspects))
-    return ["linkmatrix", "run", "--mode=sweep", *case.origin.system, "--nodes", nodes]
-
-
-def every_node(case: Case) -> list[str]:
-    """All nodes of the partition, each node alone."""
-    return ["linkmatrix", "run", "--mode=sweep", *case.origin.system]
-
-
-def each_adapter(case: Case) -> list[str]:
-    """Each adapter alone, without GPUs and without MPI."""
-    suite = "nodes_session.suite=rdma_perftest"
-    run = ["linkmatrix", "run", "--mode=nightly", *case.origin.system]
-    return [*run, "--", "-n", "rdma_perftest", "-S", suite]
-
-
-def all_devices(case: Case) -> list[str]:
-    """All devices of the node."""
-    if case.origin.is_queued:
-        return test_again(case)
-    return ["p2p_matrix", "--backend", case.content["backend"], *measured(case), "--samples", SAMPLES]
-
-
-#: (kinds that cannot be told apart, advice, command). The first row whose kinds all explain the cells decides.
-EXPERIMENTS: Sequence[tuple[set[str], str, Callable[[Case], list[str]]]] = (
-    ({"node", "node_pair"}, THIRD_NODE, third_node),
-    ({"node", "class"}, THIRD_NODE, third_node),
-    ({"nic", "device"}, f"{INSIDE}, a faulty adapter is not", inside_nodes),
-    ({"nics", "device"}, f"{INSIDE}, faulty adapters are not", inside_nodes),
-    ({"device", "node"}, f"{INSIDE}, a faulty network is not", inside_nodes),
-    ({"nic", "node"}, f"{EACH_ADAPTER}, otherwise its node", each_adapter),
-    ({"nics", "socket"}, f"{EACH_ADAPTER}, otherwise their socket", each_adapter),
-    ({"class", "inside"}, "measure every node: a faulty link class is slow on all nodes", every_node),
-    ({"device", "link"}, ALL_DEVICES, all_devices),
-    ({"device", "class"}, ALL_DEVICES, all_devices),
-    ({"network"}, EACH_ADAPTER, each_adapter),
-    ({"nics"}, EACH_ADAPTER, each_adapter),
-    ({"class"}, "measure every node: the cause is common if all nodes are slow", every_node),
-)
-
-
-def advice(one: Finding) -> str:
-    """The experiment that distinguishes the hypotheses with the same cells, as an imperative."""
-    kinds = {one.kind, *(kind for kind, _ in one.alike)}
-    return next((text for wanted, text, _ in EXPERIMENTS if wanted <= kinds), "measure with more endpoints")

@@ -9,18 +9,20 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from ..judge.run_findings import device_errors
 from ..record import units
+from .experiments import advice
 from .families import members, named_family
 from .hypotheses import Finding, slowness
 from .layout import Layout, Names, Subject, part_of
-from .next_steps import advice
 from .node_causes import CAUSES
 
 if TYPE_CHECKING:
     from ..record.matrix import Matrix
     from ..record.names import Result
-    from .deviations import Seen
+    from .deviations import Deviations
 
 MOST_ALIKE = 3
 
@@ -171,12 +173,37 @@ def suspect(kind: str, subject: Subject, names: Names) -> str:
     return text.format(near=f"the adapter that carries its data{which} or the path to it")
 
 
-def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Result, seen: Seen) -> str:
+def all_cells_agree(one: Finding, seen: Deviations) -> bool:
+    """Whether every cell of the matrix is measured, and every cell of the finding is as slow as the finding."""
+    applies = seen.classes >= 0
+    return not seen.part and one.agreeing == one.cells and bool(np.isfinite(seen.deviation[applies]).all())
+
+
+def other_cells_fine(one: Finding, seen: Deviations, layout: Layout) -> bool:
+    """Whether all cells that would be slow for another cause were measured and are within their limits."""
+    if seen.part:
+        return False
+    row, column = np.indices(seen.classes.shape)
+    subject = one.subject
+    if isinstance(subject, tuple):
+        cells = (row == subject[1]) & (column == subject[0]) & layout.square
+    elif one.kind.startswith("links"):
+        inside = layout.row_node[row] == layout.column_node[column]
+        cells = ((row == subject) | (column == subject)) & ~inside
+    else:
+        cells = ((column if one.kind == "egress" else row) == subject) & layout.square
+    cells = cells & (seen.classes >= 0)
+    return bool(cells.any() and seen.fine[cells].all())
+
+
+def sentence(
+    one: Finding, names: Names, content: Mapping[str, Any], result: Result, seen: Deviations, layout: Layout
+) -> str:
     """ "gpu3 sends 11.0 % slow to every peer, receives fine (7 of 7 cells): check its egress"."""
     who = subject_name(one.kind, one.subject, names)
-    words, each = words_of(one.kind, names), seen.each(one)
+    words, each = words_of(one.kind, names), all_cells_agree(one, seen)
     text = f"{words.head.format(who=who, all='all ' if each else '')} {slowness(one.shift, result['unit'])}"
-    text += (words.every if each else "") + (words.tail if words.tail and seen.rest_is_fine(one) else "")
+    text += (words.every if each else "") + (words.tail if words.tail and other_cells_fine(one, seen, layout) else "")
     text += f" ({one.agreeing} of {units.counted(one.cells, 'cell')})"
     if one.once:
         why = "slow again alone, but among so many disturbed cells this can be chance" if one.again else "seen once"

@@ -24,11 +24,11 @@ from ..judge.sampled_matrix import LEAST_RATIO
 from ..record import units
 from ..references import noise
 from .families import SHARED
-from .hypotheses import AGREE, LEAST, Finding, slowness
+from .hypotheses import AGREE, Finding, slowness
 
 if TYPE_CHECKING:
     from ..record.names import Result
-    from .deviations import Seen
+    from .deviations import Deviations
     from .layout import Layout, Names
 
 LEAST_NODES = 2  # least nodes of a group
@@ -190,7 +190,7 @@ def sentence(one: Bottleneck, names: Names, unit: str, leaves_known: bool) -> st
 LEAST_LEAVES = 3  # switches: with two, the slow switch is unknown
 ALIKE = 0.75  # least share of switches that are as slow as the median switch
 SPREAD = 0.10  # their largest difference, as a logarithm
-SIGMAS = 5  # least deviation of a named switch, in σ of the switches; at least LEAST
+SIGMAS = 5  # least deviation of a named switch, in σ of the switches; at least LEAST_OF_SEVERAL
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ class Sharing:
         """The switches of several nodes that reach other switches more slowly than the median switch does."""
         every = np.array(list(self.lack.values()))
         differ = noise.robust_sigma(every)
-        least = self.usual - max(LEAST, SIGMAS * differ)
+        least = self.usual - max(noise.LEAST_OF_SEVERAL, SIGMAS * differ)
         return [leaf for leaf, of in self.lack.items() if of < least and leaf in self.inside]
 
     def cells(self, leaf: int, layout: Layout) -> np.ndarray:
@@ -298,7 +298,7 @@ def beside_uplinks(found: Sequence[Finding], layout: Layout) -> list[Finding]:
 
 
 def narrow_uplinks(
-    one: Sharing, seen: Seen, reached: np.ndarray, again: np.ndarray | None
+    one: Sharing, seen: Deviations, layout: Layout, reached: np.ndarray, again: np.ndarray | None
 ) -> tuple[list[Finding], np.ndarray]:
     """(findings about narrow uplinks, True for the cells that they explain).
 
@@ -312,7 +312,7 @@ def narrow_uplinks(
         slow_alone = np.isfinite(again) & (again < -np.log1p(np.nan_to_num(seen.limit)))
     told, every = [], np.zeros(one.crossing.shape, dtype=bool)
     for leaf in one.narrow:
-        cells = one.cells(leaf, seen.layout)
+        cells = one.cells(leaf, layout)
         x, shift = seen.deviation[cells], one.lack[leaf] - one.usual
         evidence = float(x.sum() ** 2 / (2 * (seen.sigma[cells] ** 2).sum()))
         allowed = not (x < -np.log1p(np.nan_to_num(seen.limit[cells]))).any()

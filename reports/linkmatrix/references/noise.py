@@ -22,6 +22,7 @@ ENOUGH = 12  # cells of a class that may lower a rough floor
 MARGIN, LEAST_ROUGH = 2.0, 0.05  # factor over the measured noise, because noise is not normal; the lowest floor
 OWN_SPREAD = 2.0  # a cell whose σ exceeds σ of its class by this factor keeps its own σ
 ROWS_AT_ONCE = 8
+LEAST_OF_SEVERAL = 0.02  # least deviation of several cells of a slow component, as a fraction
 MEDIAN_EFFICIENCY = np.pi / 2  # variance of a median relative to the variance of the mean
 
 

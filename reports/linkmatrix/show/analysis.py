@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import clean
 from ..judge import intermittent
-from ..judge.verdicts import Verdict
-from ..locate.next_steps import LADDER, Rung
+from ..judge.verdicts import BASELINE, NEXT_STEPS, Verdict
+from ..locate.next_steps import BEFORE_ASSESSMENT, LADDER, SLOW, TOPICS, WRONG_BITS, Origin, Rung
 from ..record.units import listed
 from ..runs import judging
 from ..runs.modes import NODES, of_program, session_options
 from ..suite import REFUSED_OPTIONS
 from . import words
-from .findings import disturbing, merged
-from .topics import BEFORE_ASSESSMENT, SLOW, TOPICS, WRONG_BITS, Headline
+from .findings import Headline, disturbing, merged
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -31,7 +30,7 @@ MOST = 4  # findings that an output begins with
 MOST_SURE = 2  # of these, with their evidence
 MOST_TOPICS = 3  # the most urgent topics, whose steps are shown
 MOST_COMMANDS = 2  # that measure again
-GET_REFERENCES = words.NEXT_STEPS[Verdict.NOT_JUDGED]
+GET_REFERENCES = NEXT_STEPS[Verdict.NOT_JUDGED]
 #: An import is of another machine or time, so runs of this machine judge nothing in it.
 COMPARE_IMPORT = (
     "Compare the import with a run or another import of the same machine: linkmatrix compare IMPORT --against OTHER"
@@ -76,7 +75,6 @@ class Analysis:
         of_good: whether a matrix that is PASS or WARN is diagnosed too; otherwise its diagnosis is empty.
         """
         from ..locate import diagnosis
-        from ..locate.next_steps import Origin
 
         if one.of_matrix(matrix) <= Verdict.WARN and not of_good:
             return diagnosis.Diagnosis((), (), (), False)
@@ -174,7 +172,7 @@ class Analysis:
     def of_all_testcases(self, step: str) -> str:
         """The step for references; if the run has references of some test cases, the step is for those of all."""
         has_some = self.verdict is Verdict.NOT_JUDGED and any(matrix.compared for _, _, matrix in self.matrices)
-        return step.replace(words.BASELINE, words.ALL_REFERENCES) if has_some else step
+        return step.replace(BASELINE, words.ALL_REFERENCES) if has_some else step
 
     def is_failed_by_data(self, found: Iterable[Headline]) -> bool:
         """Whether bits are wrong and each program ended well, so that its output adds nothing."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,14 +20,13 @@ from ..judge.disturbances import MEMORY, UNNAMED, beside, each_named, entries_of
 from ..judge.inventory_diff import unlike_nodes
 from ..judge.rules import ORDER, name
 from ..judge.verdicts import Verdict
-from ..locate.next_steps import rung_of
+from ..locate.next_steps import TOPICS, Rung, rung_of
 from ..record import units
 from ..record.checking import is_of_matchings
 from ..record.matrix import has_status
 from ..record.names import simulated_fault
 from ..suite import BUSY, REFUSED_OPTIONS
 from . import words
-from .topics import Headline
 from .words import INSIDE
 
 if TYPE_CHECKING:
@@ -79,6 +78,33 @@ OF_PHASE = {
     "run_wait": "not run",
     "performance": "noted",
 }
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A finding of a run.
+
+    topic: a row of `TOPICS`. who: the component or process by name, "" for none. where: the test cases that show it,
+    the worst first. sure: the evidence for and against it. command: the next experiment, "" for none. weight: its
+    deviation from comparable components, as a fraction. simulated: whether the fault was simulated. rung: how well the
+    fault is confirmed.
+    """
+
+    verdict: Verdict
+    topic: str
+    text: str
+    who: str = ""
+    where: tuple[str, ...] = ()
+    sure: tuple[str, ...] = ()
+    command: str = ""
+    weight: float = 0.0
+    simulated: bool = False
+    rung: Rung = Rung.AGAIN
+
+    @property
+    def order(self) -> tuple[int, int, float]:
+        """The key for sorting, most urgent first."""
+        return -self.verdict, list(TOPICS).index(self.topic), -self.weight
 
 
 def merged(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> list[Headline]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..judge.disturbances import beside
 from ..judge.run_findings import device_errors
-from ..judge.verdicts import Verdict
+from ..judge.verdicts import MEANINGS, Verdict
+from ..locate.next_steps import SLOW
 from ..record import units
 from ..record.names import signs_of_congestion
 from ..runs.series import Earlier
@@ -18,7 +19,6 @@ from .collectives import Collective, groups, on_a_curve
 from .devices import device_table
 from .machine import marked_devices, marks_of
 from .page_matrix import MOST_ENDPOINTS, shown_collective, shown_matrix
-from .topics import SLOW
 from .words import marks
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, byt
         matrices=matrices,
         most_endpoints=MOST_ENDPOINTS,
         commands=[line for line in analysis.repeat_all() if line not in analysis.commands],
-        legend=[{**marks(one), "means": words.MEANINGS[one], "step": words.next_step(one)} for one in words.ORDER],
+        legend=[{**marks(one), "means": MEANINGS[one], "step": words.next_step(one)} for one in words.ORDER],
         origin=f"Made by linkmatrix from {analysis.run.path.name}.",
     )
 

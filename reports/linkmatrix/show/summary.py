@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..record.matrix import ClassSummary
     from ..record.names import Result
     from ..runs.judging import Judged
-    from .topics import Headline
+    from .findings import Headline
 
 MOST_LINES = 25
 MOST_LINES_EACH = 3  # of a finding

@@ -1,4 +1,4 @@
-"""The words that all outputs share: verdicts with meaning and next step, units, machines, tests."""
+"""The words that all outputs share: glyphs of verdicts, units, machines, tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import clean
 from ..judge.disturbances import ignored
-from ..judge.verdicts import WORDS, Verdict
+from ..judge.verdicts import BASELINE, NEXT_STEPS, WORDS, Verdict
 from ..record.checking import is_of_matchings
 from ..record.matrix import has_status
 from ..record.names import simulated_fault
@@ -26,33 +26,9 @@ ASCII_GLYPHS = dict(zip(ORDER, "+!*~?x", strict=True))  # none of them is a part
 CLASSES = {verdict: word.lower().replace(" ", "-") for verdict, word in WORDS.items()}  # of the page's style sheet
 STRIKING = (Verdict.DISTURBED, Verdict.FAIL)  # verdicts of cells whose style is stronger than the shade of a deviation
 MARKED = (Verdict.WARN, *STRIKING)  # verdicts whose glyph is in a map of deviations
-MEANINGS = {
-    Verdict.PASS: "measured, data verified, inside the reference",
-    Verdict.WARN: (
-        "inside the reference, but the interval crosses the limit, samples are slow, or the cell is slower than its"
-        " link class"
-    ),
-    Verdict.NOT_JUDGED: "measured and verified, but no reference describes the measurement",
-    Verdict.DISTURBED: "another process used the node, and a cell is slow or intermittent",
-    Verdict.INCOMPLETE: "the run began, and a cell, table, reference, test or rank is missing",
-    Verdict.FAIL: (
-        "outside the reference, wrong data, intermittent, more than the path can carry, path changed, or endpoint lost"
-    ),
-}
 ANOTHER = "the other process"  # where no process is named
 INSIDE = "compared with its link class: "  # before a finding that needs no references
-BASELINE = "linkmatrix baseline"
 ALL_REFERENCES = f"{BASELINE} --mode=nightly"  # of all test cases
-WAIT = "linkmatrix measure --wait-idle 600"
-#: The one step that follows a verdict, in every output; docs/verdicts.md has the same table. {who}: a process.
-NEXT_STEPS = {
-    Verdict.PASS: "",
-    Verdict.WARN: "Watch it: linkmatrix history shows whether it gets worse.",
-    Verdict.NOT_JUDGED: f"Adopt references of this machine from six runs: {BASELINE}",
-    Verdict.DISTURBED: f"Measure again without {{who}}, or wait for its end: {WAIT}",
-    Verdict.INCOMPLETE: "Fix the run, then measure again.",
-    Verdict.FAIL: "Locate the faulty component, then repair it: linkmatrix diagnose.",
-}
 DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0, "GFLOP/s": 1, "bodies": 0, "rounds": 0, "words": 0, "flags": 0}
 UNITS = {unit: unit for unit in DECIMALS} | {"us": "µs", "msg/s": "messages/s"}
 SHORT = {"no-peer-access": "no-peer"}  # status of a cell, for tables
