@@ -15,7 +15,7 @@ from linkmatrix import cli
 from linkmatrix.record import reading
 from linkmatrix.runs import series, table
 from linkmatrix.runs.testcases import Test
-from linkmatrix.show import fleet, over_time, time_chart
+from linkmatrix.show import nodes, over_time, plot
 
 pytestmark = pytest.mark.usefixtures("wide_terminal")
 
@@ -210,13 +210,13 @@ def newest_of_hosts(values):
 
 def test_a_fleet_has_a_small_latency_with_as_many_digits_in_each_line_and_nothing_is_off_by_minus_nothing():
     """Of a latency of 0.00728 µs the line of its host said 0.007 µs (-0.0 %)."""
-    head, *hosts = fleet.lines(newest_of_hosts([0.00728] * 3), "us")
+    head, *hosts = nodes.host_lines(newest_of_hosts([0.00728] * 3), "us")
     assert len(hosts) == 3 and all("0.00728 µs" in line for line in (head, *hosts))
     assert all("(+0.0 %)" in line and "-0.0" not in line for line in hosts)
 
 
 def test_a_long_latency_is_the_outlier_of_a_fleet():
-    hosts, _, _ = fleet.standings(newest_of_hosts([2.0, 2.0, 4.0, 2.0, 2.0]), "us")
+    hosts, _, _ = nodes.compared_hosts(newest_of_hosts([2.0, 2.0, 4.0, 2.0, 2.0]), "us")
     assert list(hosts.index[hosts["outliers"] > 0]) == ["n2"] and hosts.index[0] == "n2"
 
 
@@ -227,7 +227,7 @@ def test_of_several_nodes_a_position_is_a_place_in_the_node(make_record):
     cells = table.of_tests([Test(name="x", record=content)])
     wanted = [("gpu0", "gpu1"), ("gpu0", "gpu3"), ("gpu2", "gpu3")]
     chosen = cells[[pair in wanted for pair in zip(cells["source"], cells["destination"], strict=True)]]
-    placed = fleet.placed(content, chosen)
+    placed = nodes.placed(content, chosen)
     found = {(one.of_host, (one.from_place, one.to_place)) for one in placed.itertuples()}
     assert found == {
         ("n0", ("device 0", "device 1")),
@@ -278,7 +278,7 @@ def test_several_hosts_in_turn_are_no_events(make_record):
 def test_a_clock_may_be_off_by_any_number_of_years(ends):
     """It ended by what nobody foresaw."""
     started = [f"{day}T23:59:59Z" for day in ends]
-    pictures = time_chart.draw("t", started, [1.0, 2.0], "us", (), [(1, "host n1 -> n2")])
+    pictures = plot.draw_series("t", started, [1.0, 2.0], "us", (), [(1, "host n1 -> n2")])
     assert pictures["png"].startswith(b"\x89PNG")
 
 
@@ -287,7 +287,7 @@ def test_of_many_changes_the_newest_are_told():
     from PIL import Image
 
     started = [f"2026-01-01T{at // 60:02}:{at % 60:02}:00Z" for at in range(900)]
-    pictures = time_chart.draw("t", started, [1.0] * 900, "us", (), [(at, f"driver is {at}") for at in range(1, 900)])
+    pictures = plot.draw_series("t", started, [1.0] * 900, "us", (), [(at, f"driver is {at}") for at in range(1, 900)])
     text = pictures["svg"].decode()
     assert "driver is 899" in text and "driver is 869" not in text
     assert max(Image.open(io.BytesIO(pictures["png"])).size) < 2000

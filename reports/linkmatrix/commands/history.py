@@ -222,13 +222,13 @@ def headline(testcase: str, size: int | None, *names: str) -> str:
 
 def pictures(found: Iterable[Series], folder: Path) -> list[Path]:
     """Writes a PNG and an SVG of each series, and returns their paths. Raises OSError."""
-    from ..show import plot, time_chart
+    from ..show import plot
 
     paths: list[Path] = []
     for number, one in enumerate(found, 1):
         started, values = [point.started for point in one.points], [point.value for point in one.points]
         events = over_time.changes(one.points), over_time.changed(one.points)
-        drawn = time_chart.draw(one.title, started, values, one.unit, *events)
+        drawn = plot.draw_series(one.title, started, values, one.unit, *events)
         name = "-".join(filter(None, [one.testcase, re.sub(r"[^A-Za-z0-9]+", "-", one.name).strip("-")]))
         paths += plot.save(drawn, folder, f"{number:02}-{name}")
     return paths
@@ -287,27 +287,27 @@ def fleet_blocks(tests: Iterable[Test], choice: Choice, testcases: set[str], gro
     """
     import pandas
 
-    from ..show import fleet
+    from ..show import nodes
 
     placed, floors = [], {}
     for test, record, result in results_of(tests, testcases):
         matrix = from_result(result)
         apart = told_apart(record, result, test.variant)
-        cells = fleet.placed(record, chosen(test, matrix, choice))
+        cells = nodes.placed(record, chosen(test, matrix, choice))
         placed.append(cells.assign(link_class=cells["link_class"] + apart))
         for name in matrix.class_names:
             floors[result["testcase"], name + apart] = min(floor_of(result, name, record["backend"]))
     if not placed:
         return
-    newest = fleet.newest(pandas.concat(placed, ignore_index=True))
+    newest = nodes.newest(pandas.concat(placed, ignore_index=True))
     newest["floor"] = [floors[case] for case in zip(newest["testcase"], newest["link_class"], strict=True)]
     newest["group"] = newest["of_host"].map(lambda host: groups.get(host, ""))
-    for (testcase, size, unit, name), of_case in newest.groupby(fleet.CASE, dropna=False, sort=False):
+    for (testcase, size, unit, name), of_case in newest.groupby(nodes.CASE, dropna=False, sort=False):
         alike = sorted(of_case.groupby("group"), key=lambda item: (-item[1]["of_host"].nunique(), item[0]))
         for group, of_group in alike:
             title = headline(testcase, None if pandas.isna(size) else int(size), choice.name, name)
             title += f" with {group}" if group else ""
-            yield Block(title, fleet.worst(of_group, unit), fleet.lines(of_group, unit))
+            yield Block(title, nodes.worst_outlier(of_group, unit), nodes.host_lines(of_group, unit))
 
 
 def results_of(tests: Iterable[Test], testcases: set[str]) -> Iterator[tuple[Test, dict[str, Any], dict[str, Any]]]:

@@ -36,10 +36,10 @@ def run_report(options: argparse.Namespace) -> int:
     others = arguments.published_beside(options, judged)
     folder = folder_for(options.out or default_folder(run))
     written: list[Path] = []
-    drawn = draw_maps(judged, folder, written)
+    analysis = Analysis(run, judged)
+    drawn = draw_maps(analysis, folder, written)
     lines = [*draw_curves(judged, folder, written), *draw_scaling(judged, folder, written)]
     lines += draw_sizes(judged, others, folder, written)
-    analysis = Analysis(run, judged)
     say(*analysis.notices)
     html = folder / "report.html"
     write_whole(html, page.render(analysis, lambda *one: drawn.get(one, b""), lines).encode())
@@ -74,14 +74,14 @@ def write_certificate(options: argparse.Namespace) -> int:
     return one.exit_code
 
 
-def draw_maps(judged: list[Judged], folder: Path, written: list[Path]) -> dict[tuple[MatrixVerdict, str], bytes]:
+def draw_maps(analysis: Analysis, folder: Path, written: list[Path]) -> dict[tuple[MatrixVerdict, str], bytes]:
     """{(matrix, ABSOLUTE or DEVIATION): PNG} of each matrix of the page; adds the paths of the files to `written`.
 
     The page shows small matrices as tables. Their heat maps are for other documents.
     """
     found: dict[tuple[MatrixVerdict, str], bytes] = {}
-    scales = matrix_text.shared(judged)
-    for one, result, matrix in page.drawn_matrices(judged):
+    scales = matrix_text.shared(analysis.judged)
+    for one, result, matrix in page.drawn_matrices(analysis):
         if matrix.problem:
             continue
         record, verdict, name = one.test.record or {}, one.of_matrix(matrix), free_name(result["testcase"], written)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..record.names import Result
     from ..runs.judging import Judged
     from ..runs.stored import Run
+    from .nodes import Entry
 
 FITTING = "linkmatrix measure"
 MOST = 4  # findings that an output begins with
@@ -103,6 +104,13 @@ class Analysis:
     def matrices(self) -> list[tuple[Judged, Result, MatrixVerdict]]:
         """Each measured matrix, in the order of the run."""
         return [(one, result, matrix) for one in self.judged for result, matrix in one.matrices]
+
+    @cached_property
+    def node_entries(self) -> list[Entry]:
+        """The test cases of each node, the worst first; [] for a run on one node."""
+        from .nodes import entries
+
+        return entries(self.judged)
 
     @property
     def notices(self) -> list[str]:

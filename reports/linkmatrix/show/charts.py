@@ -14,7 +14,7 @@ from ..record import units
 from ..record.names import bodies_of, devices_of, extent_of, is_collective, is_simulation
 from . import words
 from .matrix_text import bands
-from .plot import dressed, files_of, styled
+from .plot import LINE, dressed, files_of, styled
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 8.4, 4.6  # inches, without the legend
 MOST_LINES = 6  # of one chart
 PANELS_WIDE, PANEL = 3, (3.7, 2.7)  # small charts next to each other, and their size in inches
-LINE = 0.16  # inches of a line of the legend below a chart
 MOST_TICKS = 12
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe & Ito: for all eyes, and in print
 MARKERS = "osDv^P"
@@ -143,14 +142,19 @@ def legend_of(axes: Axes) -> tuple[list[Any], list[str]]:
 def set_axes(axes: Axes, axis: str, places: Iterable[int], is_latency: bool) -> None:
     """Sets the scales that all panels share."""
     if axis == MESSAGES:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # no powers, as TeX sets them
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        set_log_scale(axes)
     else:
         axes.set_ylim(bottom=0)
     if is_latency:
         axes.invert_yaxis()
     ticks(axes, places, are_sizes=axis != "blocks")
+
+
+def set_log_scale(axes: Axes) -> None:
+    """Sets a logarithmic vertical axis whose labels are numbers without powers, which TeX would set."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def references(curve: Curve, matrices: Sequence[tuple[Result, MatrixVerdict]]) -> Bands:
@@ -310,9 +314,7 @@ def finish_scaling(axes: Axes, chart: ScalingChart, places: list[int], along: st
     axes.set_xticks(places, [str(place) for place in places], fontsize=8, rotation=rotation)
     axes.xaxis.set_minor_locator(NullLocator())
     if chart.is_log:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # no powers, which TeX would set
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        set_log_scale(axes)
     else:
         axes.set_ylim(0, 1.05 * axes.dataLim.y1)  # matplotlib's own margin is too small where values are alike
     axes.set_xlabel(along, fontsize=8)

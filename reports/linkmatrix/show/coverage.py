@@ -7,13 +7,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
 from ..record import units
 from . import html
-from .plot import dressed, files_of, styled
-from .time_chart import HEIGHT, POINT, WIDTH
+from .plot import POINT, TIME_SIZE, dressed, files_of, set_dates, styled
 
 if TYPE_CHECKING:
     from ..runs.coverage import Coverage
@@ -67,13 +65,11 @@ def counted_by_age(ages: Iterable[int | None]) -> list[tuple[str, int]]:
 def drawn(days: Sequence[Day]) -> bytes:
     """A PNG of the greatest age of a node, in whole days, by day."""
     with styled():
-        figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white", layout="constrained")
+        figure = Figure(figsize=TIME_SIZE, facecolor="white", layout="constrained")
         axes = figure.add_subplot()
         times = [datetime.fromisoformat(day) for day, _, _ in days]
         axes.step(times, [greatest for _, greatest, _ in days], where="post", color=POINT, linewidth=1.4)
-        locator = AutoDateLocator()
-        axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        set_dates(axes)
         axes.set_ylabel("greatest age of a node, days")
         axes.set_ylim(bottom=0)
         dressed(axes)

@@ -61,7 +61,7 @@ def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, byt
     """
     judged = analysis.judged
     assert analysis.run is not None
-    entries, earlier, scales = nodes.entries(judged), Earlier(analysis.run), matrix_text.shared(judged)
+    entries, earlier, scales = analysis.node_entries, Earlier(analysis.run), matrix_text.shared(judged)
     sections = sections_of(judged)
     drawn = worst_sections(sections, several_nodes=bool(entries))
     matrices = [
@@ -192,9 +192,9 @@ def worst_sections(sections: Sequence[Section], several_nodes: bool) -> list[Sec
     return order[:MOST_MATRICES] if several_nodes else order
 
 
-def drawn_matrices(judged: list[Judged]) -> list[tuple[Judged, Result, MatrixVerdict]]:
+def drawn_matrices(analysis: Analysis) -> list[tuple[Judged, Result, MatrixVerdict]]:
     """The matrices that the page draws, the worst first."""
-    drawn = worst_sections(sections_of(judged), several_nodes=bool(nodes.entries(judged)))
+    drawn = worst_sections(sections_of(analysis.judged), several_nodes=bool(analysis.node_entries))
     return [(one, *shown) for _, one, shown, _ in drawn if not isinstance(shown, Collective)]
 
 

@@ -1,7 +1,7 @@
-"""Heat maps of matrices: PNG and SVG, legible in print and to people who cannot tell red from green.
+"""Heat maps of matrices and charts of series over time: PNG and SVG, legible in print and without red and green.
 
-The colours are matplotlib's "viridis". Names are not parsed as mathematics: '$' and '_' in a name are drawn.
-No window system is needed.
+The colours of a heat map are matplotlib's "viridis". Names are not parsed as mathematics: '$' and '_' in a name are
+drawn. No window system is needed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import contextlib
 import io
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
 from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
     from ..record.matrix import Matrix
     from ..record.names import Result
+    from ..runs.series import Change
 
 MOST_DRAWN = 128 * 128  # cells that are drawn one by one
 MOST_VALUES = 16  # above, a cell has no room for its value
@@ -265,3 +268,77 @@ def label_axes(axes: Axes, matrix: Matrix, fits: bool) -> None:
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
+
+
+TIME_SIZE = (8.4, 3.6)  # inches of a chart over time
+LINE = 0.16  # inches of a line of text below the chart
+MOST_TEXT = 130  # characters of a line of text
+MOST_TOLD = 30  # newest changes, which have a number and a line of text; earlier changes have a line in the chart only
+BEYOND = 0.05  # share of the shown time that is added at each end
+#: Days that matplotlib can draw, with a day to spare: a clock may be wrong by any number of years.
+FIRST, LAST = datetime(1, 1, 3, tzinfo=timezone.utc), datetime(9999, 12, 29, tzinfo=timezone.utc)
+POINT, LEVEL, CHANGED, EVENT = "#0072b2", "#555555", "#d55e00", "#00664d"  # after Okabe & Ito: for all eyes, in print
+
+
+def draw_series(
+    title: str,
+    started: Sequence[str],
+    values: Sequence[float],
+    unit: str,
+    changes: Sequence[Change],
+    events: Sequence[tuple[int, str]] = (),
+) -> dict[str, bytes]:
+    """{"png": ..., "svg": ...}: a point per run, and a line with its percentage per change of level.
+
+    started: ISO times in order. values: in `unit`. events: (index of a value, what else changed before it, such as the
+    driver), drawn as dotted lines with a number that the text below explains.
+    """
+    times = [min(max(datetime.fromisoformat(one.replace("Z", "+00:00")), FIRST), LAST) for one in started]
+    with styled():
+        numbers = {at: number for number, (at, _) in enumerate(events[-MOST_TOLD:], 1)}
+        figure = Figure((TIME_SIZE[0], TIME_SIZE[1] + LINE * len(numbers)), facecolor="white", layout="constrained")
+        axes = figure.add_subplot()
+        axes.plot(times, values, "o-", color=POINT, markersize=4, linewidth=0.8)
+        edges = [0, *(change.at for change in changes), len(values)]
+        levels = [*(change.before for change in changes), changes[-1].after] if changes else []
+        for level, first, end in zip(levels, edges, edges[1:], strict=False):
+            axes.plot([times[first], times[end - 1]], [level, level], color=LEVEL, linewidth=1.6)
+        for change in changes:
+            axes.axvline(times[change.at], color=CHANGED, linestyle="--", linewidth=1)
+            percent = f"{100 * (change.after / change.before - 1):+.1f} %"
+            place = (times[change.at], 1.0)
+            axes.annotate(percent, place, xycoords=("data", "axes fraction"), fontsize=8, color=CHANGED)
+        for at, _ in events:
+            middle = times[at - 1] + (times[at] - times[at - 1]) / 2
+            axes.axvline(middle, color=EVENT, linestyle=":", linewidth=1.2)
+            place = (middle, 0.0)
+            axes.annotate(f"{numbers.get(at, '')}", place, xycoords=("data", "axes fraction"), fontsize=8, color=EVENT)
+        if events:
+            figure.supxlabel(event_lines(events), fontsize=8, x=0.01, ha="left", color=EVENT)
+        axes.set_xlim(*time_range(times))
+        set_dates(axes)
+        axes.set_ylabel(words.UNITS[unit])
+        dressed(axes)
+        figure.suptitle(clean(title), fontsize=9, x=0.01, ha="left")
+        return files_of(figure)
+
+
+def set_dates(axes: Axes) -> None:
+    """Labels the horizontal axis with dates."""
+    locator = AutoDateLocator()
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
+def event_lines(events: Sequence[tuple[int, str]]) -> str:
+    """A line of text for each of the newest MOST_TOLD events: "1: driver 580.1 -> 590.2"."""
+    lines = [f"{number}: {clean(text)}" for number, (_, text) in enumerate(events[-MOST_TOLD:], 1)]
+    return "\n".join(textwrap.shorten(line, MOST_TEXT, placeholder=" …") for line in lines)
+
+
+def time_range(times: Sequence[datetime]) -> tuple[datetime, datetime]:
+    """The first and the last time of a chart of these times."""
+    beyond = (max(times) - min(times)) * BEYOND or timedelta(hours=12)
+    first = min(times) - min(beyond, min(times) - FIRST)
+    last = max(times) + min(beyond, LAST - max(times))
+    return (first, last) if first < last else (first, first + timedelta(hours=1))
