@@ -301,7 +301,7 @@ def test_runs_without_a_report_adopt_nothing_of_earlier_runs(site, monkeypatch):
     called = []
 
     def played(command, chosen):
-        called.append(command.__name__.rpartition(".")[2])
+        called.append(command)
         return 3, ["INCOMPLETE  ReFrame ended with 1 and wrote no report"]
 
     monkeypatch.setattr(baseline, "quiet", played)

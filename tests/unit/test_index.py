@@ -16,7 +16,7 @@ from stores import DAY, FIRST
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
-from linkmatrix.runs import coverage, folders, index, indexing, notes, stored, suspicion, testcases
+from linkmatrix.runs import folders, index, indexing, notes, stored, suspicion, testcases
 from linkmatrix.runs.judging import judge
 from linkmatrix.runs.suspects import suspects
 from linkmatrix.show import over_time
@@ -177,11 +177,8 @@ LEAVES = {f"n{at}": f"leaf{at // 2}" for at in range(4)}
 def test_two_leaf_switches_met_where_a_cell_between_their_nodes_has_a_value(store, lost, found):
     store.add(1, change=across, off=dict.fromkeys(lost, "timeout"))
     with index.opened(store.prefix, store.references) as one:
-        assert list(coverage.meetings(one, "alpha:gpu", LEAVES)) == found
-        assert (
-            coverage.meetings(one, "alpha:other", LEAVES) == {}
-            and coverage.meetings(one, "alpha:gpu", {"n0": "leaf0"}) == {}
-        )
+        assert list(one.meetings("alpha:gpu", LEAVES)) == found
+        assert one.meetings("alpha:other", LEAVES) == {} and one.meetings("alpha:gpu", {"n0": "leaf0"}) == {}
         assert {test.node: test.leaf for test in stores.tests_in(one)}["n3"] == "leaf1"
 
 
@@ -189,7 +186,7 @@ def test_the_last_meeting_counts(store):
     for number in (2, 3, 1):
         store.add(number, change=across)
     with index.opened(store.prefix, store.references) as one:
-        assert coverage.meetings(one, "alpha:gpu", LEAVES) == {("leaf0", "leaf1"): FIRST + 2 * DAY + 6622}
+        assert one.meetings("alpha:gpu", LEAVES) == {("leaf0", "leaf1"): FIRST + 2 * DAY + 6622}
 
 
 def test_a_part_that_was_moved_is_found_by_the_index_on_both_nodes(store):

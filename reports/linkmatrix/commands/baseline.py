@@ -5,12 +5,12 @@ It calls other commands in this order: detect, run (six times), adopt, adopt --u
 
 import argparse
 import contextlib
+import importlib
 import io
 import re
 import shlex
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 
 from ..adopt.propose import FEWEST
 from ..adopt.usable import usable
@@ -22,7 +22,7 @@ from ..runs import completeness, folders, manifest, resume, stored, supervise
 from ..runs.modes import ACCEPTANCE, MODES, PAIR, SWEEP, selects
 from ..runs.testcases import Test
 from ..site import configured, machine
-from . import adopt, begin, run, run_options, use_references
+from . import begin, run_options, use_references
 
 FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(1, 5)  # exit codes
 ENDING = (FAIL, BAD_INPUT, CANNOT)  # exit codes of a run after which no further run helps
@@ -83,7 +83,7 @@ def run_baseline(options: argparse.Namespace) -> int:
     number, results = 0, Counter[str]()  # results: usable results of each test
     while min(results.values(), default=0) < options.runs and number < MOST_REPEATED * options.runs:
         number += 1
-        code, said = quiet(run, [*chosen, "--with-left-out", "--", *options.more])
+        code, said = quiet("run", [*chosen, "--with-left-out", "--", *options.more])
         if supervise.FORWARDED:
             raise KeyboardInterrupt
         if code in ENDING:
@@ -99,7 +99,7 @@ def run_baseline(options: argparse.Namespace) -> int:
         say("baseline: no run left a report, so no references were adopted: see linkmatrix run")
         return INCOMPLETE
     try:
-        _, said = quiet(adopt, [*map(str, reports), f"--table={table}", f"--system={place}", "--write"])
+        _, said = quiet("adopt", [*map(str, reports), f"--table={table}", f"--system={place}", "--write"])
     except BadInput as error:  # no run is usable: the options were not the user's
         say(f"baseline: no references were adopted: {error}", IDLE)
         return INCOMPLETE
@@ -124,7 +124,7 @@ def run_baseline(options: argparse.Namespace) -> int:
         say(f"Then compare a run with the references: {command}")
         return code
     say(f"baseline: next, a run is compared with the references: {command}")
-    return called(run, [*chosen, "--", *more])
+    return called("run", [*chosen, "--", *more])
 
 
 def usable_tests(report: Path) -> set[str]:
@@ -132,17 +132,17 @@ def usable_tests(report: Path) -> set[str]:
     return {test.name for test in stored.find(report).tests if test.record and not usable([test], with_failed=False)[1]}
 
 
-def quiet(command: ModuleType, chosen: list[str]) -> tuple[int, list[str]]:
+def quiet(command: str, chosen: list[str]) -> tuple[int, list[str]]:
     """(exit code, lines of standard output) of another command with these options. Raises BadInput."""
     with contextlib.redirect_stdout(io.StringIO()) as stream:
         code = called(command, chosen)
     return code, stream.getvalue().splitlines()
 
 
-def called(command: ModuleType, chosen: list[str]) -> int:
+def called(command: str, chosen: list[str]) -> int:
     """The exit code of another command with these options. Raises BadInput."""
     parser = argparse.ArgumentParser()
-    command.add_options(parser)
+    importlib.import_module(f".{command}", __package__).add_options(parser)
     options = parser.parse_args(chosen)
     return int(options.command(options))
 

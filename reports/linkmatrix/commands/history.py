@@ -22,7 +22,7 @@ from ..record.matrix import Matrix, from_result
 from ..record.names import simulated_fault
 from ..references.keys import told_apart
 from ..references.noise import floor_of
-from ..runs import folders, index, missing_runs, notes, stored
+from ..runs import folders, missing_runs, notes, stored
 from ..runs import series as over_runs
 from ..runs.parts import Place, place_of
 from ..runs.stored import Run
@@ -109,6 +109,8 @@ def run_history(options: argparse.Namespace) -> int:
     prefix, screen = folders.prefix(), Screen()
     written, drawn = notes.load(prefix), []
     if is_indexed(options):
+        from ..runs import index
+
         with index.opened(prefix, arguments.reference_folder(), again=True) as found:
             medians, named = found.medians(), found.suspects(options.clean_runs, written)
             ending = [*(f"{node} {why}" for node, why in found.disturbed().items()), *found.notes]
@@ -152,6 +154,8 @@ def of_all_runs() -> Iterator[str]:
     """Sentences on nodes that cannot be judged, and on runs that ended without a report. Raises BadInput."""
     prefix = folders.prefix()
     if folders.reports(prefix):
+        from ..runs import index
+
         with index.opened(prefix, arguments.reference_folder()) as found:
             yield from (f"{node} {why}" for node, why in found.disturbed().items())
     yield from missing_runs.sentences(prefix)
@@ -185,6 +189,8 @@ def found_of(options: argparse.Namespace, place: Place | None) -> Iterator[Found
         references = arguments.references_of(options)
         yield from (found_in(run, references, options.reference) for run in runs_of(options))
         return
+    from ..runs import index
+
     with index.opened(folders.prefix(), arguments.reference_folder()) as stored_runs:
         Screen().lines(*(f"note: {note}" for note in stored_runs.notes))
         nodes = stored_runs.named([place[0]]) if place else stored_runs.with_part(options.part)

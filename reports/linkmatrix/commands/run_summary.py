@@ -15,8 +15,9 @@ from ..runs import completeness, judging, stored, supervise, verdict_file
 from ..runs.judging import Judged, after_retries
 from ..runs.modes import PAIR
 from ..show import summary, words
-from ..show.analysis import MOST, Analysis, rerun_command, short_samples
+from ..show.analysis import Analysis, rerun_command, short_samples
 from ..show.screen import Screen
+from ..show.words import MOST
 from ..site import nodes as site_nodes
 
 MOST_RERUNS = 3  # commands that measure a test case again

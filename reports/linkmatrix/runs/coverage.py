@@ -3,115 +3,32 @@
 The suite of a partition is the test cases that were measured completely on at least half of its measured nodes. The age
 of a node is that of the test case of the suite that was measured longest ago, alone and completely. Test cases that a
 job measured before it was preempted count, and the others stay due.
-
-until: a time in seconds since 1970; later starts, by a clock that was ahead, are left out.
 """
 
-import math
-import re
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from itertools import combinations, islice
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import BadInput
 from ..record import units
 from ..record.names import short
-from .folders import SKEW
-from .index import Index, listed
-from .index_tables import Part, State
-from .indexing import epoch
-from .known_good import Case
+from .folders import SKEW, epoch
 from .modes import NODE_SWEEP, TOGETHER
 from .notes import Note
 from .parts import ADAPTER
 from .patrol import MOST_RUNS, Node, Pair, Span, span_of
-from .suspects import Suspect
 
-
-def measured_cases(index: Index, partition: str, until: float = math.inf) -> Iterator[tuple[str, dict[str, Case], int]]:
-    """(node, test cases of a test of it alone, start of the newest such test) of each node."""
-    found = index.connection.execute(
-        "SELECT node, cases, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 AND run != 0"
-        " AND started <= ? GROUP BY node, cases",
-        (index.numbers.get(partition, -1), until),
-    )
-    yield from ((index.names[node], index.cases_of(cases), started) for node, cases, started in found)
-
-
-def times_tried(index: Index, partition: str, until: float = math.inf) -> dict[str, int]:
-    """{node: start of the last test of it alone, whatever its result}."""
-    found = index.connection.execute(
-        "SELECT node, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 AND started <= ? GROUP BY node",
-        (index.numbers.get(partition, -1), until),
-    )
-    return {index.names[node]: started for node, started in found}
-
-
-def days_measured(index: Index, partition: str, suite: Collection[str]) -> Iterator[tuple[str, int]]:
-    """(node, days since 1970) of each day on which all test cases of a suite were measured on a node alone."""
-    sets = [number for (number,) in index.connection.execute("SELECT DISTINCT cases FROM tests")]
-    whole = [
-        number for number in sets if set(suite) <= {name for name, case in index.cases_of(number).items() if case.whole}
-    ]
-    found = index.connection.execute(
-        "SELECT DISTINCT node, started / 86400 FROM tests WHERE partition = ? AND nodes = 1 AND run != 0"
-        f" AND cases IN ({listed(whole)})",
-        (index.numbers.get(partition, -1),),
-    )
-    yield from ((index.names[node], day) for node, day in found)
-
-
-def leaf_switches(index: Index, partition: str) -> dict[str, str]:
-    """{node: its leaf switch} by the newest records with a leaf switch."""
-    nowhere = index.numbers.get("", -1)
-    found = index.connection.execute(
-        "SELECT node, MAX(started), leaf FROM tests WHERE partition = ? AND leaf != ? AND run != 0 GROUP BY node",
-        (index.numbers.get(partition, -1), nowhere),
-    )
-    return {index.names[node]: index.names[leaf] for node, _, leaf in found}
-
-
-def durations(index: Index, partition: str, pattern: str, most: int) -> list[float]:
-    """The durations of the newest complete runs of tests in seconds, the oldest first. pattern: of the tests' names.
-
-    A run that ended before it measured anything does not count.
-    """
-    named = [number for name, number in index.numbers.items() if re.search(pattern, name)]
-    found = index.connection.execute(
-        f"SELECT MAX(started), seconds, cases FROM tests WHERE partition = ? AND test IN ({listed(named)})"
-        " AND run != 0 GROUP BY run ORDER BY 1 DESC",
-        (index.numbers.get(partition, -1),),
-    )
-    each = ((seconds, index.cases_of(cases)) for _, seconds, cases in found)
-    whole = (seconds for seconds, of in each if of and all(case.whole for case in of.values()))
-    return list(islice(whole, most))[::-1]
-
-
-def meetings(
-    index: Index, partition: str, group_of: Mapping[str, str], until: float = math.inf
-) -> dict[tuple[str, str], int]:
-    """{(group, group): last measurement between two of their nodes in seconds since 1970}.
-
-    group_of: {node: its group}, such as its leaf switch. Nodes without a group are left out.
-    """
-    found: dict[tuple[str, str], int] = {}
-    rows = index.connection.execute(
-        "SELECT meeting, MAX(started) FROM met WHERE partition = ? AND started <= ? GROUP BY meeting",
-        (index.numbers.get(partition, -1), until),
-    )
-    for meeting, started in rows:
-        said = index.set_of(meeting)
-        groups = [group_of.get(node, "") for node in said["nodes"]]
-        there = sorted(set(filter(None, groups)))
-        pairs = ((groups[one], groups[other]) for one, other in said["pairs"])
-        each = pairs if said["pairs"] else combinations(there, 2)
-        for pair in {(min(pair), max(pair)) for pair in each if all(pair) and pair[0] != pair[1]}:
-            found[pair] = max(started, found.get(pair, 0))
-    return found
+if TYPE_CHECKING:
+    from .index import Index
+    from .index_tables import Part, State
+    from .suspicion import Suspect
 
 
 DAY = 86400
@@ -184,7 +101,7 @@ def coverage(
     """
     until = now + SKEW
     newest: dict[str, dict[str, int]] = {}
-    for node, cases, started in measured_cases(index, partition, until):
+    for node, cases, started in index.measured_cases(partition, until):
         of_node = newest.setdefault(short(node), {})
         for name, case in cases.items():
             if case.whole:
@@ -201,11 +118,11 @@ def coverage(
         raise BadInput(f"no stored run is of {partition}: measure it first, as linkmatrix run --mode=sweep does")
     whole = index.states(partition, {node: tested[short(node)] for node in states if short(node) in tested})
     changed = mended(written, tested, states) | changes(states, whole)
-    tried = {short(node): then for node, then in times_tried(index, partition, until).items()}
+    tried = {short(node): then for node, then in index.times_tried(partition, until).items()}
     suspect = index.suspects(clean_runs, written)
     suspects = reasons((one for one in suspect if one.kind != ADAPTER), clean_runs)
     of_adapters = reasons((one for one in suspect if one.kind == ADAPTER), clean_runs)
-    leaf_of = {short(node): of for node, of in leaf_switches(index, partition).items()}
+    leaf_of = {short(node): of for node, of in index.leaf_switches(partition).items()}
     leaf_of |= {short(node): of for node, of in leaves.items()}
     nodes = tuple(
         Node(
@@ -220,7 +137,7 @@ def coverage(
         )
         for key, (name, away) in sorted(there.items())
     )
-    met = meetings(index, partition, {node: leaf_of.get(short(node), "") for node in index.numbers}, until)
+    met = index.meetings(partition, {node: leaf_of.get(short(node), "") for node in index.numbers}, until)
     pairs = combinations(sorted({node.leaf for node in nodes if node.leaf}), 2)
     return Coverage(
         partition,
@@ -228,8 +145,8 @@ def coverage(
         nodes,
         {pair: met.get(pair) for pair in pairs},
         suite,
-        span_of(durations(index, partition, NODE_SWEEP, MOST_RUNS)),
-        span_of(durations(index, partition, TOGETHER, MOST_RUNS)),
+        span_of(index.durations(partition, NODE_SWEEP, MOST_RUNS)),
+        span_of(index.durations(partition, TOGETHER, MOST_RUNS)),
     )
 
 
@@ -307,7 +224,7 @@ def ages_by_day(index: Index, found: Coverage, days: int) -> list[tuple[str, int
     today = int(found.now // DAY)
     names = {short(node.name): number for number, node in enumerate(found.nodes)}
     last = np.full((len(names), days), -1)
-    for node, day in days_measured(index, found.partition, found.suite) if found.suite else ():
+    for node, day in index.days_measured(found.partition, found.suite) if found.suite else ():
         number = names.get(short(node))
         if number is not None and day <= today:
             column = max(0, day - today + days - 1)

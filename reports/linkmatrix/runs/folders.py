@@ -4,6 +4,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 from ..errors import BadInput
@@ -136,6 +137,11 @@ def session_time(path: Path, key: str = START) -> float:
         return float(read_json(path)["session_info"][key])
     except (OSError, BadInput, KeyError, TypeError, ValueError):
         return 0.0
+
+
+def epoch(text: str) -> int:
+    """The time of a record in seconds since 1970."""
+    return int(datetime.fromisoformat(text.removesuffix("Z") + "+00:00").timestamp())
 
 
 def outlived(paths: Iterable[Path], days: int) -> tuple[list[Path], list[Path]]:

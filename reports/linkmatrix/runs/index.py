@@ -10,20 +10,23 @@ asked for `again`.
 """
 
 import contextlib
+import math
+import re
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import combinations, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..record.names import short
 from ..references.tables import References
 from . import known_good, missing_runs, series
-from .index_tables import State, Tables, fingerprint, ready, update
-from .known_good import Answer
+from .index_tables import State, Tables, ready
+from .indexing import fingerprint, update
+from .known_good import Answer, Case
 from .notes import Note
 from .parts import Names, Place, Sighting, is_at, is_part
 from .questions import Question
@@ -37,7 +40,10 @@ MOST_NODES = 16  # that a part was ever on: a number that more have is a placeho
 
 
 class Index(Tables):
-    """The open database, with the queries of the commands."""
+    """The open database, with the queries of the commands.
+
+    until: a time in seconds since 1970; later starts, by a clock that was ahead, are left out.
+    """
 
     def alone(self, partition: str | None) -> list[Answer]:
         """What tests of a single node found out about this node. partition: None for all partitions."""
@@ -95,6 +101,81 @@ class Index(Tables):
             found[name] = found[name].map(self.names)
         found["facts"] = found["facts"].map(self.set_of)
         return series.frame(found)
+
+    def measured_cases(self, partition: str, until: float = math.inf) -> Iterator[tuple[str, dict[str, Case], int]]:
+        """(node, test cases of a test of it alone, start of the newest such test) of each node."""
+        found = self.connection.execute(
+            "SELECT node, cases, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 AND run != 0"
+            " AND started <= ? GROUP BY node, cases",
+            (self.numbers.get(partition, -1), until),
+        )
+        yield from ((self.names[node], self.cases_of(cases), started) for node, cases, started in found)
+
+    def times_tried(self, partition: str, until: float = math.inf) -> dict[str, int]:
+        """{node: start of the last test of it alone, whatever its result}."""
+        found = self.connection.execute(
+            "SELECT node, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 AND started <= ? GROUP BY node",
+            (self.numbers.get(partition, -1), until),
+        )
+        return {self.names[node]: started for node, started in found}
+
+    def days_measured(self, partition: str, suite: Collection[str]) -> Iterator[tuple[str, int]]:
+        """(node, days since 1970) of each day on which all test cases of a suite were measured on a node alone."""
+        sets = [number for (number,) in self.connection.execute("SELECT DISTINCT cases FROM tests")]
+        measured = {number: {name for name, case in self.cases_of(number).items() if case.whole} for number in sets}
+        complete = [number for number, names in measured.items() if names >= set(suite)]
+        found = self.connection.execute(
+            "SELECT DISTINCT node, started / 86400 FROM tests WHERE partition = ? AND nodes = 1 AND run != 0"
+            f" AND cases IN ({listed(complete)})",
+            (self.numbers.get(partition, -1),),
+        )
+        yield from ((self.names[node], day) for node, day in found)
+
+    def leaf_switches(self, partition: str) -> dict[str, str]:
+        """{node: its leaf switch} by the newest records with a leaf switch."""
+        nowhere = self.numbers.get("", -1)
+        found = self.connection.execute(
+            "SELECT node, MAX(started), leaf FROM tests WHERE partition = ? AND leaf != ? AND run != 0 GROUP BY node",
+            (self.numbers.get(partition, -1), nowhere),
+        )
+        return {self.names[node]: self.names[leaf] for node, _, leaf in found}
+
+    def durations(self, partition: str, pattern: str, most: int) -> list[float]:
+        """The durations in seconds of the newest complete runs of tests, the oldest first; of at most `most` runs.
+
+        pattern: matches the names of the tests. A run that ended before it measured anything does not count.
+        """
+        named = [number for name, number in self.numbers.items() if re.search(pattern, name)]
+        found = self.connection.execute(
+            f"SELECT MAX(started), seconds, cases FROM tests WHERE partition = ? AND test IN ({listed(named)})"
+            " AND run != 0 GROUP BY run ORDER BY 1 DESC",
+            (self.numbers.get(partition, -1),),
+        )
+        runs = ((seconds, self.cases_of(cases)) for _, seconds, cases in found)
+        complete = (seconds for seconds, cases in runs if cases and all(case.whole for case in cases.values()))
+        return list(islice(complete, most))[::-1]
+
+    def meetings(
+        self, partition: str, group_of: Mapping[str, str], until: float = math.inf
+    ) -> dict[tuple[str, str], int]:
+        """{(group, group): last measurement between two of their nodes in seconds since 1970}.
+
+        group_of: {node: its group}, such as its leaf switch. Nodes without a group are left out.
+        """
+        found: dict[tuple[str, str], int] = {}
+        rows = self.connection.execute(
+            "SELECT meeting, MAX(started) FROM met WHERE partition = ? AND started <= ? GROUP BY meeting",
+            (self.numbers.get(partition, -1), until),
+        )
+        for meeting, started in rows:
+            said = self.set_of(meeting)
+            groups = [group_of.get(node, "") for node in said["nodes"]]
+            there = sorted(set(filter(None, groups)))
+            pairs = ((groups[one], groups[other]) for one, other in said["pairs"])
+            each = pairs if said["pairs"] else combinations(there, 2)
+            for pair in {(min(pair), max(pair)) for pair in each if all(pair) and pair[0] != pair[1]}:
+                found[pair] = max(started, found.get(pair, 0))
+        return found
 
     def partitions(self) -> list[str]:
         """The partitions with measurements."""

@@ -5,58 +5,114 @@ Content that is the same on most days, such as the components of a node, is stor
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..files import read_json
+from ..errors import BadInput
+from ..files import changing, read_json
 from ..judge.inventory_diff import facts_of_nodes
 from ..judge.verdicts import Verdict
+from ..record import units
 from ..record.checking import is_of_matchings
 from ..record.matrix import from_result
 from ..record.names import short, simulated_fault
 from ..references.tables import References
 from . import folders, judging, known_good, series, stored
-from .folders import SKEW
+from .folders import SKEW, epoch
+from .index_tables import OF_REPORTS, Row, Writer
 from .judging import Judged
-from .parts import Sighting, components_of
+from .parts import Device, Sighting, components_of
 from .questions import Question
 from .suspects import of_run
-from .suspicion import Clean, Device, Flagged, dated
+from .suspicion import Clean, Flagged, dated
 
-#: Of the tables below. An index of another version is made anew.
-VERSION = 11
-#: reports: those of the prefix, with by what they were judged, and why one cannot be read. tests: a row for each node
-#: of a test; run: the run of the program that measured it, which several tests may share; cases: `known_good.Case` of
-#: each test case; disturbed: its DISTURBED cells; components: of the node, as `parts.components_of` has them.
-#: devices: of a node in a report, where its devices were (seen), and which of them answered which questions clean;
-#: flagged: why a device is flagged for a question. met: the nodes of a test between which a cell was measured, and
-#: the pairs of them by their numbers there, none where all met. medians: as `series.COLUMNS`.
-TABLES = """
-CREATE TABLE reports (id INTEGER PRIMARY KEY, name TEXT UNIQUE, size INTEGER, changed INTEGER, began TEXT,
-                      judged_by TEXT, trouble TEXT);
-CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
-CREATE TABLE sets (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, content TEXT);
-CREATE TABLE tests (report INTEGER, node INTEGER, partition INTEGER, test INTEGER, started INTEGER, seconds REAL,
-                    verdict INTEGER, nodes INTEGER, run INTEGER, measured INTEGER, boot INTEGER, leaf INTEGER,
-                    cases INTEGER, disturbed INTEGER, components INTEGER, parts INTEGER, versions INTEGER);
-CREATE TABLE devices (report INTEGER, node INTEGER, seen INTEGER, clean INTEGER);
-CREATE TABLE flagged (report INTEGER, node INTEGER, device TEXT, question INTEGER, reason TEXT);
-CREATE TABLE met (report INTEGER, partition INTEGER, started INTEGER, meeting INTEGER);
-CREATE TABLE medians (report INTEGER, testcase INTEGER, size_bytes INTEGER, unit INTEGER, link_class INTEGER,
-                      variant INTEGER, partition INTEGER, started TEXT, value REAL, host INTEGER, facts INTEGER,
-                      beside INTEGER);
-CREATE INDEX tests_of_reports ON tests (report);
-CREATE INDEX tests_of_nodes ON tests (node, started);
-CREATE INDEX devices_of_nodes ON devices (node);
-CREATE INDEX devices_of_reports ON devices (report);
-"""
-OF_REPORTS = ("tests", "devices", "flagged", "met", "medians")  # tables with rows of a report
+BATCH = 50  # reports in one transaction, because each transaction waits for the disk
+LATE = 3600.0  # seconds after its report, in which a record may still appear
 
-Row = dict[str, Any]
+
+class Added(NamedTuple):
+    """A report to add. stamp: as `stamp_of`. trouble: why it cannot be read, None if it can. rows: by table."""
+
+    name: str
+    stamp: tuple[int, int]
+    began: str
+    trouble: str | None
+    rows: Mapping[str, list[Row]]
+
+
+def update(connection: sqlite3.Connection, path: Path, references: References, by: str, again: bool) -> list[str]:
+    """Adds reports that are new, and drops those that changed or are gone. Returns notes."""
+    stamps = {report: stamp for report in folders.reports(path.parent) if (stamp := stamp_of(report))}
+    wanted = {report.name: stamp for report, stamp in stamps.items()}
+    stored = connection.execute("SELECT id, name, size, changed, judged_by FROM reports").fetchall()
+    old = [
+        number
+        for number, name, *stamp, judged_by in stored
+        if wanted.get(name) != tuple(stamp) or (again and judged_by != by)
+    ]
+    drop(connection, path, old)
+    known = {name for (name,) in connection.execute("SELECT name FROM reports")}
+    new = (rows_in(report, stamp, references) for report, stamp in stamps.items() if report.name not in known)
+    while batch := list(islice(new, BATCH)):
+        add(connection, path, batch, by)
+    said = connection.execute("SELECT name, trouble, judged_by FROM reports ORDER BY began, id").fetchall()
+    notes = [f"one report is not used: {trouble}" for _, trouble, _ in said if trouble]
+    others = sum(judged_by != by for _, _, judged_by in said)
+    if others:
+        was = "was" if others == 1 else "were"
+        why = "judged with other references or by another version: to judge again, remove"
+        notes.append(f"{units.counted(others, 'report')} {was} {why} {path}")
+    return notes
+
+
+def drop(connection: sqlite3.Connection, path: Path, reports: Sequence[int]) -> None:
+    """Removes reports by their numbers."""
+    if not reports:
+        return
+    with changing(path), connection:
+        for table in OF_REPORTS:
+            connection.executemany(f"DELETE FROM {table} WHERE report = ?", [(number,) for number in reports])
+        connection.executemany("DELETE FROM reports WHERE id = ?", [(number,) for number in reports])
+
+
+def rows_in(report: Path, stamp: tuple[int, int], references: References) -> Added:
+    """The rows of a report, or the error if it cannot be read."""
+    written = stamp[1] / 1e9
+    try:
+        began, rows, is_whole = rows_of(report, references, written)
+    except BadInput as error:
+        return Added(report.name, stamp, "", str(error), {})
+    is_late = not is_whole and time.time() < written + LATE
+    return Added(report.name, (0, 0) if is_late else stamp, began, None, rows)
+
+
+def add(connection: sqlite3.Connection, path: Path, found: Iterable[Added], by: str) -> None:
+    """Adds reports in one transaction, except those that another process added first."""
+    writer = Writer(connection)
+    with changing(path), connection:
+        for one in found:
+            said = connection.execute(
+                "INSERT OR IGNORE INTO reports (name, size, changed, began, judged_by, trouble)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (one.name, *one.stamp, one.began, by, one.trouble),
+            )
+            if said.rowcount and said.lastrowid is not None:
+                writer.write(said.lastrowid, one.rows)
+
+
+def fingerprint(folder: Path | None) -> str:
+    """The SHA-256 of everything that decides a verdict: the code, and every file of references."""
+    found = hashlib.sha256()
+    code, tables = Path(__file__).parents[1].rglob("*.py"), folder.glob("*.yaml") if folder else []
+    for file in [*sorted(code), *sorted(tables)]:
+        found.update(file.read_bytes())
+    return found.hexdigest()
 
 
 def rows_of(path: Path, references: References, written: float) -> tuple[str, dict[str, list[Row]], bool]:
@@ -208,11 +264,6 @@ def flags_of(flagged: Flagged) -> list[Row]:
         for (node, name), of in flagged.items()
         for question, reason in of.items()
     ]
-
-
-def epoch(text: str) -> int:
-    """The time of a record in seconds since 1970."""
-    return int(datetime.fromisoformat(text.removesuffix("Z") + "+00:00").timestamp())
 
 
 def number(key: Any) -> int:

@@ -12,8 +12,10 @@ FAIL of the present components and driver counts until they answer it. A row of 
 run in which the whole test case of the cell is PASS or WARN.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +24,12 @@ from ..record import units
 from ..record.names import short
 from . import questions
 from .folders import SKEW
-from .judging import Judged
+from .parts import endpoints
 from .questions import CLEAN, Question, disturbed_nodes
-from .suspects import Suspect, endpoints
+
+if TYPE_CHECKING:
+    from .judging import Judged
+    from .suspicion import Suspect
 
 
 class Case(NamedTuple):

@@ -25,6 +25,7 @@ UNKNOWN = {"", "0", "N/A", "[N/A]", "Unknown", "None"}  # what firmware gives fo
 MAC = re.compile(r"(?i:[0-9a-f]{2}:){5}(?i:[0-9a-f]{2})")
 MOST_RETURNS = 2  # to a place where it was before: to check which of the two is at fault takes one, or two
 
+Device = tuple[str, str]  # its node, and its UUID, or its label where it has none; of a node itself, its name twice
 Place = tuple[str, str]  # its node, and the slot, PCI address, port or label; "" of a node itself
 
 
@@ -166,6 +167,15 @@ def of_devices(record: Mapping[str, Any]) -> dict[str, Sighting]:
         where = at, "" if (node, pci) in split else pci
         found[device["label"]] = Sighting(node, label, *where, known, uuid, kind, driver)
     return found
+
+
+def endpoints(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sighting]]:
+    """{label of an endpoint of the record's matrices: (device, sighting)}. The device of a node's label is the node."""
+    found = {label: ((one.node, one.uuid or one.serial or one.label), one) for label, one in of_devices(record).items()}
+    nodes = {device["node"] for device in record["devices"]} - found.keys()
+    named = {label for result in record["results"] for label in result["rows"]} & nodes
+    driver = driver_of(record)
+    return found | {node: ((node, node), Sighting(node, node, kind=NODE, driver=driver)) for node in named}
 
 
 def components_of(record: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:

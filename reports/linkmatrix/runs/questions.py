@@ -10,20 +10,24 @@ the two. An adapter is clean for a question if cells between nodes went over the
 measurement of one node alone is no answer about an adapter.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..judge.disturbances import MEMORY
-from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
-from ..locate.hypotheses import Finding
 from ..locate.layout import Layout, Names, Subject, layout_of, part_of
 from ..record.names import Result
 from ..references.keys import size_of, told_apart
 from . import parts
 from .parts import Sighting
+
+if TYPE_CHECKING:
+    from ..judge.evaluate import MatrixVerdict
+    from ..locate.hypotheses import Finding
 
 ANOTHER = "another process"  # in place of a name that could not be read
 CLEAN = (Verdict.PASS, Verdict.WARN)

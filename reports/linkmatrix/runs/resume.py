@@ -9,6 +9,8 @@ is therefore measured again. A pass is void if no new record contains all of its
 is then INCOMPLETE. Test cases with a disturbance or a simulated fault never count as passed.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import time
@@ -17,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import BadInput, say
 from ..files import MOST_BYTES, read_json, read_whole, write_whole
@@ -26,14 +28,16 @@ from ..record import units
 from ..record.names import simulated_fault
 from . import folders, manifest, parts
 from .folders import SKEW
-from .judging import Judged
 from .modes import suite_options
 from .questions import disturbed_nodes
+
+if TYPE_CHECKING:
+    from .judging import Judged
 
 MOST_REPORTS = 20  # that are looked through for the one of a killed run
 MISSING = "not found"  # a component
 
-Judge = Callable[[Path], list[Judged]]
+Judge = Callable[[Path], "list[Judged]"]
 
 
 Machine = Mapping[str, Mapping[str, str]]  # of each node: its driver and the identity of the part in each slot

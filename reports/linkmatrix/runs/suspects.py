@@ -38,13 +38,13 @@ from ..record.checking import is_of_matchings
 from ..record.matrix import Matrix
 from ..record.names import Result, simulated_fault
 from ..references.tables import References
-from . import judging, parts, questions
+from . import judging, questions
 from .judging import Judged
 from .notes import Note
-from .parts import Sighting
+from .parts import Device, Sighting, endpoints
 from .questions import Question
 from .stored import Run, measurements
-from .suspicion import Clean, Device, Flagged, Found, Suspect, dated, left_by
+from .suspicion import Clean, Flagged, Found, Suspect, dated, left_by
 
 MOST_CELLS = 10_000  # whose ends are named
 RANK = re.compile(r"[\w.-]+:rank\d+")  # a rank, by its node and its number in the job
@@ -120,17 +120,6 @@ def of_run(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sight
 def with_names(text: str, known_as: Mapping[str, str]) -> str:
     """The text with the number of each rank inside its node, because the number in the job differs from job to job."""
     return RANK.sub(lambda found: known_as.get(found[0], found[0]), text) if known_as else text
-
-
-def endpoints(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sighting]]:
-    """{label of an endpoint of the record's matrices: (device, sighting)}. The device of a node's label is the node."""
-    found = {
-        label: ((one.node, one.uuid or one.serial or one.label), one) for label, one in parts.of_devices(record).items()
-    }
-    nodes = {device["node"] for device in record["devices"]} - found.keys()
-    named = {label for result in record["results"] for label in result["rows"]} & nodes
-    driver = parts.driver_of(record)
-    return found | {node: ((node, node), Sighting(node, node, kind=parts.NODE, driver=driver)) for node in named}
 
 
 def answered_in(

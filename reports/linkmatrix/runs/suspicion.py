@@ -19,10 +19,9 @@ from ..record import units
 from .attribution import Answer, Evidence, Key, Pair, attribute, is_decided, sentence_of
 from .folders import SKEW
 from .notes import Note, repaired
-from .parts import ADAPTER, NODE, Names, Part, Sighting, place_name
+from .parts import ADAPTER, NODE, Device, Names, Part, Sighting, place_name
 from .questions import Question, listed
 
-Device = tuple[str, str]  # its node, and its UUID, or its label where it has none; of a node itself, its name twice
 Flagged = dict[Device, dict[Question, str]]  # the reason of each flag
 Clean = dict[Device, set[Question]]
 

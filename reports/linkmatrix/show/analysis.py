@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .nodes import Entry
 
 FITTING = "linkmatrix measure"
-MOST = 4  # findings that an output begins with
 MOST_SURE = 2  # of these, with their evidence
 MOST_TOPICS = 3  # the most urgent topics, whose steps are shown
 MOST_COMMANDS = 2  # that measure again

@@ -14,12 +14,12 @@ from ..record import units
 from ..record.names import signs_of_congestion
 from ..runs.series import Earlier
 from . import html, machine_drawing, matrix_text, nodes, words
-from .analysis import MOST, MOST_SURE, Analysis
+from .analysis import MOST_SURE, Analysis
 from .collectives import Collective, groups, on_a_curve
 from .devices import device_table
 from .machine import marked_devices, marks_of
 from .page_matrix import MOST_ENDPOINTS, shown_collective, shown_matrix
-from .words import marks
+from .words import MOST, marks
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict

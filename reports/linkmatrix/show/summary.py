@@ -12,14 +12,15 @@ from ..judge.verdicts import Verdict
 from ..record.names import is_collective, is_simulation
 from ..record.units import counted, figure, first
 from . import words
-from .analysis import MOST, Analysis
 from .screen import Screen
+from .words import MOST
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
     from ..record.matrix import ClassSummary
     from ..record.names import Result
     from ..runs.judging import Judged
+    from .analysis import Analysis
     from .findings import Headline
 
 MOST_LINES = 25

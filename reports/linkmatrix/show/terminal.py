@@ -14,9 +14,9 @@ from ..record import units
 from ..record.names import ENGINES, is_simulation
 from ..record.units import counted, figure
 from . import matrix_text, words
-from .analysis import MOST, MOST_SURE, Analysis
+from .analysis import MOST_SURE, Analysis
 from .screen import Screen
-from .words import Cell
+from .words import MOST, Cell
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..record.names import Result
     from ..runs.judging import Judged
 
+MOST = 4  # findings that an output begins with
 ORDER = sorted(Verdict)  # from good to bad
 GLYPHS = dict(zip(ORDER, "✓!○~?✗", strict=True))
 ASCII_GLYPHS = dict(zip(ORDER, "+!*~?x", strict=True))  # none of them is a part of a number

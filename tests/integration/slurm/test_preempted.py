@@ -12,7 +12,7 @@ from reframe_runs import wait_until
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
-from linkmatrix.runs import coverage, index, indexing
+from linkmatrix.runs import folders, index
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -160,12 +160,12 @@ def test_a_patrol_half_of_whose_jobs_are_preempted_keeps_what_they_measured(patr
     assert newest["result"] != "PASS" and 2 <= len(whole) < len(record["results"])
     with index.opened(patrol.prefix, patrol.site / "config" / "references") as found:
         ages = {}
-        for node, cases, started in coverage.measured_cases(found, PARTITION):
+        for node, cases, started in found.measured_cases(PARTITION):
             for name, (_, all_of_it) in cases.items():
                 if all_of_it:
                     ages[node, name] = max(started, ages.get((node, name), 0))
         standing = {(run.node, run.verdict) for run in found.alone(PARTITION)}
-    since = indexing.epoch(newest["started"])
+    since = folders.epoch(newest["started"])
     assert {name for (node, name), started in ages.items() if node == "lmx2" and started >= since} == set(whole)
     assert ("lmx2", Verdict.FAIL) not in standing and ("lmx2", Verdict.INCOMPLETE) in standing
 
