@@ -44,6 +44,22 @@ def test_a_certificate_has_what_the_signers_need_and_is_the_same_from_its_bundle
     assert cli.main(["report", "--certificate", "--out", str(tmp_path / "lot"), str(archive)]) == 4  # one is there
 
 
+def other_references(site):
+    file = site.references / "p2p.yaml"
+    file.write_text(file.read_text().replace("396.0", "200.0"))
+    site.commit("2026-11-20T13:00:00Z")
+
+
+def ignored_references(site):
+    (site.folder / ".git" / "info" / "exclude").write_text("mine.yaml\n")
+    (site.references / "mine.yaml").write_text((site.references / "p2p.yaml").read_text().replace("hgx", "mine"))
+
+
+def cut_report(site, length):
+    report = next((site.prefix / "reports").glob("run-report-*.json"))
+    report.with_name("run-report-0.json").write_bytes(report.read_bytes()[:length])
+
+
 @pytest.mark.parametrize(
     ("change", "verdict", "fact"),
     [
@@ -58,6 +74,10 @@ def test_a_certificate_has_what_the_signers_need_and_is_the_same_from_its_bundle
         (lambda site: site.measure(1, table=""), "NOT JUDGED", "no reference describes 1 result"),
         (lambda site: site.measure(1, reasons=[Reason(Verdict.FAIL, "it is NV6")]), "FAIL", "it is NV6"),
         (lambda site: site.measure(1, notes=["simulated fault: a:b"]), "INCOMPLETE", "SIMULATED: --simulate-fault a:b"),
+        (other_references, "INCOMPLETE", "was judged by other references than those of the commit"),
+        (ignored_references, "INCOMPLETE", "not committed"),
+        (lambda site: cut_report(site, 0), "WARN", "run-report-0.json"),
+        (lambda site: cut_report(site, 20), "WARN", "run-report-0.json"),
     ],
 )  # fmt: skip
 def test_only_an_undoubted_run_passes(site, certified, change, verdict, fact):
@@ -66,14 +86,6 @@ def test_only_an_undoubted_run_passes(site, certified, change, verdict, fact):
     code, text, out = certified()
     assert out.splitlines()[-1] == verdict and fact in text
     assert code == {"PASS": 0, "WARN": 0, "FAIL": 1}.get(verdict, 3)
-
-
-def test_other_references_than_those_of_the_commit_are_incomplete(site, certified):
-    site.measure(1)
-    file = site.references / "p2p.yaml"
-    file.write_text(file.read_text().replace("396.0", "200.0"))
-    site.commit("2026-11-20T13:00:00Z")
-    assert certified()[0] == 3
 
 
 @pytest.mark.parametrize(
@@ -105,14 +117,6 @@ def test_a_run_that_was_killed_and_one_that_was_cut_off_are_attempts(site, certi
     assert "run-report-0.json" in text and "began-1.json" in text
 
 
-@pytest.mark.parametrize("bytes_left", [0, 20])
-def test_a_report_that_is_cut_before_its_time_is_an_attempt(site, certified, bytes_left):
-    report = site.measure(1)
-    (site.prefix / "reports" / "run-report-0.json").write_bytes(report.read_bytes()[:bytes_left])
-    code, text, out = certified()
-    assert code == 0 and out.splitlines()[-1] == "WARN" and "run-report-0.json" in text
-
-
 def test_another_name_of_a_report_and_a_relative_path_hide_no_attempt(site, certified, monkeypatch):
     report = site.measure(1)
     site.measure(0, **SLOW)
@@ -122,14 +126,6 @@ def test_another_name_of_a_report_and_a_relative_path_hide_no_attempt(site, cert
     other = report.rename(report.with_name("lot.json"))
     _, text, out = certified(other, out="other")
     assert out.splitlines()[-1] == "WARN" and "1 other attempt" in text
-
-
-def test_references_that_git_ignores_are_not_committed(site, certified):
-    site.measure(1)
-    (site.folder / ".git" / "info" / "exclude").write_text("mine.yaml\n")
-    (site.references / "mine.yaml").write_text((site.references / "p2p.yaml").read_text().replace("hgx", "mine"))
-    code, text, _ = certified()
-    assert code == 3 and "not committed" in text
 
 
 def test_a_certificate_of_a_record_says_that_it_knows_no_other_attempt(site, certified):

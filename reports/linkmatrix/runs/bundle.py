@@ -9,11 +9,10 @@
 An attempt is a run that measured a test of the run since the references were committed. A bundle of records without a
 report has one run and no other attempt.
 
-The archive has the same bytes wherever it is made. `load` packs the members again and compares the bytes before a file
-is written, so it refuses links, devices, two members of one name, and bytes after the end.
+The archive has the same bytes wherever it is made. `load` packs the members again and compares the bytes before it
+writes a file.
 """
 
-import hashlib
 import io
 import json
 import platform
@@ -21,7 +20,8 @@ import re
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib import metadata
@@ -109,9 +109,8 @@ def frozen(references: Path) -> dict[str, str]:
     except (OSError, subprocess.SubprocessError):
         changed = last = ""
     if changed or not last:
-        return {
-            "problem": f"{references.name} has changes that are not committed" if changed else "no commit contains them"
-        }
+        why = f"{references.name} has changes that are not committed" if changed else "no commit contains them"
+        return {"problem": why}
     commit, seconds = last.split()
     return {"commit": commit, "time": utc(float(seconds))}
 
@@ -199,7 +198,7 @@ def packed(members: Mapping[str, bytes]) -> bytes:
 
 
 def archived(members: Mapping[str, bytes]) -> bytes:
-    """The members as tar, in the order of their names."""
+    """A tar archive of the members, in the order of their names, with the same bytes wherever it is made."""
     target = io.BytesIO()
     with tarfile.TarFile(fileobj=target, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, content in sorted(members.items()):
@@ -214,27 +213,28 @@ def sums(members: Mapping[str, bytes]) -> bytes:
     return "".join(f"{verdict_file.sha256(content)}  {name}\n" for name, content in sorted(members.items())).encode()
 
 
-def wrong_names(names: list[str]) -> str:
-    """Why the names of a bundle's files are wrong; "" if they are valid.
+def wrong_names(names: Sequence[str]) -> str:
+    """The names that a bundle cannot contain, or that differ in case only, joined by ", "; "" if all are valid.
 
-    The result lists the names that `export` does not write. Names must also differ in more than upper and lower case,
-    because some file systems ignore case.
+    Some file systems ignore case.
     """
-    wrong = [name for name in names if not NAMES.fullmatch(name)]
-    return ", ".join(wrong)[:80] or (
-        "two files have the same name" if len({*map(str.lower, names)}) < len(names) else ""
-    )
+    counts = Counter(map(str.lower, names))
+    return ", ".join(name for name in names if not NAMES.fullmatch(name) or counts[name.lower()] > 1)[:80]
 
 
 def load(path: Path) -> tuple[dict[str, bytes], str]:
-    """({name: content} without SHA256SUMS, SHA-256 of the archive). Raises BadInput for a bundle that was changed."""
+    """({name: content} without SHA256SUMS, SHA-256 of the archive). Raises BadInput for a bundle that was changed.
+
+    Only an archive that `archived` makes of the same members is accepted: no links, devices, repeated names or
+    further bytes. The size of a member is compared first, because a sparse file may claim any size.
+    """
     content = read_whole(path, MOST_BYTES)
     members: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
             for entry in archive:
                 file = archive.extractfile(entry) if entry.type == tarfile.REGTYPE else None
-                if file is None or entry.pax_headers or entry.size > len(content):
+                if file is None or entry.size > len(content):
                     raise ValueError(f"'{entry.name[:80]}' is not a regular file")
                 members[entry.name] = file.read()
         listed = members.pop(SUMS, b"")
@@ -246,7 +246,7 @@ def load(path: Path) -> tuple[dict[str, bytes], str]:
             raise ValueError("linkmatrix did not pack it")
     except (tarfile.TarError, ValueError, OSError, EOFError, RecursionError) as error:
         raise BadInput(f"{path} is not a bundle: {str(error)[:160]}: {REMEDY}") from None
-    return members, hashlib.sha256(content).hexdigest()
+    return members, verdict_file.sha256(content)
 
 
 def read(path: Path) -> Bundle:

@@ -1,8 +1,7 @@
-"""The tables of the index: their numbers as names and sets, their file, and the addition of new reports.
+"""The database file of the index: its tables, and its numbers as names and sets.
 
-A missing or damaged file, and a file of another version, is created again. The update adds new reports, and drops those
-that changed or are gone. A file system may show a record later than its report, so a report that lacks a record is read
-again each time, for the time LATE.
+Content that is the same on most days, such as the components of a node, is stored once, as JSON under its digest (table
+`sets`). A missing or damaged file, and a file of another version, is created again.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
-"""The rows of a report in the index. `index_tables` stores the rows, and `index` reads them.
+"""Adds reports to the index: their rows, and the update with reports that are new, changed or gone.
 
-Content that is the same on most days, such as the components of a node, is stored once, as JSON under its digest (table
-`sets`). A test has a row for each of its nodes.
+A test has a row for each of its nodes. A file system may show a record later than its report, so a report that lacks a
+record is read again each time, for the time LATE.
 """
 
 import hashlib
