@@ -1,6 +1,7 @@
 """`linkmatrix diagnose`: the components at fault, and the verdicts of link classes, rows and columns."""
 
 import argparse
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -51,23 +52,43 @@ def run_diagnose(options: argparse.Namespace) -> int:
     verdict = worst([*(one.verdict for one in beyond), *(one.of_matrix(matrix) for one, _, matrix in chosen)])
     analysis, screen = Analysis(run, judged, verdict), Screen()
     screen.lines(*analysis.notices)
+    everything = options.all or bool(options.testcase)
     blocks = []
+    shown_by: dict[object, list[str]] = {}  # component → test cases that show it, beyond the first
     for one in judged:
         if one in beyond or one.is_of_state:
             texts = [found.text for found in Analysis(None, [one]).findings] if one.is_of_state else []
             blocks.append(Block(of_the_test(one), one.verdict, texts))
         for result, matrix in ((result, matrix) for of, result, matrix in chosen if of is one):
-            found = one.of_matrix(matrix)
+            found, diagnosis = one.of_matrix(matrix), analysis.diagnosis(one, result, matrix, of_good=True)
+            components = (
+                found,
+                analysis.places.name(one),
+                diagnosis.who,
+                tuple(fault.kind for fault in diagnosis.findings),
+            )
+            if diagnosis.findings and not everything and components in shown_by:
+                shown_by[components].append(result["testcase"])
+                continue
             title = f"{words.WORDS[found]}  {result['testcase']} ({units.size(result['size_bytes'])})"
-            is_healthy = found in HEALTHY and not analysis.diagnosis(one, result, matrix, of_good=True).sentences
-            blocks.append(Block(title, 0 if is_healthy else found, lines(analysis, one, result, matrix)))
+            is_healthy = found in HEALTHY and not diagnosis.sentences
+            others = also_in(shown_by.setdefault(components, []))
+            text = itertools.chain(lines(analysis, one, result, matrix), others)
+            blocks.append(Block(title, 0 if is_healthy else found, text))
     healthy = f"nothing stands out: no fault is located in {units.counted(len(blocks), 'result')}"
-    arguments.print_worst(screen, blocks, healthy, options.all or bool(options.testcase), keep=NEXT)
+    arguments.print_worst(screen, blocks, healthy, everything, keep=NEXT)
     # the step of FAIL names this command
     steps = analysis.steps[:1] if verdict is Verdict.FAIL else []
     screen.lines(*([f"Next step: {steps[0]}"] if steps else analysis.only_step))
     screen.lines(words.WORDS[verdict])
     return judging.exit_code(judged, verdict)
+
+
+def also_in(testcases: list[str]) -> Iterator[str]:
+    """The line about further test cases that show the same component. The list is read when the line is printed."""
+    if testcases:
+        others = units.counted(len(testcases), "other test case")
+        yield f"the same component in {others}: {units.listed(testcases)} (linkmatrix diagnose --all)"
 
 
 def of_the_test(one: Judged) -> str:
