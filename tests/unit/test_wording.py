@@ -35,7 +35,7 @@ def finding(kind, subject, agreeing=6, alike=()):
 SENTENCES = [
     ("egress", 1, "r1 sends 20.0 % slow to every peer, receives fine", "its egress"),
     ("ingress", 1, "c1 receives 20.0 % slow from every peer, sends fine", "its ingress"),
-    ("device", 1, "r1 sends and receives 20.0 % slow with every peer", "the device itself: its clocks, links and seat"),
+    ("device", 1, "r1 sends and receives 20.0 % slow with every peer", "the device itself: its clocks, links and slot"),
     ("link", (1, 3), "r1->c3 and r3->c1 are both 20.0 % slow", "the link between them"),
     ("cell", (1, 3), "r1->c3 is 20.0 % slow, the reverse direction is fine", "this direction of the link"),
     ("nic", 2, "all cells over m2 are 20.0 % slow", "this NIC, its cable and its switch port"),
@@ -115,7 +115,7 @@ def test_a_latency_is_more_by_what_the_rate_is_less():
 def test_of_sums_of_both_directions_no_side_of_a_device_is_known():
     both = {"unit": "GB/s", "metric": "bidirectional"}
     told = "; a sum of both directions does not separate egress and ingress: measure one direction"
-    assert sentences.sentence(finding("device", 1), NAMES, BARE, both, seen(), FOUR).endswith(f"links and seat{told}")
+    assert sentences.sentence(finding("device", 1), NAMES, BARE, both, seen(), FOUR).endswith(f"links and slot{told}")
     assert told not in sentences.sentence(finding("link", (1, 3)), NAMES, BARE, both, seen(), FOUR)
     assert told not in sentences.sentence(finding("device", 1), NAMES, BARE, BANDWIDTH, seen(), FOUR)
 

@@ -39,7 +39,7 @@ class Words(NamedTuple):
     cells: str
 
 
-DEVICE = "check the device itself: its clocks, links and seat"
+DEVICE = "check the device itself: its clocks, links and slot"
 ITSELF = "check the device itself: its memory, clocks and power limit"
 ONE_WAY = "check this direction of the link: measure it again, alone"
 NIC = "check this NIC, its cable and its switch port"

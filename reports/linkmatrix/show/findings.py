@@ -87,7 +87,7 @@ class Headline:
     topic: a row of `TOPICS`. who: the component or process by name, "" for none. where: the test cases that show it,
     the worst first. sure: the evidence for and against it. command: the next experiment, "" for none. weight: its
     deviation from comparable components, as a fraction. simulated: whether the fault was simulated. rung: how well the
-    fault is confirmed.
+    fault is confirmed. of_sum: whether the values are sums of both directions, which hide the slow direction.
     """
 
     verdict: Verdict
@@ -100,6 +100,7 @@ class Headline:
     weight: float = 0.0
     simulated: bool = False
     rung: Rung = Rung.AGAIN
+    of_sum: bool = False
 
     @property
     def order(self) -> tuple[int, int, float]:
@@ -112,7 +113,7 @@ def merged(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> list[H
     cases, places = sum(len(one.matrices) or 1 for one in judged), words.Places.of(judged)
     by_component: dict[tuple[str, str, bool], Headline] = {}
     found = (at_place(one, test, places) for test in judged for one in found_in(test, diagnose))
-    for one in sorted(found, key=lambda one: one.order):
+    for one in sorted(found, key=lambda one: (*one.order[:2], one.of_sum, one.order)):
         alike = COUNTS.sub("", one.text) if one.topic == "samples" else one.text
         topic = "device" if one.topic == "settings" else one.topic  # a component has one piece of advice
         key = (topic, one.who or alike, one.simulated)
@@ -226,7 +227,8 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diag
         command = next((line.removeprefix(NEXT) for line in lines if line.startswith(NEXT)), "")
         topic, of_it = topic_of(finding, one, result), found.verdicts[at]
         told = Headline(of_it, topic, inside + sentence, found.who[at], where, tuple(sure), command, finding.evidence)
-        yield replace(told, rung=rung_of(1, stayed_alone(result, found.who[at])))
+        of_sum = result["metric"] == "bidirectional"
+        yield replace(told, rung=rung_of(1, stayed_alone(result, found.who[at])), of_sum=of_sum)
     if found.findings and all(finding.allowed for finding in found.findings):  # they do not explain the failure
         yield from of_cells(result, matrix)
 

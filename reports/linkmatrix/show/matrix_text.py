@@ -213,8 +213,8 @@ def endpoint_lines(one: Judged, matrix: MatrixVerdict) -> list[str]:
     devices = {device["label"]: device for device in record.get("devices", [])}
     serials = {node["name"]: node["serial"] for node in record.get("nodes", [])}
     labels = dict.fromkeys(label for pair, _ in matrix.worst_cells(MOST_CELLS)[0] for label in pair)
-    found = [devices[label] for label in labels if devices.get(label, {}).get("part")]
-    return [described(device, serials) for device in found[:MOST_ENDPOINTS]]
+    worst = [label for label in labels if devices.get(label, {}).get("part")][:MOST_ENDPOINTS]
+    return [described(device, serials) for label, device in devices.items() if label in worst]
 
 
 def described(device: Mapping[str, Any], serials: Mapping[str, str | None]) -> str:
