@@ -7,7 +7,7 @@ import pytest
 from scheduler_answers import ANSWERS, DATA
 
 from linkmatrix import cli
-from linkmatrix.site import system_files
+from linkmatrix.site import cluster, gres, node_kinds, partitions, slurm, system_files
 
 
 @pytest.fixture
@@ -129,3 +129,22 @@ def test_a_system_file_is_of_all_login_nodes_that_are_numbered_alike(
     assert cli.main([*login_node("slurm", "sinfo", "scontrol"), "--scheduler", "slurm"]) == 0
     (pattern,) = system_files.load(tmp_path / "config" / "systems" / "mine.py", tmp_path)[0]["hostnames"]
     assert re.match(pattern, same) and re.match(pattern, host) and not re.match(pattern, other)
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "9" * 5000])
+def test_a_number_that_no_cluster_has_is_no_number(number):
+    assert cluster.number(number) == 0 and cluster.number("12.5") == 12
+    assert cluster.minutes(f"{number}-00:00:00") is None and cluster.minutes(f"{number}:00") is None
+    assert gres.gpus_in(f"gpu:h200:{number}").count <= 1
+    assert node_kinds.folded([f"n{number}", "n01"]) == f"n{number},n01"
+
+
+def test_a_queue_that_is_listed_twice_is_one_partition(tmp_path):
+    line = "PartitionName=gpu State=UP MaxTime=1-00:00:00"
+    answers = {"sinfo": "gpu|2|idle|4|(null)|(null)\n", "scontrol show partition": f"{line}\n{line}\n"}
+    answers |= {"qhost": "n1   lx-amd64   64  1 2\n   all.q   BIP   0/0/64   \n", "qconf -sql": "all.q\nall.q\n"}
+
+    def answer(command):
+        return next((text for start, text in answers.items() if " ".join(command).startswith(start)), "")
+
+    assert len(slurm.slurm(answer).partitions) == len(partitions.sge(answer).partitions) == 1

@@ -176,14 +176,14 @@ def attributes(text: str) -> dict[str, str]:
 
 
 def number(text: str | None) -> int:
-    """The whole number at the start of a text, such as "2.000000"; 0 without one."""
-    digits = re.match(r"\d+", text or "")
+    """The whole number at the start of a text, such as "2.000000"; 0 without one, or with more than nine digits."""
+    digits = re.match(r"\d{1,9}(?!\d)", text or "")
     return int(digits[0]) if digits else 0
 
 
 def minutes(text: str) -> float | None:
     """A time limit in minutes: [days-][hours:]minutes:seconds, or a number of seconds; None without a limit."""
-    parts = re.fullmatch(r"(?:(\d+)-)?(\d+(?::\d+){0,2})", text)
+    parts = re.fullmatch(r"(?:(\d{1,9})-)?(\d{1,9}(?::\d{1,9}){0,2})", text)
     if not parts:
         return None
     clock = [int(part) for part in parts[2].split(":")]

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-ENTRY = re.compile(r"(?:^|,)gpu(?::(?P<type>[^:,(]+?))??(?::(?P<count>\d+))?(?=[(,]|$)")
+ENTRY = re.compile(r"(?:^|,)gpu(?::(?P<type>[^:,(]+?))??(?::(?P<count>\d{1,9}))?(?=[(,]|$)")
 #: The profile in the type of a MIG slice, such as 1g.10gb, 4g.40gb+me. Some sites write it as 1g10gb.
 SLICE = re.compile(r"(?:^|[^a-z0-9])\d+g[._-]?\d+gb", re.IGNORECASE)
 #: Word of a GPU's type → its architecture. Source: https://developer.nvidia.com/cuda-gpus and cuda-legacy-gpus,

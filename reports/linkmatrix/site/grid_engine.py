@@ -78,7 +78,7 @@ def grid_engine(answer: Answer) -> Cluster:
     """The cluster of Grid Engine, from qconf and qhost. Raises OSError if a command fails."""
     instances = queue_instances(answer(["qhost", "-q", "-F"]))
     partitions, cluster_notes, gpu_resource = [], [], ""
-    for name in answer(["qconf", "-sql"]).split():
+    for name in dict.fromkeys(answer(["qconf", "-sql"]).split()):
         fields = words(answer(["qconf", "-sq", name]))
         hosts = [one for one in instances if one.queue == name]
         if not hosts:

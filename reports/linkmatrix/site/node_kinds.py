@@ -157,7 +157,7 @@ def folded(names: Sequence[str]) -> str:
     """A list of nodes in Slurm's short form: "n[01-03,07],login"."""
     numbers: dict[tuple[str, int], list[int]] = {}
     for name in names:
-        stem, digits = re.fullmatch(r"(.*?)(\d*)", name).groups()  # type: ignore[union-attr]  # it matches any name
+        stem, digits = re.fullmatch(r"(.*?)(\d{0,9})", name).groups()  # type: ignore[union-attr]  # it matches any name
         numbers.setdefault((stem, len(digits)), []).append(int(digits or 0))
     parts = []
     for (stem, width), found in numbers.items():

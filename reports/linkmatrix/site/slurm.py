@@ -232,7 +232,7 @@ def slurm(answer: Answer) -> Cluster:
     listed = NodeLists(answer)
     partitions: list[Partition] = []
     notes = block_notes(answer)
-    for line in answer(["scontrol", "show", "partition", "--oneliner"]).splitlines():
+    for line in dict.fromkeys(answer(["scontrol", "show", "partition", "--oneliner"]).splitlines()):
         settings = dict(word.split("=", 1) for word in line.split() if "=" in word)
         kinds, down = nodes.get(settings.get("PartitionName", ""), (Counter(), Counter()))
         if kinds:
