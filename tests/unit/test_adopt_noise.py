@@ -24,6 +24,20 @@ def test_noise_above_the_floor_makes_the_limit():
     assert reference.upper == 0.05
 
 
+@pytest.mark.parametrize(("runs", "cells"), [(6, 1), (6, 2), (6, 12), (6, 56), (12, 2), (30, 2)])
+def test_a_healthy_run_of_few_cells_is_seldom_outside_the_limit(runs, cells):
+    """σ of 12 values is uncertain: with 2 cells and 6 runs, 4.7 % of healthy runs were outside the limit."""
+    chance, trials = np.random.default_rng(3), 4000
+    values = 1 + 0.02 * chance.standard_normal((trials, runs + 1, 1, cells))
+    classes = np.full((1, cells), "HOST")
+    alarms = 0
+    for trial in values:
+        found = noise.spread(trial[:runs], classes)
+        limit = noise.tolerance(found.of_class["HOST"], cells, runs)
+        alarms += bool((trial[runs] / found.centre - 1 < -limit).any())
+    assert alarms / trials < 0.01 + 3 * (0.01 / trials) ** 0.5
+
+
 @given(st.integers(6, 30), st.floats(0, 0.05))
 def test_a_class_of_equal_noise_has_its_spread(runs, sigma):
     chance = np.random.default_rng(0)

@@ -121,7 +121,7 @@ def reference_of_runs(each: Sequence[float], sigma: float, cells: int, floor: Fl
 
 
 def make_reference(centre: float, sigma: float, cells: int, count: int, floor: Floor, unit: str) -> Reference:
-    """A reference whose tolerance on each side is the larger of the floor and k(m)·σ."""
+    """A reference whose tolerance on each side is the larger of the floor and k·σ."""
     noise_limit = noise.tolerance(sigma, cells, count)
     return limited(centre, *(max(least, noise_limit) for least in floor), unit)
 
@@ -167,5 +167,6 @@ def provenance(samples: Sequence[Sample], spreads: Mapping[str, float], cells: i
     return (
         f"{len(samples)} runs of {days} on {on}, {record['program']} {record['version']},"
         f" {result['size_bytes']} bytes{software}",
-        f"sigma {noises}; limits: larger of floor and {noise.sigmas(cells):.1f} sigma ({cells} cells)",
+        f"sigma {noises}; limits: larger of floor and {noise.sigmas_of_runs(cells, len(samples)):.1f} sigma"
+        f" ({cells} cells)",
     )

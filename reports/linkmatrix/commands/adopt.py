@@ -258,11 +258,11 @@ def summary(key: tuple[str, str, str], proposal: Proposal, changes: list[Change]
     yield f"{key[1]}, {key[2]}: {proposal.runs} runs, {said}"
     for group, sigma in proposal.spreads.items():
         middle = proposal.summaries[group].median
-        limit = noise.tolerance(sigma, proposal.cells, proposal.runs)
+        k = noise.sigmas_of_runs(proposal.cells, proposal.runs)
         yield (
             f"  {group}: median {middle.value:g} {middle.unit}, sigma {100 * sigma:.3f} %, limits"
             f" {100 * (middle.lower or 0):+.1f} % and {100 * (middle.upper or 0):+.1f} %: the larger of the floor and"
-            f" k·sigma = {100 * limit:.2f} % (k {noise.sigmas(proposal.cells):.1f} for {proposal.cells} cells)"
+            f" k·sigma = {100 * k * sigma:.2f} % (k {k:.1f} for {proposal.cells} cells)"
         )
     for sentence in proposal.noisy[:5]:
         yield f"  outlier: {sentence}"

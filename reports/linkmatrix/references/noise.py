@@ -1,9 +1,10 @@
 """Robust median and spread of many runs, and the tolerance that follows, with numpy on whole matrices.
 
-A limit is the larger of a floor and k(m)·σ. σ is 1.4826 times the median absolute deviation of a link class's values
+A limit is the larger of a floor and k·σ. σ is 1.4826 times the median absolute deviation of a link class's values
 from the medians of their cells. The cells of a class share σ, because six runs of one cell are too few to estimate its
 σ. k(m) limits the probability of any false alarm among m cells of a healthy run to 1 %. k(m) is the normal quantile
-of 1 - 0.01 / m (Bonferroni): 3.6 for 8 devices (56 cells), 4.6 for 64 devices, 5.6 for 1,024 devices.
+of 1 - 0.01 / m (Bonferroni): 3.6 for 8 devices (56 cells), 4.6 for 64 devices, 5.6 for 1,024 devices. k of a limit is
+larger, because σ and the medians of few runs are uncertain (`sigmas_of_runs`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -131,8 +132,19 @@ def middle_of(ordered: np.ndarray, count: int | np.ndarray) -> np.ndarray:
 
 
 def tolerance(sigma: float, cells: int, runs: int) -> float:
-    """k(m)·σ, as a fraction, of a new value compared with a median of `runs` values."""
-    return sigmas(cells) * sigma * float(np.sqrt(1 + MEDIAN_EFFICIENCY / runs))
+    """k·σ, as a fraction, of a new value compared with a median of `runs` values."""
+    return sigmas_of_runs(cells, runs) * sigma
+
+
+def sigmas_of_runs(cells: int, runs: int) -> float:
+    """k, the number of σ by which `cells` new values may differ from medians of `runs` values, with σ of these runs.
+
+    Larger than `sigmas` for two reasons: the medians are uncertain, and σ of few values is uncertain. Student's t, to
+    first order, has the factor 1 + (k² + 1) / 4ν. Here ν = cells · (runs - 3) / 2, fitted to 1 to 132 cells.
+    """
+    k = sigmas(cells)
+    uncertain_sigma = 1 + (k**2 + 1) / (2 * max(cells, 1) * max(runs - 3, 1))
+    return k * uncertain_sigma * float(np.sqrt(1 + MEDIAN_EFFICIENCY / runs))
 
 
 def outliers(found: Spread, cells: int, floor: float | np.ndarray) -> np.ndarray:
