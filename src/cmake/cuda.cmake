@@ -1,5 +1,5 @@
-# The cuda back end: kernels for the device that is here, else for a list. cudart is linked statically and loads the
-# driver at run time, NVML is opened at run time: the program starts, and says so, where there is no driver.
+# The cuda back end, with kernels for the GPU of this machine, else for a list of architectures. cudart is linked statically
+# and loads the driver at run time. NVML is opened at run time. Programs therefore start without a driver and report it.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   execute_process(
     COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
@@ -17,7 +17,7 @@ message(STATUS "CUDA architectures: ${CMAKE_CUDA_ARCHITECTURES}")
 
 enable_language(CUDA)
 find_package(CUDAToolkit REQUIRED)
-# Kernels and what they include keep to C++17: older nvcc and CMake do not know CUDA20.
+# Kernels and their headers are C++17, because older versions of nvcc and CMake lack CUDA20.
 set(CMAKE_CUDA_STANDARD 17)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 

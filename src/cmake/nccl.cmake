@@ -1,5 +1,5 @@
-# Collectives of GPUs. NCCL is looked for where NCCL_ROOT says (a prefix, or the folder nvidia/nccl of the Python wheels
-# nvidia-nccl-cu12 and -cu13, which have no libnccl.so without a number), in modules' paths, beside CUDA, and in the system.
+# Collectives of GPUs. CMake searches NCCL in NCCL_ROOT, in the paths of modules, next to CUDA, and in the system. NCCL_ROOT
+# is a prefix, or the folder nvidia/nccl of the Python packages nvidia-nccl-cu12 and -cu13, which have only libnccl.so.2.
 if(NOT LINKMATRIX_CUDA)
   message(FATAL_ERROR "LINKMATRIX_NCCL needs the devices' back end: configure with -DLINKMATRIX_CUDA=ON too")
 endif()

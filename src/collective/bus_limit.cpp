@@ -91,7 +91,8 @@ bool share_a_machine(const std::vector<const NodeFacts*>& nodes) {
       nodes, [&](const NodeFacts* node) { return node->boot.empty() || boots.insert(node->boot).second; });
 }
 
-/// One for each node; nothing where the network of one is not known, or none is between two of them.
+/// Returns one group per node. Returns nothing if the network of a node is unknown, or if two nodes have no common
+/// network.
 std::optional<std::vector<Group>> groups_of_nodes(const CollectiveCase& wanted, const std::vector<Endpoint>& ranks,
                                                   const std::vector<NodeFacts>& nodes) {
   std::map<std::string, Group> by_name;

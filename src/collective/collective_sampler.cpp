@@ -114,7 +114,7 @@ Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule
   return sampled;
 }
 
-/// Counts wrong elements, also of bursts that are no samples.
+/// Counts wrong elements, also in bursts that are not samples.
 void CollectiveSampler::account(const Place& place, const Burst& burst, const CollectiveAnswer& answer,
                                 Sampled& sampled) {
   sampled.verified = true;

@@ -54,7 +54,7 @@ class Collectives {
   virtual std::optional<CellStatus> lost_as() const = 0;
   virtual std::vector<Lost> take_lost() = 0;
 
-  /// Returns what the library has reported about itself, for the record.
+  /// Returns the facts that the library has reported, for the record.
   virtual Software facts() const { return {}; }
 };
 

@@ -48,7 +48,8 @@ constexpr Expectation expectation_of(const CollectiveCase& wanted, const Layout&
                   .part = layout.part,
                   .limit = exact_limit(wanted.type),
                   .factors = 0};
-  // Not more than there are ranks: where all bring a 2, one that counts twice in another's place is not seen.
+  // At most as many factors as ranks. If every rank contributed a 2, a rank counted twice in place of another would be
+  // undetected.
   while (out.factors < static_cast<std::uint64_t>(ranks) && (std::uint64_t{2} << out.factors) <= out.limit)
     ++out.factors;
   return out;

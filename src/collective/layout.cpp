@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint64_t part_alignment = 16;  // bytes, as nccl-tests has it
 
-/// Elements of one rank's part of a buffer of so many bytes.
+/// Returns the elements of one rank's part of a buffer with `bytes` bytes.
 std::uint64_t part_of(std::uint64_t bytes, std::uint64_t element, std::uint64_t ranks) {
   const std::uint64_t step = std::max<std::uint64_t>(part_alignment / element, 1);
   return bytes / element / ranks / step * step;

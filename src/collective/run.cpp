@@ -67,7 +67,7 @@ class CollectiveRun final : public ProgramRun {
 
   void act() override {
     const auto testcases = chosen();
-    look_first();
+    poll_first();
     record().change([&](Record& record) {
       for (const auto& testcase : testcases) record.expected.push_back(testcase.name);
     });
@@ -221,7 +221,7 @@ class CollectiveRun final : public ProgramRun {
     return plan;
   }
 
-  /// All ranks together: out of place, and in place.
+  /// Returns the plan of all ranks, with columns out of place and in place.
   SizePlan row_of(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
     SizePlan plan;
     std::vector<std::string> columns;

@@ -66,7 +66,7 @@ struct IdleWait {
 };
 
 /// Polls the machine until no other process disturbs it or `patience` has passed. This run must not use the machine
-/// meanwhile. apart: seconds between two polls. Throws TimedOut when `end` has passed.
+/// during the call. apart: seconds between two polls. Throws TimedOut when `end` has passed.
 IdleWait wait_until_idle(const std::function<Activity()>& poll, Deadline patience, Deadline end, double apart = 0.5);
 
 /// Returns the sentence of --refuse-busy, with the remedy. processes: text of sentence_of(). waited: seconds of

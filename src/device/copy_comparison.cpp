@@ -11,8 +11,8 @@ constexpr double share_for_comparing = 0.05;  // of a sample's time
 constexpr std::uint64_t most_every = 64;
 constexpr std::uint64_t seed_base = 0x6c696e6b6d617472;  // any constant; each verified cell adds its own number
 
-/// Every so many-th block is compared, where all of them take so long after a run of that length; one of each copy at
-/// least.
+/// Returns n, so that every n-th block is compared. The comparison of all blocks of a run takes `comparing` seconds,
+/// the run `running` seconds. At least one block per copy is compared.
 std::uint64_t every_for(double comparing, double running, const std::vector<Copy>& copies) {
   std::uint64_t most = most_every;
   for (const Copy& copy : copies)
@@ -45,8 +45,8 @@ void CopySampler::poison_some(Group& group, const SampleRule& rule) {
   if (!poisoned.empty()) backend_.lay_patterns(poisoned, rule.until);
 }
 
-/// Compares the data of a run, also of a run that is no sample. The first comparison is complete and timed. Later ones
-/// compare as many blocks as fit a share of the sample's time, other blocks each time. The next run reads the other
+/// Compares the data of a run, also of a run that is not a sample. The first comparison is complete and timed. Later
+/// comparisons select different blocks each time, within a share of the sample's time. The next run reads the other
 /// window of each source.
 void CopySampler::compare_run(Group& group, const SampleRule& rule, const Timeline& timeline, double run_seconds) {
   const InPhase phase(RunPhase::verification);

@@ -86,7 +86,7 @@ std::vector<Sampled> CopySampler::sample(const Round& round, const SampleRule& r
     if (group.cells.empty()) break;
     SampleRule now = rule;  // who hung has used up the others' time
     if (allowed < unlimited) now.until = earlier(Deadline::in(allowed), rule.limit);
-    sample_together(group, now);
+    sample_concurrently(group, now);
     std::erase_if(open, [&](std::size_t k) { return answers[k].status != CellStatus::not_run; });
   }
   for (std::size_t k = 0; k < round.size(); ++k)
@@ -95,7 +95,7 @@ std::vector<Sampled> CopySampler::sample(const Round& round, const SampleRule& r
 }
 
 /// Samples the cells of a group together. If some fail, the others are not run yet.
-void CopySampler::sample_together(Group& group, const SampleRule& rule) {
+void CopySampler::sample_concurrently(Group& group, const SampleRule& rule) {
   std::vector<std::string> left;
   for (std::size_t k = 0; k < group.cells.size(); ++k) {
     left.push_back(lost_.what_is_left_of(cells_[group.cells[k]].copies));
@@ -128,12 +128,12 @@ void CopySampler::sample_together(Group& group, const SampleRule& rule) {
 /// without the lost endpoints.
 void CopySampler::blame(Group& group, const std::vector<std::size_t>& owners, const CopiesFailed& failure) {
   std::set<std::size_t> failed;
-  bool is_news = false;
+  bool is_first_loss = false;
   for (const auto& one : failure.failures())
-    if (one.endpoint) is_news = lost_.add(*one.endpoint, one.status, failure.what(), one.loss) || is_news;
+    if (one.endpoint) is_first_loss = lost_.add(*one.endpoint, one.status, failure.what(), one.loss) || is_first_loss;
   for (const auto& one : failure.failures()) {
     const std::size_t owner = owners.at(one.copy);
-    if (is_news && one.endpoint && !lost_.of(cells_[group.cells[owner]].copies)) continue;
+    if (is_first_loss && one.endpoint && !lost_.of(cells_[group.cells[owner]].copies)) continue;
     failed.insert(owner);
     *group.answers[owner] = {};
     group.answers[owner]->status = one.status;
@@ -143,7 +143,7 @@ void CopySampler::blame(Group& group, const std::vector<std::size_t>& owners, co
     if (failed.contains(k)) continue;
     *group.answers[k] = {};
     // a failure without a copy affects all cells
-    group.answers[k]->status = failed.empty() && !is_news ? CellStatus::error : CellStatus::not_run;
+    group.answers[k]->status = failed.empty() && !is_first_loss ? CellStatus::error : CellStatus::not_run;
     group.answers[k]->why = failure.what();
   }
 }
@@ -238,7 +238,7 @@ std::vector<std::vector<std::size_t>> CopySampler::even_sets(const Group& group)
 
 /// Returns for each cell whether its copies started together while its load was running. In a stress, all other cells
 /// are the load.
-std::vector<bool> CopySampler::began_together(const Group& group, const Timeline& timeline) const {
+std::vector<bool> CopySampler::started_concurrently(const Group& group, const Timeline& timeline) const {
   if (timeline.timing != Timing::gate) return std::vector<bool>(group.cells.size(), true);
   std::vector<bool> together;
   for (std::size_t k = 0; k < group.cells.size(); ++k) {
@@ -268,7 +268,7 @@ bool CopySampler::append(Group& group, const Timeline& timeline, bool whatever) 
     measured[group.owner[c]].push_back(timeline.copies[c].span);
     made[group.owner[c]].push_back(timeline.copies[c].transfers);
   }
-  const std::vector<bool> together = began_together(group, timeline);
+  const std::vector<bool> together = started_concurrently(group, timeline);
   if (!whatever && std::find(together.begin(), together.end(), false) != together.end()) return false;
   std::size_t at = 0;
   for (std::size_t k = 0; k < group.cells.size(); ++k) {
@@ -299,7 +299,7 @@ bool CopySampler::append(Group& group, const Timeline& timeline, bool whatever) 
   return true;
 }
 
-/// Adds the visibility results of a run, also of a run that is no sample. An interrupted test is only late.
+/// Adds the visibility results of a run, also of a run that is not a sample. An interrupted test is reported as late.
 void CopySampler::look_at_visibility(Group& group, const Timeline& timeline) {
   for (std::size_t c = 0; c < group.copies.size(); ++c) {
     if (!timeline.copies[c].visibility) continue;

@@ -49,7 +49,7 @@ class CopySampler final : public Sampler {
  private:
   struct Group;
   void prepare(Deadline deadline);
-  void sample_together(Group& group, const SampleRule& rule);
+  void sample_concurrently(Group& group, const SampleRule& rule);
   void take_samples(Group& group, const SampleRule& rule);
   std::optional<Timeline> choose_repeats(Group& group, const SampleRule& rule);
   bool choose_again(Group& group, const Timeline& timeline, const SampleRule& rule);
@@ -63,7 +63,7 @@ class CopySampler final : public Sampler {
   void compare_run(Group& group, const SampleRule& rule, const Timeline& timeline, double run_seconds);
   void verify(Group& group, const SampleRule& rule);
   static void condemn(Sampled& answer, const PatternCheck& check);
-  std::vector<bool> began_together(const Group& group, const Timeline& timeline) const;
+  std::vector<bool> started_concurrently(const Group& group, const Timeline& timeline) const;
   bool append(Group& group, const Timeline& timeline, bool whatever);
   void look_at_visibility(Group& group, const Timeline& timeline);
   void blame(Group& group, const std::vector<std::size_t>& owners, const CopiesFailed& failure);

@@ -63,13 +63,13 @@ bool DeviceActivity::others_hold_memory(std::size_t device) {
 }
 
 void DeviceActivity::add(Activity& activity) {
-  bool is_untold = false;
+  bool is_incomplete = false;
   for (std::size_t d = 0; d < labels_.size(); ++d) {
     const std::string& label = labels_[d];
     const DeviceProcesses processes = source_.processes_on(d);
     if (!processes) {
       activity.untold.push_back(label + ": the driver does not list the processes that use it");
-      is_untold = true;
+      is_incomplete = true;
       continue;
     }
     if (own_.at(d).listed == OwnProcess::Listed::no)
@@ -77,8 +77,8 @@ void DeviceActivity::add(Activity& activity) {
                                 ": the driver does not list this process, so other processes may be missing too");
     if (own_.at(d).listed == OwnProcess::Listed::unknown)
       activity.untold.push_back(label + ": this process cannot be distinguished from other processes on the device");
-    is_untold =
-        is_untold || own_.at(d).listed == OwnProcess::Listed::no || own_.at(d).listed == OwnProcess::Listed::unknown;
+    is_incomplete = is_incomplete || own_.at(d).listed == OwnProcess::Listed::no ||
+                    own_.at(d).listed == OwnProcess::Listed::unknown;
     const auto add_other = [&](unsigned pid, const std::string& name, std::optional<std::uint64_t> bytes) {
       activity.processes.push_back(
           {.where = label, .pid = pid, .name = name, .user = "", .bytes = bytes, .seconds = {}, .on_device = true});
@@ -92,7 +92,7 @@ void DeviceActivity::add(Activity& activity) {
         std::ranges::count_if(*processes, [&](const auto& process) { return !is_other(d, process); });
     if (own_.at(d).listed == OwnProcess::Listed::unknown && remaining > 1) add_other(0, "", {});
   }
-  activity.shared = is_untold;
+  activity.shared = is_incomplete;
 }
 
 }  // namespace linkmatrix

@@ -22,7 +22,7 @@ bool may_be_own(const DeviceProcess& process, const DeviceProcesses& known) {
   return !is_mps_server(process) && find(known, process.pid) == nullptr;
 }
 
-/// The only process whose memory rose by the step; nothing where there is none, or several.
+/// Returns the process whose memory grew by the step; nothing without such a process, or with several.
 std::optional<unsigned> grown_process(const DeviceProcesses& known, const DeviceProcesses& before,
                                       const DeviceProcesses& after, std::uint64_t step) {
   std::optional<unsigned> found;

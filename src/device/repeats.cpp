@@ -14,8 +14,8 @@ namespace {
 constexpr double sample_seconds = 0.0025;  // a sample lasts at least this: events tick every 0.5 µs, 0.02 % of it
 constexpr double turn_seconds = 0.0005;    // the host's clock, which times copies in turn, ticks every 0.02 µs
 constexpr double looped_seconds = 0.008;   // of a kernel that repeats its copy: its launch and its end are 0.05 % of it
-// Of a visibility test, of which the number of rounds counts and not their time: 7 samples of all 56 pairs of 8 GPUs,
-// four at a time, take 0.7 s, in which each pair makes ten thousand rounds of 5 µs, as two H200 do.
+// Duration of a sample of a visibility test, where the number of rounds counts. 7 samples of all 56 pairs of 8 GPUs,
+// four pairs concurrently, take 0.7 s. Each pair makes ten thousand rounds of 5 µs in this time on two H200.
 constexpr double handover_seconds = 0.007;
 constexpr double max_repeats = 100;        // a gate must not hold more than 128 copies
 constexpr double max_loaded_repeats = 16;  // background copies are repeated a few times as often

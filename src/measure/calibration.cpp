@@ -10,12 +10,12 @@ namespace linkmatrix {
 namespace {
 
 constexpr std::size_t most_cells_alone = 4;
-constexpr std::size_t rounds_looked_at = 8;  // for the fullest one
+constexpr std::size_t rounds_considered = 8;  // for the fullest one
 constexpr std::size_t everything = static_cast<std::size_t>(-1);
 
 std::size_t fullest(const Rounds& rounds) {
   std::size_t full = 0, most = 0;
-  for (std::size_t r = 0; r < std::min(rounds.count(), rounds_looked_at); ++r)
+  for (std::size_t r = 0; r < std::min(rounds.count(), rounds_considered); ++r)
     if (const std::size_t cells = rounds.at(r).size(); cells > most) full = r, most = cells;
   return full;
 }

@@ -191,7 +191,7 @@ void Context::keep(const Place& place, const Sampled& sampled) {
 void Context::check_irregularities(const Place& place, const Sampled& sampled) {
   if (sampled.status == CellStatus::corrupt) note(name(place) + ": " + sampled.why);
   if (sampled.status == CellStatus::partial) partial_[sampled.why].push_back(name(place));
-  if (!sampled.started_together) apart_.push_back(name(place));
+  if (!sampled.started_together) not_concurrent_.push_back(name(place));
   if (shape_.metric == Metric::bidirectional) check_uneven_directions(place, sampled);
   double least = 1;
   for (const Sample& sample : sampled.samples) least = std::min(least, sample.loaded_share);
@@ -218,11 +218,11 @@ std::string Context::some_of(const std::vector<std::string>& cells) {
 void Context::note_irregularities() {
   for (const auto& [who, cells] : partial_)
     note("partial result, because endpoints took no part: " + some_of(cells) + ": " + who);
-  if (!apart_.empty())
+  if (!not_concurrent_.empty())
     note(
         "concurrent copies did not start together, so their sum is over the time from the first start to the last "
         "end: " +
-        some_of(apart_));
+        some_of(not_concurrent_));
   if (!uneven_.empty())
     note("one direction ended before the other direction; the value of both together may be too high: " +
          some_of(uneven_));

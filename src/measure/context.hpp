@@ -82,7 +82,7 @@ class Context {
   std::set<Place> corrupt_;             ///< cells with wrong data, also without a value
   std::map<Place, Sampled> proven_errors_;
   /// Cells whose copies did not start together, whose load ended early, or whose two directions did not end together.
-  std::vector<std::string> apart_, early_, uneven_;
+  std::vector<std::string> not_concurrent_, early_, uneven_;
   /// Cells without some of their copies, by the participating endpoints.
   std::map<std::string, std::vector<std::string>> partial_;
 };

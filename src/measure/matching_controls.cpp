@@ -18,8 +18,8 @@ constexpr std::size_t share_at_once = 16;        // … this factor fewer concur
 constexpr double least_cost = 0.05;              // of full traffic, as a fraction
 constexpr double sure = 0.001;                   // maximum probability that noise causes the cost
 
-constexpr std::size_t of_all = 3, of_few = 2;  // matchings
-constexpr std::size_t few_pairs = 4;           // of two groups: no more than a quarter of what usual uplinks carry
+constexpr std::size_t full_matchings = 3, sparse_matchings = 2;  // matchings
+constexpr std::size_t sparse_pairs = 4;  // of two groups: no more than a quarter of what usual uplinks carry
 
 void note_crossings(Context& context, const Places& places, const Round& round, bool few) {
   const auto answers = context.sample(round, {.stop = exactly(thorough_samples)});
@@ -81,10 +81,10 @@ std::vector<Round> in_lanes(const std::vector<MatchingGenerator::Pair>& pairs, c
 
 std::size_t measure_crossings(Context& context, MatchingGenerator& generator, const Places& places,
                               const std::vector<bool>& out) {
-  for (std::size_t k = 0; k < of_all + of_few; ++k) {
-    if (context.out_of_time()) return of_all + of_few - k;
-    const bool few = k >= of_all;
-    const auto pairs = generator.across(out, few ? few_pairs : out.size());
+  for (std::size_t k = 0; k < full_matchings + sparse_matchings; ++k) {
+    if (context.out_of_time()) return full_matchings + sparse_matchings - k;
+    const bool few = k >= full_matchings;
+    const auto pairs = generator.across(out, few ? sparse_pairs : out.size());
     for (const bool back : {false, true}) {
       if (back && context.shape().metric == Metric::bidirectional) continue;
       for (const Round& round : in_lanes(pairs, places.lane, back)) note_crossings(context, places, round, few);

@@ -15,10 +15,10 @@ namespace linkmatrix {
 namespace {
 
 constexpr std::size_t least_cap = 16;
-constexpr std::size_t fewest_of_a_class = 5;  // of fewer cells, a slow class and disturbed cells look alike
-constexpr std::size_t of_one_alone = 2;       // outliers in row and column of the only one: itself in each
-constexpr double bandwidth_outlier = 0.02;    // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
-constexpr double latency_outlier = 0.05;      // healthy loads vary by 4 % with the place of the memory on the chip
+constexpr std::size_t least_cells_of_class = 5;     // of fewer cells, a slow class and disturbed cells look alike
+constexpr std::size_t outliers_of_single_cell = 2;  // outliers in row and column of the only one: itself in each
+constexpr double bandwidth_outlier = 0.02;          // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
+constexpr double latency_outlier = 0.05;  // healthy loads vary by 4 % with the place of the memory on the chip
 
 /// Returns the noise of a cell, from the interval of its median.
 double noise(const MatrixResult& result, const Remeasured& cell) {
@@ -90,7 +90,7 @@ class Beside {
     for (const auto* of_lines : {&lines.in_row, &lines.in_column})
       for (const auto& [line, count] : *of_lines) counts.push_back(static_cast<double>(count.one_way));
     const double usual = 2 * median(std::move(counts));
-    return std::max(of_one_alone, static_cast<std::size_t>(usual + 3 * std::sqrt(usual)));
+    return std::max(outliers_of_single_cell, static_cast<std::size_t>(usual + 3 * std::sqrt(usual)));
   }
 
   std::map<std::string_view, Lines> classes_;
@@ -131,8 +131,8 @@ double worse_by(Metric metric, double before, double after) {
   return metric == Metric::latency ? after / before - 1 : 1 - after / before;
 }
 
-double worse_as_a_whole(std::vector<double> worse, double limit) {
-  if (worse.size() < fewest_of_a_class) return 0;
+double class_shift(std::vector<double> worse, double limit) {
+  if (worse.size() < least_cells_of_class) return 0;
   const auto quarter = worse.begin() + static_cast<std::ptrdiff_t>((worse.size() - 1) / 4);
   std::nth_element(worse.begin(), quarter, worse.end());
   return *quarter > limit ? *quarter : 0;

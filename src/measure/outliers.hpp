@@ -26,7 +26,7 @@ double worse_by(Metric metric, double before, double after);
 /// Returns the fraction by which a link class as a whole is worse than its references. worse: this fraction for each
 /// cell. Returns 0 unless at least three quarters of the cells are worse by more than `limit`. Measuring a whole slow
 /// class again would take longer than the matrix.
-double worse_as_a_whole(std::vector<double> worse, double limit);
+double class_shift(std::vector<double> worse, double limit);
 
 /// Returns "2.5 %" for 0.025.
 std::string percent(double fraction);

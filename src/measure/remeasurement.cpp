@@ -43,7 +43,7 @@ struct ClassOfCells {
 
   Usual usual(double least_limit) const {
     const double limit = std::max(least_limit, noise());
-    return {median(values), limit, worse_as_a_whole(worse, limit)};
+    return {median(values), limit, class_shift(worse, limit)};
   }
 
  private:

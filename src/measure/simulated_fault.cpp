@@ -145,7 +145,7 @@ CellStatus FaultySampler::lost_as(const Place& place) const {
 std::vector<Lost> FaultySampler::take_lost() {
   std::vector<Lost> lost = sampler_.take_lost();
   if (is_lost_ && !is_way(fault_) &&
-      !std::exchange(is_told_, true))  // a direction is no endpoint; its cells have the fault
+      !std::exchange(is_announced_, true))  // a direction is no endpoint; its cells have the fault
     lost.push_back(
         {fault_.endpoint, fault_.kind == Kind::hang ? "simulated fault: it hung" : "simulated fault: it failed"});
   return lost;

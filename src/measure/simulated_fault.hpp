@@ -104,7 +104,7 @@ class FaultySampler final : public Sampler {
   Sampler& sampler_;
   SimulatedFault fault_;
   std::mt19937 random_;
-  bool is_lost_ = false, is_told_ = false;
+  bool is_lost_ = false, is_announced_ = false;
   std::map<Place, std::uint64_t> seen_;  ///< number of samples of each corrupted cell
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double smallest_loss = 0.05;  // smallest loss to find, as a fraction
 constexpr double chance = 0.01;         // of a false alarm in a run …
-constexpr double looks = 8;             // … that decides this many times
+constexpr double decisions = 8;         // … that decides this many times
 constexpr double least_share = 0.3;     // of an end's cells that are slow, where it is at fault
 constexpr double worst_ends = 0.1;      // share of the ends that may be at fault
 constexpr std::size_t least_slow = 2;
@@ -82,7 +82,7 @@ double Suspicion::share_of_flukes(const std::vector<End>& ends) const {
 /// Settles ends one after the other, the least random first, because its slow cells are no evidence against other ends.
 std::vector<Suspicion::End> Suspicion::settled_ends(double limit) const {
   std::vector<End> ends(metric_ == Metric::bidirectional ? endpoints_ : 2 * endpoints_);
-  const double most = chance / (static_cast<double>(ends.size()) * looks);
+  const double most = chance / (static_cast<double>(ends.size()) * decisions);
   for (;;) {
     count(ends, limit);
     const double flukes = share_of_flukes(ends);

@@ -17,7 +17,7 @@ constexpr double roundings = 8;
 /// Energy change of one step by the precision of positions, in units of the energy, and that of leapfrog in the steps
 /// of `check_drift`. A force with a wrong sign or without a tenth of the bodies changes the energy by 1e-4.
 constexpr double drift_of_float = 2e-6, drift_of_double = 1e-8;
-constexpr std::size_t rows_between_looks = 64;
+constexpr std::size_t rows_between_clock_reads = 64;
 
 double epsilon(Precision precision) {
   return precision == Precision::f32 ? double{std::numeric_limits<float>::epsilon()}
@@ -57,7 +57,7 @@ class Comparison {
            std::span<const Vector4<double>> after, Deadline deadline, Findings& found) const {
     const double tolerated = tolerated_error(wanted_.precision, wanted_.bodies);
     for (std::size_t n = 0; n < chosen_.size(); ++n) {
-      if (n % rows_between_looks == 0 && deadline.passed()) throw TimedOut("the comparison was not done in time");
+      if (n % rows_between_clock_reads == 0 && deadline.passed()) throw TimedOut("the comparison was not done in time");
       const std::uint64_t i = chosen_[n];
       const auto gained = [&](double Vector4<double>::*axis) {
         return (after[i].*axis - before[i].*axis) / step_seconds;
@@ -94,7 +94,7 @@ double energy_of(std::span<const Vector4<double>> places, std::span<const Vector
                  std::uint64_t place, Deadline deadline) {
   double energy = 0;
   for (std::size_t i = 0; i < velocities.size(); ++i) {
-    if (i % rows_between_looks == 0 && deadline.passed()) throw TimedOut("the energy was not summed in time");
+    if (i % rows_between_clock_reads == 0 && deadline.passed()) throw TimedOut("the energy was not summed in time");
     const Vector4<double>& body = places[place + i];
     double potential = 0;
     for (const auto& [x, y, z, mass] : places) {

@@ -91,7 +91,7 @@ class NbodyRun final : public ProgramRun {
   }
 
   void act() override {
-    look_first();
+    poll_first();
     record().change([&](Record& record) {
       for (const auto& plans : series_) record.expected.push_back(plans.front().series.name());
     });

@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::uint64_t copy_latency_bytes = 16;  // as the CUDA sample: smaller than any packet
 constexpr std::uint64_t access_bytes = 8;         // of an atomic addition, and of a flag
-/// Unless told: of each of many copies through one host memory, which takes longer to make than to copy; of both ways
-/// with host memory by copy engines, which differ by a tenth: 8 beside 9 of them take 10 ms, and both ways are busy all
-/// the time (kernels get a tenth less of 64 MiB than of 512); and of those without peer access, which the driver moves
-/// in small pieces: five turns of both ways then take 10 ms.
+/// Largest default size of copies that are slow to measure: many concurrent copies through one host memory, whose
+/// buffers take longer to create than to copy; both directions with host memory by copy engines, which differ by a
+/// tenth (8 and 9 copies take 10 ms and keep both directions busy; kernels reach a tenth less than with 512 MiB); and
+/// copies without peer access, which the driver moves in small pieces (five turns of both directions take 10 ms).
 constexpr std::uint64_t loaded_bytes = 64 * MiB;
 
 std::uint64_t bytes_of(const TestCase& t, const Backend& backend, const PlanOptions& options) {

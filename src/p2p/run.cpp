@@ -30,7 +30,7 @@ class P2pRun final : public ProgramRun {
   void act() override { options_.topology ? show_topology() : measure_all(); }
   bool counts_own_bytes() const override { return true; }
 
-  /// Named test cases must run; of a suite or of axes, those that can.
+  /// Returns the test cases. Named test cases must run. From a suite or from axes, those that can run are chosen.
   std::vector<TestCase> testcases() {
     for (const TestCase& t : options_.named)
       if (const auto why = measurer_->why_not(t, options_.plan))
@@ -48,12 +48,12 @@ class P2pRun final : public ProgramRun {
         possible.push_back(t);
     }
     if (possible.empty()) throw BadInput("none of the selected test cases can run here: " + reason);
-    return options_.budget ? most_telling_first(possible) : possible;
+    return options_.budget ? most_informative_first(possible) : possible;
   }
 
   void show_topology() {
     refuse_unused(options_, {machine().name()});
-    look_first();
+    poll_first();
     write_record();
   }
 
@@ -63,7 +63,7 @@ class P2pRun final : public ProgramRun {
     if (!options_.references.empty())
       references_ = std::make_shared<const References>(References::read(options_.references));
     refuse_idle_fault(all);
-    look_first();
+    poll_first();
     record().change([&](Record& record) {
       for (const TestCase& testcase : all) record.expected.emplace_back(testcase.name);
     });
@@ -86,7 +86,7 @@ class P2pRun final : public ProgramRun {
     how.measure.stop.min_samples = how.measure.stop.max_samples = samples_of_a_pass;
     how.measure.short_samples = 0;
     soak(*measurer_, machine(), soaked_, how, options_.fault, deadline(), record());
-    std::optional<Activity> others = look_again();
+    std::optional<Activity> others = poll_again();
     if (others) add_memory_disturbances(*others);
     record().change([&](Record& record) { record.soak->others = others; });
     supervisor().print(record().look([](const Record& record) { return soak_text(*record.soak); }));
@@ -125,7 +125,7 @@ class P2pRun final : public ProgramRun {
                    options_.fault->text() + "': name another endpoint, or choose test cases that use this endpoint");
   }
 
-  /// Every size with every number of blocks, where the test case knows of them.
+  /// Returns every combination of size and number of blocks, if the test case has blocks.
   std::vector<PlanOptions> variations(const TestCase& testcase) const {
     std::vector<std::uint64_t> sizes{measurer_->default_bytes(testcase)};
     std::vector<int> blocks{0};

@@ -41,7 +41,7 @@ class Soaking {
     for (std::size_t m = 0; m < testcases.size() && !is_over(); ++m) {
       heat();
       measure(testcases[m], m);
-      look_at_devices();
+      poll_devices();
       if (m + 1 == testcases.size()) change([](Soak& soak) { ++soak.passes; });
     }
   }
@@ -124,7 +124,7 @@ class Soaking {
   }
 
   /// Returns new and ended throttle reasons, and errors counted since.
-  void look_at_devices() {
+  void poll_devices() {
     if (options_.poll) options_.poll();
     const std::set<std::string> now = reasons();
     const std::vector<DeviceState> states = machine_.device_states();

@@ -97,7 +97,7 @@ std::vector<TestCase> select(const std::function<bool(const TestCase&)>& wanted)
   return out;
 }
 
-bool of_every_link(const TestCase& t) { return t.pattern == Pattern::pairs || t.pattern == Pattern::nodes; }
+bool covers_every_link(const TestCase& t) { return t.pattern == Pattern::pairs || t.pattern == Pattern::nodes; }
 
 bool is_copy(const TestCase& t, Metric metric) {
   return t.metric == metric && t.operation == Operation::copy && t.engine != Engine::sm && t.load == Load::none &&
@@ -107,19 +107,19 @@ bool is_copy(const TestCase& t, Metric metric) {
 using Is = bool (*)(const TestCase&);
 
 /// Test cases by importance. All others come after these.
-constexpr std::array<Is, 5> telling{
+constexpr std::array<Is, 5> by_importance{
     [](const TestCase& t) {
-      return of_every_link(t) && is_copy(t, Metric::bandwidth) && t.direction == Direction::write && !t.one_sided;
+      return covers_every_link(t) && is_copy(t, Metric::bandwidth) && t.direction == Direction::write && !t.one_sided;
     },
     [](const TestCase& t) { return t.pattern == Pattern::host_to_device && is_copy(t, Metric::bandwidth); },
     [](const TestCase& t) { return t.pattern == Pattern::device_to_host && is_copy(t, Metric::bandwidth); },
-    [](const TestCase& t) { return of_every_link(t) && is_copy(t, Metric::bidirectional) && !t.one_sided; },
-    [](const TestCase& t) { return of_every_link(t) && t.metric == Metric::latency && t.peer_access; },
+    [](const TestCase& t) { return covers_every_link(t) && is_copy(t, Metric::bidirectional) && !t.one_sided; },
+    [](const TestCase& t) { return covers_every_link(t) && t.metric == Metric::latency && t.peer_access; },
 };
 
 std::size_t rank_of(const TestCase& t) {
-  const auto found = std::ranges::find_if(telling, [&](Is is) { return is(t); });
-  return static_cast<std::size_t>(found - telling.begin());
+  const auto found = std::ranges::find_if(by_importance, [&](Is is) { return is(t); });
+  return static_cast<std::size_t>(found - by_importance.begin());
 }
 
 }  // namespace
@@ -199,7 +199,7 @@ std::vector<TestCase> matching_testcases(const Axes& axes) {
   return found;
 }
 
-std::vector<TestCase> most_telling_first(std::vector<TestCase> testcases) {
+std::vector<TestCase> most_informative_first(std::vector<TestCase> testcases) {
   std::ranges::stable_sort(testcases, {}, rank_of);
   return testcases;
 }

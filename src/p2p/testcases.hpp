@@ -122,6 +122,6 @@ constexpr double time_beyond_budget = 30;
 
 /// Returns the test cases with the most informative first: all links in one direction, paths to and from host memory,
 /// bidirectional copies, latencies. The others keep their order.
-std::vector<TestCase> most_telling_first(std::vector<TestCase> testcases);
+std::vector<TestCase> most_informative_first(std::vector<TestCase> testcases);
 
 }  // namespace linkmatrix

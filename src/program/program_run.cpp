@@ -140,19 +140,19 @@ Activity ProgramRun::poll() {
 }
 
 /// Waits for other processes, or refuses to measure, according to the options. Called before the first measurement.
-void ProgramRun::look_first() {
+void ProgramRun::poll_first() {
   const bool asked = options_.wait_idle > 0 || options_.refuse_busy;
   IdleWait idle{asked ? wait_until_idle([this] { return poll(); }, Deadline::in(options_.wait_idle), deadline_)
                       : IdleWait{poll(), {}, {}}};
-  last_look_ = std::move(idle.last);
-  if (asked && last_look_.empty())
+  last_poll_ = std::move(idle.last);
+  if (asked && last_poll_.empty())
     throw BadInput("other processes cannot be detected here: omit --wait-idle and --refuse-busy");
   if (idle.busy && options_.refuse_busy) throw DeviceError(busy_sentence(*idle.busy, options_.wait_idle));
-  Activity others = asked ? std::move(idle.between) : at_rest(last_look_);
+  Activity others = asked ? std::move(idle.between) : at_rest(last_poll_);
   if (!asked) decide_disturbances(others);
   add_memory_disturbances(others);
   record().change([&](Record& record) {
-    if (!last_look_.empty()) record.others = std::move(others);
+    if (!last_poll_.empty()) record.others = std::move(others);
     if (idle.busy) record.notes.push_back("other processes used the node: " + *idle.busy);
   });
 }
@@ -168,10 +168,10 @@ void ProgramRun::write_record() {
   if (machine().is_root()) supervisor_.write_to(record_file_, options_.max_display);
 }
 
-std::optional<Activity> ProgramRun::look_again() {
+std::optional<Activity> ProgramRun::poll_again() {
   Activity now = poll();
-  Activity others = between(last_look_, now);
-  last_look_ = std::move(now);
+  Activity others = between(last_poll_, now);
+  last_poll_ = std::move(now);
   if (!counts_own_bytes()) forget_own_bytes(others);
   decide_disturbances(others);
   return others.empty() ? std::nullopt : std::optional(std::move(others));
@@ -179,7 +179,7 @@ std::optional<Activity> ProgramRun::look_again() {
 
 void ProgramRun::finish_last(const std::function<void(Record&)>& change) {
   const auto throttled = machine().throttle_reasons();
-  std::optional<Activity> others = look_again();
+  std::optional<Activity> others = poll_again();
   const bool failed = record().look([](const Record& r) { return r.results.back().cells(CellStatus::error) > 0; });
   if (others && failed) add_memory_disturbances(*others);
   const MatrixResult result = record().change([&](Record& record) {

@@ -69,13 +69,13 @@ class ProgramRun {
   Deadline deadline() const { return deadline_; }
 
   /// Polls other processes before the first measurement, and waits or throws DeviceError, according to the options.
-  void look_first();
+  void poll_first();
 
   /// Returns the usage by other processes since the last poll, with its disturbances; nothing if unknown.
-  std::optional<Activity> look_again();
+  std::optional<Activity> poll_again();
 
   /// Polls between measurements, to detect processes with a short-lived GPU context.
-  void remember_contexts() { linkmatrix::remember_contexts(last_look_, poll()); }
+  void remember_contexts() { linkmatrix::remember_contexts(last_poll_, poll()); }
 
   /// Adds devices that were lost because other processes hold their memory.
   void add_memory_disturbances(Activity& others);
@@ -115,7 +115,7 @@ class ProgramRun {
   std::optional<FaultyMachine> faulty_;
   std::vector<NodeFacts> nodes_;                      ///< facts before the first measurement
   std::optional<std::filesystem::path> record_file_;  ///< target of a symbolic link
-  Activity last_look_;                                ///< last poll of other processes
+  Activity last_poll_;                                ///< last poll of other processes
 };
 
 /// Returns the health of devices before the run. States without a device are ignored.

@@ -14,9 +14,9 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr std::size_t eager_bytes = 256;  // bytes that every MPI buffers without waiting for the receiver
-constexpr int polls_between_looks = 256;  // at the clock
-constexpr double patience = 200e-6;       // seconds; then a waiting rank lets go of its core, which it may share
+constexpr std::size_t eager_bytes = 256;        // bytes that every MPI buffers without waiting for the receiver
+constexpr int polls_between_clock_reads = 256;  // at the clock
+constexpr double patience = 200e-6;             // seconds; then a waiting rank lets go of its core, which it may share
 
 constexpr double leaving = 30;  // seconds for MPI_Finalize, which waits for all ranks
 
@@ -101,7 +101,7 @@ void Communicator::wait(std::span<MPI_Request> requests, Deadline deadline) {
     const int status = MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, statuses_.data());
     if (status != MPI_SUCCESS) check_mpi(error_of(status, requests.size()), rank_, "waiting for a message");
     if (done != 0) return;
-    if (polls % polls_between_looks != 0) continue;
+    if (polls % polls_between_clock_reads != 0) continue;
     look(deadline);
     if (!start) start = Clock::now();
     if (seconds_since(*start) > patience) std::this_thread::yield();

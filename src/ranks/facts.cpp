@@ -30,8 +30,8 @@ constexpr std::array transport_libraries{std::pair{"/libuct_ib", "UCX InfiniBand
                                          std::pair{"/libportals", "Portals"},       std::pair{"mca_btl_tcp", "btl tcp"},
                                          std::pair{"mca_btl_openib", "btl openib"}};
 
-/// Open MPI's layer for messages shows performance variables only where it is the one that was taken: ob1, over TCP and
-/// shared memory. UCX and libfabric show none.
+/// Returns whether Open MPI uses ob1 for messages (TCP and shared memory). Only ob1 has performance variables with this
+/// prefix; UCX and libfabric have none.
 bool open_mpi_took_ob1() {
   int provided = 0, count = 0;
   bool found = false;
@@ -51,7 +51,7 @@ bool open_mpi_took_ob1() {
   return found;
 }
 
-/// Which libraries of transports this process has loaded, once MPI has started.
+/// Returns the transport libraries that this process has loaded. MPI must be initialized.
 std::string loaded_transports() {
   std::ifstream maps("/proc/self/maps");
   std::set<std::string> found;

@@ -37,7 +37,7 @@ std::uint64_t random_number() {
   return std::uint64_t{source()} << 32 | source();
 }
 
-/// Bound to any port, for IPv4 too where it can; closed where there is none.
+/// Returns a socket bound to any port, for IPv6 and if possible IPv4; closed if no socket is available.
 std::unique_ptr<Descriptor> answering_socket(in_port_t& port) {
   for (const int family : {AF_INET6, AF_INET}) {
     auto found = socket_of(family);
@@ -138,7 +138,7 @@ void Heartbeat::watch(const HeartbeatAddress& address, HeartbeatPace pace, std::
   begin([this, address, pace](std::stop_token stop) { ask(std::move(stop), address, pace); });
 }
 
-/// False where the system gives no further thread: there is no heartbeat then, as without a socket.
+/// Returns false if the system starts no further thread. The run then has no heartbeat, as without a socket.
 bool Heartbeat::begin(std::function<void(std::stop_token)> work) {
   try {
     thread_ = std::jthread(std::move(work));

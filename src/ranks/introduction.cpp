@@ -68,8 +68,8 @@ std::pair<std::vector<Neighbourhood>, std::vector<std::vector<unsigned>>> neighb
   return {std::move(found), std::move(pids)};
 }
 
-/// The ranks of this one's node. All ranks together, by way of rank 0: of thousands not each knows each. Throws
-/// TimedOut.
+/// Returns the ranks on this rank's node. All ranks call it. Rank 0 distributes the lists, because with thousands of
+/// ranks not every rank knows every other rank. Throws TimedOut.
 NodeRanks ranks_of_node(Communicator& mpi) {
   const Neighbour own = this_process();
   std::vector<Neighbour> all(mpi.rank() == 0 ? static_cast<std::size_t>(mpi.size()) : 0);
@@ -131,7 +131,7 @@ void put_adapters(RankFacts& own) {
 
 }  // namespace
 
-void tell_all(Communicator& mpi, HeartbeatAddress& address) {
+void send_to_all(Communicator& mpi, HeartbeatAddress& address) {
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Ibcast(&address, sizeof(address), MPI_BYTE, 0, MPI_COMM_WORLD, &request), mpi.rank(), "MPI_Ibcast");
   mpi.wait_for_all(request, late_start(mpi), Deadline::in(startup_seconds), true);

@@ -22,7 +22,7 @@ struct Introduction {
 };
 
 /// Broadcasts the address of rank 0. Collective; the first communication of a job. Throws TimedOut.
-void tell_all(Communicator& mpi, HeartbeatAddress& address);
+void send_to_all(Communicator& mpi, HeartbeatAddress& address);
 
 /// Creates the memory of this rank, or records in its facts why this is impossible.
 Introduction introduce(Communicator& mpi, const NetworkOptions& options);

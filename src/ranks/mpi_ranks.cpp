@@ -15,7 +15,7 @@ constexpr double node_check = 2;     // seconds for the other ranks of the node 
 constexpr double handing_over = 10;  // seconds for an order to leave
 constexpr double arriving = 5;       // seconds for an announced message
 constexpr auto pause = std::chrono::microseconds(20);  // between two polls, because measuring ranks may need the cores
-constexpr int looks_before_pause = 1000;
+constexpr int polls_before_pause = 1000;
 
 constexpr const char* silent_rank = "it does not answer";
 
@@ -134,7 +134,7 @@ void MpiRanks::send(const Order& order, int rank) {
   }
 }
 
-/// Waits until all orders have left; false where one did not.
+/// Waits until all orders were sent; returns false if an order was not.
 bool MpiRanks::hand_over() {
   try {
     mpi_.finish(Deadline::in(handing_over));
@@ -162,7 +162,7 @@ void MpiRanks::collect(int serial, const std::vector<int>& expected, Deadline de
   std::vector<MPI_Request> requests;
   std::set<int> missing(expected.begin(), expected.end());
   for (const int rank : expected) requests.push_back(listen(rank));
-  for (std::uint64_t looks = 0; !missing.empty(); ++looks) {
+  for (std::uint64_t polls = 0; !missing.empty(); ++polls) {
     const bool late = deadline.passed();  // messages that have arrived are still received
     int count = 0;
     const int status =
@@ -185,7 +185,7 @@ void MpiRanks::collect(int serial, const std::vector<int>& expected, Deadline de
       requests[at] = listen(rank);
     }
     if (count == 0 && late) break;
-    if (count == 0 && looks > looks_before_pause) std::this_thread::sleep_for(pause);
+    if (count == 0 && polls > polls_before_pause) std::this_thread::sleep_for(pause);
   }
   for (std::size_t k = 0; k < expected.size(); ++k)
     if (missing.contains(expected[k])) state_of(expected[k]).request = requests[k];
@@ -227,8 +227,8 @@ void MpiRanks::give_up(const std::set<int>& silent) {
   asking_node_ = false;
 }
 
-/// Has ranks do the same, or just answer; this one too where `here_too`. Returns the order's serial, for those that do
-/// not answer are asked about in orders of their own.
+/// Sends one order to several ranks, and executes it on this rank if `here_too`. Returns the order's serial number:
+/// questions about ranks that do not answer are later orders.
 int MpiRanks::call(const std::vector<int>& ranks, Order order, double seconds, bool here_too) {
   order.serial = ++serial_;
   sent_.push_back({order});

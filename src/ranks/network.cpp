@@ -33,12 +33,12 @@ constexpr auto to_be_read = std::chrono::seconds(2);    // srun gets a line at a
 constexpr double least_patience = 60;                   // seconds for steps of all ranks together
 constexpr std::uint64_t least_buffer = 64;
 constexpr double refreshed_within = 1.5;  // seconds: some adapters write their counters once a second
-constexpr auto until_next_look = std::chrono::milliseconds(100);
+constexpr auto poll_interval_of_counters = std::chrono::milliseconds(100);
 
 class MpiNetwork final : public Network {
  public:
   explicit MpiNetwork(const NetworkOptions& options) : options_{options} {
-    hold_on_to_rank_0();
+    watch_rank_0();
     Introduction mine = introduce(mpi_, options_);
     payload_ = std::move(mine.payload);
     worker_.emplace(mpi_, *payload_, mine.ranks, std::move(mine.gpus));
@@ -75,14 +75,14 @@ class MpiNetwork final : public Network {
 
   std::vector<NodeFacts> nodes() override { return ranks_ ? ranks_->node_facts() : std::vector<NodeFacts>(); }
 
-  /// Counters of adapters, which matter between nodes alone, are waited for where they are refreshed late, as long as
-  /// that has helped.
+  /// Polls all ranks. Between nodes, waits for adapters that refresh their counters late, as long as waiting has
+  /// helped.
   Activity activity() override {
     if (!ranks_) return {};
     const Deadline end = Deadline::in(counters_late_ ? 0 : refreshed_within);
     while (!table_.is_one_node() && !traffic_.take(ranks_->traffic())) {
       if ((counters_late_ = end.passed())) break;
-      std::this_thread::sleep_for(until_next_look);
+      std::this_thread::sleep_for(poll_interval_of_counters);
     }
     Activity poll = ranks_->polls();
     driver_pids_.remove_ranks(poll);
@@ -187,8 +187,8 @@ class MpiNetwork final : public Network {
     mpi_.set_exit_code(code);
     if (!ranks_ || ranks_->dismiss()) return;
     std::cout << std::flush;
-    // mpirun passes the code on and ends what still runs; after MPI_Abort it says 0 where ranks may fail. Slurm's step
-    // would wait for a rank that hangs.
+    // mpirun returns the exit code and ends the remaining processes. After MPI_Abort, mpirun returns 0 if ranks may
+    // fail. A Slurm step would wait for a rank that hangs.
     if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr) {
       std::this_thread::sleep_for(to_be_read);
       MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
@@ -208,12 +208,12 @@ class MpiNetwork final : public Network {
   }
 
   RankRounds rounds_of(const NetworkCase& matrix_case, Concurrency concurrency) const {
-    if (concurrency == Concurrency::matchings) refuse_few(matrix_case);
+    if (concurrency == Concurrency::matchings) require_enough_endpoints(matrix_case);
     return table_.rounds(matrix_case.by_node, matrix_case.metric == Metric::bidirectional,
                          concurrency == Concurrency::bisection);
   }
 
-  /// Throws BadInput where the file of groups does not fit.
+  /// Throws BadInput if the file of groups does not fit the nodes.
   Places places_of(const NetworkCase& matrix_case, const RankRounds& rounds) const {
     Places places = rounds.places();
     if (!options_.groups.empty())
@@ -222,7 +222,7 @@ class MpiNetwork final : public Network {
     return places;
   }
 
-  void refuse_few(const NetworkCase& matrix_case) const {
+  void require_enough_endpoints(const NetworkCase& matrix_case) const {
     if (table_.is_one_node())
       throw BadInput("--concurrency matchings needs several nodes, and all ranks are on one node: omit it");
     if (const std::size_t count = table_.labels(matrix_case.by_node).size(); count < least_for_matchings)
@@ -260,20 +260,20 @@ class MpiNetwork final : public Network {
     return order;
   }
 
-  /// Without rank 0 nothing can come of this any more, and not every launcher ends the others.
-  void hold_on_to_rank_0() {
+  /// Ends this rank when rank 0 has ended, because not every launcher ends the other ranks.
+  void watch_rank_0() {
     HeartbeatAddress address = is_root() ? heartbeat_.answer() : HeartbeatAddress{};
-    tell_all(mpi_, address);
+    send_to_all(mpi_, address);
     if (is_root()) return;
-    const bool says_it = mpi_.rank() == 1;
-    heartbeat_.watch(address, Heartbeat::pace_of(mpi_.size()), [says_it] {
-      if (says_it)
+    const bool prints_reason = mpi_.rank() == 1;
+    heartbeat_.watch(address, Heartbeat::pace_of(mpi_.size()), [prints_reason] {
+      if (prints_reason)
         std::cerr << std::string(program_invocation_short_name) + ": rank 0 has ended: the other ranks end\n";
       std::_Exit(static_cast<int>(ExitCode::device_error));
     });
   }
 
-  /// Rank 0 ends all that MPI cannot end in order; where it cannot reach this rank, it ends by itself.
+  /// Rank 0 ends ranks that MPI cannot end. If rank 0 does not reach this rank, this rank ends by itself.
   [[noreturn]] static void leave() {
     std::this_thread::sleep_for(last_seconds);
     std::_Exit(static_cast<int>(ExitCode::timed_out));

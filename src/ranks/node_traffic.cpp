@@ -31,7 +31,7 @@ bool NodeTraffic::take(std::span<const std::optional<Traffic>> ranks) {
   return are_complete;
 }
 
-/// Adapters count from their first poll. Earlier bytes do not belong to this run.
+/// Adds the bytes since the previous poll. Bytes before the first poll do not belong to this run.
 void NodeTraffic::count(Node& node, std::span<const Traffic> ranks) {
   node.out.own = node.in.own = 0;
   std::map<std::string, AdapterTraffic> now;
@@ -56,7 +56,8 @@ void NodeTraffic::count(Node& node, std::span<const Traffic> ranks) {
   set_carriers(node);
 }
 
-/// MPI opens all adapters of a node and uses some. Until an adapter has counted the bytes, each may be in use.
+/// Determines the adapters that carried the messages. MPI opens all adapters of a node and uses some. Until an adapter
+/// has counted the bytes, each may be in use.
 void NodeTraffic::set_carriers(Node& node) {
   const double own = node.out.own - node.out.own_before + node.in.own - node.in.own_before;
   const auto carried = [&](const auto& one) { return one.second.used && node.moved[one.first] >= idle * own; };

@@ -57,9 +57,9 @@ void RankRounds::pair_off(std::size_t from, std::size_t to, std::size_t shift, s
   if (shift >= many) return;
   for (std::size_t i = cut * width_; i < std::min(few, (cut + 1) * width_); ++i) {
     const std::size_t far = (i + shift) % many;
-    const bool few_first = a.size() <= b.size();
-    out.push_back(
-        {static_cast<std::size_t>(few_first ? a[i] : a[far]), static_cast<std::size_t>(few_first ? b[far] : b[i])});
+    const bool first_has_fewer = a.size() <= b.size();
+    out.push_back({static_cast<std::size_t>(first_has_fewer ? a[i] : a[far]),
+                   static_cast<std::size_t>(first_has_fewer ? b[far] : b[i])});
   }
 }
 

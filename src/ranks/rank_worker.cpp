@@ -17,9 +17,9 @@ constexpr int most_repeats = 10000;
 constexpr int first_round_trips = 100;         // at most, for how long one takes
 constexpr std::uint64_t least_compared = MiB;  // bytes of a message after each sample: 1 to 2 % of a sample's time …
 constexpr double compared_per_second = 0.4e9;  // … and of longer samples, whose messages may be larger, up to 4 %
-constexpr int tries_together = 4;              // attempts to begin two directions together
-constexpr double parting = 2;                  // seconds to report a failure to the other ranks
-constexpr std::uint64_t seed_step = 1000003;   // prime: no two orders give a rank's pattern the same seed soon
+constexpr int attempts_to_start_concurrently = 4;  // attempts to begin two directions together
+constexpr double parting = 2;                      // seconds to report a failure to the other ranks
+constexpr std::uint64_t seed_step = 1000003;       // prime: no two orders give a rank's pattern the same seed soon
 
 bool is_latency(const Order& order) { return order.metric == Metric::latency; }
 
@@ -116,7 +116,7 @@ void RankWorker::sample(const Order& order, Report& report) {
   order.pair.front().source == mpi_.rank() ? lead(order, deadline, report) : follow(order, deadline);
 }
 
-/// All other ranks of the cell.
+/// Returns the other ranks of the cell.
 std::vector<int> RankWorker::others_of(const Order& order) const {
   std::vector<int> others;
   for (const RankPair& pair : order.all_pairs())
@@ -125,7 +125,7 @@ std::vector<int> RankWorker::others_of(const Order& order) const {
   return others;
 }
 
-/// Those who wait for this rank need not wait until their time is up.
+/// Reports a failure to the ranks that wait for this rank, so that they stop waiting.
 void RankWorker::call_alarm(const Order& order, const std::string& why) {
   Alarm text;
   put(text, why);
@@ -134,7 +134,7 @@ void RankWorker::call_alarm(const Order& order, const std::string& why) {
     for (const int rank : others_of(order))
       mpi_.send_bytes(&text, sizeof(text), rank, tag_of(order.serial, MessageKind::alarm));
     mpi_.finish(Deadline::in(parting));
-  } catch (const std::exception&) {  // then they do
+  } catch (const std::exception&) {  // the other ranks wait until their time limit
     mpi_.abandon();
   }
 }
@@ -142,7 +142,7 @@ void RankWorker::call_alarm(const Order& order, const std::string& why) {
 void RankWorker::lead(const Order& order, Deadline deadline, Report& report) {
   sample_cell(order, first_step(order, deadline), deadline, report);
   report.verified = order.verify && order.bytes > 0;
-  tell_all(order, {}, deadline);
+  send_to_all(order, {}, deadline);
 }
 
 /// Takes samples until the order's rule lets it end.
@@ -170,7 +170,7 @@ void RankWorker::sample_cell(const Order& order, const Step& step, Deadline dead
 /// Returns a sample in which both directions began together, if possible.
 PairSample RankWorker::take_sample(const Order& order, const Step& step, Deadline deadline, ClockComparison& clocks) {
   PairSample taken;
-  for (int attempt = 0; attempt < tries_together; ++attempt) {
+  for (int attempt = 0; attempt < attempts_to_start_concurrently; ++attempt) {
     const std::vector<PairTimes> times = step_all(order, step, deadline);
     clocks.add(times);
     taken = sample_of(order, step, times);
@@ -213,17 +213,17 @@ Step RankWorker::first_step(const Order& order, Deadline deadline) {
   return step;
 }
 
-void RankWorker::tell_all(const Order& order, const Step& step, Deadline deadline) {
+void RankWorker::send_to_all(const Order& order, const Step& step, Deadline deadline) {
   for (const int rank : others_of(order))
     mpi_.send_bytes(&step, sizeof(step), rank, tag_of(order.serial, MessageKind::control));
   mpi_.finish(deadline);
 }
 
-/// One step of all ranks, by pair.
+/// Executes one step on all ranks of the cell, and returns the times per pair.
 std::vector<PairTimes> RankWorker::step_all(const Order& order, const Step& step, Deadline deadline) {
   const int answer = tag_of(order.serial, MessageKind::answer);
   const auto pairs = order.all_pairs();
-  tell_all(order, step, deadline);
+  send_to_all(order, step, deadline);
   std::vector<PairTimes> times(pairs.size());
   times.front().source = take_part(order, step, pairs.front(), deadline);
   for (std::size_t k = 0; k < pairs.size(); ++k) {

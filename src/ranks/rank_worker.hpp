@@ -45,7 +45,7 @@ class RankWorker {
   Step first_step(const Order& order, Deadline deadline);
   std::vector<int> others_of(const Order& order) const;
   void call_alarm(const Order& order, const std::string& why);
-  void tell_all(const Order& order, const Step& step, Deadline deadline);
+  void send_to_all(const Order& order, const Step& step, Deadline deadline);
   std::vector<PairTimes> step_all(const Order& order, const Step& step, Deadline deadline);
   double seconds_of(const Order& order, const Step& step, Deadline deadline);
   void count(const Exchange& exchange);

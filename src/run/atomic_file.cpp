@@ -24,7 +24,7 @@ fs::path beside(const fs::path& file, int number) {
 }
 
 /// In a folder that other users may write to, a predictable name could be another user's link to a file of this user.
-/// An existing file is removed, and a link created meanwhile is not followed.
+/// An existing file is removed, and a new link is not followed.
 int open_new(const fs::path& file) {
   ::unlink(file.c_str());
   return ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, all_may);

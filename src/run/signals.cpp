@@ -14,7 +14,7 @@
 namespace linkmatrix {
 namespace {
 
-/// When a signal keeps its handler.
+/// Condition under which a signal keeps its handler.
 enum class Left {
   never,
   ignored,  ///< by the parent process

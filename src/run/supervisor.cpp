@@ -18,11 +18,11 @@ namespace {
 
 using Seconds = SupervisorSetup::Seconds;
 
-constexpr Seconds look_again{0.05};      // at signals and the deadline, while something is waited for
-constexpr Seconds look_for_change{0.2};  // at a record that did not change since its checkpoint
-constexpr Seconds old_checkpoint{0.3};   // for one that is being written when the run ends
-constexpr Seconds for_leftovers{0.3};    // to remove them: their file system may hang
-constexpr double longest_wait = 1;       // seconds until a limited call that has begun is known
+constexpr Seconds poll_again{0.05};     // at signals and the deadline, while something is waited for
+constexpr Seconds poll_interval{0.2};   // at a record that did not change since its checkpoint
+constexpr Seconds old_checkpoint{0.3};  // for one that is being written when the run ends
+constexpr Seconds for_leftovers{0.3};   // to remove them: their file system may hang
+constexpr double longest_wait = 1;      // seconds until a limited call that has begun is known
 
 Clock::time_point in(Seconds time) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(time); }
 
@@ -162,7 +162,7 @@ bool Supervisor::watch_once() {
 void Supervisor::wait() const {
   std::array<pollfd, 2> ends{{{signals_.number(), POLLIN, 0}, {wake_->number(), POLLIN, 0}}};
   Moment until = end_at();
-  if (keeper_.has_file()) until = std::min(until, std::max(keeper_.next_checkpoint(), in(look_for_change)));
+  if (keeper_.has_file()) until = std::min(until, std::max(keeper_.next_checkpoint(), in(poll_interval)));
   const double left = std::chrono::duration<double>(until - Clock::now()).count();
   ::poll(ends.data(), ends.size(), static_cast<int>(std::clamp(left, 0.0, longest_wait) * 1000) + 1);
   std::uint64_t count = 0;
@@ -221,7 +221,7 @@ void Supervisor::force() {
 /// Waits for an attempt. Returns its outcome; nothing after the limit.
 std::optional<std::string> Supervisor::follow(const Attempt& attempt, Limit limit) {
   for (;;) {
-    if (auto outcome = attempt.wait(look_again)) return outcome;
+    if (auto outcome = attempt.wait(poll_again)) return outcome;
     take_signals();
     if (Clock::now() >= limit.moment || (!limit.is_last && is_over())) return std::nullopt;
   }

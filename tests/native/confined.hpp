@@ -7,8 +7,8 @@
 
 namespace linkmatrix {
 
-/// A path that a test may write to: it lies in the folder `root`, which is there, also where links are followed. Throws
-/// std::runtime_error for any other: descriptions of trees are mutated, and their tests may run as root.
+/// Returns a path inside the existing folder `root`, with links resolved. Throws std::runtime_error for a path outside,
+/// because mutated descriptions of trees may run as root.
 inline std::filesystem::path confined(const std::filesystem::path& root, const std::filesystem::path& path) {
   namespace fs = std::filesystem;
   const fs::path base = fs::canonical(root), found = fs::weakly_canonical(path);

@@ -8,7 +8,7 @@
 
 namespace {
 
-/// Exit code and what is said of p2p_matrix, before which MPS refuses with an error.
+/// Returns the exit code and the output of p2p_matrix if MPS refuses it with an error.
 std::pair<int, std::string> refused(int error, const std::string& options) {
   const std::string command = "REFUSES_WITH=" + std::to_string(error) + " " P2P_MATRIX " " + options + " 2>&1";
   FILE* const program = ::popen(command.c_str(), "r");

@@ -16,7 +16,7 @@ using Listed = OwnProcess::Listed;
 
 inline constexpr unsigned self = 100;  // the number that this process knows of itself
 
-/// A device whose processes this process may be one of, as the driver sees them.
+/// A device and the list of its processes, as a driver reports it. This process may be listed.
 class FakeDriver final : public DeviceUseSource {
  public:
   DeviceProcesses processes_on(std::size_t) override {
@@ -33,7 +33,8 @@ class FakeDriver final : public DeviceUseSource {
 
   DeviceProcess& of(unsigned pid) { return *std::ranges::find(processes, pid, &DeviceProcess::pid); }
 
-  /// Allocates as this process, which the driver calls `own`; `meanwhile` is what others do at the same moment.
+  /// Allocates memory as this process, number `own` in the driver's list. meanwhile: actions of other processes at the
+  /// same time.
   AllocateStep allocating_as(unsigned own, std::function<void(std::uint64_t)> meanwhile = {}) {
     return [this, own, meanwhile](std::uint64_t bytes) {
       steps.push_back(bytes);

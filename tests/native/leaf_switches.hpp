@@ -8,13 +8,13 @@
 
 namespace linkmatrix {
 
-/// The uplinks of leaf switches, in lines of an endpoint each: what crosses them shares them fairly, as max-min says.
+/// The uplinks of leaf switches, in units of one endpoint's line rate. Transfers share them with max-min fairness.
 struct LeafSwitches {
   std::size_t endpoints = 0;    ///< of each; 0: there are none
   std::vector<double> uplinks;  ///< of each leaf, to all others and from them
   bool is_hashed = false;       ///< each flow takes one line at random, out and in; else all that are there
 
-  /// Lowers the rates, in lines, to what the uplinks carry.
+  /// Limits the rates, in units of the line rate, to the capacity of the uplinks.
   void limit(const Round& round, std::vector<double>& rates, std::mt19937& random) const {
     if (endpoints == 0) return;
     std::vector<double> capacity;

@@ -12,7 +12,8 @@
 
 namespace linkmatrix {
 
-/// An n × n matrix of which every round is a matching, one way and then the other where a cell does not measure both.
+/// Returns the rounds of an n × n matrix. Every round is a matching, in one direction and then in the other unless a
+/// cell measures both.
 inline std::vector<Round> matchings(std::size_t n, Metric metric = Metric::bandwidth) {
   std::vector<Round> rounds;
   for (std::size_t r = 0; r < round_robin_rounds(n); ++r)
@@ -24,7 +25,7 @@ inline std::vector<Round> matchings(std::size_t n, Metric metric = Metric::bandw
   return rounds;
 }
 
-/// Measures n × n cells, `together` where that is what is asked; the record, also where that ends in TimedOut.
+/// Measures n × n cells. together: measure rounds as a whole. Returns the record, also after TimedOut.
 inline Record measured(ScriptedSampler& sampler, std::size_t n, const MeasureOptions& options = {},
                        Deadline deadline = Deadline::never(), Metric metric = Metric::bandwidth,
                        bool together = false) {

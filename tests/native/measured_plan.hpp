@@ -15,7 +15,7 @@
 
 namespace linkmatrix {
 
-/// The test case of that name.
+/// Returns the test case with a name.
 inline const TestCase& testcase(std::string_view name) {
   for (const TestCase& t : all_testcases())
     if (t.name == name) return t;
@@ -27,7 +27,7 @@ inline const TestCase& bidirectional_write = testcase("device_to_device_bidirect
 
 inline double at_10_gigabytes(const Copy& copy, std::size_t) { return static_cast<double>(copy.bytes) / 10e9; }
 
-/// The record of a run of that plan.
+/// Returns the record of a run of the plan.
 inline Record run_of(ScriptedBackend& backend, const Plan& plan, const MeasureOptions& options = {},
                      const std::optional<SimulatedFault>& fault = std::nullopt) {
   Guarded<Record> record;
@@ -36,7 +36,7 @@ inline Record run_of(ScriptedBackend& backend, const Plan& plan, const MeasureOp
   return record.look([](const Record& r) { return r; });
 }
 
-/// The record of a test case with 100 MiB per copy.
+/// Returns the record of a test case with 100 MiB per copy.
 inline Record record_of(ScriptedBackend& backend, std::string_view name) {
   return run_of(backend, make_plan(testcase(name), backend, {.bytes = 100 * MiB}));
 }
@@ -50,7 +50,7 @@ inline MatrixResult measured(ScriptedBackend& backend, const TestCase& t, const 
   return measured(backend, make_plan(t, backend, {.bytes = 100 * MiB}), options);
 }
 
-/// The result where measuring ends in an exception of that kind.
+/// Returns the result of a measurement that ends with an exception of type Failure.
 template <class Failure>
 MatrixResult broken_off(ScriptedBackend& backend, const Plan& plan, const MeasureOptions& options) {
   Guarded<Record> record;

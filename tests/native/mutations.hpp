@@ -7,7 +7,7 @@
 
 namespace linkmatrix {
 
-/// What has broken readers before, or could.
+/// Texts that have broken readers, or could.
 inline const std::array<std::string, 23> hostile_pieces{"",
                                                         "-1",
                                                         "9223372036854775808",
@@ -32,8 +32,8 @@ inline const std::array<std::string, 23> hostile_pieces{"",
                                                         "\n",
                                                         " "};
 
-/// A text that is spoilt in one to four places: with a hostile piece, a byte, a cut, a part of another text of the
-/// corpus, or a part of its own many times. The same dice spoil it in the same way.
+/// Returns a text with one to four mutations: a hostile piece, a byte, a cut, a part of another text of the corpus, or
+/// a part of itself repeated. Equal random states give equal texts.
 inline std::string mutated(std::string text, const std::vector<std::string>& corpus, std::mt19937_64& dice) {
   constexpr std::size_t most_bytes = 64 * 1024;
   for (std::uint64_t times = 1 + dice() % 4; times > 0; --times) {

@@ -6,7 +6,7 @@
 
 namespace linkmatrix {
 
-/// Until it goes, the system starts no thread: their stacks would be larger than the address space.
+/// Prevents the start of threads during its lifetime, by stacks larger than the address space.
 class NoThreads {
  public:
   NoThreads() {

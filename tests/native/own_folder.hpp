@@ -8,7 +8,7 @@
 
 namespace linkmatrix {
 
-/// A folder of this process: ctest runs several tests at once, each in a process of its own.
+/// Returns a folder of this process, because ctest runs several tests concurrently, each in its own process.
 inline std::filesystem::path own_folder(const std::string& name) {
   return std::filesystem::weakly_canonical(testing::TempDir()) /
          ("linkmatrix_" + name + "." + std::to_string(::getpid()));

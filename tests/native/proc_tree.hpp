@@ -8,7 +8,7 @@
 
 namespace linkmatrix {
 
-/// The kernel's files of processes below a folder of a test's own, which goes with it; this process is number 100.
+/// Files of processes as in /proc, in a folder for the lifetime of the object. This process is number 100.
 class ProcTree {
  public:
   explicit ProcTree(const std::string& name) : root{own_folder(name)} {
@@ -25,17 +25,17 @@ class ProcTree {
     std::ofstream(root / "proc" / file) << text << '\n';
   }
 
-  /// A process that has had a processor for so many ticks, on that core last.
+  /// Adds a process. ticks: processor time in clock ticks. core: the last core.
   void task(int pid, const std::string& name, int parent, int ticks, int core = 0) const {
     write_task(pid, name, parent, ticks, core, "4194304");
   }
 
-  /// Likewise of a thread of the kernel.
+  /// Adds a thread of the kernel.
   void kernel_thread(int pid, const std::string& name, int ticks, int core = 0) const {
     write_task(pid, name, 2, ticks, core, "69238880");
   }
 
-  /// What the file `stat` of such a process has, of another session too.
+  /// Returns the content of the file `stat` of a process.
   static std::string stat(int pid, const std::string& name, int parent, int ticks, int core = 0, int session = 1,
                           const std::string& flags = "4194304") {
     return std::to_string(pid) + " (" + name + ") R " + std::to_string(parent) + " 1 " + std::to_string(session) +

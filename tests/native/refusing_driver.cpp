@@ -1,5 +1,4 @@
-/// Stands where CUDA's run time looks for the driver, libcuda.so.1: each call answers with the error REFUSES_WITH, as
-/// of a driver or an MPS that lets a process use nothing. It has no other answer, so that nothing of it is measured.
+/// A libcuda.so.1 whose calls all return the error REFUSES_WITH, as a driver or MPS without permission does.
 
 #include <cstdlib>
 #include <cstring>

@@ -1,5 +1,5 @@
-/// To be preloaded: of all allocations, from number FAILING_MALLOC_AT on FAILING_MALLOC_COUNT fail, as where a cgroup
-/// or `ulimit -v` gives no more.
+/// For LD_PRELOAD: FAILING_MALLOC_COUNT allocations fail, from number FAILING_MALLOC_AT on, as under a memory limit of
+/// a cgroup or `ulimit -v`.
 
 #include <dlfcn.h>
 #include <pthread.h>

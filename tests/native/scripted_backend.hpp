@@ -10,10 +10,10 @@
 
 namespace linkmatrix {
 
-/// A back end whose times are a formula: for tests of what is done with times. Nothing is copied.
+/// A back end whose times are a formula, for tests of rules about times. It copies nothing.
 class ScriptedBackend final : public Backend {
  public:
-  /// Seconds of one transfer, given the copy and how many copies run at once.
+  /// Returns the seconds of one transfer. at_once: number of concurrent copies.
   using Seconds = std::function<double(const Copy&, std::size_t at_once)>;
 
   ScriptedBackend(int devices, Seconds seconds) : seconds_{std::move(seconds)} {
@@ -100,8 +100,7 @@ class ScriptedBackend final : public Backend {
   std::map<int, std::string> gone;                               ///< endpoints that are lost, and why
   std::function<bool(const Copy&)> corrupt;
   std::uint64_t wrong_bytes = 5;  ///< of a corrupt copy
-  /// Whether the last transfer of a run was wrong, by the number of the
-  /// comparison; then runs are compared.
+  /// Returns whether the last transfer of a run was wrong, by the number of the comparison. If set, runs are compared.
   std::function<bool(const Copy&, int comparison)> wrong_after;
   std::vector<std::pair<int, std::size_t>> laid_before_run;  ///< after so many runs, of so many copies
   std::vector<Portion> portions;

@@ -10,11 +10,11 @@
 
 namespace linkmatrix {
 
-/// A sampler whose answers are a script: for tests of the rules of measuring. Nothing is copied; a cell of n × n
-/// endpoints occupies its two.
+/// A sampler with scripted answers, for tests of the rules of measuring. It copies nothing. A cell of n × n endpoints
+/// occupies its two endpoints.
 class ScriptedSampler final : public Sampler {
  public:
-  /// GB/s of a cell, given how many run at once.
+  /// Returns the GB/s of a cell. at_once: number of concurrent cells.
   using Rate = std::function<double(const Place&, std::size_t at_once)>;
 
   explicit ScriptedSampler(Rate rate) : rate_{std::move(rate)} {}

@@ -13,8 +13,8 @@
 
 namespace linkmatrix {
 
-/// Endpoints that exchange data over a network without bottlenecks, with noise as networks have it: it knows nothing of
-/// how faults are looked for. A cell has the rate of the worse of what its source sends and its destination receives.
+/// Endpoints on a network without bottlenecks and with realistic noise. It is independent of the search for faults. The
+/// rate of a cell is the lower of the source's send rate and the destination's receive rate.
 class SimulatedNetwork final : public Sampler {
  public:
   struct Fault {
@@ -104,7 +104,7 @@ class SimulatedNetwork final : public Sampler {
   std::vector<double> sends_, receives_;
 };
 
-/// Keeps cells as they come: a matrix of thousands of endpoints, of which a few are measured.
+/// Stores the measured cells only: a few of a matrix of thousands of endpoints.
 class FewCells final : public Store {
  public:
   explicit FewCells(std::size_t endpoints, Metric metric = Metric::bandwidth) {
@@ -132,14 +132,14 @@ class FewCells final : public Store {
   std::map<Place, CellValue> cells;
 };
 
-/// Endpoints of nodes of their own.
+/// Returns the places of endpoints with one endpoint per node.
 inline Places apart(std::size_t endpoints) {
   Places places{std::vector<std::size_t>(endpoints), std::vector<std::size_t>(endpoints)};
   for (std::size_t k = 0; k < endpoints; ++k) places.node[k] = k;
   return places;
 }
 
-/// A few matchings of it, without a pause and with a sample a cell; with its leaves as groups, where it has some.
+/// Measures a few matchings without pauses, one sample per cell. Leaves are the groups, if the network has leaves.
 inline FewCells measured_by_matchings(SimulatedNetwork& network, std::size_t endpoints, std::uint32_t seed,
                                       Metric metric = Metric::bandwidth, double max_seconds = 600) {
   Places places = apart(endpoints);

@@ -56,7 +56,7 @@ class SysfsTree {
     }
   }
 
-  /// "0000:18:00.0" or "0000:00:03.0/virtio2"; "-" for what is no device.
+  /// Returns the device of "0000:18:00.0" or "0000:00:03.0/virtio2"; of "-", the folder of virtual devices.
   std::filesystem::path device(const std::string& place) const {
     if (place == "-") return sys_ / "devices/virtual";
     const auto slash = place.find('/');

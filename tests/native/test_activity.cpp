@@ -105,7 +105,7 @@ TEST(Activity, NamesWhateverAProcessCallsItself) {
   EXPECT_EQ(printable_name(std::string(500, 'x')).size(), 64u);
 }
 
-/// Polls of a machine of which another process uses an adapter; the last one stays.
+/// Polls of a machine where another process uses an adapter. The last poll repeats.
 class ScriptedPolls {
  public:
   explicit ScriptedPolls(std::vector<Activity> polls) : polls_{std::move(polls)} {}

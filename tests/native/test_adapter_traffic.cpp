@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 constexpr const char* here = "024D610A";          // 10.97.77.2
 constexpr const char* storage_here = "0200A8C0";  // 192.168.0.2
 
-/// A machine with a connection to 10.97.77.4 by eth0, in the words of its kernel.
+/// A machine with a connection to 10.97.77.4 by eth0, as its kernel reports it.
 class AdapterTrafficTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -148,7 +148,7 @@ TEST_F(AdaptersTest, StandInTheRecordWithAllOfIt) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
 }
 
-/// A node with one adapter of two ports and an interface beside it, whose counters are `text` each.
+/// Returns a node with an adapter of two ports and an interface. Each counter is `text`.
 NodeFacts counted(const fs::path& root, const std::string& text, const std::string& boot = "b1") {
   fs::remove_all(root);
   const std::string errors = "; ports/1/counters/symbol_error=" + text + "; ports/1/counters/port_xmit_wait=" + text +

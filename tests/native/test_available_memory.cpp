@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files of /proc and /sys, as they were read on real machines, in a folder of their own.
+/// Files of /proc and /sys from real machines, in a folder of the test.
 class AvailableMemory : public testing::Test {
  protected:
   void SetUp() override {

@@ -10,7 +10,7 @@
 namespace linkmatrix {
 namespace {
 
-/// A calibration by itself, over rounds of n endpoints.
+/// A calibration alone, over rounds of n endpoints.
 class Calibrated {
  public:
   Calibrated(ScriptedSampler& sampler, std::size_t n, std::vector<Round> rounds)
@@ -45,7 +45,7 @@ class Calibrated {
 constexpr std::size_t everything = static_cast<std::size_t>(-1);
 const Round two{{0, 1}, {2, 3}}, one{{0, 2}};
 
-/// Cells that are slower by a half when more than so many run at once.
+/// Cells that are slower by a half if more than `most` run concurrently.
 ScriptedSampler::Rate slow_beyond(std::size_t most) {
   return [most](const Place&, std::size_t at_once) { return at_once > most ? 5.0 : 10.0; };
 }
@@ -84,7 +84,8 @@ TEST(Calibration, OfMoreEndpointsThanCanBeMeasuredOneByOneLetsAllRunAndSaysIt) {
 }
 
 TEST(Calibration, DoesNotTakeWhatChangesWithTimeForTheOthersDoing) {
-  // Slower from look to look: two cells alone, both; and thoroughly two alone, both, and two alone once more.
+  // Each measurement is slower than the previous one: two cells alone, both; then, thoroughly, two alone, both, and two
+  // alone again.
   constexpr std::array rates{10.0, 10.0, 9.5, 10.0, 10.0, 9.5, 9.0, 9.0};
   ScriptedSampler* self = nullptr;
   ScriptedSampler sampler([&](const Place&, std::size_t) { return rates.at(self->rounds.size() - 1); });

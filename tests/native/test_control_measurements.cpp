@@ -11,7 +11,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Samples that were taken to decide whether pairs may run at once, and those of the rounds.
+/// Number of samples of the calibration and of the rounds.
 struct Cost {
   int deciding = 0, rounds = 0;
 };
@@ -23,7 +23,7 @@ Cost cost_of(const ScriptedSampler& sampler) {
   return cost;
 }
 
-/// Every sample is off by so much, one sigma.
+/// Adds noise to every sample. sigma: standard deviation.
 void make_noisy(ScriptedSampler& sampler, double sigma, unsigned seed) {
   sampler.script = [random = std::mt19937(seed), noise = std::normal_distribution<double>(1, sigma)](
                        const Place&, const SampleRule&, Sampled& answer) mutable {
@@ -31,8 +31,8 @@ void make_noisy(ScriptedSampler& sampler, double sigma, unsigned seed) {
   };
 }
 
-/// Devices 0 and 7 of eight share an uplink to the others: where both send in a round, each loses `loss`. In the round
-/// that the calibration looks at they are a pair, and nothing is shared.
+/// Devices 0 and 7 of eight share an uplink to the others. If both send in a round, each loses `loss`. In the
+/// calibrated round they are a pair, and share nothing.
 class SharedUplink {
  public:
   explicit SharedUplink(double loss)
@@ -69,7 +69,7 @@ TEST(ControlMeasurements, CostATwentiethOfTheSamplesAtMost) {
   }
 }
 
-/// In how many of a hundred runs no value is more than 0.3 % and three sigma below 10.
+/// Returns in how many of a hundred runs no value is more than 0.3 % and three sigma below 10.
 int found_of_hundred(double loss, double sigma, int& split) {
   int found = 0;
   for (unsigned seed = 0; seed < 100; ++seed) {
@@ -107,7 +107,7 @@ TEST(ControlMeasurements, FindTheOneRoundThatIsDisturbed) {
 }
 
 TEST(ControlMeasurements, OfAllRoundsAreAskedOnceOneIsDisturbedAndEachThatIsMeasuredInSmallerParts) {
-  // Only the round that the calibration looks at is healthy: in all others two at once lose 15 %.
+  // Only the calibrated round is healthy: in all other rounds two concurrent cells lose 15 %.
   const Round calibrated = matchings(8).front();
   ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
     const bool healthy = std::find(calibrated.begin(), calibrated.end(), place) != calibrated.end();
@@ -129,7 +129,7 @@ TEST(ControlMeasurements, SayWhatStandsUnaskedWhereTheTimeIsOverOnceOneRoundIsDi
     return at_once > 1 && !healthy ? 8.5 : 10.0;
   });
   sampler.script = [&](const Place&, const SampleRule&, Sampled&) {
-    // all rounds are measured, and one of them was found to disturb itself
+    // all rounds were measured, and one was found to disturb itself
     if (sampler.rounds.size() == 26) std::this_thread::sleep_for(std::chrono::milliseconds(600));
   };
   const MatrixResult result = measured(sampler, 8, {.max_seconds = 0.5}).results.front();

@@ -11,7 +11,7 @@
 namespace linkmatrix {
 namespace {
 
-/// The first `times` verifications of a cell from device 1 to device 2 end so.
+/// Sets the status of the first `times` verifications of a cell from device 1 to device 2.
 void fail_verification(ScriptedBackend& backend, CellStatus status, int times) {
   backend.before_verify = [=, left = times](std::span<const Copy> copies) mutable {
     for (std::size_t c = 0; c < copies.size(); ++c)
@@ -45,7 +45,7 @@ TEST(CopySampler, ACellWhoseDataIsNeverComparedHasAStatusAndNoValue) {
   }
 }
 
-/// One cell of two devices, `samples` of it, each of several transfers of 10 GB/s.
+/// Returns one cell of two devices with `samples` samples, each of several transfers at 10 GB/s.
 Sampled sampled(ScriptedBackend& backend, int samples, CopySampler::SimulatedCorruption fault = {},
                 std::uint64_t bytes = 8 * MiB) {
   CopySampler sampler(backend, {{0, 1, {{.source = 0, .destination = 1, .bytes = bytes}}}}, Metric::bandwidth, 1, false,

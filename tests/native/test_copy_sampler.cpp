@@ -15,7 +15,8 @@ namespace {
 bool involves(const Copy& copy, int endpoint) { return copy.source == endpoint || copy.destination == endpoint; }
 
 TEST(CopySampler, TakesASumFromTheFirstStartToTheLastEnd) {
-  // The second direction starts 4 % of its time later: still at once, and the sum knows it.
+  // The second direction starts 4 % of its time later. The directions still run concurrently, and the sum includes the
+  // delay.
   ScriptedBackend backend(2, at_10_gigabytes);
   backend.late = [](const Copy& copy) { return copy.source == 1 ? 0.04 * at_10_gigabytes(copy, 1) : 0; };
   const MatrixResult result = record_of(backend, "device_to_device_bidirectional_memcpy_write_ce").results.front();
@@ -24,7 +25,7 @@ TEST(CopySampler, TakesASumFromTheFirstStartToTheLastEnd) {
 }
 
 TEST(CopySampler, SaysThatCopiesCannotStartTogetherAndStillTellsTheTruth) {
-  // As on one core: the second direction begins when the first is done.
+  // As on one core: the second direction begins after the first.
   ScriptedBackend backend(2, at_10_gigabytes);
   backend.late = [](const Copy& copy) { return copy.source == 1 ? at_10_gigabytes(copy, 1) * copy.repeats : 0; };
   const MatrixResult result = record_of(backend, "device_to_device_bidirectional_memcpy_write_ce").results.front();
@@ -265,7 +266,7 @@ TEST(CopySampler, AStressThatFailedIsTriedAgainAsAStress) {
 }
 
 TEST(CopySampler, AStressRunsAsLongEverywhere) {
-  // A slow link's partners are repeated as often as it takes.
+  // The partners of a slow link are repeated until the slow link has finished.
   ScriptedBackend backend(4, [](const Copy& copy, std::size_t n) {
     return at_10_gigabytes(copy, n) * (copy.source == 1 && copy.destination == 2 ? 3 : 1);
   });

@@ -11,7 +11,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Skips, with the reason, where there is no GPU.
+/// Skips the test without a GPU, with the reason.
 class CudaBackend : public testing::Test {
  protected:
   void SetUp() override {
@@ -163,7 +163,7 @@ TEST_F(CudaBackend, RefusesWhatIsNotThere) {
   EXPECT_TRUE(backend_->refusal({.engine = Engine::sm, .peer_access = false}));
 }
 
-/// What of a call's spans must hold whatever the machine: they lie within the time that the call took.
+/// Checks that the spans of a call lie within the duration of the call, on any machine.
 void expect_within(const Timeline& timeline, double call_seconds) {
   std::vector<Span> spans;
   for (const CopyTime& time : timeline.copies) spans.push_back(time.span);

@@ -13,8 +13,7 @@ namespace {
 constexpr std::uint64_t room = MiB, rounds = 100, patience_ns = 5'000'000'000;
 constexpr std::byte poisoned{0xAA};
 
-/// One end of a ping-pong: a message, a place where the other's arrives, and a
-/// word beside it.
+/// One endpoint of a ping-pong: its message, the place for the other message, and its word.
 struct End {
   explicit End(int ordinal) : endpoint_state{describe_devices(std::array{ordinal}).front()} {
     endpoint_state.use();
@@ -57,7 +56,7 @@ std::vector<std::byte> what_arrived(const End& end) {
   return bytes;
 }
 
-/// Between two devices that reach each other, or inside one.
+/// Ping-pong between two devices with peer access, or inside one device.
 class PingPong : public testing::Test {
  protected:
   void SetUp() override {

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A root folder with what a driver lists in it.
+/// A root folder with the files of a driver.
 class Listing : public testing::Test {
  protected:
   void SetUp() override {
@@ -46,7 +46,7 @@ TEST_F(Listing, CountsWhatTheDriverListsWhereTheFilesAreHidden) {
 }
 
 TEST(LaunchBlocking, IsTakenBackBeforeTheDriverReadsIt) {
-  // Else each launch behind a closed gate waits until the gate gives up: 5 s a stream, and nothing is ever measured.
+  // Otherwise each launch behind a closed gate would wait for the time limit of the gate: 5 s per stream.
   ::setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
   std::string reason;
   visible_devices(reason);

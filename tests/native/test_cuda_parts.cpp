@@ -13,7 +13,7 @@
 namespace linkmatrix::cuda {
 namespace {
 
-/// A driver whose devices take so many peers at once; it counts its calls.
+/// A driver whose devices support a limited number of peers. It counts calls.
 struct ScriptedDriver {
   std::size_t most_peers;
   std::vector<std::set<int>> on = std::vector<std::set<int>>(16);  ///< by device, each of which has a thread of its own

@@ -13,7 +13,7 @@
 namespace linkmatrix {
 namespace {
 
-/// What needs a process of its own: each is started anew with nothing of CUDA in it.
+/// Tests that need a new process without initialized CUDA.
 class CudaProcess : public testing::Test {
  protected:
   void SetUp() override {
@@ -21,7 +21,7 @@ class CudaProcess : public testing::Test {
     if (std::getenv("CUDA_VISIBLE_DEVICES") != nullptr) GTEST_SKIP() << "CUDA_VISIBLE_DEVICES is set";
   }
 
-  /// Without a call of CUDA, which must not have begun where a process is forked or a variable set.
+  /// Without a call of CUDA, which must not be initialized before a fork or a change of a variable.
   static int devices() { return cuda::Nvml().device_count(); }
 
   /// Ends the process: 0 if all of it is true.

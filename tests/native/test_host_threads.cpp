@@ -171,7 +171,7 @@ TEST(CoresBeside, AreThoseThatNoDeviceHas) {
   std::vector<HostEndpointState> devices(2);
   devices[0].cores = {1};
   devices[1].cores = {5};
-  EXPECT_EQ(cores_beside(nodes, devices), (std::vector{0, 2}));
+  EXPECT_EQ(unused_cores(nodes, devices), (std::vector{0, 2}));
 }
 
 TEST(Loads, AreThereBeforeWhatTheyLoad) {

@@ -223,7 +223,7 @@ TEST(Options, DoSomethingOrAreRefused) {
   }
 }
 
-/// The options that --help has, each at the beginning of a line.
+/// Returns the options of --help, each at the beginning of a line.
 std::set<std::string> options_of_help() {
   std::set<std::string> names;
   std::istringstream lines(p2p_help());

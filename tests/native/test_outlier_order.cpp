@@ -12,7 +12,7 @@ namespace linkmatrix {
 namespace {
 
 TEST(Outliers, ADisturbedCellIsMeasuredAgainBeforeTheManyOfASlowDevice) {
-  // 18 cells of device 0 are slow, and 3 -> 4 was disturbed in its round, less than these are slow
+  // 18 cells of device 0 are slow; 3 -> 4 was disturbed in its round, and is less slow
   ScriptedSampler sampler([](const Place& place, std::size_t at_once) {
     if (place.row == 0 || place.column == 0) return 7.0;
     return place == Place{3, 4} && at_once > 1 ? 9.0 : 10.0;
@@ -35,8 +35,7 @@ TEST(Outliers, ADisturbedCellIsToldFromABlockOfSlowOnesInItsRow) {
 }
 
 TEST(Outliers, ALinkWhoseBothWaysStandOutIsMeasuredAgainBeforeTheManyCellsThatWereDisturbedAlone) {
-  // of 100 endpoints every row and every column has three or four disturbed cells, and 10 <-> 20 are disturbed both
-  // ways
+  // every row and column of 100 endpoints has three or four disturbed cells; 10 <-> 20 is disturbed in both directions
   std::vector<Standing> outliers, healthy;
   for (std::size_t row = 0; row < 100; ++row)
     for (std::size_t column = 0; column < 100; ++column) {
@@ -60,7 +59,7 @@ TEST(Outliers, ALinkWhoseBothWaysStandOutIsMeasuredAgainBeforeTheManyCellsThatWe
 }
 
 TEST(Outliers, BothWaysOfABlockOfSlowCellsWaitForACellThatWasDisturbedAlone) {
-  // each of 0 … 2 sends slowly to each of 3 … 5 and receives slowly from it, of 20 endpoints; 0 -> 8 was disturbed
+  // of 20 endpoints, each of 0 … 2 sends slowly to each of 3 … 5 and receives slowly from each; 0 -> 8 was disturbed
   std::vector<Standing> outliers, healthy;
   const auto in = [](std::size_t i, std::size_t first) { return i >= first && i < first + 3; };
   for (std::size_t row = 0; row < 20; ++row)
@@ -74,7 +73,7 @@ TEST(Outliers, BothWaysOfABlockOfSlowCellsWaitForACellThatWasDisturbedAlone) {
 }
 
 TEST(Outliers, ADisturbedCellIsMeasuredAgainBeforeTheManyOfTwoSlowDevices) {
-  // most rows and columns of eight have two cells of these: as many as chance would put there, were they disturbed
+  // most rows and columns of eight have two of these cells, as many as random disturbances would cause
   ScriptedSampler sampler([](const Place& place, std::size_t at_once) {
     if (place.row < 2 || place.column < 2) return 9.0;
     return place == Place{3, 4} && at_once > 1 ? 9.5 : 10.0;
@@ -89,7 +88,7 @@ TEST(Outliers, ADisturbedCellIsMeasuredAgainBeforeTheManyOfTwoSlowDevices) {
 }
 
 TEST(Outliers, ChancePutsNoneWhereMostRowsAndColumnsHaveNone) {
-  // each of 0 … 2 sends slowly to each of 3 … 5, of 20 endpoints; 3 -> 0 and 10 -> 11 were disturbed
+  // of 20 endpoints, each of 0 … 2 sends slowly to each of 3 … 5; 3 -> 0 and 10 -> 11 were disturbed
   std::vector<Standing> outliers, healthy;
   for (std::size_t row = 0; row < 20; ++row)
     for (std::size_t column = 0; column < 20; ++column) {
@@ -103,7 +102,7 @@ TEST(Outliers, ChancePutsNoneWhereMostRowsAndColumnsHaveNone) {
 }
 
 TEST(Outliers, WhatChanceDisturbsInOneClassComesBeforeASlowDeviceOfAnother) {
-  // between nodes of four every row and every column has disturbed cells; inside of its node 0 sends slowly
+  // between nodes of four endpoints every row and column has disturbed cells; endpoint 0 sends slowly inside its node
   std::vector<Standing> outliers, healthy;
   for (std::size_t row = 0; row < 100; ++row)
     for (std::size_t column = 0; column < 100; ++column) {
@@ -118,7 +117,7 @@ TEST(Outliers, WhatChanceDisturbsInOneClassComesBeforeASlowDeviceOfAnother) {
 }
 
 TEST(Outliers, BetweenHostsAndDevicesNoCellIsTheOtherWayOfAnother) {
-  // numa0 -> dev1 and numa1 -> dev0 have no end in common
+  // numa0 -> dev1 and numa1 -> dev0 have no common endpoint
   ScriptedBackend backend(4, [](const Copy& copy, std::size_t at_once) {
     const int host = copy.source - 4, device = copy.destination;
     const bool is_worst = host == 2 && device == 3;

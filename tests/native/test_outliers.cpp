@@ -10,7 +10,7 @@
 namespace linkmatrix {
 namespace {
 
-/// By how much the controls of a result got worse.
+/// Returns by how much the worst control cell of a result became worse.
 double worst_control(const MatrixResult& result) {
   double worst = 0;
   for (const Remeasured& cell : result.controls)
@@ -18,12 +18,12 @@ double worst_control(const MatrixResult& result) {
   return worst;
 }
 
-/// The matrix of four devices of which 1 -> 2 is slow in its round, and in so many of the looks at it alone.
-MatrixResult slow_in_its_round_and_alone(int looks) {
+/// Returns the matrix of four devices where 1 -> 2 is slow in its round, and in `polls` measurements alone.
+MatrixResult slow_in_its_round_and_alone(int polls) {
   int alone = 0;
   ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
     if (!(place == Place{1, 2})) return 10.0;
-    return at_once > 1 || ++alone <= looks ? 8.0 : 10.0;
+    return at_once > 1 || ++alone <= polls ? 8.0 : 10.0;
   });
   return measured(sampler, 4, {.concurrency = Concurrency::rounds}).results.front();
 }
@@ -41,12 +41,12 @@ TEST(Outliers, ALinkThatIsSlowOnceInFourIsForgivenAndTheRecordSaysSo) {
 }
 
 TEST(Outliers, ALinkThatIsSlowTwiceInFourKeepsItsWorseValue) {
-  for (const int looks : {1, 2, 3}) {
-    const MatrixResult result = slow_in_its_round_and_alone(looks);
-    EXPECT_NEAR(*result.values(1, 2), 8, 1e-9) << looks;
-    EXPECT_FALSE(has_note(result, "second worst")) << looks;
+  for (const int polls : {1, 2, 3}) {
+    const MatrixResult result = slow_in_its_round_and_alone(polls);
+    EXPECT_NEAR(*result.values(1, 2), 8, 1e-9) << polls;
+    EXPECT_FALSE(has_note(result, "second worst")) << polls;
     ASSERT_EQ(result.remeasured.size(), 1u);
-    EXPECT_EQ(result.remeasured[0].outcome, looks == 1 ? Outcome::intermittent : Outcome::reproduced) << looks;
+    EXPECT_EQ(result.remeasured[0].outcome, polls == 1 ? Outcome::intermittent : Outcome::reproduced) << polls;
   }
 }
 
@@ -78,7 +78,7 @@ TEST(Outliers, MeasuresHealthyCellsBesideAnOutlierAndKeepsTheirFirstAnswer) {
 
 TEST(Outliers, SaysThatTheMachineIsSlowerWhenControlsFallToo) {
   int again = 0;
-  // one cell is slow, and from its second measurement on all are
+  // one cell is slow; from its second measurement on, all cells are
   ScriptedBackend backend(4, [&](const Copy& copy, std::size_t at_once) {
     if (at_once == 1 && copy.bytes == 100 * MiB) ++again;
     const bool suspect = copy.source == 1 && copy.destination == 2;
@@ -92,7 +92,7 @@ TEST(Outliers, SaysThatTheMachineIsSlowerWhenControlsFallToo) {
 }
 
 TEST(Outliers, SaysHowManyOutliersItDidNotMeasureAgain) {
-  // every cell from device 0 and to it is slow: 18 of 90
+  // every cell of device 0 is slow: 18 of 90
   ScriptedBackend backend(10, [](const Copy& copy, std::size_t at_once) {
     return at_10_gigabytes(copy, at_once) * (copy.source == 0 || copy.destination == 0 ? 1.2 : 1.0);
   });
@@ -109,7 +109,7 @@ TEST(Outliers, OfLargeMatricesAsManyAreMeasuredAgainAsChanceDisturbsAndTheTimeIs
   EXPECT_EQ(most_remeasured(64 * 63, 64 * 63), 40u) << "one by one, one in a hundred cells takes no time";
 }
 
-/// A matrix of four devices of which each pair has 10 GB/s, but 0 -> 1 has 8; held against these references.
+/// Returns a matrix of four devices where each pair has 10 GB/s, except 8 GB/s of 0 -> 1, compared with references.
 MatrixResult held_against(std::string_view references) {
   ScriptedSampler sampler([](const Place& place, std::size_t) { return place == Place{0, 1} ? 8.0 : 10.0; });
   MeasureOptions options{.concurrency = Concurrency::rounds};
@@ -124,7 +124,7 @@ TEST(Outliers, ACellIsMeasuredAgainWhereItIsWorseThanItsReferenceAndNotForBeingU
   EXPECT_EQ(result.remeasured[0].column, 3u);
 }
 
-/// A matrix of `n` devices of which each cell is held against 10.
+/// Returns a matrix of `n` devices where the reference of each cell is 10.
 MatrixResult held_against_ten(std::size_t n, ScriptedSampler::Rate rate, Metric metric = Metric::bandwidth) {
   ScriptedSampler sampler(std::move(rate));
   MeasureOptions options{.concurrency = Concurrency::rounds};
@@ -133,8 +133,8 @@ MatrixResult held_against_ten(std::size_t n, ScriptedSampler::Rate rate, Metric 
 }
 
 TEST(Outliers, AMachineThatIsWorseAsAWholeIsMeasuredOnceAndADisturbedCellOfItAgain) {
-  // 3 % below its references is healthy where they allow 5 %: its outliers took 48 looks more than the 14 rounds of the
-  // matrix
+  // 3 % below the references is healthy if 5 % is allowed. Its outliers took 48 measurements in addition to the 14
+  // rounds of the matrix.
   const MatrixResult as_a_whole = held_against_ten(8, [](const Place&, std::size_t) { return 9.7; });
   EXPECT_TRUE(as_a_whole.remeasured.empty());
   EXPECT_TRUE(as_a_whole.notes.empty());
@@ -173,15 +173,15 @@ TEST(Outliers, AControlChangeWithinTheNoiseOfItsCellIsZero) {
 }
 
 TEST(Outliers, AClassIsWorseAsAWholeWhereThreeQuartersOfItAre) {
-  EXPECT_EQ(worse_as_a_whole({0.04, 0.03, 0.04, 0.1}, 0.02), 0) << "of four nobody knows";
-  EXPECT_EQ(worse_as_a_whole({0.04, 0.03, 0.05, 0.1, 0.06}, 0.02), 0.04);
-  EXPECT_EQ(worse_as_a_whole({0.04, -0.3, 0.05, 0.1, 0.06}, 0.02), 0.04);
-  EXPECT_EQ(worse_as_a_whole({0.04, -0.3, 0.02, 0.1, 0.06}, 0.02), 0) << "two of five are as they should be";
-  EXPECT_EQ(worse_as_a_whole({}, 0.02), 0);
+  EXPECT_EQ(class_shift({0.04, 0.03, 0.04, 0.1}, 0.02), 0) << "of four nobody knows";
+  EXPECT_EQ(class_shift({0.04, 0.03, 0.05, 0.1, 0.06}, 0.02), 0.04);
+  EXPECT_EQ(class_shift({0.04, -0.3, 0.05, 0.1, 0.06}, 0.02), 0.04);
+  EXPECT_EQ(class_shift({0.04, -0.3, 0.02, 0.1, 0.06}, 0.02), 0) << "two of five are as they should be";
+  EXPECT_EQ(class_shift({}, 0.02), 0);
 }
 
 TEST(Outliers, HalfOfAClassThatIsWorseIsMeasuredAgain) {
-  // of four devices one has half of all cells
+  // one of four devices has half of all cells
   const MatrixResult result = held_against_ten(
       4, [](const Place& place, std::size_t) { return place.row == 0 || place.column == 0 ? 9.7 : 10.0; });
   EXPECT_EQ(result.remeasured.size(), 6u);
@@ -211,7 +211,7 @@ TEST(Controls, AreOfTheClassOfTheOutlierAndEachIsTakenOnce) {
 }
 
 TEST(Outliers, AWholeRoundThatWasDisturbedHasItsSecondValue) {
-  // The round of four cells is slow when it is measured first, with all its samples: another user of the machine.
+  // The round of four cells is slow in its first measurement, with all samples: another user of the machine.
   const Round disturbed = matchings(8).at(5);
   ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
     return at_once > 1 && std::find(disturbed.begin(), disturbed.end(), place) != disturbed.end() ? 8.0 : 10.0;
@@ -224,7 +224,8 @@ TEST(Outliers, AWholeRoundThatWasDisturbedHasItsSecondValue) {
 }
 
 TEST(Outliers, AFlappingLinkIsSeenAboutAsOftenAsItIsSlow) {
-  // Slow in half of all looks: first, and then in one of three, 7/16. Replaced by their median, it would be 4/16.
+  // Slow in half of all measurements: in the first, and in one of three later ones: 7/16. The median of them would give
+  // 4/16.
   int seen = 0;
   constexpr int runs = 200;
   std::mt19937 random(7);

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The kernel's files of a machine with two processors, below a folder of its own.
+/// The kernel's files of a machine with two processors, in a folder of the test.
 class ProcessorPollTest : public testing::Test {
  protected:
   ProcessorPollTest() {
@@ -128,7 +128,7 @@ TEST_F(ProcessorPollTest, CountsTheTimeOfThreadsOfTheKernelSinceTheFirstPoll) {
   EXPECT_DOUBLE_EQ(kernel(), 0.8) << "the time of a thread that has ended stays";
 }
 
-/// A process that keeps a core busy until it is ended.
+/// A process that keeps a core busy until its end.
 class Hog {
  public:
   explicit Hog(int core) : pid_{::fork()} {

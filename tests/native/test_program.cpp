@@ -22,7 +22,7 @@ struct Ended {
   std::string first_write;  ///< to standard error, and no other
 };
 
-/// A program whose standard error keeps writes apart: a socket of datagrams.
+/// Runs a program whose standard error is a datagram socket, which separates writes.
 Ended ended(const std::function<ExitCode()>& act) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_DGRAM, 0, ends.data()) != 0) throw std::runtime_error("no socket");
@@ -42,7 +42,7 @@ Ended ended(const std::function<ExitCode()>& act) {
 
 ExitCode fail() { throw std::runtime_error("nobody catches it"); }
 
-// ranks that refuse alike do so at once: "p2p_matrixp2p_matrix: …" is the sentence of neither
+// ranks that refuse at the same time must not mix their sentences ("p2p_matrixp2p_matrix: …")
 TEST(ProgramMain, SaysInOneWriteWhyItEnds) {
   const Ended refused = ended([]() -> ExitCode { throw BadInput("--size 'many': use a size"); });
   EXPECT_EQ(refused.first_write, "p2p_matrix: --size 'many': use a size\n");

@@ -13,7 +13,7 @@
 namespace linkmatrix {
 namespace {
 
-/// 1 -> 2 is slow wherever it is looked at.
+/// 1 -> 2 is slow in every measurement.
 double slow_from_1_to_2(const Place& place, std::size_t) { return place == Place{1, 2} ? 5 : 10; }
 
 TEST(Remeasurement, TimesOfACellAreThoseOfTheLookThatItsValueIsOf) {
@@ -64,18 +64,19 @@ TEST(Remeasurement, ACellWhoseValueDoesNotStandHasNoSamplesEither) {
   EXPECT_FALSE(result.began(1, 2) || result.ended(1, 2) || result.round(1, 2));
 }
 
-/// The matrix of which 1 -> 2 has 8 GB/s in its round and then each of `alone` GB/s; `script` may change those looks.
+/// Returns the matrix where 1 -> 2 has 8 GB/s in its round, then each value of `alone` in GB/s. script: may change
+/// these measurements.
 MatrixResult looked_at_alone(const std::vector<double>& alone,
                              const std::function<void(std::size_t look, Sampled&)>& script = {}) {
-  std::size_t looks = 0;
+  std::size_t polls = 0;
   ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
     if (!(place == Place{1, 2})) return 10.0;
-    return at_once > 1 ? 8.0 : alone.at(looks);
+    return at_once > 1 ? 8.0 : alone.at(polls);
   });
   sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
     if (!(place == Place{1, 2}) || sampler.rounds.back().size() > 1) return;
-    if (script) script(looks, answer);
-    ++looks;
+    if (script) script(polls, answer);
+    ++polls;
   };
   return measured(sampler, 4, {.concurrency = Concurrency::rounds}).results.front();
 }
@@ -106,12 +107,12 @@ TEST(Remeasurement, WhereATryFailedNothingIsForgiven) {
 }
 
 TEST(Remeasurement, EndsWithTheFirstLookInWhichWrongDataArrivedAndKeepsThatOne) {
-  std::size_t looks = 0;
+  std::size_t polls = 0;
   const MatrixResult result = looked_at_alone({9, 10, 10}, [&](std::size_t, Sampled& answer) {
-    ++looks;
+    ++polls;
     answer.status = CellStatus::corrupt;
   });
-  EXPECT_EQ(looks, 1u);
+  EXPECT_EQ(polls, 1u);
   EXPECT_EQ(result.status(1, 2), CellStatus::corrupt);
   EXPECT_NEAR(*result.values(1, 2), 9, 1e-9);
 }

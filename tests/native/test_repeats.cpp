@@ -39,7 +39,7 @@ TEST(Repeats, EndWhereAGateCannotHoldMore) {
 }
 
 TEST(Repeats, AreFoundAnewWhereTheFirstTransferWasSlowerThanAllOthers) {
-  // 45 µs, and 40 times as much before the path is warm.
+  // 45 µs, and 40 times as long before the path is warm.
   ScriptedBackend backend(2, [](const Copy&, std::size_t) { return 45e-6; });
   std::map<int, int> seen;
   double shortest = 1;
@@ -86,7 +86,7 @@ TEST(Repeats, OfBothWaysInTurnAreFiveTurns) {
 }
 
 TEST(BothWays, AreBusyOverTheSameTimeWhereOneIsSlower) {
-  // As between host memory and all devices: back takes 10/7 of the time.
+  // As between host memory and all devices: the reverse direction takes 10/7 of the time.
   ScriptedBackend backend(
       2, [](const Copy& copy, std::size_t n) { return at_10_gigabytes(copy, n) * (copy.source == 1 ? 10.0 / 7 : 1); });
   const MatrixResult result = measured(backend, bidirectional_write);
@@ -97,7 +97,7 @@ TEST(BothWays, AreBusyOverTheSameTimeWhereOneIsSlower) {
 }
 
 TEST(BothWays, AreBalancedByTheRatesThatTheyHaveWhileBothRun) {
-  // The slower one, alone at the end of the first look, is faster then: 15 instead of 20 ms each.
+  // The slower copy runs alone at the end of the first measurement, and is faster then: 15 instead of 20 ms each.
   ScriptedBackend backend(2, at_10_gigabytes);
   const double there = 0.01, back = 0.02, back_alone = 0.0125;
   backend.timing = [&](std::span<const Copy> copies, Timeline& timeline) {

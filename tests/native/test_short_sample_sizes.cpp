@@ -12,7 +12,7 @@
 namespace linkmatrix {
 namespace {
 
-/// How many of a cell are worse than nine tenths of their median.
+/// Returns how many short samples of a cell are worse than nine tenths of their median.
 std::ptrdiff_t slow_ones(const MatrixResult& result, std::size_t row, std::size_t column) {
   const std::vector<double> all = short_samples(result, row, column);
   const double middle = median(all);

@@ -12,7 +12,8 @@ namespace {
 
 bool is_short(const SampleRule& rule) { return rule.transfers > 0; }
 
-/// Of three samples, to find out what they cost; passes of 66 or 72 samples have five or six.
+/// Returns whether a rule is for the trial of three samples, which measures their cost. Passes of 66 or 72 samples have
+/// five or six.
 bool is_trial(const SampleRule& rule) { return is_short(rule) && rule.stop.min_samples == 3; }
 
 TEST(ShortSamples, EachCellHasAsManyAsAskedForInPassesBesideItsOtherSamples) {

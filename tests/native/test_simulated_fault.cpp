@@ -14,8 +14,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Three devices, every transfer a second, a cell for each pair; and the fault
-/// in front of them.
+/// Three devices with a cell per pair and transfers of one second, and a fault.
 class Faulty {
  public:
   explicit Faulty(std::string_view fault)

@@ -111,7 +111,7 @@ class ScriptedMeasurer final : public Measurer {
 struct Soaks : testing::Test {
   void TearDown() override { stop_signal = 0; }
 
-  /// Ended by a signal, so that its length is a number of passes and no time.
+  /// Returns a soak that a signal ends after a number of passes.
   Soak soaked(int passes) {
     measurer.last = passes;
     const TestCase& t = testcase("device_to_device_memcpy_write_ce");

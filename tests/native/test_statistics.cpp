@@ -57,8 +57,8 @@ TEST(RobustSigma, FindsTheSpreadOfNormalNoiseInSpiteOfOutliers) {
   EXPECT_NEAR(robust_sigma(values), 3, 0.4);
 }
 
-/// The interval by its definition: the widest trimming whose coverage, counted
-/// outcome by outcome, is at least 95 %.
+/// Returns the interval by its definition: the widest trimming whose coverage, counted over all outcomes, is at least
+/// 95 %.
 Interval interval_by_definition(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t n = values.size();

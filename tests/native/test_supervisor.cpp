@@ -47,7 +47,8 @@ TEST(RecordText, FormatsFinishedResultsOnceAndTheLastOneAnew) {
   EXPECT_LT(one.version, two.version);
 }
 
-/// A supervisor whose process does not end: its code is `exited`. Its streams are pipes, its file is in a folder.
+/// A supervisor that does not end the process. exited: its exit code. Its streams are pipes, and its file is in a
+/// folder.
 class Supervised : public testing::Test {
  protected:
   void SetUp() override {
@@ -81,11 +82,11 @@ class Supervised : public testing::Test {
     supervisor_->record().change([](Record& r) { r.results.push_back(measured("first")); });
     return *supervisor_;
   }
-  /// In one step: the supervisor may write at that moment, and a folder that gets a file while it is emptied stays.
+  /// Moves the folder in one step, because the supervisor may write at the same time.
   void take_folder_away() const {
     const fs::path away = folder_.string() + ".away";
     fs::rename(folder_, away);
-    // A write that had found the folder before ends in it: one more file, and no other after it.
+    // A write in progress may still add one file to the folder.
     std::error_code error;
     do fs::remove_all(away, error);
     while (error == std::errc::directory_not_empty);
@@ -101,7 +102,7 @@ class Supervised : public testing::Test {
     for (const Deadline patience = Deadline::in(30); !holds(text) && !patience.passed();) std::this_thread::yield();
     EXPECT_TRUE(holds(text)) << content();
   }
-  /// Whoever writes into the pipe waits then.
+  /// A later write into the pipe waits.
   static void wait_until_full(int end) {
     const int room = ::fcntl(end, F_GETPIPE_SZ);
     std::array<int, 1> there{};
@@ -190,7 +191,7 @@ TEST_F(Supervised, BeforeThereIsARecordOnlySaysWhy) {
 }
 
 TEST_F(Supervised, WhatCannotBeWrittenIsNoPass) {
-  // A checkpoint that has no room ends the process at once, and this one does not end: only the record has none.
+  // A checkpoint without space ends the process immediately. Only the record has no space here.
   setup_.write = [](const auto& text, const auto&, int, const auto&) {
     return std::string(text.find("INCOMPLETE") == std::string::npos ? "No space left on device" : "");
   };

@@ -19,7 +19,7 @@ std::vector<std::string> all_suites() {
   return names;
 }
 
-// Names are what records, references and checks know test cases by.
+// Records, references and checks identify test cases by name.
 TEST(Testcases, AreThoseOfTheFileThatTheChecksRead) {
   std::ifstream file(LINKMATRIX_NATIVE_TESTS "/../../checks/testcases.json");
   EXPECT_EQ(testcases_json(), std::string(std::istreambuf_iterator<char>(file), {}))
@@ -101,7 +101,7 @@ TEST(Budget, HasNoEndWhereNoneIsSaid) {
 }
 
 TEST(MostTellingFirst, BeginsWithEveryLinkThenTheHostThenBothWaysThenLatency) {
-  const auto first = names(most_telling_first(
+  const auto first = names(most_informative_first(
       named_testcases("device_local_copy,device_to_device_latency_sm,device_to_device_bidirectional_memcpy_write_ce,"
                       "device_to_host_memcpy_ce,host_to_device_memcpy_ce,device_to_device_memcpy_write_ce")));
   const std::vector<std::string_view> wanted{
@@ -112,7 +112,7 @@ TEST(MostTellingFirst, BeginsWithEveryLinkThenTheHostThenBothWaysThenLatency) {
 }
 
 TEST(MostTellingFirst, LosesNoneAndKeepsTheOrderOfWhatTellsTheSame) {
-  auto all = suite("full"), sorted = most_telling_first(all);
+  auto all = suite("full"), sorted = most_informative_first(all);
   ASSERT_EQ(all.size(), sorted.size());
   auto before = names(all), after = names(sorted);
   EXPECT_LT(std::ranges::find(after, "device_to_device_memcpy_write_ce_peer_off") - after.begin(),
@@ -123,7 +123,7 @@ TEST(MostTellingFirst, LosesNoneAndKeepsTheOrderOfWhatTellsTheSame) {
 }
 
 TEST(MostTellingFirst, PutsACopyBetweenRanksBeforeTheirLatency) {
-  const auto first = names(most_telling_first(suite("full")));
+  const auto first = names(most_informative_first(suite("full")));
   EXPECT_LT(std::ranges::find(first, "rank_to_rank_bandwidth_mpi") - first.begin(),
             std::ranges::find(first, "rank_to_rank_latency_mpi") - first.begin());
 }

@@ -22,7 +22,7 @@ constexpr std::uint64_t rounds = 40;
 constexpr std::array all_testcases_of_it{"device_to_device_visibility_write_sm", "device_to_device_visibility_read_sm",
                                          "device_to_host_visibility_write_sm", "host_to_device_visibility_read_sm"};
 
-/// What two threads see that hand data over in memory that a round of another run has left behind.
+/// Returns the visibility between two threads, in memory with the content of an earlier run.
 Visibility handed_over(WriteFault fault, std::uint64_t patience = for_ever_ns, std::uint64_t longest_ns = for_ever_ns) {
   std::vector<std::uint64_t> there(handover_bytes / 8, 1), here(handover_bytes / 8, 1);
   const HandoverPlace place{reinterpret_cast<std::byte*>(there.data()), reinterpret_cast<std::byte*>(here.data())};
@@ -81,7 +81,7 @@ TEST(Handovers, OfWhichTheAnswerIsLostAreNoneWithoutAFlag) {
             "answer never visible: gpu0 waited for the flag of gpu1 after 4 rounds");
 }
 
-/// As by SIGSTOP, a freezer of containers, a suspended job or a virtual machine that is moved.
+/// Such as by SIGSTOP, a container freezer, a suspended job or the migration of a virtual machine.
 TEST(Handovers, OfAProcessThatWasStoppedForLongerThanTheirPatienceLackNoAnswer) {
   std::vector<std::byte> area(handover_bytes), answers(handover_bytes);
   constexpr auto patience = std::chrono::milliseconds(500);  // of which a busy machine may take a part
@@ -177,7 +177,7 @@ TEST(HostBackend, GivesAFlagUpBeforeTheTimeOfTheCellIsOver) {
   EXPECT_FALSE(time.visibility->is_seen());
 }
 
-/// A machine that loses what `lose` says, in a run of that number.
+/// Returns the record of a machine that loses writes in a selected run.
 Record record_losing(ScriptedBackend& backend, const std::function<void(const Copy&, int run, Visibility&)>& lose) {
   backend.timing = [&](std::span<const Copy> copies, Timeline& timeline) {
     for (std::size_t c = 0; c < copies.size(); ++c) {

@@ -8,7 +8,7 @@
 
 namespace linkmatrix {
 
-/// Of an endpoint, in a look.
+/// Returns the usage of a label in a poll.
 inline const Use& use_of(const Activity& activity, const std::string& label, const std::string& of) {
   const auto found = std::ranges::find_if(activity.uses, [&](const Use& u) { return u.label == label && u.of == of; });
   if (found == activity.uses.end()) throw std::runtime_error("no use of " + label + " " + of);

@@ -14,7 +14,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Calls `work` with a value of the type that host memory has of it.
+/// Calls `work` with a value of the C++ type of an element.
 template <class Work>
 auto with_type(ElementType type, const Work& work) {
   switch (type) {
@@ -125,7 +125,7 @@ class MpiWorker final : public CollectiveWorker {
   }
 
   int rank() const { return mpi_.rank(); }
-  /// Among those that take part.
+  /// Returns the number of this rank among the participating ranks.
   int member() const { return member_number(wanted_, rank()); }
   bool is_root() const { return rank() == wanted_.root; }
   std::size_t bytes() const { return bytes_of(wanted_.type); }
@@ -135,8 +135,8 @@ class MpiWorker final : public CollectiveWorker {
   }
   std::byte* window(int number) const { return receive_.data() + static_cast<std::uint64_t>(number) * window_bytes(); }
 
-  /// All ranks, or those without some, which all make together when it is first wanted. They are left to the end of the
-  /// process.
+  /// Chooses the communicator of the participating ranks. All ranks create it together on first use. It lives until the
+  /// process ends.
   void choose_communicator() {
     communicator_ = MPI_COMM_WORLD;
     if (wanted_.left_out.empty()) return;
@@ -147,7 +147,7 @@ class MpiWorker final : public CollectiveWorker {
     communicator_ = known->second;
   }
 
-  /// All ranks are there; those that come early wait here and not in the collective, which is timed.
+  /// Waits for all ranks, so that no rank waits inside the timed collective.
   void meet(Deadline deadline) {
     MPI_Request request = MPI_REQUEST_NULL;
     ranks::check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request), rank(), "MPI_Ibarrier");

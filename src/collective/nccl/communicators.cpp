@@ -11,7 +11,7 @@
 namespace linkmatrix::nccl {
 namespace {
 
-/// NCCL_ALGO, which has this value as long as this lives; nothing where it is empty.
+/// Sets the environment variable NCCL_ALGO for the lifetime of the object. An empty value changes nothing.
 class AlgorithmVariable {
  public:
   explicit AlgorithmVariable(const std::string& value) : is_set_{!value.empty()} {
@@ -31,8 +31,8 @@ class AlgorithmVariable {
   std::optional<std::string> before_;
 };
 
-/// Seconds in which ranks find each other, more than a collective has: of thousands it takes long. For one that is gone
-/// NCCL waits without an end.
+/// Time limit in seconds of the creation of a communicator. Thousands of ranks need more time than a collective. NCCL
+/// waits for a lost rank without a limit.
 constexpr double finding_each_other = 120;
 
 }  // namespace

@@ -20,8 +20,8 @@ int blocks_for(std::uint64_t count) {
   return static_cast<int>(std::clamp<std::uint64_t>(blocks, 1, most_blocks));
 }
 
-/// Calls work(i) for each element of the blocks, as ElementBlocks::for_each does: a block of threads takes one of them
-/// after the other.
+/// Calls work(i) for each element of the blocks, in the order of ElementBlocks::for_each. Each block of threads
+/// processes one block of elements after the other.
 template <class Work>
 __device__ void for_each_element(const ElementBlocks& blocks, std::uint64_t count, std::uint64_t part,
                                  const Work& work) {
@@ -69,7 +69,7 @@ __global__ void check_kernel(const T* from, const T* expected, std::uint64_t cou
   if (found > 0) atomicAdd(wrong, found);
 }
 
-/// Calls `work` with a null pointer to the type that a device has of it. All numbers that are sent fit a float.
+/// Calls `work` with a null pointer to the device type of an element. Every transferred number fits a float.
 template <class Work>
 void with_type(ElementType type, const Work& work) {
   switch (type) {

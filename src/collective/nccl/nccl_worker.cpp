@@ -23,8 +23,8 @@ using cuda::check;
 using nccl::LocalRank;
 using WrongCounts = std::array<unsigned long long, Burst::most_samples>;  ///< of a burst's samples
 
-/// Of what is prepared. What CUDA and NCCL do when something runs for the first time waits for the device, behind a
-/// closed gate for ever; and so does NCCL where it has no room to queue more (its work FIFO, of 1 MiB).
+/// Whether the prepared collective runs behind a closed gate. The first use in CUDA and NCCL waits for the device, so
+/// it would block behind a closed gate. NCCL also blocks when its work FIFO of 1 MiB is full.
 enum class GateUse { not_yet, always, never };
 
 class NcclWorker final : public CollectiveWorker {
@@ -283,11 +283,11 @@ class NcclWorker final : public CollectiveWorker {
   void wait(Deadline deadline) {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       ranks_[i].use();
-      for (std::uint64_t looks = 0;; ++looks) {
+      for (std::uint64_t polls = 0;; ++polls) {
         const cudaError_t status = cudaStreamQuery(ranks_[i].stream.get());
         if (status == cudaSuccess) break;
         if (status != cudaErrorNotReady) check(status, ranks_[i].label, "the collective");
-        if (looks % looks_between != 0) continue;
+        if (polls % polls_between_checks != 0) continue;
         if ((*now_)[i] != nullptr) nccl::check_state((*now_)[i]);
         if (deadline.passed()) throw TimedOut(ranks_[i].label + ": the collective did not end in time");
       }
@@ -302,7 +302,7 @@ class NcclWorker final : public CollectiveWorker {
   }
 
   static constexpr double grace_of_calls = 5;  ///< seconds that a call of NCCL may outlast its deadline
-  static constexpr int looks_between = 4096;
+  static constexpr int polls_between_checks = 4096;
   static constexpr std::uint64_t window_alignment = 4096;
   static constexpr std::size_t last_lines = 4096;  ///< bytes of the log that have the last collective's choice
 

@@ -15,7 +15,7 @@ namespace linkmatrix {
 using NcclId = std::array<char, 128>;
 NcclId new_nccl_id();
 
-/// The ranks that this process has, by the devices' ordinals: `first` and those after it, of `ranks` in all.
+/// The ranks of this process, by the ordinals of their devices: `first` and the following ones, of `ranks` in total.
 struct NcclRanks {
   std::vector<int> ordinals;
   std::vector<std::string> labels;
@@ -26,7 +26,7 @@ struct NcclRanks {
 /// cannot start.
 std::unique_ptr<CollectiveWorker> make_nccl_worker(NcclRanks ranks, const NcclId& id);
 
-/// Why NCCL cannot do this, one sentence; nothing if it can.
+/// Returns one sentence on why NCCL does not support the case; nothing if NCCL supports it.
 std::optional<std::string> nccl_refusal(const CollectiveCase& wanted);
 
 /// "2.28.3", of the library at hand.

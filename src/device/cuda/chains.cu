@@ -23,8 +23,8 @@ __global__ void ring_kernel(std::byte* memory, std::uint64_t nodes) {
 constexpr int warm_loads = 8;              // of each multiprocessor, which has page table entries of its own
 constexpr std::uint64_t least_loads = 32;  // of each: a warm-up and a short sample take few multiprocessors
 
-/// One thread on each multiprocessor in turn follows the ring: they lie up to 10 % of the latency apart. Only the loads
-/// are timed, by the device's clock: its ticks are coarse, and even out over so many.
+/// One thread per multiprocessor follows the ring, one multiprocessor after the other, because their latencies differ
+/// by up to 10 %. The device's clock times only the loads. Its coarse ticks average out over many loads.
 __global__ void chase_kernel(const std::byte* ring, std::uint64_t loads_each, ChaseState* state) {
   while (atomicAdd(&state->turn, 0u) != blockIdx.x) {
   }
@@ -84,7 +84,7 @@ __device__ void copy_message(const Messages& messages) {
     messages.theirs[i] = messages.message[i];
 }
 
-/// The word follows when all of the message is on its way: a fence of the whole system lies between them.
+/// Sends the message, then a system-wide fence, then the word.
 __device__ void send_message(const Messages& messages, std::uint64_t number) {
   copy_message(messages);
   __threadfence_system();

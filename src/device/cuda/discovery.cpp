@@ -72,7 +72,7 @@ std::optional<double> nvlink_limit(const Nvml& nvml, const Endpoint& device, int
   return kind == nullptr ? std::nullopt : std::optional(kind->net * links);
 }
 
-/// Name of the slot that the firmware gives a device; empty where it gives none.
+/// Returns the slot name that the firmware assigns to a device; "" without a name.
 std::string pci_slot(const std::string& pci) {
   std::error_code missing;
   for (const auto& slot : fs::directory_iterator("/sys/bus/pci/slots", missing)) {
@@ -128,7 +128,7 @@ int visible_devices(std::string& reason) {
     reason = no_driver ? "no NVIDIA driver" : "no NVIDIA GPU is visible";
   else
     reason = "the CUDA driver reports: " + words_of(status);
-  // Devices exist and no variable hides them, so this is no bad input, and host memory is not measured instead.
+  // Devices exist and are visible, so the input is valid. Host memory is not measured instead.
   if (is_of_mps(status)) throw CudaError(reason, status);
   return 0;
 }

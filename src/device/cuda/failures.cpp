@@ -7,7 +7,7 @@
 namespace linkmatrix::cuda {
 namespace {
 
-/// Why a device takes no more work: an error that stays with its context. Nothing: it takes some.
+/// Returns the permanent error of a device's context; nothing if the device accepts work.
 std::optional<std::string> why_broken(EndpointState& device) {
   cudaError_t status = cudaSetDevice(device.endpoint.index);
   if (status == cudaSuccess && !device.lanes.empty()) status = cudaStreamQuery(device.lanes.front().stream.get());
@@ -39,7 +39,7 @@ void Failures::refuse_lost() {
     }
 }
 
-/// All copies of the device fail with it, now and later.
+/// Fails all current and later copies of a device.
 void Failures::lose(EndpointState& device, CellStatus status, const std::string& why) {
   if (!device.lost) device.lost = why;
   fail_all(device, status, why, LossKind::device);
@@ -51,7 +51,7 @@ void Failures::fail_all(const EndpointState& device, CellStatus status, const st
     if (copies_[k].source == lost || copies_[k].destination == lost) add(k, status, &device, why, loss);
 }
 
-/// Asks every device of the copies whether it still works; true where one does not any more.
+/// Checks every device of the copies. Returns whether a device no longer works.
 bool Failures::find_broken() {
   bool found = false;
   for (const Copy& copy : copies_)
@@ -71,7 +71,7 @@ void Failures::failed(std::size_t copy, const std::string& why) {
   add(copy, CellStatus::error, nullptr, work_.pair_text(copies_[copy]) + ": " + why);
 }
 
-void Failures::failed_together(const std::string& why) {
+void Failures::all_failed(const std::string& why) {
   if (find_broken()) return;
   for (std::size_t k = 0; k < copies_.size(); ++k) add(k, CellStatus::error, nullptr, why);
 }

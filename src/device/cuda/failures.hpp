@@ -29,7 +29,7 @@ class Failures {
   /// Adds a failed copy, and checks whether the devices of all copies still work.
   void failed(std::size_t copy, const std::string& why);
   /// Adds a common failure: the copies of a device that broke, else all copies.
-  void failed_together(const std::string& why);
+  void all_failed(const std::string& why);
   /// Adds a copy that did not end because its device hangs.
   void hung(std::size_t copy, EndpointState& device);
   /// Adds a copy that missed the deadline on a working device.
@@ -56,7 +56,7 @@ class Failures {
     try {
       return call();
     } catch (const CudaError& e) {
-      failed_together(e.what());
+      all_failed(e.what());
       raise();
       throw;
     }

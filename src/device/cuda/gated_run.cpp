@@ -21,7 +21,7 @@ class GatedRun {
   GatedRun(const CopyWork& work, LaunchGate& gate, std::span<const Copy> copies, Failures& failures, Deadline deadline)
       : work_{work}, gate_{gate}, copies_{copies}, failures_{failures}, deadline_{deadline} {}
 
-  /// Nothing where a stream was not held until the others were.
+  /// Returns nothing if a stream started before all other streams were ready.
   std::optional<Timeline> attempt() {
     placed_ = work_.place(copies_);
     enqueue_seconds_.assign(copies_.size(), 0);

@@ -11,7 +11,7 @@ struct Refusal {
   const char* remedy;
 };
 
-constexpr Refusal of_mps[]{
+constexpr Refusal mps_remedies[]{
     {cudaErrorMpsConnectionFailed,
      "start nvidia-cuda-mps-control -d with the CUDA_MPS_PIPE_DIRECTORY of this process, or measure without MPS"},
     {cudaErrorMpsRpcFailure, "see server.log in CUDA_MPS_LOG_DIRECTORY, and start nvidia-cuda-mps-control -d again"},
@@ -24,9 +24,9 @@ constexpr Refusal of_mps[]{
 };
 
 const Refusal* refusal(cudaError_t status) {
-  const auto found =
-      std::find_if(std::begin(of_mps), std::end(of_mps), [=](const Refusal& one) { return one.status == status; });
-  return found == std::end(of_mps) ? nullptr : found;
+  const auto found = std::find_if(std::begin(mps_remedies), std::end(mps_remedies),
+                                  [=](const Refusal& one) { return one.status == status; });
+  return found == std::end(mps_remedies) ? nullptr : found;
 }
 
 }  // namespace

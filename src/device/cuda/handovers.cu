@@ -37,15 +37,15 @@ __device__ Wait wait_for(std::byte* memory, std::uint64_t at, Word number, const
   }
 }
 
-/// Called by the same thread at the end. Returns whether the block was stopped so long that the other side may have
-/// given up.
+/// Called by the same thread at the end. Returns whether the block was stopped for so long that the other side may have
+/// stopped waiting.
 __device__ std::uint64_t stood_still(const HandoverTerms& terms, HandoverWatch& watch) {
   watch.look(nanoseconds());
   return terms.stands_still(watch.longest_ns) ? 1 : 0;
 }
 
-/// By all threads of the block. Plain stores: that the flag's release orders those of the whole block, which met at a
-/// barrier before it, is what is tested.
+/// Executed by all threads of the block, with plain stores. The test is whether the release of the flag orders the
+/// stores of the whole block, which met at a barrier before the release.
 __device__ void write_words(std::byte* data, std::uint64_t number, WriteFault fault) {
   const std::uint64_t left_out = fault == WriteFault::drop ? number % handover_words : handover_words;
   for (std::uint32_t word = threadIdx.x; word < handover_words; word += blockDim.x)

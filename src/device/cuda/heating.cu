@@ -16,7 +16,7 @@ __global__ void fill_kernel(float* a, float* b, std::uint64_t elements) {
   }
 }
 
-/// One element of the product a thread; each block has a tile of it.
+/// Each thread computes one element of the product, each block one tile.
 __global__ void product_kernel(const float* a, const float* b, float* product, std::uint32_t n) {
   __shared__ float of_a[tile][tile], of_b[tile][tile];
   const std::uint32_t x = threadIdx.x, y = threadIdx.y, row = blockIdx.y * tile + y, column = blockIdx.x * tile + x;

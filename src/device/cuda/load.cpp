@@ -42,7 +42,7 @@ bool Load::look() {
   return done_ == enqueued_;
 }
 
-/// Until now: at most so long, since it may have been busy a little after the last look.
+/// Adds the idle time until now. The result is an upper limit, because the load may have been busy after the last poll.
 void Load::count_idle() {
   idle_seconds_ += seconds_since(busy_until_);
   busy_until_ = Clock::now();

@@ -36,8 +36,8 @@ using RunningProcesses = int(Device, unsigned*, ProcessInfo*);
 using ProcessName = int(unsigned, char*, unsigned);
 
 constexpr int insufficient_size = 7;
-constexpr unsigned few_processes = 64, most_processes = 4096;
-constexpr unsigned long long not_told = ~0ULL;
+constexpr unsigned usual_processes = 64, most_processes = 4096;
+constexpr unsigned long long not_available = ~0ULL;
 
 struct Field {
   unsigned id, scope;
@@ -59,10 +59,10 @@ constexpr std::array<std::pair<const char*, const char*>, 4> part_texts{
 constexpr const char* compute_processes = "nvmlDeviceGetComputeRunningProcesses_v3";
 constexpr const char* graphics_processes = "nvmlDeviceGetGraphicsRunningProcesses_v3";
 
-/// The processes that a function of NVML lists; nothing where it refuses.
+/// Returns the processes that a function of NVML lists; nothing if NVML refuses.
 std::optional<std::vector<ProcessInfo>> running(RunningProcesses* ask, Device handle) {
   if (ask == nullptr) return std::nullopt;
-  unsigned count = few_processes;
+  unsigned count = usual_processes;
   std::vector<ProcessInfo> infos(count);
   int answer = ask(handle, &count, infos.data());
   if (answer == insufficient_size) {
@@ -143,7 +143,7 @@ DeviceProcesses Nvml::processes(const std::string& pci) const {
     if (ask_name == nullptr || ask_name(info.pid, name.data(), name.size() - 1) != success) name.front() = 0;
     const std::string path(name.data());
     found.push_back({info.pid, path.substr(path.find_last_of('/') + 1), std::nullopt});
-    if (info.bytes != not_told) found.back().bytes = info.bytes;
+    if (info.bytes != not_available) found.back().bytes = info.bytes;
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return found;
@@ -175,7 +175,7 @@ std::optional<std::uint64_t> Nvml::memory_used(const std::string& pci) const {
   const auto drawing = running(symbol<RunningProcesses>(graphics_processes), *handle);
   std::uint64_t used = bytes->used;
   for (const ProcessInfo& info : drawing.value_or(std::vector<ProcessInfo>{}))
-    if (info.bytes != not_told && computing &&
+    if (info.bytes != not_available && computing &&
         std::ranges::find(*computing, info.pid, &ProcessInfo::pid) == computing->end())
       used -= std::min<std::uint64_t>(used, info.bytes);
   return used;

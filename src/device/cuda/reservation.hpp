@@ -19,7 +19,7 @@ class Reservation {
  public:
   Reservation(std::span<const Copy> copies, std::vector<EndpointState>& endpoint_states);
 
-  /// Bytes that an endpoint needs beyond those that its buffers have and would give back.
+  /// Returns the bytes that an endpoint needs in addition to its present buffers.
   std::uint64_t missing(int endpoint) const;
 
   /// Free bytes of a device.
@@ -27,12 +27,12 @@ class Reservation {
   /// "; process 12 (python3) holds 139.2 GiB", or nothing.
   using Holders = std::function<std::string(const EndpointState&)>;
 
-  /// Why devices cannot have their buffers, by endpoint. Throws BadInput where none of those that need some can, or the
-  /// host cannot.
+  /// Returns why devices cannot allocate their buffers, by endpoint. Throws BadInput if no device can, or if the host
+  /// cannot.
   std::map<int, std::string> shortages(const FreeMemory& free, std::uint64_t free_on_host,
                                        const Holders& holders) const;
 
-  /// Makes the buffers of one endpoint. Those that they replace are freed first, or go to `kept`, should there be one.
+  /// Allocates the buffers of one endpoint. Replaced buffers are freed first, or moved to `kept` if given.
   void make(int endpoint, HostMemoryKind kind, std::vector<Buffer>* kept) const;
 
  private:

@@ -30,7 +30,7 @@ struct ShareHandle {
 };
 static_assert(std::is_trivially_copyable_v<ShareHandle> && sizeof(cudaIpcMemHandle_t) == 64);
 
-/// The smallest allocation to share. Smaller ones share a piece of memory, and so would their handles.
+/// Smallest allocation to share. Smaller allocations share a piece of memory, and their handles would share it too.
 constexpr std::uint64_t least_shared_bytes = 2 * MiB;
 
 /// Memory of a device that other processes can map, or another process' mapped here. Made by plain allocations: neither
@@ -58,7 +58,7 @@ class SharedMemory {
   explicit operator bool() const { return data() != nullptr; }
 
  private:
-  /// Memory of the virtual memory API and where it is mapped; its descriptor, where it was made here.
+  /// Memory of the virtual memory API and its mapping; with its descriptor if this process created it.
   class Mapping;
 
   HandleKind kind_ = HandleKind::fd;
@@ -69,7 +69,7 @@ class SharedMemory {
   Import opened_;
 };
 
-/// Why the current device, which is `ordinal`, has no handles of this kind; found out by making one. Nothing: it has.
+/// Returns why the current device, `ordinal`, has no handles of this type, by creating one; nothing if it has handles.
 std::optional<std::string> why_no_handles(HandleKind kind, int ordinal);
 
 }  // namespace linkmatrix::cuda

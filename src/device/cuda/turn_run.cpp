@@ -92,7 +92,7 @@ class TurnRun {
     }
   }
 
-  /// One transfer, and after the last of a measured copy its end.
+  /// Enqueues one transfer, and the end event after the last transfer of a measured copy.
   void hand_over(std::size_t k, int turn, Load* load) {
     const Copy& copy = copies_[k];
     const auto begin = Clock::now();

@@ -25,7 +25,7 @@ std::string text_of(const fs::path& file) {
   return in ? text.str() : "";
 }
 
-/// Seconds per tick of the clock in which the kernel counts processor time.
+/// Returns the seconds per tick of the kernel's clock of processor time.
 double tick() {
   static const long in_second = ::sysconf(_SC_CLK_TCK);
   return in_second > 0 ? 1.0 / static_cast<double>(in_second) : 0.01;
@@ -36,7 +36,7 @@ bool is_number(const std::string& text) {
          std::ranges::all_of(text, [](unsigned char c) { return c >= '0' && c <= '9'; });
 }
 
-/// The cores of the node, as /proc/stat counts them together.
+/// Times of all cores of the node together, from /proc/stat.
 struct CoreTimes {
   int cores = 0;
   double busy = 0;  ///< seconds without interrupts, which the run's own messages cause too
@@ -58,7 +58,7 @@ std::optional<CoreTimes> core_times(const fs::path& proc) {
   return found;
 }
 
-/// {uid: name} of /etc/passwd. A directory service could block and is not asked.
+/// Returns {uid: name} of /etc/passwd. A directory service is not queried, because it could block.
 std::map<unsigned, std::string> users_of(const fs::path& root) {
   std::map<unsigned, std::string> found;
   std::ifstream in(root / "etc/passwd");
@@ -108,7 +108,7 @@ void ProcessorPoll::add_node(Activity& activity, const std::string& node) {
   activity.nodes.push_back(std::move(load));
 }
 
-/// All visible processes, from their files `stat`.
+/// Returns all visible processes, from their files `stat`.
 ProcessorPoll::Processes ProcessorPoll::processes() const {
   Processes found;
   for (const fs::path& folder : entries(proc_)) {
@@ -130,9 +130,9 @@ ProcessorPoll::Processes ProcessorPoll::processes() const {
   return found;
 }
 
-/// This process, the ranks with its name, and their launchers: the parent of each, and its ancestors in the same
-/// session, which may be scripts or daemons of a launcher. The first process of a session is a login or a scheduler.
-/// Empty if this process is not visible.
+/// Returns this process, the ranks with the same name, and their launchers: the parent of each rank, and the parent's
+/// ancestors in the same session, which may be scripts or daemons of a launcher. The first process of a session is a
+/// login or a scheduler. Returns nothing if this process is not visible.
 std::set<unsigned> ProcessorPoll::processes_of_run(const Processes& all) const {
   const auto self = all.find(static_cast<unsigned>(std::stoul(self_)));
   if (self == all.end()) return {};
@@ -150,7 +150,8 @@ std::set<unsigned> ProcessorPoll::processes_of_run(const Processes& all) const {
   return found;
 }
 
-/// Since the first poll: the sum over all threads falls if one ends.
+/// Returns the processor time of kernel threads since the first poll. Ended threads still count, so the sum never
+/// falls.
 double ProcessorPoll::kernel_seconds(std::map<unsigned, double> threads) {
   for (const auto& [number, seconds] : threads) {
     const auto before = kernel_before_.find(number);

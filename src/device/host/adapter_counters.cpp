@@ -22,9 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Data that was damaged or lost on the way, or had to be sent again, and links that went down: a healthy run has none.
-/// Names and meanings: Documentation/ABI/stable/sysfs-class-infiniband of Linux, and of hw_counters those of mlx5's and
-/// bnxt_re's drivers. Not here: what a congested receiver or a switch that floods makes rise without any fault.
+/// Counters of damaged, lost or repeated data and of links that went down. They do not rise in a healthy run. Names and
+/// meanings: Documentation/ABI/stable/sysfs-class-infiniband of Linux. The names of hw_counters are those of the
+/// drivers of mlx5 and bnxt_re. Counters that rise by congestion without a fault are not included.
 constexpr const char* fabric_errors[]{"excessive_buffer_overrun_errors",
                                       "link_downed",
                                       "link_error_recovery",
@@ -71,7 +71,7 @@ std::string port_of(const AdapterPort& port) {
 
 constexpr std::uint32_t most_statistics = 1 << 16;  // adapters of many queues have thousands
 
-/// One of the kernel's structures, with room for so many elements behind it.
+/// A structure of the kernel, followed by `count` elements.
 template <class Head, class Element>
 class Request {
  public:

@@ -74,7 +74,7 @@ std::set<std::string> connected_interfaces(const fs::path& proc, const std::map<
   return found;
 }
 
-/// The one interface below a VLAN, a bridge or the like; itself where there is none, or several.
+/// Returns the interface below a VLAN or bridge. Returns the interface itself if it has no lower interface, or several.
 std::string lowest(const fs::path& sys, std::string interface) {
   for (int depth = 0; depth < most_lower; ++depth) {
     const std::vector<std::string> lower = lower_interfaces(sys / "class/net" / interface);

@@ -53,8 +53,8 @@ FactTexts interface_at(const fs::path& interface) {
   return facts;
 }
 
-/// Network interfaces of a port: those that its addresses are of, and those of its device with the same port. An
-/// adapter counts its ports from 1 in one place and from 0 in the other; older drivers have dev_id alone.
+/// Returns the network interfaces of a port: the interfaces of its addresses, and the interfaces of its device with the
+/// same port number. `ports` counts from 1, dev_port from 0. Older drivers have only dev_id.
 std::vector<FactTexts> interfaces_of(const fs::path& sys, const fs::path& adapter, const fs::path& port) {
   std::set<std::string> names;
   for (const fs::path& of_address : entries(port / "gid_attrs/ndevs"))
@@ -128,9 +128,9 @@ bool stands_alone(const fs::path& interface) {
   return lower_interfaces(interface).empty();
 }
 
-/// Network interfaces that have no entry above: of PCI devices, and those without one that reach other machines. Such a
-/// one is made anew with each container, so its address identifies nothing; and no cable limits it: veth's driver says
-/// 10000 Mb/s of each (SPEED_10000 in drivers/net/veth.c), and carries what the processor can copy.
+/// Adds the network interfaces without an RDMA port: interfaces of PCI devices, and virtual interfaces that reach other
+/// machines. A virtual interface has no identity, because each container creates a new one. It has no rate either: the
+/// driver of veth reports 10000 Mb/s (SPEED_10000 in drivers/net/veth.c) and carries as much as the processor can copy.
 void add_ethernet(const fs::path& root, std::vector<AdapterPort>& ports) {
   const fs::path sys = root / "sys";
   const std::set<std::string> reaching = interfaces_of_subnets(root);
@@ -160,7 +160,7 @@ void add_ethernet(const fs::path& root, std::vector<AdapterPort>& ports) {
   }
 }
 
-/// The way from each port to each GPU.
+/// Adds the path from each port to each GPU.
 void add_gpus(const fs::path& root, std::vector<AdapterPort>& ports) {
   const std::vector<PciPlace> gpus = gpus_below(root);
   for (AdapterPort& port : ports) {

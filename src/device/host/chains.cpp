@@ -13,8 +13,8 @@ std::atomic_ref<std::uint64_t> word_at(std::byte* memory) {
 }
 
 void wait_for(std::byte* memory, std::uint64_t value, const std::atomic<bool>& stop) {
-  for (std::uint64_t looks = 1; word_at(memory).load(std::memory_order_acquire) < value; ++looks) {
-    if (looks % looks_between_yields != 0) continue;
+  for (std::uint64_t polls = 1; word_at(memory).load(std::memory_order_acquire) < value; ++polls) {
+    if (polls % polls_between_yields != 0) continue;
     if (stop) return;
     std::this_thread::yield();
   }

@@ -25,6 +25,6 @@ void serve(std::byte* theirs, std::byte* mine, std::uint64_t rounds, const std::
 void answer(std::byte* mine, std::byte* theirs, std::uint64_t rounds, const std::atomic<bool>& stop);
 
 /// Number of polls before a waiting thread yields its core, which the other thread may need.
-constexpr int looks_between_yields = 4096;
+constexpr int polls_between_yields = 4096;
 
 }  // namespace linkmatrix

@@ -75,7 +75,7 @@ std::vector<HostEndpointState> make_host_endpoint_states(std::span<const int> de
   return endpoint_states;
 }
 
-std::vector<int> cores_beside(const std::vector<NumaNode>& nodes, std::span<const HostEndpointState> devices) {
+std::vector<int> unused_cores(const std::vector<NumaNode>& nodes, std::span<const HostEndpointState> devices) {
   std::vector<int> cores;
   for (const NumaNode& node : nodes)
     for (const int core : node.cores)

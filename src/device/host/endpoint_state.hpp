@@ -37,7 +37,7 @@ std::vector<HostEndpointState> make_host_endpoint_states(std::span<const int> de
                                                          const std::vector<NumaNode>& nodes);
 
 /// Returns the cores that no device uses.
-std::vector<int> cores_beside(const std::vector<NumaNode>& nodes, std::span<const HostEndpointState> devices);
+std::vector<int> unused_cores(const std::vector<NumaNode>& nodes, std::span<const HostEndpointState> devices);
 
 /// Returns the numbers of what the endpoints use: their cores, and the memory controllers of their NUMA nodes.
 std::vector<int> resources_of(std::span<const HostEndpointState> endpoints, std::initializer_list<int> used);

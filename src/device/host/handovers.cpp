@@ -34,8 +34,8 @@ Wait wait_for(std::byte* memory, std::uint64_t at, std::uint64_t number, const H
   std::uint64_t waited_ns = 0;
   const std::atomic_ref word(word_at(memory, at));
   // an int would overflow within the patience: a fast processor polls 2^31 times in five seconds
-  for (std::uint64_t looks = 1; word.load(std::memory_order_acquire) < number; ++looks) {
-    if (looks % looks_between_yields != 0) continue;
+  for (std::uint64_t polls = 1; word.load(std::memory_order_acquire) < number; ++polls) {
+    if (polls % polls_between_yields != 0) continue;
     if (stop()) return Wait::stopped;
     if (waited_ns > terms.patience_ns) return Wait::never_seen;  // it has polled since
     waited_ns += terms.counted(watch.look(nanoseconds()));

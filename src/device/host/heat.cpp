@@ -21,7 +21,7 @@ std::vector<Heated> heat_endpoints(std::span<HostEndpointState> endpoints, doubl
     const HostEndpointState& endpoint = endpoints[static_cast<std::size_t>(device)];
     if (!endpoint.team || endpoint.lost) continue;
     const auto mine = heated[device] = std::make_shared<Heated>(Heated{device});
-    thread_of(device).start([run, mine, flip = flips == device] { keep_hot(*mine, flip, *run); });
+    thread_of(device).start([run, mine, flip = flips == device] { heat_until_stopped(*mine, flip, *run); });
   }
   std::vector<Heated> all;
   for (const auto& [device, mine] : heated) {

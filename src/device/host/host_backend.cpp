@@ -38,7 +38,7 @@ class HostBackend final : public Backend {
     topology_ = host_topology(std::span(endpoint_states_).first(count));
     for (const HostEndpointState& endpoint_state : endpoint_states_) endpoints_.push_back(endpoint_state.endpoint);
     software_ = {{"compiler", compiler_version()}, {"kernel", kernel_release()}};
-    other_cores_ = cores_beside(nodes, std::span(endpoint_states_).first(count));
+    other_cores_ = unused_cores(nodes, std::span(endpoint_states_).first(count));
   }
 
   ~HostBackend() override {
@@ -230,7 +230,7 @@ class HostBackend final : public Backend {
             copy.peer_access};
   }
 
-  /// Bytes a second of a copy, by as many threads as are noted for it.
+  /// Returns the rate of a copy in bytes per second, with the recorded number of threads.
   double rate(Copy copy, Deadline deadline) {
     const auto seconds = [&] { return run(std::span(&copy, 1), deadline).copies.front().span.seconds(); };
     copy.repeats = 1;

@@ -34,8 +34,8 @@ std::string host_name() {
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c) && c != '.' && c != '-' && c != '_'; },
       '_');
-  const bool starts_well = !name.empty() && std::isalnum(static_cast<unsigned char>(name.front()));
-  return starts_well ? name : "host" + name;
+  const bool starts_with_letter_or_digit = !name.empty() && std::isalnum(static_cast<unsigned char>(name.front()));
+  return starts_with_letter_or_digit ? name : "host" + name;
 }
 
 HostFacts host_facts() {

@@ -49,14 +49,14 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 
-/// The number that a file begins with; nothing where there is none ("max", no such file).
+/// Returns the number at the beginning of a file; nothing without a number ("max", no such file).
 std::optional<std::uint64_t> number_in(const fs::path& file) {
   std::uint64_t number = 0;
   if (std::ifstream in(file); in >> number) return number;
   return std::nullopt;
 }
 
-/// The number behind a name in a file of names and numbers.
+/// Returns the number after a name in a file of names and numbers.
 std::optional<std::uint64_t> number_of(const fs::path& file, std::string_view wanted) {
   std::ifstream in(file);
   std::string name, rest;
@@ -161,7 +161,7 @@ std::optional<double> share_on_node(std::span<const std::byte> memory, int node)
   std::array<const void*, most_pages> at{};
   std::array<int, most_pages> nodes{};
   for (std::size_t i = 0; i < pages; ++i) at[i] = memory.data() + memory.size() / pages * i;
-  // Without target nodes, the call only reports the node of each page. The C library has it only in libnuma.
+  // Without target nodes, the call only reports the node of each page. Only libnuma provides a function for this call.
   if (::syscall(SYS_move_pages, 0, pages, at.data(), nullptr, nodes.data(), 0) != 0) return std::nullopt;
   const auto there = std::count(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(pages), node);
   return static_cast<double>(there) / static_cast<double>(pages);

@@ -42,7 +42,8 @@ std::vector<Endpoint> host_memory_endpoints(const std::vector<NumaNode>& nodes =
 /// Binds this thread to cores. Does nothing for an empty list or if the system refuses.
 void pin_thread(const std::vector<int>& cores);
 
-/// Binds this thread to the cores of a NUMA node during its lifetime, so that memory touched first lies there.
+/// Binds this thread to the cores of a NUMA node during its lifetime, so that its first access places memory on this
+/// node.
 class NumaPin {
  public:
   explicit NumaPin(int node);

@@ -184,7 +184,7 @@ void compare_parts(std::span<HostPart> parts, const Portion& portion, const Host
     });
 }
 
-void keep_hot(Heated& heated, bool flip, const HostRun& run) {
+void heat_until_stopped(Heated& heated, bool flip, const HostRun& run) {
   static const std::uint64_t expected = expected_sum(n);
   const std::vector<float> a = heating_matrix(1, n), b = heating_matrix(2, n);
   std::vector<float> product;

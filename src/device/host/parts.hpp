@@ -69,6 +69,6 @@ void compare_parts(std::span<HostPart> parts, const Portion& portion, const Host
 
 /// Heats this thread's core until the run's deadline with matrix products and memory streams. flip: simulates a bit
 /// flip in the first product.
-void keep_hot(Heated& heated, bool flip, const HostRun& run);
+void heat_until_stopped(Heated& heated, bool flip, const HostRun& run);
 
 }  // namespace linkmatrix

@@ -12,8 +12,8 @@
 namespace linkmatrix {
 namespace {
 
-constexpr auto last_wait = std::chrono::seconds(2);              // seconds for a stopped job
-constexpr auto look_at_signals = std::chrono::milliseconds(50);  // one lets every deadline pass
+constexpr auto last_wait = std::chrono::seconds(2);                   // seconds for a stopped job
+constexpr auto signal_poll_interval = std::chrono::milliseconds(50);  // one lets every deadline pass
 
 }  // namespace
 
@@ -62,7 +62,7 @@ void Worker::start(std::function<void()> job) {
 
 bool Worker::wait(Deadline deadline) {
   std::unique_lock lock(shared_->mutex);
-  while (!shared_->idle_by(lock, std::min(deadline.at(), Clock::now() + look_at_signals)))
+  while (!shared_->idle_by(lock, std::min(deadline.at(), Clock::now() + signal_poll_interval)))
     if (deadline.passed()) return false;
   shared_->rethrow();
   return true;

@@ -11,7 +11,7 @@
 
 namespace linkmatrix::cuda {
 
-/// A part of a simulation on a device: all positions twice, those that a step reads and those that it makes.
+/// A part of a simulation on a device. It has two copies of all positions: the input and the output of a step.
 template <class T>
 struct DevicePart {
   int number = 0, ordinal = 0;

@@ -175,7 +175,7 @@ class DeviceSimulation final : public Simulation {
     check(cudaEventRecord(part.moved_to(1 - now_), part.own.get()), part.label, "cudaEventRecord");
   }
 
-  /// At most twice as many steps as are between marks are in the queues.
+  /// Limits the steps in the queues to twice the steps between two marks.
   void keep_pace(std::size_t mark, Deadline deadline) {
     for (const Part& part : parts_) {
       if (mark > 0) cuda::await_event(part.marks[(mark - 1) % 2].get(), part.label, deadline);

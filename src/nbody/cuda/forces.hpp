@@ -13,7 +13,7 @@ struct NbodyShape {
   int threads, bodies, unroll;
 };
 
-/// Those that are compiled, of both precisions.
+/// The compiled shapes, for both precisions.
 constexpr NbodyShape nbody_shapes[] = {{256, 1, 32}, {256, 2, 16}};
 
 /// Forces of some bodies on the bodies of a part. Places are those of `Split`. The acting bodies begin at `from` and

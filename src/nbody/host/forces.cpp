@@ -22,7 +22,7 @@ struct Sums {
   Lanes<T> x{}, y{}, z{};
 };
 
-/// One tile's bodies on those that are in the lanes.
+/// Adds the forces of the bodies of one tile on the bodies in the lanes.
 template <class T>
 void add_tile(const Vector4<T>* tile, const Sums<T>& at, Sums<T>& sums) {
   for (std::uint64_t j = 0; j < bodies_of_tile; ++j) {

@@ -17,7 +17,7 @@ template <class T>
 void add_forces(const Vector4<T>* positions, std::uint64_t places, std::uint64_t begin, std::uint64_t end,
                 Vector4<T>* accelerations);
 
-/// Moves the bodies [begin, end): `velocities` and `accelerations` are theirs alone.
+/// Moves the bodies [begin, end) of a part in batches. Throws TimedOut after the deadline.
 template <class T>
 void move(const Vector4<T>* before, Vector4<T>* after, std::uint64_t begin, std::uint64_t end, Vector4<T>* velocities,
           const Vector4<T>* accelerations, const Step& step) {
@@ -31,7 +31,7 @@ void move(const Vector4<T>* before, Vector4<T>* after, std::uint64_t begin, std:
   }
 }
 
-/// A part of a simulation in host memory: all positions twice, those that a step reads and those that it makes.
+/// A part of a simulation in host memory. It has two copies of all positions: the input and the output of a step.
 template <class T>
 struct HostPart {
   using Bodies = std::unique_ptr<Vector4<T>[]>;
@@ -53,7 +53,7 @@ struct HostPart {
   }
 };
 
-/// Bytes of host memory that so many parts take.
+/// Returns the bytes of host memory of `parts` parts.
 std::uint64_t host_bytes(const NbodyCase& wanted, int parts);
 
 /// Throws BadInput where this machine has not so much.

@@ -228,8 +228,8 @@ void DeviceBackend::let_go(std::span<const Copy> copies) {
   }
 }
 
-/// All times on the clock of their node, counted from its first gate. The nodes' clocks have nothing in common but that
-/// all copies ran within `seconds`.
+/// Converts all times to the clock of each node, relative to the node's first gate. The clocks of nodes are not
+/// synchronised. All copies ran within `seconds`.
 Timeline DeviceBackend::timeline(std::span<const Copy> copies, const Answers& answers, double seconds) const {
   std::map<std::string, double> zero;
   for (const auto& [rank, answer] : answers) {

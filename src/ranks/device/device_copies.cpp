@@ -228,7 +228,7 @@ CopyTime DeviceCopies::time(const PlacedCopy& placed, double enqueue_seconds) co
   return time;
 }
 
-/// Until each has come to its end. A device that hangs must not hold up its process.
+/// Waits for the end of every copy. A device that hangs must not block the process.
 void DeviceCopies::wait(std::span<const PlacedCopy> placed, Deadline deadline) const {
   for (const PlacedCopy& one : placed) {
     cudaError_t status = cudaEventQuery(one.lane.stop.get());

@@ -210,14 +210,14 @@ class DevicePayload final : public Payload {
     StagedSender sender(out, outgoing_, source() + x.order.offset, *sending_);
     StagedReceiver receiver(in, x.same_node ? others_.at(x.other) : incoming_, destination() + x.order.offset,
                             *receiving_);
-    for (std::uint64_t looks = 1; !sender.done() || !receiver.done(); ++looks) {
+    for (std::uint64_t polls = 1; !sender.done() || !receiver.done(); ++polls) {
       sender.step();
       receiver.step();
-      if (looks % looks_between == 0) mpi_.look(x.deadline);
+      if (polls % polls_between_checks == 0) mpi_.look(x.deadline);
     }
   }
 
-  static constexpr int looks_between = 256;
+  static constexpr int polls_between_checks = 256;
 
   Communicator& mpi_;
   MpiTransfers transfers_;

@@ -9,7 +9,7 @@ namespace {
 
 using namespace cuda;
 
-constexpr int looks_between = 256;   // of the event that ends a wait
+constexpr int polls_between_checks = 256;  // of the event that ends a wait
 constexpr double longest_wait = 30;  // seconds that a kernel waits for the other kernel, independent of the deadline
 
 /// Description of a rank's memory for another rank.
@@ -98,11 +98,11 @@ Span DirectTransfers::write(const Exchange& x, const std::byte* source, int copi
 }
 
 void DirectTransfers::wait(const Event& event, const Exchange& x) const {
-  for (std::uint64_t looks = 1;; ++looks) {
+  for (std::uint64_t polls = 1;; ++polls) {
     const cudaError_t status = cudaEventQuery(event.get());
     if (status == cudaSuccess) return;
     if (status != cudaErrorNotReady) check(status, endpoint_state_.where(), "cudaEventQuery");
-    if (looks % looks_between == 0) mpi_.look(x.deadline);
+    if (polls % polls_between_checks == 0) mpi_.look(x.deadline);
   }
 }
 

@@ -11,7 +11,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Ranks whose answers are a script.
+/// Ranks with scripted answers.
 class ScriptedCollectives final : public Collectives {
  public:
   explicit ScriptedCollectives(double seconds) : seconds_{seconds} {}

@@ -33,8 +33,7 @@ double reduced(Reduction op, const Buffers& sent, std::size_t at) {
   return op == Reduction::avg ? value / static_cast<double>(sent.size()) : value;
 }
 
-/// What each rank has after the collective, by what the MPI standard says of
-/// it.
+/// Returns the content of each rank after the collective, as the MPI standard defines it.
 Buffers carried_out(const CollectiveCase& wanted, const Layout& layout, const Buffers& sent) {
   const std::size_t n = sent.size(), part = layout.part, root = static_cast<std::size_t>(wanted.root);
   Buffers got(n);
@@ -137,8 +136,7 @@ TEST(ExpectedElements, OfADoubleAreComparedToItsLastBit) {
   EXPECT_FALSE(is_wrong(5.1F, 5, 0.05));
 }
 
-/// Of how many elements the product is another one where another rank's element
-/// counts in the place of this one's.
+/// Returns the number of elements whose product changes if another rank's element replaces this rank's element.
 std::uint64_t differing(int rank, int instead, const Expectation& e, std::uint64_t count) {
   std::uint64_t differ = 0;
   for (std::uint64_t i = 0; i < count; ++i) differ += sent_element(e, rank, i) != sent_element(e, instead, i);

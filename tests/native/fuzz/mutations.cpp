@@ -1,5 +1,5 @@
-// `LINKMATRIX_FUZZED=hosts fuzz_readers FOLDER TURNS`: reads each file of the folder, then TURNS mutations of them, the
-// same ones each time. It stands in for libFuzzer where the compiler has none, and is no search for new paths.
+// `LINKMATRIX_FUZZED=hosts fuzz_readers FOLDER TURNS` reads each file of the folder, then TURNS mutations of these
+// files, the same in every run. It replaces libFuzzer for compilers without it, and does not search for new paths.
 #include "../mutations.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ int main(int count, char** words) {
     return 2;
   }
   const auto read = [](const std::string& text) {
-    // on the heap and no longer than it is: what reads beyond its end is seen
+    // on the heap and with exact size, so that sanitizers detect a read beyond the end
     const std::vector<unsigned char> bytes(text.begin(), text.end());
     LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
   };

@@ -1,6 +1,6 @@
-// What reads texts and bytes from outside, each with any bytes at all: it reads them, or refuses them in a sentence.
-// LINKMATRIX_FUZZED names the reader. Built by clang with LINKMATRIX_FUZZER this is a libFuzzer program, else
-// mutations.cpp makes the bytes.
+// Readers of external texts and bytes. Each reads any bytes, or refuses them with one sentence. LINKMATRIX_FUZZED names
+// the reader. Built by clang with LINKMATRIX_FUZZER, this is a libFuzzer program. Otherwise mutations.cpp generates the
+// bytes.
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder in memory where there is one, that goes with the process.
+/// A folder, in memory if possible, for the lifetime of the process.
 struct Place {
   Place() { fs::create_directories(folder); }
   ~Place() { fs::remove_all(folder); }
@@ -71,7 +71,7 @@ void read_adapters(const std::string& text) {
   name_nearest_adapters(devices, {node});
 }
 
-/// Files below a folder: a line "@stat" begins one. One that would be elsewhere is none.
+/// Writes files below a folder. A line "@stat" begins the file stat. Files outside the folder are skipped.
 void write_files(const fs::path& root, const std::string& text) {
   std::istringstream lines(text);
   std::ofstream file;

@@ -15,7 +15,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Another simulation, of which something is changed that is read.
+/// A simulation with one change in the data that it returns.
 class Spoiled final : public Simulation {
  public:
   using Spoil = std::function<void(int part, std::vector<Vector4<double>>&)>;
@@ -97,7 +97,7 @@ TEST_P(Check, FindsANumberThatIsNone) {
 }
 
 TEST_P(Check, FindsPositionsThatDidNotArrive) {
-  // the last bit of one body in the memory of one device: no force would show it
+  // the last bit of one body in the memory of one device, which no force would show
   const auto told = why(
       [](int part, auto& places) {
         if (part == 2) places[5].z = std::nextafter(places[5].z, 2.0);
@@ -148,7 +148,7 @@ TEST(ExpectedAcceleration, IsThatOfTwoBodies) {
 }
 
 TEST(TolerateError, IsLessThanATileOfAll) {
-  // a tile that is left out is 256 of all terms
+  // a missing tile is 256 of all terms
   for (const std::uint64_t bodies : {4096, 65536, 1 << 20})
     EXPECT_LT(tolerated_error(Precision::f32, bodies), 0.3 * bodies_of_tile / static_cast<double>(bodies)) << bodies;
 }

@@ -12,7 +12,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Steps that do what is said.
+/// Steps that call a function, which may fail.
 class Failing final : public Simulation {
  public:
   explicit Failing(std::function<void()> fail) : fail_{std::move(fail)} {}
@@ -28,7 +28,7 @@ class Failing final : public Simulation {
   std::function<void()> fail_;
 };
 
-/// Two devices, cpu0 and cpu1, that are taken for GPUs.
+/// Two devices, cpu0 and cpu1, in the place of GPUs.
 std::unique_ptr<NbodySystem> system_of(std::function<void()> fail) {
   const std::vector<NumaNode> two{{0, {0}}, {1, {0}}};
   return make_local_system({.machine = make_host_backend({}, true, two),

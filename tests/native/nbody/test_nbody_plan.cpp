@@ -54,7 +54,7 @@ TEST(NbodyFigures, EfficiencyIsTheRateOverAsManyTimesThatOfOne) {
 }
 
 TEST(NbodyFigures, WeakScalingTakesLongerOnlyAsFarAsThereAreMoreInteractions) {
-  // twice the bodies on two devices: four times the interactions, in twice the time where nothing is lost
+  // twice the bodies on two devices: four times the interactions, in twice the time without loss
   const MatrixResult result = curve_of({{Precision::f64, Scaling::weak}, 4096}, {1, 2}, {100, 200});
   EXPECT_DOUBLE_EQ(figure(result, "efficiency", 1), 100);
   EXPECT_DOUBLE_EQ(figure(result, "time", 1), 2 * figure(result, "time", 0));

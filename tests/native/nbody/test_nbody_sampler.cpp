@@ -8,7 +8,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Steps that take as long as is said, and findings that are said.
+/// Steps with scripted durations and findings.
 class Scripted final : public NbodySystem {
  public:
   Machine& machine() override { throw DeviceError("nobody asks"); }

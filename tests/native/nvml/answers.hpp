@@ -13,7 +13,7 @@ namespace linkmatrix::cuda {
 
 const std::string pci = "0000:1b:00.0";
 
-/// Reads a driver whose answers are a file.
+/// Tests with the fake NVML, whose answers are in a file.
 class NvmlAnswers : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::create_directories(folder_); }

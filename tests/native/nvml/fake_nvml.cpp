@@ -41,12 +41,12 @@ std::map<std::string, std::vector<std::string>> answers() {
   return found;
 }
 
-/// The number that a text begins with; 0 where it is none, or there is no such text.
+/// Returns the number at the beginning of a word; 0 without a number or without the word.
 unsigned long long number(const std::vector<std::string>& words, std::size_t at) {
   return at < words.size() ? std::strtoull(words[at].c_str(), nullptr, 10) : 0;
 }
 
-/// The status, and the numbers behind it where it is success.
+/// Returns the status, and stores the following numbers on success.
 int answer(const std::string& question, std::initializer_list<unsigned*> outputs) {
   const auto all = answers();
   const auto known = all.find(question);
@@ -57,7 +57,7 @@ int answer(const std::string& question, std::initializer_list<unsigned*> outputs
   return static_cast<int>(number(known->second, 0));
 }
 
-/// (number, words) of the lines that begin with `kind`.
+/// Returns (number, words) of the lines of a type.
 std::vector<std::pair<unsigned, std::vector<std::string>>> numbered(const std::string& kind) {
   std::vector<std::pair<unsigned, std::vector<std::string>>> found;
   for (const auto& [question, words] : answers())
@@ -134,7 +134,7 @@ int nvmlDeviceGetNvLinkState(void*, unsigned link, unsigned* active) {
   return answer("nvmlDeviceGetNvLinkState " + std::to_string(link), {active});
 }
 
-/// The status, and the count behind it where it is success.
+/// Returns the status, and stores the following count on success.
 int counted(const std::string& question, unsigned long long* count) {
   const auto all = answers();
   const auto known = all.find(question);

@@ -108,7 +108,7 @@ TEST_F(NvmlAnswers, SayHowMuchMemoryContextsUse) {
   EXPECT_FALSE(Nvml().memory_used(pci)) << "an old driver";
 }
 
-/// A device of a node, and this process on it.
+/// One device of a node, used by this process.
 class NvmlPoll : public NvmlAnswers {
  protected:
   static std::vector<Endpoint> device() {

@@ -1,4 +1,4 @@
-// Errors that a device counts, and what a driver refuses where a device is in parts or shared, as its answers say it.
+// Error counters of a device, and refusals of a driver for MIG or shared devices.
 #include <gtest/gtest.h>
 
 #include "answers.hpp"
@@ -74,8 +74,8 @@ TEST_F(NvmlHealth, OfUsersIsNotKnownWhereADriverDoesNotLetOneAsk) {
   EXPECT_FALSE(HealthReader(nvml, device()).states().at(0).counters.contains("xid"));
 }
 
-/// With MPS the driver lists its server and none of its clients: the context of this process is not there, and who else
-/// is behind the server nobody can say. So the server is another process.
+/// With MPS the driver lists the server and none of its clients. The context of this process is missing and the other
+/// clients are unknown, so the server counts as another process.
 TEST_F(NvmlHealth, NamesTheServerOfMpsThatHidesItsClients) {
   replay("processes = 0\nprocess 4194999 = nvidia-cuda-mps-server 99\n");
   const Nvml nvml;

@@ -33,7 +33,7 @@ int wrong_step = -1;
   if (const char* const text = variable("WRONG_STEP")) wrong_step = std::atoi(text);
 }
 
-/// The step of the cell that this rank leads: the leader announces each one to the other rank.
+/// The current step of the cell that this rank leads. The leader announces each step to the other rank.
 struct Steps {
   int cell_tag = 0, number = 0;
 

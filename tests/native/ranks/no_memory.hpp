@@ -4,7 +4,7 @@
 
 namespace linkmatrix::ranks {
 
-/// Memory of a rank in which nothing is ever put, of tests that need none.
+/// A payload without memory, for tests that transfer nothing.
 class NoMemory : public Payload {
  public:
   void reserve(std::uint64_t) override {}

@@ -19,8 +19,7 @@ using namespace linkmatrix::ranks;
 
 constexpr int without_device = 1;
 
-/// Answers with the question the other way round; nothing is an answer too, and
-/// what begins with 1 is refused.
+/// Answers with the reversed question. An empty answer is valid. Questions that begin with 1 are refused.
 class ScriptedDevice final : public NoMemory {
  public:
   std::vector<std::byte> answer(std::span<const std::byte> question) override {

@@ -11,13 +11,11 @@
 
 namespace linkmatrix::ranks {
 
-/// A mock of the MPI ranks: answers orders at once as a script says, so that a
-/// rank can deliver wrong bytes once, be slow or fall silent at a moment that
-/// no real one would meet.
+/// A mock of the MPI ranks, with scripted answers. A rank can deliver wrong bytes once, be slow, or stop answering at a
+/// selected moment.
 class ScriptedRanks final : public Ranks {
  public:
-  /// What becomes of a cell's order; the serial counts the calls of `sample`,
-  /// from 1.
+  /// Changes the answer to the order of a cell. The serial number counts the calls of `sample`, from 1.
   using Script = std::function<void(const Order& order, CellAnswer& answer)>;
 
   explicit ScriptedRanks(Script script = [](const Order&, CellAnswer&) {}) : script_{std::move(script)} {}
@@ -37,7 +35,7 @@ class ScriptedRanks final : public Ranks {
   bool is_there(int rank) const override { return !silent_.contains(rank); }
   std::vector<Lost> take_lost() override { return std::exchange(news_, {}); }
 
-  /// From now on the rank says nothing.
+  /// Makes a rank stop answering.
   void silence(int rank) {
     if (silent_.insert(rank).second) news_.push_back({"n0:rank" + std::to_string(rank), "it does not answer any more"});
   }
@@ -51,7 +49,7 @@ class ScriptedRanks final : public Ranks {
   int calls() const { return calls_; }
 
  private:
-  /// 10 GB/s each way, or 1 µs.
+  /// Returns 10 GB/s per direction, or 1 µs.
   static CellAnswer measured(const Order& order) {
     CellAnswer answer;
     Report& report = answer.report;

@@ -24,7 +24,7 @@ CellValue measured(double value, CellStatus status = CellStatus::ok) {
   return cell;
 }
 
-/// A record with one result, of three rows.
+/// A record with one result of three rows.
 struct Recorded {
   Recorded() {
     record.change([](Record& r) {

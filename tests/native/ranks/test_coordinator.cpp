@@ -70,7 +70,7 @@ bool has(const Order& order, int rank) {
   return order.pair.front().source == rank || order.pair.front().destination == rank;
 }
 
-/// How often a cell's data has been compared.
+/// Returns how often the data of a cell was compared.
 int verified_before(const ScriptedRanks& ranks, int source, int destination) {
   int times = 0;
   for (const Order& order : ranks.asked()) times += order.verify && is_cell(order, source, destination);
@@ -109,8 +109,7 @@ TEST(Coordinator, OrdersShortSamplesOfTheSameNumberOfMessagesEachTime) {
 }
 
 TEST(Coordinator, WrongBytesStayThoughTheSecondLookFindsNone) {
-  // an outlier, so that it is looked at again; its bytes are wrong only the
-  // first time that they are compared
+  // an outlier, so that the cell is remeasured; its bytes are wrong only in the first comparison
   ScriptedRanks* all = nullptr;
   ScriptedRanks ranks([&all](const Order& order, CellAnswer& answer) {
     if (!is_cell(order, 2, 1)) return;

@@ -8,8 +8,7 @@
 namespace linkmatrix::ranks {
 namespace {
 
-/// Ranks whose devices are scripted: they do what is ordered at once, as long
-/// as nothing else is said of them.
+/// Ranks with scripted devices. By default a device completes each order immediately.
 class ScriptedRanks final : public Correspondence {
  public:
   struct Seen {
@@ -34,7 +33,7 @@ class ScriptedRanks final : public Correspondence {
     return silent == rank ? std::optional<std::string>("it does not answer any more") : std::nullopt;
   }
 
-  /// Tasks in the order in which they came, of one rank.
+  /// Returns the tasks of a rank, in order of arrival.
   std::vector<DeviceTask> tasks(int rank) const {
     std::vector<DeviceTask> out;
     for (const Seen& one : seen)

@@ -1,4 +1,4 @@
-// A rank that loses rank 0 is told, and no other one is.
+// Only a rank that loses rank 0 is notified.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr HeartbeatPace fast{0.02, 20, 2};
 
-/// Waits until it is true, for some seconds at most.
+/// Waits until the condition is true, for some seconds at most.
 template <class Condition>
 bool comes_true(const Condition& condition) {
   for (int k = 0; k < 1000 && !condition(); ++k) std::this_thread::sleep_for(std::chrono::milliseconds(5));

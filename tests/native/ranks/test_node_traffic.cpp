@@ -16,7 +16,7 @@ Traffic message(double own, double counted, const std::string& adapter = "eth0",
   return message;
 }
 
-/// What is told of a node's bytes that were sent, between two looks.
+/// Bytes that a node sent between two polls.
 class NodeTrafficTest : public testing::Test {
  protected:
   Use sent_between(const Messages& before, const Messages& after, const std::string& node = "n1") {

@@ -36,7 +36,7 @@ TEST(PairSample, TakesDurationsAfterACommonStartBetweenNodes) {
 }
 
 TEST(PairSample, LastsFromTheFirstStartToTheLastEndOfWhatOneNodeSends) {
-  // The second pair's sender was held up: no two of four seconds saw both, and half of the time is no more than that.
+  // The second sender was delayed. No two of the four seconds had both pairs, and half of the time is the limit.
   const std::vector<PairTimes> pairs{{at(100, 102), {}}, {at(102, 104), {}}};
   const PairSample found = sample_of(order_of(Metric::bandwidth, false, 2), one_window, pairs);
   EXPECT_EQ(found.sample.whole.seconds(), 4) << "senders of one node share a clock";
@@ -107,7 +107,8 @@ TEST(PairSample, SaysWhenDirectionsThatDoNotWaitForEachOtherBeganApart) {
   EXPECT_TRUE(sample_of(order, one_window, together).started_together);
 }
 
-/// Of a step that takes 10 ms at the source, whose clock counts `rate` seconds per second, with `delay` at each end.
+/// Returns the times of a step of 10 ms at the source. source_rate, destination_rate: seconds per second of each clock.
+/// delay: at each endpoint.
 PairTimes step(double source_rate, double destination_rate, double delay = 0) {
   PairTimes times;
   times.source.own = 0.010 * source_rate, times.source.around = (0.010 + delay) * source_rate;
@@ -134,7 +135,7 @@ TEST(ClockComparison, AllowsFivePercent) {
 }
 
 TEST(ClockComparison, IsNotMisledByARankThatWaits) {
-  // the destination got its core a second late, and did nothing that the source did not wait for
+  // the destination got its core a second late, and the source waited for each of its actions
   PairTimes late = step(1, 1);
   late.destination.around += 1;
   EXPECT_EQ(disagreement({late}), "");

@@ -15,7 +15,7 @@
 namespace linkmatrix::ranks {
 namespace {
 
-/// A rank's device that others use.
+/// A rank's device that other processes use.
 class HeldDevice final : public DeviceWatch {
  public:
   DeviceState state() override { return {}; }
@@ -27,7 +27,7 @@ class HeldDevice final : public DeviceWatch {
   unsigned driver_pid() const override { return 7; }
 };
 
-/// A rank that has it.
+/// A rank with this device.
 class WithDevice final : public NoMemory {
  public:
   DeviceWatch* device() override { return &device_; }

@@ -8,7 +8,7 @@
 namespace linkmatrix::ranks {
 namespace {
 
-/// `count` nodes of `each` ranks; the first has `first` of them.
+/// Returns `count` nodes with `each` ranks; the first node has `first` ranks.
 std::vector<std::vector<int>> nodes_of(std::size_t count, int each, int first) {
   std::vector<std::vector<int>> nodes(count);
   int rank = 0;
@@ -23,7 +23,7 @@ std::size_t ranks_in(const std::vector<std::vector<int>>& nodes) {
   return all;
 }
 
-/// How often each cell is measured; no rank is in two cells of a round.
+/// Returns how often each cell is measured. No rank is in two cells of a round.
 std::map<std::pair<std::size_t, std::size_t>, int> measured(const RankRounds& rounds) {
   std::map<std::pair<std::size_t, std::size_t>, int> cells;
   for (std::size_t round = 0; round < rounds.count(); ++round) {

@@ -6,7 +6,7 @@
 namespace linkmatrix::ranks {
 namespace {
 
-/// The facts of `each` ranks on every one of `nodes`, all alike.
+/// Returns equal facts of `each` ranks on each of `nodes` nodes.
 std::vector<RankFacts> facts_of(int nodes, int each) {
   std::vector<RankFacts> facts;
   for (int node = 0; node < nodes; ++node)

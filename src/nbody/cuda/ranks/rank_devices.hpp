@@ -9,7 +9,7 @@
 
 namespace linkmatrix {
 
-/// Ranks that have a GPU each. answerer: of the simulation that a rank has.
+/// Returns the functions of ranks with one GPU each. answerer: creates the answers of a rank from its simulation.
 ranks::DeviceSupport nbody_rank_support(std::function<ranks::Answerer(std::unique_ptr<Simulation>)> answerer);
 
 }  // namespace linkmatrix
