@@ -154,6 +154,19 @@ def reframe(tmp_path, config):
 
 
 @pytest.fixture
+def ranks(reframe, unavailable):
+    """A function that runs checks of ranks with these options of ReFrame. Skips the test without an MPI."""
+
+    def run(*options, **keywords):
+        done = reframe(*options, **keywords)
+        if not done.checks():
+            unavailable("no MPI here, so ReFrame has no rank check to run")
+        return done
+
+    return run
+
+
+@pytest.fixture
 def on_system(reframe, tmp_path):
     """A function that runs ReFrame on a partition of a shipped system, its file changed as a site changes it.
 

@@ -13,19 +13,6 @@ SUITE = ("-S", "node_session.suite=rank_collectives")
 WAYS = ("out-of-place", "in-place")
 
 
-@pytest.fixture
-def ranks(reframe, unavailable):
-    """A function that runs checks with the given options, where there is an MPI."""
-
-    def run(*options, **keywords):
-        done = reframe(*options, **keywords)
-        if not done.checks():
-            unavailable("no MPI here, so ReFrame has no rank check to run")
-        return done
-
-    return run
-
-
 def test_every_collective_of_mpi_is_a_check_of_its_own_in_one_process(ranks):
     run = ranks("-r", "-n", "rank_collectives", "-S", FEW, "-S", "rank_collectives.sizes=1KiB:64KiB:8", *SUITE)
     assert run.code == 0, run.output

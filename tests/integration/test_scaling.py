@@ -11,19 +11,6 @@ STRONG = ("-r", "-n", "rank_scaling.*=nbody_float_strong$")
 FEW = "extra_opts=--samples,2,--steps,1,--target-ci,50"
 
 
-@pytest.fixture
-def ranks(reframe, unavailable):
-    """A function that runs checks with the given options, where there is an MPI."""
-
-    def run(*options, **keywords):
-        done = reframe(*options, **keywords)
-        if not done.checks():
-            unavailable("no MPI here, so ReFrame has no rank check to run")
-        return done
-
-    return run
-
-
 def test_every_precision_and_scaling_is_a_check_of_its_own_in_one_process(ranks):
     suite = ("-S", "node_session.suite=rank_scaling")
     run = ranks("-r", "-n", "rank_scaling", "-S", FEW, "-S", "rank_scaling.bodies=600,2100", *suite)

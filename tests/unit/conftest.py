@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import itertools
 import json
 import os
 import random
@@ -23,7 +24,7 @@ from linkmatrix.reframe_ext.schedulers import pending
 from linkmatrix.runs import judging
 from linkmatrix.runs.stored import Run
 from linkmatrix.runs.testcases import Test
-from tests.tools import stores
+from tests.tools import stored_verdicts, stores
 
 # no test asserts a time
 hypothesis.settings.register_profile("linkmatrix", deadline=None)
@@ -182,6 +183,42 @@ def reference_folder(tmp_path):
 def sweeps(tmp_path, reference_folder):
     """A store of sweeps in the folder `prefix`, compared with the references 'hgx'."""
     return stores.Store(tmp_path / "prefix", reference_folder)
+
+
+@pytest.fixture
+def site_of_sweeps(sweeps, tmp_path, monkeypatch):
+    """The working folder is a site with the references of `sweeps` and with this store."""
+    (tmp_path / "config" / "references").mkdir(parents=True)
+    (tmp_path / "config" / "settings.py").write_text("")
+    shutil.copy(sweeps.references / "p2p.yaml", tmp_path / "config" / "references")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(sweeps.prefix))
+    return sweeps
+
+
+@pytest.fixture
+def good(site_of_sweeps, make_record, linkmatrix):
+    """A function that returns the nodes that are known good.
+
+    `good.add(days, off, change, result, check)` stores a sweep of n1 that ran some days ago, with its verdict, and
+    returns its report. `good.output` is the output of the last call.
+    """
+    now, count = time.time() - stores.MEASURED, itertools.count(1)
+
+    def add(days, off=None, change=lambda content: None, result="pass", check=None):
+        record = stores.of_node(make_record(off=off), "n1")
+        began = now - days * 86400
+        path = site_of_sweeps.add(next(count), [record], began=began, change=change, result=result)
+        stored_verdicts.of_report(path, site_of_sweeps.references, check)
+        return path
+
+    def known():
+        _, out, errors = linkmatrix("export", "--format", "hostfile")
+        known.output = out + errors
+        return [line for line in out.splitlines() if not line.startswith("#")]
+
+    known.add = add
+    return known
 
 
 @pytest.fixture

@@ -103,11 +103,15 @@ def test_a_healthy_cluster_is_not_at_fault(between):
     assert said(between(), references(NODES)) == ("", [])
 
 
-def test_the_command_names_the_node_and_fails(between, write_record, tmp_path, capsys):
-    (tmp_path / "references").mkdir()
+def with_references(folder):
+    """The options of a command for references of 24 GB/s between nodes, written into a folder."""
     head = f"crossnode_matrix:\n  $index: [reference_name, testcase]\n  cluster:\n    {NODES}:\n"
-    (tmp_path / "references" / "p2p.yaml").write_text(f"{head}      'cell[NET]': [24.0, -0.05, 0.1, GB/s]\n")
-    judged = ["--references", str(tmp_path / "references"), "--reference", "cluster"]
+    (folder / "p2p.yaml").write_text(f"{head}      'cell[NET]': [24.0, -0.05, 0.1, GB/s]\n")
+    return ["--references", str(folder / "p2p.yaml"), "--reference", "cluster"]
+
+
+def test_the_command_names_the_node_and_fails(between, write_record, tmp_path, capsys):
+    judged = with_references(tmp_path)
     assert cli.main(["diagnose", str(write_record(between(slow=of("n19")))), *judged]) == 1
     out = capsys.readouterr().out
     assert "all cells of node n19 over the network" in out
@@ -265,10 +269,7 @@ def test_a_rank_is_cleared_by_jobs_in_which_it_has_another_number(suspect_after)
 
 
 def test_others_are_told_of_a_slow_node_and_not_of_the_ends_of_a_slow_path(between, write_record, tmp_path, capsys):
-    (tmp_path / "references").mkdir()
-    head = f"crossnode_matrix:\n  $index: [reference_name, testcase]\n  cluster:\n    {NODES}:\n"
-    (tmp_path / "references" / "p2p.yaml").write_text(f"{head}      'cell[NET]': [24.0, -0.05, 0.1, GB/s]\n")
-    judged = ["--references", str(tmp_path / "references"), "--reference", "cluster"]
+    judged = with_references(tmp_path)
 
     def exported(slow, form="slurm-exclude"):
         assert cli.main(["export", "--format", form, str(write_record(between(slow=slow))), *judged]) == 0

@@ -1,12 +1,12 @@
 """What the checks of collectives say of a run that is not as asked for: a recorded run of two GPUs, spoiled."""
 
 import copy
-import importlib
 import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from check_runs import checks, fault_sentences
 from reasons import said as sentences
 
 import linkmatrix.record.reading
@@ -22,46 +22,26 @@ SUM = "all_reduce_perf"
 GPUS = {"devices": 2, "model": "NVIDIA H200"}
 
 
-def checks(name):
-    """A module of checks/; conftest.py says where that is."""
-    return importlib.import_module(f"linkmatrix_checks.{name}")
-
-
 collective, collectives, expect, sizes = checks("collective"), checks("collectives"), checks("expect"), checks("sizes")
 
 
 def judged(testcase=SUM, change=None, expected=GPUS, wanted=SIZES, check=None, **more):
     """The sentences of a check on the recorded run, with the record spoiled by change(record)."""
-    record = copy.deepcopy(RECORD)
-    if change:
-        change(record)
     check = check or collectives.device_collectives
-    run = SimpleNamespace(
-        testcase=testcase,
-        record=record,
+    return fault_sentences(
+        check,
+        RECORD,
+        testcase,
+        *("wanted_ranks", "expected_nccl", "placements", "wanted_sizes"),
+        change=change,
         sizes=wanted,
         usual_sizes=check.usual_sizes,
         num_tasks=more.get("num_tasks_per_node", 1),
         nodes=1,
-        engine=check.engine,
-        share=check.share,
-        measured_pairs=check.measured_pairs,
         cases=check.cases,
         expected=expect.ExpectedConfiguration(**expected),
-        current_partition=SimpleNamespace(features=[], extras=more.pop("extras", {"nccl_transport": "P2P"})),
-        **more,
+        **{"extras": {"nccl_transport": "P2P"}, **more},
     )
-    for method in (
-        "machine_faults",
-        "size_faults",
-        "axes",
-        "wanted_ranks",
-        "expected_nccl",
-        "placements",
-        "wanted_sizes",
-    ):
-        setattr(run, method, getattr(check, method).__get__(run))
-    return sentences(check.faults(run))
 
 
 def results_of(record, testcase=SUM):

@@ -1,12 +1,12 @@
 """What the checks between nodes say of a run that is not as asked for: recorded runs of three nodes, spoiled."""
 
 import copy
-import importlib
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from check_runs import checks, fault_sentences
 from reasons import said as sentences
 
 import linkmatrix.record.reading
@@ -18,33 +18,15 @@ DATA = REPOSITORY / "tests" / "data"
 NODES, RANKS = "node_to_node_bandwidth_mpi", "rank_to_rank_bandwidth_mpi"
 
 
-def checks(name):
-    """A module of checks/; conftest.py says where that is."""
-    return importlib.import_module(f"linkmatrix_checks.{name}")
-
-
 crossnode = checks("crossnode")
 
 
 def judged(check, testcase, name, nodes, change=None, ranks=1, sizes="1KiB:16KiB:4", features=(), extras=None):
     """The sentences of a check on a recorded run, with the record spoiled by change(record)."""
-    record = copy.deepcopy(linkmatrix.record.reading.load(DATA / f"{name}.record.json"))
-    if change:
-        change(record)
-    run = SimpleNamespace(
-        testcase=testcase,
-        record=record,
-        nodes=nodes,
-        sizes=sizes,
-        num_tasks_per_node=ranks,
-        measured_pairs=check.measured_pairs,
-        engine=check.engine,
-        share=check.share,
-        current_partition=SimpleNamespace(features=features, extras=extras or {}),
-    )
-    for method in ("machine_faults", "size_faults", "axes"):
-        setattr(run, method, getattr(check, method).__get__(run))
-    return sentences(check.faults(run))
+    record = linkmatrix.record.reading.load(DATA / f"{name}.record.json")
+    partition = {"features": features, "extras": extras}
+    requested = {"nodes": nodes, "sizes": sizes, "num_tasks_per_node": ranks}
+    return fault_sentences(check, record, testcase, change=change, **partition, **requested)
 
 
 def of_matrix(**spoiled):

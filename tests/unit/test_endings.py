@@ -20,15 +20,10 @@ REPORT = {"session_info": {"cmdline": "reframe"}, "runs": [{"testcases": []}]}
 
 
 @pytest.fixture
-def ended(capsys, monkeypatch, tmp_path):
+def ended(linkmatrix, monkeypatch, tmp_path):
     """Runs the command line in an empty folder of results: (exit code, standard output, standard error)."""
     monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path / "results"))
-
-    def run(*arguments):
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return linkmatrix
 
 
 @pytest.fixture

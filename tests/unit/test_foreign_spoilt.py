@@ -7,6 +7,7 @@ import re
 from foreign_texts import DOCUMENTS, FOREIGN, SMALL, records
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from json_places import places, value_at
 
 from linkmatrix.errors import BadInput
 from linkmatrix.foreign.scan import read_text
@@ -102,23 +103,13 @@ json_values = st.recursive(
 JSONS = [json.loads(text) for name, text in FOREIGN.items() if name.endswith(".json")]
 
 
-def places(content, at=()):
-    """The path of every value in a JSON."""
-    yield at
-    items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
-    for key, value in items:
-        yield from places(value, (*at, key))
-
-
 @given(st.data())
 @settings(max_examples=300)
 def test_a_json_with_other_values_ends_in_a_record_or_a_sentence(data):
     content = copy.deepcopy(data.draw(st.sampled_from(JSONS)))
     for _ in range(data.draw(st.integers(1, 3))):
-        *way, last = data.draw(st.sampled_from([place for place in places(content) if place] or [("none",)]))
-        holder = content
-        for step in way:
-            holder = holder[step]
+        place = data.draw(st.sampled_from([place for place in places(content) if place] or [("none",)]))
+        holder, last = value_at(content, place[:-1]), place[-1]
         if data.draw(st.booleans()) and isinstance(holder, dict):
             holder.pop(last, None)
         else:

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from linkmatrix import cli
+from tests.tools.json_places import places, value_at
 
 from .conftest import TESTCASE, one_record
 
@@ -65,14 +66,6 @@ EXAMPLES = settings(
 )
 
 
-def places(content, at=()):
-    """The path of every value in a JSON document."""
-    yield at
-    items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
-    for key, value in items:
-        yield from places(value, (*at, key))
-
-
 def spoilt(draw, content):
     """`content` with some of its values changed, removed or repeated."""
     for _ in range(draw(st.integers(1, 3))):
@@ -81,10 +74,8 @@ def spoilt(draw, content):
             break
         # all levels alike: most values are cells, and most of what can go wrong is not
         level = draw(st.sampled_from(sorted({len(place) for place in found})))
-        *way, last = draw(st.sampled_from([place for place in found if len(place) == level]))
-        holder = content
-        for step in way:
-            holder = holder[step]
+        place = draw(st.sampled_from([place for place in found if len(place) == level]))
+        holder, last = value_at(content, place[:-1]), place[-1]
         how = draw(st.sampled_from(["other", "other", "lost", "twice", "neighbour"]))
         if how == "lost":
             del holder[last]

@@ -15,6 +15,7 @@ from linkmatrix import cli
 from linkmatrix.errors import BadInput
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
+from tests.tools.json_places import places, value_at
 
 from .conftest import TESTCASE, one_record
 
@@ -41,21 +42,10 @@ OTHERS = {
 }
 
 
-def places(content, at=()):
-    """The path of every text in a JSON document."""
-    if isinstance(content, str):
-        yield at
-    items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
-    for key, value in items:
-        yield from places(value, (*at, key))
-
-
 def put(content, place, text):
     """Puts a text at a place; returns what was there."""
-    *way, last = place
-    for step in way:
-        content = content[step]
-    before, content[last] = content[last], text
+    holder, last = value_at(content, place[:-1]), place[-1]
+    before, holder[last] = holder[last], text
     return before
 
 
@@ -70,7 +60,7 @@ def full(text, off=None):
         device |= {"uuid": "GPU-1", "pci": "0000:18:00.0"}
     reading.check(copy.deepcopy(record))
     taken = []
-    for place in list(places(record)):
+    for place in [place for place in places(record) if isinstance(value_at(record, place), str)]:
         before = put(record, place, text)
         try:
             reading.check(copy.deepcopy(record))

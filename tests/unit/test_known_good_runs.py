@@ -1,41 +1,8 @@
 """Known good by stored runs: the pass of another component or driver does not count, nor one beside a process."""
 
-import shutil
-import time
-
-import pytest
-
-from linkmatrix import cli
-from linkmatrix.runs.known_good import DAY
 from tests.tools import stores
 
 SLOW = {(3, c): 350.0 for c in range(3)}
-
-
-@pytest.fixture
-def good(sweeps, make_record, tmp_path, monkeypatch, capsys):
-    """add(days ago, change of the record, …) stores a sweep of n1; good() returns the nodes that are known good."""
-    (tmp_path / "config" / "references").mkdir(parents=True)
-    (tmp_path / "config" / "settings.py").write_text("")
-    shutil.copy(sweeps.references / "p2p.yaml", tmp_path / "config" / "references")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LINKMATRIX_PREFIX", str(sweeps.prefix))
-    now, count = time.time() - stores.MEASURED, [0]
-
-    def add(days, off=None, change=lambda content: None, result="pass"):
-        count[0] += 1
-        record = stores.of_node(make_record(off=off), "n1")
-        sweeps.add(count[0], [record], began=now - days * DAY, change=change, result=result)
-
-    def known():
-        capsys.readouterr()
-        cli.main(["export", "--format", "hostfile"])
-        said = capsys.readouterr()
-        known.said = said.out + said.err
-        return [line for line in said.out.splitlines() if not line.startswith("#")]
-
-    known.add = add
-    return known
 
 
 def disturbed(content):
@@ -77,7 +44,7 @@ def test_a_disturbed_pass_does_not_end_a_streak(good):
         good.add(days, SLOW, disturbed, "fail")
     assert good() == [], "three in a row"
     good.add(1, None, disturbed)
-    assert good() == [], good.said
+    assert good() == [], good.output
 
 
 def test_an_incomplete_disturbed_run_does_not_end_a_streak(good):
@@ -90,13 +57,13 @@ def test_an_incomplete_disturbed_run_does_not_end_a_streak(good):
         disturbed(content)
 
     good.add(1, {(0, 1): "timeout", **{cell: "not-run" for cell in SLOW}}, killed, "fail")
-    assert good() == [], good.said
+    assert good() == [], good.output
 
 
 def test_an_incomplete_test_case_counts_though_another_process_had_a_context(good):
     good.add(9)
     good.add(1, {(0, 1): "timeout"}, disturbed, "fail")
-    assert good() == [], "none of the last days is INCOMPLETE, says known_good.py: " + good.said
+    assert good() == [], "none of the last days is INCOMPLETE, says known_good.py: " + good.output
 
 
 def test_a_pass_of_some_of_the_devices_does_not_void_the_pass_of_all(good):

@@ -3,12 +3,12 @@
 tests/data/simulated40 is what tests/native/ranks/network_simulation leaves, with the program's own writer.
 """
 
-import importlib
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from check_runs import after_run, checks
 from reasons import said as sentences
 
 import linkmatrix.record.reading
@@ -19,7 +19,7 @@ from linkmatrix.references.tables import References
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "simulated40"
 NODES = "node_to_node_bandwidth_mpi"
-crossnode, expect = (importlib.import_module(f"linkmatrix_checks.{name}") for name in ("crossnode", "expect"))
+crossnode, expect = checks("crossnode"), checks("expect")
 
 
 @pytest.fixture
@@ -35,19 +35,8 @@ def case(change=None, nodes=40, ranks=2):
     record = linkmatrix.record.reading.load("record.json")
     if change:
         change(record["results"][0], record)
-    run = SimpleNamespace(
-        testcase=NODES,
-        record=record,
-        nodes=nodes,
-        num_tasks_per_node=ranks,
-        current_partition=SimpleNamespace(extras={}, features=[]),
-        is_dry_run=lambda: False,
-    )
-    check = crossnode.crossnode_matrix
-    run.measured_pairs, run.engine, run.share = check.measured_pairs, None, None
-    for method in ("machine_faults", "size_faults", "axes"):
-        setattr(run, method, getattr(check, method).__get__(run))
-    return run
+    requested = {"nodes": nodes, "num_tasks_per_node": ranks, "is_dry_run": lambda: False}
+    return after_run(crossnode.crossnode_matrix, record, NODES, **requested)
 
 
 def faults(**spoiled):
@@ -124,7 +113,7 @@ def test_ranks_and_nodes_are_counted_and_the_way_of_a_large_matrix_is_promised(s
 
 
 def test_the_record_and_its_cells_are_kept(stage, tmp_path):
-    verdicts = importlib.import_module("linkmatrix_checks.verdicts")
+    verdicts = checks("verdicts")
     kept = tmp_path / "output"
     kept.mkdir()
     verdicts.kept(stage, kept)

@@ -1,9 +1,7 @@
 """What the check of few matchings says of a run that is not as asked for, and what it publishes."""
 
-import importlib
-from types import SimpleNamespace
-
 import pytest
+from check_runs import after_run, checks
 from few_records import COUNT, drawn_for, few_record
 from reasons import said as sentences
 
@@ -11,7 +9,7 @@ from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.references.tables import References
 
 NODES = "node_to_node_bandwidth_mpi"
-crossnode = importlib.import_module("linkmatrix_checks.crossnode")
+crossnode = checks("crossnode")
 
 
 @pytest.fixture
@@ -25,19 +23,8 @@ def run(make_record):
         result["parts"]["message_rate"] = {"title": "message rate", "unit": "msg/s", "values": rates}
         if change:
             change(result)
-        run = SimpleNamespace(
-            testcase=NODES,
-            record=record,
-            nodes=COUNT,
-            num_tasks_per_node=1,
-            current_partition=SimpleNamespace(features=(), extras={}),
-            is_dry_run=lambda: False,
-        )
-        check = crossnode.crossnode_matchings
-        run.measured_pairs, run.engine, run.share = check.measured_pairs, None, None
-        for method in ("machine_faults", "size_faults", "axes"):
-            setattr(run, method, getattr(check, method).__get__(run))
-        return run
+        requested = {"nodes": COUNT, "num_tasks_per_node": 1, "is_dry_run": lambda: False}
+        return after_run(crossnode.crossnode_matchings, record, NODES, **requested)
 
     return after
 
@@ -51,7 +38,7 @@ def test_a_run_as_it_was_asked_for_has_no_faults(run):
 
 
 def test_no_pair_is_published(run, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("linkmatrix_checks.variables"), "MOST_ENDPOINTS", COUNT)
+    monkeypatch.setattr(checks("variables"), "MOST_ENDPOINTS", COUNT)
     there = run()
     ((result, matrix),) = zip(
         there.record["results"], evaluate(there.record, References({}), None).matrices, strict=True

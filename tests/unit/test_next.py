@@ -39,12 +39,12 @@ ANSWERS = {
 
 
 @pytest.fixture
-def played(tmp_path, monkeypatch, sweeps, make_record):
+def played(tmp_path, monkeypatch, site_of_sweeps, make_record):
     """Stored sweeps of n1 and n2 and a pair of them; ReFrame and Slurm are scripts. Runs `linkmatrix next`."""
 
     class Played:
         folder = tmp_path
-        store = sweeps
+        store = site_of_sweeps
         record = staticmethod(make_record)
 
         def answers(self, partition=PARTITION, **programs):
@@ -59,7 +59,7 @@ def played(tmp_path, monkeypatch, sweeps, make_record):
 
         def add(self, day, *nodes, **how):
             records = [stores.of_node(make_record(), node) for node in nodes]
-            return sweeps.add(day, records, change=lambda content: content.update(seconds=120.0), **how)
+            return site_of_sweeps.add(day, records, change=lambda content: content.update(seconds=120.0), **how)
 
         def pair(self, day):
             def across(content):
@@ -67,7 +67,7 @@ def played(tmp_path, monkeypatch, sweeps, make_record):
                     device["node"] = device["place"]["node"] = f"n{at % 2 + 1}"
 
             name = "crossnode_matrix %testcase=node_to_node_bandwidth_mpi %extent=two"
-            return sweeps.add(day, [stores.of_node(make_record(), "n1")], change=across, name=name)
+            return site_of_sweeps.add(day, [stores.of_node(make_record(), "n1")], change=across, name=name)
 
         def run(self, *words):
             return cli.main(["next", *words])
@@ -76,11 +76,6 @@ def played(tmp_path, monkeypatch, sweeps, make_record):
             return (tmp_path / "reframe.txt").read_text().splitlines()
 
     (tmp_path / "bin").mkdir()
-    (tmp_path / "config" / "references").mkdir(parents=True)
-    (tmp_path / "config" / "settings.py").write_text("")
-    shutil.copy(sweeps.references / "p2p.yaml", tmp_path / "config" / "references")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LINKMATRIX_PREFIX", str(sweeps.prefix))
     monkeypatch.setenv("PLAYED", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     found = Played()

@@ -1,13 +1,11 @@
 """Lists of nodes are in the words of each scheduler, and no node is known good because nobody looked."""
 
 import shlex
-import shutil
 import time
 
 import pytest
 import stores
 
-from linkmatrix import cli
 from linkmatrix.runs.known_good import Standing
 from linkmatrix.show import node_lists
 
@@ -16,19 +14,14 @@ SLOW = {(3, c): 350.0 for c in range(3)}
 
 
 @pytest.fixture
-def exported(sweeps, make_record, tmp_path, monkeypatch, capsys):
+def exported(site_of_sweeps, make_record, linkmatrix):
     """Stored sweeps of the last days: n1 good, n2 suspect, n3 cut off, n4 good long ago; of another partition n6
     suspect. Runs `linkmatrix export`."""
-    (tmp_path / "config" / "references").mkdir(parents=True)
-    (tmp_path / "config" / "settings.py").write_text("")
-    shutil.copy(sweeps.references / "p2p.yaml", tmp_path / "config" / "references")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LINKMATRIX_PREFIX", str(sweeps.prefix))
     now = time.time() - stores.MEASURED
 
     def add(number, days, node, off=None, **how):
         record = stores.of_node(make_record(off=off), node)
-        sweeps.add(number, [record], began=now - days * DAY, **how)
+        site_of_sweeps.add(number, [record], began=now - days * DAY, **how)
 
     add(1, 3, "n6", off=SLOW, partition="alpha:other")
     add(2, 2, "n2", off=SLOW)
@@ -37,12 +30,10 @@ def exported(sweeps, make_record, tmp_path, monkeypatch, capsys):
     add(5, 200, "n4")
 
     def run(*words):
-        capsys.readouterr()
-        code = cli.main(["export", *map(str, words)])
-        said = capsys.readouterr()
-        return code, [line for line in said.out.splitlines() if not line.startswith("#")], said.out + said.err
+        code, out, errors = linkmatrix("export", *words)
+        return code, [line for line in out.splitlines() if not line.startswith("#")], out + errors
 
-    run.prefix, run.add = sweeps.prefix, add
+    run.prefix, run.add = site_of_sweeps.prefix, add
     return run
 
 

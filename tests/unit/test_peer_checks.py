@@ -1,11 +1,11 @@
 """What the checks of other programs say of recorded outputs: whole ones, and ones that lack something."""
 
-import importlib
 import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from check_runs import checks
 from reasons import said as sentences
 
 from linkmatrix import cli
@@ -26,11 +26,6 @@ SAMPLE = SAMPLE[SAMPLE.index("[P2P (Peer-to-Peer)") :] + "\n"
 OSU = (DATA / "foreign" / "osu_bw_validated.txt").read_text()
 TOPOLOGY = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV18\t0-7\nGPU1\tNV18\t X \t0-7\n"
 READ, WRITE = "device_to_device_memcpy_read_ce", "device_to_device_memcpy_write_ce"
-
-
-def checks(name):
-    """A module of checks/; conftest.py says where that is."""
-    return importlib.import_module(f"linkmatrix_checks.{name}")
 
 
 peers = checks("peers")

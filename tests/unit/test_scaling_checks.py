@@ -1,12 +1,9 @@
 """What the checks of simulations say of a run that is not as asked for: a recorded run of two cores, spoiled."""
 
-import copy
-import importlib
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from reasons import said as sentences
+from check_runs import checks, fault_sentences
 
 import linkmatrix.record.reading
 from linkmatrix.record.names import bodies_of, is_collective, is_simulation
@@ -16,34 +13,13 @@ RECORD = linkmatrix.record.reading.load(DATA / "cpu2_nbody.record.json")
 STRONG = "nbody_float_strong"
 
 
-def checks(name):
-    """A module of checks/; conftest.py says where that is."""
-    return importlib.import_module(f"linkmatrix_checks.{name}")
-
-
 scaling = checks("scaling")
 
 
 def judged(testcase=STRONG, change=None, bodies="2100,8192", devices=2, extras=None):
     """The sentences of a check on the recorded run, with the record spoiled by change(record)."""
-    record = copy.deepcopy(RECORD)
-    if change:
-        change(record)
-    run = SimpleNamespace(
-        testcase=testcase,
-        record=record,
-        bodies=bodies,
-        usual_bodies="2048",
-        current_partition=SimpleNamespace(extras=extras or {}),
-        machine_faults=list,
-        wanted_devices=lambda: devices,
-        measured_pairs=scaling.scaling_run.measured_pairs,
-        engine=scaling.scaling_run.engine,
-        share=scaling.scaling_run.share,
-    )
-    for method in ("size_faults", "axes"):
-        setattr(run, method, getattr(scaling.scaling_run, method).__get__(run))
-    return sentences(scaling.scaling_run.faults(run))
+    described = {"bodies": bodies, "usual_bodies": "2048", "wanted_devices": lambda: devices, "machine_faults": list}
+    return fault_sentences(scaling.scaling_run, RECORD, testcase, change=change, extras=extras, **described)
 
 
 def results_of(record, testcase=STRONG):
