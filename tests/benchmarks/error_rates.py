@@ -62,7 +62,7 @@ def computed() -> list[Row]:
     for share in (0.1, 0.01):
         for wrong, compared in COMPARED.items():
             fault = f"{100 * share:g} % of samples {wrong}"
-            rows.append(Row("corrupt", fault, 0, 100 * (1 - intermittent.unseen(share * compared, SAMPLES))))
+            rows.append(Row("corrupt", fault, 0, 100 * (1 - intermittent.chance_unseen(share * compared, SAMPLES))))
     return rows
 
 

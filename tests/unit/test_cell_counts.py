@@ -105,7 +105,7 @@ def test_cells_of_a_class_may_differ_as_much_as_they_do_and_no_less_than_any_of_
 
 
 def chosen(found, node):
-    return cell_counts.endpoints(found, node).tolist()
+    return cell_counts.endpoints_to_examine(found, node).tolist()
 
 
 def test_a_slow_row_is_looked_at_with_its_node_and_healthy_nodes_from_first_to_last():

@@ -3,7 +3,14 @@
 import pytest
 
 from linkmatrix.judge.disturbances import UNNAMED
-from linkmatrix.judge.run_findings import are_of_programs, device_errors, died, failed_for, gone_of, of_others
+from linkmatrix.judge.run_findings import (
+    are_of_programs,
+    crashed_programs,
+    device_errors,
+    ended_processes,
+    failed_for,
+    xids_of_others,
+)
 from linkmatrix.record.names import risen
 
 SEVEN = {"xid": (0, 7), "xid_31": (None, 7)}
@@ -38,7 +45,7 @@ def result(status, rows=("gpu0", "gpu1"), columns=("gpu0", "gpu1")):
 
 def test_what_died_is_told_with_whose_it_was_and_how_often():
     record = record_of({"gpu1": {"xid": (2, 9), "xid_31": (1, 6), "xid_43": (None, 2)}}, process())
-    assert died(record) == [
+    assert crashed_programs(record) == [
         "gpu1: programs of other users crashed on it (pid 2983 (hog of bob)): xid_31 5 times, xid_43 2 times; "
         "the device is not at fault"
     ]
@@ -57,20 +64,20 @@ def test_what_died_is_told_with_whose_it_was_and_how_often():
 )
 def test_what_may_be_of_the_run_itself_stays_an_error(changes):
     record = record_of({"gpu1": SEVEN}, process(), **changes)
-    assert died(record) == [] and len(device_errors(record)) == 2
+    assert crashed_programs(record) == [] and len(device_errors(record)) == 2
     assert device_errors(record)[0] == "gpu1: xid rose from 0 to 7 during the run"
 
 
 def test_where_others_were_elsewhere_it_stays_an_error():
     record = record_of({"gpu1": SEVEN, "gpu0": SEVEN}, process(where="gpu0"))
-    assert list(of_others(record)) == ["gpu0"]
+    assert list(xids_of_others(record)) == ["gpu0"]
     assert [line.partition(":")[0] for line in device_errors(record)] == ["gpu1", "gpu1"]
 
 
 def test_other_errors_of_a_device_on_which_programs_died_stay_errors():
     record = record_of({"gpu1": {"ecc_uncorrected": (0, 3), **SEVEN}}, process())
     assert device_errors(record) == ["gpu1: ecc_uncorrected rose from 0 to 3 during the run"]
-    assert len(died(record)) == 1
+    assert len(crashed_programs(record)) == 1
 
 
 @pytest.mark.parametrize("name", ["xid_13", "xid_31", "xid_43", "xid_45"])
@@ -99,15 +106,15 @@ def test_who_is_there_at_the_last_look_has_not_died():
     stays = {"others": others(process(), process(pid=7, name=None))}
     record = record_of({"gpu1": SEVEN}, process())
     record["results"][-1] = stays
-    assert died(record) == [] and len(device_errors(record)) == 2
+    assert crashed_programs(record) == [] and len(device_errors(record)) == 2
     record["soak"] = {"others": others(process(pid=7))}
-    (said,) = died(record)
+    (said,) = crashed_programs(record)
     assert "(pid 2983 (hog of bob))" in said
 
 
 def test_a_process_without_a_pid_is_unnamed():
     """A driver gives pid 0 for a process that it cannot identify."""
     record = record_of({"gpu1": SEVEN}, process(pid=0, name=None))
-    assert gone_of(record) == {"gpu1": {UNNAMED}}
-    (said,) = died(record)
+    assert ended_processes(record) == {"gpu1": {UNNAMED}}
+    (said,) = crashed_programs(record)
     assert f"({UNNAMED})" in said and "pid 0" not in said

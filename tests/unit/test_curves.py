@@ -56,4 +56,4 @@ def test_the_report_has_the_picture_and_one_heat_map_a_test_case(tmp_path, capsy
 
 
 def test_no_two_lines_of_a_picture_look_alike():
-    assert len({charts.look(number) for number in range(36)}) == 36
+    assert len({charts.line_style(number) for number in range(36)}) == 36

@@ -2,7 +2,7 @@
 
 import pytest
 
-from linkmatrix.judge.disturbances import beside, disturbances, ignored, not_exclusive, process_name
+from linkmatrix.judge.disturbances import disturbance_sentences, disturbances, ignored, not_exclusive, process_name
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
@@ -90,7 +90,7 @@ def test_what_is_outside_beside_another_process_is_disturbed_and_flags_nobody(di
 def test_each_disturbance_has_a_sentence_that_names_the_process(disturbed, found, sentence):
     record = disturbed({}, found)
     assert disturbances(record, record["results"][0]).nodes == {"node001": (sentence,)}
-    assert beside(record["results"][0]) == [sentence]
+    assert disturbance_sentences(record["results"][0]) == [sentence]
 
 
 def test_of_many_processes_the_first_are_named(disturbed):

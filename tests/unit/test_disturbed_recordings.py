@@ -132,7 +132,9 @@ def test_a_device_that_failed_on_its_own_is_a_failure_beside_another_process_too
 
 def test_programs_of_others_that_died_on_a_device_are_no_errors_of_it():
     record = load("h100x2/busy_crash")
-    assert run_findings.device_errors(record) == [] and len(run_findings.died(record)) == 1
+    assert run_findings.device_errors(record) == [] and len(run_findings.crashed_programs(record)) == 1
     for others in (one["others"] for one in (record, *record["results"])):
         others["processes"] = []
-    assert run_findings.died(record) == [] and all("gpu1: " in one for one in run_findings.device_errors(record))
+    assert run_findings.crashed_programs(record) == [] and all(
+        "gpu1: " in one for one in run_findings.device_errors(record)
+    )

@@ -227,7 +227,7 @@ def test_of_several_nodes_a_position_is_a_place_in_the_node(make_record):
     cells = table.of_tests([Test(name="x", record=content)])
     wanted = [("gpu0", "gpu1"), ("gpu0", "gpu3"), ("gpu2", "gpu3")]
     chosen = cells[[pair in wanted for pair in zip(cells["source"], cells["destination"], strict=True)]]
-    placed = nodes.placed(content, chosen)
+    placed = nodes.with_positions(content, chosen)
     found = {(one.of_host, (one.from_place, one.to_place)) for one in placed.itertuples()}
     assert found == {
         ("n0", ("device 0", "device 1")),

@@ -209,7 +209,7 @@ def test_a_part_that_was_moved_is_found_by_the_index_on_both_nodes(store):
     assert one.swap == "the fault followed the component (GPU serial n1X from n1/slot 3 to n2/slot 3)"
     with index.opened(store.prefix, store.references) as found:
         every = list(found.found_on(found.with_parts_of(found.with_part("n1X"))))
-    lines = over_time.of_part(every, "n1X", 3)
+    lines = over_time.part_history(every, "n1X", 3)
     assert lines[0] == "GPU serial n1X: 4 runs, flagged in 4" and lines[-1].strip() == one.swap
 
 

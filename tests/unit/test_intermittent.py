@@ -215,7 +215,7 @@ def test_a_matrix_too_large_for_short_samples_is_not_incomplete(make_record):
 @pytest.mark.parametrize("cells", [1, 2, 12, 56])
 def test_acceptance_finds_what_the_issue_asks_for_between_gpus(cells):
     prior = intermittent.PRIORS["cuda", "gate", "device"]
-    assert intermittent.unseen(0.1) == pytest.approx(0.478, abs=0.001)
+    assert intermittent.chance_unseen(0.1) == pytest.approx(0.478, abs=0.001)
     assert intermittent.power(prior, cells, PASSES, PER_PASS) >= 0.99
     assert intermittent.power(prior, cells, 11, PER_PASS) < 0.99, "eleven passes of six are too few"
 

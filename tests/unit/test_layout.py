@@ -126,7 +126,7 @@ def gone(make_record, words, count=8):
     result = content["results"][0]
     matrix = from_result(result)
     lacking = matrix.whole.is_status(*diagnosis.LACKING)
-    found = diagnosis.missing(matrix, layout_of(content, result, matrix)[0], lacking)
+    found = diagnosis.findings_without_value(matrix, layout_of(content, result, matrix)[0], lacking)
     return [(one.kind, one.subject, one.cells, one.missing) for one in found]
 
 

@@ -123,7 +123,7 @@ def ends_of(cells, count):
 def test_an_end_is_slow_with_everyone_where_two_cells_at_least_are_its_own_fault():
     cells = [(0, 3), (0, 4), (0, 5), (1, 3), (2, 4), (6, 7), (6, 8), (8, 7)]
     slow = np.array([True, True, True, True, True, True, False, False])
-    found = matchings.slow_with_everyone(ends_of(cells, 9), slow)
+    found = matchings.slow_with_every_peer(ends_of(cells, 9), slow)
     assert np.flatnonzero(found).tolist() == [0], "3 and 4 received slow from it, 6 was fine with one, 5 met it alone"
 
 

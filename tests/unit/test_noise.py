@@ -49,7 +49,10 @@ def test_twelve_runs_know_a_cell_that_is_more_than_twice_as_noisy_as_its_class(r
     steps = np.linspace(-1, 1, runs)
     quiet, loud = 100 * (1 + 0.01 * steps), 100 * (1 + 0.01 * louder * steps)
     found = noise.spread(runs_of(quiet, quiet, quiet, loud), np.full((1, 4), "NV18"))
-    of_class, its_own = found.of_class["NV18"], 1.4826 * noise.of_few(runs) * 0.01 * louder * np.median(np.abs(steps))
+    of_class, its_own = (
+        found.of_class["NV18"],
+        1.4826 * noise.small_sample_factor(runs) * 0.01 * louder * np.median(np.abs(steps)),
+    )
     assert found.sigma[0, :3].tolist() == [of_class] * 3
     assert found.sigma[0, 3] == pytest.approx(its_own if own and beyond else of_class)
 

@@ -154,7 +154,7 @@ def test_the_next_experiment_keeps_the_transport(domain):
 
 def test_the_confidence_of_a_tray_compares_the_other_trays(domain):
     layout, _ = laid_out(domain)
-    others = dict(confidence.beside(Finding("tray", 2, -0.05, 16, 16, 100.0), layout))
+    others = dict(confidence.healthy_cells_nearby(Finding("tray", 2, -0.05, 16, 16, 100.0), layout))
     assert others["of the domain's other trays"].sum() == 12 * 12
 
 

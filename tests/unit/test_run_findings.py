@@ -155,7 +155,7 @@ def test_a_fact_of_one_test_case_is_not_that_of_another(judged_run, make_record,
     assert [one.of_matrix(matrix) for _, matrix in one.matrices] == [verdict, Verdict.PASS]
     record["results"][1] = {**other, "testcase": "another"}
     _, (one,) = judged_run(record)
-    assert words.tally([one]) == f"2 test cases: {tally}"
+    assert words.verdict_tally([one]) == f"2 test cases: {tally}"
 
 
 def test_sizes_of_a_test_case_are_one_test_case_with_the_worst_of_their_verdicts(judged_run, make_record):
@@ -165,11 +165,11 @@ def test_sizes_of_a_test_case_are_one_test_case_with_the_worst_of_their_verdicts
     record["results"].insert(0, smaller)
     _, (one,) = judged_run(record, reference="hgx")
     assert [one.of_matrix(matrix) for _, matrix in one.matrices] == [Verdict.FAIL, Verdict.PASS]
-    assert words.tally([one]) == "1 test case: 1 FAIL"
-    assert words.tally([one, one]) == "2 test cases: 2 FAIL"  # of two nodes
+    assert words.verdict_tally([one]) == "1 test case: 1 FAIL"
+    assert words.verdict_tally([one, one]) == "2 test cases: 2 FAIL"  # of two nodes
     record["results"].append({**smaller, "testcase": "without_a_reference"})
     _, (one,) = judged_run(record, reference="hgx")
-    assert words.tally([one]) == "2 test cases: 1 FAIL, 1 NOT JUDGED"
+    assert words.verdict_tally([one]) == "2 test cases: 1 FAIL, 1 NOT JUDGED"
 
 
 def test_a_matrix_whose_cells_are_in_a_file_has_no_samples_to_count_and_the_next_one_has(make_record):

@@ -194,8 +194,10 @@ def test_a_link_that_passes_an_uplink_at_fault_and_is_no_slower_is_explained_by_
     kept.append(Finding("device", 2, -0.2, 8, 8, 9.0))
     explained = [link((0, 2), -0.2), link((3, 1), -0.1)]
     layout = on_leaves(0, 0, 1, 1, 2)
-    assert shared_bottleneck.beside_uplinks([uplink, *explained, *kept], layout) == [uplink, *kept]
-    assert shared_bottleneck.beside_uplinks([*explained, *kept], layout) == [*explained, *kept], "no uplink is at fault"
+    assert shared_bottleneck.without_uplink_links([uplink, *explained, *kept], layout) == [uplink, *kept]
+    assert shared_bottleneck.without_uplink_links([*explained, *kept], layout) == [*explained, *kept], (
+        "no uplink is at fault"
+    )
 
 
 def within(layout):

@@ -106,8 +106,8 @@ def test_a_real_soak_is_held_against_what_the_same_devices_reach_cold():
     ids=["a fifth", "less than a fifth", "a fifth of latencies", "less of latencies", "one of two", "the only one"],
 )
 def test_a_cell_counts_by_what_it_was_no_better_than_for_a_fifth_of_the_time_and_in_two_parts(bins, unit, value):
-    assert soak_cells.lasting(bins, unit) == value
-    assert math.isnan(soak_cells.lasting([None], unit))
+    assert soak_cells.lasting_value(bins, unit) == value
+    assert math.isnan(soak_cells.lasting_value([None], unit))
 
 
 def test_the_cells_of_a_soak_are_held_as_what_they_reached_in_it_and_else_as_before_it():

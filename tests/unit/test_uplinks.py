@@ -45,7 +45,7 @@ def result_of(found, metric="bandwidth"):
 
 
 def sentences(result):
-    return [*sampled_matrix.faults(result), *([sampled_matrix.ratio(result)] if sampled_matrix.ratio(result) else [])]
+    return [*sampled_matrix.faults(result), *filter(None, [sampled_matrix.oversubscription_sentence(result)])]
 
 
 def test_oversubscription_is_said_with_its_ratio_and_is_no_fault():
@@ -60,7 +60,7 @@ def test_oversubscription_is_said_with_its_ratio_and_is_no_fault():
 @pytest.mark.parametrize(("usual", "bad"), [(16, 14), (32, 28), (16, 15)])
 def test_a_group_that_is_low_with_every_other_one_is_named_with_what_its_uplinks_carry(usual, bad):
     found = crossings([usual, usual, bad, usual, usual, usual])
-    assert sampled_matrix.named(result_of(found)["matchings"], False) == [("leaf2", "sends and receives", "all")]
+    assert sampled_matrix.slow_groups(result_of(found)["matchings"], False) == [("leaf2", "sends and receives", "all")]
     first = sentences(result_of(found))[0]
     assert first.startswith(
         f"leaf2 sends and receives {bad}.0 lines of traffic over its uplinks, other groups {usual}.0"
@@ -69,7 +69,7 @@ def test_a_group_that_is_low_with_every_other_one_is_named_with_what_its_uplinks
 
 def test_one_way_is_told_from_both():
     found = crossings([16, 16, 12, 16, 16, 16], sends_only=True)
-    assert sampled_matrix.named(result_of(found)["matchings"], False) == [("leaf2", "sends", "all")]
+    assert sampled_matrix.slow_groups(result_of(found)["matchings"], False) == [("leaf2", "sends", "all")]
 
 
 def test_what_few_pairs_lose_too_is_the_path_and_no_congestion():
@@ -79,13 +79,15 @@ def test_what_few_pairs_lose_too_is_the_path_and_no_congestion():
 
 def test_a_group_that_met_one_other_is_not_told_from_it():
     found = [one for one in crossings([16, 12] + [16] * 4) if {one["from"], one["to"]} == {"leaf0", "leaf1"}]
-    assert sampled_matrix.named(result_of(found)["matchings"], False) == []
+    assert sampled_matrix.slow_groups(result_of(found)["matchings"], False) == []
 
 
 def test_groups_that_were_not_measured_across_are_not_judged():
-    assert sampled_matrix.unknown(result_of([])) == ["leaf0"]
-    assert sampled_matrix.unknown(result_of([], "latency")) == []
-    assert sampled_matrix.unknown(result_of([one for one in crossings([32] * LEAVES) if not one["few"]])) == ["leaf0"]
+    assert sampled_matrix.unmeasured_groups(result_of([])) == ["leaf0"]
+    assert sampled_matrix.unmeasured_groups(result_of([], "latency")) == []
+    assert sampled_matrix.unmeasured_groups(result_of([one for one in crossings([32] * LEAVES) if not one["few"]])) == [
+        "leaf0"
+    ]
     assert sentences({"metric": "bandwidth", "matchings": {}}) == []
 
 

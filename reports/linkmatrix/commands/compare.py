@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ..errors import BadInput, clean
 from ..files import path_of
-from ..judge.disturbances import beside as disturbed_by
+from ..judge.disturbances import disturbance_sentences as disturbed_by
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import units
 from ..record.units import figure
@@ -212,7 +212,7 @@ def meet(here: list[Figures], there: list[Figures], found: Compared, other_name:
     for one in here:
         two = next((two for two in there if lone or two.size_bytes == one.size_bytes), None)
         if two is not None:
-            rows = list(beside(one, two))
+            rows = list(disturbance_sentences(one, two))
             found.rows += rows
             if not rows:
                 classes = (", ".join(side.medians) for side in (one, two))
@@ -232,7 +232,7 @@ def title(one: Figures) -> str:
     return " ".join(filter(None, (one.name[0], one.name[1].replace("_", " ")))) + one.variant + way
 
 
-def beside(one: Figures, two: Figures) -> Iterator[Row]:
+def disturbance_sentences(one: Figures, two: Figures) -> Iterator[Row]:
     """A row for each class here and each comparable class there."""
     sizes = units.size(one.size_bytes)
     if one.size_bytes != two.size_bytes:

@@ -20,7 +20,7 @@ from ..judge.inventory_diff import equal_groups, unlike_nodes
 from ..record import units
 from ..record.matrix import Matrix, from_result
 from ..record.names import simulated_fault
-from ..references.keys import told_apart
+from ..references.keys import distinguishing_words
 from ..references.noise import floor_of
 from ..runs import folders, missing_runs, notes, stored
 from ..runs import series as over_runs
@@ -173,9 +173,9 @@ def of_part_or_place(options: argparse.Namespace) -> int:
     written = notes.load(folders.prefix())
     found = list(found_of(options, place))
     if place is not None:
-        lines = over_time.of_place(found, place, options.clean_runs, written)
+        lines = over_time.slot_history(found, place, options.clean_runs, written)
     else:
-        lines = over_time.of_part(found, options.part, options.clean_runs, written)
+        lines = over_time.part_history(found, options.part, options.clean_runs, written)
     screen = Screen()
     screen.lines(*lines)
     if not lines:
@@ -298,8 +298,8 @@ def fleet_blocks(tests: Iterable[Test], choice: Choice, testcases: set[str], gro
     placed, floors = [], {}
     for test, record, result in results_of(tests, testcases):
         matrix = from_result(result)
-        apart = told_apart(record, result, test.variant)
-        cells = nodes.placed(record, chosen(test, matrix, choice))
+        apart = distinguishing_words(record, result, test.variant)
+        cells = nodes.with_positions(record, chosen(test, matrix, choice))
         placed.append(cells.assign(link_class=cells["link_class"] + apart))
         for name in matrix.class_names:
             floors[result["testcase"], name + apart] = min(floor_of(result, name, record["backend"]))

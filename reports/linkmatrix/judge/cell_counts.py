@@ -20,7 +20,7 @@ SAMPLED_ROWS = 32  # rows that show the noise of a class
 SUSPECTS, LOOKED_AT = 48, 384  # endpoints that may be at fault; these with their neighbours and some healthy endpoints
 
 
-def nothing(*shape: int) -> np.ndarray:
+def zeros(*shape: int) -> np.ndarray:
     """An array of counters with the value 0."""
     return np.zeros(shape, dtype=np.int64)
 
@@ -47,8 +47,8 @@ class CellCounts:
     @classmethod
     def of(cls, rows: int, columns: int) -> CellCounts:
         """Counts of a matrix before its first block."""
-        counts = (nothing(size, len(Verdict)) for size in (rows, columns))
-        return cls(*counts, nothing(rows), nothing(columns))
+        counts = (zeros(size, len(Verdict)) for size in (rows, columns))
+        return cls(*counts, zeros(rows), zeros(columns))
 
     def add(self, judged: Judged, limits: np.ndarray | None) -> None:
         """Adds a block. limits: allowed deviation per link class, as a fraction; None: slow cells are not counted."""
@@ -68,10 +68,10 @@ class CellCounts:
             counts = np.bincount(classes[which], minlength=len(names))
             for name, count in zip(names, counts.tolist(), strict=True):
                 if count:
-                    self.of_class.setdefault(name, nothing(len(Verdict)))[verdict] += count
+                    self.of_class.setdefault(name, zeros(len(Verdict)))[verdict] += count
         self.unjudged += int(judged.unjudged.sum())
         self.compared += int(judged.has_reference.sum())
-        self.worst = worse_of(self.worst, judged, codes)
+        self.worst = worst_of_both(self.worst, judged, codes)
 
 
 def slow_cells(judged: Judged, limits: np.ndarray) -> np.ndarray:
@@ -95,7 +95,7 @@ def usual_limits(matrix: Matrix) -> np.ndarray:
     return limits
 
 
-def worse_of(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndarray:
+def worst_of_both(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndarray:
     """The worst cells of a block and of the known ones: rows of (badness, row, column), the worst first."""
     found = np.flatnonzero((codes > Verdict.PASS) & ~judged.unjudged)
     if not len(found):
@@ -108,7 +108,7 @@ def worse_of(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndarray
     return both[np.argsort(-both[:, 0], kind="stable")][:KEPT]
 
 
-def endpoints(found: CellCounts, node: np.ndarray) -> np.ndarray:
+def endpoints_to_examine(found: CellCounts, node: np.ndarray) -> np.ndarray:
     """The indices of endpoints that may be at fault, of the endpoints on their nodes, and of some healthy endpoints.
 
     A matrix that does not fit into memory is diagnosed by the cells between these endpoints. node: index of each

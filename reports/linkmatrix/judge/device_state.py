@@ -8,9 +8,9 @@ from .verdicts import Reason, failed, missing, unlike
 
 Json = Mapping[str, Any]
 
-FABRIC_IS_WELL = ("completed", "not supported")
+HEALTHY_FABRIC = ("completed", "not supported")
 #: fact of a device → (faulty value in every partition, sentence)
-NEVER_WELL = {
+FAULTY_STATES = {
     "remap_pending": ("yes", "rows of its memory wait to be remapped: reset it"),
     "remap_failed": ("yes", "a row of its memory could not be remapped: the vendor replaces the device"),
     "pages_pending": ("yes", "pages of its memory wait to be retired: reset it"),
@@ -30,17 +30,17 @@ def state_faults(record: Json, expected: Any) -> list[Reason]:
     reasons: list[Reason] = []
     for device in record["devices"]:
         state, label = device.get("state", {}), device["label"]
-        reasons += failed(*(f"{label}: {one}" for one in never_well(state)))
-        for found, sentence in not_as_promised(state, expected or {}):
+        reasons += failed(*(f"{label}: {one}" for one in faulty_states(state)))
+        for found, sentence in unexpected_states(state, expected or {}):
             reasons += unlike(found, f"{label}: {sentence}")
     return reasons
 
 
-def never_well(state: Json) -> Iterator[str]:
+def faulty_states(state: Json) -> Iterator[str]:
     """Sentences about states that are faulty in every partition."""
-    yield from (text for name, (bad, text) in NEVER_WELL.items() if state.get(name) == bad)
+    yield from (text for name, (bad, text) in FAULTY_STATES.items() if state.get(name) == bad)
     fabric, status = state.get("fabric_state", "completed"), state.get("fabric_status", "0")
-    if fabric not in FABRIC_IS_WELL:
+    if fabric not in HEALTHY_FABRIC:
         yield f"its NVLink fabric is '{fabric}', not 'completed': check the fabric manager"
     elif status != "0":
         yield f"its registration with the NVLink fabric ended with error {status}: check the fabric manager"
@@ -49,7 +49,7 @@ def never_well(state: Json) -> Iterator[str]:
         yield f"its PCIe link is {width} lanes wide, and could be {most}"
 
 
-def not_as_promised(state: Json, promised: Json) -> Iterator[tuple[Any, str]]:
+def unexpected_states(state: Json, promised: Json) -> Iterator[tuple[Any, str]]:
     """(fact, sentence) of each fact that differs from the partition's value; the fact is None if unknown."""
     for name, wanted in promised.items():
         found = state.get(name)

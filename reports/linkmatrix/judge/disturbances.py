@@ -136,7 +136,7 @@ def entries_of(others: Others) -> Iterator[Disturbance]:
         yield Disturbance(one["node"], where, sentence)
 
 
-def each_named(others: Others, one: Mapping[str, Any]) -> list[str]:
+def process_names(others: Others, one: Mapping[str, Any]) -> list[str]:
     """The processes of a disturbance: "pid 2983 (hog of bob)", or "another process, unnamed" alone."""
     known: dict[int, Process] = {}
     for process in others.get("processes", ()):
@@ -147,7 +147,7 @@ def each_named(others: Others, one: Mapping[str, Any]) -> list[str]:
 
 def named_processes(others: Others, one: Mapping[str, Any]) -> str:
     """The first processes of a disturbance, as the subject of a sentence."""
-    said = " and ".join(units.first(each_named(others, one)))
+    said = " and ".join(units.first(process_names(others, one)))
     return f"{said}," if said.endswith(UNNAMED) else said
 
 
@@ -171,7 +171,7 @@ def held_memory(record: Mapping[str, Any], others: Others) -> Iterator[tuple[str
                 yield one["where"], entry.sentence
 
 
-def looked_for_no_other(record: Mapping[str, Any]) -> bool:
+def detects_no_processes(record: Mapping[str, Any]) -> bool:
     """Whether another program measured the record: such a program does not look for other processes."""
     return bool(record["backend"] == "imported" and next(polls(record), None) is None)
 
@@ -188,7 +188,7 @@ def ignored(record: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(process_name(one) for others in polls(record) for one in others.get("ignored") or ()))
 
 
-def beside(result: Mapping[str, Any]) -> list[str]:
+def disturbance_sentences(result: Mapping[str, Any]) -> list[str]:
     """The sentences about the processes that disturbed a result or soak, each once."""
     return unique(entries_of(result.get("others") or {}))
 
@@ -215,5 +215,5 @@ def unique(entries: Iterable[Disturbance]) -> list[str]:
 
 def too_slow(result: Result, sentence: str) -> list[Reason]:
     """The reason if a value misses its limit: FAIL; DISTURBED if other processes used the nodes of the result."""
-    others = beside(result)
+    others = disturbance_sentences(result)
     return disturbed(f"{sentence}; {others[0]}") if others else failed(sentence)

@@ -18,7 +18,7 @@ from ..errors import BadInput
 from ..record.matrix import Matrix, from_result, has_status
 from ..record.units import MOST_NAMED
 from ..references import noise
-from .cell_counts import KEPT, CellCounts, endpoints, usual_limits
+from .cell_counts import KEPT, CellCounts, endpoints_to_examine, usual_limits
 from .cell_sentences import name
 from .disturbances import Disturbances, disturbances
 from .expected import Expected
@@ -218,7 +218,7 @@ class MatrixVerdict:
         """This verdict. If the cells are in a file, the verdict on a submatrix of suspect and healthy endpoints."""
         if self.whole is not None or self.problem:
             return self
-        chosen = endpoints(self.cell_counts, self.node)
+        chosen = endpoints_to_examine(self.cell_counts, self.node)
         part = self.matrix.part(chosen, chosen)
         return judged_matrix(part, self.expected, self.unverified, {}, self.node[chosen], self.others)
 

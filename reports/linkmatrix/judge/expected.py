@@ -115,7 +115,7 @@ def at_limit(unit: str, worse: np.ndarray, interval: Ends, value: np.ndarray, li
     return crosses & ((worse > NEAR * tolerance) | (reach > FAR * tolerance))
 
 
-def off_like(matrix: Matrix, block: Block, of_class: Mapping[str, Reference], value: np.ndarray) -> np.ndarray:
+def behind_class(matrix: Matrix, block: Block, of_class: Mapping[str, Reference], value: np.ndarray) -> np.ndarray:
     """By which fraction the ratio of each cell to its reference is worse than that of its link class; NaN if unknown.
 
     A cell that is slower because of its position has a lower reference, and so its ratio is not lower. For a matrix

@@ -209,7 +209,7 @@ def of_staged(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[Finding
 
 def of_nodes(measured: Iterable[Measured]) -> Iterator[Finding]:
     """The nodes of a sweep that are slower than the other nodes."""
-    from .node_comparison import sentences
+    from .node_comparison import node_findings
 
-    for one, evidence, comparison in sentences(measured):
+    for one, evidence, comparison in node_findings(measured):
         yield found(one.node, "unlike node", evidence, comparison, one.key.testcase, one.worse)

@@ -113,17 +113,17 @@ def by_processors(record: Mapping[str, Any], result: Result) -> np.ndarray:
 def of_short_samples(result: Result) -> np.ndarray | None:
     """The short samples, passes × rows × columns × samples, NaN for none; None where the record has none."""
     passes = (result.get("short_samples") or {}).get("passes")
-    return stacked([one["values"] for one in passes]) if passes else None
+    return padded_samples([one["values"] for one in passes]) if passes else None
 
 
 def of_ordinary_samples(result: Result) -> np.ndarray | None:
     """The ordinary samples in the same shape, one sample per pass; None if the record does not list them."""
     if result.get("sampled") is None:
         return None
-    return np.moveaxis(stacked([result["sampled"]])[0], -1, 0)[..., None]
+    return np.moveaxis(padded_samples([result["sampled"]])[0], -1, 0)[..., None]
 
 
-def stacked(passes: list[Any]) -> np.ndarray:
+def padded_samples(passes: list[Any]) -> np.ndarray:
     """Lists of samples per pass, row and column as one array, padded with NaN."""
     most = max((len(cell) for rows in passes for row in rows for cell in row), default=0)
     found = np.full((len(passes), len(passes[0]), len(passes[0][0]), max(most, 1)), np.nan)
@@ -295,7 +295,7 @@ def power(prior: Prior, cells: int, passes: int = PASSES, per_pass: int = PER_PA
 
     The cell is slow in `EXAMPLE` of its samples.
     """
-    chance, rest = 1 - unseen(EXAMPLE, per_pass), (0, (cells - 1) * passes)
+    chance, rest = 1 - chance_unseen(EXAMPLE, per_pass), (0, (cells - 1) * passes)
     return math.fsum(
         math.comb(passes, k) * chance**k * (1 - chance) ** (passes - k)
         for k in range(LEAST_PASSES, passes + 1)
@@ -317,6 +317,6 @@ def power_of_ordinary(prior: Prior, cells: int, samples: int = QUICK_SAMPLES) ->
     )
 
 
-def unseen(share: float, samples: int = QUICK_SAMPLES) -> float:
+def chance_unseen(share: float, samples: int = QUICK_SAMPLES) -> float:
     """The chance that no sample is slow, of a cell that is slow in a share of its samples."""
     return math.pow(1 - share, samples)

@@ -127,7 +127,7 @@ def spread_of(deviations: Sequence[Mapping[str, float]]) -> float:
     """σ of the deviations of figures from the medians of their nodes."""
     fewest = min(map(len, deviations))
     every = np.abs([off for of in deviations for off in of.values()])
-    return 1.4826 * SMALL.get(fewest, noise.of_few(fewest)) * float(np.median(every))
+    return 1.4826 * SMALL.get(fewest, noise.small_sample_factor(fewest)) * float(np.median(every))
 
 
 def worse_than_median(one: Figures) -> dict[str, float]:
@@ -136,7 +136,7 @@ def worse_than_median(one: Figures) -> dict[str, float]:
     return {node: sign * (value / middle - 1) for node, value in one.of_node.items()}
 
 
-def sentences(measured: Iterable[Measured]) -> Iterator[tuple[Difference, str, str]]:
+def node_findings(measured: Iterable[Measured]) -> Iterator[tuple[Difference, str, str]]:
     """(difference, sentence with the figures, sentence about the comparison) of each node that differs."""
     figures = figures_of(measured)
     for one in differences(figures):

@@ -16,7 +16,7 @@ from ..record.matrix import Block, CellView, Matrix
 from ..record.names import HANDOVER, Pair
 from . import cell_sentences as sentences
 from .cell_sentences import Cell, name, quantity
-from .expected import Expected, at_limit, comparison, off_like
+from .expected import Expected, at_limit, behind_class, comparison
 from .verdicts import CellVerdict, Verdict
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Judged:
     references in the matrix's unit, NaN without. worse: the fraction by which a cell is worse than its reference, or
     without a reference than the baseline of its class, NaN without a value. disturbed: True for cells that are no
     evidence about the machine. They are worse than expected or lack a value, and another process used a node or the
-    memory of an endpoint. behind: see `off_like`. slow: the slow samples, None if the record lists no samples.
+    memory of an endpoint. behind: see `behind_class`. slow: the slow samples, None if the record lists no samples.
     """
 
     block: Block
@@ -127,7 +127,7 @@ class Judged:
         reference = self.expected.of(pair, link_class)
         codes, words = self.block.status
         value, low, high, limit = (float(self.numbers(name)[r, c]) for name in ("values", "low", "high", "limit"))
-        of_class = off_class(matrix, self.block)[r, c]
+        of_class = worse_than_class(matrix, self.block)[r, c]
         said = rule.sentence(
             Cell(
                 pair,
@@ -184,7 +184,7 @@ class Judged:
         return cache[name]
 
 
-def off_class(matrix: Matrix, block: Block) -> np.ndarray:
+def worse_than_class(matrix: Matrix, block: Block) -> np.ndarray:
     """The fraction by which each cell is worse than the baseline of its link class; negative: better; NaN: unknown."""
     known, unit = matrix.classes, matrix.unit
     baselines = np.array([known[one].baseline(unit)[0] if one in known else np.nan for one in matrix.class_names])
@@ -209,7 +209,7 @@ def judge(
     value, low_limit, high_limit, wrong_unit, worse_path, lost_path = comparison(matrix, block, expected)
     low, high, limit = (block.numbers(name) for name in ("low", "high", "limit"))
     ok = block.is_status("ok")
-    of_class = off_class(matrix, block)
+    of_class = worse_than_class(matrix, block)
     claims = matrix.title != HANDOVER  # a visibility test has no reference: only its words are verified
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # division by very small values
         off = found / value - 1
@@ -221,7 +221,7 @@ def judge(
         no_cell = np.zeros(found.shape, dtype=bool)
         behind, straggling, noisy = np.zeros(found.shape), no_cell, no_cell
         if np.isfinite(value).any():  # without references, the cells of a large matrix need none of this
-            behind = np.nan_to_num(off_like(matrix, block, expected.of_class, value))
+            behind = np.nan_to_num(behind_class(matrix, block, expected.of_class, value))
             noise = (high - low) / found
             tolerance = np.abs((high_limit if matrix.unit == "us" else low_limit) / value - 1)
             straggling = behind > np.fmax(np.fmax(noise, tolerance / 4), STRAGGLES[matrix.unit])

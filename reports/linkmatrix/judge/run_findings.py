@@ -52,15 +52,14 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
     for one in errors(record):
         verdict = Verdict.WARN if one.name in tolerated_counters else Verdict.FAIL
         yield Fact(verdict, one.sentence, topic="counters")
-    yield from (Fact(Verdict.WARN, sentence) for sentence in died(record))
-    yield from (Fact(*one) for one in lost_sentences(record))
+    yield from (Fact(Verdict.WARN, sentence) for sentence in crashed_programs(record))
+    yield from (Fact(*one) for one in lost_endpoint_facts(record))
     yield from (Fact(Verdict.INCOMPLETE, sentence) for sentence in devices_twice(record))
     if "soak" in record:
-        from .soak_cells import left_out as left_out_of_soak
-        from .soak_cells import sentences as soak_sentences
+        from .soak_cells import soak_facts, unmeasured_in_soak
 
-        yield from (Fact(*one) for one in soak_sentences(record))
-        yield from (Fact(Verdict.INCOMPLETE, *one) for one in left_out_of_soak(record))
+        yield from (Fact(*one) for one in soak_facts(record))
+        yield from (Fact(Verdict.INCOMPLETE, *one) for one in unmeasured_in_soak(record))
     for place, result in enumerate(record["results"]):
         for reason in result.get("throttled") or []:
             yield Fact(Verdict.WARN, f"a device was throttled during the measurement: {reason}", place, "throttled")
@@ -76,8 +75,8 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
         if "cells" in result:
             continue
         if record["backend"] != "imported":  # imported records have no samples
-            yield from of_samples(result, place)
-        yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in left_out(result))
+            yield from sample_facts(result, place)
+        yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in missing_bisection_cells(result))
 
 
 def other_size(table: str, result: Result) -> str:
@@ -98,7 +97,7 @@ def devices_twice(record: Mapping[str, Any]) -> Iterator[str]:
             yield f"{both}: the cells between them measure no link"
 
 
-def of_samples(result: Result, place: int) -> Iterator[Fact]:
+def sample_facts(result: Result, place: int) -> Iterator[Fact]:
     """Whether there are enough samples for an interval of the median."""
     least, single, too_few, measured = sample_counts(result)
     more = f"measure with --samples {LEAST_SAMPLES} or more"
@@ -139,7 +138,7 @@ def sample_counts(result: Result) -> tuple[int, int, int, int]:
     return least, int((samples == 1).sum()), int((samples < LEAST_SAMPLES).sum()), len(samples)
 
 
-def left_out(result: Result) -> Iterator[str]:
+def missing_bisection_cells(result: Result) -> Iterator[str]:
     """Whether fewer cells apply than the schedule has: between two halves, each with each, one way at least."""
     if result["schedule"]["mode"] != "bisection":
         return  # `checking.left_out` knows the cells of other schedules
@@ -151,7 +150,7 @@ def left_out(result: Result) -> Iterator[str]:
         yield f"{scheduled}, and two halves have at least {wanted} between them"
 
 
-def lost_sentences(record: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
+def lost_endpoint_facts(record: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
     """(verdict, sentence) of each lost endpoint."""
     for one in record.get("lost", ()):
         verdict = OF_KIND.get(one.get("kind"), Verdict.INCOMPLETE)
@@ -207,28 +206,28 @@ def device_errors(record: Mapping[str, Any]) -> list[str]:
 
 def errors(record: Mapping[str, Any]) -> list[Risen]:
     """The error counters of devices and adapters that rose during the run, except the Xids of other programs."""
-    theirs = of_others(record)
+    theirs = xids_of_others(record)
     return [one for one in risen(record) if one not in theirs.get(one.label, ())]
 
 
-def died(record: Mapping[str, Any]) -> list[str]:
+def crashed_programs(record: Mapping[str, Any]) -> list[str]:
     """What programs of others made devices count, a sentence for each device."""
-    there = gone_of(record)
+    there = ended_processes(record)
     return [
         f"{label}: programs of other users crashed on it ({', '.join(first(sorted(there[label])))}): "
         f"{', '.join(f'{one.name} {one.after - one.before:.0f} times' for one in counted if one.name != OF_EVENTS)}; "
         "the device is not at fault"
-        for label, counted in of_others(record).items()
+        for label, counted in xids_of_others(record).items()
     ]
 
 
-def of_others(record: Mapping[str, Any]) -> dict[str, list[Risen]]:
+def xids_of_others(record: Mapping[str, Any]) -> dict[str, list[Risen]]:
     """{device: its Xids, with their sum}, where all of them are of programs, and others were there."""
     xids: dict[str, list[Risen]] = {}
     for one in risen(record):
         if one.name.startswith(OF_EVENTS):
             xids.setdefault(one.label, []).append(one)
-    there = gone_of(record).keys() - failed_for(record) if xids else set()
+    there = ended_processes(record).keys() - failed_for(record) if xids else set()
     return {label: counted for label, counted in xids.items() if label in there and are_of_programs(counted)}
 
 
@@ -251,7 +250,7 @@ def failed_for(record: Mapping[str, Any]) -> set[str]:
     return failed
 
 
-def gone_of(record: Mapping[str, Any]) -> dict[str, set[str]]:
+def ended_processes(record: Mapping[str, Any]) -> dict[str, set[str]]:
     """{device: processes that had a context on it at some poll but not at the last, "pid 2983 (hog of bob)"}."""
     found: dict[str, dict[int, str]] = {}
     last: set[tuple[str, int]] = set()
@@ -273,14 +272,14 @@ REMEDY = (
 )
 
 
-def is_of_words(result: Result) -> bool:
+def is_visibility_test(result: Result) -> bool:
     """Is a result that of a visibility test?"""
     return result["quantity"] == HANDOVER
 
 
 def handover_sentences(result: Result) -> Iterator[tuple[Verdict, str]]:
     """The verdict that its words allow at best, beyond what the status of each cell says."""
-    if not is_of_words(result):
+    if not is_visibility_test(result):
         return
     ok = grids.where(result["status"], "ok")
     rounds, wrong, unseen = (counted_cells(result, part, ok.shape) for part in (ROUNDS, WRONG, UNSEEN))
@@ -301,7 +300,7 @@ def counted_cells(result: Result, part: str, shape: tuple[int, ...]) -> np.ndarr
 
 def order_sentences(result: Result) -> Iterator[str]:
     """The paths on which the writes of a visibility test are not ordered; nothing for other matrices."""
-    if not is_of_words(result) or not {WRONG, ROUNDS, UNSEEN} <= result["parts"].keys():
+    if not is_visibility_test(result) or not {WRONG, ROUNDS, UNSEEN} <= result["parts"].keys():
         return
     wrong, unseen = ({way: count for way, count in counts(result, part) if count} for part in (WRONG, UNSEEN))
     rounds = dict(counts(result, ROUNDS))

@@ -70,7 +70,7 @@ def unjudged(result: Mapping[str, Any]) -> Iterator[str]:
         yield f"{said}: slow in some cells, not confirmed in the time given; measure again with a longer --max-time"
     if bottleneck := bottleneck_sentence(result):
         yield bottleneck
-    groups = unknown(result)
+    groups = unmeasured_groups(result)
     if groups:
         yield f"{', '.join(first(groups))}: not measured to other groups, so their uplinks are not judged"
 
@@ -86,7 +86,7 @@ def without_cells(result: Mapping[str, Any]) -> list[str]:
     return [label for label, has in zip(labels, there.tolist(), strict=True) if not has]
 
 
-class End(NamedTuple):
+class GroupLoad(NamedTuple):
     """A group in one direction. direction: "sends", "receives" or "both".
 
     full_load: the best share of the usual number of lines that the group reached with another group, all endpoints
@@ -102,7 +102,7 @@ class End(NamedTuple):
     partners: int
 
 
-def ends_of(matchings: Mapping[str, Any], both_ways: bool) -> tuple[list[End], float, float]:
+def group_loads(matchings: Mapping[str, Any], both_ways: bool) -> tuple[list[GroupLoad], float, float]:
     """(each group and direction, number of lines of the median group, median number of concurrent pairs).
 
     both_ways: whether a cell is the sum of both directions.
@@ -127,23 +127,28 @@ def ends_of(matchings: Mapping[str, Any], both_ways: bool) -> tuple[list[End], f
     for (group, way), of_it in seen.items():
         if of_it[False] and of_it[True]:
             best, lines, _ = max(of_it[False])
-            found.append(End(group, way, best, max(of_it[True])[0], lines, len({other for *_, other in of_it[False]})))
+            found.append(
+                GroupLoad(group, way, best, max(of_it[True])[0], lines, len({other for *_, other in of_it[False]}))
+            )
     return found, usual, float(np.median([one["pairs"] for one in full]))
 
 
-def low(scores: np.ndarray) -> np.ndarray:
+def lower_than_median(scores: np.ndarray) -> np.ndarray:
     """True where a score is lower than the median by more than the spread of the scores."""
     middle = float(np.median(scores))
     spread = noise.robust_sigma(scores)
     return scores < middle * (1 - max(LEAST, SIGMAS * spread))
 
 
-def named(matchings: Mapping[str, Any], both_ways: bool) -> list[tuple[str, str, str]]:
+def slow_groups(matchings: Mapping[str, Any], both_ways: bool) -> list[tuple[str, str, str]]:
     """(group, "sends", "receives" or "sends and receives", "all", "few" or "both") of each group at fault."""
-    ends, _, _ = ends_of(matchings, both_ways)
+    ends, _, _ = group_loads(matchings, both_ways)
     if not ends:
         return []
-    full, few = low(np.array([end.full_load for end in ends])), low(np.array([end.light_load for end in ends]))
+    full, few = (
+        lower_than_median(np.array([end.full_load for end in ends])),
+        lower_than_median(np.array([end.light_load for end in ends])),
+    )
     found: dict[str, tuple[list[str], list[str]]] = {}
     for end, of_all, of_few in zip(ends, full.tolist(), few.tolist(), strict=True):
         if (of_all or of_few) and end.partners >= LEAST_PARTNERS:
@@ -165,8 +170,8 @@ def faults(result: Mapping[str, Any]) -> Iterator[str]:
     matchings, both_ways = result["matchings"], result["metric"] == "bidirectional"
     if not matchings.get("groups"):
         return
-    ends, usual, _ = ends_of(matchings, both_ways)
-    found = named(matchings, both_ways)
+    ends, usual, _ = group_loads(matchings, both_ways)
+    found = slow_groups(matchings, both_ways)
     for group, ways, what in found[:MOST_NAMED]:
         of_it = [end for end in ends if end.group == group]
         lines = min(end.lines for end in of_it)
@@ -185,11 +190,11 @@ def faults(result: Mapping[str, Any]) -> Iterator[str]:
         yield f"and {counted(len(found) - MOST_NAMED, 'group')} more"
 
 
-def ratio(result: Mapping[str, Any]) -> str:
+def oversubscription_sentence(result: Mapping[str, Any]) -> str:
     """The sentence about oversubscription that all groups share, which is no fault; "" without oversubscription."""
     if not result["matchings"].get("groups"):
         return ""
-    _, usual, pairs = ends_of(result["matchings"], result["metric"] == "bidirectional")
+    _, usual, pairs = group_loads(result["matchings"], result["metric"] == "bidirectional")
     if usual <= 0 or pairs / usual < LEAST_RATIO:
         return ""
     return (
@@ -198,7 +203,7 @@ def ratio(result: Mapping[str, Any]) -> str:
     )
 
 
-def unknown(result: Mapping[str, Any]) -> list[str]:
+def unmeasured_groups(result: Mapping[str, Any]) -> list[str]:
     """The groups that lack a measurement to another group, with all endpoints or with few."""
     matchings = result["matchings"]
     if not matchings.get("groups") or result["metric"] == "latency":

@@ -16,7 +16,7 @@ import numpy as np
 from ..record import grids
 from ..record.names import Result, simulated_fault
 from ..record.units import counted, first
-from .disturbances import beside
+from .disturbances import disturbance_sentences
 from .rules import ORDER, STRAGGLES, Judged
 from .verdicts import Verdict
 
@@ -52,7 +52,7 @@ class Step(NamedTuple):
         return f"and was worse in {self.lasting} of {self.bins} bins since"
 
 
-def sentences(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+def soak_facts(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     """The arguments of `run_findings.Fact` for each finding of a soak."""
     soak = record["soak"]
     events = soak["events"]
@@ -79,7 +79,7 @@ def sentences(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
         passes = "1 pass" if soak["passes"] == 1 else f"{soak['passes']} passes"
         what = "; ".join(f"{one['what']} {after(one['at'])}" for one in failed[:MOST])
         verdict = verdict_of_cells(record)
-        others = first(beside(soak), 1) if verdict is Verdict.DISTURBED else []
+        others = first(disturbance_sentences(soak), 1) if verdict is Verdict.DISTURBED else []
         sentence = f"{counted(soak['failures'], 'failure')} in {passes} of the soak"
         yield verdict, ": ".join(part for part in (sentence, what, *others) if part)
     if not soak["passes"]:
@@ -112,7 +112,7 @@ def verdict_of_cells(record: Mapping[str, Any]) -> Verdict:
     """
     if any(is_corrupt(one) for one in record["soak"]["events"]):
         return Verdict.FAIL
-    is_disturbed = beside(record["soak"]) and not simulated_fault(record)
+    is_disturbed = disturbance_sentences(record["soak"]) and not simulated_fault(record)
     return Verdict.DISTURBED if is_disturbed else Verdict.INCOMPLETE
 
 
@@ -126,7 +126,7 @@ def computes_wrong(soak: Mapping[str, Any]) -> bool:
     return any(device["wrong"] for device in soak["heated"])
 
 
-def left_out(record: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+def unmeasured_in_soak(record: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """(sentence, index of the test case) of cells without a value in a soak that had a pass."""
     soak = record["soak"]
     found = {(one["testcase"], one["size_bytes"]): grids.numbers(one["count"]) for one in soak["matrices"]}
@@ -192,7 +192,7 @@ def soak_results(record: Mapping[str, Any]) -> Iterator[tuple[int, Result]]:
         if matrix is None or "cells" in result:
             continue
         values = grids.numbers(result["values"])
-        hot = np.array([[lasting(cell, result["unit"]) for cell in row] for row in matrix["bins"]])
+        hot = np.array([[lasting_value(cell, result["unit"]) for cell in row] for row in matrix["bins"]])
         if hot.shape != values.shape:
             continue  # `left_out` reports the missing value
         hot = grids.of_array(np.where(np.isfinite(hot), hot, values))
@@ -200,7 +200,7 @@ def soak_results(record: Mapping[str, Any]) -> Iterator[tuple[int, Result]]:
         yield place, {**result, **changed, "others": soak.get("others") or result.get("others")}
 
 
-def lasting(bins: Sequence[float | None], unit: str) -> float:
+def lasting_value(bins: Sequence[float | None], unit: str) -> float:
     """The value that a cell did not exceed for LASTING of its measured intervals; NaN without a value."""
     known = sorted((one for one in bins if one is not None), reverse=unit == "us")
     if not known:

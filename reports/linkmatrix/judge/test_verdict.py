@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..record import units
 from ..references.keys import size_of
-from .disturbances import looked_for_no_other
+from .disturbances import detects_no_processes
 from .evaluate import Evaluation, evaluate
 from .run_findings import Fact, ending, facts
 from .verdicts import Reason, Verdict, worst
@@ -77,7 +77,7 @@ def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: 
     known += tuple(unreferenced(record, evaluation, table) if table else ())
     cells = [matrix.verdict for matrix in evaluation.matrices]
     verdict = max([worst_of(reasons, known), evaluation.floor, *cells])
-    if verdict is Verdict.FAIL and looked_for_no_other(record):
+    if verdict is Verdict.FAIL and detects_no_processes(record):
         program = (record.get("imported") or record)["program"]
         reasons = (*reasons, Reason(verdict, f"{program} does not detect other processes: no component is flagged"))
     return TestVerdict(verdict, reasons, known, evaluation, table)

@@ -27,14 +27,14 @@ def lines(one: Finding, names: Names, seen: Deviations, layout: Layout) -> Itera
     own = (members(family, group) & (layout.classes.ravel() >= 0)).reshape(layout.classes.shape)
     slow = f"{one.agreeing} of {units.counted(one.cells, 'cell')} {'without a value' if one.missing else 'slow'}"
     # noise does not remove values
-    speaks = [slow] if one.missing else [slow, f"{beyond(one)} σ beyond noise"]
+    speaks = [slow] if one.missing else [slow, f"{sigmas_text(one)} σ beyond noise"]
     against = []
     if one.agreeing < one.cells:
         against.append(f"{units.counted(one.cells - one.agreeing, 'cell')} of it as fast as the rest")
     lacking = 0 if one.missing else int((own & ~np.isfinite(seen.deviation)).sum())
     if lacking:
         against.append(f"{units.counted(lacking, 'cell')} of it without a value")
-    for words, cells in beside(one, layout):
+    for words, cells in healthy_cells_nearby(one, layout):
         cells = cells & (layout.classes >= 0) & ~own
         count, fine = int(cells.sum()), int((cells & seen.fine).sum())
         if count and fine == count:
@@ -49,13 +49,13 @@ def lines(one: Finding, names: Names, seen: Deviations, layout: Layout) -> Itera
         yield f"nearly as likely: {'; '.join(units.first(said, MOST_RIVALS))}"
 
 
-def beyond(one: Finding) -> str:
+def sigmas_text(one: Finding) -> str:
     """The joint deviation of the cells of a finding, in σ. The evidence is half of its square."""
     sigma = math.sqrt(2 * one.evidence)
     return f"{sigma:.0f}" if sigma <= MOST_SIGMA else f"over {MOST_SIGMA}"
 
 
-def beside(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
+def healthy_cells_nearby(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
     """(name, mask) of healthy cells that would be slow if another component were at fault."""
     shape = layout.classes.shape
     node_of_row, node_of_column = layout.places("node")

@@ -89,14 +89,14 @@ def diagnose(
     if is_of_matchings(result):
         return of_matchings(content, result, matrix)
     if matrix.subset is not matrix:
-        return among(content, result, matrix, origin)
+        return diagnose_subset(content, result, matrix, origin)
     found = searched(content, result, matrix)
     undisturbed = ~matrix.whole.disturbed if matrix.whole is not None else True
     lacking = matrix.matrix.whole.is_status(*LACKING) & undisturbed
     if found.findings or found.shared or found.at_once or found.drift or lacking.any():
         return explained(content, result, matrix, found, lacking, part, origin)
     told_effects = effects(found.seen.deviation, matrix.matrix.rows, matrix.matrix.columns, result["unit"])
-    return Diagnosis((), tuple(beside_findings(found, result, matrix)), tuple(told_effects), not matrix.compared)
+    return Diagnosis((), tuple(further_sentences(found, result, matrix)), tuple(told_effects), not matrix.compared)
 
 
 def explained(
@@ -125,7 +125,7 @@ def explained(
     seen = replace(found.seen, part=part or found.shared is not None)
     told = [sentence(one, names, content, result, seen, layout) for one in found.findings]
     lost = Lost.of(content, matrix.matrix, lacking)
-    gone = lost.leaves(missing(matrix.matrix, layout, lost.lacking), layout)
+    gone = lost.leaves(findings_without_value(matrix.matrix, layout, lost.lacking), layout)
     # the first sentences are those of the findings, in their order
     told += [lost.of_finding(one) or missing_sentence(one, names, content, matrix.matrix, layout) for one in gone]
     told += shared_bottleneck.alike_nodes(found.findings, seen.deviation, layout, names)
@@ -136,7 +136,7 @@ def explained(
         told.append(shared_bottleneck.sentence(found.shared, names, result["unit"], "leaf" in names.parts))
     told += [node_causes.drift_sentence(drift)] if drift else []
     told += [found.drift] if found.drift else []
-    told += beside_findings(found, result, matrix)
+    told += further_sentences(found, result, matrix)
     every = (*found.findings, *gone)
     experiments = (next_experiment(one, names, layout, content, result, origin) for one in every)
     sure = tuple(
@@ -223,7 +223,7 @@ def searched(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) 
     findings = [*narrow, *(one for one in findings if not inside or one.kind != "class")]
     shared, findings, left = without_shared(findings, left, seen, layout, again, inside)
     if at_once:
-        findings = shared_bottleneck.beside_uplinks(findings, layout)
+        findings = shared_bottleneck.without_uplink_links(findings, layout)
     return Searched(findings, left, seen, shared, at_once, in_order.sentence if in_order else "")
 
 
@@ -232,7 +232,7 @@ def knows_leaf_switches(content: Mapping[str, Any]) -> bool:
     return any(device.get("place", {}).get("leaf") for device in content.get("devices", ()))
 
 
-def beside_findings(found: Searched, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
+def further_sentences(found: Searched, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
     """Sentences outside the findings: unexplained slow cells, other processes, and throttled devices."""
     if found.left:
         yield f"and {units.counted(found.left, 'more slow cell')} that no finding explains"
@@ -248,7 +248,7 @@ def next_line(experiment: Experiment | None) -> Iterator[str]:
         yield f"{NEXT}{experiment.command}  # {experiment.tells}"
 
 
-def missing(matrix: Matrix, layout: Layout, lacking: np.ndarray) -> list[Finding]:
+def findings_without_value(matrix: Matrix, layout: Layout, lacking: np.ndarray) -> list[Finding]:
     """The findings about cells without a value; [] if no cell was tried, or if the matrix has no value at all.
 
     A single cell is no finding, because it has its own line. lacking: True for undisturbed cells without a value.
@@ -305,7 +305,9 @@ def of_values(content: Mapping[str, Any], result: Result, matrix: Matrix, values
     return [sentence(one, names, content, result, seen, layout) for one in found if one.kind != "class"]
 
 
-def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, origin: Origin | None) -> Diagnosis:
+def diagnose_subset(
+    content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, origin: Origin | None
+) -> Diagnosis:
     """The diagnosis of a matrix that does not fit into memory, from its worst endpoints and some healthy endpoints."""
     found = diagnose(content, result, matrix.subset, True, origin)
     if not matrix.slow_lines() and not found.sentences:

@@ -96,11 +96,11 @@ def next_experiment(
         if wanted <= kinds:
             return Experiment(shlex.join(made(case)), tells)
     if case.origin.is_queued:
-        return Experiment(shlex.join(test_again(case)), MORE_SAMPLES)
-    return Experiment(shlex.join(again(case)), AGAIN_ALONE)
+        return Experiment(shlex.join(repeat_test(case)), MORE_SAMPLES)
+    return Experiment(shlex.join(repeat_alone(case)), AGAIN_ALONE)
 
 
-def test_again(case: Case) -> list[str]:
+def repeat_test(case: Case) -> list[str]:
     """The ReFrame test, on the nodes of the suspects and some healthy nodes, with more samples.
 
     ReFrame starts the program with the scheduler and launcher of the partition.
@@ -119,7 +119,7 @@ def test_again(case: Case) -> list[str]:
     return [*words, f"-Jnodelist={','.join(nodes)}", *(["-S", f"{check}.nodes={len(nodes)}"] if is_of_all else [])]
 
 
-def again(case: Case) -> list[str]:
+def repeat_alone(case: Case) -> list[str]:
     """The suspects and some healthy endpoints, one pair at a time, with more samples."""
     options = ["--concurrency", "serial", "--samples", SAMPLES]
     if case.content["backend"] in LAUNCHED:
@@ -181,7 +181,7 @@ def each_adapter(case: Case) -> list[str]:
 def all_devices(case: Case) -> list[str]:
     """All devices of the node."""
     if case.origin.is_queued:
-        return test_again(case)
+        return repeat_test(case)
     return ["p2p_matrix", "--backend", case.content["backend"], *measured(case), "--samples", SAMPLES]
 
 

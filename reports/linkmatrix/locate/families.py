@@ -77,9 +77,9 @@ def families(layout: Layout) -> list[Family]:
     if layout.has_nodes:
         between_nodes(layout, add)
     if layout.square and is_a_part(layout, "socket"):
-        of_row, of_column = across(layout, "socket")
+        of_row, of_column = broadcast_components(layout, "socket")
         add("memory", of_row, np.where(of_row == of_column, -1, of_column))
-        row_node, column_node = across(layout, "node")
+        row_node, column_node = broadcast_components(layout, "node")
         apart = (row_node == column_node) & (of_row != of_column) & (np.minimum(of_row, of_column) >= 0)
         add("between_sockets", row_node, scope=apart)
     add("class", layout.classes)
@@ -89,7 +89,7 @@ def families(layout: Layout) -> list[Family]:
 def between_nodes(layout: Layout, add: Callable[..., None]) -> None:
     """Adds the hypotheses about cells between nodes, and about cells inside one of several nodes."""
     row, column = np.indices(layout.classes.shape, sparse=True)
-    row_node, column_node = across(layout, "node")
+    row_node, column_node = broadcast_components(layout, "node")
     in_domain = layout.in_domain
     inside = (row_node == column_node) & ~in_domain
     net = (row_node != column_node) & ~in_domain
@@ -97,13 +97,13 @@ def between_nodes(layout: Layout, add: Callable[..., None]) -> None:
     if not layout.both_ways:
         for part in ONE_WAY:
             if part in passed:
-                of_row, of_column = across(layout, part)
+                of_row, of_column = broadcast_components(layout, part)
                 add(f"{part}_egress", of_row, scope=net)
                 add(f"{part}_ingress", of_column, scope=net)
         add("links_egress", row, scope=inside)
         add("links_ingress", column, scope=inside)
     for part in passed:
-        of_row, of_column = across(layout, part)
+        of_row, of_column = broadcast_components(layout, part)
         add(part, of_row, np.where(of_row == of_column, -1, of_column), scope=net)
     add("links", row, np.where(row == column, -1, column), scope=inside)
     nodes = int(layout.row_node.max()) + 1
@@ -112,19 +112,19 @@ def between_nodes(layout: Layout, add: Callable[..., None]) -> None:
     add("inside", row_node, scope=row_node == column_node)
     if in_domain.any():
         inside_domains(layout, add, net)
-    row_rail, column_rail = across(layout, "rail")
+    row_rail, column_rail = broadcast_components(layout, "rail")
     add("rail", row_rail, scope=net & (row_rail == column_rail))
     if len(np.unique(layout.row_rail)) > 1:
         add("rail_ends", row_rail, np.where(row_rail == column_rail, -1, column_rail), scope=net)
     if "leaf" in passed:
-        of_row, of_column = across(layout, "leaf")
+        of_row, of_column = broadcast_components(layout, "leaf")
         add("uplink", of_row, of_column, scope=of_row != of_column)
 
 
 def inside_domains(layout: Layout, add: Callable[..., None], net: np.ndarray) -> None:
     """Adds the hypotheses about cells inside NVLink domains. net: mask of the cells over the network."""
     row, column = np.indices(layout.classes.shape, sparse=True)
-    row_node, column_node = across(layout, "node")
+    row_node, column_node = broadcast_components(layout, "node")
     in_domain = layout.in_domain
     if net.any():  # otherwise these are all cells of a device
         if not layout.both_ways:
@@ -133,10 +133,10 @@ def inside_domains(layout: Layout, add: Callable[..., None], net: np.ndarray) ->
         add("nvlinks", row, np.where(row == column, -1, column), scope=in_domain)
     if len(np.unique(layout.row_node)) < len(layout.row_node):
         add("tray", row_node, np.where(row_node == column_node, -1, column_node), scope=in_domain)
-    add("domain", across(layout, "domain")[0], scope=in_domain)
+    add("domain", broadcast_components(layout, "domain")[0], scope=in_domain)
 
 
-def across(layout: Layout, kind: str) -> Places:
+def broadcast_components(layout: Layout, kind: str) -> Places:
     """The components of the rows and of the columns, each as an array of the matrix's shape."""
     of_rows, of_columns = layout.places(kind)
     shape = layout.classes.shape
@@ -160,11 +160,11 @@ def is_a_part(layout: Layout, part: str) -> bool:
     return (
         len(sizes) > 1
         and sizes.max() > 1
-        and not any(same(of_rows, layout.places(other)[0]) for other in SAME_AS[part])
+        and not any(same_groups(of_rows, layout.places(other)[0]) for other in SAME_AS[part])
     )
 
 
-def same(one: np.ndarray, other: np.ndarray) -> bool:
+def same_groups(one: np.ndarray, other: np.ndarray) -> bool:
     """Whether two numberings of endpoints form the same groups."""
     together = len(np.unique(np.stack([one, other]), axis=1)[0])
     return len(np.unique(one)) == together == len(np.unique(other))

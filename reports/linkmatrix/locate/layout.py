@@ -136,13 +136,13 @@ def layout_of(content: Mapping[str, Any], result: Result, matrix: Matrix) -> tup
     of_nodes = set(rows) <= set(node.names) - set(devices)  # rows are nodes
     near = adapters_of(content, result, every)
     parts = {
-        "nics": numbered(every, lambda device: called(near[device["label"]], device, alone=False)),
+        "nics": numbered(every, lambda device: adapter_name(near[device["label"]], device, alone=False)),
         "switch": numbered(every, switches_of(content, every)),
         "socket": numbered(every, socket),
         "leaf": numbered(every, leaf),
         "domain": numbered(every, domain),
     }
-    nic = numbered(every, lambda device: called(near[device["label"]], device, alone=True))
+    nic = numbered(every, lambda device: adapter_name(near[device["label"]], device, alone=True))
     if of_nodes:
         node = Numbered({name: at for at, name in enumerate(node.names)}, node.names)
         leaves = {device["node"]: parts["leaf"].of[device["label"]] for device in every}
@@ -183,7 +183,7 @@ def adapters_of(content: Mapping[str, Any], result: Result, devices: Sequence[De
     def may(node: str, name: str) -> bool:
         of_it = ports[node, name]
         is_up = not of_it or any((port["state"] or "unknown") in UP for port in of_it)
-        return is_up and (node not in by or bool(called_by_counters(name, of_it) & by[node]))
+        return is_up and (node not in by or bool(counter_names(name, of_it) & by[node]))
 
     alone = {node: carried_all(node, ports, names) for node, names in by.items()}
     return {
@@ -200,9 +200,9 @@ def carried_all(
 
     ports: {(node, adapter): its ports}. by: the result of `carried_by` for the node.
     """
-    called = {name: called_by_counters(name, of_it) for (where, name), of_it in ports.items() if where == node}
-    carried = [name for name, words in called.items() if words & by]
-    return (carried[0],) if len(carried) == 1 and by <= called[carried[0]] else ()
+    known = {name: counter_names(name, of_it) for (where, name), of_it in ports.items() if where == node}
+    carried = [name for name, words in known.items() if words & by]
+    return (carried[0],) if len(carried) == 1 and by <= known[carried[0]] else ()
 
 
 def carried_by(result: Result) -> dict[str, set[str]]:
@@ -213,14 +213,14 @@ def carried_by(result: Result) -> dict[str, set[str]]:
     return {one["label"]: {*one["by"].split(", ")} for one in uses if one["label"] not in unknown}
 
 
-def called_by_counters(name: str, ports: Sequence[Mapping[str, Any]]) -> set[str]:
+def counter_names(name: str, ports: Sequence[Mapping[str, Any]]) -> set[str]:
     """The names under which counters may contain the bytes of an adapter: its ports, interfaces and bond."""
     numbers = {f"{name}:{port['place'].get('port', '1')}" for port in ports}
     interfaces = (interface for port in ports for interface in port.get("interfaces", []))
     return {name, *numbers, *(word for one in interfaces for word in (one.get("name"), one.get("bond")) if word)}
 
 
-def called(names: Sequence[str], device: Device, alone: bool) -> str:
+def adapter_name(names: Sequence[str], device: Device, alone: bool) -> str:
     """ "mlx5_2 of n17" for a single adapter, "mlx5_2, mlx5_3 of n17" for several; "" for the other case of `alone`."""
     return f"{', '.join(sorted(names))} of {device['node']}" if names and (len(names) == 1) == alone else ""
 

@@ -127,13 +127,13 @@ def fault_sentences(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[F
         return [], ["nothing was measured"]
     found = faults(result, cells)
     said = [(one, sentence(one, labels[one.endpoint], result)) for one in found]
-    rest = [*sampled_matrix.faults(result), *([sampled_matrix.ratio(result)] if sampled_matrix.ratio(result) else [])]
+    rest = [*sampled_matrix.faults(result), *filter(None, [sampled_matrix.oversubscription_sentence(result)])]
     rest += [text for one, text in said if not one.reproduced]
-    rest += of_no_fault(cells, found, result, labels)
+    rest += unexplained_sentences(cells, found, result, labels)
     return [(one, text) for one, text in said if one.reproduced], rest
 
 
-def of_no_fault(cells: Cells, found: Sequence[Fault], result: Result, labels: Sequence[str]) -> Iterator[str]:
+def unexplained_sentences(cells: Cells, found: Sequence[Fault], result: Result, labels: Sequence[str]) -> Iterator[str]:
     """Sentences about the slow cells that no slow endpoint explains."""
     rest = np.ones(len(cells.values), dtype=bool)
     for one in found:
@@ -195,7 +195,7 @@ def slower_than_fastest(logs: np.ndarray, least: float) -> np.ndarray:
     return slow & bool(about.sum() <= ABOUT * (~slow).sum())
 
 
-def slow_with_everyone(ends: Ends, slow: np.ndarray) -> np.ndarray:
+def slow_with_every_peer(ends: Ends, slow: np.ndarray) -> np.ndarray:
     """True for ends whose cells are all slow, at least two of which no other such end with more cells explains."""
     count = ends.having(np.ones(len(slow), dtype=bool))
     every = (ends.having(slow) == count) & (count >= PARTNERS)
@@ -228,19 +228,19 @@ def unresolved_sentences(
         )
         return
     ends = Ends(rows, columns if both_ways else len(labels) + columns, len(labels) * (1 if both_ways else 2))
-    found = slow_with_everyone(ends, slow)
+    found = slow_with_every_peer(ends, slow)
     ways = (found, found) if both_ways else (found[: len(labels)], found[len(labels) :])
     for how, text in HOW.items():
         named = [labels[at] for at in np.flatnonzero((ways[0] == how[0]) & (ways[1] == how[1]))]
-        yield from with_everyone(
+        yield from uncertain_sentence(
             [one for one in named if one in unconfirmed], text, "it was not confirmed in the time given"
         )
         others = [one for one in named if one not in unconfirmed]
-        yield from with_everyone(others, text, f"chance may explain it where {total} are slow")
+        yield from uncertain_sentence(others, text, f"chance may explain it where {total} are slow")
     slow = slow & ~ends.cells(found)
     count = ends.having(slow)
     alone = slow & (count[ends.senders] == 1) & (count[ends.receivers] == 1)
-    yield from of_paths(
+    yield from path_sentences(
         [(labels[row], labels[column]) for row, column in zip(rows[alone], columns[alone], strict=True)], reproduced
     )
     worst = sorted(np.flatnonzero(count > 1).tolist(), key=lambda end: -count[end])
@@ -251,7 +251,7 @@ def unresolved_sentences(
         yield f"{cells} slow, of {', '.join(names)}, slow with some peers and fine with other peers: {them}"
 
 
-def with_everyone(names: Sequence[str], text: str, why: str) -> Iterator[str]:
+def uncertain_sentence(names: Sequence[str], text: str, why: str) -> Iterator[str]:
     """ "n5 was slow with every peer: uncertain, because it was not confirmed in the time given; measure again …"."""
     if names:
         was, it, them = ("was", "it", "it") if len(names) == 1 else ("were", "they", "them")
@@ -259,7 +259,7 @@ def with_everyone(names: Sequence[str], text: str, why: str) -> Iterator[str]:
         yield f"{who} {text.format(was=was, it=it)}: uncertain, because {why}; {AGAIN.format(it=them)}"
 
 
-def of_paths(pairs: Sequence[tuple[str, str]], reproduced: Sequence[tuple[str, str]]) -> Iterator[str]:
+def path_sentences(pairs: Sequence[tuple[str, str]], reproduced: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Sentences about slow pairs whose endpoints are both fine with other peers.
 
     reproduced: pairs that were slow again.

@@ -63,7 +63,7 @@ def bottleneck(
     """
     if len(found) < 2 or not layout.has_nodes or any(one.kind in SHARED for one in found):
         return None
-    most = allowed(found, limit)
+    most = allowed_deviation(found, limit)
     with np.errstate(invalid="ignore"):
         slow = deviation < -most
     row, column = (
@@ -78,7 +78,7 @@ def bottleneck(
     if (np.bincount(group[group >= 0]) >= LEAST_NODES).sum() < 2:
         group = mostly_slow(is_slow, is_measured, nodes)
     large = np.flatnonzero(np.bincount(group[group >= 0]) >= LEAST_NODES)
-    if len(large) < 2 or not all(holds(is_slow, np.flatnonzero(group == one)) for one in large):
+    if len(large) < 2 or not all(is_fast_inside(is_slow, np.flatnonzero(group == one)) for one in large):
         return None
     between = net & (group[row] != group[column]) & np.isin(group[row], large) & np.isin(group[column], large)
     if not (between & slow).any():
@@ -89,7 +89,7 @@ def bottleneck(
     return Bottleneck(tuple(members), between, float(np.expm1(np.median(deviation[between]))), int(tried.sum()), fine)
 
 
-def allowed(found: Sequence[Finding], limit: np.ndarray) -> np.ndarray:
+def allowed_deviation(found: Sequence[Finding], limit: np.ndarray) -> np.ndarray:
     """The allowed deviation of each cell, as a logarithm, next to these findings.
 
     It is the smaller of the cell's limit and half of the median loss of the findings. The limit is that of one cell: of
@@ -166,7 +166,7 @@ def mostly_slow(is_slow: np.ndarray, is_measured: np.ndarray, nodes: np.ndarray)
     return group
 
 
-def holds(is_slow: np.ndarray, members: np.ndarray) -> bool:
+def is_fast_inside(is_slow: np.ndarray, members: np.ndarray) -> bool:
     """Whether most pairs inside a group are fast."""
     count = len(members)
     bad = int(is_slow[np.ix_(members, members)].sum()) // 2
@@ -261,7 +261,7 @@ def uplink_sharing(deviation: np.ndarray, layout: Layout, result: Result, again:
         return None
     best = {}
     for one in leaves:
-        others = [crossing & pair(rows, columns, one, other) for other in leaves if other != one]
+        others = [crossing & cells_between(rows, columns, one, other) for other in leaves if other != one]
         medians = [float(np.median(deviation[cells])) for cells in others if cells.any()]
         if medians:
             best[one] = max(medians)
@@ -270,7 +270,7 @@ def uplink_sharing(deviation: np.ndarray, layout: Layout, result: Result, again:
     return Sharing(inside, best, crossing) if len(best) >= LEAST_LEAVES else None
 
 
-def pair(rows: np.ndarray, columns: np.ndarray, one: int, other: int) -> np.ndarray:
+def cells_between(rows: np.ndarray, columns: np.ndarray, one: int, other: int) -> np.ndarray:
     """True for the cells between two switches, in both directions."""
     return ((rows == one) & (columns == other)) | ((rows == other) & (columns == one))
 
@@ -283,7 +283,7 @@ def is_slow_alone(crossing: np.ndarray, deviation: np.ndarray, again: np.ndarray
     return bool(tried.any()) and float(np.median(again[tried] - deviation[tried])) < np.log(LEAST_RATIO)
 
 
-def beside_uplinks(found: Sequence[Finding], layout: Layout) -> list[Finding]:
+def without_uplink_links(found: Sequence[Finding], layout: Layout) -> list[Finding]:
     """The findings without links that cross a faulty uplink and are no slower than this uplink."""
     leaf = layout.parts["leaf"]
     uplinks = {one.subject: one.shift for one in found if one.kind == "uplink"}

@@ -37,23 +37,23 @@ def check_cells(result: Mapping[str, Any], block: Any, first: int = 0) -> None:
             f"has converged, and only {{samples:.0f}} of the {LEAST_SAMPLES} samples that an interval needs": known
             & converged
             & (samples < LEAST_SAMPLES),
-            "is '{status}', which only the diagonal may have": ~block.applies != left_out(result, block, first),
+            "is '{status}', which only the diagonal may have": ~block.applies != not_scheduled(result, block, first),
         }
     for said, wrong in faults.items():
         if wrong.any():
             r, c = (int(at) for at in np.argwhere(wrong)[0])
             codes, words = block.status
-            cell = {name: plain(grid[r, c]) for name, grid in (("value", values), ("low", low), ("high", high))}
+            cell = {name: none_for_nan(grid[r, c]) for name, grid in (("value", values), ("low", low), ("high", high))}
             text = said.format(**cell, samples=samples[r, c], status=words[codes[r, c]])
             raise BadInput(f"{result['testcase']}: {result['rows'][first + r]}->{result['columns'][c]} {text}")
 
 
-def plain(number: float) -> float | None:
+def none_for_nan(number: float) -> float | None:
     """None for NaN, as in a record."""
     return None if np.isnan(number) else float(number)
 
 
-def left_out(result: Mapping[str, Any], block: Any, first: int) -> np.ndarray:
+def not_scheduled(result: Mapping[str, Any], block: Any, first: int) -> np.ndarray:
     """True where the schedule has no cell; rows × columns.
 
     That is the diagonal unless local copies are requested, and the lower half of a triangle. For a bisection, it is
@@ -63,7 +63,7 @@ def left_out(result: Mapping[str, Any], block: Any, first: int) -> np.ndarray:
         return ~block.applies
     shape = block.applies.shape
     if is_of_matchings(result):
-        return ~drawn(result, first, shape)
+        return ~drawn_mask(result, first, shape)
     found = np.zeros(shape, dtype=bool)
     if not result.get("local_copy") and result["rows"] == result["columns"]:
         at = np.arange(shape[0])
@@ -83,7 +83,7 @@ def is_of_matchings(result: Mapping[str, Any]) -> bool:
     return result["schedule"]["mode"] == "matchings"
 
 
-def drawn(result: Mapping[str, Any], first: int, shape: tuple[int, int]) -> np.ndarray:
+def drawn_mask(result: Mapping[str, Any], first: int, shape: tuple[int, int]) -> np.ndarray:
     """True for the cells of the matchings, rows × columns. first: index of the first row. shape: of the block."""
     found = np.zeros(shape, dtype=bool)
     for rows, columns in drawn_cells(result):
@@ -137,8 +137,8 @@ def check_slow(name: str, labels: Sequence[str], matchings: Mapping[str, Any]) -
     if unknown:
         raise BadInput(f"{name}.matchings.slow_endpoints: {min(unknown)} is not a row of the matrix")
     slow = matchings["slow_cells"]
-    drawn = {cell for one in matchings["drawn"] for cell in zip(one["rows"], one["columns"], strict=False)}
-    if len(slow["rows"]) != len(slow["columns"]) or not drawn.issuperset(
+    cells = {cell for one in matchings["drawn"] for cell in zip(one["rows"], one["columns"], strict=False)}
+    if len(slow["rows"]) != len(slow["columns"]) or not cells.issuperset(
         zip(slow["rows"], slow["columns"], strict=True)
     ):
         raise BadInput(f"{name}.matchings.slow_cells: not all cells are cells of drawn matchings")

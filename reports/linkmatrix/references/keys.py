@@ -101,7 +101,7 @@ def way_between_devices(record: Mapping[str, Any], result: Mapping[str, Any], va
     return ", ".join([str(result["transport"]), *left_out])
 
 
-def told_apart(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
+def distinguishing_words(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
     """The words that distinguish results of one test case and size, such as ", 4 pairs, device memory, staged".
 
     Collectives have their numbers of nodes and ranks, and their library unless it is NCCL. Simulations on the cores of

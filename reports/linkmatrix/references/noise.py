@@ -67,7 +67,7 @@ def spread(values: np.ndarray, classes: np.ndarray) -> Spread:
     centre = np.where(applies, median_of_runs(values), np.nan)
     residuals = values / centre
     residuals -= 1
-    small = of_few(runs)
+    small = small_sample_factor(runs)
     sigma = np.full(centre.shape, np.nan)
     of_class = {}
     for name in np.unique(classes[applies]):
@@ -81,7 +81,7 @@ def spread(values: np.ndarray, classes: np.ndarray) -> Spread:
     return Spread(centre, sigma, of_class, residuals)
 
 
-def of_few(runs: int) -> float:
+def small_sample_factor(runs: int) -> float:
     """The factor that corrects the spread around a median of `runs` values, which lies close to these values.
 
     The factor was fitted to normal noise and is correct within 1 % from 6 runs: 1.27 for 6, 1.12 for 12, 1.04 for 30.
@@ -114,7 +114,7 @@ def median_of_runs(values: np.ndarray, of: Callable[[np.ndarray], np.ndarray] = 
     for first in range(0, len(centre), ROWS_AT_ONCE):
         some = of(values[:, first : first + ROWS_AT_ONCE])
         ordered = np.sort(some.reshape(runs, -1).T, axis=1, kind="quicksort")
-        centre[first : first + ROWS_AT_ONCE] = middle_of(ordered, runs).reshape(some.shape[1:])
+        centre[first : first + ROWS_AT_ONCE] = median_of_sorted(ordered, runs).reshape(some.shape[1:])
     return centre
 
 
@@ -122,10 +122,10 @@ def medians(values: np.ndarray, axis: int) -> np.ndarray:
     """The medians of rows (axis 1) or columns (axis 0), without NaN; 0 for a line without numbers."""
     ordered = np.sort(values if axis == 1 else values.T, axis=1)  # NaN is last
     count = (~np.isnan(ordered)).sum(axis=1)
-    return np.where(count > 0, middle_of(ordered, np.maximum(count, 1)), 0.0)
+    return np.where(count > 0, median_of_sorted(ordered, np.maximum(count, 1)), 0.0)
 
 
-def middle_of(ordered: np.ndarray, count: int | np.ndarray) -> np.ndarray:
+def median_of_sorted(ordered: np.ndarray, count: int | np.ndarray) -> np.ndarray:
     """The median of the first `count` numbers of each row of `ordered`, whose rows are sorted."""
     lines = np.arange(len(ordered))
     return (ordered[lines, (count - 1) // 2] + ordered[lines, count // 2]) / 2

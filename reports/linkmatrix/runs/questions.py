@@ -21,7 +21,7 @@ from ..judge.disturbances import MEMORY
 from ..judge.verdicts import Verdict
 from ..locate.layout import Layout, Names, Subject, layout_of, part_of
 from ..record.names import Result
-from ..references.keys import size_of, told_apart
+from ..references.keys import distinguishing_words, size_of
 from . import parts
 from .parts import Sighting
 
@@ -61,7 +61,7 @@ class Answers(NamedTuple):
 def path_of(record: Mapping[str, Any], result: Result, variant: str) -> str:
     """The path of a result, as `Question` has it; variant: of the test, with its size if a user set the size."""
     size = size_of(variant)
-    words = told_apart(record, result, variant) + ("" if size is None else f", {size} bytes")
+    words = distinguishing_words(record, result, variant) + ("" if size is None else f", {size} bytes")
     return words.removeprefix(", ")
 
 

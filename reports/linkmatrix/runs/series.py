@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import BadInput
-from ..judge.disturbances import beside
+from ..judge.disturbances import disturbance_sentences
 from ..judge.inventory_diff import facts_of_nodes
 from ..record import units
 from ..record.matrix import Matrix, from_result
 from ..record.names import Pair, Result, simulated_fault
-from ..references.keys import told_apart
+from ..references.keys import distinguishing_words
 from . import folders, stored
 from .stored import Run
 from .testcases import Test
@@ -64,8 +64,8 @@ def medians(test: Test, values_of: Callable[[Matrix], Mapping[str, float]] | Non
     for result in record["results"]:
         matrix = from_result(result)
         values = values_of(matrix) if values_of else {name: of.median for name, of in matrix.classes.items()}
-        variant = told_apart(record, result, test.variant) + (f", {test.node}" if test.node else "")
-        others = "; ".join(units.first(beside(result), MOST_DISTURBANCES))
+        variant = distinguishing_words(record, result, test.variant) + (f", {test.node}" if test.node else "")
+        others = "; ".join(units.first(disturbance_sentences(result), MOST_DISTURBANCES))
         for link_class, value in values.items():
             key = (result["testcase"], result["size_bytes"], result["unit"], link_class, variant)
             at = test.partition, record["started"], float(value), record["host"]["name"]
@@ -189,7 +189,7 @@ def key_of(test: Test, record: Mapping[str, Any], result: Result) -> Key:
     """The key of a series: cells with the same name in two runs are the same cell only if the keys are equal."""
     nodes = {device["node"] for device in record["devices"]} or {record["host"]["name"]}
     node = nodes.pop() if len(nodes) == 1 else ""  # labels of several name their nodes
-    apart = told_apart(record, result, test.variant)
+    apart = distinguishing_words(record, result, test.variant)
     return test.partition, node, result["testcase"], result["size_bytes"], result["unit"], apart
 
 

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..judge import intermittent, rules
-from ..judge.disturbances import looked_for_no_other
+from ..judge.disturbances import detects_no_processes
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis, matchings
@@ -159,7 +159,7 @@ def flagged_in(
     one: Judged, record: Mapping[str, Any], adapters: questions.Adapters
 ) -> Iterator[tuple[str, Question, str]]:
     """(label, question, reason) of each device or adapter that a test flags."""
-    if looked_for_no_other(record):
+    if detects_no_processes(record):
         return
     for fact in one.facts:
         if fact.verdict is Verdict.FAIL:

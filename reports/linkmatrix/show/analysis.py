@@ -16,7 +16,7 @@ from ..runs import judging
 from ..runs.modes import NODES, of_program, session_options
 from ..suite import REFUSED_OPTIONS
 from . import words
-from .findings import Headline, disturbing, merged
+from .findings import Headline, disturbing_processes, merged
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -189,7 +189,7 @@ class Analysis:
     @property
     def next_step(self) -> list[str]:
         """ "Next step: …", the same words in every output; nothing for PASS and for a simulated fault."""
-        step = "" if self.simulated else words.next_step(self.verdict, disturbing(self.judged))
+        step = "" if self.simulated else words.next_step(self.verdict, disturbing_processes(self.judged))
         step = self.of_all_testcases(step)
         if self.verdict is Verdict.NOT_JUDGED and self.are_imports:
             step = "" if all(one.is_of_state for one in self.judged) else COMPARE_IMPORT
@@ -220,7 +220,7 @@ class Analysis:
     @property
     def assessment(self) -> list[str]:
         """Sentences with the meaning of the verdict for this run, and with what was not measured."""
-        rest = words.left_out(self.judged)
+        rest = words.left_out_testcases(self.judged)
         coverage = {result["testcase"]: words.coverage(result) for _, result, _ in self.matrices}
         unseen = [f"{testcase} {share}" for testcase, share in coverage.items() if share]
         measured = [
@@ -238,7 +238,7 @@ class Analysis:
     @property
     def meaning(self) -> str:
         """The meaning of the verdict for what this run measured."""
-        some = words.left_out(self.judged) or any(words.has_nothing_to_do(one) for one in self.judged)
+        some = words.left_out_testcases(self.judged) or any(words.has_nothing_to_do(one) for one in self.judged)
         good = "What was measured is verified" if some else "Everything was measured and verified"
         if compared := words.compared_share(result for _, result, _ in self.matrices):
             good += f" ({compared})"

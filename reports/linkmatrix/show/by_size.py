@@ -60,10 +60,10 @@ def tables(judged: Iterable[Judged]) -> list[Table]:
         for sweep in groups_by_size(one):
             if isinstance(sweep, Sweep):
                 add_columns(sweep, found)
-    return [Table(one.title, dict(sorted(one.columns.items(), key=place)), one.bands) for one in found.values()]
+    return [Table(one.title, dict(sorted(one.columns.items(), key=column_order)), one.bands) for one in found.values()]
 
 
-def place(column: tuple[tuple[str, ...], Any]) -> tuple[Any, ...]:
+def column_order(column: tuple[tuple[str, ...], Any]) -> tuple[Any, ...]:
     """The sorting key of a column: host memory first, then by the number of pairs."""
     who, memory, *rest = column[0]
     number = who.partition(" ")[0]
@@ -77,7 +77,7 @@ def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
     several = len(sweep.ways) > 1
     known = bands((result["size_bytes"], matrix) for result, matrix in sweep.sizes)
     for name in sweep.ways or [""]:
-        head = free_head((*heads(sweep.one, first), name if several else ""), found, title)
+        head = unique_head((*heads(sweep.one, first), name if several else ""), found, title)
         values = {result["size_bytes"]: value_of(sweep.one, result, matrix, name) for result, matrix in sweep.sizes}
         table = found.setdefault(title, Table(title, {}))
         table.columns[head] = values
@@ -86,11 +86,11 @@ def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
     rates = {result["size_bytes"]: rate_of(result) for result, _ in sweep.sizes if RATE in result["parts"]}
     if rates:
         title = f"message rate ({words.UNITS[MESSAGE_RATE]})"
-        head = free_head((*heads(sweep.one, first), ""), found, title)
+        head = unique_head((*heads(sweep.one, first), ""), found, title)
         found.setdefault(title, Table(title, {})).columns[head] = rates
 
 
-def free_head(head: tuple[str, ...], found: dict[str, Table], title: str) -> tuple[str, ...]:
+def unique_head(head: tuple[str, ...], found: dict[str, Table], title: str) -> tuple[str, ...]:
     """The heads of a column, with a number if the table has them already, as of two tests of different nodes."""
     taken = found[title].columns if title in found else {}
     again = (head if number == 1 else (*head[:-1], f"{head[-1]} ({number})".strip()) for number in range(1, 10**6))
@@ -133,7 +133,7 @@ def published_tables(names: Iterable[str]) -> dict[str, Table]:
     return found
 
 
-def beside(table: Table, others: Mapping[str, Table]) -> Table:
+def with_published(table: Table, others: Mapping[str, Table]) -> Table:
     """The table with additional columns from the table of the same title in `others`, for its own sizes only."""
     more = others[table.title].columns if table.title in others else {}
     sizes = set(table.sizes)

@@ -119,7 +119,7 @@ def draw_panel(axes: Axes, lines: Sequence[Line], several: bool) -> None:
     """Draws lines with their spreads and references; in one of several panels, with a legend."""
     label = REFERENCE
     for number, line in enumerate(lines):
-        colour, marker = look(number)
+        colour, marker = line_style(number)
         places, values = zip(*line.points, strict=True)
         text = clean(line.label if several else " ".join(filter(None, (line.panel, line.label))))
         axes.plot(places, values, line.style, label=text, color=colour, marker=marker, markersize=3, linewidth=1.4)
@@ -164,7 +164,7 @@ def references(curve: Curve, matrices: Sequence[tuple[Result, MatrixVerdict]]) -
     return bands((result[curve.axis], judged[id(result)]) for result in results)
 
 
-def look(number: int) -> tuple[str, str]:
+def line_style(number: int) -> tuple[str, str]:
     """(colour, marker) of a line by its number: no two of 36 have both in common."""
     return COLOURS[number % len(COLOURS)], MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
 

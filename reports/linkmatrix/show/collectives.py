@@ -90,7 +90,7 @@ class Collective:
         """(size, the figures of each way), in the order of `ways` and `columns`."""
         for result, matrix in self.sizes:
             yield (
-                size_said(result),
+                size_text(result),
                 [cell for way in self.ways for cell in cells_of(result, matrix, way)],
             )
 
@@ -103,7 +103,7 @@ class Collective:
         for result, matrix in self.sizes:
             notes = [f"note: {note}" for note in [*result["notes"], *result.get("throttled", [])]]
             for line in [*matrix_text.marked_cells(matrix, most), *words.fact_lines(self.one, result), *notes]:
-                found.setdefault(line, []).append(size_said(result))
+                found.setdefault(line, []).append(size_text(result))
         return [
             line if len(sizes) == len(self.sizes) else f"{', '.join(units.first(sizes, MOST_SIZES))}: {line}"
             for line, sizes in found.items()
@@ -111,7 +111,7 @@ class Collective:
 
     def sizes_said(self) -> str:
         """ "128 MiB to 2 GiB"."""
-        return " to ".join(dict.fromkeys(size_said(result) for result, _ in (self.sizes[0], self.sizes[-1])))
+        return " to ".join(dict.fromkeys(size_text(result) for result, _ in (self.sizes[0], self.sizes[-1])))
 
     def ends(self) -> dict[str, list[str]]:
         """{way: [smallest, largest] figure of all sizes}; one figure if both are equal, [] without a value."""
@@ -133,7 +133,7 @@ def columns_of(result: Result) -> tuple[tuple[str, str, str], ...]:
     return OF_SIMULATION if is_simulation(result) else COLUMNS
 
 
-def size_said(result: Result) -> str:
+def size_text(result: Result) -> str:
     """ "64 KiB"; of a simulation "65536 bodies"."""
     bodies = bodies_of(result) if is_simulation(result) else None
     return units.size(result["size_bytes"]) if bodies is None else f"{bodies} bodies"

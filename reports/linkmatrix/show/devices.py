@@ -23,7 +23,7 @@ UNIQUE = ("uuid", "serial")  # facts that differ between all devices
 RESTLESS = ("pcie_generation", "pages_pending")  # facts that change from one poll to the next
 
 
-def aligned(rows: Sequence[Row]) -> Iterator[str]:
+def aligned_rows(rows: Sequence[Row]) -> Iterator[str]:
     """The rows of a table with columns of equal width."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -41,7 +41,7 @@ def adapter_lines(records: Iterable[Record], width: int) -> Iterator[str]:
         kinds.setdefault(rows, []).append(node)
     for rows, nodes in list(kinds.items())[:MOST_KINDS]:
         yield f"network adapters of {listed(nodes)}"
-        table = [f"  {line}" for line in aligned([ADAPTER_HEADS, *rows])]
+        table = [f"  {line}" for line in aligned_rows([ADAPTER_HEADS, *rows])]
         yield from table if max(map(len, table)) <= width else map(adapter_sentence, rows)
     if len(kinds) > MOST_KINDS:
         rest = sum(len(nodes) for nodes in list(kinds.values())[MOST_KINDS:])
@@ -119,7 +119,7 @@ def state_lines(record: Record) -> Iterator[str]:
         cells = [word or "?" for word in classes[at][:MOST_DEVICES]] if has_classes else []
         of = facts.get(label, dict.fromkeys(STATE_HEADS, ""))
         rows.append((label, *cells, *(of[name] for name in names)))
-    yield from aligned(rows)
+    yield from aligned_rows(rows)
     if len(record["topology"]["labels"]) > MOST_DEVICES:
         yield f"and {len(record['topology']['labels']) - MOST_DEVICES} more devices"
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..judge import findings
 from ..judge.cell_counts import KEPT
 from ..judge.cell_sentences import confirmation, is_reproduced
-from ..judge.disturbances import MEMORY, UNNAMED, beside, each_named, entries_of
+from ..judge.disturbances import MEMORY, UNNAMED, disturbance_sentences, entries_of, process_names
 from ..judge.inventory_diff import unlike_nodes
 from ..judge.rules import ORDER, name
 from ..judge.verdicts import Verdict
@@ -112,15 +112,15 @@ def merged(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> list[H
     """All findings of a run with its verdict, the most urgent first; [] if every test is PASS."""
     cases, places = sum(len(one.matrices) or 1 for one in judged), words.Places.of(judged)
     by_component: dict[tuple[str, str, bool], Headline] = {}
-    found = (at_place(one, test, places) for test in judged for one in found_in(test, diagnose))
+    found = (with_node(one, test, places) for test in judged for one in found_in(test, diagnose))
     for one in sorted(found, key=lambda one: (*one.order[:2], one.of_sum, one.order)):
         alike = COUNTS.sub("", one.text) if one.topic == "samples" else one.text
         topic = "device" if one.topic == "settings" else one.topic  # a component has one piece of advice
         key = (topic, one.who or alike, one.simulated)
         known = by_component.get(key)
-        by_component[key] = one if known is None else together(known, one)
+        by_component[key] = one if known is None else merge(known, one)
     odd = unlike_nodes((one.test.partition, one.test.record) for one in judged if one.test.record)
-    told = [placed(one) if cases > 1 else one for one in by_component.values()]
+    told = [with_testcases(one) if cases > 1 else one for one in by_component.values()]
     told += [Headline(Verdict.WARN, "odd", line) for line in dict.fromkeys(odd)]
     told += of_nodes(judged, verdict)
     return sorted(told, key=lambda one: one.order)
@@ -142,19 +142,19 @@ def of_finding(verdict: Verdict, one: findings.Finding) -> Headline:
     return Headline(verdict, one.kind, one.evidence, one.component, where, (one.confidence,), weight=one.weight)
 
 
-def together(known: Headline, one: Headline) -> Headline:
+def merge(known: Headline, one: Headline) -> Headline:
     """The more urgent one of two findings on the same component, with the test cases of both."""
     return replace(known, where=tuple(dict.fromkeys([*known.where, *one.where])), rung=max(known.rung, one.rung))
 
 
-def at_place(one: Headline, test: Judged, places: words.Places) -> Headline:
+def with_node(one: Headline, test: Judged, places: words.Places) -> Headline:
     """The finding with its node or partition, if the run has several: each node has a device of the same name."""
     place, node = places.name(test), places.node(test)
     text = f"{place}: {one.text}" if place else one.text
     return replace(one, text=text, who=f"{one.who} of {node}" if one.who and node else one.who)
 
 
-def placed(one: Headline) -> Headline:
+def with_testcases(one: Headline) -> Headline:
     """With the test case that the sentence is about, and the number of others with findings on the same component."""
     if not one.where:
         return one
@@ -228,7 +228,7 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diag
         topic, of_it = topic_of(finding, one, result), found.verdicts[at]
         told = Headline(of_it, topic, inside + sentence, found.who[at], where, tuple(sure), command, finding.evidence)
         of_sum = result["metric"] == "bidirectional"
-        yield replace(told, rung=rung_of(1, stayed_alone(result, found.who[at])), of_sum=of_sum)
+        yield replace(told, rung=rung_of(1, is_slow_alone(result, found.who[at])), of_sum=of_sum)
     if found.findings and all(finding.allowed for finding in found.findings):  # they do not explain the failure
         yield from of_cells(result, matrix)
 
@@ -242,14 +242,19 @@ def of_disturbances(one: Judged, result: Result, matrix: MatrixVerdict) -> Itera
     verdict = Verdict.DISTURBED if marked else min(verdict, Verdict.NOT_JUDGED)
     for _, (who, *_), sentence in named:
         sure = tuple(cell.reason.removesuffix(f": {sentence}") for cell in marked[:1])
-        yield Headline(verdict, "disturbed", sentence, in_step(who), where, sure)
+        yield Headline(verdict, "disturbed", sentence, process_in_step(who), where, sure)
     if marked and not named:
         yield Headline(verdict, "disturbed", marked[0].reason, words.ANOTHER, where)
 
 
-def stayed_alone(result: Result, who: str) -> bool:
+def is_slow_alone(result: Result, who: str) -> bool:
     """Whether a component was slow again when measured alone, neither disturbed nor throttled. who: its name."""
-    if is_of_matchings(result) or result.get("throttled") or result.get("control_change", 0) > 0 or beside(result):
+    if (
+        is_of_matchings(result)
+        or result.get("throttled")
+        or result.get("control_change", 0) > 0
+        or disturbance_sentences(result)
+    ):
         return False
     stayed = [one for one in result["remeasured"] if is_reproduced(one)]
     named = {*who.replace("->", " ").split()}
@@ -326,10 +331,10 @@ def disturbances(record: Mapping[str, Any], result: Result) -> Iterator[tuple[Ma
         others = holder.get("others") or {}
         for raw, entry in zip(others.get("disturbances") or (), entries_of(others), strict=True):
             if holder is result or raw["kind"] == MEMORY:
-                yield raw, each_named(others, raw), entry.sentence
+                yield raw, process_names(others, raw), entry.sentence
 
 
-def in_step(process: str) -> str:
+def process_in_step(process: str) -> str:
     """The words for a process in a step: "the other process" if it has no name."""
     return words.ANOTHER if process == UNNAMED else process
 
@@ -339,12 +344,12 @@ def disturbed_cells(matrix: MatrixVerdict) -> list[CellVerdict]:
     return [cell for _, cell in matrix.worst_cells(KEPT)[0] if cell.verdict is Verdict.DISTURBED]
 
 
-def disturbing(judged: Iterable[Judged]) -> list[str]:
+def disturbing_processes(judged: Iterable[Judged]) -> list[str]:
     """The names of the processes that disturbed a cell, each once."""
     found: dict[str, None] = {}
     for one in judged:
         for result, matrix in one.matrices:
             if matrix.counts[Verdict.DISTURBED]:
                 every = disturbances(one.test.record or {}, result)
-                found |= dict.fromkeys(in_step(who) for _, names, _ in every for who in names)
+                found |= dict.fromkeys(process_in_step(who) for _, names, _ in every for who in names)
     return list(found)

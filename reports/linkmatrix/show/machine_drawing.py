@@ -299,7 +299,7 @@ class Canvas:
         """Draws devices, their switch and its adapters."""
         room, below = self.column * group.columns, y + BOX + GAP
         devices, adapters = self.boxes_of(node, group)
-        for label, (middle, box, span) in zip(group.devices, spread(devices, x, room), strict=True):
+        for label, (middle, box, span) in zip(group.devices, spread_boxes(devices, x, room), strict=True):
             self.devices[label] = (middle, y)
             if group.switch:
                 self.path("tie", f"M{middle} {y + BOX}V{below}")
@@ -309,7 +309,7 @@ class Canvas:
             self.box(style, x + PAD // 2, below, room - PAD, SWITCH)
             self.text("middle small", x + room // 2, below + 14, text)
         top = below + of_switches
-        for middle, box, span in spread(adapters, x, room):
+        for middle, box, span in spread_boxes(adapters, x, room):
             if group.switch:
                 self.path("tie", f"M{middle} {below + SWITCH}V{top}")
             self.draw_box(box, middle, top, span)
@@ -340,7 +340,7 @@ class Canvas:
             self.text("middle small label", middle, (3 * top + min(y, other_y)) // 4 - 5 - shift, text)
 
 
-def spread(boxes: Sequence[Box], x: int, room: int) -> Iterator[tuple[int, Box, int]]:
+def spread_boxes(boxes: Sequence[Box], x: int, room: int) -> Iterator[tuple[int, Box, int]]:
     """(middle, box, its room) of boxes that share a room from x on."""
     span = room // max(1, len(boxes))
     for number, box in enumerate(boxes):

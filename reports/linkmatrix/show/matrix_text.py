@@ -55,7 +55,7 @@ def title(result: Result) -> str:
     return f"{result['quantity']} ({unit}), {count}{variant_of(result)}, row = source, column = destination"
 
 
-def how(result: Result) -> str:
+def method_line(result: Result) -> str:
     """Schedule, interference, samples and verification, on one line."""
     schedule = result["schedule"]
     interference = schedule["interference"]
@@ -190,13 +190,13 @@ def marked_cells(matrix: MatrixVerdict, most: int = MOST_CELLS) -> list[str]:
 def finding_lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
     """The findings of a matrix, the components at the endpoints of its worst cells, and its remeasurements."""
     return [
-        *suspects(analysis, one, result, matrix),
+        *finding_sentences(analysis, one, result, matrix),
         *endpoint_lines(one, matrix),
         *remeasured_lines(result),
     ]
 
 
-def suspects(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
+def finding_sentences(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
     """A sentence for each finding, marked if it is without references; not for processes that the cells name."""
     found, disturbed = analysis.diagnosis(one, result, matrix), matrix.disturbed_sentences()
     inside = INSIDE if found.from_inside else ""

@@ -143,7 +143,7 @@ CASE = ["testcase", "size_bytes", "unit", "link_class"]
 POSITION = ["from_place", "to_place"]
 
 
-def placed(record: Mapping[str, Any], cells: pandas.DataFrame) -> pandas.DataFrame:
+def with_positions(record: Mapping[str, Any], cells: pandas.DataFrame) -> pandas.DataFrame:
     """The cells of runs/table.py with of_host, from_place and to_place added; a cell between nodes has two rows."""
     import pandas
 

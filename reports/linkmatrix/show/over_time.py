@@ -45,7 +45,7 @@ def points_of(series: "pandas.DataFrame") -> list[Point]:
 
 def changed(points: Sequence[Point]) -> list[tuple[int, str]]:
     """(index, "driver 580.1 -> 590.2") of each point with recorded changes since the point before."""
-    found = [(at, told) for at in range(1, len(points)) if (told := differences(points[at - 1], points[at]))]
+    found = [(at, told) for at in range(1, len(points)) if (told := recorded_changes(points[at - 1], points[at]))]
     hosts = sum(points[at - 1].host != points[at].host for at in range(1, len(points)))
     return found if len(found) <= MOST_CHANGES or not hosts else []
 
@@ -84,7 +84,7 @@ def lines(points: Sequence[Point], unit: str) -> Iterator[str]:
         before, after = points[change.at - 1], points[change.at]
         percent = 100 * (change.after / change.before - 1)
         worse = (percent > 0) == (unit == "us")
-        said = [one for one in (differences(before, after), of_others(before, after)) if one]
+        said = [one for one in (recorded_changes(before, after), process_changes(before, after)) if one]
         told = ", ".join(said) or "no recorded change explains it"
         yield (
             f"{'!' if worse else '+'} {figure(change.before, decimals)} -> {figure(change.after, decimals)} {shown}"
@@ -95,7 +95,7 @@ def lines(points: Sequence[Point], unit: str) -> Iterator[str]:
             yield f"  between {points[at - 1].started[:16]} and {points[at].started[:16]}: {told}"
 
 
-def differences(before: Point, after: Point) -> str:
+def recorded_changes(before: Point, after: Point) -> str:
     """ "driver 580.1 -> 590.2"; "" without a recorded change."""
     old, new = before.facts, after.facts
     told = [
@@ -107,7 +107,7 @@ def differences(before: Point, after: Point) -> str:
     return ", ".join(told)
 
 
-def of_others(before: Point, after: Point) -> str:
+def process_changes(before: Point, after: Point) -> str:
     """The other processes that came or went between two runs; "" without any."""
     if bool(before.beside) == bool(after.beside):
         return ""
@@ -127,7 +127,7 @@ NO_SERIAL = "its records have no serial number, so it is tracked by its UUID: a 
 UNNAMED = "records do not identify the component, so a swap is not detected"
 
 
-def of_part(found: Iterable[Found], text: str, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
+def part_history(found: Iterable[Found], text: str, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
     """Lines on the part with this serial number or UUID; none where no run has seen it."""
     every = list(found)
     ledger = read(every, clean_runs, notes)
@@ -137,7 +137,7 @@ def of_part(found: Iterable[Found], text: str, clean_runs: int, notes: Sequence[
     return [line for key in keys for line in part_lines(ledger, key, noted.about(notes, names, []), by_place=False)]
 
 
-def of_place(found: Iterable[Found], wanted: Place, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
+def slot_history(found: Iterable[Found], wanted: Place, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
     """Lines on the places that were named; none where no run has seen one of them."""
     ledger = read(found, clean_runs, notes)
     places = [key for key in ledger.kept if not isinstance(key, Part) and is_at(key, wanted)]
@@ -153,7 +153,7 @@ def part_lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) 
     pairs = sorted(ledger.evidence.pairs[key], key=lambda pair: ledger.evidence.stays[pair].first)
     said = [(ledger.evidence.stays[pair].first, stay_line(ledger, pair, by_place)) for pair in pairs]
     said += [(note.when, note.sentence()) for note in notes]
-    said += moves(ledger, pairs, by_place)
+    said += move_sentences(ledger, pairs, by_place)
     yield from (f"  {line}" for _, line in sorted(said, key=lambda item: item[0]))
     if one.oldest and one.newest:
         (question, clean), when = one.questions[0], one.oldest.since[:16].replace("T", " ")
@@ -184,7 +184,7 @@ def stay_line(ledger: Ledger, pair: Pair, by_place: bool) -> str:
     return f"{stay.first[:10]} to {stay.last[:10]} {what}: {counts}"
 
 
-def moves(ledger: Ledger, pairs: Sequence[Pair], by_place: bool) -> list[tuple[str, str]]:
+def move_sentences(ledger: Ledger, pairs: Sequence[Pair], by_place: bool) -> list[tuple[str, str]]:
     """(when, a sentence) of each change from a stay to the next that runs show by themselves."""
     found = []
     for before, after in zip(pairs, pairs[1:], strict=False):

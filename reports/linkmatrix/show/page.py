@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..judge.disturbances import beside
+from ..judge.disturbances import disturbance_sentences
 from ..judge.run_findings import device_errors
 from ..judge.verdicts import MEANINGS, Verdict
 from ..locate.next_steps import SLOW
@@ -119,7 +119,7 @@ def answer(analysis: Analysis) -> dict[str, Any]:
         "steps": analysis.all_steps,
         "open_steps": MOST_STEPS,
         "again": analysis.commands,
-        "tally": words.tally(analysis.judged) + ".",
+        "tally": words.verdict_tally(analysis.judged) + ".",
     }
 
 
@@ -317,4 +317,4 @@ def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
 def others_of(record: dict[str, Any]) -> Iterator[str]:
     """A sentence for each disturbance of the record's results and of its soak."""
     for holder in (*record["results"], *([record["soak"]] if "soak" in record else [])):
-        yield from beside(holder)
+        yield from disturbance_sentences(holder)

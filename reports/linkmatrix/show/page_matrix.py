@@ -87,7 +87,7 @@ def shown_matrix(
         "anchor": anchor,
         "folded": verdict is Verdict.PASS,
         "title": matrix_text.title(result),
-        "how": matrix_text.how(result),
+        "how": matrix_text.method_line(result),
         "summary": summary or "nothing was measured",
         "maps": [deviations(result, matrix), absolute(result, matrix, scale or (0.0, 1.0))] if small else [],
         "pictures": [] if small or matrix.problem else pictures(matrix, picture),

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import clean
-from ..references.keys import told_apart
+from ..references.keys import distinguishing_words
 from ..runs import judging
 from ..runs.judging import Judged
 from . import words
@@ -79,7 +79,7 @@ def samples(judged: list[Judged], suspects: list["Suspect"]) -> Iterator[Sample]
                 "testcase": result["testcase"],
                 "size_bytes": "" if result["size_bytes"] is None else str(result["size_bytes"]),
             }
-            case |= {"variant": told_apart(record or {}, result, one.test.variant).removeprefix(", ")}
+            case |= {"variant": distinguishing_words(record or {}, result, one.test.variant).removeprefix(", ")}
             metric, factor = QUANTITIES[result["unit"]]
             for name, summary in matrix.matrix.classes.items():
                 for stat, value in (("min", summary.low), ("median", summary.median), ("max", summary.high)):

@@ -52,7 +52,7 @@ def show(
         screen.print(line, "bold")
     for line in [*table, *finding_lines(screen, found, MOST_LINES - used - len(table))]:
         screen.print(screen.text(line))
-    screen.print(screen.badge(analysis.verdict) + screen.text(f"  {words.tally(analysis.judged)}"))
+    screen.print(screen.badge(analysis.verdict) + screen.text(f"  {words.verdict_tally(analysis.judged)}"))
     for line in bottom:
         screen.print(line)
     for line in rest:

@@ -87,7 +87,7 @@ def show_messages(screen: Screen, judged: Sequence[Judged], others: Mapping[str,
         return
 
     for table in by_size.tables(judged):
-        show_table(screen, by_size.beside(table, others))
+        show_table(screen, by_size.with_published(table, others))
 
 
 def show_adapters(screen: Screen, analysis: Analysis) -> None:
@@ -105,7 +105,7 @@ def show_adapters(screen: Screen, analysis: Analysis) -> None:
 def show_answer(screen: Screen, analysis: Analysis) -> None:
     """The verdict, the findings with their evidence, the next steps, and the commands to run again."""
     found = analysis.findings
-    screen.print(screen.badge(analysis.verdict) + screen.text(f"  {words.tally(analysis.judged)}"))
+    screen.print(screen.badge(analysis.verdict) + screen.text(f"  {words.verdict_tally(analysis.judged)}"))
     if analysis.begins_with_assessment:
         screen.print(" ".join(analysis.assessment))
     for at, one in enumerate(found[:MOST]):
@@ -192,12 +192,12 @@ def show_matrix(screen: Screen, analysis: Analysis, one: Judged, result: Result,
     ]
     for line in summaries:
         screen.print(line)
-    screen.print(matrix_text.how(result), "dim")
+    screen.print(matrix_text.method_line(result), "dim")
     beyond = max(len(result["rows"]), len(result["columns"])) > MOST_ENDPOINTS and matrix.matrix.classes
     for line in [*matrix.overview(), *(matrix_text.axis_lines(matrix) if beyond else [])]:
         screen.print(line, indent=2)
     cells = [*matrix_text.marked_cells(matrix), *words.fact_lines(one, result)]
-    for line in [*cells, *matrix_text.suspects(analysis, one, result, matrix)]:
+    for line in [*cells, *matrix_text.finding_sentences(analysis, one, result, matrix)]:
         screen.print(line, indent=2)
     for line in matrix_text.endpoint_lines(one, matrix):
         screen.print_once(line, indent=2)

@@ -189,7 +189,7 @@ def facts_of(one: Judged, result: Result | None = None) -> list[Fact]:
     return [fact for fact in one.facts if fact.result == place]
 
 
-def tally(judged: Sequence[Judged]) -> str:
+def verdict_tally(judged: Sequence[Judged]) -> str:
     """ "3 test cases: 1 FAIL, 2 PASS", and the number of test cases that a budget left out, which have no verdict."""
     found: list[Verdict] = []
     for one in judged:
@@ -202,13 +202,13 @@ def tally(judged: Sequence[Judged]) -> str:
     each = ", ".join(f"{found.count(verdict)} {WORDS[verdict]}" for verdict in reversed(ORDER) if verdict in found)
     beyond = [one.beyond_cells for one in judged if one.matrices and one.beyond_cells is not None]
     also = f"; {counted(len(beyond), 'test')} {WORDS[max(beyond)]} for a reason outside the cells" if beyond else ""
-    also += f"; {len(rest)} more left out, for a budget" if (rest := left_out(judged)) else ""
+    also += f"; {len(rest)} more left out, for a budget" if (rest := left_out_testcases(judged)) else ""
     out = sum(one.test.out_of_service for one in judged)
     also += f"; {counted(out, 'node')} out of service" if out else ""
     return counted(len(found), "test case") + (f": {each}" if each else "") + also
 
 
-def left_out(judged: Iterable[Judged]) -> list[str]:
+def left_out_testcases(judged: Iterable[Judged]) -> list[str]:
     """The requested test cases for which a budget (--budget) had no room."""
     records = (one.test.record for one in judged if one.test.record is not None)
     return list(dict.fromkeys(name for record in records for name in record.get("left_out", [])))
