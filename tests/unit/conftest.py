@@ -6,8 +6,6 @@ import itertools
 import json
 import os
 import random
-import shutil
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +22,7 @@ from linkmatrix.reframe_ext.schedulers import pending
 from linkmatrix.runs import judging
 from linkmatrix.runs.stored import Run
 from linkmatrix.runs.testcases import Test
-from tests.tools import stored_verdicts, stores
+from tests.tools import simulated_reframe, stored_verdicts, stores
 
 # no test asserts a time
 hypothesis.settings.register_profile("linkmatrix", deadline=None)
@@ -233,124 +231,13 @@ def judged_run(tmp_path, reference_folder):
     return judge
 
 
-#: Starts the simulated ReFrame. Python prints a traceback if it is interrupted while it starts. So the shell ignores
-#: interrupts, and Python handles them after its start.
-STARTS = """#!/bin/sh
-trap '' INT
-exec {python} {played} "$@"
-"""
-
-#: The simulated ReFrame: writes the report that a test prepared for this run or for every run, and ends with the
-#: prepared exit code. If a test prepared a wait, the program ends on a signal.
-PLAYED = """
-import json, os, signal, sys, time
-if "--describe" in sys.argv:
-    sys.exit(0)
-prefix = os.environ["LINKMATRIX_PREFIX"]
-if sys.argv[-1].startswith("--show-config"):
-    print(open(prefix + "/system.json").read())
-    sys.exit(0)
-def report():
-    prepared = prefix + f"/prepared-{len(open(prefix + '/command.txt').readlines()) - 1}.json"
-    if not os.path.exists(prepared):
-        prepared = prefix + "/prepared.json"
-    if os.path.exists(prepared):
-        content = json.load(open(prepared))
-        content["session_info"]["cmdline"] = " ".join(sys.argv)
-        if os.path.exists(prefix + "/by_hand"):
-            content["session_info"]["cmdline"] = "reframe -r"
-        elif "--session-extras" in sys.argv:
-            stored = sys.argv[sys.argv.index("--session-extras") + 1].split(",")
-            content["session_info"] |= dict(one.split("=", 1) for one in stored)
-        open(prefix + "/folders.txt", "a").write(os.environ["RFM_TIMESTAMP_DIRS"] + "\\n")
-        count = len(os.listdir(prefix + "/reports"))
-        text = json.dumps(content)
-        if os.path.exists(prefix + "/cut"):
-            text = text[:int(open(prefix + "/cut").read())]
-        open(prefix + f"/reports/run-report-{count}.json", "w").write(text)
-def ended(*_):
-    if os.path.exists(prefix + "/aborts"):
-        report()
-    sys.exit(1)
-for number in (signal.SIGTERM, signal.SIGINT):
-    signal.signal(number, ended)
-open(prefix + "/command.txt", "a").write(" ".join(sys.argv[1:]) + "\\n")
-open(prefix + "/nodes.txt", "w").write(os.environ.get("LINKMATRIX_NODES", ""))
-open(prefix + "/pid.txt", "w").write(str(os.getpid()))
-if os.path.exists(prefix + "/wait"):
-    time.sleep(60)
-report()
-sys.exit(int(open(prefix + "/code").read()) if os.path.exists(prefix + "/code") else 0)
-"""
-
-
 @pytest.fixture
 def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
     """A repository with a simulated ReFrame: prepare(verdict of each case), run(*arguments)."""
-    repository, prefix = tmp_path / "repository", tmp_path / "prefix"
-    (repository / "config").mkdir(parents=True)
-    (repository / "config" / "settings.py").write_text("")
-    shutil.copytree(reference_folder, repository / "config" / "references")
-    prefix.mkdir()
-    program = tmp_path / "played_reframe"
-    played = program.with_suffix(".py")
-    played.write_text(PLAYED)
-    program.write_text(STARTS.format(python=sys.executable, played=played))
-    program.chmod(0o755)
-    monkeypatch.chdir(repository)
-    monkeypatch.setenv("LINKMATRIX_PREFIX", str(prefix))
-
-    class Machine:
-        folder = prefix
-        reframe = program
-        prepared = 0
-
-        def prepare(self, *results, attempts=1, **changes):
-            cases, self.prepared = [], self.prepared + 1
-            for number, word in enumerate(results):
-                place = prefix / "output" / f"{number}-{self.prepared}"
-                write_record(path=place / "record.json", **(changes if number == 0 else {}))
-                cases.append(
-                    {
-                        "name": f"intranode_p2p_{number}",
-                        "display_name": f"intranode_p2p %testcase={number}",
-                        "result": word,
-                        "outputdir": str(place),
-                        "stagedir": str(place),
-                        "reference_name": "hgx",
-                        "system": "node",
-                        "partition": "gpu",
-                        "hashcode": f"abc{number}",
-                        "fail_reason": None if word == "pass" else "it failed",
-                    }
-                )
-            report = {"session_info": {"cmdline": "reframe"}, "runs": [{"testcases": cases}] * attempts}
-            (prefix / "prepared.json").write_text(json.dumps(report))
-            return json.dumps(report)
-
-        def choose(self, system, *partitions):
-            """Set the system and the partitions that ReFrame selects on this machine."""
-            content = {"name": system, "partitions": [{"name": name} for name in partitions]}
-            (prefix / "system.json").write_text(json.dumps(content))
-
-        def lack_a_reference(self, variable, table="", **changes):
-            """Prepare a run that fails because a performance variable has no reference."""
-            report = json.loads(self.prepare("fail", **changes))
-            what = f"no reference value found for performance variable '{variable}' on system 'node:gpu'"
-            for case in report["runs"][0]["testcases"]:
-                case |= {"fail_phase": "performance", "fail_reason": f"performance error: {what}"}
-                case["reference_name"] = table
-            (prefix / "prepared.json").write_text(json.dumps(report))
-            (prefix / "code").write_text("1")
-
-        def run(self, *arguments):
-            code = cli.main(["run", "--reframe", str(program), *arguments])
-            return code, capsys.readouterr().out
-
-        def commands(self):
-            return (prefix / "command.txt").read_text().splitlines()
-
-    return Machine()
+    found = simulated_reframe.Machine(tmp_path, write_record, reference_folder, capsys)
+    monkeypatch.chdir(found.repository)
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(found.folder))
+    return found
 
 
 @pytest.fixture

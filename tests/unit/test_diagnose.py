@@ -18,7 +18,7 @@ from linkmatrix.locate import deviations, diagnosis
 from linkmatrix.record import reading
 from linkmatrix.references import noise
 from linkmatrix.references.tables import Reference, References
-from linkmatrix.runs import judging, stored, testcases
+from linkmatrix.runs import judging, testcases
 from linkmatrix.show.analysis import Analysis
 
 pytestmark = pytest.mark.usefixtures("wide_terminal")
@@ -82,10 +82,13 @@ def test_median_polish_finds_the_row_and_the_column():
     assert np.allclose(np.delete(rows, 2), 0) and np.allclose(np.delete(columns, 4), 0)
 
 
-def references(count, value=396.0, lower=-0.02, unit="GB/s", upper=0.05):
-    table = {
-        f"gpu{a}->gpu{b}": Reference(value, lower, upper, unit) for a in range(count) for b in range(count) if a != b
-    }
+def references(count, lower=-0.02, unit="GB/s", upper=0.05, per_node=None):
+    """A reference of 396 for each pair of `count` devices, of 45 between nodes of `per_node` devices."""
+    nodes = [0 if per_node is None else index // per_node for index in range(count)]
+    pairs = [(a, b) for a in range(count) for b in range(count) if a != b]
+    values = [396.0 if nodes[a] == nodes[b] else 45.0 for a, b in pairs]
+    names = [f"gpu{a}->gpu{b}" for a, b in pairs]
+    table = {name: Reference(value, lower, upper, unit) for name, value in zip(names, values, strict=True)}
     return References({("hgx", TESTCASE): table})
 
 
@@ -118,14 +121,11 @@ def noisy(make_record, count=8, slow=lambda r, c: 0.0, nodes=1, sigma=0.001, nic
     return content
 
 
-def two_levels(count, per_node):
-    table = {
-        f"gpu{a}->gpu{b}": Reference(396.0 if a // per_node == b // per_node else 45.0, -0.02, 0.05, "GB/s")
-        for a in range(count)
-        for b in range(count)
-        if a != b
-    }
-    return References({("hgx", TESTCASE): table})
+def remeasured(content, *again):
+    """The record with these remeasurements: (row, column, before, after, outcome)."""
+    names = ("row", "column", "before", "after", "outcome")
+    content["results"][0]["remeasured"] = [dict(zip(names, one, strict=True)) for one in again]
+    return content
 
 
 def net(r, c):
@@ -160,12 +160,14 @@ def test_a_fault_inside_a_node_is_the_only_finding(make_record, slow, kind, subj
 )
 def test_a_nic_a_node_and_a_pair_of_nodes(make_record, slow, kind, subject):
     content = noisy(make_record, 16, lambda r, c: 0.5 * slow(r, c), 4, nics=True)
-    assert [(one.kind, one.subject) for one in said(content, two_levels(16, 4))[1].findings] == [(kind, subject)]
+    assert [(one.kind, one.subject) for one in said(content, references(16, per_node=4))[1].findings] == [
+        (kind, subject)
+    ]
 
 
 def test_with_two_nodes_the_node_and_the_pair_cannot_be_told_apart_and_that_is_said(make_record):
     content = noisy(make_record, 8, lambda r, c: 0.5 * (r // 4 != c // 4), 2, nics=True)
-    text, found = said(content, two_levels(8, 4))
+    text, found = said(content, references(8, per_node=4))
     assert len(found.findings) == 1
     kinds = {found.findings[0].kind, *(kind for kind, _ in found.findings[0].alike)}
     assert {"node", "node_pair", "class"} <= kinds
@@ -175,9 +177,7 @@ def test_with_two_nodes_the_node_and_the_pair_cannot_be_told_apart_and_that_is_s
 def test_a_cell_that_was_fine_alone_is_not_blamed_and_one_of_a_single_look_is_to_be_measured_again(make_record):
     def found(*again):
         content = noisy(make_record, slow=lambda r, c: 0.1 * ((r, c) == (2, 5)))
-        names = ("row", "column", "before", "after", "outcome")
-        content["results"][0]["remeasured"] = [dict(zip(names, one, strict=True)) for one in again]
-        return said(content, references(8))
+        return said(remeasured(content, *again), references(8))
 
     text, _ = found(("gpu2", "gpu5", 352.0, 356.0, "reproduced"))
     assert "gpu2->gpu5 is 10.0 % slow" in text and "check this direction" in text
@@ -189,20 +189,16 @@ def test_a_cell_that_was_fine_alone_is_not_blamed_and_one_of_a_single_look_is_to
 
 def test_a_row_that_is_slow_only_together_is_named_though_each_cell_is_fine_alone(make_record):
     content = noisy(make_record, slow=lambda r, c: 0.1 * (r == 3))
-    names = ("row", "column", "before", "after", "outcome")
     again = [("gpu3", f"gpu{c}", 356.0, 396.0, "not-reproduced") for c in range(8) if c != 3]
-    content["results"][0]["remeasured"] = [dict(zip(names, one, strict=True)) for one in again]
-    assert "gpu3 sends 1" in said(content, references(8))[0]
+    assert "gpu3 sends 1" in said(remeasured(content, *again), references(8))[0]
 
 
 def test_diagnose_says_how_sure_it_is_and_what_to_run_next(make_record, write_record, capsys):
     assert cli.main(["diagnose", str(write_record(noisy(make_record, slow=lambda r, c: 0.11 * (r == 3))))]) == 0
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     at = next(place for place, line in enumerate(lines) if line.startswith("gpu3 sends"))
-    assert (
-        lines[at + 1].startswith("evidence for: 7 of 7 cells slow")
-        and "7 cells of the reverse direction fine" in lines[at + 1]
-    )
+    assert lines[at + 1].startswith("evidence for: 7 of 7 cells slow")
+    assert "7 cells of the reverse direction fine" in lines[at + 1]
     assert lines[at + 2].startswith(f"next: p2p_matrix --backend cuda --testcase {TESTCASE} --devices 3,0,1 ")
 
 
@@ -280,8 +276,7 @@ def test_a_real_run_is_not_at_fault(capsys):
 
 def test_verdicts_of_classes_rows_and_columns_are_said(make_record):
     content = noisy(make_record, slow=lambda r, c: 0.11 * (r == 3))
-    run = stored.Run(path=Path("record.json"), tests=(testcases.Test(name="t", record=content),))
-    (one,) = judging.judge_all(run, references(8), "hgx")
+    one = judging.judge(testcases.Test(name="t", record=content), references(8), "hgx")
     (pair,) = one.matrices
     text = "\n".join(diagnose.lines(Analysis(None, [one]), one, *pair))
     assert one.verdict is Verdict.FAIL
@@ -301,14 +296,12 @@ def test_verdicts_of_classes_rows_and_columns_are_said(make_record):
 def test_a_finding_says_whether_a_second_measurement_confirms_it(make_record, after, said):
     content = noisy(make_record, slow=lambda r, c: 0.1 * ((r, c) == (2, 5)))
     again = [("gpu2", "gpu5", 352.0, 356.0, "reproduced"), ("gpu1", "gpu2", 380.0, 396.0, "not-reproduced")]
-    names = ("row", "column", "before", "after", "outcome")
-    content["results"][0]["remeasured"] = [dict(zip(names, one, strict=True)) for one in again]
+    remeasured(content, *again)
     if after:
-        content["results"][0]["controls"] = [dict(zip(names[:4], ("gpu0", "gpu1", 45.0, after), strict=True))]
+        content["results"][0]["controls"] = [{"row": "gpu0", "column": "gpu1", "before": 45.0, "after": after}]
         content["results"][0]["control_change"] = 0.111 if after < 45 else 0
     reading.check(content)
-    run = stored.Run(path=Path("record.json"), tests=(testcases.Test(name="t", record=content),))
-    (one,) = judging.judge_all(run, references(8), "hgx")
+    one = judging.judge(testcases.Test(name="t", record=content), references(8), "hgx")
     assert said in "\n".join(diagnose.lines(Analysis(None, [one]), one, *one.matrices[0]))
 
 

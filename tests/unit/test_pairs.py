@@ -1,6 +1,5 @@
 """Sweeps of several pairs of ranks: what of them is no pass, and what they are held against and put beside."""
 
-import copy
 import importlib
 import io
 import shutil
@@ -9,13 +8,14 @@ from types import SimpleNamespace
 
 import published_references
 import pytest
+from osu_sweeps import OWN, asked, published_sizes, sweep
 
 from linkmatrix import cli
 from linkmatrix.adopt.proposal import Sample
 from linkmatrix.commands import adopt
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references import keys, published
+from linkmatrix.references import keys
 from linkmatrix.references.tables import References
 from linkmatrix.runs import figures, testcases
 from linkmatrix.runs.stored import Run
@@ -24,59 +24,6 @@ from linkmatrix.show import by_size, charts, screen, terminal
 pytestmark = pytest.mark.usefixtures("wide_terminal")
 
 DATA = Path(__file__).parents[1] / "data"
-OWN = {"latency": "node_to_node_latency_mpi", "multi_lat": "node_to_node_latency_mpi"}
-OWN |= {"bw": "node_to_node_bandwidth_mpi", "mbw_mr": "node_to_node_bandwidth_mpi"}
-
-
-def published_sizes(system, osu):
-    """{bytes: value} of a published benchmark of OSU."""
-    tables = [one for one in published.load(system).tables if one.testcase == osu]
-    return {one.size_bytes: value for one in tables for value in one.cells.values()}
-
-
-def sweep(make_record, osu="osu_bw_hh", system="abci:anode", ranks=8, times=1.0, asked_by=None):
-    """A record of two nodes of `ranks` that measured what OSU's benchmark published there, `times` as much."""
-    content = make_record(count=2, value=1.0)
-    (first,) = content["results"]
-    match = published_references.NAME.fullmatch(osu)
-    pairs, latency = int(match["pairs"] or 1), "lat" in match["test"]
-    nodes = ["n1", "n2"]
-    device = content["devices"][0]
-    content["devices"] = [
-        {**device, "index": at, "label": f"{node}:rank{at}", "node": node, "place": {"node": node}, "part": {}}
-        for at, node in enumerate(node for node in nodes for _ in range(ranks))
-    ]
-    labels = [one["label"] for one in content["devices"]]
-    square = [[None] * len(labels) for _ in labels]
-    content["topology"] = {
-        "labels": labels,
-        "link_class": [["" if one else "" for one in row] for row in square],
-        "links": square,
-        "peer_access": square,
-        "min_path": square,
-    }
-    classes = [["X", "NET"], ["NET", "X"]]
-    first |= {"testcase": OWN[match["test"]], "engine": "mpi", "transport": "mpi", "peer_access": None}
-    first |= {"rows": nodes, "columns": nodes, "link_class": classes, "limit": [[None] * 2] * 2}
-    first |= {"memory": "device" if match["buffers"] == "dd" else "host"}
-    if latency:
-        first |= {"unit": "us", "metric": "latency", "quantity": "copy latency"}
-    if pairs < ranks:
-        first["pairs"] = pairs
-    content |= {"backend": "mpi", "expected": [first["testcase"]], "asked_by": asked_by, "results": []}
-    content["software"] = {"MPI": "Open MPI v4.1.4"}
-    for size, value in published_sizes(system, osu).items():
-        result = copy.deepcopy(first)
-        cells = [[None, value * times], [value * times, None]]
-        result |= {"size_bytes": size, "values": cells, "low": cells, "high": cells, "verified": size > 0 or None}
-        result["sampled"] = [[[], [value * times] * 7], [[value * times] * 7, []]]
-        content["results"].append(result)
-    return content
-
-
-def asked(pairs, testcase="node_to_node_bandwidth_mpi", more="", check="crossnode_pairs"):
-    """The name of a test."""
-    return f"{check} %testcase={testcase} %pairs={pairs}{more}"
 
 
 def test_the_references_of_a_published_system_are_its_figures():
