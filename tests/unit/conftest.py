@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import time
 from pathlib import Path
 from types import SimpleNamespace

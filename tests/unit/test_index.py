@@ -58,7 +58,7 @@ def test_a_node_has_its_tests_with_verdicts_parts_and_versions(store):
 def test_a_test_case_that_was_cut_off_is_not_whole(store):
     store.add(1, off={(3, 0): "timeout"}, result="fail")
     (one,) = store.tests()
-    assert [case.whole for case in one.cases.values()] == [False]
+    assert [case.complete for case in one.cases.values()] == [False]
 
 
 def test_the_suspects_are_those_of_the_reports_themselves(store):

@@ -1,20 +1,20 @@
-"""A node is known good by the newest answer to each question, and by nothing that another process disturbed."""
+"""A node is known good by the newest outcome of each scope, and by nothing that another process disturbed."""
 
 import pytest
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.runs import known_good
-from linkmatrix.runs.known_good import DAY, Answer, Case, Standing, standing
-from linkmatrix.runs.questions import Question
+from linkmatrix.runs.known_good import DAY, Case, Outcome, Standing, standing
+from linkmatrix.runs.scopes import Scope
 from linkmatrix.runs.suspects import Suspect
 
 NOW = 100 * DAY
-WRITE, READ = Question("write_ce", "NV18"), Question("read_ce", "NV18")
+WRITE, READ = Scope("write_ce", "NV18"), Scope("read_ce", "NV18")
 
 
 def stand(*found, suspects=(), disturbed=None, days=30):
-    """How nodes stand after answers: (node, question, days ago, verdict)."""
-    each = [Answer(node, question, NOW - ago * DAY, verdict) for node, question, ago, verdict in found]
+    """The standing of nodes after outcomes: (node, scope, days ago, verdict)."""
+    each = [Outcome(node, scope, NOW - ago * DAY, verdict) for node, scope, ago, verdict in found]
     return standing(each, suspects, disturbed or {}, NOW, days)
 
 
@@ -22,20 +22,20 @@ def test_another_question_does_not_make_a_node_good_after_a_failure():
     reads = [("n1", READ, ago, Verdict.PASS) for ago in (2, 1, 0)]
     failed = stand(("n1", WRITE, 3, Verdict.FAIL), *reads)
     assert failed.good == [] and failed.unknown == {"n1": "was FAIL 3 days ago (write_ce NV18)"}
-    other_class = ("n1", Question("write_ce", "SYS"), 0, Verdict.PASS)
+    other_class = ("n1", Scope("write_ce", "SYS"), 0, Verdict.PASS)
     assert stand(("n1", WRITE, 3, Verdict.FAIL), *reads, other_class).good == []
     assert stand(("n1", WRITE, 3, Verdict.FAIL), *reads, ("n1.site", WRITE, 0, Verdict.WARN)).good == ["n1"]
 
 
 @pytest.mark.parametrize("verdict", [Verdict.NOT_JUDGED, Verdict.DISTURBED])
-def test_what_was_not_judged_or_disturbed_is_no_answer(verdict):
+def test_what_was_not_judged_or_disturbed_keeps_the_earlier_outcome(verdict):
     assert stand(("n1", READ, 0, verdict)).good == []
     assert stand(("n1", WRITE, 3, Verdict.PASS), ("n1", WRITE, 0, verdict)).good == ["n1"], "it says nothing new"
     assert stand(("n1", WRITE, 3, Verdict.FAIL), ("n1", WRITE, 0, verdict)).good == []
-    assert stand(("n1", WRITE, 40, Verdict.PASS), ("n1", WRITE, 0, verdict)).good == [], "the answer is old"
+    assert stand(("n1", WRITE, 40, Verdict.PASS), ("n1", WRITE, 0, verdict)).good == [], "the outcome is old"
 
 
-def test_an_incomplete_run_keeps_a_node_off_for_days_and_a_failure_until_its_question_is_answered():
+def test_an_incomplete_run_keeps_a_node_off_for_days_and_a_failure_until_its_scope_passes():
     later = ("n1", READ, 0, Verdict.PASS)
     assert stand(("n1", WRITE, 1, Verdict.INCOMPLETE), later).good == []
     assert stand(("n1", WRITE, 40, Verdict.INCOMPLETE), later).good == ["n1"]
@@ -50,7 +50,7 @@ def test_nothing_flagged_and_nothing_that_cannot_be_judged_is_good():
     assert found == Standing([], {"n1": "slow", "n9": "dead"}, {"n2": why})
 
 
-def test_an_answer_of_a_clock_that_was_ahead_keeps_no_node_good():
+def test_an_outcome_of_a_clock_that_was_ahead_keeps_no_node_good():
     """Whatever failed after it seemed to be before it, for as long as the clock had been ahead."""
     ahead = ("n1", WRITE, -4900, Verdict.PASS)
     assert stand(ahead, ("n1", WRITE, 0, Verdict.FAIL)).good == []
@@ -60,14 +60,14 @@ def test_an_answer_of_a_clock_that_was_ahead_keeps_no_node_good():
 
 
 def test_what_no_test_case_shows_is_a_question_of_the_test():
-    """A program that did not end well is no matter of a test case, and the test itself answers it."""
+    """A program that did not end well is no matter of a test case, and the test itself is a scope."""
     passed = {"write_ce": Case(Verdict.PASS, True, False, (("NV18", ""),))}
 
     def good(*verdicts, cases=passed):
         found = [
             one
             for number, verdict in enumerate(verdicts)
-            for one in known_good.answers_of("n1", "sweep", NOW - DAY + number, verdict, cases)
+            for one in known_good.outcomes_of("n1", "sweep", NOW - DAY + number, verdict, cases)
         ]
         return standing(found, [], {}, NOW, 30).good == ["n1"]
 
@@ -78,40 +78,40 @@ def test_what_no_test_case_shows_is_a_question_of_the_test():
 
 def test_a_test_case_that_passed_beside_another_process_makes_no_node_good():
     case = Case(Verdict.PASS, True, True, (("NV18", ""),))
-    found = list(known_good.answers_of("n1", "sweep", NOW, Verdict.PASS, {"write_ce": case}))
+    found = list(known_good.outcomes_of("n1", "sweep", NOW, Verdict.PASS, {"write_ce": case}))
     assert standing(found, [], {}, NOW, 30).good == []
     failed = list(
-        known_good.answers_of("n1", "sweep", NOW, Verdict.FAIL, {"write_ce": case._replace(verdict=Verdict.FAIL)})
+        known_good.outcomes_of("n1", "sweep", NOW, Verdict.FAIL, {"write_ce": case._replace(verdict=Verdict.FAIL)})
     )
     assert standing(failed, [], {}, NOW, 30).unknown == {"n1": "was FAIL 0 days ago (write_ce NV18)"}
 
 
-def test_a_disturbed_pass_does_not_answer_for_what_the_test_failed_before():
+def test_a_disturbed_pass_does_not_replace_what_the_test_failed_before():
     """Day 1 all PASS; day 2 a GPU is missing (FAIL of the test, its cells PASS); day 3 PASS beside a hog."""
     passed = {"write_ce": Case(Verdict.PASS, True, False, (("NV18", ""),))}
     beside = {"write_ce": Case(Verdict.PASS, True, True, (("NV18", ""),))}
     found = [
-        *known_good.answers_of("n1", "sweep", NOW - 3 * DAY, Verdict.PASS, passed),
-        *known_good.answers_of("n1", "sweep", NOW - 2 * DAY, Verdict.FAIL, passed),
+        *known_good.outcomes_of("n1", "sweep", NOW - 3 * DAY, Verdict.PASS, passed),
+        *known_good.outcomes_of("n1", "sweep", NOW - 2 * DAY, Verdict.FAIL, passed),
     ]
     assert standing(found, [], {}, NOW, 30).good == []
-    found += known_good.answers_of("n1", "sweep", NOW - DAY, Verdict.PASS, beside)
+    found += known_good.outcomes_of("n1", "sweep", NOW - DAY, Verdict.PASS, beside)
     assert standing(found, [], {}, NOW, 30).good == []
 
 
 @pytest.mark.parametrize("other", [{"0": "7", "driver": "590"}, {"0": "8", "driver": "580"}])
 def test_a_pass_of_another_component_or_driver_does_not_count(other):
-    def answered(components, ago, verdict, question=WRITE):
-        return Answer("n1", question, NOW - ago * DAY, verdict, True, frozenset(components.items()))
+    def outcome(components, ago, verdict, scope=WRITE):
+        return Outcome("n1", scope, NOW - ago * DAY, verdict, True, frozenset(components.items()))
 
     here = {"0": "7", "driver": "580"}
-    old, new = answered(other, 3, Verdict.PASS), answered(here, 1, Verdict.DISTURBED)
+    old, new = outcome(other, 3, Verdict.PASS), outcome(here, 1, Verdict.DISTURBED)
     assert standing([old], [], {}, NOW, 30).good == ["n1"]
     why = {"n1": "was not judged with its present components and driver"}
     assert standing([old, new], [], {}, NOW, 30).unknown == why
-    assert standing([old, new, answered({"1": "9"}, 0, Verdict.PASS, READ)], [], {}, NOW, 30).good == ["n1"]
-    failed = answered(other, 3, Verdict.FAIL)
-    assert standing([failed, answered(here, 1, Verdict.PASS, READ)], [], {}, NOW, 30).good == []
-    assert standing([failed, answered(here, 1, Verdict.PASS)], [], {}, NOW, 30).good == ["n1"]
-    back = [answered(here, 5, Verdict.FAIL), old, answered(here, 1, Verdict.PASS, READ)]
+    assert standing([old, new, outcome({"1": "9"}, 0, Verdict.PASS, READ)], [], {}, NOW, 30).good == ["n1"]
+    failed = outcome(other, 3, Verdict.FAIL)
+    assert standing([failed, outcome(here, 1, Verdict.PASS, READ)], [], {}, NOW, 30).good == []
+    assert standing([failed, outcome(here, 1, Verdict.PASS)], [], {}, NOW, 30).good == ["n1"]
+    back = [outcome(here, 5, Verdict.FAIL), old, outcome(here, 1, Verdict.PASS, READ)]
     assert standing(back, [], {}, NOW, 30).good == [], "the component that failed is back"

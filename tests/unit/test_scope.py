@@ -1,4 +1,4 @@
-"""A flag is of a question and a component: only the same question, answered without disturbance, removes it."""
+"""A flag has a component and a scope: only undisturbed runs in the same scope remove it."""
 
 import copy
 import os
@@ -12,7 +12,7 @@ from linkmatrix import cli, lock
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import index, judging, missing_runs, stored, testcases
-from linkmatrix.runs.questions import Question
+from linkmatrix.runs.scopes import Scope
 from linkmatrix.runs.suspects import of_run, suspects
 from tests.tools import stores
 
@@ -61,7 +61,7 @@ def other_class(name):
 @pytest.mark.parametrize("another", [[READ, {}], [LOCAL, {}], [WRITE, {}, other_class("SYS")]])
 def test_clean_runs_of_another_question_do_not_remove_a_flag(after, another):
     (one,) = after([WRITE, EGRESS], *[another] * 3)
-    assert (one.label, one.clean, one.questions) == ("gpu3", 0, (Question(WRITE, "NV18"),))
+    assert (one.label, one.clean, one.scopes) == ("gpu3", 0, (Scope(WRITE, "NV18"),))
     assert after([WRITE, EGRESS], *[another] * 3, *[[WRITE, {}]] * 3) == []
 
 
@@ -78,7 +78,7 @@ def test_clean_runs_of_another_size_do_not_remove_a_flag(make_record):
 
 def test_each_question_has_a_flag_of_its_own(after):
     (one,) = after([WRITE, EGRESS], [READ, EGRESS], *[[WRITE, {}]] * 3, [READ, {}])
-    assert (one.questions, one.clean, one.since[:10]) == ((Question(READ, "NV18"),), 1, "2026-11-02")
+    assert (one.scopes, one.clean, one.since[:10]) == ((Scope(READ, "NV18"),), 1, "2026-11-02")
     (one,) = after([WRITE, EGRESS], [READ, EGRESS], [WRITE, {}])
     assert one.clean == 0 and "0 of 3 clean runs of device_to_device_memcpy_read_ce NV18 and 1 more" in one.sentence(3)
 
@@ -114,7 +114,7 @@ def counted(content):
 
 def test_an_error_counter_is_a_question_of_the_test_case_as_a_whole(after):
     (one,) = after([WRITE, {}, counted])
-    assert (one.label, one.questions) == ("gpu2", (Question(WRITE),))
+    assert (one.label, one.scopes) == ("gpu2", (Scope(WRITE),))
     assert len(after([WRITE, {}, counted], *[[READ, {}]] * 3)) == 1
     assert after([WRITE, {}, counted], *[[WRITE, {}]] * 3) == []
 
@@ -142,7 +142,7 @@ def soaked(wrong):
 def test_a_device_that_computed_wrong_bits_is_unflagged_by_soaks_alone(after):
     wrong, right = soaked(3), soaked(0)
     (one,) = after([WRITE, {}, wrong], *[[WRITE, {}]] * 3)
-    assert (one.label, one.clean, one.questions) == ("gpu2", 0, (Question("soak"),))
+    assert (one.label, one.clean, one.scopes) == ("gpu2", 0, (Scope("soak"),))
     assert after([WRITE, {}, wrong], *[[WRITE, {}, right]] * 3) == []
 
 
@@ -227,7 +227,7 @@ def test_a_disturbed_run_changes_nothing_and_the_third_in_a_row_keeps_the_node_o
     for _ in range(2):
         exported.add(WRITE, EGRESS, disturb_n1, result="fail")
         assert exported("--format", "hostfile")[0] == 0
-    exported.add(READ, {})  # another question
+    exported.add(READ, {})  # another scope
     exported.add(WRITE, EGRESS, disturb_n1, result="fail")
     code, out = exported("--format", "hostfile")
     assert code == 3 and f"n1 cannot be judged while hog runs: {WRITE} gpu3->gpu0 was DISTURBED 3 times in a row" in out

@@ -8,7 +8,7 @@ from ..judge.test_verdict import reasons_of
 from ..judge.verdicts import Reason, Verdict
 from ..record.names import simulated_fault
 from ..references.keys import is_known
-from ..runs.questions import disturbed_nodes
+from ..runs.scopes import disturbed_nodes
 from ..runs.testcases import Test
 from .proposal import Sample
 

@@ -26,7 +26,7 @@ from . import arguments
 if TYPE_CHECKING:
     import pandas
 
-    from ..runs.known_good import Answer
+    from ..runs.known_good import Outcome
     from ..runs.suspects import Suspect
 
 BUNDLE = "bundle"
@@ -151,7 +151,7 @@ def nodes_of(options: argparse.Namespace) -> bytes | None:
         of = f" of {clean(options.system)}" if options.system else ""
         say(*measured.notices, f"no stored run{of} shows whether a node is flagged: measure first", to=sys.stderr)
         return None
-    found = known_good.standing(measured.answers, suspects, measured.disturbed, time.time(), options.within)
+    found = known_good.standing(measured.outcomes, suspects, measured.disturbed, time.time(), options.within)
     if which == node_lists.GOOD and not found.good:
         why = [f"{clean(name)} {said}" for name, said in found.unknown.items()]
         why += [f"{clean(name)} is flagged" for name in found.suspect]
@@ -168,12 +168,12 @@ def nodes_of(options: argparse.Namespace) -> bytes | None:
 class Measured(NamedTuple):
     """The facts of runs about nodes.
 
-    answers: about nodes that were measured alone. disturbed: {node: why it cannot be judged}. seen: whether a run
+    outcomes: about nodes that were measured alone. disturbed: {node: why it cannot be judged}. seen: whether a run
     measured a node at all. notices: on the named runs, such as "SIMULATED: …"; stored runs with a simulated fault have
     no influence on a list.
     """
 
-    answers: list["Answer"]
+    outcomes: list["Outcome"]
     suspects: list["Suspect"]
     disturbed: dict[str, str]
     seen: bool
@@ -190,7 +190,7 @@ def named_runs(options: argparse.Namespace) -> Measured:
     if options.system:
         here = [tuple(one for one in run.tests if one.partition == options.system) for run in every]
         runs = [replace(run, tests=tests) for run, tests in zip(every, here, strict=True)]
-    found: list[Answer] = []
+    found: list[Outcome] = []
     told: list[Judged] = []
     measured: list[known_good.Measured] = []
     for run in runs:
@@ -203,7 +203,7 @@ def named_runs(options: argparse.Namespace) -> Measured:
                 if row["nodes"] == 1:
                     cases = known_good.cases_from(row["cases"])
                     about = (row[name] for name in ("node", "test", "started", "verdict"))
-                    found += known_good.answers_of(*about, cases, row["components"])
+                    found += known_good.outcomes_of(*about, cases, row["components"])
     there = {short(one.node) for one in measured}
     suspects = [
         one for one in suspects_of(options, every, references) if not options.system or short(one.node) in there
@@ -219,13 +219,13 @@ def stored_runs(options: argparse.Namespace) -> Measured:
     with index.opened(prefix, options.references or arguments.reference_folder()) as found:
         for note in found.notes:
             say(f"note: {note}", to=sys.stderr)
-        suspects, answers = found.suspects(options.clean_runs, notes.load(prefix)), found.alone(options.system)
+        suspects, outcomes = found.suspects(options.clean_runs, notes.load(prefix)), found.alone(options.system)
         if not options.system:
-            return Measured(answers, suspects, found.disturbed(), bool(folders.reports(prefix)))
+            return Measured(outcomes, suspects, found.disturbed(), bool(folders.reports(prefix)))
         # a suspect is called as the last run of any partition did: with its domain, or without
-        there = {short(node) for node in (*found.states(options.system), *(one.node for one in answers))}
+        there = {short(node) for node in (*found.states(options.system), *(one.node for one in outcomes))}
         suspects = [one for one in suspects if short(one.node) in there]
-        return Measured(answers, suspects, found.disturbed(), bool(there))
+        return Measured(outcomes, suspects, found.disturbed(), bool(there))
 
 
 def cells_of(judged: list[Judged]) -> "pandas.DataFrame":

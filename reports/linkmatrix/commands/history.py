@@ -184,7 +184,7 @@ def of_part_or_place(options: argparse.Namespace) -> int:
 
 
 def found_of(options: argparse.Namespace, place: Place | None) -> Iterator[Found]:
-    """The flags and clean questions of the chosen runs; of all stored runs by the index. Raises BadInput."""
+    """The flags and clean scopes of the chosen runs; of all stored runs by the index. Raises BadInput."""
     if options.paths or options.since or options.system or options.reference or options.references:
         references = arguments.references_of(options)
         yield from (found_in(run, references, options.reference) for run in runs_of(options))

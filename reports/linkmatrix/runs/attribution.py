@@ -51,7 +51,7 @@ class Stay:
 
 
 @dataclass(frozen=True)
-class Answer:
+class SwapResult:
     """The result of a swap for a component and a slot that were flagged together.
 
     part, place: the probabilities that each is bad. to: the present slot of the component, None if unknown. other: the
@@ -103,7 +103,7 @@ class Evidence:
         return max(self.pairs[key], key=lambda pair: self.stays[pair].last)
 
 
-def attribute(evidence: Evidence, suspect: Pair, since: str) -> Answer | None:
+def attribute(evidence: Evidence, suspect: Pair, since: str) -> SwapResult | None:
     """The result of a swap for a pair that was flagged since a time; None if the two are still together."""
     part, place = suspect
     now, there = evidence.newest(part)[1], evidence.newest(place)[0]
@@ -114,7 +114,7 @@ def attribute(evidence: Evidence, suspect: Pair, since: str) -> Answer | None:
     chances = dict(zip(candidates, posterior(evidence, suspect, since, candidates), strict=True))
     sure = any(chance >= SURE for chance in chances.values())
     good = {key for key, chance in chances.items() if chance <= 1 - SURE} if sure else set()
-    return Answer(
+    return SwapResult(
         suspect,
         chances[part],
         chances[place],
@@ -165,23 +165,23 @@ def is_decided(sentence: str) -> bool:
     return sentence.startswith((FOLLOWED, STAYED, BOTH))
 
 
-def sentence_of(answer: Answer, kind: str) -> str:
+def sentence_of(result: SwapResult, kind: str) -> str:
     """The result of a swap in words. kind: of the component."""
-    part, place = answer.pair
+    part, place = result.pair
     what, where = f"{kind} {part}", place_name(place)
     bad, good = (lambda chance: chance >= SURE), (lambda chance: chance <= 1 - SURE)
-    gone = f"at {place_name(answer.to)}" if answer.to else "gone"
-    there = f", and {kind} {answer.other} is there now" if answer.other else ""
-    if bad(answer.part) and good(answer.place):
-        to = f"to {place_name(answer.to)}" if answer.to else "to where no run has seen it"
+    gone = f"at {place_name(result.to)}" if result.to else "gone"
+    there = f", and {kind} {result.other} is there now" if result.other else ""
+    if bad(result.part) and good(result.place):
+        to = f"to {place_name(result.to)}" if result.to else "to where no run has seen it"
         return f"{FOLLOWED} ({what} from {where} {to})"
-    if bad(answer.place) and good(answer.part):
+    if bad(result.place) and good(result.part):
         return f"{STAYED} ({where}: {what} is {gone}{there})"
-    if bad(answer.part) and bad(answer.place):
+    if bad(result.part) and bad(result.place):
         return f"{BOTH} ({what}, {where})"
-    if good(answer.part) and good(answer.place):
+    if good(result.part) and good(result.place):
         return f"neither the component nor the slot was at fault since the swap ({what}, {where})"
-    missing = [f"{what} at {place_name(answer.to)}"] if answer.to else []
-    missing += [f"{kind} {answer.other} at {where}"] if answer.other else []
+    missing = [f"{what} at {place_name(result.to)}"] if result.to else []
+    missing += [f"{kind} {result.other} at {where}"] if result.other else []
     unknown = f"whether the component ({what}) or the slot ({where}) is at fault is not known yet"
     return f"{unknown}: measure {' and '.join(missing)}"

@@ -104,7 +104,7 @@ def coverage(
     for node, cases, started in index.measured_cases(partition, until):
         of_node = newest.setdefault(short(node), {})
         for name, case in cases.items():
-            if case.whole:
+            if case.complete:
                 of_node[name] = max(started, of_node.get(name, 0))
     suite = suite_of(newest.values())
     tested = {
@@ -116,8 +116,8 @@ def coverage(
         there = {short(node): (node, away) for node, away in known.items()}
     if not there:
         raise BadInput(f"no stored run is of {partition}: measure it first, as linkmatrix run --mode=sweep does")
-    whole = index.states(partition, {node: tested[short(node)] for node in states if short(node) in tested})
-    changed = mended(written, tested, states) | changes(states, whole)
+    complete = index.states(partition, {node: tested[short(node)] for node in states if short(node) in tested})
+    changed = repaired(written, tested, states) | changes(states, complete)
     tried = {short(node): then for node, then in index.times_tried(partition, until).items()}
     suspect = index.suspects(clean_runs, written)
     suspects = reasons((one for one in suspect if one.kind != ADAPTER), clean_runs)
@@ -168,7 +168,7 @@ def changes(newest: Mapping[str, State], before: Mapping[str, State]) -> dict[st
     return {short(node): said for node, said in found.items() if said}
 
 
-def mended(written: Iterable[Note], tested: Mapping[str, float], newest: Mapping[str, State]) -> dict[str, str]:
+def repaired(written: Iterable[Note], tested: Mapping[str, float], newest: Mapping[str, State]) -> dict[str, str]:
     """{node: the last noted repair of it, or of one of its components, since it was measured completely}."""
     return {
         node: note.sentence()

@@ -26,10 +26,10 @@ from ..references.tables import References
 from . import known_good, missing_runs, series
 from .index_tables import State, Tables, ready
 from .indexing import fingerprint, update
-from .known_good import Answer, Case
+from .known_good import Case, Outcome
 from .notes import Note
 from .parts import Names, Place, Sighting, is_at, is_part
-from .questions import Question
+from .scopes import Scope
 from .suspicion import Flagged, Found, Suspect, latest_time, left_by
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Index(Tables):
     until: a time in seconds since 1970; later starts, by a clock that was ahead, are left out.
     """
 
-    def alone(self, partition: str | None) -> list[Answer]:
+    def alone(self, partition: str | None) -> list[Outcome]:
         """What tests of a single node found out about this node. partition: None for all partitions."""
         chosen = self.numbers.get(partition, -1) if partition else None
         rows = self.connection.execute(
@@ -56,7 +56,7 @@ class Index(Tables):
         return [
             one
             for node, test, started, verdict, cases, components in rows
-            for one in known_good.answers_of(
+            for one in known_good.outcomes_of(
                 self.names[node], self.names[test], started, verdict, self.cases_of(cases), self.set_of(components)
             )
         ]
@@ -122,7 +122,7 @@ class Index(Tables):
     def days_measured(self, partition: str, suite: Collection[str]) -> Iterator[tuple[str, int]]:
         """(node, days since 1970) of each day on which all test cases of a suite were measured on a node alone."""
         sets = [number for (number,) in self.connection.execute("SELECT DISTINCT cases FROM tests")]
-        measured = {number: {name for name, case in self.cases_of(number).items() if case.whole} for number in sets}
+        measured = {number: {name for name, case in self.cases_of(number).items() if case.complete} for number in sets}
         complete = [number for number, names in measured.items() if names >= set(suite)]
         found = self.connection.execute(
             "SELECT DISTINCT node, started / 86400 FROM tests WHERE partition = ? AND nodes = 1 AND run != 0"
@@ -152,7 +152,7 @@ class Index(Tables):
             (self.numbers.get(partition, -1),),
         )
         runs = ((seconds, self.cases_of(cases)) for _, seconds, cases in found)
-        complete = (seconds for seconds, cases in runs if cases and all(case.whole for case in cases.values()))
+        complete = (seconds for seconds, cases in runs if cases and all(case.complete for case in cases.values()))
         return list(islice(complete, most))[::-1]
 
     def meetings(
@@ -183,7 +183,7 @@ class Index(Tables):
         return sorted(self.names[number] for (number,) in found)
 
     def found(self, clean_runs: int) -> Iterator[Found]:
-        """The flags and clean questions in each report, of all nodes that may be flagged now.
+        """The flags and clean scopes in each report, of all nodes that may be flagged now.
 
         These are the nodes that were flagged lately, and the nodes that had one of their components.
         """
@@ -193,17 +193,17 @@ class Index(Tables):
         """The numbers of the nodes that were ever flagged, except those that are certainly unflagged by now.
 
         A node is certainly unflagged after `clean_runs` runs with one driver in which each flagged device was clean for
-        each of its questions. Two reports with the same start count as one, because one may be a copy. A report of a
+        each of its scopes. Two reports with the same start count as one, because one may be a copy. A report of a
         clock that is ahead does not count.
         """
         latest = latest_time(time.time())
-        flagged: dict[int, tuple[str, dict[str, set[Question]]]] = {}
+        flagged: dict[int, tuple[str, dict[str, set[Scope]]]] = {}
         rows = self.connection.execute(
-            "SELECT node, began, device, question FROM flagged JOIN reports ON report = reports.id"
+            "SELECT node, began, device, scope FROM flagged JOIN reports ON report = reports.id"
         )
-        for node, began, device, question in rows:
+        for node, began, device, scope in rows:
             last, devices = flagged.setdefault(node, ("", {}))
-            devices.setdefault(device, set()).add(Question(*self.set_of(question)))
+            devices.setdefault(device, set()).add(Scope(*self.set_of(scope)))
             flagged[node] = (max(last, began), devices)
         return {
             node
@@ -212,7 +212,7 @@ class Index(Tables):
         }
 
     def clean_since(
-        self, node: int, last: str, latest: str, devices: Mapping[str, set[Question]]
+        self, node: int, last: str, latest: str, devices: Mapping[str, set[Scope]]
     ) -> Counter[tuple[str, ...]]:
         """{driver versions: number of runs of a node between two times in which all of the devices were clean}."""
         rows = self.connection.execute(
@@ -223,9 +223,9 @@ class Index(Tables):
         found: Counter[tuple[str, ...]] = Counter()
         for _, same in groupby(rows, key=lambda row: row[0]):
             good = ((seen, self.clean_in(clean)) for _, seen, clean in same)
-            whole = [seen for seen, clean in good if all(of <= clean.get(name, set()) for name, of in devices.items())]
-            if whole:
-                found[tuple(sorted({one.driver for _, one in self.seen_in(whole[0])}))] += 1
+            clean = [seen for seen, clean in good if all(of <= clean.get(name, set()) for name, of in devices.items())]
+            if clean:
+                found[tuple(sorted({one.driver for _, one in self.seen_in(clean[0])}))] += 1
         return found
 
     def named(self, nodes: Iterable[str]) -> set[int]:
@@ -264,13 +264,13 @@ class Index(Tables):
         return [(node, [Sighting(*place) for _, *place in self.set_of(seen)]) for node, seen in rows]
 
     def found_on(self, nodes: set[int]) -> Iterator[Found]:
-        """The flags, clean questions and sightings in each report, of the nodes with these numbers."""
+        """The flags, clean scopes and sightings in each report, of the nodes with these numbers."""
         chosen = f"node IN ({listed(nodes)})"
         flagged: dict[int, Flagged] = {}
-        rows = self.connection.execute(f"SELECT report, node, device, question, reason FROM flagged WHERE {chosen}")
-        for report, node, device, question, reason in rows:
+        rows = self.connection.execute(f"SELECT report, node, device, scope, reason FROM flagged WHERE {chosen}")
+        for report, node, device, scope, reason in rows:
             of_device = flagged.setdefault(report, {}).setdefault((self.names[node], device), {})
-            of_device[Question(*self.set_of(question))] = reason
+            of_device[Scope(*self.set_of(scope))] = reason
         devices: dict[int, list[tuple[int, int, int]]] = {}
         for report, *row in self.connection.execute(f"SELECT report, node, seen, clean FROM devices WHERE {chosen}"):
             devices.setdefault(report, []).append(tuple(row))
@@ -284,7 +284,7 @@ class Index(Tables):
             yield Found(
                 began,
                 flagged.get(report, {}),
-                {(node, name): questions for node, _, clean in of for name, questions in clean.items()},
+                {(node, name): scopes for node, _, clean in of for name, scopes in clean.items()},
                 {(node, name): place for node, seen, _ in of for name, place in seen},
                 frozenset(measured.get(report, ())),
             )
@@ -293,7 +293,7 @@ class Index(Tables):
         """The names of the reports on which the flags of the suspects depend.
 
         These are the reports that flag a device of the suspect's node, or of a node that had one of its components,
-        since the suspect is flagged; and the reports since then that are clean for one of its questions, because they
+        since the suspect is flagged; and the reports since then that are clean for one of its scopes, because they
         count towards the removal of the flag.
         """
         found: set[str] = set()
@@ -310,7 +310,7 @@ class Index(Tables):
                 " AND began >= ?",
                 (one.since,),
             )
-            wanted = set(one.questions)
+            wanted = set(one.scopes)
             found |= {name for name, clean in rows if any(wanted & of for of in self.clean_in(clean).values())}
         return found
 

@@ -17,15 +17,15 @@ from ..files import PATIENCE, changing
 from . import known_good
 from .known_good import Case
 from .parts import Sighting
-from .questions import Question
+from .scopes import Scope
 
 #: Of the tables below. An index of another version is made anew.
-VERSION = 11
+VERSION = 12
 #: reports: those of the prefix, with by what they were judged, and why one cannot be read. tests: a row for each node
 #: of a test; run: the run of the program that measured it, which several tests may share; cases: `known_good.Case` of
 #: each test case; disturbed: its DISTURBED cells; components: of the node, as `parts.components_of` has them.
-#: devices: of a node in a report, where its devices were (seen), and which of them answered which questions clean;
-#: flagged: why a device is flagged for a question. met: the nodes of a test between which a cell was measured, and
+#: devices: of a node in a report, where its devices were (seen), and the clean scopes of each (clean);
+#: flagged: why a device is flagged for a scope. met: the nodes of a test between which a cell was measured, and
 #: the pairs of them by their numbers there, none where all met. medians: as `series.COLUMNS`.
 TABLES = """
 CREATE TABLE reports (id INTEGER PRIMARY KEY, name TEXT UNIQUE, size INTEGER, changed INTEGER, began TEXT,
@@ -36,7 +36,7 @@ CREATE TABLE tests (report INTEGER, node INTEGER, partition INTEGER, test INTEGE
                     verdict INTEGER, nodes INTEGER, run INTEGER, measured INTEGER, boot INTEGER, leaf INTEGER,
                     cases INTEGER, disturbed INTEGER, components INTEGER, parts INTEGER, versions INTEGER);
 CREATE TABLE devices (report INTEGER, node INTEGER, seen INTEGER, clean INTEGER);
-CREATE TABLE flagged (report INTEGER, node INTEGER, device TEXT, question INTEGER, reason TEXT);
+CREATE TABLE flagged (report INTEGER, node INTEGER, device TEXT, scope INTEGER, reason TEXT);
 CREATE TABLE met (report INTEGER, partition INTEGER, started INTEGER, meeting INTEGER);
 CREATE TABLE medians (report INTEGER, testcase INTEGER, size_bytes INTEGER, unit INTEGER, link_class INTEGER,
                       variant INTEGER, partition INTEGER, started TEXT, value REAL, host INTEGER, facts INTEGER,
@@ -123,12 +123,12 @@ class Tables:
             self.places[number] = [(name, Sighting(*place)) for name, *place in self.set_of(number)]
         return self.places[number]
 
-    def clean_in(self, number: int) -> dict[str, set[Question]]:
-        """{device: its questions that are PASS or WARN} of a set."""
-        found: dict[str, set[Question]] = {}
+    def clean_in(self, number: int) -> dict[str, set[Scope]]:
+        """{device: its scopes that are PASS or WARN} of a set."""
+        found: dict[str, set[Scope]] = {}
         for of, names in self.set_of(number):
             for name in names:
-                found.setdefault(name, set()).update(Question(*one) for one in of)
+                found.setdefault(name, set()).update(Scope(*one) for one in of)
         return found
 
 

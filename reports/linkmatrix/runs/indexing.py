@@ -28,7 +28,7 @@ from .folders import SKEW, epoch
 from .index_tables import OF_REPORTS, Row, Writer
 from .judging import Judged
 from .parts import Device, Sighting, components_of
-from .questions import Question
+from .scopes import Scope
 from .suspects import of_run
 from .suspicion import Clean, Flagged, dated
 
@@ -85,10 +85,10 @@ def rows_in(report: Path, stamp: tuple[int, int], references: References) -> Add
     """The rows of a report, or the error if it cannot be read."""
     written = stamp[1] / 1e9
     try:
-        began, rows, is_whole = rows_of(report, references, written)
+        began, rows, is_complete = rows_of(report, references, written)
     except BadInput as error:
         return Added(report.name, stamp, "", str(error), {})
-    is_late = not is_whole and time.time() < written + LATE
+    is_late = not is_complete and time.time() < written + LATE
     return Added(report.name, (0, 0) if is_late else stamp, began, None, rows)
 
 
@@ -240,15 +240,15 @@ def rows_of_meetings(one: Judged, then: int | None) -> Iterator[Row]:
         ends = np.sort(np.stack([here[apart], there[apart]], axis=1), axis=1)
         pairs = np.unique(ends, axis=0).tolist()
         if pairs:
-            whole = len(pairs) == len(names) * (len(names) - 1) // 2
-            meeting = {"nodes": names, "pairs": [] if whole else pairs}
+            all_met = len(pairs) == len(names) * (len(names) - 1) // 2
+            meeting = {"nodes": names, "pairs": [] if all_met else pairs}
             yield {"partition": one.test.partition, "started": then, "meeting": meeting}
 
 
 def devices_of(clean: Clean, seen: Mapping[Device, Sighting]) -> list[Row]:
-    """A row for each node: the slots of its devices, and [clean questions, devices]."""
+    """A row for each node: the slots of its devices, and [clean scopes, devices]."""
     places: dict[str, list[list[str]]] = {}
-    good: dict[str, dict[tuple[Question, ...], list[str]]] = {}
+    good: dict[str, dict[tuple[Scope, ...], list[str]]] = {}
     for (node, name), place in sorted(seen.items()):
         places.setdefault(node, []).append([name, *place])
     for (node, name), found in sorted(clean.items()):
@@ -258,11 +258,11 @@ def devices_of(clean: Clean, seen: Mapping[Device, Sighting]) -> list[Row]:
 
 
 def flags_of(flagged: Flagged) -> list[Row]:
-    """A row for each device and question that a run flags."""
+    """A row for each device and scope that a run flags."""
     return [
-        {"node": node, "device": name, "question": list(question), "reason": reason}
+        {"node": node, "device": name, "scope": list(scope), "reason": reason}
         for (node, name), of in flagged.items()
-        for question, reason in of.items()
+        for scope, reason in of.items()
     ]
 
 

@@ -1,15 +1,16 @@
 """Decides which nodes are known good, and why the others are not. An unmeasured node is never known good.
 
-For each question, the newest answer of a run that measured the node alone counts. A node is known good if
+An outcome is the verdict of a run that measured the node alone, in one scope. The newest outcome of each scope counts.
+A node is known good if
 
-- no newest answer is FAIL, and none of the last days is INCOMPLETE,
-- at least one answer of the last days is PASS or WARN, about the driver and the components in the newest records,
-- nothing on the node is flagged, also not by runs of several nodes, and
+- no newest outcome is FAIL, and none of the last days is INCOMPLETE,
+- at least one outcome of the last days is PASS or WARN, about the driver and the components in the newest records,
+- no run flags a component of the node, and
 - no cell of the node was DISTURBED three times in a row.
 
-NOT JUDGED and DISTURBED are no answers: the earlier answer stays. A FAIL counts until the same question is answered. A
-FAIL of the present components and driver counts until they answer it. A row of DISTURBED ends only with an undisturbed
-run in which the whole test case of the cell is PASS or WARN.
+NOT JUDGED and DISTURBED do not replace an earlier outcome. A FAIL counts until its scope has a newer outcome. A FAIL of
+the present components and driver counts until these components have a newer outcome with this driver. A streak of
+DISTURBED ends with an undisturbed run in which the complete test case of the cell is PASS or WARN.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ import numpy as np
 from ..judge.verdicts import WORDS, Verdict
 from ..record import units
 from ..record.names import short
-from . import questions
+from . import scopes
 from .folders import SKEW
 from .parts import endpoints
-from .questions import CLEAN, Question, disturbed_nodes
+from .scopes import CLEAN, Scope, disturbed_nodes
 
 if TYPE_CHECKING:
     from .judging import Judged
@@ -33,23 +34,23 @@ if TYPE_CHECKING:
 
 
 class Case(NamedTuple):
-    """A test case of a test. whole: every cell was measured undisturbed. asked: (link class, path) of its questions."""
+    """A test case of a test. complete: every cell was measured undisturbed. scopes: (link class, path) of each."""
 
     verdict: Verdict
-    whole: bool
+    complete: bool
     disturbed: bool
-    asked: tuple[tuple[str, str], ...]
+    scopes: tuple[tuple[str, str], ...]
 
 
-class Answer(NamedTuple):
-    """The answer of a test to a question about the only node that it measured.
+class Outcome(NamedTuple):
+    """The verdict of a test in a scope, on the only node that the test measured.
 
-    started: seconds since 1970. measured: False if the question is about the test itself and not about a test case.
+    started: seconds since 1970. measured: False if the scope is about the test itself and not about a test case.
     components: (slot, identity) of each device of the node, and ("driver", its version).
     """
 
     node: str
-    question: Question
+    scope: Scope
     started: int
     verdict: Verdict
     measured: bool = True
@@ -57,20 +58,20 @@ class Answer(NamedTuple):
 
 
 def cases_of(one: Judged) -> dict[str, Case]:
-    """{test case: its answers}. The verdict is the worst of all sizes."""
+    """{test case: its outcomes}. The verdict is the worst of all sizes."""
     found: dict[str, Case] = {}
     record = one.test.record
     for result, matrix in one.matrices:
         assert record is not None
         name, verdict = result["testcase"], one.of_matrix(matrix)
-        whole = bool(result["complete"]) and verdict is not Verdict.DISTURBED
-        asked = questions.of_result(record, result, one.test.variant, matrix.matrix.classes)
+        complete = bool(result["complete"]) and verdict is not Verdict.DISTURBED
+        measured = scopes.of_result(record, result, one.test.variant, matrix.matrix.classes)
         before = found.get(name, Case(Verdict.PASS, True, False, ()))
         found[name] = Case(
             max(before.verdict, verdict),
-            before.whole and whole,
-            before.disturbed or bool(questions.disturbed_nodes(record, result)),
-            tuple(sorted({*before.asked, *((of.link_class, of.path) for of in asked)})),
+            before.complete and complete,
+            before.disturbed or bool(scopes.disturbed_nodes(record, result)),
+            tuple(sorted({*before.scopes, *((scope.link_class, scope.path) for scope in measured)})),
         )
     return found
 
@@ -78,35 +79,35 @@ def cases_of(one: Judged) -> dict[str, Case]:
 def cases_from(content: Mapping[str, Any]) -> dict[str, Case]:
     """The same as `cases_of`, from the index."""
     return {
-        name: Case(Verdict(verdict), bool(whole), bool(disturbed), tuple((link, path) for link, path in asked))
-        for name, (verdict, whole, disturbed, asked) in content.items()
+        name: Case(Verdict(verdict), bool(complete), bool(disturbed), tuple((link, path) for link, path in scopes))
+        for name, (verdict, complete, disturbed, scopes) in content.items()
     }
 
 
-def answers_of(
+def outcomes_of(
     node: str,
     test: str,
     started: int,
     verdict: int,
     cases: Mapping[str, Case],
     components: Mapping[str, str] | None = None,
-) -> Iterator[Answer]:
-    """The answers of a test about a node.
+) -> Iterator[Outcome]:
+    """The outcomes of a test about a node.
 
     components: {slot: identity} and {"driver": its version} of the node then, None if unknown.
 
-    If the verdict of the test is worse than that of each test case, it answers a question of its own, the test's name.
-    A disturbed test case, and a test with one, answers neither PASS, WARN nor NOT JUDGED: the answer is DISTURBED.
+    If the verdict of the test is worse than that of each test case, the test's name is a scope with this verdict. A
+    disturbed test case, and a test that contains one, is DISTURBED instead of PASS, WARN or NOT JUDGED.
     """
     there = frozenset((components or {}).items())
     for name, case in cases.items():
-        answer = without_disturbed(case.verdict, case.disturbed)
-        for link_class, path in case.asked or [("", "")]:
-            yield Answer(node, Question(name, link_class, path), started, answer, True, there)
+        outcome = without_disturbed(case.verdict, case.disturbed)
+        for link_class, path in case.scopes or [("", "")]:
+            yield Outcome(node, Scope(name, link_class, path), started, outcome, True, there)
     beyond = verdict > max((case.verdict for case in cases.values()), default=-1)
-    if beyond or verdict in questions.CLEAN:
-        answer = without_disturbed(Verdict(verdict), any(case.disturbed for case in cases.values()))
-        yield Answer(node, Question(test), started, answer, False, there)
+    if beyond or verdict in scopes.CLEAN:
+        outcome = without_disturbed(Verdict(verdict), any(case.disturbed for case in cases.values()))
+        yield Outcome(node, Scope(test), started, outcome, False, there)
 
 
 def without_disturbed(verdict: Verdict, disturbed: bool) -> Verdict:
@@ -147,7 +148,7 @@ def measured_in(row: Mapping[str, Any]) -> Measured:
     """A row of `indexing.rows_of_test`."""
     cells = tuple(Cell(*cell[:4], tuple(cell[4])) for cell in row["disturbed"])
     of_case = cases_from(row["cases"]).items()
-    clean = frozenset(name for name, one in of_case if one.whole and not one.disturbed and one.verdict in CLEAN)
+    clean = frozenset(name for name, one in of_case if one.complete and not one.disturbed and one.verdict in CLEAN)
     return Measured(row["node"], row["started"], row["run"], frozenset(row["cases"]), clean, cells)
 
 
@@ -180,11 +181,11 @@ def streak_sentences(tests: Iterable[Measured]) -> dict[str, str]:
     of_node: dict[str, list[Measured]] = {}
     for test in tests:
         of_node.setdefault(short(test.node), []).append(test)
-    found = {node: sentence for node, of in of_node.items() if (sentence := next(of_streaks(of), ""))}
+    found = {node: sentence for node, of in of_node.items() if (sentence := next(streaks(of), ""))}
     return dict(sorted(found.items()))
 
 
-def of_streaks(tests: Iterable[Measured]) -> Iterator[str]:
+def streaks(tests: Iterable[Measured]) -> Iterator[str]:
     """One sentence per cell of a node that was DISTURBED at least ENOUGH times in a row, the longest streak first."""
     counts: dict[tuple[str, str, str], int] = {}
     newest: dict[tuple[str, str, str], Cell] = {}
@@ -206,8 +207,8 @@ def of_streaks(tests: Iterable[Measured]) -> Iterator[str]:
 
 
 DAY = 86400
-#: Why a node without an answer is not known good, by its newest verdict.
-NO_ANSWER = {Verdict.NOT_JUDGED: "was not judged", Verdict.DISTURBED: "was disturbed"}
+#: Why a node without an outcome is not known good, by its newest verdict.
+NO_OUTCOME = {Verdict.NOT_JUDGED: "was not judged", Verdict.DISTURBED: "was disturbed"}
 REPLACED = "was not judged with its present components and driver"
 AHEAD = "has a start time in the future: its age is unknown"
 
@@ -221,15 +222,15 @@ class Standing(NamedTuple):
 
 
 def standing(
-    answers: Iterable[Answer], suspects: Iterable[Suspect], disturbed: Mapping[str, str], now: float, days: int
+    outcomes: Iterable[Outcome], suspects: Iterable[Suspect], disturbed: Mapping[str, str], now: float, days: int
 ) -> Standing:
-    """The standing of the nodes with answers and of the flagged nodes.
+    """The standing of the nodes with outcomes and of the flagged nodes.
 
-    disturbed: {node: why it cannot be judged}. days: the maximum age of an answer. An answer of a clock that was ahead
-    does not count, because any later answer would seem to be earlier.
+    disturbed: {node: why it cannot be judged}. days: the maximum age of an outcome. An outcome with a start in the
+    future does not count, because later outcomes would seem to be earlier.
     """
-    of_node: dict[str, list[Answer]] = {}
-    for one in answers:
+    of_node: dict[str, list[Outcome]] = {}
+    for one in outcomes:
         of_node.setdefault(short(one.node), []).append(one)
     suspect = {short(one.node): one.reason for one in reversed(list(suspects))}
     good, unknown = [], {}
@@ -244,17 +245,17 @@ def standing(
     return Standing(sorted(good), dict(sorted(suspect.items())), dict(sorted(unknown.items())))
 
 
-def not_good(answers: Iterable[Answer], now: float, days: int) -> str:
+def not_good(outcomes: Iterable[Outcome], now: float, days: int) -> str:
     """Why a node is not known good; "" if it is."""
-    every = list(answers)
+    every = list(outcomes)
     found = [one for one in every if one.started <= now + SKEW]
     if not found:
         return AHEAD
 
-    def age(one: Answer) -> int:
+    def age(one: Outcome) -> int:
         return max(0, int(now - one.started)) // DAY
 
-    def ago(one: Answer) -> str:
+    def ago(one: Outcome) -> str:
         return f"{units.counted(age(one), 'day')} ago"
 
     there = present(found)
@@ -262,31 +263,31 @@ def not_good(answers: Iterable[Answer], now: float, days: int) -> str:
     bad = [one for one in [*newest(found), *of_present] if one.verdict not in CLEAN]
     bad = [one for one in bad if one.verdict is Verdict.FAIL or age(one) < days]
     if bad:
-        worst = max(bad, key=lambda one: (one.verdict, one.started, one.question))
-        return f"was {WORDS[worst.verdict]} {ago(worst)} ({worst.question})"
+        worst = max(bad, key=lambda one: (one.verdict, one.started, one.scope))
+        return f"was {WORDS[worst.verdict]} {ago(worst)} ({worst.scope})"
     passed = [one for one in of_present if one.measured and one.verdict in CLEAN]
     if not passed:
         last = max(found, key=lambda one: (one.started, one.verdict))
         replaced = any(one.measured and one.verdict in CLEAN for one in newest(found))
-        return REPLACED if replaced else f"{NO_ANSWER.get(last.verdict, 'was not measured')} {ago(last)}"
+        return REPLACED if replaced else f"{NO_OUTCOME.get(last.verdict, 'was not measured')} {ago(last)}"
     last = max(passed, key=lambda one: one.started)
     if age(last) >= days:
         return f"was measured {ago(last)}, and only the last {units.counted(days, 'day')} count"
     return ""
 
 
-def newest(answers: Iterable[Answer]) -> list[Answer]:
-    """The newest answer to each question; of several at the same time the worst."""
-    found: dict[Question, Answer] = {}
-    for one in answers:
-        if one.verdict not in NO_ANSWER:
-            found[one.question] = max(one, found.get(one.question, one), key=lambda of: (of.started, of.verdict))
+def newest(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """The newest outcome of each scope; of several at the same time the worst."""
+    found: dict[Scope, Outcome] = {}
+    for one in outcomes:
+        if one.verdict not in NO_OUTCOME:
+            found[one.scope] = max(one, found.get(one.scope, one), key=lambda of: (of.started, of.verdict))
     return list(found.values())
 
 
-def present(answers: Iterable[Answer]) -> frozenset[tuple[str, str]]:
+def present(outcomes: Iterable[Outcome]) -> frozenset[tuple[str, str]]:
     """The newest identity of each slot, and the newest driver. One test may measure some of the devices only."""
     found: dict[str, str] = {}
-    for one in sorted(answers, key=lambda one: one.started):
+    for one in sorted(outcomes, key=lambda one: one.started):
         found.update(one.components)
     return frozenset(found.items())

@@ -29,7 +29,7 @@ from ..record.names import simulated_fault
 from . import folders, manifest, parts
 from .folders import SKEW
 from .modes import suite_options
-from .questions import disturbed_nodes
+from .scopes import disturbed_nodes
 
 if TYPE_CHECKING:
     from .judging import Judged

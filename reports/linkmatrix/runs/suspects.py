@@ -1,9 +1,9 @@
-"""The components and nodes that a run flags, and those that it answers clean.
+"""The components and nodes that a run flags, and their clean scopes.
 
 Verdicts are those that the checks stored. A run without stored verdicts, and any run with another reference table, is
 judged when it is read, so that a corrected reference removes the flag. The index keeps the flags of each report.
 
-A flag belongs to a component and a question (`questions`). A run flags a device
+A flag belongs to a component and a scope (`scopes`). A run flags a device
 
 - if cells FAIL and the device, its links, its adapter or its node explains them,
 - if wrong data arrived, or an error counter of the device rose, or
@@ -13,7 +13,7 @@ A cell without a value is INCOMPLETE and flags nothing. A rail or a link class i
 matrix of nodes, a node is flagged like a device if it sends or receives slowly with every other node. It is never
 flagged for a single pair, because the path between the nodes is as likely.
 
-A run is clean for a component and a question if cells of that link class are PASS or WARN, and no such cell is anything
+A run is clean for a component and a scope if cells of that link class are PASS or WARN, and no such cell is anything
 else. A DISTURBED or INCOMPLETE test case is clean for nothing, and flags nothing by DISTURBED cells. Nothing is clean
 on a node that another process disturbed during the test case. A simulated fault changes nothing. An imported record
 flags nothing, because its program did not look for other processes.
@@ -38,17 +38,17 @@ from ..record.checking import is_of_matchings
 from ..record.matrix import Matrix
 from ..record.names import Result, simulated_fault
 from ..references.tables import References
-from . import judging, questions
+from . import judging, scopes
 from .judging import Judged
 from .notes import Note
 from .parts import Device, Sighting, endpoints
-from .questions import Question
+from .scopes import Scope
 from .stored import Run, measurements
 from .suspicion import Clean, Flagged, Found, Suspect, dated, left_by
 
 MOST_CELLS = 10_000  # whose ends are named
 RANK = re.compile(r"[\w.-]+:rank\d+")  # a rank, by its node and its number in the job
-COMPUTES_WRONG, SOAK = "computes wrong", Question("soak")  # topic of a fact, and the question that it answers
+COMPUTES_WRONG, SOAK = "computes wrong", Scope("soak")  # topic of a fact, and its scope
 PARTS = ("nic", "nics", "switch", "socket", "node")  # findings about these flag the endpoints of that part
 OF_A_NODE = ("node", "node_egress", "node_ingress", "tray")  # findings that are about one node
 
@@ -73,7 +73,7 @@ def suspects(
 
 
 def found_in(run: Run, references: References, name: str | None) -> Found:
-    """The flags and clean questions of a run."""
+    """The flags and clean scopes of a run."""
     records = [test.record for test in run.tests if test.record]
     keys = ((key, record["asked_by"]) for record in records for key in measurements(record))
     measured = frozenset(hashlib.sha256(repr(key).encode()).hexdigest()[:32] for key in keys)
@@ -90,7 +90,7 @@ def started(run: Run) -> str:
 
 
 def of_run(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sighting]]:
-    """(flags with reasons, clean questions, sightings of all devices and adapters) of a run."""
+    """(flags with reasons, clean scopes, sightings of all devices and adapters) of a run."""
     flagged: Flagged = {}
     clean: Clean = {}
     bad: Clean = {}
@@ -99,17 +99,17 @@ def of_run(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sight
         record = one.test.record
         if record is None or simulated_fault(record):
             continue
-        adapters = questions.adapters_in(record)
+        adapters = scopes.adapters_in(record)
         devices = adapters | endpoints(record)
         seen |= dict(devices.values())
         known_as = {label: f"{at.node}:{at.label}" for label, (_, at) in devices.items() if RANK.search(str(label))}
-        for label, question, reason in flagged_in(one, record, adapters):
+        for label, scope, reason in flagged_in(one, record, adapters):
             if label in devices:
-                flagged.setdefault(devices[label][0], {}).setdefault(question, with_names(reason, known_as))
-        for label in soaked_well(one, record) & devices.keys():
+                flagged.setdefault(devices[label][0], {}).setdefault(scope, with_names(reason, known_as))
+        for label in healthy_in_soak(one, record) & devices.keys():
             clean.setdefault(devices[label][0], set()).add(SOAK)
         for result, matrix in one.matrices:
-            good, spoiled = answered_in(one, record, result, matrix)
+            good, spoiled = scopes_in(one, record, result, matrix)
             for of_labels, found in ((good, clean), (spoiled, bad)):
                 for label in of_labels.keys() & devices.keys():
                     found.setdefault(devices[label][0], set()).update(of_labels[label])
@@ -122,72 +122,70 @@ def with_names(text: str, known_as: Mapping[str, str]) -> str:
     return RANK.sub(lambda found: known_as.get(found[0], found[0]), text) if known_as else text
 
 
-def answered_in(
+def scopes_in(
     one: Judged, record: Mapping[str, Any], result: Result, matrix: MatrixVerdict
-) -> tuple[dict[str, set[Question]], dict[str, set[Question]]]:
-    """({endpoint or adapter: questions that a result answers clean}, {the same: questions that it does not})."""
-    testcase, path = result["testcase"], questions.path_of(record, result, one.test.variant)
-    found: tuple[dict[str, set[Question]], dict[str, set[Question]]] = ({}, {})
-    for each in (questions.answers(matrix), questions.adapter_answers(record, result, matrix)):
+) -> tuple[dict[str, set[Scope]], dict[str, set[Scope]]]:
+    """({endpoint or adapter: its clean scopes in a result}, {endpoint or adapter: its other scopes})."""
+    testcase, path = result["testcase"], scopes.path_of(record, result, one.test.variant)
+    found: tuple[dict[str, set[Scope]], dict[str, set[Scope]]] = ({}, {})
+    for each in (scopes.endpoint_classes(matrix), scopes.adapter_classes(record, result, matrix)):
         for of_labels, classes in zip(found, each, strict=True):
             for label, names in classes.items():
-                of_labels.setdefault(label, set()).update(Question(testcase, name, path) for name in names)
+                of_labels.setdefault(label, set()).update(Scope(testcase, name, path) for name in names)
     good, bad = found
     if intermittent.of_short_samples(result) is not None:
-        for asked in (*good.values(), *bad.values()):
-            asked |= set(map(questions.of_short_samples, asked))
+        for each in (*good.values(), *bad.values()):
+            each |= set(map(scopes.of_short_samples, each))
     verdict = one.of_matrix(matrix)
-    if one.test.doubts or verdict in questions.NO_ANSWER:
+    if one.test.doubts or verdict in scopes.UNDECIDED:
         return {}, bad
-    disturbed = questions.disturbed_nodes(record, result)
-    devices = questions.adapters_in(record) | endpoints(record) if disturbed else {}
+    disturbed = scopes.disturbed_nodes(record, result)
+    devices = scopes.adapters_in(record) | endpoints(record) if disturbed else {}
     good = {label: of for label, of in good.items() if label not in devices or devices[label][0][0] not in disturbed}
-    if verdict in questions.CLEAN:
-        good = {label: of | {Question(testcase)} for label, of in good.items()}
+    if verdict in scopes.CLEAN:
+        good = {label: of | {Scope(testcase)} for label, of in good.items()}
     return good, bad
 
 
-def soaked_well(one: Judged, record: Mapping[str, Any]) -> set[str]:
-    """The devices that a soak heated without any fault."""
+def healthy_in_soak(one: Judged, record: Mapping[str, Any]) -> set[str]:
+    """The labels of the devices that a soak heated, if no fault and no other process was found."""
     soak = record.get("soak")
-    if soak is None or one.test.doubts or one.verdict not in questions.CLEAN or questions.disturbed_nodes(record, soak):
+    if soak is None or one.test.doubts or one.verdict not in scopes.CLEAN or scopes.disturbed_nodes(record, soak):
         return set()
     return {heated["label"] for heated in soak["heated"]}
 
 
-def flagged_in(
-    one: Judged, record: Mapping[str, Any], adapters: questions.Adapters
-) -> Iterator[tuple[str, Question, str]]:
-    """(label, question, reason) of each device or adapter that a test flags."""
+def flagged_in(one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters) -> Iterator[tuple[str, Scope, str]]:
+    """(label, scope, reason) of each device or adapter that a test flags."""
     if detects_no_processes(record):
         return
     for fact in one.facts:
         if fact.verdict is Verdict.FAIL:
             label = fact.who or fact.sentence.partition(": ")[0]
-            asked = [SOAK] if fact.topic == COMPUTES_WRONG else questions_of(one, record, fact.result)
-            yield from ((label, question, fact.sentence) for question in asked)
+            found = [SOAK] if fact.topic == COMPUTES_WRONG else scopes_of(one, record, fact.result)
+            yield from ((label, scope, fact.sentence) for scope in found)
     for lost in record.get("lost", ()):
         if lost.get("kind") == "device":
             why = f"{lost['label']} was lost: {lost['why']}"
-            yield from ((lost["label"], question, why) for question in questions_of(one, record, None))
+            yield from ((lost["label"], scope, why) for scope in scopes_of(one, record, None))
     for result, matrix in one.matrices:
-        path = questions.path_of(record, result, one.test.variant)
+        path = scopes.path_of(record, result, one.test.variant)
         for flag in flagged_by(one, record, adapters, result, matrix):
             for name in sorted(flag.classes):
-                asked = Question(result["testcase"], name, path)
-                asked = questions.of_short_samples(asked) if flag.intermittent else asked
-                yield flag.label, asked, f"{result['testcase']}: {flag.reason}"
+                scope = Scope(result["testcase"], name, path)
+                scope = scopes.of_short_samples(scope) if flag.intermittent else scope
+                yield flag.label, scope, f"{result['testcase']}: {flag.reason}"
 
 
-def questions_of(one: Judged, record: Mapping[str, Any], place: int | None) -> list[Question]:
-    """The question about a whole test case. place: its index in the record, None for all test cases."""
+def scopes_of(one: Judged, record: Mapping[str, Any], place: int | None) -> list[Scope]:
+    """The scope of a complete test case. place: its index in the record, None for all test cases."""
     results = record["results"] if place is None else [record["results"][place]]
     names = dict.fromkeys(result["testcase"] for result in results)
-    return [Question(name) for name in names] or [Question(one.test.testcase or one.test.name)]
+    return [Scope(name) for name in names] or [Scope(one.test.testcase or one.test.name)]
 
 
 def flagged_by(
-    one: Judged, record: Mapping[str, Any], adapters: questions.Adapters, result: Result, matrix: MatrixVerdict
+    one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters, result: Result, matrix: MatrixVerdict
 ) -> Iterator[CellsFlag]:
     """The flags of a matrix; none without a FAIL."""
     if not matrix.counts[Verdict.FAIL]:
@@ -208,22 +206,22 @@ def of_findings(
     result: Result,
     matrix: MatrixVerdict,
     diagnosed: diagnosis.Diagnosis,
-    adapters: questions.Adapters,
+    adapters: scopes.Adapters,
 ) -> Iterator[CellsFlag]:
     """The flags by findings about cells that FAIL, of a matrix in memory."""
     assert matrix.whole is not None
     fails = matrix.whole.codes == Verdict.FAIL
-    classes = questions.classes_of(matrix, fails)
+    classes = scopes.classes_of(matrix, fails)
     layout, names = layout_of(record, result, matrix.matrix)
     # the sentences of a diagnosis begin with one for each finding
     for finding, sentence in zip(diagnosed.findings, diagnosed.sentences, strict=False):
         # no value, slow once, each of its cells passes, or the fault is the node's
         if finding.missing or finding.once or finding.allowed or finding.of_node:
             continue
-        adapter, or_device = questions.flagged_adapter(finding, names, adapters)
+        adapter, or_device = scopes.flagged_adapter(finding, names, adapters)
         if adapter:
-            over = questions.cells_over(layout, finding.subject)
-            yield CellsFlag(adapter, questions.class_names(matrix, fails & over), sentence)
+            over = scopes.cells_over(layout, finding.subject)
+            yield CellsFlag(adapter, scopes.class_names(matrix, fails & over), sentence)
         for label in ends(finding, layout, matrix.matrix) if or_device or not adapter else []:
             yield CellsFlag(label, classes.get(label, set()), sentence)
 

@@ -1,9 +1,9 @@
-"""Flags that stored runs leave: of components (parts) and of slots (places), for each question separately.
+"""Flags that stored runs leave: of components (parts) and of slots (places), for each scope separately.
 
 A run flags a part and its place. The flags of a part move with the part, and the flags of a place stay with the place.
 Both need clean runs. After a swap `attribution` reports which of the two is at fault, and unflags the other.
 
-A flag is removed after a number of clean runs of its question with one driver version. A driver update therefore keeps
+A flag is removed after a number of clean runs of its scope with one driver version. A driver update therefore keeps
 the flag, and the counting starts again.
 """
 
@@ -16,18 +16,18 @@ from typing import NamedTuple
 
 from ..locate.next_steps import LADDER, rung_of
 from ..record import units
-from .attribution import Answer, Evidence, Key, Pair, attribute, is_decided, sentence_of
+from .attribution import Evidence, Key, Pair, SwapResult, attribute, is_decided, sentence_of
 from .folders import SKEW
 from .notes import Note, repaired
 from .parts import ADAPTER, NODE, Device, Names, Part, Sighting, place_name
-from .questions import Question, listed
+from .scopes import Scope, listed
 
-Flagged = dict[Device, dict[Question, str]]  # the reason of each flag
-Clean = dict[Device, set[Question]]
+Flagged = dict[Device, dict[Scope, str]]  # the reason of each flag
+Clean = dict[Device, set[Scope]]
 
 
 class Found(NamedTuple):
-    """The flags and clean questions in the report of a run, and the slots of all devices. when: its start.
+    """The flags and clean scopes in the report of a run, and the slots of all devices. when: its start.
 
     measured: keys of its measurements, so that a copy of a report does not count again.
     """
@@ -43,8 +43,8 @@ class Found(NamedTuple):
 class Suspect:
     """A flagged device, node (the label is then the node's name) or slot, with whatever is in the slot now.
 
-    since: start of the oldest flag. reason: of the newest flag. questions: the flagged questions, that with the fewest
-    clean runs first. clean: clean runs of that question. flagged, seen: numbers of runs that ever flagged it, and that
+    since: start of the oldest flag. reason: of the newest flag. scopes: the flagged scopes, that with the fewest
+    clean runs first. clean: clean runs of that scope. flagged, seen: numbers of runs that ever flagged it, and that
     had it. part, place: identity, "" if unknown. swap: the result of a swap in a sentence, or "". kind: of the
     component, as in `parts`. driver, driver_now: versions at the flag, and in the newest run. found: runs that flagged
     it since it was unflagged last.
@@ -61,7 +61,7 @@ class Suspect:
     place: str = ""
     swap: str = ""
     kind: str = ""
-    questions: tuple[Question, ...] = ()
+    scopes: tuple[Scope, ...] = ()
     driver: str = ""
     driver_now: str = ""
     found: int = 0
@@ -76,7 +76,7 @@ class Suspect:
         name = f"node {self.node}" if self.is_node else f"{self.label} of {self.node}"
         when = self.since[:16].replace("T", " ")
         runs = f"in {self.flagged} of {units.counted(self.seen, 'run')}"
-        of = f" of {listed(self.questions)}" if self.questions else ""
+        of = f" of {listed(self.scopes)}" if self.scopes else ""
         found = f"{name} is flagged since {when} ({runs}; {self.clean} of {clean_runs} clean runs{of} since)"
         more = [self.reason, self.of_driver(), self.swap]
         return f"{found}: {'; '.join(filter(None, more))}"
@@ -96,7 +96,7 @@ class Suspect:
 
 @dataclass
 class Flag:
-    """The reason of a flag for one question, and its clean runs since then by driver version. first: the pair flagged
+    """The reason of a flag for one scope, and its clean runs since then by driver version. first: the pair flagged
     first.
     """
 
@@ -120,7 +120,7 @@ class Kept:
     seen: int = 0
     flagged: int = 0
     found: int = 0
-    flags: dict[Question, Flag] = field(default_factory=dict)
+    flags: dict[Scope, Flag] = field(default_factory=dict)
 
     @property
     def oldest(self) -> Flag | None:
@@ -129,27 +129,27 @@ class Kept:
 
     @property
     def newest(self) -> Flag | None:
-        """The flag whose question failed last; None without a flag."""
+        """The flag whose scope failed last; None without a flag."""
         return max(self.flags.values(), key=lambda flag: flag.newest, default=None)
 
     @property
-    def questions(self) -> list[tuple[Question, int]]:
-        """(question, its clean runs with the present driver), the fewest first."""
-        counts = [(question, flag.clean[self.last.driver]) for question, flag in self.flags.items()]
+    def scopes(self) -> list[tuple[Scope, int]]:
+        """(scope, its clean runs with the present driver), the fewest first."""
+        counts = [(scope, flag.clean[self.last.driver]) for scope, flag in self.flags.items()]
         return sorted(counts, key=lambda one: (one[1], one[0]))
 
-    def add(self, when: str, flagged: Mapping[Question, str], clean: Iterable[Question], clean_runs: int) -> None:
+    def add(self, when: str, flagged: Mapping[Scope, str], clean: Iterable[Scope], clean_runs: int) -> None:
         """Adds the next run."""
         self.seen, self.flagged = self.seen + 1, self.flagged + bool(flagged)
         self.found = (self.found if self.flags else 0) + bool(flagged)
-        for question, reason in flagged.items():
-            flag = self.flags.setdefault(question, Flag(when, self.pair))
+        for scope, reason in flagged.items():
+            flag = self.flags.setdefault(scope, Flag(when, self.pair))
             flag.reason, flag.newest, flag.driver, flag.clean = reason, when, self.last.driver, Counter()
-        for question in self.flags.keys() & set(clean):
-            counts = self.flags[question].clean
+        for scope in self.flags.keys() & set(clean):
+            counts = self.flags[scope].clean
             counts[self.last.driver] += 1
             if counts[self.last.driver] >= clean_runs:
-                del self.flags[question]
+                del self.flags[scope]
 
 
 @dataclass
@@ -164,18 +164,18 @@ class Ledger:
         pair: Pair,
         sighting: Sighting,
         when: str,
-        flagged: Mapping[Question, str],
-        clean: set[Question],
+        flagged: Mapping[Scope, str],
+        clean: set[Scope],
         clean_runs: int,
     ) -> None:
         """Adds a component in a slot in the next run."""
         each = [self.kept.setdefault(key, Kept(sighting, pair)) for key in pair]
-        # a run that leaves one of the questions open is no evidence that both are good
-        answered = bool(clean) and all(one.flags.keys() <= clean for one in each)
+        # a run that does not measure one of the flagged scopes is no evidence that both are good
+        is_clean = bool(clean) and all(one.flags.keys() <= clean for one in each)
         for one in each:
             one.last, one.pair = sighting, pair
             one.add(when, flagged, clean, clean_runs)
-        self.evidence.add(pair, when, bool(flagged), answered)
+        self.evidence.add(pair, when, bool(flagged), is_clean)
 
 
 def left_by(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ()) -> list[Suspect]:
@@ -207,7 +207,7 @@ def latest_time(known: float) -> str:
 
 
 def dated(began: str, clean: Clean, written: float) -> tuple[str, Clean]:
-    """(start of a run, its clean questions), where its report was written at a time in seconds since 1970.
+    """(start of a run, its clean scopes), where its report was written at a time in seconds since 1970.
 
     A run whose clock was ahead of that time is clean for nothing, because it may be earlier than the run that flags.
     """
@@ -236,8 +236,8 @@ def read(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ()) ->
 def of_ledger(ledger: Ledger) -> Iterator[Suspect]:
     """Each flagged component once: a device in its slot, or a slot with another component now."""
     flagged = {key: one for key, one in ledger.kept.items() if one.flags}
-    answers = {key: answer_on(ledger, one) for key, one in flagged.items()}
-    unflagged = {key for answer in answers.values() if answer for key in answer.unflagged}
+    results = {key: swap_result(ledger, one) for key, one in flagged.items()}
+    unflagged = {key for result in results.values() if result for key in result.unflagged}
     named: set[Pair] = set()
     for parts in (True, False):
         for key, one in flagged.items():
@@ -246,10 +246,10 @@ def of_ledger(ledger: Ledger) -> Iterator[Suspect]:
             if parts and ledger.kept[one.pair[1]].pair != one.pair:
                 continue  # another one is in its place: where it is now, no run has seen
             named.add(one.pair)
-            yield described(one, answers[key])
+            yield described(one, results[key])
 
 
-def described(one: Kept, answer: Answer | None) -> Suspect:
+def described(one: Kept, result: SwapResult | None) -> Suspect:
     """A flagged part or place."""
     part, place = one.pair
     oldest, newest = one.oldest, one.newest
@@ -259,21 +259,21 @@ def described(one: Kept, answer: Answer | None) -> Suspect:
         one.last.label,
         oldest.since,
         newest.reason,
-        one.questions[0][1],
+        one.scopes[0][1],
         one.flagged,
         one.seen,
         f"{one.last.kind} {part}" if part.word else "",
         place_name(place),
-        sentence_of(answer, one.last.kind) if answer else "",
+        sentence_of(result, one.last.kind) if result else "",
         one.last.kind,
-        tuple(question for question, _ in one.questions),
+        tuple(scope for scope, _ in one.scopes),
         newest.driver,
         one.last.driver,
         one.found,
     )
 
 
-def answer_on(ledger: Ledger, one: Kept) -> Answer | None:
+def swap_result(ledger: Ledger, one: Kept) -> SwapResult | None:
     """The result of a swap for a flagged component or slot; None without a swap since its first flag."""
     oldest = one.oldest
     return attribute(ledger.evidence, oldest.first, oldest.since) if oldest else None

@@ -69,7 +69,8 @@ FORMATS = {
 def lines(form: str, which: str, found: Standing, told: Sequence[str], clean_runs: int) -> Iterator[str]:
     """The lines of a list. which: GOOD or SUSPECT. told: sentences about the flags."""
     words = FORMATS[form]
-    yield f"# a flag stays until {clean_runs} clean runs of the same question; nothing was changed on the cluster"
+    condition = f"{clean_runs} clean runs of the same test case, link class and path"
+    yield f"# a flag stays until {condition}; nothing was changed on the cluster"
     yield from (f"# {clean(one)}" for one in told)
     wanted = found.good if which == GOOD else list(found.suspect)
     names = sorted(name for name in wanted if NODE.fullmatch(name))

@@ -16,7 +16,7 @@ from ..runs.attribution import Key, Pair, sentence_of
 from ..runs.notes import Note
 from ..runs.parts import Part, Place, is_at, is_part, place_name
 from ..runs.series import Change, change_points
-from ..runs.suspicion import Found, Kept, Ledger, answer_on, read
+from ..runs.suspicion import Found, Kept, Ledger, read, swap_result
 from . import words
 
 if TYPE_CHECKING:
@@ -156,12 +156,12 @@ def part_lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) 
     said += move_sentences(ledger, pairs, by_place)
     yield from (f"  {line}" for _, line in sorted(said, key=lambda item: item[0]))
     if one.oldest and one.newest:
-        (question, clean), when = one.questions[0], one.oldest.since[:16].replace("T", " ")
+        (scope, clean), when = one.scopes[0], one.oldest.since[:16].replace("T", " ")
         of = units.counted(clean, "clean run")
-        yield f"  flagged since {when}, {of} of {question} since the newest flag: {one.newest.reason}"
-    answer = answer_on(ledger, one)
-    if answer:
-        yield f"  {sentence_of(answer, one.last.kind)}"
+        yield f"  flagged since {when}, {of} of {scope} since the newest flag: {one.newest.reason}"
+    result = swap_result(ledger, one)
+    if result:
+        yield f"  {sentence_of(result, one.last.kind)}"
 
 
 def part_headline(ledger: Ledger, key: Key, one: Kept) -> str:

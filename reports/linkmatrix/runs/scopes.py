@@ -1,13 +1,13 @@
-"""The scope of state across runs: the questions that a run answered about a component.
+"""The scopes of flags: a test case, a link class and a path.
 
-A question is a test case, a link class and a path. A flag is kept for each question. Only the same question, answered
-PASS or WARN on the same component without disturbance, counts towards its removal. A question without link class is
-about the test case as a whole, such as error counters that rose while the test case was measured.
+Each flag of a component has a scope. Only an undisturbed PASS or WARN in the same scope, on the same component, counts
+towards the removal of the flag. A scope without link class is the complete test case. It has the flags by error
+counters that rose while the test case was measured.
 
 A record identifies network adapters by GUID or MAC address. An adapter is flagged if it explains cells that FAIL, or if
 one of its error counters rose. The device whose data the adapter carries is flagged too if the cells do not distinguish
-the two. An adapter is clean for a question if cells between nodes went over the adapter and all of them passed. A
-measurement of one node alone is no answer about an adapter.
+the two. An adapter is clean for a scope if cells between nodes went over the adapter and all of them passed. A
+measurement of one node alone does not test an adapter.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 ANOTHER = "another process"  # in place of a name that could not be read
 CLEAN = (Verdict.PASS, Verdict.WARN)
-#: Verdicts of a test case that answer no question: nothing of its cells counts as clean.
-NO_ANSWER = (Verdict.DISTURBED, Verdict.INCOMPLETE)
+#: Verdicts of a test case of which no cell counts as clean.
+UNDECIDED = (Verdict.DISTURBED, Verdict.INCOMPLETE)
 
 
-class Question(NamedTuple):
+class Scope(NamedTuple):
     """A test case with a link class and a path.
 
     path: what else distinguishes results of one test case, such as "device memory, staged", or the size that a user
@@ -51,7 +51,7 @@ class Question(NamedTuple):
         return f"{words}, {self.path}" if self.path else words
 
 
-class Answers(NamedTuple):
+class JudgedClasses(NamedTuple):
     """The link classes of the cells of each endpoint: those that are PASS or WARN, and those that are not."""
 
     good: dict[str, set[str]]
@@ -59,32 +59,32 @@ class Answers(NamedTuple):
 
 
 def path_of(record: Mapping[str, Any], result: Result, variant: str) -> str:
-    """The path of a result, as `Question` has it; variant: of the test, with its size if a user set the size."""
+    """The path of a result, as `Scope` has it; variant: of the test, with its size if a user set the size."""
     size = size_of(variant)
     words = distinguishing_words(record, result, variant) + ("" if size is None else f", {size} bytes")
     return words.removeprefix(", ")
 
 
-def of_short_samples(question: Question) -> Question:
-    """The same question about intermittent cells. Only a result with short samples answers this question."""
-    return question._replace(path=", ".join(filter(None, (question.path, "short samples"))))
+def of_short_samples(scope: Scope) -> Scope:
+    """The scope of intermittent cells, which only results with short samples can measure."""
+    return scope._replace(path=", ".join(filter(None, (scope.path, "short samples"))))
 
 
-def of_result(record: Mapping[str, Any], result: Result, variant: str, classes: Iterable[str]) -> set[Question]:
-    """The questions of a result with these link classes."""
+def of_result(record: Mapping[str, Any], result: Result, variant: str, classes: Iterable[str]) -> set[Scope]:
+    """The scopes of a result with these link classes."""
     path = path_of(record, result, variant)
-    return {Question(result["testcase"], name, path) for name in classes}
+    return {Scope(result["testcase"], name, path) for name in classes}
 
 
-def answers(matrix: MatrixVerdict) -> Answers:
-    """The answers of a matrix about its endpoints. Cells that lack only a reference do not count."""
+def endpoint_classes(matrix: MatrixVerdict) -> JudgedClasses:
+    """The judged link classes of each endpoint of a matrix. Cells that lack only a reference do not count."""
     if matrix.whole is None:
         every = set(matrix.matrix.classes)
         good, bad = matrix.clean_labels()
-        return Answers({label: every for label in good}, {label: every for label in bad})
+        return JudgedClasses({label: every for label in good}, {label: every for label in bad})
     codes, unjudged = matrix.whole.codes, matrix.whole.unjudged
     passed = (codes >= 0) & (codes <= max(CLEAN))
-    return Answers(classes_of(matrix, passed), classes_of(matrix, (codes > max(CLEAN)) & ~unjudged))
+    return JudgedClasses(classes_of(matrix, passed), classes_of(matrix, (codes > max(CLEAN)) & ~unjudged))
 
 
 def classes_of(matrix: MatrixVerdict, cells: np.ndarray) -> dict[str, set[str]]:
@@ -135,10 +135,10 @@ def processes(*holders: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from (holder.get("others") or {}).get("processes", ())
 
 
-def listed(questions: Sequence[Question]) -> str:
+def listed(scopes: Sequence[Scope]) -> str:
     """ "device_to_device_memcpy_write_ce NV18 and 2 more"."""
-    more = f" and {len(questions) - 1} more" if len(questions) > 1 else ""
-    return f"{questions[0]}{more}" if questions else ""
+    more = f" and {len(scopes) - 1} more" if len(scopes) > 1 else ""
+    return f"{scopes[0]}{more}" if scopes else ""
 
 
 Adapters = dict[str, tuple[tuple[str, str], Sighting]]
@@ -178,9 +178,9 @@ def cells_over(layout: Layout, adapter: Subject) -> np.ndarray:
     return across & ((layout.row_nic == adapter)[:, None] | (layout.column_nic == adapter)[None, :])
 
 
-def adapter_answers(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Answers:
+def adapter_classes(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> JudgedClasses:
     """The link classes of the cells over each adapter, with separate sets for PASS or WARN and for worse cells."""
-    found = Answers({}, {})
+    found = JudgedClasses({}, {})
     if matrix.whole is None or not record["adapters"] or len({one["node"] for one in record["devices"]}) < 2:
         return found
     layout, names = layout_of(record, result, matrix.matrix)
