@@ -25,8 +25,7 @@ from ..references.keys import SWEEP, with_variant
 from ..references.noise import Floor
 from ..references.pair_classes import PairClasses
 from ..references.tables import References, files_of
-from ..runs import folders, stored, testcases
-from ..show.screen import watched
+from ..runs import folders, testcases
 from . import arguments, use_references
 
 REFUSED = 3  # exit code: runs are missing or cannot be used, and nothing is stated about the hardware
@@ -37,14 +36,9 @@ Changes = dict[Key, tuple[Proposal, list[Change]]]
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `adopt`."""
-    arguments.add_run_paths(command)
+    arguments.add_stored_runs(command)
     command.add_argument("--table", metavar="NAME", help="table of references (default: the table of the partition)")
     command.add_argument("--runs", type=int, metavar="K", help="use only the K newest runs of each test case")
-    command.add_argument(
-        "--since", metavar="DATE", help="use only runs that started on DATE or later, such as 2026-11-21"
-    )
-    command.add_argument("--system", metavar="S:P", help="use only runs of this system and partition")
-    command.add_argument("--testcase", action="append", metavar="NAME", help="adopt only this test case (repeatable)")
     command.add_argument(
         "--file",
         type=path_of,
@@ -222,24 +216,14 @@ def floor_of(text: str) -> Floor:
 
 def selected(options: argparse.Namespace) -> tuple[list[testcases.Test], list[str]]:
     """The tests that the options select, and a sentence for each duplicate. Raises BadInput."""
-    since = arguments.since_of(options)
     if options.runs is not None and options.runs < propose.FEWEST:
         raise BadInput(
             f"--runs {options.runs}: too few runs: at least {propose.FEWEST} are needed to estimate their noise"
         )
-    paths = options.paths or folders.reports(folders.prefix())
-    if not paths:
+    found = arguments.selected_runs(options)
+    if not found:
         raise BadInput(f"there are no reports in {folders.prefix() / 'reports'}: measure first, or name records")
-    with watched(paths, "runs") as each:
-        found = stored.find_each(each, for_verdicts=False)
-    tests = [
-        test
-        for run in found
-        for test in run.tests
-        if (not options.system or test.partition == options.system)
-        and (test.record is None or test.record["started"] >= since)
-    ]
-    return tests, [sentence for run in found for sentence in run.again]
+    return [test for run in found for test in run.tests], [sentence for run in found for sentence in run.again]
 
 
 def table_of(names: set[str], testcase: str) -> str:

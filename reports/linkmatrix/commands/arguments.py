@@ -16,6 +16,7 @@ from ..record.names import short
 from ..references.tables import References
 from ..runs import folders, judging, stored
 from ..runs.judging import Judged, after_retries
+from ..runs.testcases import Test
 from ..show.screen import Screen, watched
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_run_paths(command: argparse.ArgumentParser) -> None:
-    """Adds the stored runs that a command reads."""
+def add_stored_runs(command: argparse.ArgumentParser) -> None:
+    """Adds the stored runs that a command reads, and the options that select some of their tests."""
     command.add_argument(
         "paths",
         nargs="*",
@@ -52,6 +53,14 @@ def add_run_paths(command: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="records, reports or folders (default: all stored reports)",
     )
+    command.add_argument("--since", metavar="DATE", help="only runs that started on DATE or later, such as 2026-11-21")
+    command.add_argument("--system", metavar="S:P", help="only this system and partition")
+    add_testcases(command)
+
+
+def add_testcases(command: argparse.ArgumentParser) -> None:
+    """Adds the option --testcase."""
+    command.add_argument("--testcase", action="append", metavar="NAME", help="only this test case (repeatable)")
 
 
 def add_reference_options(command: argparse.ArgumentParser) -> None:
@@ -119,12 +128,24 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def since_of(options: argparse.Namespace) -> str:
-    """The day of --since as records have it; "" without the option. Raises BadInput."""
+def selected_runs(options: argparse.Namespace) -> list[stored.Run]:
+    """The runs of `add_stored_runs`, with the tests of --system and --since; [] if no run is stored. Raises BadInput.
+
+    Tests without a record are included, whatever --since is.
+    """
     try:
-        return date.fromisoformat(options.since).isoformat() if options.since else ""
+        since = date.fromisoformat(options.since).isoformat() if options.since else ""
     except ValueError:
         raise BadInput(f"--since '{options.since}' is not a date: write it as 2026-11-21") from None
+    paths = options.paths or folders.reports(folders.prefix())
+    with watched(paths, "runs") as each:
+        found = stored.find_each(each, for_verdicts=False) if paths else []
+
+    def is_selected(test: Test) -> bool:
+        is_recent = test.record is None or test.record["started"] >= since
+        return is_recent and (not options.system or test.partition == options.system)
+
+    return [replace(run, tests=tuple(filter(is_selected, run.tests))) for run in found]
 
 
 def add_against(command: argparse.ArgumentParser) -> None:

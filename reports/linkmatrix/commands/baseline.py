@@ -54,8 +54,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--system", metavar="S:P", help="system and partition (default: those that ReFrame finds)")
     run_options.add_measuring(command)
-    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="path of ReFrame (default: reframe)")
-    command.add_argument("more", nargs="*", metavar="OPTION", help="options for ReFrame, after --")
+    run_options.add_reframe(command)
     command.set_defaults(command=run_baseline)
 
 

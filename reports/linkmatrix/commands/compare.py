@@ -78,7 +78,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="OTHER",
         help=f"a run, one of {', '.join(published.NAMES)}, or {PEERS}: other programs in the same run",
     )
-    command.add_argument("--testcase", action="append", metavar="NAME", help="only this test case (repeatable)")
+    arguments.add_testcases(command)
     arguments.add_all(command)
     command.set_defaults(command=run_compare)
 

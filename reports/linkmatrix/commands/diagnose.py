@@ -30,7 +30,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `diagnose`."""
     arguments.add_options(command)
     arguments.add_all(command)
-    command.add_argument("--testcase", action="append", metavar="NAME", help="only this test case (repeatable)")
+    arguments.add_testcases(command)
     command.set_defaults(command=run_diagnose)
 
 

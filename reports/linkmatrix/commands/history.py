@@ -22,7 +22,7 @@ from ..record.matrix import Matrix, from_result
 from ..record.names import simulated_fault
 from ..references.keys import distinguishing_words
 from ..references.noise import floor_of
-from ..runs import folders, missing_runs, notes, stored
+from ..runs import folders, missing_runs, notes
 from ..runs import series as over_runs
 from ..runs.parts import Place, place_of
 from ..runs.stored import Run
@@ -30,7 +30,7 @@ from ..runs.suspects import found_in, suspects
 from ..runs.suspicion import Found
 from ..runs.testcases import Test
 from ..show import over_time
-from ..show.screen import Screen, watched
+from ..show.screen import Screen
 from . import arguments
 from .arguments import Block
 
@@ -75,8 +75,7 @@ class Choice:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Adds the options of `history`."""
-    arguments.add_run_paths(command)
-    command.add_argument("--testcase", action="append", metavar="NAME", help="only this test case (repeatable)")
+    arguments.add_stored_runs(command)
     what = command.add_mutually_exclusive_group()
     what.add_argument("--cell", metavar="A->B", help="only the pair from A to B")
     what.add_argument("--row", metavar="A", help="median of the cells that A sends")
@@ -85,8 +84,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
     what.add_argument("--part", metavar="SERIAL", help="slots and faults of a component (serial number or UUID)")
     what.add_argument("--place", metavar="N/SLOT", help="components and faults of a slot, such as n12/3")
     command.add_argument("--class", dest="link_class", default="", metavar="NV18", help="only this link class")
-    command.add_argument("--since", metavar="DATE", help="only runs that started on DATE or later, such as 2026-11-21")
-    command.add_argument("--system", metavar="S:P", help="only this system and partition")
     arguments.add_all(command)
     arguments.add_clean_runs(command)
     arguments.add_reference_options(command)
@@ -252,21 +249,10 @@ def choice_of(options: argparse.Namespace) -> Choice:
 
 
 def runs_of(options: argparse.Namespace) -> Iterator[Run]:
-    """The runs with the tests that the options choose, without simulated faults. Raises BadInput."""
-    since = arguments.since_of(options)
-    paths = options.paths or folders.reports(folders.prefix())
-    with watched(paths, "runs") as each:
-        found = stored.find_each(each, for_verdicts=False) if paths else []
-    for run in found:
-        tests = tuple(
-            test
-            for test in run.tests
-            if test.record is not None
-            and not simulated_fault(test.record)
-            and (not options.system or test.partition == options.system)
-            and test.record["started"] >= since
-        )
-        yield replace(run, tests=tests)
+    """The runs with the selected tests that have a record, without simulated faults. Raises BadInput."""
+    for run in arguments.selected_runs(options):
+        tests = (test for test in run.tests if test.record is not None and not simulated_fault(test.record))
+        yield replace(run, tests=tuple(tests))
 
 
 def medians_of(runs: Iterable[Run], choice: Choice) -> Iterator[over_runs.Median]:

@@ -36,8 +36,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         " The options -n, -t, -T and -x after -- replace this selection."
     )
     run_options.add_measuring(command)
-    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="path of ReFrame (default: reframe)")
-    command.add_argument("more", nargs="*", metavar="OPTION", help="options for ReFrame, after --")
+    run_options.add_reframe(command)
     run_options.add_verbose(command)
     command.set_defaults(command=run_measure)
 

@@ -92,8 +92,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--keep-days", type=int, metavar="DAYS", help="after the run, remove sessions that are older than DAYS"
     )
-    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="path of ReFrame (default: reframe)")
-    command.add_argument("more", nargs="*", metavar="OPTION", help="options for ReFrame, after --")
+    run_options.add_reframe(command)
     run_options.add_verbose(command)
     command.set_defaults(command=run_acceptance)
 

@@ -57,6 +57,12 @@ def add_verbose(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_reframe(command: argparse.ArgumentParser) -> None:
+    """The path of ReFrame, and further options for ReFrame."""
+    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="path of ReFrame (default: reframe)")
+    command.add_argument("more", nargs="*", metavar="OPTION", help="options for ReFrame, after --")
+
+
 def add_measuring(command: argparse.ArgumentParser) -> None:
     """The options about how programs measure, which all measuring commands share."""
     command.add_argument("--samples", type=int, metavar="N", help=f"samples per cell (default: {USUAL_SAMPLES})")

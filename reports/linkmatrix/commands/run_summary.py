@@ -1,7 +1,7 @@
 """The verdict of a run that has ended, with its reasons, as `linkmatrix run` prints it."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def analysed_report(report: Path, code: int, repository: Path) -> tuple[Analysis
     lines = [*analysis.notices, *summary.kind_lines(summary.kinds(final), screen)]
     lines += [words.verdict_tally(final), *summary.node_lines(final)] if judged else ["No test case ran: no PASS."]
     lines += warning_lines(final) if analysis.verdict is Verdict.WARN else []
-    lines += [*unmeasured_lines(final), *reason_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
+    lines += [*reason_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
     if len(attempts) > 1 and not any(one.test.rerun for one in judged):
         again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
         count = "1 retry" if len(attempts) == 2 else f"{len(attempts) - 1} retries"
@@ -78,21 +78,6 @@ def analysed_report(report: Path, code: int, repository: Path) -> tuple[Analysis
         found = units.first([one.text for one in analysis.findings], MOST)
         return analysis, [*lines, *found, " ".join(analysis.assessment), *analysis.steps]
     return analysis, [*lines, *units.first(list(rerun_lines(judged, content)), MOST_RERUNS)]
-
-
-def unmeasured_lines(judged: list[Judged]) -> list[str]:
-    """The reasons of tests that were not measured, one line per reason. Nodes of a sweep have lines of their own."""
-    tests: dict[str, list[str]] = {}
-    places = words.Places.of(judged)
-    for one in judged:
-        if one.test.unmeasured and one.test.result != "skip" and not one.test.node:
-            reason = (one.test.reason or one.test.unmeasured).removeprefix("sanity error: ")
-            tests.setdefault(reason, []).append(places.added(one.test.name, one))
-    lines = []
-    for reason, names in tests.items():
-        who = clean(names[0]) + (f" and {len(names) - 1} more" if names[1:] else "")
-        lines.append(f"  not measured: {who}: {clean(reason)[:MOST_CHARACTERS]}")
-    return units.first(lines, MOST_REASONS)
 
 
 def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
@@ -116,19 +101,29 @@ def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
 
 
 def reason_lines(judged: list[Judged]) -> list[str]:
-    """Why tests are DISTURBED, INCOMPLETE or FAIL where no cell shows it, one line for all that share the reason.
+    """The reasons of tests that were not measured, then those of DISTURBED, INCOMPLETE and FAIL that no cell shows.
 
-    Not of tests that were not measured, nor of nodes, which have lines of their own.
+    A line per reason. Nodes of a sweep have lines of their own.
     """
-    tests: dict[tuple[Verdict, str], list[str]] = {}
+    unmeasured: dict[tuple[str, str], list[str]] = {}
+    others: dict[tuple[str, str], list[str]] = {}
     places = words.Places.of(judged)
-    for one in judged:
-        if one.verdict >= Verdict.DISTURBED and one.reasons and not one.test.unmeasured and not one.test.node:
-            tests.setdefault((one.verdict, one.reasons[0]), []).append(places.added(one.test.name, one))
+    for one in (one for one in judged if not one.test.node):
+        name = places.added(one.test.name, one)
+        if one.test.unmeasured and one.test.result != "skip":
+            reason = (one.test.reason or one.test.unmeasured).removeprefix("sanity error: ")
+            unmeasured.setdefault(("not measured", reason), []).append(name)
+        elif one.verdict >= Verdict.DISTURBED and one.reasons and not one.test.unmeasured:
+            others.setdefault((words.WORDS[one.verdict], one.reasons[0]), []).append(name)
+    return [*grouped_lines(unmeasured), *grouped_lines(others)]
+
+
+def grouped_lines(names: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
+    """A line per group of tests, at most MOST_REASONS. names: {(first word, reason): names of tests}."""
     lines = []
-    for (verdict, reason), names in tests.items():
-        more = f" and {len(names) - 1} more" if names[1:] else ""
-        lines.append(f"  {words.WORDS[verdict]}: {clean(names[0])}{more}: {clean(reason)[:MOST_CHARACTERS]}")
+    for (word, reason), (first, *more) in names.items():
+        count = f" and {len(more)} more" if more else ""
+        lines.append(f"  {word}: {clean(first)}{count}: {clean(reason)[:MOST_CHARACTERS]}")
     return units.first(lines, MOST_REASONS)
 
 
