@@ -177,22 +177,24 @@ def slower(content):
 
 FAILED = {"off": {(0, 1): 300.0}}
 EDITED = "PASS, its record gives FAIL"
-CHANGES = [
-    ({}, {"record": slower}, 1, EDITED),
-    (FAILED, {"verdict": lambda content: content.update(verdict="PASS")}, 1, EDITED),
-    ({}, {"about": lambda content: content.update(schema="linkmatrix.bundle/9")}, 2, "lot.tar"),
-    ({}, {"about": lambda content: content.pop("frozen")}, 2, "lot.tar"),
-    ({}, {"about": lambda content: content.update(run=7)}, 2, "lot.tar"),
-    ({}, {"report": lambda content: content.update(runs=[7])}, 2, "lot.tar"),
-    ({}, {"report": lambda content: content["runs"][0].update(testcases=["x"])}, 2, "lot.tar"),
-    ({}, {"report": lambda content: content["runs"][0]["testcases"][0].update(result=None)}, 2, "lot.tar"),
-    ({}, {"report": lambda content: content["session_info"].update(time_start_unix=1e300)}, 2, "lot.tar"),
-    ({}, {"lost": RECORD}, 3, "INCOMPLETE"),
-    ({}, {"lost": VERDICT}, 3, "INCOMPLETE"),
-]
 
 
-@pytest.mark.parametrize(("measured", "changes", "code", "fact"), CHANGES)
+@pytest.mark.parametrize(
+    ("measured", "changes", "code", "fact"),
+    [
+        ({}, {"record": slower}, 1, EDITED),
+        (FAILED, {"verdict": lambda content: content.update(verdict="PASS")}, 1, EDITED),
+        ({}, {"about": lambda content: content.update(schema="linkmatrix.bundle/9")}, 2, "lot.tar"),
+        ({}, {"about": lambda content: content.pop("frozen")}, 2, "lot.tar"),
+        ({}, {"about": lambda content: content.update(run=7)}, 2, "lot.tar"),
+        ({}, {"report": lambda content: content.update(runs=[7])}, 2, "lot.tar"),
+        ({}, {"report": lambda content: content["runs"][0].update(testcases=["x"])}, 2, "lot.tar"),
+        ({}, {"report": lambda content: content["runs"][0]["testcases"][0].update(result=None)}, 2, "lot.tar"),
+        ({}, {"report": lambda content: content["session_info"].update(time_start_unix=1e300)}, 2, "lot.tar"),
+        ({}, {"lost": RECORD}, 3, "INCOMPLETE"),
+        ({}, {"lost": VERDICT}, 3, "INCOMPLETE"),
+    ],
+)
 def test_a_bundle_with_fitting_hashes_has_the_verdict_of_its_records_or_is_refused(
     lot, capsys, measured, changes, code, fact
 ):

@@ -30,7 +30,7 @@ OF_WORD = {word: verdict for verdict, word in WORDS.items()}
 MEANINGS = {
     Verdict.PASS: "measured, data verified, inside the reference",
     Verdict.WARN: (
-        "inside the reference, but the interval crosses the limit, samples are slow, or the cell is slower than its"
+        "inside the reference, but the median is uncertain, some samples are slow, or the cell is slower than its"
         " link class"
     ),
     Verdict.NOT_JUDGED: "measured and verified, but no reference describes the measurement",
