@@ -1,10 +1,7 @@
-"""A simulated ReFrame for tests of `linkmatrix run`: it writes the report that a test prepared."""
+"""A simulated ReFrame, which writes prepared reports, for tests of the commands that start it."""
 
 import json
-import shutil
 import sys
-
-from linkmatrix import cli
 
 #: Starts the simulated ReFrame. Python prints a traceback if it is interrupted while it starts. So the shell ignores
 #: interrupts, and Python handles them after its start.
@@ -58,26 +55,21 @@ sys.exit(int(open(prefix + "/code").read()) if os.path.exists(prefix + "/code") 
 
 
 class Machine:
-    """A repository with a simulated ReFrame, in the current folder.
+    """A machine on which a simulated ReFrame runs.
 
-    folder: of the runs (LINKMATRIX_PREFIX). reframe: the program. write_record: writes a record to a path.
+    folder: the folder of results. write_record, linkmatrix: the fixtures of these names.
     """
 
-    def __init__(self, place, write_record, references, capsys):
-        self.repository, self.folder = place / "repository", place / "prefix"
-        self.write_record, self.capsys, self.prepared = write_record, capsys, 0
-        (self.repository / "config").mkdir(parents=True)
-        (self.repository / "config" / "settings.py").write_text("")
-        shutil.copytree(references, self.repository / "config" / "references")
-        self.folder.mkdir()
-        self.reframe = place / "played_reframe"
-        played = self.reframe.with_suffix(".py")
+    def __init__(self, folder, program, write_record, linkmatrix):
+        self.folder, self.reframe, self.prepared = folder, program, 0
+        self.write_record, self.linkmatrix = write_record, linkmatrix
+        played = program.with_suffix(".py")
         played.write_text(PLAYED)
-        self.reframe.write_text(STARTS.format(python=sys.executable, played=played))
-        self.reframe.chmod(0o755)
+        program.write_text(STARTS.format(python=sys.executable, played=played))
+        program.chmod(0o755)
 
     def prepare(self, *results, attempts=1, **changes):
-        """Prepare the next run: a test with each of these results. changes: of the first record. Returns the report."""
+        """Prepare a run with these results of ReFrame. changes: of the first record. Returns the report as JSON."""
         cases, self.prepared = [], self.prepared + 1
         for number, word in enumerate(results):
             place = self.folder / "output" / f"{number}-{self.prepared}"
@@ -96,9 +88,15 @@ class Machine:
                     "fail_reason": None if word == "pass" else "it failed",
                 }
             )
-        report = {"session_info": {"cmdline": "reframe"}, "runs": [{"testcases": cases}] * attempts}
-        (self.folder / "prepared.json").write_text(json.dumps(report))
-        return json.dumps(report)
+        return self.store({"session_info": {"cmdline": "reframe"}, "runs": [{"testcases": cases}] * attempts})
+
+    def store(self, report, code=None):
+        """Prepare a report. code: ReFrame's exit code; None to keep the code. Returns the report as JSON."""
+        text = json.dumps(report)
+        (self.folder / "prepared.json").write_text(text)
+        if code is not None:
+            (self.folder / "code").write_text(str(code))
+        return text
 
     def choose(self, system, *partitions):
         """Set the system and the partitions that ReFrame selects on this machine."""
@@ -112,14 +110,12 @@ class Machine:
         for case in report["runs"][0]["testcases"]:
             case |= {"fail_phase": "performance", "fail_reason": f"performance error: {what}"}
             case["reference_name"] = table
-        (self.folder / "prepared.json").write_text(json.dumps(report))
-        (self.folder / "code").write_text("1")
+        self.store(report, code=1)
 
     def run(self, *arguments):
         """(exit code, output) of `linkmatrix run`."""
-        code = cli.main(["run", "--reframe", str(self.reframe), *arguments])
-        return code, self.capsys.readouterr().out
+        return self.linkmatrix("run", "--reframe", self.reframe, *arguments)[:2]
 
     def commands(self):
-        """The command lines of the simulated ReFrame."""
+        """The options of each call of ReFrame."""
         return (self.folder / "command.txt").read_text().splitlines()

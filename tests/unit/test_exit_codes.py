@@ -111,7 +111,7 @@ def test_a_dry_run_began_nothing(ended, machine):
         machine.prepare("pass")
         report = json.loads((machine.folder / "prepared.json").read_text())
         report["runs"][0]["testcases"][0] |= NO_VERDICT
-        (machine.folder / "prepared.json").write_text(json.dumps(report))
+        machine.store(report)
         return machine.run("--", *words)[0]
 
     assert played("--dry-run") == 4

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from linkmatrix import cli
 from tests.tools.json_places import places, value_at
-
-from .conftest import TESTCASE, one_record
+from tests.tools.plain_record import TESTCASE, one_record
 
 REFERENCES = f"""intranode_p2p:
   $index: [reference_name, testcase]

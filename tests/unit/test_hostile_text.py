@@ -16,8 +16,7 @@ from linkmatrix.errors import BadInput
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
 from tests.tools.json_places import places, value_at
-
-from .conftest import TESTCASE, one_record
+from tests.tools.plain_record import TESTCASE, one_record
 
 #: What steers a terminal without an escape character, turns the direction of writing, ends a line and looks like a
 #: verdict, and is markup; then what a record may not hold, and a report may.

@@ -19,7 +19,7 @@ def keep(machine, *numbers, **changes):
     content = json.loads((machine.folder / "prepared.json").read_text())
     (run,) = content["runs"]
     run["testcases"] = [{**run["testcases"][number], **changes} for number in numbers]
-    (machine.folder / "prepared.json").write_text(json.dumps(content))
+    machine.store(content)
 
 
 def test_one_of_sixty_is_no_acceptance(machine):
@@ -66,7 +66,7 @@ def test_a_partition_that_is_gone_is_missed(machine):
     keep(machine, 0, 1)
     content = json.loads((machine.folder / "prepared.json").read_text())
     content["runs"][0]["testcases"][1]["partition"] = "cpu"
-    (machine.folder / "prepared.json").write_text(json.dumps(content))
+    machine.store(content)
     assert machine.run("--system", "node")[0] == 0
     keep(machine, 0)
     code, out = machine.run("--system", "node")

@@ -172,8 +172,7 @@ def test_after_a_failed_build_no_part_is_suspect(machine, measure):
     build, other = report["runs"][0]["testcases"]
     build |= {"name": "build_linkmatrix", "display_name": "build_linkmatrix", "fixture": True}
     build |= {"fail_phase": "compile_wait", "fail_reason": "build error: the build failed: g++: no such program"}
-    (machine.folder / "prepared.json").write_text(json.dumps(report))
-    (machine.folder / "code").write_text("1")
+    machine.store(report, code=1)
     code, out = measure()
     assert code == 4 and "the build failed: g++: no such program" in out
     assert "suspect" not in out.replace("no part is suspect", "")
@@ -189,8 +188,7 @@ def test_what_needed_a_build_that_failed_says_so_once_for_all(machine, measure):
     for one in others:
         needed = [["node_session_1", "here", "default"], ["build_linkmatrix_1", "here", "default"]]
         one |= {"fail_reason": None, "dependencies_actual": needed}
-    (machine.folder / "prepared.json").write_text(json.dumps(report))
-    (machine.folder / "code").write_text("1")
+    machine.store(report, code=1)
     code, out = measure()
     assert code == 4 and "6 test cases: 6 INCOMPLETE" in out
     told = "intranode_p2p %testcase=1: not run, because build_linkmatrix failed (also in 4 other test cases)"

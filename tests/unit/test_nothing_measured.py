@@ -98,7 +98,7 @@ def test_a_run_by_linkmatrix_says_so_too(machine, words):
     content = json.loads(machine.prepare(*words))
     for case in content["runs"][0]["testcases"]:
         case |= {"fail_reason": None, "skipped": "node:gpu has one GPU: there is no pair to measure"}
-    (machine.folder / "prepared.json").write_text(json.dumps(content))
+    machine.store(content)
     code, out = machine.run("--mode", "nightly")
     assert code == 4 and "Nothing was measured, so there is nothing to judge." in out
     assert ("node:gpu has one GPU" in out and "linkmatrix detect --dry-run" in out) if words else MEASURE in out

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from broken_records import changed, refusal
+from damaged_records import changed, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 

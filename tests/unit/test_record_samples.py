@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from broken_records import changed, refusal
+from damaged_records import changed, refusal
 
 from linkmatrix.record import reading
 from linkmatrix.show import matrix_text

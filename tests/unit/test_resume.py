@@ -9,9 +9,8 @@ import pytest
 from linkmatrix.record import reading
 from linkmatrix.runs import modes, resume
 from linkmatrix.runs.parts import components_of
+from tests.tools.plain_record import one_record
 from tests.tools.stores import disturbed, of_node
-
-from .conftest import one_record
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -40,7 +39,7 @@ def test_what_passed_stays_so_over_several_resumed_runs_and_a_whole_run_begins_a
     content = json.loads((machine.folder / "prepared.json").read_text())
     content["runs"][0]["testcases"] = content["runs"][0]["testcases"][2:]
     content["runs"][0]["testcases"][0] |= {"result": "pass", "fail_reason": None}
-    (machine.folder / "prepared.json").write_text(json.dumps(content))
+    machine.store(content)
     machine.run("--resume")
     machine.run("--resume")
     assert "--exclude=/abc1 --exclude=/abc2" in machine.commands()[2]

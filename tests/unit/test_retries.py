@@ -56,7 +56,7 @@ def test_what_passes_when_repeated_is_a_warning_and_wrong_data_stays_a_failure(m
     machine.prepare("fail" if first else "pass", off=first, result="FAIL" if "corrupt" in first.values() else "PASS")
     report = json.loads((machine.folder / "prepared.json").read_text())
     report["runs"].append(last)
-    (machine.folder / "prepared.json").write_text(json.dumps(report))
+    machine.store(report)
     found, out = machine.run("--retries", "1")
     assert found == code and f"{word}  acceptance" in out
     assert f"\n1 test case: 1 {word}\n" in out or word == "WARN"  # of two attempts
@@ -71,7 +71,7 @@ def test_what_passes_with_one_environment_does_not_excuse_another(machine):
     (bad,), (good,) = (one["runs"][0]["testcases"] for one in (report, other))
     gnu, nvhpc = ({**bad, "environ": name, "result": "fail"} for name in ("gnu", "nvhpc"))
     report["runs"] = [{"testcases": [gnu, nvhpc]}, {"testcases": [gnu, {**good, "environ": "nvhpc"}]}]
-    (machine.folder / "prepared.json").write_text(json.dumps(report))
+    machine.store(report)
     code, out = machine.run("--retries", "1")
     assert code == 1 and out.count("passed when it was repeated") == 1
 

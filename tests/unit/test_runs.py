@@ -6,8 +6,7 @@ import pytest
 from linkmatrix import cli
 from linkmatrix.errors import BadInput
 from linkmatrix.runs import folders, stored
-
-from .conftest import TESTCASE, one_record
+from tests.tools.plain_record import TESTCASE, one_record
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ def test_where_only_references_are_missing_a_failed_performance_stage_is_no_more
         text = json.loads(machine_prepare(*words, **changes))
         for case in text["runs"][0]["testcases"]:
             without_table(case)
-        (machine.folder / "prepared.json").write_text(json.dumps(text))
+        machine.store(text)
 
     machine.prepare = prepare
     assert run("fail", change=in_phase("performance")).verdict is Verdict.NOT_JUDGED

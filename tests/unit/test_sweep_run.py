@@ -38,7 +38,7 @@ def sweep(machine):
             content["results"] += [{**content["results"][0], "testcase": name} for name in others]
             content["results"][0]["throttled"] = throttled or []
             record.write_text(json.dumps(content))
-        (machine.folder / "prepared.json").write_text(json.dumps(report))
+        machine.store(report)
         return machine.run("--mode", "sweep", *options)
 
     return run
@@ -186,7 +186,7 @@ def test_a_matrix_of_all_nodes_may_have_fewer_cells_while_a_node_is_out_of_servi
         report = json.loads((machine.folder / "prepared.json").read_text())
         (case,) = report["runs"][0]["testcases"]
         case |= {"nodes_left_out": "n4: fan", "nodes_missing": missing}
-        (machine.folder / "prepared.json").write_text(json.dumps(report))
+        machine.store(report)
         file = next(Path("config/manifests").glob("*.json"))
         said = json.loads(file.read_text())
         said["modes"]["acceptance"]["cases"] = dict.fromkeys(said["modes"]["acceptance"]["cases"], 1000)

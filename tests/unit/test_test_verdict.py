@@ -6,8 +6,7 @@ import stores
 from linkmatrix.judge.test_verdict import CheckFacts, judge_test
 from linkmatrix.judge.verdicts import Reason, Verdict
 from linkmatrix.references.tables import Reference, References
-
-from .conftest import TESTCASE
+from tests.tools.plain_record import TESTCASE
 
 TABLE = References({("hgx", TESTCASE): {"cell[NV18]": Reference(396.0, -0.02, 0.02, "GB/s")}})
 MEMORY = {"node": "node001", "kind": "memory", "where": "gpu1", "share": None, "pids": [9]}

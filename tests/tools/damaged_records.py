@@ -1,4 +1,4 @@
-"""Damaged copies of records, and the sentences with which they are refused."""
+"""Damaged records, and the sentences that refuse them."""
 
 import copy
 import json
