@@ -25,8 +25,8 @@ NET = 45.0  # GB/s between nodes
 MEASUREMENTS = 4  # per outlier: the first, and three single ones; the second-worst value is used
 LEAST_CAP = 16  # outliers that are measured again per matrix; more in large matrices
 MEDIAN_OF_SEVEN = 3**-0.5  # standard deviation of the median of seven of Student's t with 2 degrees of freedom
-FEWEST_OF_A_CLASS = 5  # cells that show whether a whole class is worse than its references
-OF_ONE_ALONE = 2  # outliers in the row and the column of a single outlier, which counts twice
+LEAST_CELLS_OF_CLASS = 5  # cells that show whether a whole class is worse than its references
+OUTLIERS_OF_SINGLE_CELL = 2  # outliers in the row and the column of a single outlier, which counts twice
 OUTLIER = 0.02  # fraction below the reference, or below the median of the class: the cell is measured again
 Part = tuple[object, ...]
 
@@ -203,7 +203,7 @@ def record_of(machine: Machine, values: np.ndarray) -> dict:
 
 def worse_as_a_whole(worse: np.ndarray) -> float:
     """The fraction by which a whole class is worse than its references, as in src/measure/outliers.cpp."""
-    quarter = np.sort(worse)[(len(worse) - 1) // 4] if len(worse) >= FEWEST_OF_A_CLASS else 0.0
+    quarter = np.sort(worse)[(len(worse) - 1) // 4] if len(worse) >= LEAST_CELLS_OF_CLASS else 0.0
     return float(quarter) if quarter > OUTLIER else 0.0
 
 
@@ -331,7 +331,7 @@ class Fabric:
             counts = np.concatenate([(off & ~off.T & inside).sum(axis)[inside.any(axis)] for axis in (1, 0)])
             twice = 2 * float(np.median(counts))
             np.copyto(beside, lines[0][:, None] + lines[1][None, :], where=inside)
-            np.copyto(by_chance, max(OF_ONE_ALONE, int(twice + 3 * twice**0.5)), where=inside)
+            np.copyto(by_chance, max(OUTLIERS_OF_SINGLE_CELL, int(twice + 3 * twice**0.5)), where=inside)
         beyond_chance = np.maximum(beside, by_chance) - by_chance
         keys = (-worse, beside, ~off.T, beyond_chance)  # the last one counts most
         order = np.lexsort([key[off] for key in keys])[:most]

@@ -190,8 +190,8 @@ def test_what_the_table_is_made_with_is_what_diagnose_does(benches):
 def test_the_simulated_cluster_looks_again_by_the_rules_of_the_program():
     """Figures of the confusion matrix are those of a program that has other rules, where one of them changes alone."""
     source = (Path(__file__).parents[2] / "src" / "measure" / "outliers.cpp").read_text(encoding="utf-8")
-    rules = {"least_cap": simulated.LEAST_CAP, "fewest_of_a_class": simulated.FEWEST_OF_A_CLASS}
-    rules["of_one_alone"] = simulated.OF_ONE_ALONE
+    rules = {"least_cap": simulated.LEAST_CAP, "least_cells_of_class": simulated.LEAST_CELLS_OF_CLASS}
+    rules["outliers_of_single_cell"] = simulated.OUTLIERS_OF_SINGLE_CELL
     for name, value in {**rules, "bandwidth_outlier": simulated.OUTLIER}.items():
         (found,) = re.findall(rf"constexpr \S+ {name} = ([0-9.]+);", source)
         assert float(found) == value, name

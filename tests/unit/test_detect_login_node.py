@@ -7,7 +7,7 @@ import pytest
 from scheduler_answers import ANSWERS, DATA
 
 from linkmatrix import cli
-from linkmatrix.site import cluster, gres, node_kinds, partitions, slurm, system_files
+from linkmatrix.site import cluster, gres, grid_engine, node_kinds, slurm, system_files
 
 
 @pytest.fixture
@@ -147,4 +147,4 @@ def test_a_queue_that_is_listed_twice_is_one_partition(tmp_path):
     def answer(command):
         return next((text for start, text in answers.items() if " ".join(command).startswith(start)), "")
 
-    assert len(slurm.slurm(answer).partitions) == len(partitions.sge(answer).partitions) == 1
+    assert len(slurm.slurm(answer).partitions) == len(grid_engine.grid_engine(answer).partitions) == 1
