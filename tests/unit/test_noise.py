@@ -63,7 +63,7 @@ def spread_of(residuals, sigma):
 
 
 def test_an_outlier_is_beyond_the_floor_and_beyond_the_noise_of_all_runs_together():
-    k = noise.sigmas(3 * 2)
+    k = noise.with_uncertain_sigma(noise.sigmas(3 * 2), 3, 2)
     found = spread_of([[[0.021, -0.021, 0.0]], [[0.019, -0.019, np.nan]]], [[0.0001, 0.0001, 0.0001]])
     assert noise.outliers(found, 3, 0.02).tolist() == [[[True, True, False]], [[False, False, False]]]
     assert noise.outliers(found, 3, np.array([[0.03, 0.01, 0.01]])).tolist() == [

@@ -139,12 +139,18 @@ def tolerance(sigma: float, cells: int, runs: int) -> float:
 def sigmas_of_runs(cells: int, runs: int) -> float:
     """k, the number of σ by which `cells` new values may differ from medians of `runs` values, with σ of these runs.
 
-    Larger than `sigmas` for two reasons: the medians are uncertain, and σ of few values is uncertain. Student's t, to
-    first order, has the factor 1 + (k² + 1) / 4ν. Here ν = cells · (runs - 3) / 2, fitted to 1 to 132 cells.
+    Larger than `sigmas` for two reasons: the medians are uncertain, and σ of few values is uncertain.
     """
-    k = sigmas(cells)
-    uncertain_sigma = 1 + (k**2 + 1) / (2 * max(cells, 1) * max(runs - 3, 1))
-    return k * uncertain_sigma * float(np.sqrt(1 + MEDIAN_EFFICIENCY / runs))
+    return with_uncertain_sigma(sigmas(cells), cells, runs) * float(np.sqrt(1 + MEDIAN_EFFICIENCY / runs))
+
+
+def with_uncertain_sigma(k: float, cells: int, runs: int) -> float:
+    """The number of σ for the same probability as `k`, if σ is estimated from `runs` runs of `cells` cells.
+
+    Student's t, to first order, has the factor 1 + (k² + 1) / 4ν. Here ν = cells · (runs - 3) / 2, fitted to 1 to 132
+    cells.
+    """
+    return k * (1 + (k**2 + 1) / (2 * max(cells, 1) * max(runs - 3, 1)))
 
 
 def outliers(found: Spread, cells: int, floor: float | np.ndarray) -> np.ndarray:
@@ -152,7 +158,9 @@ def outliers(found: Spread, cells: int, floor: float | np.ndarray) -> np.ndarray
 
     floor: the least deviation of an outlier, as a fraction; one for all cells, or rows × columns.
     """
-    limit = np.maximum(floor, sigmas(cells * len(found.residuals)) * np.nan_to_num(found.sigma))
+    runs = len(found.residuals)
+    k = with_uncertain_sigma(sigmas(cells * runs), cells, runs)
+    limit = np.maximum(floor, k * np.nan_to_num(found.sigma))
     with np.errstate(invalid="ignore"):
         return np.array([np.abs(of_run) > limit for of_run in found.residuals])  # NaN is no outlier
 
