@@ -290,7 +290,7 @@ def of_cells(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
 
 def of_missing(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
     """A cell without a value, of a matrix that has a suspect of which nothing is missing."""
-    for pair in without_value(matrix)[:1]:
+    for pair in cells_by(matrix, "not measured", last="not-run")[:1]:
         cell = matrix.cells[pair]
         text = cell.reason + others_too(matrix)
         yield Headline(cell.verdict, "missing", text, name(pair), (result["testcase"],))
@@ -303,23 +303,15 @@ def others_too(matrix: MatrixVerdict) -> str:
     return f"; {units.counted(more, 'other cell')} {verb} INCOMPLETE too" if more > 0 and not matrix.problem else ""
 
 
-def cells_by(matrix: MatrixVerdict, rule: str) -> list[Pair]:
-    """The cells that a rule decided, of a matrix whose cells are in memory."""
+def cells_by(matrix: MatrixVerdict, rule: str, last: str = "") -> list[Pair]:
+    """The cells that a rule decided, of a matrix whose cells are in memory. Cells with the status `last` are last."""
     if matrix.whole is None:
         return []
     of, found = matrix.matrix, np.argwhere(matrix.whole.rules == ORDER[rule]).tolist()
+    if last:
+        is_last = matrix.whole.block.is_status(last)
+        found.sort(key=lambda place: is_last[tuple(place)])
     return [(of.rows[row], of.columns[column]) for row, column in found]
-
-
-def without_value(matrix: MatrixVerdict) -> list[Pair]:
-    """The cells that were not measured, of a matrix whose cells are in memory. Cells that were tried are first."""
-    if matrix.whole is None:
-        return []
-    of, not_run = matrix.matrix, matrix.whole.block.is_status("not-run")
-    found = np.argwhere(matrix.whole.rules == ORDER["not measured"]).tolist()
-    return [
-        (of.rows[row], of.columns[column]) for row, column in sorted(found, key=lambda place: not_run[tuple(place)])
-    ]
 
 
 def disturbances(record: Mapping[str, Any], result: Result) -> Iterator[tuple[Mapping[str, Any], list[str], str]]:

@@ -15,7 +15,7 @@ from ..judge.rules import name
 from ..judge.verdicts import Verdict
 from ..locate.layout import ONE_SWITCH, UP, part_of, socket, switches_of
 from ..record.units import counted
-from .findings import cells_by, disturbances, without_value
+from .findings import cells_by, disturbances
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -278,7 +278,7 @@ def marked_cells(found: Sequence[Finding], matrix: MatrixVerdict) -> dict[Pair, 
     cells = {pair: "wrong data" for pair in cells_by(matrix, "corrupt")[:MOST_CELLS]}
     cells |= {pair: "too fast" for pair in cells_by(matrix, "impossible")[:1]}
     if not any(finding.missing for finding in found):
-        cells |= {pair: "no value" for pair in without_value(matrix)[:1]}
+        cells |= {pair: "no value" for pair in cells_by(matrix, "not measured", last="not-run")[:1]}
     if all(finding.allowed for finding in found):
         failed = [pair for pair, cell in matrix.worst_cells(1)[0] if cell.verdict is Verdict.FAIL or cell.value is None]
         cells |= {pair: "off" if matrix.cells[pair].value is not None else "no value" for pair in failed} | cells
