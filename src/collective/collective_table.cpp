@@ -1,17 +1,9 @@
 #include "collective/collective_table.hpp"
 
-#include <array>
-#include <cstdio>
+#include "core/units.hpp"
 
 namespace linkmatrix {
 namespace {
-
-template <class... Values>
-std::string formatted(const char* form, Values... values) {
-  std::array<char, 160> text{};
-  std::snprintf(text.data(), text.size(), form, values...);
-  return text.data();
-}
 
 /// Prints as many digits as nccl-tests.
 std::string time_text(double microseconds) {

@@ -1,9 +1,7 @@
 #include "core/disturbances.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <iterator>
 #include <thread>
 #include <utility>
@@ -118,11 +116,7 @@ std::string names_of(const Disturbance& disturbance, const Activity& activity) {
   return names.empty() ? "an unnamed process" : join(names);
 }
 
-std::string percent_of(std::optional<double> share) {
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "%.0f %% of ", 100 * share.value_or(0));
-  return share ? text.data() : "";
-}
+std::string percent_of(std::optional<double> share) { return share ? formatted("%.0f %% of ", 100 * *share) : ""; }
 
 std::string sentence_of(const Disturbance& disturbance, const Activity& activity) {
   const bool several = disturbance.pids.size() > 1;
@@ -216,11 +210,7 @@ IdleWait wait_until_idle(const std::function<Activity()>& poll, Deadline patienc
 
 std::string busy_sentence(const std::string& processes, double waited) {
   std::string text = "another process uses the node: " + processes;
-  if (waited > 0) {
-    char seconds[32];
-    std::snprintf(seconds, sizeof(seconds), "%g", waited);
-    text += std::string(", still after ") + seconds + " s";
-  }
+  if (waited > 0) text += formatted(", still after %g s", waited);
   return text + ": wait longer with --wait-idle SECONDS, or measure anyway without --refuse-busy";
 }
 

@@ -3,7 +3,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
+
+#include "core/units.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -45,9 +46,7 @@ Utf8Head utf8_head(std::string_view text) {
 std::string escaped(char c) {
   if (c == '"' || c == '\\') return {'\\', c};
   if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) return {c};
-  std::array<char, 8> escape{};
-  std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(c));
-  return escape.data();
+  return formatted("\\u%04x", static_cast<unsigned>(c));
 }
 
 }  // namespace

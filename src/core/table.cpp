@@ -6,9 +6,9 @@
 #include <iomanip>
 #include <iostream>
 #include <numeric>
-#include <sstream>
 
 #include "core/statistics.hpp"
+#include "core/units.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -20,11 +20,7 @@ constexpr std::string_view axes = "row = source, column = destination";
 constexpr std::string_view together = "all ranks, column = ";                     // of a collective
 constexpr std::string_view computed = "all devices, column = number of devices";  // of a simulation
 
-std::string number(double value, int decimals) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(decimals) << value;
-  return out.str();
-}
+std::string number(double value, int decimals) { return formatted("%.*f", decimals, value); }
 
 /// As `number`, with more decimals for small values, so that three digits are significant.
 std::string figure(double value, int decimals) {

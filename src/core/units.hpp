@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +25,14 @@ double parse_number(std::string_view option, std::string_view text, double low, 
 
 /// Returns a whole number in [low, high]. Throws BadInput naming `option`.
 int parse_count(std::string_view option, std::string_view text, int low, int high);
+
+/// Returns a text of at most 159 characters by a format of printf.
+template <class... Values>
+std::string formatted(const char* format, Values... values) {
+  std::array<char, 160> text{};
+  std::snprintf(text.data(), text.size(), format, values...);
+  return text.data();
+}
 
 /// Returns the parts of "a,b,c", including empty parts so that callers can refuse these.
 std::vector<std::string> split(std::string_view text, char separator);

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
 #include <map>
 #include <set>
-#include <sstream>
 #include <tuple>
 #include <utility>
 
 #include "core/statistics.hpp"
+#include "core/units.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -98,11 +97,7 @@ class Beside {
 
 }  // namespace
 
-std::string percent(double fraction) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(1) << 100 * fraction << " %";
-  return out.str();
-}
+std::string percent(double fraction) { return formatted("%.1f %%", 100 * fraction); }
 
 std::size_t most_remeasured(std::size_t cells, std::size_t rounds) {
   return std::max(least_cap, std::min(cells / 100, rounds / 4));

@@ -28,9 +28,9 @@ struct Sample {
 /// Result of sampling one cell: samples, or the reason why there are none.
 struct Sampled {
   CellStatus status = CellStatus::ok;  ///< corrupt and partial cells have samples; timeout and error have none
-  std::string why;                     ///< one sentence if the status is not ok
+  std::string why{};                   ///< one sentence if the status is not ok
   bool is_proven = false;  ///< error: proves that the cell cannot have a value, whatever other measurements return
-  std::vector<Sample> samples;
+  std::vector<Sample> samples{};
   std::size_t copies = 1;  ///< number of measured copies
   double bytes = 0;        ///< bytes of one transfer of all copies together; 0 for a latency
   double transfers = 1;    ///< mean number of transfers per copy between start and end; for a chain, number of accesses

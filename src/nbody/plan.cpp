@@ -1,8 +1,6 @@
 #include "nbody/plan.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "core/command_line.hpp"
 #include "core/units.hpp"
@@ -11,13 +9,6 @@ namespace linkmatrix {
 namespace {
 
 constexpr std::string_view efficiency_part = "efficiency", bodies_part = "bodies", time_part = "time";
-
-template <class... Values>
-std::string formatted(const char* form, Values... values) {
-  std::array<char, 160> text{};
-  std::snprintf(text.data(), text.size(), form, values...);
-  return text.data();
-}
 
 std::string efficiency_text(const MatrixResult& result, std::size_t column) {
   if (result.status(0, column) != CellStatus::ok) return std::string(word(result.status(0, column)));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,5 +53,17 @@ inline Record measured(ScriptedSampler& sampler, std::size_t n, const MeasureOpt
 }
 
 inline double ten(const Place&, std::size_t) { return 10; }
+inline double slow_from_1_to_2(const Place& place, std::size_t) { return place == Place{1, 2} ? 5 : 10; }
+
+constexpr int always = std::numeric_limits<int>::max();
+
+/// Returns a script that makes samplings `first` to `last` of a cell, counted from 1, fail with the answer.
+inline auto failing(Place cell, int first, int last, Sampled answer) {
+  return [=, sampling = 0](const Place& place, const SampleRule&, Sampled& result) mutable {
+    if (!(place == cell)) return;
+    ++sampling;
+    if (sampling >= first && sampling <= last) result = answer;
+  };
+}
 
 }  // namespace linkmatrix

@@ -27,6 +27,13 @@ inline const TestCase& bidirectional_write = testcase("device_to_device_bidirect
 
 inline double at_10_gigabytes(const Copy& copy, std::size_t) { return static_cast<double>(copy.bytes) / 10e9; }
 
+/// Returns times at 10 GB/s, multiplied by a factor from device 1 to device 2.
+inline auto slow_from_1_to_2_by(double factor) {
+  return [factor](const Copy& copy, std::size_t at_once) {
+    return at_10_gigabytes(copy, at_once) * (copy.source == 1 && copy.destination == 2 ? factor : 1.0);
+  };
+}
+
 /// Returns the record of a run of the plan.
 inline Record run_of(ScriptedBackend& backend, const Plan& plan, const MeasureOptions& options = {},
                      const std::optional<SimulatedFault>& fault = std::nullopt) {

@@ -145,9 +145,7 @@ TEST(ControlMeasurements, LetNoValueStandThatWasDisturbedAndCouldNotBeMeasuredAg
   });
   sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
     if (!(place == disturbed.front()) || !rule.verify || sampler.rounds.back().size() > 1) return;
-    answer = {};
-    answer.status = CellStatus::error;
-    answer.why = "xid 79";
+    answer = {.status = CellStatus::error, .why = "xid 79"};
   };
   const MatrixResult result = measured(sampler, 4).results.front();
   EXPECT_EQ(result.status(disturbed.front().row, disturbed.front().column), CellStatus::error);

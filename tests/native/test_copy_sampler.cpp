@@ -267,9 +267,7 @@ TEST(CopySampler, AStressThatFailedIsTriedAgainAsAStress) {
 
 TEST(CopySampler, AStressRunsAsLongEverywhere) {
   // The partners of a slow link are repeated until the slow link has finished.
-  ScriptedBackend backend(4, [](const Copy& copy, std::size_t n) {
-    return at_10_gigabytes(copy, n) * (copy.source == 1 && copy.destination == 2 ? 3 : 1);
-  });
+  ScriptedBackend backend(4, slow_from_1_to_2_by(3));
   const MatrixResult result = record_of(backend, "device_to_device_memcpy_write_ce_stress").results.front();
   EXPECT_TRUE(result.complete());
   EXPECT_FALSE(has_note(result, "ended early"));

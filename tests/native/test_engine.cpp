@@ -9,7 +9,7 @@ namespace linkmatrix {
 namespace {
 
 TEST(Engine, WrongDataIsFinalHoweverCleanTheNextTries) {
-  ScriptedSampler sampler([](const Place& place, std::size_t) { return place == Place{1, 2} ? 5 : 10; });
+  ScriptedSampler sampler(slow_from_1_to_2);
   int seen = 0;
   sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
     // a flaky link: slow, and once wrong
@@ -27,7 +27,7 @@ TEST(Engine, WrongDataIsFinalHoweverCleanTheNextTries) {
 }
 
 TEST(Engine, WrongDataOfASecondLookOrAControlCountsToo) {
-  ScriptedSampler sampler([](const Place& place, std::size_t) { return place == Place{1, 2} ? 5 : 10; });
+  ScriptedSampler sampler(slow_from_1_to_2);
   std::map<Place, int> seen;
   sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
     if (rule.verify && ++seen[place] == 2) answer.status = CellStatus::corrupt, answer.why = "3 wrong bytes arrived";
@@ -39,14 +39,12 @@ TEST(Engine, WrongDataOfASecondLookOrAControlCountsToo) {
 }
 
 TEST(Engine, ALostEndpointInTheSecondLookIsSaidAndWhatWasMeasuredStays) {
-  ScriptedSampler sampler([](const Place& place, std::size_t) { return place == Place{1, 2} ? 5 : 10; });
+  ScriptedSampler sampler(slow_from_1_to_2);
   int seen = 0;
   sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
     if (!(place == Place{1, 2}) || ++seen != 2) return;
     sampler.lose(1);
-    answer = {};
-    answer.status = CellStatus::timeout;
-    answer.why = "dev1 does not answer any more";
+    answer = {.status = CellStatus::timeout, .why = "dev1 does not answer any more"};
   };
   const Record record = measured(sampler, 4, {.concurrency = Concurrency::rounds});
   ASSERT_EQ(record.lost.size(), 1u);
@@ -60,8 +58,7 @@ TEST(Engine, CellsOfALostEndpointAreMarkedAndNotTriedAndAllOthersMeasured) {
   sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
     if (place.row != 2 && place.column != 2) return;
     sampler.lose(2);
-    answer = {};
-    answer.status = CellStatus::timeout;
+    answer = {.status = CellStatus::timeout};
   };
   const Record record = measured(sampler, 6);
   const MatrixResult& result = record.results.front();
@@ -117,8 +114,7 @@ TEST(Engine, TheDeadlineEndsSecondLooksAndLosesNothing) {
     if (sampler.rounds.back().size() > 1) return;  // all at once in the rounds; alone only in the second look
     while (!rule.until.passed()) {
     }
-    answer = {};
-    answer.status = CellStatus::timeout;
+    answer = {.status = CellStatus::timeout};
   };
   const auto start = Clock::now();
   const Record record = measured(sampler, 4, {.concurrency = Concurrency::rounds}, Deadline::in(0.2));
@@ -132,9 +128,7 @@ TEST(Engine, ACellThatHangsHasItsOwnTimeAndTheRestGoesOn) {
     if (!(place == Place{0, 1})) return;
     while (!rule.until.passed()) {
     }
-    answer = {};
-    answer.status = CellStatus::timeout;
-    answer.why = "it did not finish";
+    answer = {.status = CellStatus::timeout, .why = "it did not finish"};
   };
   const Record record = measured(sampler, 4, {.cell_timeout = 0.05, .concurrency = Concurrency::serial});
   EXPECT_EQ(record.results.front().status(0, 1), CellStatus::timeout);
@@ -144,27 +138,15 @@ TEST(Engine, ACellThatHangsHasItsOwnTimeAndTheRestGoesOn) {
 
 TEST(Engine, WhatFailedOnceIsTriedOnceMore) {
   ScriptedSampler sampler(ten);
-  int seen = 0;
-  sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
-    if (!(place == Place{0, 1}) || ++seen > 1) return;
-    answer = {};
-    answer.status = CellStatus::error;
-    answer.why = "a message was lost";
-  };
+  sampler.script = failing({0, 1}, 1, 1, {.status = CellStatus::error, .why = "a message was lost"});
   const MatrixResult result = measured(sampler, 4, {.concurrency = Concurrency::serial}).results.front();
   EXPECT_TRUE(result.complete());
   EXPECT_TRUE(has_note(result, "1 pairs failed in the first attempt, 0 of these pairs also"));
 }
 
 TEST(Engine, ACellThatFailsWheneverItIsLookedAtAgainHasNoValue) {
-  ScriptedSampler sampler([](const Place& place, std::size_t) { return place == Place{1, 2} ? 5 : 10; });
-  int seen = 0;
-  sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
-    if (!(place == Place{1, 2}) || ++seen == 1) return;
-    answer = {};
-    answer.status = CellStatus::error;
-    answer.why = "xid 79";
-  };
+  ScriptedSampler sampler(slow_from_1_to_2);
+  sampler.script = failing({1, 2}, 2, always, {.status = CellStatus::error, .why = "xid 79"});
   const MatrixResult result = measured(sampler, 4, {.concurrency = Concurrency::rounds}).results.front();
   EXPECT_EQ(result.status(1, 2), CellStatus::error);
   EXPECT_FALSE(result.values(1, 2));
@@ -174,7 +156,7 @@ TEST(Engine, ACellThatFailsWheneverItIsLookedAtAgainHasNoValue) {
 
 /// A slow cell, one sampling of which is a proven error.
 MatrixResult with_proven_error(int sampling, const MeasureOptions& options) {
-  ScriptedSampler sampler([](const Place& place, std::size_t) { return place == Place{1, 2} ? 5 : 10; });
+  ScriptedSampler sampler(slow_from_1_to_2);
   int seen = 0;
   sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
     if (!(place == Place{1, 2}) || seen++ != sampling) return;
@@ -204,7 +186,7 @@ TEST(Engine, NoRetryAndNoRemeasurementReplacesAProvenError) {
 }
 
 TEST(Engine, AValueThatIsThereIsNotReplacedWhenTheDeadlineEndsASecondLook) {
-  ScriptedSampler sampler([](const Place& place, std::size_t) { return place == Place{1, 2} ? 5 : 10; });
+  ScriptedSampler sampler(slow_from_1_to_2);
   sampler.script = [&](const Place&, const SampleRule& rule, Sampled& answer) {
     if (sampler.rounds.back().size() > 1) return;
     while (!rule.until.passed()) {
@@ -225,9 +207,8 @@ TEST(Engine, WrongDataIsFinalAlsoWhereTheCellHadNoValueYet) {
   int seen = 0;
   sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
     if (!(place == Place{0, 1}) || ++seen > 1) return;
-    answer = {};  // its ranks found wrong bytes, and then one fell silent
-    answer.status = CellStatus::corrupt;
-    answer.why = "3 wrong bytes arrived";
+    // its ranks found wrong bytes, and then one fell silent
+    answer = {.status = CellStatus::corrupt, .why = "3 wrong bytes arrived"};
   };
   const MatrixResult result = measured(sampler, 4, {.concurrency = Concurrency::serial}).results.front();
   EXPECT_GT(seen, 1) << "it was tried once more, and was clean";
@@ -241,9 +222,7 @@ TEST(Engine, WhatFailedIsTriedAgainAsManyAtOnceAsTheCalibrationAllows) {
   std::map<Place, int> seen;
   sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
     if (!rule.verify || sampler.rounds.back().size() > 1 || ++seen[place] > 1) return;
-    answer = {};
-    answer.status = CellStatus::error;
-    answer.why = "a message was lost";
+    answer = {.status = CellStatus::error, .why = "a message was lost"};
   };
   const MatrixResult result = measured(sampler, 4).results.front();
   EXPECT_TRUE(result.complete());

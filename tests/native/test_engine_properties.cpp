@@ -52,10 +52,7 @@ class Trouble {
   bool chance(double share) { return std::bernoulli_distribution(share)(random_); }
 
   void poison(const Place& place, const SampleRule& rule, Sampled& answer) {
-    const auto end = [&](CellStatus status) {
-      answer = {};
-      answer.status = status;
-    };
+    const auto end = [&](CellStatus status) { answer = {.status = status}; };
     if (!sampler.is_there(place)) return end(CellStatus::timeout);
     if (chance(loses_)) {
       sampler.lose(*lost.insert(chance(0.5) ? place.row : place.column).first);

@@ -51,18 +51,14 @@ TEST(Outliers, ALinkThatIsSlowTwiceInFourKeepsItsWorseValue) {
 }
 
 TEST(Outliers, KeepsAnOutlierThatIsSlowAloneToo) {
-  ScriptedBackend backend(4, [](const Copy& copy, std::size_t at_once) {
-    return at_10_gigabytes(copy, at_once) * (copy.source == 1 && copy.destination == 2 ? 1.2 : 1.0);
-  });
+  ScriptedBackend backend(4, slow_from_1_to_2_by(1.2));
   const MatrixResult result = measured(backend, one_way);
   ASSERT_EQ(result.remeasured.size(), 1u);
   EXPECT_NEAR(*result.values(1, 2), 10 / 1.2, 1e-6);
 }
 
 TEST(Outliers, MeasuresHealthyCellsBesideAnOutlierAndKeepsTheirFirstAnswer) {
-  ScriptedBackend backend(5, [](const Copy& copy, std::size_t at_once) {
-    return at_10_gigabytes(copy, at_once) * (copy.source == 1 && copy.destination == 2 ? 1.2 : 1.0);
-  });
+  ScriptedBackend backend(5, slow_from_1_to_2_by(1.2));
   const MatrixResult result = measured(backend, one_way);
   ASSERT_EQ(result.remeasured.size(), 1u);
   ASSERT_EQ(result.controls.size(), 3u) << "from its source, to its destination, and apart from both";
@@ -193,9 +189,7 @@ TEST(Outliers, OfFewCellsNobodyKnowsWhetherAllAreWorseOrEachWasDisturbed) {
 }
 
 TEST(Outliers, NotesOutliersForWhichThereWasNoTime) {
-  ScriptedBackend backend(4, [](const Copy& copy, std::size_t at_once) {
-    return at_10_gigabytes(copy, at_once) * (copy.source == 1 && copy.destination == 2 ? 1.2 : 1.0);
-  });
+  ScriptedBackend backend(4, slow_from_1_to_2_by(1.2));
   const MatrixResult result = measured(backend, one_way, {.max_seconds = 1e-9});
   EXPECT_TRUE(result.remeasured.empty() && result.controls.empty());
   EXPECT_TRUE(has_note(result, "1 of 1 outlying cells were not measured again: the time limit of this matrix passed"));

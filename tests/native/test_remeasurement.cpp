@@ -13,9 +13,6 @@
 namespace linkmatrix {
 namespace {
 
-/// 1 -> 2 is slow in every measurement.
-double slow_from_1_to_2(const Place& place, std::size_t) { return place == Place{1, 2} ? 5 : 10; }
-
 TEST(Remeasurement, TimesOfACellAreThoseOfTheLookThatItsValueIsOf) {
   int alone = 0;
   ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
@@ -37,13 +34,7 @@ TEST(Remeasurement, TimesOfACellAreThoseOfTheLookThatItsValueIsOf) {
 
 TEST(Remeasurement, SaysThatATryFailedAlsoWhereOthersWent) {
   ScriptedSampler sampler(slow_from_1_to_2);
-  int seen = 0;
-  sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
-    if (!(place == Place{1, 2}) || ++seen != 2) return;
-    answer = {};
-    answer.status = CellStatus::timeout;
-    answer.why = "it did not end in time";
-  };
+  sampler.script = failing({1, 2}, 2, 2, {.status = CellStatus::timeout, .why = "it did not end in time"});
   const MatrixResult result = measured(sampler, 4, {.concurrency = Concurrency::rounds}).results.front();
   EXPECT_EQ(result.status(1, 2), CellStatus::ok);
   EXPECT_TRUE(has_note(
@@ -52,12 +43,7 @@ TEST(Remeasurement, SaysThatATryFailedAlsoWhereOthersWent) {
 
 TEST(Remeasurement, ACellWhoseValueDoesNotStandHasNoSamplesEither) {
   ScriptedSampler sampler(slow_from_1_to_2);
-  int seen = 0;
-  sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
-    if (!(place == Place{1, 2}) || ++seen == 1) return;
-    answer = {};
-    answer.status = CellStatus::error;
-  };
+  sampler.script = failing({1, 2}, 2, always, {.status = CellStatus::error});
   const MatrixResult result = measured(sampler, 4, {.concurrency = Concurrency::rounds}).results.front();
   ASSERT_FALSE(result.values(1, 2));
   EXPECT_TRUE(result.sampled(1, 2).empty());

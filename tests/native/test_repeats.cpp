@@ -124,9 +124,7 @@ TEST(BothWays, OfASymmetricLinkCostNoFurtherLook) {
 
 TEST(Stress, OfLargeCopiesIsRepeatedUntilItCoversTheSlowest) {
   // A copy of 10 ms is long enough alone; of one that takes 12 ms, it covers 83 %.
-  ScriptedBackend backend(4, [](const Copy& copy, std::size_t n) {
-    return at_10_gigabytes(copy, n) * (copy.source == 1 && copy.destination == 2 ? 1.2 : 1);
-  });
+  ScriptedBackend backend(4, slow_from_1_to_2_by(1.2));
   int most = 0;
   backend.before_copies = [&](std::span<const Copy> copies) {
     for (const Copy& copy : copies) most = std::max(most, copy.repeats);

@@ -66,7 +66,7 @@ TEST(ShortSamples, PassesAreBetweenTheRounds) {
 }
 
 TEST(ShortSamples, PassesAreBeforeAndAfterOutliersAreMeasuredAgain) {
-  ScriptedSampler sampler([](const Place& place, std::size_t) { return place == Place{1, 2} ? 5 : 10; });
+  ScriptedSampler sampler(slow_from_1_to_2);
   std::vector<char> order;
   sampler.script = [&](const Place& place, const SampleRule& rule, Sampled&) {
     const bool is_again = rule.verify && place == Place{1, 2} && sampler.rounds.back().size() == 1;
@@ -165,9 +165,7 @@ TEST(ShortSamples, ACellThatFailsKeepsItsValueAndIsNotTriedAgain) {
   int tried = 0;
   sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
     if (!is_short(rule) || is_trial(rule) || !(place == Place{0, 1}) || ++tried < 2) return;
-    answer = {};
-    answer.status = CellStatus::timeout;
-    answer.why = "it did not finish";
+    answer = {.status = CellStatus::timeout, .why = "it did not finish"};
   };
   const MatrixResult result = measured(sampler, 4, {.short_samples = 72}).results.front();
   EXPECT_EQ(tried, 2);
@@ -185,8 +183,7 @@ TEST(ShortSamples, ACellThatFailsInTheTrialIsNotTriedAgain) {
   sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
     if (!is_short(rule) || !(place == first)) return;
     ++tried;
-    answer = {};
-    answer.status = CellStatus::timeout;
+    answer = {.status = CellStatus::timeout};
   };
   const MatrixResult result = measured(sampler, 4, {.short_samples = 72}).results.front();
   EXPECT_EQ(tried, 1);
@@ -199,8 +196,7 @@ TEST(ShortSamples, ACellThatIsMeasuredLateHasAsManyAsTheOthers) {
   int tried = 0;
   sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
     if (!rule.verify || !(place == Place{1, 2}) || ++tried > 1) return;
-    answer = {};
-    answer.status = CellStatus::error;
+    answer = {.status = CellStatus::error};
   };
   const MatrixResult result = measured(sampler, 4, {.short_samples = 72}).results.front();
   EXPECT_EQ(result.cells(CellStatus::ok), 12u);
@@ -212,8 +208,7 @@ TEST(ShortSamples, OfAnEndpointThatIsLostAreMissing) {
   sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
     if (!is_short(rule) || (place.row != 2 && place.column != 2)) return;
     sampler.lose(2);
-    answer = {};
-    answer.status = CellStatus::timeout;
+    answer = {.status = CellStatus::timeout};
   };
   const Record record = measured(sampler, 4, {.short_samples = 66});
   ASSERT_EQ(record.lost.size(), 1u);

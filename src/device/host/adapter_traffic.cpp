@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -15,6 +14,7 @@
 #include <sstream>
 #include <utility>
 
+#include "core/units.hpp"
 #include "device/host/kernel_files.hpp"
 
 namespace linkmatrix {
@@ -33,9 +33,7 @@ std::string written(const void* address, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
     std::uint32_t part = 0;
     std::memcpy(&part, static_cast<const char*>(address) + at, sizeof part);
-    std::array<char, 9> digits{};
-    std::snprintf(digits.data(), digits.size(), "%08X", part);
-    text += digits.data();
+    text += formatted("%08X", part);
   }
   return text;
 }
