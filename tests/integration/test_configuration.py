@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_programs import fake_program
 
 from linkmatrix.site import nccl
 
@@ -28,8 +29,7 @@ def generic(monkeypatch, folder, nvidia_smi=None, visible=None):
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     if nvidia_smi is not None:
-        (folder / "nvidia-smi").write_text(f"#!/bin/sh\n{nvidia_smi}\n")
-        (folder / "nvidia-smi").chmod(0o755)
+        fake_program(folder / "nvidia-smi", nvidia_smi)
     spec = importlib.util.spec_from_file_location("generic", REPOSITORY / "config" / "systems" / "generic.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -200,9 +200,7 @@ def test_a_typo_in_a_system_file_is_one_sentence_and_bad_input_and_resume_goes_o
 
 def test_a_run_that_names_another_system_asks_nothing_of_this_machines_gpus(reframe, tmp_path, monkeypatch):
     asked, tool = tmp_path / "asked", tmp_path / "bin" / "nvidia-smi"
-    tool.parent.mkdir()
-    tool.write_text(f"#!/bin/sh\necho $* >> {asked}\nexit 1\n")
-    tool.chmod(0o755)
+    fake_program(tool, f"echo $* >> {asked}", "exit 1")
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
     assert reframe("-l", "--system=hgx-h200-half", polls=None).code == 0
     assert not asked.exists()

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from fake_programs import fake_program
 from sysfs_tree import make
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -26,9 +27,7 @@ def pair(tmp_path, monkeypatch):
     programs.mkdir()
     for name in ("ib_write_bw", "ib_read_bw", "ib_send_lat"):
         (programs / name).symlink_to(STAND_IN)
-    smi = programs / "nvidia-smi"
-    smi.write_text("#!/bin/sh\nprintf '0, 00000000:6B:00.0\\n1, 00000000:51:00.0\\n'\n")
-    smi.chmod(0o755)
+    fake_program(programs / "nvidia-smi", "printf '0, 00000000:6B:00.0\\n1, 00000000:51:00.0\\n'")
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"):
         monkeypatch.delenv(name, raising=False)
@@ -91,12 +90,8 @@ def test_each_adapter_is_measured_alone_and_all_at_once(pair):
 @pytest.mark.parametrize("name", ["n0.invalid", "n$PMIX_RANK.invalid"], ids=["one machine", "two machines"])
 def test_names_of_nodes_need_not_resolve(pair, tmp_path, name):
     """Those of a container mostly do not."""
-    said = tmp_path / "bin" / "uname"
-    said.write_text(f'#!/bin/sh\necho "{name}"\n')
-    said.chmod(0o755)
-    addresses = tmp_path / "bin" / "hostname"
-    addresses.write_text("#!/bin/sh\necho 127.0.0.1 fd00::1\n")
-    addresses.chmod(0o755)
+    fake_program(tmp_path / "bin" / "uname", f'echo "{name}"')
+    fake_program(tmp_path / "bin" / "hostname", "echo 127.0.0.1 fd00::1")
     (_, (client, text, errors)) = pair(*BANDWIDTH)
     assert (client, errors) == (0, "") and "Result: PASS" in text
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import reframe.utility.sanity as sn
+from fake_programs import fake_program
 from reframe.core.exceptions import SanityError
 
 module = importlib.import_module("linkmatrix_checks.build")
@@ -15,19 +16,15 @@ cmake_builds = importlib.import_module("linkmatrix_checks.cmake_builds")
 on_path, ConfiguredOnce = cmake_builds.on_path, cmake_builds.ConfiguredOnce
 
 # stands for CMake: it notes what it is asked for, makes the cache, and fails where FAIL is set
-CMAKE = """#!/bin/sh
-echo "$1" >> "$LOG"
-[ "$1" = --build ] || { mkdir -p "$FOLDER/CMakeFiles/3.25.1" && touch "$FOLDER/CMakeCache.txt"; }
-[ -z "$FAIL" ]
-"""
+CMAKE = (
+    'echo "$1" >> "$LOG"',
+    '[ "$1" = --build ] || { mkdir -p "$FOLDER/CMakeFiles/3.25.1" && touch "$FOLDER/CMakeCache.txt"; }',
+    '[ -z "$FAIL" ]',
+)
 
 
-def tool(folder, text="#!/bin/sh\n"):
-    folder.mkdir()
-    path = folder / "mpicxx"
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
+def tool(folder):
+    return fake_program(folder / "mpicxx")
 
 
 def test_a_build_is_of_the_mpi_that_path_gives_first(tmp_path, monkeypatch):
@@ -44,9 +41,7 @@ def build(tmp_path, monkeypatch):
     """A function that builds with an option of CMake, and what CMake was asked for: "configure" and "build"."""
     folder, log = tmp_path / "my build", tmp_path / "log"
     tools = tmp_path / "bin"
-    tools.mkdir()
-    (tools / "cmake").write_text(CMAKE)
-    (tools / "cmake").chmod(0o755)
+    fake_program(tools / "cmake", *CMAKE)
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
     monkeypatch.setenv("LOG", str(log))
     monkeypatch.setenv("FOLDER", str(folder))
@@ -130,8 +125,7 @@ def lacks(tmp_path, monkeypatch):
 
     def of(programs, modules=(), local_modules=(), commands=(), variables=(), build_locally=True):
         for name in programs:
-            (tmp_path / name).write_text("#!/bin/sh\n")
-            (tmp_path / name).chmod(0o755)
+            fake_program(tmp_path / name)
         monkeypatch.setenv("PATH", str(tmp_path))
         local = SimpleNamespace(modules=local_modules, env_vars={})
         run = SimpleNamespace(
@@ -192,10 +186,8 @@ def test_nccl_is_looked_for_where_the_environment_says(options):
 )
 def test_a_build_without_one_of_its_programs_is_none(tmp_path, programs, lacks):
     folder = tmp_path / "prefix" / "bin"
-    folder.mkdir(parents=True)
     for name in programs:
-        (folder / name).write_text("#!/bin/sh\n")
-        (folder / name).chmod(0o755)
+        fake_program(folder / name)
     check = module.build_linkmatrix.programs_are_there
     run = SimpleNamespace(stagedir=str(tmp_path), programs=programs)
     assert sn.evaluate(check(run))

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from fake_programs import fake_program
 
 CI = Path(__file__).resolve().parents[2] / ".ci"
 
@@ -15,11 +16,8 @@ def make_test(tmp_path):
     """A function that runs .ci/test where there is no GoogleTest: (exit code, what it printed)."""
     shutil.copytree(CI, tmp_path / ".ci")
     tools = tmp_path / "tools"
-    tools.mkdir()
-    (tools / "python").write_text("#!/bin/sh\nexit $ENDS\n")
-    (tools / "g++").write_text("#!/bin/sh\nexit 1\n")
-    for tool in tools.iterdir():
-        tool.chmod(0o755)
+    fake_program(tools / "python", "exit $ENDS")
+    fake_program(tools / "g++", "exit 1")
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "CXX": "g++", "ENDS": "0"}
     environment.pop("LINKMATRIX_NO_SKIP", None)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fake_programs import fake_program
 
 from linkmatrix.site import machine
 
@@ -114,9 +115,8 @@ def test_detect_writes_the_same_compilers_so_that_nothing_is_compiled_again(monk
 
 
 def test_programs_are_built_for_the_gpus_that_are_there(tmp_path, monkeypatch):
-    tool = tmp_path / "nvidia-smi"
-    tool.write_text("#!/bin/sh\n[ $1 = topo ] || printf 'NVIDIA H200, 9.0\\nNVIDIA L40S, 8.9\\nNVIDIA H200, 9.0\\n'\n")
-    tool.chmod(0o755)
+    models = "NVIDIA H200, 9.0\\nNVIDIA L40S, 8.9\\nNVIDIA H200, 9.0\\n"
+    fake_program(tmp_path / "nvidia-smi", f"[ $1 = topo ] || printf '{models}'")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert loaded().environments[0]["extras"]["cuda_arch"] == "89,90"

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_programs import fake_program
 
 from linkmatrix import cli, invocation
 
@@ -21,19 +22,13 @@ def shell(tmp_path, monkeypatch):
     monkeypatch.setattr(invocation, "built_programs", BUILT)
     monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
     for name in ("linkmatrix", "reframe", "mpirun"):
-        executable(tmp_path / ".venv" / "bin" / name)
+        fake_program(tmp_path / ".venv" / "bin" / name)
 
     def started(called, *path):
         monkeypatch.setattr(sys, "argv", [str(called)])
         monkeypatch.setenv("PATH", os.pathsep.join(["/nowhere", *map(str, path)]))
 
     return started
-
-
-def executable(path):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/bin/sh\n")
-    path.chmod(0o755)
 
 
 def test_the_commands_are_those_of_linkmatrix():
@@ -51,7 +46,7 @@ def test_a_clone_whose_environment_is_not_activated_is_called_by_path(shell, tmp
 
 
 def test_a_path_with_spaces_is_one_word(shell, tmp_path):
-    executable(tmp_path / "a b" / "linkmatrix")
+    fake_program(tmp_path / "a b" / "linkmatrix")
     shell(tmp_path / "a b" / "linkmatrix")
     assert invocation.runnable("linkmatrix show") == "'a b/linkmatrix' show"
 
@@ -80,7 +75,7 @@ def test_a_program_is_the_newest_that_was_built(shell, tmp_path, monkeypatch):
     shell(".venv/bin/linkmatrix")
     assert invocation.runnable("p2p_matrix --soak") == "p2p_matrix --soak"  # none was built
     for number, name in enumerate(("old", "new")):
-        executable(tmp_path / ".build" / name / "p2p_matrix")
+        fake_program(tmp_path / ".build" / name / "p2p_matrix")
         os.utime(tmp_path / ".build" / name / "p2p_matrix", (number, number))
     assert invocation.runnable("(p2p_matrix --soak)") == "(.build/new/p2p_matrix --soak)"
     assert invocation.runnable("p2p_matrix measures; x/p2p_matrix --soak") == "p2p_matrix measures; x/p2p_matrix --soak"

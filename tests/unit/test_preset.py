@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_programs import fake_program
 
 PRESET = Path(__file__).resolve().parents[2] / "scripts" / "preset"
 
@@ -19,11 +20,9 @@ def preset(tmp_path):
     def run(*arguments, tools=(), nccl=True):
         folder = tmp_path / "bin"
         folder.mkdir(exist_ok=True)
-        (folder / "python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+        fake_program(folder / "python3", f'exec {sys.executable} "$@"')
         for name in tools:
-            (folder / name).write_text("#!/bin/sh\n")
-        for file in folder.iterdir():
-            file.chmod(0o755)
+            fake_program(folder / name)
         if nccl:
             for file in ("include/nccl.h", "lib/libnccl.so.2"):
                 (tmp_path / file).parent.mkdir(exist_ok=True)
@@ -92,8 +91,7 @@ def configure(tmp_path):
         return done.returncode, "".join(re.findall("^CMAKE_CXX_COMPILER:[A-Z]+=(.*)$", text, re.MULTILINE))
 
     def run(name, text):
-        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
-        (tmp_path / name).chmod(0o755)
+        fake_program(tmp_path / name, text)
         return again(name)
 
     run.again = again

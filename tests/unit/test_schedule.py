@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from fake_programs import fake_program
 
 from linkmatrix import cli
 from linkmatrix.site import environment, machine
@@ -92,9 +93,7 @@ def test_a_timer_has_what_modules_and_schedulers_set_and_no_more_of_path(schedul
     monkeypatch.undo()
     slurm()
     programs = tmp_path / "module" / "bin"
-    programs.mkdir(parents=True)
-    (programs / "mpirun").write_text("#!/bin/sh\n")
-    (programs / "mpirun").chmod(0o755)
+    fake_program(programs / "mpirun")
     monkeypatch.setenv("PATH", f"{tmp_path}/games:{programs}:{os.environ['PATH']}")
     variables = {"LMOD_CMD": "/lmod/lmod", "LD_LIBRARY_PATH": "/mpi/lib", "SLURM_CONF": "/s.conf"}
     variables["SLURM_MPI_TYPE"] = "pmix"

@@ -11,6 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from fake_programs import fake_program
 
 from linkmatrix import cli
 from linkmatrix.errors import BadInput
@@ -49,9 +50,7 @@ def fake_spack(tmp_path, monkeypatch):
 
     def install(version="1.1.0 (0c2be44e4ece21eb091ad5de4c97716b7c6d4c87)", commands=None):
         folder = tmp_path / "bin"
-        folder.mkdir()
-        (folder / "spack").write_text(f"#!/bin/sh\n{commands or f'echo {version!r}'}\n")
-        (folder / "spack").chmod(0o755)
+        fake_program(folder / "spack", commands or f"echo {version!r}")
         monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
 
     return install
@@ -177,9 +176,7 @@ def test_a_packages_yaml_that_cannot_be_used_is_named(tmp_path, text, said):
 
 def fake_cuda(folder):
     """A toolkit whose fake nvcc knows two architectures; its entry in packages.yaml."""
-    (folder / "bin").mkdir(parents=True)
-    (folder / "bin" / "nvcc").write_text("#!/bin/sh\nprintf 'compute_80\\ncompute_90\\n'\n")
-    (folder / "bin" / "nvcc").chmod(0o755)
+    fake_program(folder / "bin" / "nvcc", "printf 'compute_80\\ncompute_90\\n'")
     return f"packages: {{cuda: {{externals: [{{spec: cuda@12.0, prefix: {folder}}}]}}}}"
 
 

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from fake_programs import fake_program
 from reframe_runs import HOST, NO_OUTPUT, QUICK, RANKS, failed_because, only, record_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
@@ -89,9 +90,7 @@ def counted(monkeypatch, tmp_path):
     folder.mkdir()
     log.touch()
     for name in COMMANDS:
-        wrapper = folder / name
-        wrapper.write_text(f'#!/bin/sh\necho {name} >> {log}\nexec {shutil.which(name)} "$@"\n')
-        wrapper.chmod(0o755)
+        fake_program(folder / name, f"echo {name} >> {log}", f'exec {shutil.which(name)} "$@"')
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     return lambda: {name: log.read_text().split().count(name) for name in COMMANDS}
 

@@ -4,6 +4,7 @@ import os
 import re
 
 import pytest
+from fake_programs import fake_program
 from reframe_runs import HOST, QUICK, RANKS, judged, only, wait_until
 
 from linkmatrix.judge.verdicts import Verdict
@@ -104,11 +105,7 @@ def test_a_job_that_somebody_cancels_in_the_queue_is_incomplete(login, slurm, me
 @pytest.mark.parametrize("sweep", [False, True], ids=["session", "sweep"])
 def test_a_job_that_cannot_be_submitted_is_incomplete_in_the_words_of_sbatch(login, monkeypatch, tmp_path, sweep):
     folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "sbatch").write_text(
-        "#!/bin/sh\necho sbatch: error: Socket timed out on send/recv operation >&2\nexit 1\n"
-    )
-    (folder / "sbatch").chmod(0o755)
+    fake_program(folder / "sbatch", "echo sbatch: error: Socket timed out on send/recv operation >&2", "exit 1")
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("LINKMATRIX_NODES", "lmx1")
     run = login(*(("-r", "--mode=sweep") if sweep else (*HOST, *QUICK)))

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from fake_programs import fake_program
 from reframe_runs import HOST, QUICK, failed_because, only, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
@@ -30,9 +31,7 @@ def test_accounting_that_stops_ends_no_session_and_leaves_no_job(login, slurm, d
 
 def test_where_accounting_is_disabled_a_run_is_judged_nevertheless(login, monkeypatch, tmp_path):
     folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "sacct").write_text("#!/bin/sh\necho Slurm accounting storage is disabled >&2\nexit 1\n")
-    (folder / "sacct").chmod(0o755)
+    fake_program(folder / "sacct", "echo Slurm accounting storage is disabled >&2", "exit 1")
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     run = login(*HOST, *QUICK)
     assert run.code == 0, run.output
