@@ -1,35 +1,29 @@
 """The check of copies inside a node on recorded runs of GPUs: whole test cases have no faults, spoiled ones have."""
 
-import copy
-import importlib
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from reasons import said as sentences
+from check_runs import checks, fault_sentences
 
 from linkmatrix.record import reading
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 RECORDS = [reading.load(DATA / f"{name}.record.json") for name in ("h200x4_full", "h200x2_visibility")]
 RECORDED = {result["testcase"]: record for record in RECORDS for result in record["results"]}
-intranode, expect, testcases = (
-    importlib.import_module(f"linkmatrix_checks.{name}") for name in ("intranode", "expect", "testcases")
-)
+intranode, expect, testcases = map(checks, ("intranode", "expect", "testcases"))
 
 
 def faults(testcase, change=None):
     """The sentences of the check on a recorded test case, with its result spoiled by change(result)."""
-    record = copy.deepcopy(RECORDED[testcase])
-    if change:
+
+    def change_result(record):
         change(next(result for result in record["results"] if result["testcase"] == testcase))
+
+    record = RECORDED[testcase]
+    expected = expect.ExpectedConfiguration(devices=len(record["devices"]), model="NVIDIA H200", link_class="NV18")
+    changed = change and change_result
     check = intranode.intranode_p2p
-    run = SimpleNamespace(testcase=testcase, record=record, on_gpus=True, engine=None, share=None)
-    run.expected = expect.ExpectedConfiguration(devices=len(record["devices"]), model="NVIDIA H200", link_class="NV18")
-    run.measured_pairs, run.current_partition = check.measured_pairs, SimpleNamespace(extras={})
-    for method in ("machine_faults", "size_faults", "axes"):
-        setattr(run, method, getattr(check, method).__get__(run))
-    return sentences(check.faults(run))
+    return fault_sentences(check, record, testcase, change=changed, on_gpus=True, expected=expected)
 
 
 def test_the_recorded_runs_have_every_test_case():
