@@ -1,6 +1,11 @@
 """Known good by stored runs: the pass of another component or driver does not count, nor one beside a process."""
 
+import pytest
+
 from tests.tools import stores
+
+# without and with the stored verdict of the check
+pytestmark = pytest.mark.parametrize("good", [False, True], indirect=True)
 
 SLOW = {(3, c): 350.0 for c in range(3)}
 
