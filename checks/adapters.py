@@ -67,7 +67,7 @@ def unreadable(name, value):
         alone = words and len(set(value)) == len(value)
         return "" if alone else "a list of distinct names, such as ['mlx5_0', 'mlx5_1:2']"
     if name in ("state", "link_layer"):
-        return "" if value is None or isinstance(value, str) else "the kernel's word for it, or None"
+        return "" if value is None or isinstance(value, str) else "the name that the kernel uses, or None"
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if name in ("ratio", "at_once"):
         return "" if number and 0 < value <= 1 else "a number above 0 and up to 1, such as 0.95"
@@ -198,10 +198,10 @@ def ratio_faults(record, groups):
 
 def at_once_faults(result, group):
     """The reason if all adapters concurrently reach less than the expected share of the sum of single adapters."""
-    share, together = share_of_alone(result), f"{result['testcase']}: all adapters concurrently have"
+    share, together = share_of_alone(result), f"{result['testcase']}: all adapters concurrently reach"
     if group.at_once is None:
         return []
-    return missed(result, together, share and 100 * share, 100 * group.at_once, "of the sum of each alone")
+    return missed(result, together, share and 100 * share, 100 * group.at_once, "of the sum of their separate values")
 
 
 def line_rate_faults(result, group):

@@ -259,7 +259,7 @@ class p2p_matrix_run(session_test, special=True):
         ran, wanted = self.record["host"]["name"], self.on
         if not wanted or short(ran) == short(wanted):
             return []
-        return missing(f"it was to run on {wanted} but ran on {ran}")
+        return missing(f"the test should run on {wanted} but ran on {ran}")
 
     def faults(self):
         """A `Reason` for each missing result and each difference from the expected configuration."""

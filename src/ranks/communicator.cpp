@@ -169,7 +169,7 @@ void Communicator::heed_alarm() const {
   for (const int other : others_) {
     int called = 0;
     check_mpi(MPI_Iprobe(other, alarm_tag_, MPI_COMM_WORLD, &called, MPI_STATUS_IGNORE), rank_,
-              ("looking for rank" + std::to_string(other)).c_str());
+              ("waiting for a connection to rank" + std::to_string(other)).c_str());
     if (called == 0) continue;
     Alarm alarm{};
     check_mpi(MPI_Recv(alarm.data(), sizeof(alarm), MPI_BYTE, other, alarm_tag_, MPI_COMM_WORLD, MPI_STATUS_IGNORE),

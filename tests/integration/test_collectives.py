@@ -52,6 +52,6 @@ def test_a_rank_whose_data_is_wrong_fails_the_sanity_with_the_size(ranks):
 
 def test_sizes_and_data_that_are_not_what_the_check_wants_are_no_pass(ranks):
     run = ranks(*ALL_REDUCE, "-S", f"{FEW},--no-verify", "-S", "rank_collectives.sizes=4KiB")
-    assert "all_reduce_perf: its data was not compared (--no-verify)" in only(run)["fail_reason"]
+    assert "all_reduce_perf: its data was not verified (--no-verify)" in only(run)["fail_reason"]
     run = ranks(*ALL_REDUCE, "-S", FEW, "-S", "rank_collectives.sizes=many")
     assert "collective_perf refused its options: --size 'many'" in only(run)["fail_reason"]

@@ -44,6 +44,6 @@ def test_wrong_forces_fail_the_sanity_with_the_number_of_bodies(ranks):
 
 def test_what_was_not_compared_is_no_pass_and_bad_input_is_one_sentence(ranks):
     run = ranks(*STRONG, "-S", f"{FEW},--no-verify", "-S", "rank_scaling.bodies=2100")
-    assert "nbody_float_strong: its data was not compared (--no-verify)" in only(run)["fail_reason"]
+    assert "nbody_float_strong: its data was not verified (--no-verify)" in only(run)["fail_reason"]
     run = ranks(*STRONG, "-S", FEW, "-S", "rank_scaling.bodies=100")
     assert "nbody_scaling refused its options: --bodies 100 is too small" in only(run)["fail_reason"]

@@ -9,7 +9,7 @@ from linkmatrix.record.units import figure
 
 IMPLAUSIBLE = 1.02
 HANDOVER = "handover"  # the quantity of a visibility test
-NEVER = "its program compared no data"
+NEVER = "its program verified no data"
 STRAGGLES = {"GB/s": 0.02, "us": 0.10}
 NEAR, FAR = 0.9, 2.0  # of the tolerance
 LEAST_CONFIDENCE = 0.95
@@ -69,9 +69,9 @@ def unverified_of(result):
     if result["size_bytes"] == 0:
         return ""
     if result["verified"] is None:
-        return "its data was not compared (--no-verify)" if result["timing"] else NEVER
+        return "its data was not verified (--no-verify)" if result["timing"] else NEVER
     corrupt = any("corrupt" in row for row in result["status"])
-    return "" if result["verified"] or corrupt else "not all data was compared"
+    return "" if result["verified"] or corrupt else "not all of its data was verified"
 
 
 def verdict_of(result, name, at, reference, table, middle, path):
@@ -127,8 +127,8 @@ def verdict_of(result, name, at, reference, table, middle, path):
     if sign * (end - bad_limit) > 0 and far:
         between = f"{quantity(low, unit)} to {quantity(high, unit)}"
         sure = f"{100 * confidence(samples):.0f} % interval" if samples else "interval"
-        warning = f"{name} is too noisy: the {sure} of its median, {between}, crosses the limit"
+        warning = f"{name} is too noisy: the {sure} of its median, {between}, crosses the slowest allowed value"
     elif behind > max(STRAGGLES[unit], (high - low) / value, tolerance / 4):
         found = f"{name} {quantity(value, unit)} is {100 * behind:.1f} % worse"
-        warning = f"{found} than its link class, by the ratio of each cell to its reference"
+        warning = f"{found} than its link class, relative to the references"
     return CellVerdict(Verdict.WARN if warning else Verdict.PASS, warning, value, reference, deviation)

@@ -57,7 +57,7 @@ def test_the_figure_is_of_the_oldest_node_in_whole_days(covered):
     covered.add(7, "n1")
     found = covered.look()
     assert ages(found) == {"n1": 4, "n2": 9} and found.suite == (TESTCASE,) and found.days == 9
-    assert found.sentence(30) == "every node within 9 days"
+    assert found.sentence(30) == "every node measured in the last 9 days"
     known = covered.look(known={"n1.cluster.example": "", "n2": "drained: fan", "n3": ""})
     assert known.sentence(30) == "2 of 3 nodes within 9 days, 1 never" and known.days is None
     assert [(node.name, node.away) for node in known.nodes][:2] == [("n1.cluster.example", ""), ("n2", "drained: fan")]
@@ -137,12 +137,15 @@ def test_pairs_of_leaf_switches_count_where_nodes_of_both_met(covered):
     leaves = {"n0": "leaf0", "n1": "leaf0", "n2.cluster": "leaf1", "n3": "leaf1"}
     found = covered.look(leaves=leaves)
     assert found.pairs == {("leaf0", "leaf1"): FIRST + 3 * DAY + stores.MEASURED}
-    assert found.sentence(7) == "every node within 10 days, 100 % of pairs of leaf switches within 7 days"
-    assert "0 % of pairs of leaf switches within 6 days" in found.sentence(6)
+    assert (
+        found.sentence(7)
+        == "every node measured in the last 10 days, 100 % of pairs of leaf switches in the last 7 days"
+    )
+    assert "0 % of pairs of leaf switches in the last 6 days" in found.sentence(6)
     assert (
         covered.look(leaves={**leaves, "n3": "leaf2"})
         .sentence(30)
-        .endswith("100 % of pairs of leaf switches within 30 days")
+        .endswith("100 % of pairs of leaf switches in the last 30 days")
     )
 
 

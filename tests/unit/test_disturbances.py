@@ -77,7 +77,7 @@ def test_what_is_outside_beside_another_process_is_disturbed_and_flags_nobody(di
         (disturbance("cpu", "node001", share=0.37), "pid 2983 (hog of bob) used 37 % of the cores of node001"),
         (
             disturbance("cpu", "n1:rank0", share=0.5),
-            "pid 2983 (hog of bob) had 50 % of the time that n1:rank0 needed its cores",
+            "pid 2983 (hog of bob) took 50 % of the CPU time of n1:rank0",
         ),
         (
             disturbance("adapter", "eth0", share=0.24, pids=()),

@@ -84,7 +84,7 @@ def test_cores_of_a_host_that_others_use_are_named_with_their_share():
     record = load("host_busy")
     nodes = disturbances(record, record["results"][0]).nodes
     assert nodes.keys() == {"vm"} and any("pid 27396 (python of root)" in text for text in nodes["vm"])
-    assert any("93 % of the time that cpu1 needed its cores" in text for text in nodes["vm"])
+    assert any("93 % of the CPU time of cpu1" in text for text in nodes["vm"])
 
 
 def spoiled(name, change):

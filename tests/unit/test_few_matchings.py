@@ -41,7 +41,7 @@ def test_healthy_endpoints_have_no_fault_and_the_share_of_pairs_is_said(record):
     content = record(drawn_for(COUNT))
     (result,) = content["results"]
     assert sentences(content) == []
-    assert words.coverage(result) == "8.7 % of pairs seen: links not judged"
+    assert words.coverage(result) == "8.7 % of pairs measured: links not judged"
     assert [one for one in facts(content, False) if one.verdict > Verdict.WARN] == []
 
 
@@ -161,7 +161,7 @@ def test_the_share_of_pairs_counts_both_ways_once_and_is_none_of_a_single_endpoi
 ):
     drawn = [{"purpose": "random", "alone": False, "rows": [0, 1], "columns": [1, 0]}]
     (two,) = few_record(make_record(2), drawn)["results"]
-    assert sampled_matrix.share_seen(two) == 1.0 and words.coverage(two) == "all pairs seen"
+    assert sampled_matrix.share_seen(two) == 1.0 and words.coverage(two) == "all pairs measured"
     (one_way,) = record(without(drawn_for(COUNT), lambda r, c: r > c))["results"]
     assert sampled_matrix.share_seen(one_way) == sampled_matrix.share_seen(record(drawn_for(COUNT))["results"][0])
     assert sampled_matrix.share_seen(two | {"rows": ["n0"], "matchings": {"drawn": []}}) == 0.0
@@ -238,10 +238,10 @@ def test_show_and_diagnose_say_what_was_not_judged(record, tmp_path, capsys):
     path.write_text(json.dumps(content))
     assert cli.main(["show", str(path)]) == 0
     shown = capsys.readouterr().out
-    assert "of pairs seen: links not judged" in shown and "n5 sends 10" in shown
+    assert "of pairs measured: links not judged" in shown and "n5 sends 10" in shown
     assert cli.main(["diagnose", str(path)]) == 0
     said = capsys.readouterr().out
-    assert "n5 sends 10" in said and "of pairs seen: links not judged" in said
+    assert "n5 sends 10" in said and "of pairs measured: links not judged" in said
 
 
 def test_references_of_matchings_stand_in_a_table_of_their_own():

@@ -125,7 +125,7 @@ def test_a_pair_of_leaf_switches_is_a_job_of_two_nodes_where_it_is_known_how_lon
     played.pair(4)
     assert played.run("--budget", "1-node-hour") == 0
     out = capsys.readouterr().out
-    assert "0 % of pairs of leaf switches within 30 days" in out and "leaf0 and leaf1 never met" in out
+    assert "0 % of pairs of leaf switches in the last 30 days" in out and "leaf0 and leaf1 never met" in out
     (_, command) = commands(out)
     more = cli.parser("run").parse_args(command[1:]).more
     assert "-Jnodelist=n1,n3" in more and "--mode=pair" in command
@@ -154,7 +154,10 @@ def test_the_nodes_and_leaf_switches_that_are_named_count(played, capsys, tmp_pa
     groups = tmp_path / "groups"
     groups.write_text("rack1: n1\nrack2: n2  # the other\n")
     assert played.run("--nodes", "n[1-2]", "--groups", str(groups)) == 0
-    assert "every node within" in (out := capsys.readouterr().out) and "(2 nodes, 1 pair of leaf switches)" in out
+    assert (
+        "every node measured in the last" in (out := capsys.readouterr().out)
+        and "(2 nodes, 1 pair of leaf switches)" in out
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,7 +209,7 @@ def test_a_scheduler_that_does_not_answer_is_a_note_and_stored_nodes_count(playe
     played.script("sinfo", "#!/bin/sh\necho no route >&2\nexit 1\n")
     assert played.run("--budget", "1-node-hour") == 0
     out = capsys.readouterr().out
-    assert "every node within" in out and "only nodes of stored runs count: 'sinfo -a' failed" in out
+    assert "every node measured in the last" in out and "only nodes of stored runs count: 'sinfo -a' failed" in out
 
 
 def test_without_any_stored_run_there_is_no_verdict(played, capsys):

@@ -69,7 +69,7 @@ def test_each_scheduler_is_told_of_suspect_nodes_with_commands_to_copy(exported)
         "sge": ["-l hostname=!(n2)"],
     }
     assert "#   pbsnodes -r -C '' n2   # when it is repaired" in found["pbs"][2]
-    assert "PBS has no option that leaves nodes out" in found["pbs"][2]
+    assert "PBS cannot exclude nodes" in found["pbs"][2]
     drain = next(line for line in found["pbs"][2].splitlines() if "-o -C" in line)
     assert shlex.split(drain.removeprefix("#"))[:3] == ["pbsnodes", "-o", "-C"]
     assert "#   qmod -d '*@n2'" in found["sge"][2] and "#   qmod -e '*@n2'" in found["sge"][2]

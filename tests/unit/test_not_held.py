@@ -115,7 +115,7 @@ def test_what_only_lacks_a_reference_is_neither_good_nor_bad(both, make_record):
         assert judged.clean_labels() == (set(), {"gpu0", "gpu1"})
 
 
-@pytest.mark.parametrize(("verified", "said"), [(None, "its data was not compared (--no-verify)"), (True, "")])
+@pytest.mark.parametrize(("verified", "said"), [(None, "its data was not verified (--no-verify)"), (True, "")])
 def test_a_cell_that_is_marked_has_the_sentence_that_it_has_when_it_is_held(both, make_record, verified, said):
     content = make_record(count=6, value=400.0, off={(2, 1): 300.0, (4, 5): "timeout", (0, 3): 350.0})
     content["results"][0]["verified"] = verified

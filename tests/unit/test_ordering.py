@@ -81,7 +81,7 @@ def test_the_worst_of_many_ways_come_first_and_the_rest_is_counted(litmus):
 def test_a_flag_that_never_comes_is_another_sentence(litmus):
     matrix, found = judged(litmus(unseen={(3, 0): 1}))
     assert matrix.verdict is Verdict.FAIL
-    assert found.sentences[0].startswith("a set flag was never seen: gpu3->gpu0; ")
+    assert found.sentences[0].startswith("a flag was set, but never became visible: gpu3->gpu0; ")
 
 
 def emptied(result, part, value):

@@ -224,7 +224,7 @@ def test_the_page_has_one_chart_of_all_sweeps_with_published_ones(make_record, w
     assert cli.main([*options[:4], "--against", "nowhere"]) == 2
     assert "no published system 'nowhere'" in capsys.readouterr().err
     assert cli.main([*options[:3], str(tmp_path / "none"), "--against", "h800"]) == 2
-    assert "--against h800: it and the run have no messages of several sizes in common" in capsys.readouterr().err
+    assert "--against h800: the run and this system have no sweep of message sizes in common" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
 
 
@@ -252,7 +252,7 @@ def test_a_table_has_published_columns_behind_its_own(make_record, write_record,
     assert line.split()[2:] == ["2.980○", *anode.split(), *vnode.split()]
     assert "0 bytes" not in out and "8 KiB" not in out
     assert cli.main(["show", str(path), "--against", "ppu"]) == 2
-    assert "--against ppu: it and the run have no messages of several sizes in common" in capsys.readouterr().err
+    assert "--against ppu: the run and this system have no sweep of message sizes in common" in capsys.readouterr().err
 
 
 def test_references_are_adopted_into_the_file_that_reframe_reads(tmp_path):

@@ -131,7 +131,7 @@ def test_acceptance_takes_no_fewer_samples_than_usual(options):
 
 @pytest.mark.parametrize("option", ["--dry-run", "-l", "--list=T"])
 def test_an_option_that_measures_nothing_names_the_command_that_takes_it(option):
-    with pytest.raises(NotStarted, match=f"{option} measures nothing: reframe .* {option}$"):
+    with pytest.raises(NotStarted, match=f"{option} measures nothing: run reframe .* {option}$"):
         run_options.check_options(["-n", "x", option])
 
 

@@ -42,9 +42,9 @@ def test_what_is_well_is_no_fault(found):
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        ({"remap_pending": "yes"}, "gpu2: rows of its memory wait to be remapped: reset it"),
-        ({"remap_failed": "yes"}, "gpu2: a row of its memory could not be remapped: the vendor replaces the device"),
-        ({"pages_pending": "yes"}, "gpu2: pages of its memory wait to be retired: reset it"),
+        ({"remap_pending": "yes"}, "gpu2: memory rows wait for remapping: reset the device"),
+        ({"remap_failed": "yes"}, "gpu2: a memory row could not be remapped: ask the vendor for a replacement"),
+        ({"pages_pending": "yes"}, "gpu2: memory pages wait for retirement: reset the device"),
         (
             {"fabric_state": "in progress", "fabric_status": None},
             "gpu2: its NVLink fabric is 'in progress', not 'completed': check the fabric manager",

@@ -43,7 +43,7 @@ def test_a_part_at_fault_is_named_in_what_to_do_and_no_part_is_replaced_before_i
 def test_what_was_never_measured_makes_no_part_suspect(judged_run, phase):
     lines = told(judged_run(None, result="fail", reason="g++: not found", phase=phase))
     assert lines and not [line for line in lines if REPLACED in line or "swap" in line]
-    assert "no part is flagged" in " ".join(lines)
+    assert "no component is flagged" in " ".join(lines)
 
 
 def test_a_failed_build_is_sent_to_its_reason(judged_run):
@@ -181,7 +181,7 @@ def test_what_had_nothing_to_do_leaves_references_the_only_thing_that_is_missing
     _, measured = judged_run(make_record())
     _, skipped = judged_run(None, result="skip", reason="skipped: one GPU: there is no pair to measure")
     said = Analysis(None, [*measured, *skipped], Verdict.INCOMPLETE).assessment
-    assert said[0] == "What was measured is verified. There are no references to compare with."
+    assert said[0] == "All measured data was verified. There are no references to compare with."
     assert Analysis(None, [*measured, *skipped], Verdict.INCOMPLETE).steps == [analysis.GET_REFERENCES]
     _, away = judged_run(None, result="skip", reason="not run: drained", unmeasured="not run: drained")
     for others in (away, judged_run(None, result="skip")[1]):

@@ -196,6 +196,6 @@ def test_a_matrix_of_all_nodes_may_have_fewer_cells_while_a_node_is_out_of_servi
     machine.prepare("pass")
     assert machine.run()[0] == 0
     code, out = fewer(missing=False)
-    assert code == 0 and "Nodes that take no jobs, left out: n4: fan" in out
+    assert code == 0 and "Excluded nodes, which accept no jobs: n4: fan" in out
     code, out = fewer(missing=True)
     assert code == 3 and "of 1000 cells" in out

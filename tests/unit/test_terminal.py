@@ -240,8 +240,8 @@ def test_what_a_budget_left_out_is_named_and_no_part_of_a_pass(judged_run, make_
     run, judged = judged_run(content, reference="hgx")
     terminal.show(Analysis(run, judged))
     out = " ".join(capsys.readouterr().out.split())
-    assert "1 test case: 1 PASS; 2 more left out, for a budget" in out
-    assert "Not measured, for a budget: device_to_device_latency_sm, host_to_device_memcpy_ce." in out
+    assert "1 test case: 1 PASS; 2 more not measured, because of --budget" in out
+    assert "Not measured, because of --budget: device_to_device_latency_sm, host_to_device_memcpy_ce." in out
     assert "Everything was measured" not in out
 
 

@@ -170,7 +170,7 @@ def proposed_changes(
         lowered = sum(one.kind == "lowered" for one in found)
         if lowered and not options.allow_lower:
             lowering[key] = (proposal, found)
-            why = "would be lowered: find out why, then --allow-lower --reason TEXT"
+            why = "would be lowered: find the cause, or accept it with --allow-lower --reason TEXT"
             problems.append(f"{name}: {units.counted(lowered, 'reference')} {why}")
             continue
         classes[check, table] = adopted

@@ -168,7 +168,7 @@ def published_beside(options: argparse.Namespace, judged: list[Judged]) -> "dict
     titles = {table.title for table in by_size.tables(judged)}
     for name in names:
         if not titles & set(by_size.published_tables([name])):
-            raise BadInput(f"--against {name}: it and the run have no messages of several sizes in common")
+            raise BadInput(f"--against {name}: the run and this system have no sweep of message sizes in common")
     return by_size.published_tables(names)
 
 

@@ -71,7 +71,13 @@ class Compared:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `compare`."""
-    command.add_argument("path", nargs="?", type=path_of, metavar="RUN", help="as for show")
+    command.add_argument(
+        "path",
+        nargs="?",
+        type=path_of,
+        metavar="RUN",
+        help="a record.json, a ReFrame report or a folder (default: the run that ended last)",
+    )
     command.add_argument(
         "--against",
         required=True,

@@ -75,7 +75,7 @@ def run_diagnose(options: argparse.Namespace) -> int:
             others = also_in(shown_by.setdefault(components, []))
             text = itertools.chain(lines(analysis, one, result, matrix), others)
             blocks.append(Block(title, 0 if is_healthy else found, text))
-    healthy = f"nothing stands out: no fault is located in {units.counted(len(blocks), 'result')}"
+    healthy = f"nothing stands out: no faulty component was found in {units.counted(len(blocks), 'result')}"
     arguments.print_worst(screen, blocks, healthy, everything, keep=NEXT)
     # the step of FAIL names this command
     steps = analysis.steps[:1] if verdict is Verdict.FAIL else []

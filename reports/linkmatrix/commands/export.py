@@ -62,7 +62,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="records, reports or folders (default: the run that ended last)",
     )
     command.add_argument("--format", required=True, choices=(*FORMATS, BUNDLE, *OF_NODES))
-    command.add_argument("--out", type=path_of, metavar="FILE", help="default: standard output")
+    command.add_argument("--out", type=path_of, metavar="FILE", help="output file (default: standard output)")
     command.add_argument(
         "--nodes",
         choices=(node_lists.GOOD, node_lists.SUSPECT),

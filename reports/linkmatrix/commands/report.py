@@ -19,8 +19,10 @@ FEW = 8  # pictures that are listed one by one
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `report`."""
     arguments.add_options(command)
-    command.add_argument("more", nargs="*", type=path_of, metavar="MORE", help="further ones for the same page")
-    command.add_argument("--out", type=path_of, metavar="DIR", help="default: a folder next to PATH, with its name")
+    command.add_argument("more", nargs="*", type=path_of, metavar="MORE", help="further runs for the same page")
+    command.add_argument(
+        "--out", type=path_of, metavar="DIR", help="output folder (default: next to PATH, with its name)"
+    )
     arguments.add_against(command)
     command.add_argument(
         "--certificate", action="store_true", help="write one page to sign instead, and the bundle that it certifies"

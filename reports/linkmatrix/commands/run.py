@@ -43,7 +43,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--system", metavar="S:P", help="system and partition (default: those that ReFrame finds)")
     command.add_argument(
-        "--nodes", metavar="LIST", help="nodes of --mode=sweep, such as n[001-016],n20 (default: all of the scheduler)"
+        "--nodes",
+        metavar="LIST",
+        help="nodes of --mode=sweep, such as n[001-016],n20 (default: all nodes that the scheduler reports)",
     )
     command.add_argument(
         "--resume", action="store_true", help="measure only the tests that did not pass in the last run of this mode"
@@ -53,12 +55,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
         type=float,
         default=24.0,
         metavar="H",
-        help="with --resume: measure again what passed more than H hours ago (default: 24)",
+        help="with --resume: repeat tests that passed more than H hours ago (default: 24)",
     )
     command.add_argument(
         "--manifest",
         metavar="REASON",
-        help="write a manifest: the mode is what this run measures and skips from now on",
+        help="write a manifest: from now on, this mode measures the test cases of this run",
     )
     command.add_argument(
         "--with-left-out", action="store_true", help="measure also the test cases that the manifest leaves out"
@@ -69,7 +71,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="repeat a failed test up to N times; each is shown (default: 0)",
+        help="repeat a failed test up to N times; every attempt is shown (default: 0)",
     )
     command.add_argument(
         "--timeout", type=float, default=24.0, metavar="HOURS", help="end the run after HOURS (default: 24)"
@@ -147,7 +149,7 @@ def check_system(options: argparse.Namespace, repository: Path) -> None:
 def sweep_nodes(options: argparse.Namespace) -> str:
     """The nodes of a sweep in the form that its check reads; "" in other modes. Raises BadInput."""
     if options.mode != SWEEP and options.nodes is not None:
-        raise BadInput(f"--nodes is of --mode={SWEEP}; one node in another mode: -- -S on=NODE")
+        raise BadInput(f"--nodes needs --mode={SWEEP}; to choose a node in another mode, add -- -S on=NODE")
     if options.mode != SWEEP:
         return ""
     if options.nodes in (None, site_nodes.ALL):

@@ -111,7 +111,7 @@ def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
         raise BadInput(why)
     for word in more:
         if LISTS.fullmatch(word):
-            raise NotStarted(f"{word} measures nothing: reframe -C config/settings.py -c checks -R {word}")
+            raise NotStarted(f"{word} measures nothing: run reframe -C config/settings.py -c checks -R {word}")
         name = word.partition("=")[0]
         if len(name) < MIN_PREFIX:
             continue
@@ -203,7 +203,7 @@ def check_run(
                 raise BadInput(why)
         taking = [test for test in tests if scope in ("", test.get("@class"))]
         if name == "nodes" and value != "2" and {test.get("extent") for test in taking if name in test} == {"two"}:
-            raise BadInput(f"-S nodes={value}: the selected tests measure two nodes; select those of extent=all")
+            raise BadInput(f"-S nodes={value}: the selected tests measure two nodes; select the tests with extent=all")
         known = {name for test in taking for name in test}
         if name in known or scope in FIXTURES:
             continue

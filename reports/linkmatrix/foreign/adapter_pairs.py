@@ -261,7 +261,9 @@ def notes_of(result: Json) -> list[str]:
     ]
     notes = [f"of the line rate: {', '.join(of_line)}"] if of_line else []
     share = share_of_alone(result)
-    return notes + ([f"concurrently {100 * share:.1f} % of the sum of each alone"] if share is not None else [])
+    return notes + (
+        [f"concurrently {100 * share:.1f} % of the sum of their separate values"] if share is not None else []
+    )
 
 
 def share_of_alone(result: Json) -> float | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Outcome of a remeasurement → its words.
 OUTCOMES = {
     "reproduced": "reproduced",
-    "intermittent": "slow in 2 of 4 measurements, so the second worst counts",
+    "intermittent": "slow in 2 of 4 measurements, so the second-worst value is used",
     "not-reproduced": "not reproduced",
 }
 LEAST_CONFIDENCE = 0.95  # of the interval of a median, as in src/core/statistics.cpp
@@ -134,7 +134,7 @@ def noisy(cell: Cell) -> str:
     """An interval of the median that crosses the limit on the slow side, with its confidence where known."""
     sure = f"{100 * confidence(cell.samples):.0f} % interval" if cell.samples else "interval"
     between = f"{quantity(cell.low, cell.unit)} to {quantity(cell.high, cell.unit)}"
-    return f"{name(cell.pair)} is too noisy: the {sure} of its median, {between}, crosses the limit"
+    return f"{name(cell.pair)} is too noisy: the {sure} of its median, {between}, crosses the slowest allowed value"
 
 
 def confidence(samples: int) -> float:
@@ -161,7 +161,7 @@ def below_class(cell: Cell) -> str:
 def straggling(cell: Cell) -> str:
     """The deviation from the other cells of the link class, by the ratio of each cell to its reference."""
     found = f"{name(cell.pair)} {quantity(cell.value, cell.unit)} is {100 * cell.behind:.1f} % worse"
-    return f"{found} than its link class, by the ratio of each cell to its reference"
+    return f"{found} than its link class, relative to the references"
 
 
 def in_part(cell: Cell) -> str:

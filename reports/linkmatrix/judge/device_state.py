@@ -11,9 +11,9 @@ Json = Mapping[str, Any]
 HEALTHY_FABRIC = ("completed", "not supported")
 #: fact of a device → (faulty value in every partition, sentence)
 FAULTY_STATES = {
-    "remap_pending": ("yes", "rows of its memory wait to be remapped: reset it"),
-    "remap_failed": ("yes", "a row of its memory could not be remapped: the vendor replaces the device"),
-    "pages_pending": ("yes", "pages of its memory wait to be retired: reset it"),
+    "remap_pending": ("yes", "memory rows wait for remapping: reset the device"),
+    "remap_failed": ("yes", "a memory row could not be remapped: ask the vendor for a replacement"),
+    "pages_pending": ("yes", "memory pages wait for retirement: reset the device"),
     "fabric_bandwidth_degraded": ("yes", "its NVLink fabric has reduced bandwidth"),
     "fabric_route_unhealthy": ("yes", "a route of its NVLink fabric is not healthy"),
 }

@@ -132,7 +132,7 @@ def entries_of(others: Others) -> Iterator[Disturbance]:
         elif where == one["node"]:
             sentence = f"{who} used {share}the cores of {where}"
         else:
-            sentence = f"{who} had {share}the time that {where} needed its cores"
+            sentence = f"{who} took {share}the CPU time of {where}"
         yield Disturbance(one["node"], where, sentence)
 
 

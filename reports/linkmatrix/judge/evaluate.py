@@ -340,5 +340,5 @@ def not_compared(result: Mapping[str, Any]) -> str:
         return ""  # an empty message has no data
     if result["verified"] is None:
         # only the records of linkmatrix's own programs contain `timing`
-        return "its data was not compared (--no-verify)" if result["timing"] else COMPARES_NOTHING
-    return "" if result["verified"] or has_status(result, "corrupt") else "not all data was compared"
+        return "its data was not verified (--no-verify)" if result["timing"] else COMPARES_NOTHING
+    return "" if result["verified"] or has_status(result, "corrupt") else "not all of its data was verified"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .disturbances import Disturbances
     from .intermittent import SlowSamples
 
-COMPARES_NOTHING = "its program compared no data"  # a program that cannot compare: cells are NOT JUDGED
+COMPARES_NOTHING = "its program verified no data"  # a program that cannot compare: cells are NOT JUDGED
 IMPLAUSIBLE = 1.02  # of the limit of the path: a larger value counts bytes that were not transferred
 STRAGGLES = {
     "GB/s": 0.02,

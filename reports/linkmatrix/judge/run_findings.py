@@ -122,7 +122,7 @@ def too_few_short_samples(record: Mapping[str, Any], result: Result) -> Iterator
     words = [word for part in record["command"] for word in part.split()]
     asks = any(option.value != "0" for option in given(words, "--short-samples"))
     if said is None and asks and not takes_none:
-        yield "it has none of the short samples that its command requests: an intermittent link may be missed"
+        yield "the record lacks the requested short samples: an intermittent link may be missed"
     if said and said["fewest"] < said["asked"] and max(len(result["rows"]), len(result["columns"])) <= MOST_SAMPLED:
         yield (
             f"a cell has {said['fewest']} of the {said['asked']} requested short samples: an intermittent link"
@@ -147,7 +147,7 @@ def missing_bisection_cells(result: Result) -> Iterator[str]:
     wanted = (rows // 2) * (rows - rows // 2)
     if applies < wanted:
         scheduled = f"only {applies} of {rows * columns} cells were scheduled"
-        yield f"{scheduled}, and two halves have at least {wanted} between them"
+        yield f"{scheduled}: two halves need at least {wanted} between them"
 
 
 def lost_endpoint_facts(record: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
@@ -267,7 +267,7 @@ def ended_processes(record: Mapping[str, Any]) -> dict[str, set[str]]:
 WRONG, ROUNDS, UNSEEN = "wrong_words", "rounds", "unseen"  # parts of its result
 MOST = 4  # directions in a sentence
 REMEDY = (
-    "programs that exchange data like NCCL compute with old data or hang; check IOMMU and ACS (iommu=pt, ACS off) and"
+    "NCCL and similar programs may compute with old data or hang; check IOMMU and ACS (iommu=pt, ACS off) and"
     " the peer access of the virtual machine, or run without peer access: NCCL_P2P_DISABLE=1"
 )
 
@@ -312,7 +312,7 @@ def order_sentences(result: Result) -> Iterator[str]:
             f" ({', '.join(first(told, MOST))}); {REMEDY}"
         )
     if unseen:
-        yield f"a set flag was never seen: {', '.join(first(list(unseen), MOST))}; {REMEDY}"
+        yield f"a flag was set, but never became visible: {', '.join(first(list(unseen), MOST))}; {REMEDY}"
 
 
 def counts(result: Result, part: str) -> Iterator[tuple[str, int]]:

@@ -36,9 +36,9 @@ def share_seen(result: Mapping[str, Any]) -> float:
 
 
 def coverage(result: Mapping[str, Any]) -> str:
-    """ "0.4 % of pairs seen: links not judged"."""
+    """ "0.4 % of pairs measured: links not judged"."""
     share = 100 * share_seen(result)
-    return f"{share:.2g} % of pairs seen: links not judged" if share < 100 else "all pairs seen"
+    return f"{share:.2g} % of pairs measured: links not judged" if share < 100 else "all pairs measured"
 
 
 def bottleneck_sentence(result: Mapping[str, Any]) -> str:
@@ -67,7 +67,7 @@ def unjudged(result: Mapping[str, Any]) -> Iterator[str]:
     still = result["matchings"]["open"]
     if still:
         said = ", ".join(first(still))
-        yield f"{said}: slow in some cells, not confirmed in the time given; measure again with a longer --max-time"
+        yield f"{said}: slow in some cells, not confirmed within --max-time; measure again with a longer --max-time"
     if bottleneck := bottleneck_sentence(result):
         yield bottleneck
     groups = unmeasured_groups(result)

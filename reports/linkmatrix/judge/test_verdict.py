@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BY_SIGNAL = "ended by signal"  # prefix of a program's error after a signal
 TOPOLOGY = "--topology"  # with this option, a program measures no matrix
 
-STATE_ALONE = "the import contains no measurement: only findings that need no reference can judge it"
+STATE_ALONE = "the imported text contains no measurement: there is nothing to compare with references"
 
 
 @dataclass(frozen=True)

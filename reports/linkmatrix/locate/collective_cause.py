@@ -90,7 +90,9 @@ def explain(
         names = ", ".join(units.first([one.result["testcase"] for one in judged], MOST_LINES))
         yield f"its links are fine ({names}): check the algorithm and transports that the library chose"
     else:
-        yield ("this run compared no matrix of its links with references: measure one to separate links and library")
+        yield (
+            "this run compared no link with a reference: measure the links too, to separate faults of links and library"
+        )
     if not (leaves_out(collective) or of_halves(collective)):
         yield f"to find a rank that slows the other ranks, run {PROGRAM}"
     yield from choices(collective, content)

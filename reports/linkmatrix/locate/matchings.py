@@ -233,7 +233,7 @@ def unresolved_sentences(
     for how, text in HOW.items():
         named = [labels[at] for at in np.flatnonzero((ways[0] == how[0]) & (ways[1] == how[1]))]
         yield from uncertain_sentence(
-            [one for one in named if one in unconfirmed], text, "it was not confirmed in the time given"
+            [one for one in named if one in unconfirmed], text, "it was not confirmed within --max-time"
         )
         others = [one for one in named if one not in unconfirmed]
         yield from uncertain_sentence(others, text, f"chance may explain it where {total} are slow")
@@ -252,7 +252,7 @@ def unresolved_sentences(
 
 
 def uncertain_sentence(names: Sequence[str], text: str, why: str) -> Iterator[str]:
-    """ "n5 was slow with every peer: uncertain, because it was not confirmed in the time given; measure again …"."""
+    """ "n5 was slow with every peer: uncertain, because it was not confirmed within --max-time; measure again …"."""
     if names:
         was, it, them = ("was", "it", "it") if len(names) == 1 else ("were", "they", "them")
         who = ", ".join(units.first(list(names)))

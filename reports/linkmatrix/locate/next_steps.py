@@ -101,10 +101,10 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "{who} is faster than its path can carry. Compare the link class in the record with nvidia-smi topo -m, and"
         " measure again.",
     ),
-    "build": ("Fix the reason of the failed build, and run again. Nothing was measured, so no part is flagged.",),
+    "build": ("Fix the reason of the failed build, and run again. Nothing was measured, so no component is flagged.",),
     "not run": (
         "Fix what kept the job from running (scheduler, environment or node), and run again. Nothing was measured, so"
-        " no part is flagged.",
+        " no component is flagged.",
     ),
     "aborted": ("Repeat the run: it ended early, because of a signal or a limit of ReFrame. No component is flagged.",),
     "options": ("Correct the options of the program, such as extra_opts, and run again.",),

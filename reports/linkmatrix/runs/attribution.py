@@ -173,7 +173,7 @@ def sentence_of(result: SwapResult, kind: str) -> str:
     gone = f"at {place_name(result.to)}" if result.to else "gone"
     there = f", and {kind} {result.other} is there now" if result.other else ""
     if bad(result.part) and good(result.place):
-        to = f"to {place_name(result.to)}" if result.to else "to where no run has seen it"
+        to = f"to {place_name(result.to)}" if result.to else "to a slot that no run has measured"
         return f"{FOLLOWED} ({what} from {where} {to})"
     if bad(result.place) and good(result.part):
         return f"{STAYED} ({where}: {what} is {gone}{there})"

@@ -62,7 +62,7 @@ class Coverage:
         return max(age(self.now, node.tested) for node in self.nodes)
 
     def sentence(self, within: int) -> str:
-        """ "every node within 9 days, 96 % of pairs of leaf switches within 30 days"."""
+        """ "every node measured in the last 9 days, 96 % of pairs of leaf switches in the last 30 days"."""
         never = [node.name for node in self.nodes if node.tested is None]
         known = [age(self.now, node.tested) for node in self.nodes if node.tested is not None]
         if not known:
@@ -71,12 +71,12 @@ class Coverage:
             said = f"{len(known)} of {units.counted(len(self.nodes), 'node')} within {units.counted(max(known), 'day')}"
             said += f", {len(never)} never"
         else:
-            said = f"every node within {units.counted(max(known), 'day')}"
+            said = f"every node measured in the last {units.counted(max(known), 'day')}"
         if not self.pairs:
             return said
         met = sum(met is not None and age(self.now, met) <= within for met in self.pairs.values())
         share = int(1000 * met / len(self.pairs)) / 10  # never more than it is
-        return f"{said}, {share:g} % of pairs of leaf switches within {units.counted(within, 'day')}"
+        return f"{said}, {share:g} % of pairs of leaf switches in the last {units.counted(within, 'day')}"
 
 
 def age(now: float, then: float | None) -> int:

@@ -64,7 +64,7 @@ def load(repository: Path, mode: str) -> dict[str, Manifest]:
                 found[partition] = Manifest(file, partition, cases, skipped, tuple(one["frozen"]), left_out)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             why = f"{type(error).__name__} {error}"[:200]
-            raise BadInput(f"{file} is not a manifest of linkmatrix: {why}: take it from version control") from None
+            raise BadInput(f"{file} is not a manifest of linkmatrix: {why}: restore it from version control") from None
     return found
 
 
@@ -85,7 +85,7 @@ def shortfall(mode: str, manifest: Manifest, measured: Cases) -> list[str]:
         count = len(manifest.cases)
         found.append(
             f"{count - len(missing)} of {count} test cases of {where} were measured, not {listed(missing)}:"
-            " measure all, or record why they are gone: --manifest REASON"
+            " measure all, or write a new manifest: --manifest REASON"
         )
     found += [
         f"{name}: {measured[name]} of {count} cells of {where}"

@@ -230,7 +230,7 @@ class Analysis:
         ]
         return [
             self.meaning,
-            *([f"Not measured, for a budget: {', '.join(rest)}."] if rest else []),
+            *([f"Not measured, because of --budget: {', '.join(rest)}."] if rest else []),
             *([f"Of {'; '.join(unseen)}."] if unseen else []),
             *(intermittent.detection_power(measured) if self.verdict <= Verdict.NOT_JUDGED else []),
         ]
@@ -239,7 +239,7 @@ class Analysis:
     def meaning(self) -> str:
         """The meaning of the verdict for what this run measured."""
         some = words.left_out_testcases(self.judged) or any(words.has_nothing_to_do(one) for one in self.judged)
-        good = "What was measured is verified" if some else "Everything was measured and verified"
+        good = "All measured data was verified" if some else "Everything was measured and verified"
         if compared := words.compared_share(result for _, result, _ in self.matrices):
             good += f" ({compared})"
         matrices = [matrix for _, _, matrix in self.matrices]

@@ -133,7 +133,7 @@ class Mark(NamedTuple):
     def __str__(self) -> str:
         """ "gpu3, slow out: device_to_device_memcpy_write_ce and 3 other test cases"."""
         more = f" and {counted(len(self.where) - 1, 'other test case')}" if len(self.where) > 1 else ""
-        drawn = "" if self.parts else ", which is no part of the drawing"
+        drawn = "" if self.parts else ", which the drawing does not contain"
         return f"{self.who}, {self.word}{drawn}: {self.where[0]}{more}"
 
 

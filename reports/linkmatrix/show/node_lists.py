@@ -75,8 +75,8 @@ def lines(form: str, which: str, found: Standing, told: Sequence[str], clean_run
     wanted = found.good if which == GOOD else list(found.suspect)
     names = sorted(name for name in wanted if NODE.fullmatch(name))
     others = sorted(set(wanted) - set(names))
-    by_hand = "add it by hand" if which == GOOD else "leave it out by hand"
-    yield from (f"# {clean(name)} can be no node of {words.title} by this name: {by_hand}" for name in others)
+    by_hand = "add the node yourself" if which == GOOD else "exclude the node yourself"
+    yield from (f"# {clean(name)} is not a valid node name of {words.title}: {by_hand}" for name in others)
     if which == GOOD:
         unknown = [f"{clean(name)} {why}" for name, why in found.unknown.items()]
         if unknown:
@@ -89,7 +89,7 @@ def lines(form: str, which: str, found: Standing, told: Sequence[str], clean_run
     elif not names:
         yield f"# no {'other ' if others else ''}node is flagged"
     else:
-        yield f"# {words.title} has no option that leaves nodes out: --nodes known-good names those to use"
+        yield f"# {words.title} cannot exclude nodes: list the known good nodes with --nodes known-good"
     yield from commands(words, names, found)
 
 

@@ -101,7 +101,7 @@ def shown_matrix(
 def pictures(matrix: MatrixVerdict, picture: Picture) -> list[tuple[str, str]]:
     """(caption, PNG in base64) of the two maps of a matrix that is too large for tables."""
     than = "references" if matrix.compared else f"{matrix.baseline} of the link class"
-    texts = {DEVIATION: f"Deviation of each cell from {than}", ABSOLUTE: "What was measured of each cell"}
+    texts = {DEVIATION: f"Deviation of each cell from {than}", ABSOLUTE: "Measured value of each cell"}
     return [(text, html.picture(png)) for what, text in texts.items() if (png := picture(matrix, what))]
 
 

@@ -155,7 +155,7 @@ def has_values(result: Result) -> bool:
 
 
 def coverage(result: Result) -> str:
-    """ "0.4 % of pairs seen: links not judged"; "" for a complete matrix."""
+    """ "0.4 % of pairs measured: links not judged"; "" for a complete matrix."""
     if not is_of_matchings(result):
         return ""
     from ..judge import sampled_matrix
@@ -202,7 +202,7 @@ def verdict_tally(judged: Sequence[Judged]) -> str:
     each = ", ".join(f"{found.count(verdict)} {WORDS[verdict]}" for verdict in reversed(ORDER) if verdict in found)
     beyond = [one.beyond_cells for one in judged if one.matrices and one.beyond_cells is not None]
     also = f"; {counted(len(beyond), 'test')} {WORDS[max(beyond)]} for a reason outside the cells" if beyond else ""
-    also += f"; {len(rest)} more left out, for a budget" if (rest := left_out_testcases(judged)) else ""
+    also += f"; {len(rest)} more not measured, because of --budget" if (rest := left_out_testcases(judged)) else ""
     out = sum(one.test.out_of_service for one in judged)
     also += f"; {counted(out, 'node')} out of service" if out else ""
     return counted(len(found), "test case") + (f": {each}" if each else "") + also
@@ -259,9 +259,7 @@ def simulated_line(records: Iterable[Mapping[str, Any]]) -> str:
     """ "SIMULATED: …", the first line of every output on these records; "" where no fault was simulated."""
     faults = filter(None, map(simulated_fault, records))
     named = clean(", ".join(first(list(dict.fromkeys(faults)))))
-    return (
-        f"SIMULATED: --simulate-fault {named} made this result. It is no statement about the hardware." if named else ""
-    )
+    return f"SIMULATED: --simulate-fault {named} made this result. It does not describe the hardware." if named else ""
 
 
 def ignored_line(records: Iterable[Mapping[str, Any]]) -> str:
@@ -272,10 +270,10 @@ def ignored_line(records: Iterable[Mapping[str, Any]]) -> str:
 
 
 def left_out_line(judged: Iterable[Judged]) -> str:
-    """ "Nodes that take no jobs, left out: n3: drained: bad DIMM"; "" where a test between nodes left none out."""
+    """ "Excluded nodes, which accept no jobs: n3: drained: bad DIMM"; "" where a test between nodes left none out."""
     found = dict.fromkeys(node for one in judged for node in one.test.nodes_left_out.split("; ") if node)
     named = clean("; ".join(first(list(found))))
-    return f"Nodes that take no jobs, left out: {named}" if named else ""
+    return f"Excluded nodes, which accept no jobs: {named}" if named else ""
 
 
 def notices(judged: Iterable[Judged]) -> list[str]:

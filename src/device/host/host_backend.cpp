@@ -253,7 +253,7 @@ class HostBackend final : public Backend {
     part.is_patterned = endpoint_state(copy.source).patterned.contains(copy.source_slot);
     if (!part.source || !part.destination || part.source->bytes() < copy.end() + copy.shift ||
         part.destination->bytes() < copy.end())
-      throw DeviceError(way(copy) + ": its buffers were not made");
+      throw DeviceError(way(copy) + ": its buffers were not created");
     return part;
   }
 

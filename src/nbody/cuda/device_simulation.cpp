@@ -16,7 +16,7 @@ void await_event(cudaEvent_t event, const std::string& label, Deadline deadline)
     const cudaError_t status = cudaEventQuery(event);
     if (status == cudaSuccess) return;
     if (status != cudaErrorNotReady) check(status, label, "the simulation");
-    if (deadline.passed()) throw TimedOut(label + ": the step was not done in time");
+    if (deadline.passed()) throw TimedOut(label + ": the step did not finish in time");
     std::this_thread::yield();
   }
 }

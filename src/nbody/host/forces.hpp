@@ -66,7 +66,7 @@ void advance(HostPart<T>& part, const Split& split, int number, std::uint64_t be
   constexpr std::uint64_t at_once = 64;
   const std::uint64_t place = split.place_of(number);
   for (std::uint64_t i = begin; i < end; i += at_once) {
-    if (deadline.passed()) throw TimedOut("the step was not done in time");
+    if (deadline.passed()) throw TimedOut("the step did not finish in time");
     const std::uint64_t stop = std::min(i + at_once, end);
     const Vector4<T>* const now = part.positions[odd].get();
     add_forces(now, split.places(), place + i, place + stop, part.accelerations.get() + i);

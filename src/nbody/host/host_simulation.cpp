@@ -28,7 +28,7 @@ class Meeting {
     }
     while (generation_ == generation) {
       if (left_) throw TimedOut("another thread did not reach the barrier");
-      if (deadline.passed()) throw TimedOut("the step was not done in time");
+      if (deadline.passed()) throw TimedOut("the step did not finish in time");
       std::this_thread::yield();
     }
   }

@@ -55,7 +55,7 @@ TEST(LocalSystem, ADeviceThatFailsIsLostAndTheOnesBeforeItGoOn) {
 }
 
 TEST(LocalSystem, AfterADeviceThatHangsNothingBegins) {
-  const auto system = system_of([] { throw TimedOut("cpu1: the step was not done in time"); });
+  const auto system = system_of([] { throw TimedOut("cpu1: the step did not finish in time"); });
   EXPECT_EQ(run_on_both(*system).status, CellStatus::timeout);
   EXPECT_EQ(system->lost_as(1), CellStatus::timeout);
   EXPECT_EQ(system->take_lost().size(), 1U);

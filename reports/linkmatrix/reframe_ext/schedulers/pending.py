@@ -19,9 +19,8 @@ TIME = "set -S time_limit=…"
 PERMANENT = {
     r"Job's account not permitted|AccountNotAllowed": f"its account may not use the partition: {ACCOUNT}",
     r"Job's QOS not permitted|QOSNotAllowed|InvalidQOS": f"its quality of service may not use the partition: {QOS}",
-    r"InvalidAccount": f"its account does not exist any more: {ACCOUNT}",
-    r"PartitionConfig": "the partition does not admit the job any more: compare its options with"
-    " `scontrol show partition`",
+    r"InvalidAccount": f"its account no longer exists: {ACCOUNT}",
+    r"PartitionConfig": "the partition no longer admits the job: compare its options with `scontrol show partition`",
     r"PartitionNodeLimit": "the partition does not allow this number of nodes in a job: choose another partition with"
     " --system, or fewer nodes with -S nodes=N",
     r"PartitionTimeLimit": f"the job requests more time than the partition allows: {TIME}",
@@ -32,7 +31,7 @@ PERMANENT = {
     r"QOSMin\w+": f"the job requests less than its quality of service requires: {QOS}",
     r"MaxMemPerLimit": "the job requests more memory than the partition allows: lower --mem in 'access' of the"
     " partition",
-    r"ReservationDeleted": "its reservation does not exist any more: choose another with -J reservation=NAME",
+    r"ReservationDeleted": "its reservation no longer exists: choose another with -J reservation=NAME",
     r"BadConstraints": "no node has the requested resources: compare 'access' and 'resources' of the partition with"
     " `scontrol show node`",
     r"DependencyNeverSatisfied": "a job that this job depends on failed: remove the dependency",
