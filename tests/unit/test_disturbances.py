@@ -61,7 +61,7 @@ def test_what_is_outside_beside_another_process_is_disturbed_and_flags_nobody(di
     outside = {pair for pair in cells if pair[0] == "gpu1"}
     assert {pair for pair, verdict in cells.items() if verdict is Verdict.DISTURBED} == outside
     assert {verdict for pair, verdict in cells.items() if pair not in outside} == {Verdict.PASS}
-    assert matrix.verdict is Verdict.DISTURBED and matrix.disturbed == 3
+    assert matrix.verdict is Verdict.DISTURBED and matrix.counts[Verdict.DISTURBED] == 3
     assert diagnosis.diagnose(record, record["results"][0], matrix).findings == ()
     assert matrix.clean_labels()[1] == set() and matrix.disturbed_sentences()
 

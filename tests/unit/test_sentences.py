@@ -10,12 +10,12 @@ from linkmatrix import cli
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
+from linkmatrix.locate.diagnosis import INSIDE
 from linkmatrix.record import units
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import suspects
 from linkmatrix.show import analysis, page, terminal
 from linkmatrix.show.analysis import Analysis
-from linkmatrix.show.findings import INSIDE
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 STRONG = re.compile(r"\b(all|every|only|always|never)\b")

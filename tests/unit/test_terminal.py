@@ -6,13 +6,13 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.locate.diagnosis import INSIDE
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging
 from linkmatrix.runs.stored import Run
 from linkmatrix.runs.testcases import Test
 from linkmatrix.show import screen, terminal
 from linkmatrix.show.analysis import Analysis
-from linkmatrix.show.findings import INSIDE
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 

@@ -21,7 +21,7 @@ SUSPECTS, LOOKED_AT = 48, 384  # endpoints that may be at fault; these with thei
 
 
 def zeros(*shape: int) -> np.ndarray:
-    """An array of counters with the value 0."""
+    """An array of integer counters that are 0."""
     return np.zeros(shape, dtype=np.int64)
 
 
@@ -96,7 +96,7 @@ def usual_limits(matrix: Matrix) -> np.ndarray:
 
 
 def worst_of_both(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndarray:
-    """The worst cells of a block and of the known ones: rows of (badness, row, column), the worst first."""
+    """The KEPT worst cells of `worst` and of a block: rows of (badness, row, column), the worst first."""
     found = np.flatnonzero((codes > Verdict.PASS) & ~judged.unjudged)
     if not len(found):
         return worst

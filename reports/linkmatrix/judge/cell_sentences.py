@@ -23,6 +23,7 @@ OUTCOMES = {
     "intermittent": "slow in 2 of 4 measurements, so the second-worst value is used",
     "not-reproduced": "not reproduced",
 }
+MOST_REMEASURED = 5  # cells that are listed
 LEAST_CONFIDENCE = 0.95  # of the interval of a median, as in src/core/statistics.cpp
 
 
@@ -120,7 +121,7 @@ def intermittent(cell: Cell) -> str:
 
 
 def may_be_intermittent(cell: Cell) -> str:
-    """The same of a cell without short samples, or of copies by processors: too little for more than WARN."""
+    """The slow samples of a cell that is WARN at most: it has no short samples, or processors copy its data."""
     remedy = "again while nothing else runs" if "short samples" in cell.slow else "with --short-samples 72"
     return f"{name(cell.pair)} may be intermittent: {cell.slow}; measure it {remedy}"
 
@@ -180,7 +181,7 @@ def quantity(value: float, unit: str) -> str:
     return f"{figure(value, 3)} µs" if unit == "us" else f"{figure(value, 2)} {unit}"
 
 
-def remeasured_lines(result: Result, most: int = 5) -> list[str]:
+def remeasured_lines(result: Result) -> list[str]:
     """A line for each remeasured cell and one for the controls; the cells that were not reproduced come first."""
     alone = "" if is_of_matchings(result) else " alone"
     lines = []
@@ -189,7 +190,8 @@ def remeasured_lines(result: Result, most: int = 5) -> list[str]:
         word = OUTCOMES[one["outcome"]] if alone or one["outcome"] != "intermittent" else "slow in some measurements"
         lines.append(f"{one['row']}->{one['column']} was {before}, and {after} when measured again{alone}: {word}")
     lines.sort(key=lambda line: line.endswith(": reproduced"))
-    lines = lines[:most] + ([f"and {len(lines) - most} more were measured again"] if len(lines) > most else [])
+    more = len(lines) - MOST_REMEASURED
+    lines = lines[:MOST_REMEASURED] + ([f"and {more} more were measured again"] if more > 0 else [])
     return lines + ([controls(result)] if result.get("controls") else [])
 
 

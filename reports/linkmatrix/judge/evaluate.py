@@ -25,7 +25,7 @@ from .expected import Expected
 from .intermittent import SlowSamples, slow_samples
 from .rules import COMPARES_NOTHING, OTHERS, Judged, JudgedCells, judge
 from .run_findings import ending
-from .verdicts import EXIT_CODES, WORDS, CellVerdict, Verdict, worst
+from .verdicts import WORDS, CellVerdict, Verdict, worst
 
 if TYPE_CHECKING:
     from ..record.names import Pair, Result
@@ -67,14 +67,9 @@ class MatrixVerdict:
         found = {verdict: int(self.cell_counts.of_rows[:, verdict].sum()) for verdict in Verdict}
         return {**found, Verdict.INCOMPLETE: found[Verdict.INCOMPLETE] + len(self.lost)}
 
-    @property
-    def disturbed(self) -> int:
-        """The number of DISTURBED cells."""
-        return self.counts[Verdict.DISTURBED]
-
     def disturbed_sentences(self) -> list[str]:
         """The sentences about the processes that disturbed cells, each once."""
-        if self.whole is None or not self.disturbed:
+        if self.whole is None or not self.counts[Verdict.DISTURBED]:
             return []
         found = (self.whole.others_sentence(r, c) for r, c in np.argwhere(np.isin(self.whole.rules, OTHERS)).tolist())
         return list(dict.fromkeys(found))
@@ -240,11 +235,6 @@ class Evaluation:
         """The worst verdict of the matrices, the soak and the program's result."""
         said = [self.floor, *(one.verdict for one in self.soaked)]
         return max(*said, worst(matrix.verdict for matrix in self.matrices))
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of the verdict."""
-        return EXIT_CODES[self.verdict]
 
 
 def evaluate(record: Mapping[str, Any], references: References, reference_name: str | None) -> Evaluation:

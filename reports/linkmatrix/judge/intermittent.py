@@ -117,7 +117,7 @@ def of_short_samples(result: Result) -> np.ndarray | None:
 
 
 def of_ordinary_samples(result: Result) -> np.ndarray | None:
-    """The ordinary samples in the same shape, one sample per pass; None if the record does not list them."""
+    """The ordinary samples, samples × rows × columns × 1, as passes of one sample; None if the record lists none."""
     if result.get("sampled") is None:
         return None
     return np.moveaxis(padded_samples([result["sampled"]])[0], -1, 0)[..., None]
@@ -305,7 +305,7 @@ def power(prior: Prior, cells: int, passes: int = PASSES, per_pass: int = PER_PA
 
 @lru_cache(maxsize=4096)
 def power_of_ordinary(prior: Prior, cells: int, samples: int = QUICK_SAMPLES) -> float:
-    """The same by ordinary samples: `slow` of them are slow in so many bursts, each of which counts as one pass."""
+    """The chance that a cell with a fault is found by its ordinary samples. A burst of slow samples is one pass."""
     return math.fsum(
         math.comb(slow - 1, bursts - 1)
         * math.comb(samples - slow + 1, bursts)

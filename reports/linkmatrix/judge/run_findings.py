@@ -80,7 +80,7 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
 
 
 def other_size(table: str, result: Result) -> str:
-    """That references are of another size than what was measured."""
+    """The sentence about references that are for another size than the measured one."""
     size = result["size_bytes"]
     measured = "the size of the measurement is unknown" if size is None else f"the measurement used {units.size(size)}"
     wanted = units.size(size_of(table))
@@ -88,7 +88,7 @@ def other_size(table: str, result: Result) -> str:
 
 
 def devices_twice(record: Mapping[str, Any]) -> Iterator[str]:
-    """One device under two labels: a matrix between them says nothing of a link."""
+    """Sentences about devices that have two labels. The cells between these labels measure no link."""
     known: dict[str, str] = {}
     for device in record["devices"]:
         first = known.setdefault(device["uuid"] or device["label"], device["label"])
@@ -98,7 +98,7 @@ def devices_twice(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def sample_facts(result: Result, place: int) -> Iterator[Fact]:
-    """Whether there are enough samples for an interval of the median."""
+    """The fact about cells with too few samples for an interval of the median; nothing if all cells have enough."""
     least, single, too_few, measured = sample_counts(result)
     more = f"measure with --samples {LEAST_SAMPLES} or more"
     kinds = (
@@ -139,7 +139,7 @@ def sample_counts(result: Result) -> tuple[int, int, int, int]:
 
 
 def missing_bisection_cells(result: Result) -> Iterator[str]:
-    """Whether fewer cells apply than the schedule has: between two halves, each with each, one way at least."""
+    """A sentence if a bisection has fewer cells than one direction between its two halves."""
     if result["schedule"]["mode"] != "bisection":
         return  # `checking.left_out` knows the cells of other schedules
     rows, columns = len(result["rows"]), len(result["columns"])
@@ -211,7 +211,7 @@ def errors(record: Mapping[str, Any]) -> list[Risen]:
 
 
 def crashed_programs(record: Mapping[str, Any]) -> list[str]:
-    """What programs of others made devices count, a sentence for each device."""
+    """A sentence per device on which programs of other users crashed, with the Xids that they caused."""
     there = ended_processes(record)
     return [
         f"{label}: programs of other users crashed on it ({', '.join(first(sorted(there[label])))}): "
@@ -222,7 +222,7 @@ def crashed_programs(record: Mapping[str, Any]) -> list[str]:
 
 
 def xids_of_others(record: Mapping[str, Any]) -> dict[str, list[Risen]]:
-    """{device: its Xids, with their sum}, where all of them are of programs, and others were there."""
+    """{device: its Xid counters and their sum} of the devices on which programs of other users crashed."""
     xids: dict[str, list[Risen]] = {}
     for one in risen(record):
         if one.name.startswith(OF_EVENTS):
@@ -232,13 +232,13 @@ def xids_of_others(record: Mapping[str, Any]) -> dict[str, list[Risen]]:
 
 
 def are_of_programs(counted: Sequence[Risen]) -> bool:
-    """Whether each Xid of a device is known, and ends a program and nothing else."""
+    """Whether every counted Xid is one of OF_PROGRAMS, which end a program and damage nothing else."""
     known = {one.name: one.after - one.before for one in counted}
     return known.keys() <= OF_PROGRAMS | {OF_EVENTS} and known.pop(OF_EVENTS, 0.0) == sum(known.values())
 
 
 def failed_for(record: Mapping[str, Any]) -> set[str]:
-    """Devices that the run lost, or of which one of its cells ended in an error."""
+    """The devices that the run lost, and the endpoints of cells that ended with an error."""
     failed = {one["label"] for one in record["lost"]}
     for result in record["results"]:
         if "status" in result and "error" in grids.used(
@@ -273,12 +273,12 @@ REMEDY = (
 
 
 def is_visibility_test(result: Result) -> bool:
-    """Is a result that of a visibility test?"""
+    """Whether a result is of a visibility test."""
     return result["quantity"] == HANDOVER
 
 
 def handover_sentences(result: Result) -> Iterator[tuple[Verdict, str]]:
-    """The verdict that its words allow at best, beyond what the status of each cell says."""
+    """(verdict, sentence) about wrong words, unseen flags and unchecked rounds of a visibility test."""
     if not is_visibility_test(result):
         return
     ok = grids.where(result["status"], "ok")
@@ -316,7 +316,7 @@ def order_sentences(result: Result) -> Iterator[str]:
 
 
 def counts(result: Result, part: str) -> Iterator[tuple[str, int]]:
-    """("gpu1->gpu2", 12) of each cell with a count."""
+    """Yields (cell, count), such as ("gpu1->gpu2", 12), for each cell with a count. part: "wrong_words", …"""
     for row, values in zip(result["rows"], result["parts"][part]["values"], strict=True):
         for column, value in zip(result["columns"], values, strict=True):
             if value is not None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ROUNDED = 1e-6  # relative rounding error of a tolerance
 LEAST_EFFECT = 0.01  # least printed effect of a row or column, as a fraction
 MOST_EFFECTS = 4
+MOST_ROUNDS = 10  # of median polish
 SETTLED = 1e-6  # median polish ends if effects change by less, as logarithms
 
 
@@ -191,12 +192,12 @@ def remeasured_deviations(deviation: np.ndarray, result: Result, matrix: Matrix,
     return found
 
 
-def polish(deviation: np.ndarray, rounds: int = 10) -> tuple[float, np.ndarray, np.ndarray]:
+def polish(deviation: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """The level, the row effects and the column effects by median polish, without NaN."""
     rest = np.array(deviation, dtype=float)
     rows, columns, level = np.zeros(rest.shape[0]), np.zeros(rest.shape[1]), 0.0
     with np.errstate(invalid="ignore"):
-        for _ in range(rounds):
+        for _ in range(MOST_ROUNDS):
             step = noise.medians(rest, 1)
             done = np.abs(step).max(initial=0.0) < SETTLED
             rest, rows = rest - step[:, None], rows + step

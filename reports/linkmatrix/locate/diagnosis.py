@@ -44,6 +44,7 @@ MOST_DISTURBED = 4  # maximum number of sentences about other processes
 TRIED = ("timeout", "error")
 LACKING = (*TRIED, "not-run")  # also cells that were not tried
 GONE_SIGMA, GONE_LIMIT = 0.01, 0.02  # stand-ins for the σ and the limit of missing values, which have no noise
+INSIDE = "compared with its link class: "  # before the sentence of a finding without references
 NEXT = "next: "  # prefix of the command of the next experiment
 #: Rules by which a cell fails without being slow.
 OTHERWISE = ("corrupt", "impossible", "intermittent")
@@ -66,6 +67,12 @@ class Diagnosis:
     confidence: tuple[tuple[str, ...], ...] = ()
     who: tuple[str, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
+
+    @property
+    def marked_sentences(self) -> list[str]:
+        """The sentences; without references, those of findings begin with INSIDE."""
+        inside = INSIDE if self.from_inside else ""
+        return [f"{inside if at < len(self.findings) else ''}{text}" for at, text in enumerate(self.sentences)]
 
 
 def diagnose(

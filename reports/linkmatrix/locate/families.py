@@ -144,7 +144,7 @@ def broadcast_components(layout: Layout, kind: str) -> Places:
 
 
 def is_a_part(layout: Layout, part: str) -> bool:
-    """Whether a component is known and differs from single endpoints and from other components."""
+    """Whether a kind of component is known, and groups endpoints differently from single endpoints and other kinds."""
     of_rows = layout.places(part)[0]
     if part == "node":
         return True

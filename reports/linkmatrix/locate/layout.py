@@ -221,7 +221,10 @@ def counter_names(name: str, ports: Sequence[Mapping[str, Any]]) -> set[str]:
 
 
 def adapter_name(names: Sequence[str], device: Device, alone: bool) -> str:
-    """ "mlx5_2 of n17" for a single adapter, "mlx5_2, mlx5_3 of n17" for several; "" for the other case of `alone`."""
+    """The name of a device's adapters: "mlx5_2 of n17", or "mlx5_2, mlx5_3 of n17".
+
+    alone: True returns "" for several adapters, False returns "" for a single adapter.
+    """
     return f"{', '.join(sorted(names))} of {device['node']}" if names and (len(names) == 1) == alone else ""
 
 

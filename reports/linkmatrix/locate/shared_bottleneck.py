@@ -206,29 +206,29 @@ class Sharing:
     crossing: np.ndarray
 
     @property
-    def lack(self) -> dict[int, float]:
-        """{switch: how much slower its nodes reach other switches than each other, as a logarithm}."""
+    def losses(self) -> dict[int, float]:
+        """{switch: speed of its nodes to other switches relative to each other, as a logarithm; slow is negative}."""
         usual = float(np.median(list(self.inside.values())))
         return {leaf: of - self.inside.get(leaf, usual) for leaf, of in self.best.items()}
 
     @property
     def usual(self) -> float:
-        """The lack of the median switch."""
-        return min(0.0, float(np.median(list(self.lack.values()))))
+        """The loss of the median switch, as a logarithm; 0 or negative."""
+        return min(0.0, float(np.median(list(self.losses.values()))))
 
     @property
     def is_oversubscribed(self) -> bool:
         """Whether most switches reach other switches more slowly, by about the same ratio."""
-        alike = [abs(of - self.usual) <= SPREAD for of in self.lack.values()]
+        alike = [abs(of - self.usual) <= SPREAD for of in self.losses.values()]
         return self.usual < -np.log(LEAST_RATIO) and float(np.mean(alike)) >= ALIKE
 
     @property
     def narrow(self) -> list[int]:
         """The switches of several nodes that reach other switches more slowly than the median switch does."""
-        every = np.array(list(self.lack.values()))
+        every = np.array(list(self.losses.values()))
         differ = noise.robust_sigma(every)
         least = self.usual - max(noise.LEAST_OF_SEVERAL, SIGMAS * differ)
-        return [leaf for leaf, of in self.lack.items() if of < least and leaf in self.inside]
+        return [leaf for leaf, of in self.losses.items() if of < least and leaf in self.inside]
 
     def cells(self, leaf: int, layout: Layout) -> np.ndarray:
         """True for the cells between a switch and other switches; rows × columns."""
@@ -237,7 +237,7 @@ class Sharing:
 
     def ratio(self, leaf: int) -> float:
         """The speed inside a switch relative to the speed to other switches."""
-        return float(np.exp(-self.lack[leaf]))
+        return float(np.exp(-self.losses[leaf]))
 
     def without(self, deviation: np.ndarray) -> np.ndarray:
         """The deviations after the usual loss between leaf switches (oversubscription) is subtracted."""
@@ -313,7 +313,7 @@ def narrow_uplinks(
     told, every = [], np.zeros(one.crossing.shape, dtype=bool)
     for leaf in one.narrow:
         cells = one.cells(leaf, layout)
-        x, shift = seen.deviation[cells], one.lack[leaf] - one.usual
+        x, shift = seen.deviation[cells], one.losses[leaf] - one.usual
         evidence = float(x.sum() ** 2 / (2 * (seen.sigma[cells] ** 2).sum()))
         allowed = not (x < -np.log1p(np.nan_to_num(seen.limit[cells]))).any()
         agreeing = int((x <= shift / 2).sum())

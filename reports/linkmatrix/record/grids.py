@@ -76,20 +76,9 @@ def used(cells: Cells) -> set[Any]:
 
 
 def where(cells: Cells, *wanted: Any) -> np.ndarray:
-    """True where a cell is one of `wanted`."""
-    return which(cells, lambda word: word in wanted)
-
-
-def which(cells: Cells, test: Callable[[Any], bool]) -> np.ndarray:
-    """True where a cell's value passes `test`, which is called once per value."""
+    """True where a cell is one of `wanted`; rows × columns."""
     found, words = codes(cells)
-    return np.array([bool(test(word)) for word in words], dtype=bool)[found]
-
-
-def texts(cells: Cells) -> np.ndarray:
-    """A map as strings."""
-    found, words = codes(cells)
-    return np.array(words, dtype=str)[found]
+    return np.array([word in wanted for word in words], dtype=bool)[found]
 
 
 def of_array(found: np.ndarray, words: Sequence[Any] | None = None) -> Grid:

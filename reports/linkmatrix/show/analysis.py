@@ -92,7 +92,17 @@ class Analysis:
     @cached_property
     def records(self) -> list[dict[str, Any]]:
         """The records of the tests that have one."""
-        return [one.test.record for one in self.judged if one.test.record is not None]
+        return words.records_of(self.judged)
+
+    @cached_property
+    def machines(self) -> list[list[Judged]]:
+        """The tests that left a record, in groups of one back end, host and set of devices."""
+        found: dict[tuple[Any, ...], list[Judged]] = {}
+        for one in self.judged:
+            if (record := one.test.record) is not None:
+                labels = tuple(device["label"] for device in record["devices"])
+                found.setdefault((record["backend"], record["host"]["name"], labels), []).append(one)
+        return list(found.values())
 
     @cached_property
     def places(self) -> words.Places:
@@ -133,7 +143,7 @@ class Analysis:
 
     @property
     def are_imports(self) -> bool:
-        """Whether `linkmatrix import` wrote all records. Records of other programs in a run have a partition."""
+        """Whether `linkmatrix import` wrote all records. Such a record has no partition."""
         return bool(self.judged) and all(
             test.record is not None and test.record["backend"] == "imported" and not test.partition
             for test in (one.test for one in self.judged)
@@ -177,12 +187,12 @@ class Analysis:
         return list(dict.fromkeys([*([SIMULATED] if self.simulated else []), *lines]))
 
     def of_all_testcases(self, step: str) -> str:
-        """The step for references; if the run has references of some test cases, the step is for those of all."""
+        """The step that adopts references: of all test cases if the run has references of only some."""
         has_some = self.verdict is Verdict.NOT_JUDGED and any(matrix.compared for _, _, matrix in self.matrices)
         return step.replace(BASELINE, words.ALL_REFERENCES) if has_some else step
 
     def is_failed_by_data(self, found: Iterable[Headline]) -> bool:
-        """Whether bits are wrong and each program ended well, so that its output adds nothing."""
+        """Whether wrong data is a finding, and every program ended with PASS or FAIL: its output adds nothing."""
         results = [one.test.record["result"] if one.test.record is not None else "" for one in self.judged]
         return set(results) <= {"PASS", "FAIL"} and any(one.topic in WRONG_BITS for one in found)
 
@@ -295,7 +305,7 @@ class Analysis:
 
 
 def lacking(matrices: Sequence[MatrixVerdict]) -> str:
-    """How many cells have no reference, or have a reference that does not describe them."""
+    """A sentence with the number of cells that have no reference, or a reference that does not describe them."""
     compared = sum(matrix.compared for matrix in matrices)
     count = sum(sum(matrix.counts.values()) for matrix in matrices)
     if not compared:
@@ -307,14 +317,14 @@ def lacking(matrices: Sequence[MatrixVerdict]) -> str:
 
 
 def short_samples(judged: Iterable[Judged]) -> int:
-    """The requested short samples of tests: without them a repetition cannot find an intermittent cell again."""
-    records = [one.test.record for one in judged if one.test.record is not None]
-    asked = [(result.get("short_samples") or {}).get("asked", 0) for record in records for result in record["results"]]
+    """The number of short samples per cell that tests requested, which a repetition needs too; 0 for none."""
+    results = [result for record in words.records_of(judged) for result in record["results"]]
+    asked = [(result.get("short_samples") or {}).get("asked", 0) for result in results]
     return max(asked, default=0)
 
 
 def rerun_commands(judged: Sequence[Judged]) -> list[str]:
-    """The commands that repeat these tests of ReFrame, one for those of a partition, or of a node that was chosen."""
+    """The commands that repeat tests of ReFrame: one per partition, per node of a sweep and per chosen node."""
     short = short_samples(judged)
     chosen: dict[tuple[str, str, str], dict[str, None]] = {}  # {(partition, node of a sweep, other node): hashes}
     for test in (one.test for one in judged if not one.test.fixture):

@@ -91,14 +91,14 @@ def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
 
 
 def unique_head(head: tuple[str, ...], found: dict[str, Table], title: str) -> tuple[str, ...]:
-    """The heads of a column, with a number if the table has them already, as of two tests of different nodes."""
+    """The heads of a new column, with a number if the table has these heads already (two tests on different nodes)."""
     taken = found[title].columns if title in found else {}
     again = (head if number == 1 else (*head[:-1], f"{head[-1]} ({number})".strip()) for number in range(1, 10**6))
     return next(one for one in again if one not in taken)
 
 
 def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> Value:
-    """The median of a link class in a size; without a value its status."""
+    """The median of a link class in one size; without a value, the status of its cells."""
     verdict, summary = one.of_matrix(matrix), matrix.matrix.classes.get(name)
     if summary is None:
         said = grids.used(result["status"]) - {"ok", "not-applicable"}

@@ -165,7 +165,7 @@ def references(curve: Curve, matrices: Sequence[tuple[Result, MatrixVerdict]]) -
 
 
 def line_style(number: int) -> tuple[str, str]:
-    """(colour, marker) of a line by its number: no two of 36 have both in common."""
+    """(colour, marker) of a line by its number. The first 36 lines differ in one of both."""
     return COLOURS[number % len(COLOURS)], MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
 
 

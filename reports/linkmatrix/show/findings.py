@@ -27,7 +27,6 @@ from ..record.matrix import has_status
 from ..record.names import simulated_fault
 from ..suite import BUSY, REFUSED_OPTIONS
 from . import words
-from .words import INSIDE
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -127,7 +126,7 @@ def merged(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> list[H
 
 
 def of_nodes(judged: list[Judged], verdict: Verdict) -> Iterator[Headline]:
-    """The nodes that differ from the others of a sweep."""
+    """The findings about nodes of a sweep that are slower than the other nodes."""
     alone = ((words.node_of(one), one.test.record, one.evaluation) for one in judged)
     measured = [(node, record, evaluation) for node, record, evaluation in alone if node and record and evaluation]
     several = len({node for node, _, _ in measured}) > 1
@@ -136,7 +135,7 @@ def of_nodes(judged: list[Judged], verdict: Verdict) -> Iterator[Headline]:
 
 
 def of_finding(verdict: Verdict, one: findings.Finding) -> Headline:
-    """The headline of a finding that needs no reference; verdict: of its test."""
+    """The headline of a finding of `judge.findings`, which needs no reference. verdict: of its test."""
     where = (one.testcase,) if one.testcase else ()
     verdict = min(verdict, Verdict.NOT_JUDGED)  # no fault of the machine
     return Headline(verdict, one.kind, one.evidence, one.component, where, (one.confidence,), weight=one.weight)
@@ -155,7 +154,7 @@ def with_node(one: Headline, test: Judged, places: words.Places) -> Headline:
 
 
 def with_testcases(one: Headline) -> Headline:
-    """With the test case that the sentence is about, and the number of others with findings on the same component."""
+    """The finding with its test case, and with the number of other test cases that show the same component."""
     if not one.where:
         return one
     others = f" (also in {units.counted(len(one.where) - 1, 'other test case')})" if len(one.where) > 1 else ""
@@ -169,7 +168,7 @@ def found_in(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
 
 
 def of_test(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
-    """The findings of a test: its own reasons, its facts, then its matrices."""
+    """The findings of a test: the reasons outside its record, the facts of its record, then its matrices."""
     topic = "not run" if one.test.unmeasured else OF_PHASE.get(one.test.phase, "program")
     if one.test.out_of_service:
         topic = "noted"
@@ -215,8 +214,7 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diag
     from ..locate.diagnosis import NEXT
 
     found, disturbed = diagnose(one, result, matrix), matrix.disturbed_sentences()
-    inside = INSIDE if found.from_inside else ""
-    for at, sentence in enumerate(found.sentences):
+    for at, sentence in enumerate(found.marked_sentences):
         if at >= len(found.findings):
             if sentence not in disturbed:  # `of_disturbances` names these processes
                 yield Headline(verdict, "noted", sentence, where=where)
@@ -226,7 +224,7 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diag
         sure[1:1] = [confirmed] if (confirmed := confirmation(result)) else []  # after the evidence for the finding
         command = next((line.removeprefix(NEXT) for line in lines if line.startswith(NEXT)), "")
         topic, of_it = topic_of(finding, one, result), found.verdicts[at]
-        told = Headline(of_it, topic, inside + sentence, found.who[at], where, tuple(sure), command, finding.evidence)
+        told = Headline(of_it, topic, sentence, found.who[at], where, tuple(sure), command, finding.evidence)
         of_sum = result["metric"] == "bidirectional"
         yield replace(told, rung=rung_of(1, is_slow_alone(result, found.who[at])), of_sum=of_sum)
     if found.findings and all(finding.allowed for finding in found.findings):  # they do not explain the failure
@@ -276,7 +274,7 @@ def topic_of(finding: Finding, one: Judged, result: Result) -> str:
 
 
 def of_cells(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
-    """The worst cell of a matrix without a finding; DISTURBED cells and BY_THEMSELVES are found separately."""
+    """The finding of the worst cell. DISTURBED cells and cells of BY_THEMSELVES have their own findings."""
     where = (result["testcase"],)
     if not any(matrix.counts.values()):
         yield Headline(Verdict.INCOMPLETE, "no pair", "no pair of endpoints: nothing was measured", where=where)
@@ -289,7 +287,7 @@ def of_cells(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
 
 
 def of_missing(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
-    """A cell without a value, of a matrix that has a suspect of which nothing is missing."""
+    """The finding of one cell without a value, for a matrix whose other findings are about slow cells."""
     for pair in cells_by(matrix, "not measured", last="not-run")[:1]:
         cell = matrix.cells[pair]
         text = cell.reason + others_too(matrix)
@@ -304,7 +302,10 @@ def others_too(matrix: MatrixVerdict) -> str:
 
 
 def cells_by(matrix: MatrixVerdict, rule: str, last: str = "") -> list[Pair]:
-    """The cells that a rule decided, of a matrix whose cells are in memory. Cells with the status `last` are last."""
+    """The cells whose verdict follows from a rule of `judge.rules`, those with the status `last` at the end.
+
+    [] if the cells are in a file.
+    """
     if matrix.whole is None:
         return []
     of, found = matrix.matrix, np.argwhere(matrix.whole.rules == ORDER[rule]).tolist()
@@ -327,7 +328,7 @@ def disturbances(record: Mapping[str, Any], result: Result) -> Iterator[tuple[Ma
 
 
 def process_in_step(process: str) -> str:
-    """The words for a process in a step: "the other process" if it has no name."""
+    """The name of a process for a next step: "the other process" if it has no name."""
     return words.ANOTHER if process == UNNAMED else process
 
 

@@ -218,7 +218,7 @@ def node_of(record: Record, node: str, devices: Sequence[Record], classes: Mappi
 
 
 def group_of(members: Sequence[Member], adapters: Mapping[str, Adapter], switch: bool) -> Group:
-    """The devices in the order of their numbers, and the adapters."""
+    """The group of these components: devices in the order of their numbers, and adapters."""
     devices = sorted((label for kind, label in members if kind == "device"), key=lambda label: (len(label), label))
     return Group(tuple(devices), tuple(adapters[one] for kind, one in members if kind == "adapter"), switch)
 

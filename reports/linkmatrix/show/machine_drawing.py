@@ -13,12 +13,12 @@ from ..judge.verdicts import Verdict
 from ..record.units import counted
 from . import words
 from .machine import Connected, Group, Machine, Mark, Node, Part, Socket, class_lines, classes_of, machine_of, marks_of
+from .matrix_text import MOST_ENDPOINTS
 
 if TYPE_CHECKING:
     from ..runs.judging import Judged
     from .analysis import Analysis
 
-MOST_ENDPOINTS = 16  # of a drawing
 MOST_COUNTED = 256  # endpoints whose pairs are counted by link class
 MOST_DRAWINGS = 4  # of a run of several machines
 MOST_NAMED_PAIRS = 4  # arcs with a label of their link class
@@ -61,19 +61,13 @@ class Box(NamedTuple):
 
 def drawings(analysis: Analysis) -> list[dict[str, Any]]:
     """The drawing of each machine of a run: machines with a component at fault first, MOST_DRAWINGS at most."""
-    machines: dict[tuple[Any, ...], list[Judged]] = {}
-    for one in analysis.judged:
-        if (record := one.test.record) is not None:
-            labels = tuple(device["label"] for device in record["devices"])
-            machines.setdefault((record["backend"], record["host"]["name"], *labels), []).append(one)
-    found = [shown for tests in machines.values() if (shown := drawing(analysis, tests))]
+    found = [shown for tests in analysis.machines if (shown := drawing(analysis, tests))]
     return sorted(found, key=lambda one: not one["marked"])[:MOST_DRAWINGS]
 
 
 def drawing(analysis: Analysis, tests: Sequence[Judged]) -> dict[str, Any] | None:
     """The drawing of one machine for the template of the page; None if its record contains no connections."""
-    records = [one.test.record for one in tests if one.test.record is not None]
-    record = max(records, key=lambda one: len(one.get("adapters", [])))
+    record = max(words.records_of(tests), key=lambda one: len(one.get("adapters", [])))
     count = len(record["devices"])
     if count < 2 or (count <= MOST_ENDPOINTS and not any(classes_of(record).values())):
         return None

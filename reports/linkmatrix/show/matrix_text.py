@@ -17,7 +17,7 @@ from ..judge.cell_sentences import remeasured_lines
 from ..record.matrix import ClassSummary, from_result, has_status
 from ..record.names import variant_of
 from ..record.units import counted, figure, size
-from .words import DECIMALS, INSIDE, UNITS, WORDS, compared_share, coverage, has_values
+from .words import DECIMALS, UNITS, WORDS, compared_share, coverage, has_values
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 MOST_AXES = 4  # rows and columns that are named as the worst
 MOST_CELLS = 5  # listed cells of a matrix whose endpoints are described
-MOST_ENDPOINTS = 4  # endpoints that are described
+MOST_DESCRIBED = 4  # endpoints whose component and slot are listed
+MOST_ENDPOINTS = 16  # rows and columns of a table or a drawing; the record has all
 #: Least deviation of each step of colour, the worst step first; negative values are better than expected. A further
 #: step is better than all. The steps are those of common tolerances: 2 % for a class, 5 % for a cell, 10 % above noise.
 DEVIATIONS = (0.10, 0.05, 0.02, -0.02, -0.05, -0.10)
@@ -91,7 +92,7 @@ def verification(*results: Result) -> str:
 
 
 def data_state(result: Result) -> str:
-    """Whether the data of a result was compared, and right."""
+    """Whether the data of a result was compared and correct: "data verified", "no data to verify", …"""
     if has_status(result, "corrupt"):
         cells = result.get("coverage", {}).get("wrong", [])
         wrong, compared = (sum(cell[key] for cell in cells) for key in ("wrong_samples", "samples"))
@@ -156,7 +157,7 @@ def part_lines(result: Result, fit: bool = True) -> list[str]:
 
 
 def extremes(summary: ClassSummary, unit: str) -> list[str]:
-    """Minimum, median and maximum, as they are printed."""
+    """Minimum, median and maximum of a link class as texts with the decimals of their unit."""
     return [figure(value, DECIMALS[unit]) for value in (summary.low, summary.median, summary.high)]
 
 
@@ -188,7 +189,7 @@ def marked_cells(matrix: MatrixVerdict, most: int = MOST_CELLS) -> list[str]:
 
 
 def finding_lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
-    """The findings of a matrix, the components at the endpoints of its worst cells, and its remeasurements."""
+    """Lines about a matrix: findings, the components at the endpoints of its worst cells, and remeasurements."""
     return [
         *finding_sentences(analysis, one, result, matrix),
         *endpoint_lines(one, matrix),
@@ -198,10 +199,8 @@ def finding_lines(analysis: Analysis, one: Judged, result: Result, matrix: Matri
 
 def finding_sentences(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
     """A sentence for each finding, marked if it is without references; not for processes that the cells name."""
-    found, disturbed = analysis.diagnosis(one, result, matrix), matrix.disturbed_sentences()
-    inside = INSIDE if found.from_inside else ""
-    told = [f"{inside if at < len(found.findings) else ''}{sentence}" for at, sentence in enumerate(found.sentences)]
-    return [sentence for sentence in told if sentence not in disturbed]
+    disturbed = matrix.disturbed_sentences()
+    return [text for text in analysis.diagnosis(one, result, matrix).marked_sentences if text not in disturbed]
 
 
 def endpoint_lines(one: Judged, matrix: MatrixVerdict) -> list[str]:
@@ -213,7 +212,7 @@ def endpoint_lines(one: Judged, matrix: MatrixVerdict) -> list[str]:
     devices = {device["label"]: device for device in record.get("devices", [])}
     serials = {node["name"]: node["serial"] for node in record.get("nodes", [])}
     labels = dict.fromkeys(label for pair, _ in matrix.worst_cells(MOST_CELLS)[0] for label in pair)
-    worst = [label for label in labels if devices.get(label, {}).get("part")][:MOST_ENDPOINTS]
+    worst = [label for label in labels if devices.get(label, {}).get("part")][:MOST_DESCRIBED]
     return [described(device, serials) for label, device in devices.items() if label in worst]
 
 

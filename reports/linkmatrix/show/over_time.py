@@ -57,7 +57,7 @@ def changes(points: Sequence[Point]) -> list[Change]:
 
 @cache
 def changes_of(values: tuple[float, ...]) -> list[Change]:
-    """The same of values alone, each series once: the search takes a tenth of a second."""
+    """The changes of level of these values. Cached, because the search takes a tenth of a second."""
     return change_points(values)
 
 
@@ -128,7 +128,7 @@ UNNAMED = "records do not identify the component, so a swap is not detected"
 
 
 def part_history(found: Iterable[Found], text: str, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
-    """Lines on the part with this serial number or UUID; none where no run has seen it."""
+    """Lines about the component with this serial number or UUID; [] if no run contains it."""
     every = list(found)
     ledger = read(every, clean_runs, notes)
     wanted = [one for run in every for one in run.seen.values() if is_part(one, text)]
@@ -138,7 +138,7 @@ def part_history(found: Iterable[Found], text: str, clean_runs: int, notes: Sequ
 
 
 def slot_history(found: Iterable[Found], wanted: Place, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
-    """Lines on the places that were named; none where no run has seen one of them."""
+    """Lines about the slots that match `wanted`; [] if no run contains one of them."""
     ledger = read(found, clean_runs, notes)
     places = [key for key in ledger.kept if not isinstance(key, Part) and is_at(key, wanted)]
     return [
@@ -147,7 +147,7 @@ def slot_history(found: Iterable[Found], wanted: Place, clean_runs: int, notes: 
 
 
 def part_lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) -> Iterator[str]:
-    """A head, a line for each stay and note in the order of their times, and what is known of its fault."""
+    """A heading, a line per stay, note and move by time, and the flag and the result of a swap."""
     one = ledger.kept[key]
     yield part_headline(ledger, key, one)
     pairs = sorted(ledger.evidence.pairs[key], key=lambda pair: ledger.evidence.stays[pair].first)
@@ -165,7 +165,7 @@ def part_lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) 
 
 
 def part_headline(ledger: Ledger, key: Key, one: Kept) -> str:
-    """What it is, and how it is known."""
+    """The heading of a component or slot: its name, the number of its runs, and how it is identified."""
     runs = f"{units.counted(one.seen, 'run')}, flagged in {one.flagged}"
     if not isinstance(key, Part):
         unnamed = "" if one.pair[0].word or one.last.label == one.last.node else f"; {UNNAMED}"

@@ -18,7 +18,7 @@ from .analysis import MOST_SURE, Analysis
 from .collectives import Collective, groups, on_a_curve
 from .devices import device_table
 from .machine import marked_devices, marks_of
-from .page_matrix import MOST_ENDPOINTS, shown_collective, shown_matrix
+from .page_matrix import shown_collective, shown_matrix
 from .words import MOST, marks
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, byt
         curves=[(caption, html.picture(png)) for caption, png in curves],
         collectives=[shown_collective(one.anchor, one.shown) for one in drawn if isinstance(one.shown, Collective)],
         matrices=matrices,
-        most_endpoints=MOST_ENDPOINTS,
+        most_endpoints=matrix_text.MOST_ENDPOINTS,
         commands=[line for line in analysis.repeat_all() if line not in analysis.commands],
         legend=[{**marks(one), "means": MEANINGS[one], "step": words.next_step(one)} for one in words.ORDER],
         origin=f"Made by linkmatrix from {analysis.run.path.name}.",
@@ -274,17 +274,11 @@ def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixV
 
 def machines(analysis: Analysis) -> list[dict[str, Any]]:
     """The facts of each machine and back end of the run, once."""
-    found: dict[tuple, dict[str, Any]] = {}
-    suspects = marks_of(analysis, analysis.judged)
-    for one in analysis.judged:
-        record = one.test.record
-        if record is not None:
-            devices = tuple(device["label"] for device in record["devices"])
-            table = device_table(record, marked_devices(record, suspects))
-            found.setdefault(
-                (record["backend"], record["host"]["name"], devices), {"facts": facts(one, record), **table}
-            )
-    return list(found.values())
+    found, suspects = [], marks_of(analysis, analysis.judged)
+    for one, *_ in analysis.machines:
+        record = one.test.record or {}
+        found.append({"facts": facts(one, record), **device_table(record, marked_devices(record, suspects))})
+    return found
 
 
 def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.units import counted, figure
 from . import html, matrix_text, words
-from .matrix_text import DEVIATIONS, LEVELS, NOISE, Scale, deviation_step, level
+from .matrix_text import DEVIATIONS, LEVELS, MOST_ENDPOINTS, NOISE, Scale, deviation_step, level
 from .words import Cell, marks
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     Picture = Callable[[MatrixVerdict, str], bytes]  # (matrix, ABSOLUTE or DEVIATION) → a PNG, empty for none
     History = Callable[[Pair], list[float]]  # the values of a cell in earlier runs, the oldest first
 
-MOST_ENDPOINTS = 16  # of a table; above, the heat map and the list of the worst cells remain
 MOST_LINES = 10  # cells that are listed for one matrix
 MOST_WORST = 10  # cells of the table of the worst
 WORTH = DEVIATIONS[2]  # by how much a cell that only lacks a reference is worse than its class, to be listed

@@ -33,7 +33,7 @@ from ..judge.verdicts import Verdict
 from ..record.names import simulated_fault
 from ..record.units import figure
 from . import matrix_text, words
-from .matrix_text import scale_of
+from .matrix_text import MOST_ENDPOINTS, scale_of
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from ..runs.series import Change
 
 MOST_DRAWN = 128 * 128  # cells that are drawn one by one
-MOST_VALUES = 16  # above, a cell has no room for its value
 CELL_WIDTH, CELL_HEIGHT = 0.80, 0.50  # inches, where values are shown
 MOST_INCHES = 11.0  # of a larger matrix
 LEFT, RIGHT, TOP, BOTTOM = 1.05, 1.25, 1.25, 0.2  # inches around the cells
@@ -173,7 +172,7 @@ def draw_deviations(matrix: MatrixVerdict) -> Figure:
 
 def fits(matrix: Matrix) -> bool:
     """Whether the cells have room for their values."""
-    return max(len(matrix.rows), len(matrix.columns)) <= MOST_VALUES
+    return max(len(matrix.rows), len(matrix.columns)) <= MOST_ENDPOINTS
 
 
 def frame(matrix: Matrix) -> tuple[Figure, Axes]:
@@ -260,7 +259,7 @@ def label_axes(axes: Axes, matrix: Matrix, fits: bool) -> None:
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     for which, labels, word in ((axes.xaxis, matrix.columns, "destination"), (axes.yaxis, matrix.rows, "source")):
-        step = 1 if fits else -(-len(labels) // MOST_VALUES)
+        step = 1 if fits else -(-len(labels) // MOST_ENDPOINTS)
         places = range(0, len(labels), step)
         which.set_ticks([place + 0.5 for place in places])
         which.set_ticklabels([words.short_label(labels[place]) for place in places], fontsize=8.5)

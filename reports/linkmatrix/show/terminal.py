@@ -15,6 +15,7 @@ from ..record.names import ENGINES, is_simulation
 from ..record.units import counted, figure
 from . import matrix_text, words
 from .analysis import MOST_SURE, Analysis
+from .matrix_text import MOST_ENDPOINTS
 from .screen import Screen
 from .words import MOST, Cell
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from .collectives import Collective
 
 WIDEST = max(map(len, words.WORDS.values()))
-MOST_ENDPOINTS = 16  # rows and columns that are printed; the page and the record have all
 
 #: Colour of a cell by the step of its deviation (`matrix_text.DEVIATIONS`), the worst first.
 SHADES = (

@@ -28,7 +28,6 @@ CLASSES = {verdict: word.lower().replace(" ", "-") for verdict, word in WORDS.it
 STRIKING = (Verdict.DISTURBED, Verdict.FAIL)  # verdicts of cells whose style is stronger than the shade of a deviation
 MARKED = (Verdict.WARN, *STRIKING)  # verdicts whose glyph is in a map of deviations
 ANOTHER = "the other process"  # where no process is named
-INSIDE = "compared with its link class: "  # before a finding that needs no references
 ALL_REFERENCES = f"{BASELINE} --mode=nightly"  # of all test cases
 DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0, "GFLOP/s": 1, "bodies": 0, "rounds": 0, "words": 0, "flags": 0}
 UNITS = {unit: unit for unit in DECIMALS} | {"us": "µs", "msg/s": "messages/s"}
@@ -119,14 +118,14 @@ def node_of(one: Judged) -> str:
 
 @dataclass(frozen=True)
 class Places:
-    """The places of the tests of a run. partitions, nodes: whether there are several."""
+    """Which places the outputs of a run name. partitions, nodes: whether the run has several."""
 
     partitions: bool
     nodes: bool
 
     @classmethod
     def of(cls, judged: Iterable[Judged]) -> Places:
-        """The places of these tests. A test has no partition without ReFrame, and no node without a record."""
+        """From the tests of a run. Without ReFrame a test has no partition, without a record it may have no node."""
         tests = list(judged)
         partitions = {one.test.partition for one in tests if one.test.partition}
         nodes = {node_of(one) for one in tests if one.test.record or one.test.node}
@@ -141,11 +140,11 @@ class Places:
         return node_of(one) if self.nodes else ""
 
     def name(self, one: Judged) -> str:
-        """ "mycluster:gpu, n1", as far as there are several."""
+        """The partition and the node of a test, each only if the run has several: "mycluster:gpu, n1"."""
         return ", ".join(filter(None, (self.partition(one), self.node(one))))
 
     def added(self, text: str, one: Judged) -> str:
-        """A name of a test or test case, with its place as far as there are several."""
+        """`text`, followed by the partition and the node of a test, each only if the run has several."""
         return ", ".join(filter(None, (text, self.name(one))))
 
 
@@ -174,7 +173,7 @@ def compared_share(results: Iterable[Result]) -> str:
 
 
 def fact_lines(one: Judged, result: Result | None = None) -> list[str]:
-    """The facts that prevent a PASS: facts of the whole record, or of one `result`."""
+    """A line per fact that prevents a PASS: of the whole record, or of one `result`."""
     return [fact_line(fact) for fact in facts_of(one, result)]
 
 
@@ -184,7 +183,7 @@ def fact_line(fact: Fact) -> str:
 
 
 def facts_of(one: Judged, result: Result | None = None) -> list[Fact]:
-    """The facts themselves."""
+    """The facts that prevent a PASS: of the whole record, or of one `result`."""
     place = next((at for at, (other, _) in enumerate(one.matrices) if other is result), None)
     return [fact for fact in one.facts if fact.result == place]
 
@@ -210,8 +209,7 @@ def verdict_tally(judged: Sequence[Judged]) -> str:
 
 def left_out_testcases(judged: Iterable[Judged]) -> list[str]:
     """The requested test cases for which a budget (--budget) had no room."""
-    records = (one.test.record for one in judged if one.test.record is not None)
-    return list(dict.fromkeys(name for record in records for name in record.get("left_out", [])))
+    return list(dict.fromkeys(name for record in records_of(judged) for name in record.get("left_out", [])))
 
 
 def has_nothing_to_do(one: Judged) -> bool:
@@ -250,7 +248,7 @@ def lacks_only_references(result: Result, matrix: MatrixVerdict) -> bool:
     )
 
 
-def records_of(judged: Iterable[Judged]) -> list[Mapping[str, Any]]:
+def records_of(judged: Iterable[Judged]) -> list[dict[str, Any]]:
     """The records of the tests that have one."""
     return [one.test.record for one in judged if one.test.record is not None]
 
