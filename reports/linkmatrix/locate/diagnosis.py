@@ -21,22 +21,15 @@ from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.checking import is_of_matchings
 from ..record.names import HANDOVER, Result, is_collective
-from .deviations import (
-    Deviations,
-    classes_of,
-    effects,
-    from_inside,
-    from_references,
-    remeasured_deviations,
-    with_joint_limits,
-)
+from . import deviations
+from .deviations import Deviations, classes_of, effects, from_inside, from_references, remeasured_deviations
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
     from ..record.matrix import Matrix
     from .experiments import Experiment
     from .hypotheses import Finding
-    from .layout import Layout
+    from .layout import Layout, Names
     from .next_steps import Origin
     from .shared_bottleneck import Bottleneck, Sharing
 
@@ -76,11 +69,7 @@ class Diagnosis:
 
 
 def diagnose(
-    content: Mapping[str, Any],
-    result: Result,
-    matrix: MatrixVerdict,
-    part: bool = False,
-    origin: Origin | None = None,
+    content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, part: bool = False, origin: Origin | None = None
 ) -> Diagnosis:
     """The diagnosis of a matrix of the checked record `content`.
 
@@ -125,7 +114,7 @@ def explained(
     from .lost_endpoints import Lost
     from .sentences import missing_sentence, sentence, subject_name
 
-    layout, names = layout_of(content, result, matrix.matrix)
+    layout, names = found.layout or layout_of(content, result, matrix.matrix)
     drift = node_causes.time_drift(found.seen.deviation, result) if found.findings and not part else 0.0
     found = replace(found, findings=node_causes.with_node_causes(found.findings, matrix.matrix, content, result, drift))
     # findings next to a bottleneck do not have all of their cells
@@ -176,7 +165,7 @@ class Searched:
 
     left: number of slow cells that no finding explains. seen: the deviations. shared: the bottleneck between groups of
     nodes. at_once: the speeds between leaf switches while all nodes send. drift: the sentence about a drift, "" for
-    none.
+    none. layout: with its names; None if no cell is slow.
     """
 
     findings: list[Finding]
@@ -185,6 +174,7 @@ class Searched:
     shared: Bottleneck | None
     at_once: Sharing | None
     drift: str = ""
+    layout: tuple[Layout, Names] | None = None
 
 
 def searched(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Searched:
@@ -199,7 +189,7 @@ def searched(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) 
     from .hypotheses import search
     from .layout import layout_of
 
-    layout, _ = layout_of(content, result, matrix.matrix)
+    layout, layout_names = layout_of(content, result, matrix.matrix)
     in_order = None
     if content.get("imported"):
         from .node_causes import order_drift
@@ -219,7 +209,7 @@ def searched(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) 
     if at_once and at_once.is_oversubscribed:
         seen = replace(seen, deviation=at_once.without(seen.deviation))
         again = None  # measured alone, cells share no uplink
-    seen = seen if inside else with_joint_limits(content, result, seen, names)
+    seen = seen if inside else deviations.with_joint_limits(content, result, seen, names)
     narrow, open_cells = [], seen.deviation
     if at_once:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -231,7 +221,8 @@ def searched(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) 
     shared, findings, left = without_shared(findings, left, seen, layout, again, inside)
     if at_once:
         findings = shared_bottleneck.without_uplink_links(findings, layout)
-    return Searched(findings, left, seen, shared, at_once, in_order.sentence if in_order else "")
+    told_drift = in_order.sentence if in_order else ""
+    return Searched(findings, left, seen, shared, at_once, told_drift, (layout, layout_names))
 
 
 def knows_leaf_switches(content: Mapping[str, Any]) -> bool:

@@ -19,7 +19,7 @@ from ..judge.cell_sentences import confirmation, is_reproduced
 from ..judge.disturbances import MEMORY, UNNAMED, disturbance_sentences, entries_of, process_names
 from ..judge.inventory_diff import unlike_nodes
 from ..judge.rules import ORDER, name
-from ..judge.verdicts import Verdict
+from ..judge.verdicts import CellVerdict, Verdict
 from ..locate.next_steps import TOPICS, Rung, rung_of
 from ..record import units
 from ..record.checking import is_of_matchings
@@ -30,7 +30,6 @@ from . import words
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
-    from ..judge.verdicts import CellVerdict
     from ..locate.diagnosis import Diagnosis
     from ..locate.hypotheses import Finding
     from ..record.names import Pair, Result
