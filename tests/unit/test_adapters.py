@@ -106,7 +106,7 @@ def test_no_promise_is_a_fault_that_says_what_could_be_promised(record):
         ({"names": 5}, "has names=5: give a list of distinct names"),
         ({"names": ["mlx5_0,mlx5_1"]}, "give a list of distinct names"),
         ({"names": ["mlx5_0", "mlx5_0"]}, "give a list of distinct names"),
-        ({"state": 4}, "has state=4: give the kernel's word"),
+        ({"state": 4}, "has state=4: give the name that the kernel uses"),
         ({"number": -1}, "has number=-1: give a number"),
         ({"rate": float("nan")}, "has rate=nan: give a number"),
         ({"ratio": float("nan")}, "has ratio=nan: give a number above 0 and up to 1"),

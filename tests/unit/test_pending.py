@@ -20,7 +20,7 @@ from linkmatrix.reframe_ext.schedulers import pending
         ("QOSMinGRES", True, "less than"),
         ("QOSMinCpuNotSatisfied", True, "less than"),
         ("MaxMemPerLimit", True, "more memory"),
-        ("ReservationDeleted", True, "does not exist any more"),
+        ("ReservationDeleted", True, "no longer exists"),
         ("Reservation", False, "has not begun"),
         ("Can Never Run: Insufficient amount of resource: ngpus", True, "no node has"),
         ("PartitionDown", False, "ask your administrators"),
