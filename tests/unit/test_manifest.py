@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from linkmatrix import cli
-from linkmatrix.runs import modes, stored
+from linkmatrix.errors import BadInput
+from linkmatrix.runs import manifest, modes, stored
 
 FILE = Path("config/manifests/node-gpu.json")
 
@@ -182,3 +183,40 @@ def test_only_what_is_known_to_choose_nothing_is_harmless():
     assert more == modes.MOST
     for more in (["-n", "a"], ["-nab"], ["--name=a"], ["-t", "b"], ["-x", "a"], ["-T", "a"], ["--exclude-tag", "c"]):
         assert modes.default_selection(more) == ()
+
+
+def test_a_second_manifest_of_a_partition_is_refused(machine, capsys):
+    """The copy would replace the manifest: fewer test cases would pass."""
+    machine.prepare("pass", "pass")
+    assert machine.run("--system", "node:gpu")[0] == 0
+    content = json.loads(FILE.read_text())
+    content["modes"]["acceptance"]["cases"].popitem()
+    FILE.with_name("node-gpu_copy.json").write_text(json.dumps(content))
+    keep(machine, 0)
+    assert cli.main(["run", "--reframe", str(machine.reframe), "--system", "node:gpu"]) == 2
+    assert "node-gpu_copy.json and" in capsys.readouterr().err
+
+
+def test_a_renamed_manifest_stays_the_manifest_of_its_partition(machine):
+    machine.prepare("pass", "pass")
+    assert machine.run("--system", "node:gpu")[0] == 0
+    renamed = FILE.rename(FILE.with_name("a.json"))
+    keep(machine, 0)
+    assert machine.run("--system", "node:gpu", "--manifest", "less")[0] == 0
+    assert not FILE.exists() and len(json.loads(renamed.read_text())["modes"]["acceptance"]["frozen"]) == 2
+
+
+def test_partitions_whose_names_differ_in_a_colon_have_a_manifest_each(tmp_path):
+    for partition, test in (("a-b:c", "one"), ("a:b-c", "two"), ("a-b:c", "three")):
+        manifest.freeze(tmp_path, "quick", partition, {test: 1}, {}, "a reason")
+    found = manifest.load(tmp_path, "quick")
+    assert {name: [*one.cases] for name, one in found.items()} == {"a-b:c": ["three"], "a:b-c": ["two"]}
+
+
+@pytest.mark.parametrize("count", ["1e999", "Infinity", '1, "x": 2'])
+def test_a_number_that_no_manifest_has_is_one_sentence(tmp_path, count):
+    manifest.freeze(tmp_path, "quick", "a:b", {"x": 7}, {}, "a reason")
+    file = tmp_path / "config" / "manifests" / "a-b.json"
+    file.write_text(file.read_text().replace(": 7", f": {count}"))
+    with pytest.raises(BadInput, match="is not a manifest of linkmatrix"):
+        manifest.load(tmp_path, "quick")

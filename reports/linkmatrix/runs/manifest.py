@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from ..files import MOST_BYTES, changing, read_whole, write_whole
+from ..files import MOST_BYTES, changing, read_whole, refuse_repeats, write_whole
 from ..record.units import listed
 
 #: {test case with its environment: how many cells it measured}
@@ -51,21 +51,34 @@ def cells(record: Mapping[str, Any] | None) -> int:
 
 
 def load(repository: Path, mode: str) -> dict[str, Manifest]:
-    """{partition: its manifest for the mode}. Raises BadInput naming the file."""
-    found = {}
+    """{partition: its manifest for the mode}. Raises BadInput naming the file, or two files of one partition."""
+    found: dict[str, Manifest] = {}
     for file in sorted((repository / "config" / "manifests").glob("[!.]*.json")):
         try:
-            said = json.loads(read_whole(file, MOST_BYTES))
+            said = json.loads(read_whole(file, MOST_BYTES), object_pairs_hook=refuse_repeats)
             partition, one = str(said["partition"]), said["modes"].get(mode)
-            if one is not None:
-                cases = {str(name): int(count) for name, count in one["cases"].items()}
-                skipped = {str(name): str(reason) for name, reason in one["skipped"].items()}
-                left_out = {str(name): str(code) for name, code in one.get("left_out", {}).items()}
-                found[partition] = Manifest(file, partition, cases, skipped, tuple(one["frozen"]), left_out)
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            if one is None:
+                continue
+            cases = {str(name): int(count) for name, count in one["cases"].items()}
+            skipped = {str(name): str(reason) for name, reason in one["skipped"].items()}
+            left_out = {str(name): str(code) for name, code in one.get("left_out", {}).items()}
+            frozen = tuple(one["frozen"])
+        except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             why = f"{type(error).__name__} {error}"[:200]
             raise BadInput(f"{file} is not a manifest of linkmatrix: {why}: restore it from version control") from None
+        if partition in found:
+            raise BadInput(
+                f"{file} and {found[partition].file} are both the manifest of {mode} of {partition}: remove the copy"
+            )
+        found[partition] = Manifest(file, partition, cases, skipped, frozen, left_out)
     return found
+
+
+def file_for(folder: Path, partition: str) -> Path:
+    """The file of a new manifest. Another partition, whose name differs in special characters, keeps its own file."""
+    name = re.sub(r"[^A-Za-z0-9_.-]", "-", partition)
+    files = (folder / f"{name}{number}.json" for number in ("", *(f"-{at}" for at in range(2, 1000))))
+    return next(file for file in files if not file.exists() or json.loads(file.read_bytes())["partition"] == partition)
 
 
 def wanted(manifests: Mapping[str, Manifest], ran: set[str], system: str | None) -> list[Manifest]:
@@ -108,8 +121,9 @@ def freeze(
 
     left_out: as `Manifest.left_out`; None for those of the manifest before.
     """
-    file = repository / "config" / "manifests" / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', partition)}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
+    known, folder = load(repository, mode).get(partition), repository / "config" / "manifests"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = known.file if known else file_for(folder, partition)
     with changing(file):
         before = load(repository, mode).get(partition)
         said = json.loads(file.read_bytes()) if file.exists() else {"partition": partition, "modes": {}}
