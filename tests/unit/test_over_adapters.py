@@ -11,7 +11,7 @@ import pytest
 from linkmatrix import cli
 from linkmatrix.record import reading
 from linkmatrix.references.tables import Reference, References
-from linkmatrix.runs import parts, stored, testcases
+from linkmatrix.runs import components, stored, testcases
 from linkmatrix.runs.suspects import suspects
 
 pytestmark = pytest.mark.usefixtures("wide_terminal")
@@ -83,7 +83,7 @@ def fleet(make_record):
 
 def test_the_adapter_that_explains_slow_cells_is_blamed_and_no_device(fleet):
     (one,) = fleet.run(bad="b8ce:f603:0018:0001").suspects()
-    assert (one.node, one.label, one.kind) == ("n18", "mlx5_1", parts.ADAPTER)
+    assert (one.node, one.label, one.kind) == ("n18", "mlx5_1", components.ADAPTER)
     assert (one.part, one.place) == ("adapter GUID b8ce:f603:0018:0001", "n18/0000:11:00.1")
     assert "mlx5_1 of n18 is flagged since 2026-11-01" in one.sentence(3)
 

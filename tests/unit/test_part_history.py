@@ -9,7 +9,7 @@ import pytest
 from moved_parts import GPUS, NODES, SAID, TRUTHS, Swaps, trial
 
 from linkmatrix import cli, files
-from linkmatrix.runs import notes, parts
+from linkmatrix.runs import components, notes
 
 pytestmark = pytest.mark.usefixtures("wide_terminal")
 
@@ -159,10 +159,10 @@ def test_a_serial_number_of_a_board_is_no_part():
     record = Swaps(1).record("n12", {}, SENDS)
     for device in record["devices"]:
         device["part"]["serial"] = "board 7" if device["index"] < 2 else "N/A"
-    found = parts.of_devices(record)
+    found = components.of_devices(record)
     assert [one.serial for one in found.values()] == [""] * GPUS
-    names = parts.Names(("2026-01-01T00:00:00Z", one) for one in found.values())
-    assert [names.part(one).word for one in found.values()] == ["UUID"] * GPUS
+    names = components.Names(("2026-01-01T00:00:00Z", one) for one in found.values())
+    assert [names.component(one).word for one in found.values()] == ["UUID"] * GPUS
 
 
 def test_a_note_on_a_full_disk_is_not_half_there(tmp_path, monkeypatch, capsys):

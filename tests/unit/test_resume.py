@@ -8,7 +8,7 @@ import pytest
 
 from linkmatrix.record import reading
 from linkmatrix.runs import modes, resume
-from linkmatrix.runs.parts import components_of
+from linkmatrix.runs.components import components_of
 from tests.tools.plain_record import one_record
 from tests.tools.stores import disturbed, of_node
 

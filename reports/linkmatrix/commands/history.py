@@ -24,7 +24,7 @@ from ..references.keys import distinguishing_words
 from ..references.noise import floor_of
 from ..runs import folders, missing_runs, notes
 from ..runs import series as over_runs
-from ..runs.parts import Place, place_of
+from ..runs.components import Slot, parse_slot
 from ..runs.stored import Run
 from ..runs.suspects import found_in, suspects
 from ..runs.suspicion import Found
@@ -166,7 +166,7 @@ def of_part_or_place(options: argparse.Namespace) -> int:
         raise BadInput(f"--{given} selects values, and --part and --place select a component or slot: leave one out")
     if options.part is not None and not options.part.strip():
         raise BadInput("--part '' is not a serial number or UUID: copy it from `linkmatrix show`")
-    place = place_of(options.place, "--place") if options.place is not None else None
+    place = parse_slot(options.place, "--place") if options.place is not None else None
     written = notes.load(folders.prefix())
     found = list(found_of(options, place))
     if place is not None:
@@ -180,7 +180,7 @@ def of_part_or_place(options: argparse.Namespace) -> int:
     return 0 if lines else NOTHING
 
 
-def found_of(options: argparse.Namespace, place: Place | None) -> Iterator[Found]:
+def found_of(options: argparse.Namespace, place: Slot | None) -> Iterator[Found]:
     """The flags and clean scopes of the chosen runs; of all stored runs by the index. Raises BadInput."""
     if options.paths or options.since or options.system or options.reference or options.references:
         references = arguments.references_of(options)

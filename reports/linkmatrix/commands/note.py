@@ -11,8 +11,8 @@ from datetime import datetime, timezone
 from .. import lock
 from ..errors import BadInput, clean, say
 from ..runs import folders, manifest, notes
+from ..runs.components import Slot, parse_slot, slot_name
 from ..runs.notes import Note
-from ..runs.parts import Place, place_name, place_of
 from . import arguments
 
 EXAMPLES = """examples:
@@ -47,12 +47,12 @@ def run_note(options: argparse.Namespace) -> int:
     notes.add(folders.prefix(), note)
     say(note.sentence())
     for place in unseen(note):
-        named = place_name(place)
+        named = slot_name(place)
         say(f"note: no stored run contains {named}: if the name is wrong, note it again with the right one")
     return 0
 
 
-def unseen(note: Note) -> list[Place]:
+def unseen(note: Note) -> list[Slot]:
     """The slots of a note that no stored run contains; none if the index cannot be read, because the note is stored."""
     try:
         from ..runs import index
@@ -75,7 +75,7 @@ def note_of(options: argparse.Namespace, now: str) -> Note:
         raise BadInput(f"the text has {len(text)} characters, and {notes.MOST_TEXT} are allowed: shorten it")
     if options.part is not None and not PART.fullmatch(options.part):
         raise BadInput(f"--part '{options.part}' is not a serial number, UUID or GUID: copy it from `linkmatrix show`")
-    places = (place_of(options.place, "--place"),) if options.place is not None else ()
+    places = (parse_slot(options.place, "--place"),) if options.place is not None else ()
     when = now
     if options.when is not None:
         try:

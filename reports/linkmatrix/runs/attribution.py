@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .parts import Part, Place, place_name
+from .components import Component, Slot, slot_name
 
 PRIOR, DETECTED, FALSE_ALARM = 0.01, 0.7, 0.005
 SURE = 0.95
@@ -21,8 +21,8 @@ RECENT = 3  # clean runs from before the suspicion that say that a bystander was
 MOST_KEPT = 8  # clean runs of a pair that was never flagged: more of them say nothing more
 MOST_CANDIDATES = 12  # that may be bad: 4096 combinations
 
-Key = Part | Place
-Pair = tuple[Part, Place]
+Key = Component | Slot
+Pair = tuple[Component, Slot]
 
 
 @dataclass
@@ -54,16 +54,16 @@ class Stay:
 class SwapResult:
     """The result of a swap for a component and a slot that were flagged together.
 
-    part, place: the probabilities that each is bad. to: the present slot of the component, None if unknown. other: the
-    component now in the slot, None for none. unflagged: those of them, and of the components flagged with them, that
-    are good.
+    component, slot: the probabilities that each is bad. to: the present slot of the component, None if unknown. other:
+    the component now in the slot, None for none. unflagged: the good ones of these, and of the components that were
+    flagged with them.
     """
 
     pair: Pair
-    part: float
-    place: float
-    to: Place | None
-    other: Part | None
+    component: float
+    slot: float
+    to: Slot | None
+    other: Component | None
     unflagged: frozenset[Key]
 
 
@@ -105,10 +105,10 @@ class Evidence:
 
 def attribute(evidence: Evidence, suspect: Pair, since: str) -> SwapResult | None:
     """The result of a swap for a pair that was flagged since a time; None if the two are still together."""
-    part, place = suspect
-    now, there = evidence.newest(part)[1], evidence.newest(place)[0]
-    moved = evidence.stays[part, now].last > since and now != place
-    if not moved and there == part:
+    component, slot = suspect
+    now, there = evidence.newest(component)[1], evidence.newest(slot)[0]
+    moved = evidence.stays[component, now].last > since and now != slot
+    if not moved and there == component:
         return None
     candidates = list(candidates_of(evidence, suspect, since))
     chances = dict(zip(candidates, posterior(evidence, suspect, since, candidates), strict=True))
@@ -116,10 +116,10 @@ def attribute(evidence: Evidence, suspect: Pair, since: str) -> SwapResult | Non
     good = {key for key, chance in chances.items() if chance <= 1 - SURE} if sure else set()
     return SwapResult(
         suspect,
-        chances[part],
-        chances[place],
+        chances[component],
+        chances[slot],
         now if moved else None,
-        there if there != part else None,
+        there if there != component else None,
         frozenset(good),
     )
 
@@ -161,27 +161,27 @@ FOLLOWED, STAYED, BOTH = (
 
 
 def is_decided(sentence: str) -> bool:
-    """Whether a sentence of `sentence_of` reports which of part and slot is at fault."""
+    """Whether a sentence of `sentence_of` reports which of component and slot is at fault."""
     return sentence.startswith((FOLLOWED, STAYED, BOTH))
 
 
 def sentence_of(result: SwapResult, kind: str) -> str:
     """The result of a swap in words. kind: of the component."""
-    part, place = result.pair
-    what, where = f"{kind} {part}", place_name(place)
+    component, slot = result.pair
+    what, where = f"{kind} {component}", slot_name(slot)
     bad, good = (lambda chance: chance >= SURE), (lambda chance: chance <= 1 - SURE)
-    gone = f"at {place_name(result.to)}" if result.to else "gone"
+    gone = f"at {slot_name(result.to)}" if result.to else "gone"
     there = f", and {kind} {result.other} is there now" if result.other else ""
-    if bad(result.part) and good(result.place):
-        to = f"to {place_name(result.to)}" if result.to else "to a slot that no run has measured"
+    if bad(result.component) and good(result.slot):
+        to = f"to {slot_name(result.to)}" if result.to else "to a slot that no run has measured"
         return f"{FOLLOWED} ({what} from {where} {to})"
-    if bad(result.place) and good(result.part):
+    if bad(result.slot) and good(result.component):
         return f"{STAYED} ({where}: {what} is {gone}{there})"
-    if bad(result.part) and bad(result.place):
+    if bad(result.component) and bad(result.slot):
         return f"{BOTH} ({what}, {where})"
-    if good(result.part) and good(result.place):
+    if good(result.component) and good(result.slot):
         return f"neither the component nor the slot was at fault since the swap ({what}, {where})"
-    missing = [f"{what} at {place_name(result.to)}"] if result.to else []
+    missing = [f"{what} at {slot_name(result.to)}"] if result.to else []
     missing += [f"{kind} {result.other} at {where}"] if result.other else []
     unknown = f"whether the component ({what}) or the slot ({where}) is at fault is not known yet"
     return f"{unknown}: measure {' and '.join(missing)}"

@@ -19,22 +19,22 @@ import numpy as np
 from ..errors import BadInput
 from ..record import units
 from ..record.names import short
+from .components import ADAPTER
 from .folders import SKEW, epoch
 from .modes import NODE_SWEEP, TOGETHER
 from .notes import Note
-from .parts import ADAPTER
 from .patrol import MOST_RUNS, Node, Pair, Span, span_of
 
 if TYPE_CHECKING:
     from .index import Index
-    from .index_tables import Part, State
+    from .index_tables import InstalledComponent, State
     from .suspicion import Suspect
 
 
 DAY = 86400
-#: Of a part, what identifies it wherever it is put; the first that it has.
+#: Keys of the identity of a component in any slot; the first that the record has.
 IDENTITY = ("serial", "uuid", "guid", "mac")
-#: Of a part's place, what says where it is on its node; the first that it has.
+#: Keys of the location of a component on its node; the first that the record has.
 POSITION = ("slot", "pci", "port")
 
 
@@ -196,7 +196,7 @@ def difference(before: State, after: State) -> str:
         for name, value in before.versions.items()
         if after.versions.get(name, value) != value
     ]
-    old, new = placed(before.parts), placed(after.parts)
+    old, new = identities(before.parts), identities(after.parts)
     for kind, place in sorted(old.keys() & new.keys()):
         if old[kind, place] != new[kind, place]:
             said.append(f"{kind} at {place} {old[kind, place]} -> {new[kind, place]}")
@@ -205,10 +205,10 @@ def difference(before: State, after: State) -> str:
     return "changed since it was measured completely: " + ", ".join(units.first(said)) if said else ""
 
 
-def placed(parts: Iterable[Part]) -> dict[tuple[str, str], str]:
+def identities(installed: Iterable[InstalledComponent]) -> dict[tuple[str, str], str]:
     """{(kind, location on the node): identity} of the components with both."""
     found = {}
-    for one in parts:
+    for one in installed:
         place = next((f"{word} {one.place[word]}" for word in POSITION if one.place.get(word)), "")
         identity = next((f"{word} {one.part[word]}" for word in IDENTITY if one.part.get(word)), "")
         if place and identity:

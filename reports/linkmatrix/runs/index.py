@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING
 from ..record.names import short
 from ..references.tables import References
 from . import known_good, missing_runs, series
+from .components import Names, Sighting, Slot, is_at, is_component
 from .index_tables import State, Tables, ready
 from .indexing import fingerprint, update
 from .known_good import Case, Outcome
 from .notes import Note
-from .parts import Names, Place, Sighting, is_at, is_part
 from .scopes import Scope
 from .suspicion import Flagged, Found, Suspect, latest_time, left_by
 
@@ -233,18 +233,18 @@ class Index(Tables):
         wanted = {short(node) for node in nodes}
         return {number for name, number in self.numbers.items() if short(name) in wanted}
 
-    def unseen(self, places: Iterable[Place]) -> list[Place]:
+    def unseen(self, places: Iterable[Slot]) -> list[Slot]:
         """The slots of `places` in which no report has a device, adapter or node."""
         wanted = list(places)
         nodes = self.named(node for node, _ in wanted)
         every = [one for node, seen in self.sightings if node in nodes for one in seen]
         names = Names(("", one) for one in every)
-        known = [names.place(one) for one in every]
+        known = [names.slot(one) for one in every]
         return [place for place in wanted if not any(is_at(one, place) for one in known)]
 
     def with_part(self, text: str) -> set[int]:
         """The numbers of the nodes that ever had a component, by its serial number or UUID."""
-        return {node for node, seen in self.sightings if any(is_part(one, text) for one in seen)}
+        return {node for node, seen in self.sightings if any(is_component(one, text) for one in seen)}
 
     def with_parts_of(self, nodes: set[int]) -> set[int]:
         """The numbers of the nodes, and of all nodes that ever had one of their components."""

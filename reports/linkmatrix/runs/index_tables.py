@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 
 from ..files import PATIENCE, changing
 from . import known_good
+from .components import Sighting
 from .known_good import Case
-from .parts import Sighting
 from .scopes import Scope
 
 #: Of the tables below. An index of another version is made anew.
 VERSION = 12
 #: reports: those of the prefix, with by what they were judged, and why one cannot be read. tests: a row for each node
 #: of a test; run: the run of the program that measured it, which several tests may share; cases: `known_good.Case` of
-#: each test case; disturbed: its DISTURBED cells; components: of the node, as `parts.components_of` has them.
+#: each test case; disturbed: its DISTURBED cells; components: of the node, as `components.components_of` has them.
 #: devices: of a node in a report, where its devices were (seen), and the clean scopes of each (clean);
 #: flagged: why a device is flagged for a scope. met: the nodes of a test between which a cell was measured, and
 #: the pairs of them by their numbers there, none where all met. medians: as `series.COLUMNS`.
@@ -52,7 +52,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Part:
+class InstalledComponent:
     """A device or adapter on a node at a time.
 
     kind: "device" or "adapter". name: gpu3, mlx5_0. model: the vendor's name. part: its identity in any slot (serial,
@@ -75,7 +75,7 @@ class State(NamedTuple):
 
     started: int
     boot: str
-    parts: tuple[Part, ...]
+    parts: tuple[InstalledComponent, ...]
     versions: Mapping[str, str]
 
 
@@ -113,9 +113,9 @@ class Tables:
         """{test case: its answers} of a set."""
         return known_good.cases_from(self.set_of(number))
 
-    def parts_of(self, number: int) -> tuple[Part, ...]:
+    def parts_of(self, number: int) -> tuple[InstalledComponent, ...]:
         """The parts of a set."""
-        return tuple(Part(*one) for one in self.set_of(number))
+        return tuple(InstalledComponent(*one) for one in self.set_of(number))
 
     def seen_in(self, number: int) -> list[tuple[str, Sighting]]:
         """(device, its sighting) of a set; repeated calls return the same objects."""

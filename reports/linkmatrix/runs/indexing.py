@@ -24,10 +24,10 @@ from ..record.matrix import from_result
 from ..record.names import short, simulated_fault
 from ..references.tables import References
 from . import folders, judging, known_good, series, stored
+from .components import Device, Sighting, components_of
 from .folders import SKEW, epoch
 from .index_tables import OF_REPORTS, Row, Writer
 from .judging import Judged
-from .parts import Device, Sighting, components_of
 from .scopes import Scope
 from .suspects import of_run
 from .suspicion import Clean, Flagged, dated

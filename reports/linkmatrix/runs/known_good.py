@@ -24,8 +24,8 @@ from ..judge.verdicts import WORDS, Verdict
 from ..record import units
 from ..record.names import short
 from . import scopes
+from .components import endpoints
 from .folders import SKEW
-from .parts import endpoints
 from .scopes import CLEAN, Scope, disturbed_nodes
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..errors import BadInput
 from ..files import changing, read_whole, write_whole
-from .parts import Names, Part, Place, Sighting, is_at, is_part, place_name
+from .components import Component, Names, Sighting, Slot, is_at, is_component, slot_name
 
 FILE = "notes.json"
 SCHEMA = "linkmatrix.notes/1"
@@ -27,13 +27,13 @@ class Note(NamedTuple):
     kind: str
     text: str
     part: str
-    places: tuple[Place, ...]
+    places: tuple[Slot, ...]
     written: str
     by: str
 
     def sentence(self) -> str:
         """ "2026-11-20 10:00 repair of n12/slot 3: cable reseated (noted by eva)"."""
-        about = [*([f"part {self.part}"] if self.part else []), *(place_name(place) for place in self.places)]
+        about = [*([f"part {self.part}"] if self.part else []), *(slot_name(place) for place in self.places)]
         of = f" of {' and '.join(about)}" if about else ""
         said = f": {self.text}" if self.text else ""
         return f"{self.when[:16].replace('T', ' ')} {self.kind}{of}{said} (noted by {self.by})"
@@ -87,20 +87,20 @@ def moment(text: str) -> str:
     return f"{found:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def repaired(notes: Iterable[Note], names: Names, sightings: Iterable[Sighting]) -> dict[Part | Place, str]:
+def repaired(notes: Iterable[Note], names: Names, sightings: Iterable[Sighting]) -> dict[Component | Slot, str]:
     """{component or slot: time of its last repair}."""
     repairs = sorted(one for one in notes if one.kind == "repair")
-    found: dict[Part | Place, str] = {}
+    found: dict[Component | Slot, str] = {}
     for sighting in sightings if repairs else ():
         for note in repairs:
-            if note.part and is_part(sighting, note.part):
-                found[names.part(sighting)] = note.when
-            if any(is_at(names.place(sighting), place) for place in note.places):
-                found[names.place(sighting)] = note.when
+            if note.part and is_component(sighting, note.part):
+                found[names.component(sighting)] = note.when
+            if any(is_at(names.slot(sighting), place) for place in note.places):
+                found[names.slot(sighting)] = note.when
     return found
 
 
-def about(notes: Sequence[Note], parts: Iterable[str], places: Sequence[Place]) -> list[Note]:
+def about(notes: Sequence[Note], parts: Iterable[str], places: Sequence[Slot]) -> list[Note]:
     """The notes on one of the components, by their serial numbers or UUIDs, or on one of the slots."""
     known = {part.casefold() for part in parts if part}
     return [

@@ -26,7 +26,7 @@ from ..files import MOST_BYTES, read_json, read_whole, write_whole
 from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.names import simulated_fault
-from . import folders, manifest, parts
+from . import components, folders, manifest
 from .folders import SKEW
 from .modes import suite_options
 from .scopes import disturbed_nodes
@@ -149,7 +149,7 @@ def passed_in(judged: list[Judged], when: float) -> dict[str, tuple[Passed, ...]
                 manifest.key(one.test.name, one.test.environ),
                 cells_of(one),
                 when,
-                parts.components_of(one.test.record),
+                components.components_of(one.test.record),
             )
             for one in cases
         )
@@ -172,7 +172,7 @@ def kept(before: Before, judged: Iterable[Judged]) -> tuple[Before, list[str]]:
     """(earlier passes that still count, why other passes are void) after a resumed run; judged: its test cases."""
     now: dict[str, dict[str, str]] = {}
     for one in judged:
-        for node, of_node in parts.components_of(one.test.record).items():
+        for node, of_node in components.components_of(one.test.record).items():
             now.setdefault(node, {}).update(of_node)
     changes: dict[str, set[str]] = {}
     void = Counter[str]()

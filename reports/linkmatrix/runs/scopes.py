@@ -22,8 +22,8 @@ from ..judge.verdicts import Verdict
 from ..locate.layout import Layout, Names, Subject, layout_of, part_of
 from ..record.names import Result
 from ..references.keys import distinguishing_words, size_of
-from . import parts
-from .parts import Sighting
+from . import components
+from .components import Sighting
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -153,7 +153,7 @@ def adapters_in(record: Mapping[str, Any]) -> Adapters:
     nodes = {node["name"] for node in record["nodes"]}  # one of them may have no adapter
     several = len(nodes | {one["place"].get("node") for one in record["adapters"]}) > 1
     found: Adapters = {}
-    for (node, name), one in parts.of_adapters(record).items():
+    for (node, name), one in components.of_adapters(record).items():
         said = ((node, one.uuid), one)
         found.setdefault(f"{name.partition(':')[0]} of {node}", said)
         found[f"{node}:{name}" if several else name] = found[f"{name.partition(':')[0]} of {node}"]

@@ -39,9 +39,9 @@ from ..record.matrix import Matrix
 from ..record.names import Result, simulated_fault
 from ..references.tables import References
 from . import judging, scopes
+from .components import Device, Sighting, endpoints
 from .judging import Judged
 from .notes import Note
-from .parts import Device, Sighting, endpoints
 from .scopes import Scope
 from .stored import Run, measurements
 from .suspicion import Clean, Flagged, Found, Suspect, dated, left_by

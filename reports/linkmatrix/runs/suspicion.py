@@ -17,9 +17,9 @@ from typing import NamedTuple
 from ..locate.next_steps import LADDER, rung_of
 from ..record import units
 from .attribution import Evidence, Key, Pair, SwapResult, attribute, is_decided, sentence_of
+from .components import ADAPTER, NODE, Component, Device, Names, Sighting, slot_name
 from .folders import SKEW
 from .notes import Note, repaired
-from .parts import ADAPTER, NODE, Device, Names, Part, Sighting, place_name
 from .scopes import Scope, listed
 
 Flagged = dict[Device, dict[Scope, str]]  # the reason of each flag
@@ -225,7 +225,7 @@ def read(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ()) ->
         for device, sighting in run.seen.items():
             pair = pairs.get(id(sighting))
             if pair is None:
-                pair = pairs[id(sighting)] = (names.part(sighting), names.place(sighting))
+                pair = pairs[id(sighting)] = (names.component(sighting), names.slot(sighting))
             flagged, clean = run.flagged.get(device, {}), run.clean.get(device, set())
             ledger.add(pair, sighting, run.when, flagged, clean, clean_runs)
     last = (one.last for one in ledger.kept.values())
@@ -241,7 +241,7 @@ def of_ledger(ledger: Ledger) -> Iterator[Suspect]:
     named: set[Pair] = set()
     for parts in (True, False):
         for key, one in flagged.items():
-            if isinstance(key, Part) is not parts or key in unflagged or one.pair in named:
+            if isinstance(key, Component) is not parts or key in unflagged or one.pair in named:
                 continue
             if parts and ledger.kept[one.pair[1]].pair != one.pair:
                 continue  # another one is in its place: where it is now, no run has seen
@@ -263,7 +263,7 @@ def described(one: Kept, result: SwapResult | None) -> Suspect:
         one.flagged,
         one.seen,
         f"{one.last.kind} {part}" if part.word else "",
-        place_name(place),
+        slot_name(place),
         sentence_of(result, one.last.kind) if result else "",
         one.last.kind,
         tuple(scope for scope, _ in one.scopes),

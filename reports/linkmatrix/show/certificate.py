@@ -13,7 +13,7 @@ from ..judge.verdicts import OF_WORD, WORDS, Reason, Verdict, worst
 from ..record import units
 from ..record.names import short, simulated_fault
 from ..references.tables import References
-from ..runs import completeness, judging, manifest, parts, verdict_file
+from ..runs import completeness, components, judging, manifest, verdict_file
 from ..runs.bundle import Bundle
 from ..runs.judging import Judged, after_retries, attempts_of, reasons_in
 from ..runs.stored import Run
@@ -132,13 +132,15 @@ def of_nodes(judged: Iterable[Judged]) -> list[tuple[str, ...]]:
         records = [one.test.record for one in each if one.test.record]
         nodes = [node for record in records for node in record["nodes"] if short(node["name"]) == name]
         products = [f"{node.get('product') or ''} {node.get('serial') or ''}".strip() for node in nodes]
-        devices = [one for record in records for one in parts.of_devices(record).values() if short(one.node) == name]
+        devices = [
+            one for record in records for one in components.of_devices(record).values() if short(one.node) == name
+        ]
         texts = joined(products), joined(one.driver for one in devices), joined(map(described, devices))
         found.append((name, WORDS[verdicts[name]], str(len(each)), *texts))
     return found
 
 
-def described(one: parts.Sighting) -> str:
+def described(one: components.Sighting) -> str:
     """ "gpu0 serial 1650 in slot 3", "" of a device that has neither."""
     number = f" serial {one.serial}" if one.serial else f" {one.uuid}" if one.uuid else ""
     place = f" in slot {one.slot}" if one.slot else f" at {one.pci}" if one.pci else ""

@@ -13,8 +13,8 @@ from ..record import units
 from ..record.units import figure
 from ..runs import notes as noted
 from ..runs.attribution import Key, Pair, sentence_of
+from ..runs.components import Component, Slot, is_at, is_component, slot_name
 from ..runs.notes import Note
-from ..runs.parts import Part, Place, is_at, is_part, place_name
 from ..runs.series import Change, change_points
 from ..runs.suspicion import Found, Kept, Ledger, read, swap_result
 from . import words
@@ -131,16 +131,16 @@ def part_history(found: Iterable[Found], text: str, clean_runs: int, notes: Sequ
     """Lines about the component with this serial number or UUID; [] if no run contains it."""
     every = list(found)
     ledger = read(every, clean_runs, notes)
-    wanted = [one for run in every for one in run.seen.values() if is_part(one, text)]
-    keys = [key for key, one in ledger.kept.items() if isinstance(key, Part) and is_part(one.last, text)]
+    wanted = [one for run in every for one in run.seen.values() if is_component(one, text)]
+    keys = [key for key, one in ledger.kept.items() if isinstance(key, Component) and is_component(one.last, text)]
     names = {text, *(one.serial for one in wanted), *(one.uuid for one in wanted)}
     return [line for key in keys for line in part_lines(ledger, key, noted.about(notes, names, []), by_place=False)]
 
 
-def slot_history(found: Iterable[Found], wanted: Place, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
+def slot_history(found: Iterable[Found], wanted: Slot, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
     """Lines about the slots that match `wanted`; [] if no run contains one of them."""
     ledger = read(found, clean_runs, notes)
-    places = [key for key in ledger.kept if not isinstance(key, Part) and is_at(key, wanted)]
+    places = [key for key in ledger.kept if not isinstance(key, Component) and is_at(key, wanted)]
     return [
         line for key in sorted(places) for line in part_lines(ledger, key, noted.about(notes, [], [key]), by_place=True)
     ]
@@ -167,9 +167,9 @@ def part_lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) 
 def part_headline(ledger: Ledger, key: Key, one: Kept) -> str:
     """The heading of a component or slot: its name, the number of its runs, and how it is identified."""
     runs = f"{units.counted(one.seen, 'run')}, flagged in {one.flagged}"
-    if not isinstance(key, Part):
+    if not isinstance(key, Component):
         unnamed = "" if one.pair[0].word or one.last.label == one.last.node else f"; {UNNAMED}"
-        return f"{place_name(key)}: {runs}{unnamed}"
+        return f"{slot_name(key)}: {runs}{unnamed}"
     words = {"serial": "", "UUID": f"; {NO_SERIAL}" if one.last.kind == "GPU" else ""}
     also = f" (UUID {one.last.uuid})" if key.word == "serial" and one.last.uuid else ""
     return f"{one.last.kind} {key}{also}: {runs}{words.get(key.word, '')}"
@@ -179,7 +179,7 @@ def stay_line(ledger: Ledger, pair: Pair, by_place: bool) -> str:
     """ "2026-11-01 to 2026-11-05 in n12/slot 3: 5 runs, flagged in 2, clean in 3"."""
     stay = ledger.evidence.stays[pair]
     part, place = pair
-    what = f"{ledger.kept[part].last.kind} {part}" if by_place else f"in {place_name(place)}"
+    what = f"{ledger.kept[part].last.kind} {part}" if by_place else f"in {slot_name(place)}"
     counts = f"{units.counted(stay.runs, 'run')}, flagged in {stay.flagged}, clean in {stay.clean}"
     return f"{stay.first[:10]} to {stay.last[:10]} {what}: {counts}"
 
@@ -195,6 +195,6 @@ def move_sentences(ledger: Ledger, pairs: Sequence[Pair], by_place: bool) -> lis
         if by_place:
             said = f"exchanged {between}: {before[0]} for {after[0]}"
         else:
-            said = f"moved {between} from {place_name(before[1])} to {place_name(after[1])}"
+            said = f"moved {between} from {slot_name(before[1])} to {slot_name(after[1])}"
         found.append((new.first, f"{new.first[:10]} {said}"))
     return found

@@ -14,7 +14,7 @@ given twice by its maker or is a placeholder.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import BadInput, clean
@@ -23,10 +23,10 @@ from ..record.names import short
 GPU, ADAPTER, NODE, OTHER = "GPU", "adapter", "node", "device"
 UNKNOWN = {"", "0", "N/A", "[N/A]", "Unknown", "None"}  # what firmware gives for a serial number where it has none
 MAC = re.compile(r"(?i:[0-9a-f]{2}:){5}(?i:[0-9a-f]{2})")
-MOST_RETURNS = 2  # to a place where it was before: to check which of the two is at fault takes one, or two
+MOST_RETURNS = 2  # to an earlier slot: a swap that tests which of the two is at fault takes one or two
 
 Device = tuple[str, str]  # its node, and its UUID, or its label where it has none; of a node itself, its name twice
-Place = tuple[str, str]  # its node, and the slot, PCI address, port or label; "" of a node itself
+Slot = tuple[str, str]  # its node, and the slot, PCI address, port or label; "" of a node itself
 
 
 class Sighting(NamedTuple):
@@ -47,7 +47,7 @@ class Sighting(NamedTuple):
         return [text for text in (self.serial, self.uuid) if text]
 
 
-class Part(NamedTuple):
+class Component(NamedTuple):
     """The identity of a component: a word ("serial", "UUID", "GUID" or "MAC") and the text; the word is "" if no record
     identifies the component.
     """
@@ -66,48 +66,48 @@ class Names:
         every = list(sightings)
         each = {id(one): one for _, one in every}  # of many runs most are one object
         self.serial_of: dict[str, str] = {}
-        self.slot_of: dict[Place, str] = {}
+        self.slot_of: dict[Slot, str] = {}
         for one in each.values():
             if one.serial and one.uuid:
                 self.serial_of[one.uuid] = one.serial
             if one.slot and one.pci:
                 self.slot_of[short(one.node), one.pci] = one.slot
-        places: dict[str, set[Place]] = {}
+        slots: dict[str, set[Slot]] = {}
         for one in each.values():
             for text in one.texts:
-                places.setdefault(text, set()).add(self.place(one))
-        moved = {text for text, of in places.items() if len(of) > 1}
+                slots.setdefault(text, set()).add(self.slot(one))
+        moved = {text for text, of_text in slots.items() if len(of_text) > 1}
         numbers = {number for number, one in each.items() if not moved.isdisjoint(one.texts)}
-        self.given_twice = self.at_two_places(both for both in every if id(both[1]) in numbers)
+        self.ambiguous = self.ambiguous_numbers(both for both in every if id(both[1]) in numbers)
 
-    def at_two_places(self, sightings: Iterable[tuple[str, Sighting]]) -> set[str]:
+    def ambiguous_numbers(self, sightings: Iterable[tuple[str, Sighting]]) -> set[str]:
         """Serial numbers and UUIDs that cannot belong to one component."""
-        last: dict[str, tuple[str, Place]] = {}
-        been: dict[str, set[Place]] = {}
+        last: dict[str, tuple[str, Slot]] = {}
+        earlier: dict[str, set[Slot]] = {}
         returns: Counter[str] = Counter()
         found = set()
         for when, one in sightings:
-            place = self.place(one)
+            slot = self.slot(one)
             for text in one.texts:
                 before = last.get(text)
-                if before is not None and before[1] != place:
-                    places = been.setdefault(text, {before[1]})
-                    returns[text] += place in places
-                    places.add(place)
+                if before is not None and before[1] != slot:
+                    slots = earlier.setdefault(text, {before[1]})
+                    returns[text] += slot in slots
+                    slots.add(slot)
                     if before[0] == when or returns[text] > MOST_RETURNS:
                         found.add(text)
-                last[text] = (when, place)
+                last[text] = (when, slot)
         return found
 
-    def part(self, one: Sighting) -> Part:
+    def component(self, one: Sighting) -> Component:
         """The component of a sighting; without an identity, whatever is in its slot."""
         other = ("MAC" if MAC.fullmatch(one.uuid) else "GUID") if one.kind == ADAPTER else "UUID"
         for word, text in (("serial", one.serial or self.serial_of.get(one.uuid, "")), (other, one.uuid)):
-            if text and text not in self.given_twice:
-                return Part(word, text)
-        return Part("", place_name(self.place(one)))
+            if text and text not in self.ambiguous:
+                return Component(word, text)
+        return Component("", slot_name(self.slot(one)))
 
-    def place(self, one: Sighting) -> Place:
+    def slot(self, one: Sighting) -> Slot:
         """The slot of a sighting."""
         node = short(one.node)
         if one.kind == NODE:
@@ -115,13 +115,13 @@ class Names:
         return node, one.slot or self.slot_of.get((node, one.pci), "") or one.pci or one.label
 
 
-def place_name(place: Place) -> str:
-    """ "n12/slot 3", "n12/module 3", "n12/0000:18:00.0", "n12"."""
-    node, slot = place
+def slot_name(of: Slot) -> str:
+    """The printed name of a slot: "n12/slot 3", "n12/module 3", "n12/0000:18:00.0", "n12"."""
+    node, slot = of
     return f"{node}/slot {slot}" if re.fullmatch(r"[0-9-]+", slot) else f"{node}/{slot}".rstrip("/")
 
 
-def place_of(text: str, option: str) -> Place:
+def parse_slot(text: str, option: str) -> Slot:
     """The slot that an option names, "n12/3", "n12/slot 3" or "n12". Raises BadInput."""
     node, _, slot = text.strip().partition("/")
     slot = re.sub(r"^slot\s+", "", slot.strip())
@@ -130,27 +130,28 @@ def place_of(text: str, option: str) -> Place:
     return node, slot
 
 
-def is_at(place: Place, wanted: Place) -> bool:
+def is_at(slot: Slot, wanted: Slot) -> bool:
     """Whether a slot is the wanted one. "3" matches slot 3 and module 3; a node alone matches all of its slots."""
-    if short(place[0]) != short(wanted[0]):
+    if short(slot[0]) != short(wanted[0]):
         return False
-    return wanted[1] in ("", place[1]) or place[1].partition(" ")[2] == wanted[1]
+    return wanted[1] in ("", slot[1]) or slot[1].partition(" ")[2] == wanted[1]
 
 
-def is_part(one: Sighting, text: str) -> bool:
+def is_component(one: Sighting, text: str) -> bool:
     """Whether a sighting is one of the component with this serial number or UUID."""
     return text.casefold() in (one.serial.casefold(), one.uuid.casefold())
 
 
 def of_devices(record: Mapping[str, Any]) -> dict[str, Sighting]:
-    """{label of a device: its sighting}. A rank is numbered inside its node, because its number in the job changes."""
+    """{label of a device: its sighting} of a record.
+
+    Ranks are numbered inside their node, because their numbers in the job change. A serial number or slot that several
+    devices share is that of a board, and a shared PCI address that of a divided GPU: these are left out.
+    """
     devices = record["devices"]
-    serials = Counter((device["node"], device["part"].get("serial", ""), alone(device)) for device in devices)
-    boards = {(node, serial) for node, serial, _ in serials if count_of(serials, node, serial) > 1}
-    slots = Counter((device["node"], device["place"].get("slot", ""), alone(device)) for device in devices)
-    shared = {(node, slot) for node, slot, _ in slots if count_of(slots, node, slot) > 1}
-    addresses = Counter((device["node"], address_of(device), alone(device)) for device in devices)
-    split = {(node, pci) for node, pci, _ in addresses if count_of(addresses, node, pci) > 1}
+    boards = shared(devices, lambda device: device["part"].get("serial", ""))
+    slots = shared(devices, lambda device: device["place"].get("slot", ""))
+    divided = shared(devices, address_of)
     found, ranks, driver = {}, Counter[str](), driver_of(record)
     for device in devices:
         node, part, place = device["node"], device["part"], device["place"]
@@ -162,9 +163,9 @@ def of_devices(record: Mapping[str, Any]) -> dict[str, Sighting]:
         pci = address_of(device)
         uuid = device["uuid"] or part.get("uuid") or ""
         known = "" if serial in UNKNOWN or (node, serial) in boards else serial
-        at = "" if (node, slot) in shared else slot
+        at = "" if (node, slot) in slots else slot
         kind = GPU if record["backend"] == "cuda" and (pci or uuid or known) else OTHER
-        where = at, "" if (node, pci) in split else pci
+        where = at, "" if (node, pci) in divided else pci
         found[device["label"]] = Sighting(node, label, *where, known, uuid, kind, driver)
     return found
 
@@ -201,14 +202,16 @@ def address_of(device: Mapping[str, Any]) -> str:
     return str(device["pci"] or device["place"].get("pci") or "").lower()
 
 
-def alone(device: Mapping[str, Any]) -> str:
-    """The identity of a device inside its record, because two ranks may share a device."""
-    return str(device["uuid"] or device["pci"] or device["label"])
+def shared(devices: Iterable[Mapping[str, Any]], text_of: Callable[[Mapping[str, Any]], str]) -> set[tuple[str, str]]:
+    """{(node, text)} of the texts that several devices of a node share. Two ranks may have the same device.
 
-
-def count_of(found: Counter[tuple[str, str, str]], node: str, text: str) -> int:
-    """The number of devices of a node that share a serial number or slot."""
-    return sum(1 for one in found if one[:2] == (node, text))
+    text_of: returns a serial number, slot or address of a device.
+    """
+    found = {
+        (device["node"], text_of(device), device["uuid"] or device["pci"] or device["label"]) for device in devices
+    }
+    counts = Counter((node, text) for node, text, _ in found)
+    return {key for key, count in counts.items() if count > 1}
 
 
 def of_adapters(record: Mapping[str, Any]) -> dict[tuple[str, str], Sighting]:
