@@ -97,7 +97,7 @@ def test_a_job_that_starts_at_once_or_waits_for_others_asks_for_all_of_its_time(
     assert job(13, **other) == AT_FIRST
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"seconds": "x"}', '{"seconds": [null]}', "[1]"])
+@pytest.mark.parametrize("text", ["", "{}", '{"seconds": "x"}', '{"seconds": [null]}', '{"seconds": [1e999]}', "[1]"])
 def test_a_damaged_file_of_durations_is_none(job, text):
     job(13)
     job.file.write_text(text)

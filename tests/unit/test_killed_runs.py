@@ -8,7 +8,7 @@ import time
 from datetime import datetime, timezone
 
 from linkmatrix import lock
-from linkmatrix.runs import missing_runs
+from linkmatrix.runs import folders, missing_runs
 from tests.tools import stores
 
 
@@ -111,3 +111,15 @@ def test_a_run_writes_its_process_and_its_timeout_at_its_start(machine):
     killed(machine, "--timeout", "30")
     (run,) = missing_runs.ended_without_report(machine.folder)
     assert run.born.isdigit() and run.timeout == 30
+
+
+def test_a_file_of_a_run_with_an_infinite_number_says_nothing_and_ends_no_command(tmp_path):
+    file = tmp_path / "began-1.json"
+    file.write_text('{"started": "2026-11-27T02:30:00Z", "mode": "quick", "system": "", "host": "h", "pid": 1e999}')
+    assert missing_runs.read(file).mode == "unknown"
+
+
+def test_a_report_with_an_infinite_start_has_no_known_start(tmp_path):
+    file = tmp_path / "run-report-0.json"
+    file.write_text('{"session_info": {"time_start_unix": 1e999}}')
+    assert folders.session_time(file) == 0

@@ -1,5 +1,6 @@
 """The folder of all results, the ReFrame reports in it, and the order of the reports in time."""
 
+import math
 import os
 import re
 import time
@@ -132,9 +133,9 @@ def head(path: Path) -> bytes:
 def session_time(path: Path, key: str = START) -> float:
     """The start of a report's session in seconds since 1970, or with the key END its end; 0 if unknown."""
     try:
-        if found := TIMES[key].search(head(path)):
-            return float(found[1])
-        return float(read_json(path)["session_info"][key])
+        found = TIMES[key].search(head(path))
+        seconds = float(found[1] if found else read_json(path)["session_info"][key])
+        return seconds if math.isfinite(seconds) else 0.0
     except (OSError, BadInput, KeyError, TypeError, ValueError):
         return 0.0
 

@@ -72,7 +72,14 @@ def note_start(prefix: Path, name: str, text: str, now: datetime) -> list[str]:
         before = read_json(file) if file.exists() else {}
         if before.get("times") == text:
             missed = schedule.missed(datetime.fromisoformat(before["started"]), now)
-    except (BadInput, AttributeError, KeyError, TypeError, ValueError):  # a damaged file tells no start
+    except (
+        ArithmeticError,
+        BadInput,
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ):  # a damaged file tells no start
         pass
     write_whole(file, json.dumps({"times": text, "started": now.isoformat(timespec="seconds")}).encode())
     word, why = WORDS[Verdict.INCOMPLETE], "the scheduled run did not start, or left no report"
@@ -127,7 +134,7 @@ def read(file: Path) -> Began | None:
         started, mode, system, host = (str(found[name] or "") for name in ("started", "mode", "system", "host"))
         born, timeout = str(found.get("born") or ""), float(found.get("timeout") or LONGEST)
         return Began(started, mode, system, int(found["pid"]), host, file, born, timeout)
-    except (BadInput, KeyError, TypeError, ValueError):
+    except (ArithmeticError, BadInput, KeyError, TypeError, ValueError):
         pass
     try:
         changed = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)

@@ -60,7 +60,7 @@ def known(file: Path) -> list[int]:
     """The last durations in seconds, the newest last; empty without a file, and for a damaged file."""
     try:
         return [int(seconds) for seconds in read_json(file)["seconds"]][-KEPT:]
-    except (BadInput, OSError, KeyError, TypeError, ValueError):
+    except (ArithmeticError, BadInput, OSError, KeyError, TypeError, ValueError):
         return []
 
 
