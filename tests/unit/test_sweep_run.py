@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from linkmatrix import cli
+from linkmatrix.commands.run import for_mode
 from linkmatrix.judge.verdicts import Reason, Verdict
 from linkmatrix.runs import stored
 
@@ -199,3 +200,18 @@ def test_a_matrix_of_all_nodes_may_have_fewer_cells_while_a_node_is_out_of_servi
     assert code == 0 and "Excluded nodes, which accept no jobs: n4: fan" in out
     code, out = fewer(missing=True)
     assert code == 3 and "of 1000 cells" in out
+
+
+@pytest.mark.parametrize(
+    ("command", "mode", "said"),
+    [
+        ("linkmatrix measure --samples 31", "sweep", "linkmatrix run --mode=sweep --system=c:cpu --samples 31"),
+        ("linkmatrix measure --wait-idle 9", "quick", "linkmatrix run --mode=quick --system=c:cpu --wait-idle 9"),
+        ("linkmatrix measure -- -n /abc", "quick", "linkmatrix measure -- -n /abc"),
+        ("linkmatrix baseline", "sweep", "linkmatrix adopt --table=NAME --system=c:cpu"),
+        ("linkmatrix baseline --mode=nightly", "quick", "linkmatrix baseline --mode=quick --system=c:cpu"),
+    ],
+)
+def test_a_step_repeats_the_mode_and_system_of_the_run(command, mode, said):
+    """A sweep named `linkmatrix measure`, which measures one machine, and `baseline`, which has no sweeps."""
+    assert for_mode(f"Do this: {command}", SimpleNamespace(mode=mode, system="c:cpu")) == f"Do this: {said}"

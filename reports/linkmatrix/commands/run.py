@@ -6,6 +6,7 @@ ReFrame prints PASSED if it ran no test. Here each test has the verdict of its c
 import argparse
 import json
 import os
+import re
 import shlex
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from .. import lock, suite
 from ..errors import BadInput, say
 from ..files import read_json, write_whole
-from ..judge.verdicts import BASELINE, EXIT_CODES, WAIT, Verdict
+from ..judge.verdicts import BASELINE, EXIT_CODES, Verdict
 from ..runs import completeness, folders, judging, manifest, missing_runs, resume, supervise
 from ..runs.judging import Judged, after_retries
 from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, extras, selects
@@ -29,6 +30,7 @@ from .run_summary import analysed, judged_cases, prepare
 
 CANNOT, BAD_INPUT = 4, 2
 SYSTEM = "--system"
+MEASURE = re.compile(r"linkmatrix measure (?=--\w)")  # with options of its own, and not of a test by its hash
 NO_REPORT, UNREADABLE = "wrote no report", "left no readable report"
 
 
@@ -228,6 +230,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
         lines.append("acceptance requires a reference for each value, so this is exit code 3")
     if note := supervise.noticed(for_junit, analysis.notices):
         say(note)
+    lines = [line for line in lines if f"Next step: {line}" not in analysis.only_step]  # this step is printed last
     advice = [for_mode(line, options) for line in [*lines, *analysis.only_step]]
     say(*advice[: len(lines)], *suspect_lines(prefix, options.clean_runs, repository), *advice[len(lines) :])
     where = options.system or "this machine"
@@ -247,11 +250,12 @@ def again(options: argparse.Namespace) -> list[str]:
 
 def for_mode(line: str, options: argparse.Namespace) -> str:
     """A line of advice, whose commands measure the mode and system of this run."""
-    chosen = f"--mode={options.mode}" + (f" --system={options.system}" if options.system else "")
-    if options.mode not in (SWEEP, PAIR):
-        line = line.replace(words.ALL_REFERENCES, BASELINE)
-        line = line.replace(BASELINE, f"{BASELINE} {chosen}")
-    return line.replace(WAIT, WAIT.replace("measure", f"run {chosen}"))
+    system = f" --system={options.system}" if options.system else ""
+    chosen = f"--mode={options.mode}{system}"
+    has_baseline = options.mode not in (SWEEP, PAIR)
+    adopts = f"{BASELINE} {chosen}" if has_baseline else f"linkmatrix adopt --table=NAME{system}"
+    line = line.replace(words.ALL_REFERENCES, BASELINE).replace(BASELINE, adopts)
+    return MEASURE.sub(f"linkmatrix run {chosen} ", line)
 
 
 def began(prefix: Path, options: argparse.Namespace, stamp: str) -> Path:

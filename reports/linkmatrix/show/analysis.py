@@ -51,7 +51,7 @@ SIMULATED = "No component is faulty: the fault was simulated. Measure without --
 OF_VERDICT = {
     Verdict.WARN: "All cells are inside their references. Read the lines marked WARN.",
     Verdict.NOT_JUDGED: "The measured data is verified. No reference describes the measurement.",
-    Verdict.DISTURBED: "Another process used the node, and cells are outside. No component is flagged.",
+    Verdict.DISTURBED: "Another process used the node, and cells are slow or intermittent. No component is flagged.",
     Verdict.INCOMPLETE: "The run is not complete: the listed items are missing. It cannot be PASS.",
     Verdict.FAIL: "Each failure is listed with its reason.",
 }
