@@ -11,6 +11,7 @@ from linkmatrix.locate.diagnosis import diagnose
 from linkmatrix.record import reading
 from linkmatrix.record.names import HANDOVER
 from linkmatrix.references.tables import References
+from linkmatrix.show import summary
 
 RECORDED = Path(__file__).parents[1] / "data" / "h200x2_visibility.record.json"
 
@@ -114,3 +115,9 @@ def test_a_litmus_without_its_words_is_no_pass():
     for result in record["results"]:
         result["parts"] = {}
     assert [fact.verdict for fact in facts(record, False)] == [Verdict.INCOMPLETE] * 4
+
+
+def test_the_time_of_a_visibility_test_is_in_no_range_of_latencies(judged_run):
+    """A run on cores printed "latency, cores 0.00461–64998 µs"."""
+    _, judged = judged_run(reading.load(RECORDED))
+    assert {kind.name for kind in summary.kinds(judged)} == {"visibility, devices", "visibility, host"}

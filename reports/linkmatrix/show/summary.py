@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 from ..errors import clean
 from ..judge.findings import percents, shares
 from ..judge.verdicts import Verdict
-from ..record.names import is_collective, is_simulation
+from ..record.names import HANDOVER, is_collective, is_simulation
 from ..record.units import counted, figure, first
 from . import words
 from .screen import Screen
@@ -152,7 +152,7 @@ def name_of(one: Judged, result: Result) -> str:
         return "simulation"
     if is_collective(result):
         return "collectives, ranks" if backend == "mpi" else "collectives, devices"
-    metric = str(result["metric"])
+    metric = "visibility" if result["quantity"] == HANDOVER else str(result["metric"])
     if str(result["quantity"]).startswith("total"):
         metric = f"total {metric}"
     if backend == "mpi":
