@@ -245,8 +245,8 @@ def test_healthy_matrices_of_gpus_have_few_false_alarms(gpus, rate):
 def test_a_run_states_the_detection_power_of_its_worst_test_case(judged_run, make_record):
     _, found = judged_run(with_samples(make_record(), [396.0] * 7))
     prior = intermittent.PRIORS["cuda", "gate", "device"]
-    (sentence,) = (one for one in Analysis(None, found).assessment if "Detection power" in one)
-    assert CASE in sentence and "(12 cells, 7 samples each)" in sentence
+    (sentence,) = (one for one in Analysis(None, found).assessment if "Intermittent links: " in one)
+    assert CASE in sentence and "12 cells, 7 samples each" in sentence
     assert f"WARN in {100 * intermittent.power_of_ordinary(prior, 12, 7):.1f} %" in sentence
 
 

@@ -272,11 +272,11 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
             found = power_of_ordinary(prior, cells, samples)
         size = f"{counted(cells, 'cell')}, {samples} {'short ' if passes else ''}samples each"
         verdict = "FAIL" if passes and not by_processors(record, result).all() else "WARN"
-        powers[verdict].append((found, f"{result['testcase']}, the worst test case ({size})"))
+        powers[verdict].append((found, f"{result['testcase']}, {size}"))
     fault = f"a cell that loses 50 % in {100 * EXAMPLE:.0f} % of its samples"
     worst = [(verdict, *min(each)) for verdict, each in powers.items() if each]
     return [
-        f"Detection power of {name}: {fault} is {verdict} in {100 * found:.1f} % of runs."
+        f"Intermittent links: {fault} becomes {verdict} in {100 * found:.1f} % of runs (worst test case: {name})."
         for verdict, found, name in worst
     ] + ([f"The short samples of {counted(noisy, 'cell')} are too noisy to show a loss of 50 %."] if noisy else [])
 
