@@ -4,11 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from datetime import datetime, timezone
 
 from linkmatrix import lock
-from linkmatrix.runs import folders, missing_runs
+from linkmatrix.runs import folders, missing_runs, supervise
 from tests.tools import stores
 
 
@@ -123,3 +124,17 @@ def test_a_report_with_an_infinite_start_has_no_known_start(tmp_path):
     file = tmp_path / "run-report-0.json"
     file.write_text('{"session_info": {"time_start_unix": ' + "9" * 400 + "}}")
     assert folders.session_time(file) == 0
+
+
+def test_a_signal_right_after_the_start_ends_the_command(tmp_path, monkeypatch):
+    """The handlers were set after the start: in a background job, which ignores Ctrl-C, a baseline went on."""
+    monkeypatch.setattr(supervise, "FORWARDED", [])
+    monkeypatch.setattr(supervise, "read_lines", lambda *_: None)
+    slow = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: (time.sleep(0.5), slow(thread)))
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        code = supervise.supervised(["sh", "-c", "kill -INT $PPID; sleep 3"], tmp_path, 60, os.environ)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert code == -signal.SIGTERM and supervise.FORWARDED == [signal.SIGINT]

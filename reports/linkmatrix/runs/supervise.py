@@ -3,6 +3,7 @@
 All output is in ReFrame's log file.
 """
 
+import contextlib
 import ctypes
 import os
 import re
@@ -57,6 +58,37 @@ def supervised(
     The group gets SIGTERM for SIGTERM and SIGINT. ReFrame ends its jobs upon both, and SIGINT under --warn-as-error
     also makes it print a traceback.
     """
+    children: list[subprocess.Popen[str]] = []
+    forwarded_before = len(FORWARDED)
+
+    def forward(number: int, _frame: Any) -> None:
+        FORWARDED.append(number)
+        for child in children:
+            end(child)
+
+    # before the command starts: a signal right after its start must reach it too
+    before = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        child, reader = started(command, folder, environment, output)
+        children.append(child)
+        if len(FORWARDED) > forwarded_before:
+            end(child)
+        return waited_for(child, reader, timeout, prepare)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def end(child: subprocess.Popen[str]) -> None:
+    """Sends SIGTERM to the process group of a command."""
+    with contextlib.suppress(ProcessLookupError):  # it has ended
+        os.killpg(child.pid, signal.SIGTERM)
+
+
+def started(
+    command: list[str], folder: Path, environment: Mapping[str, str], output: Callable[[str], object] | None
+) -> tuple[subprocess.Popen[str], threading.Thread]:
+    """The command in a process group of its own, and the thread that reads what it prints."""
     child = subprocess.Popen(
         command,
         cwd=folder,
@@ -70,18 +102,19 @@ def supervised(
     )
     reader = threading.Thread(target=read_lines, args=(child, output), daemon=True)
     reader.start()
+    return child, reader
 
-    def forward(number: int, _frame: Any) -> None:
-        FORWARDED.append(number)
-        os.killpg(child.pid, signal.SIGTERM)
 
-    before = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
+def waited_for(
+    child: subprocess.Popen[str], reader: threading.Thread, timeout: float, prepare: Callable[[], object]
+) -> int:
+    """The exit code of a command. After the timeout, its group gets SIGTERM, and SIGKILL if it does not end."""
     try:
         prepare()
         return child.wait(timeout)
     except subprocess.TimeoutExpired:
         say(f"the time limit of {timeout / 3600:g} hours has passed: the run was ended")
-        os.killpg(child.pid, signal.SIGTERM)
+        end(child)
         try:
             return child.wait(GRACE)
         except subprocess.TimeoutExpired:
@@ -89,8 +122,6 @@ def supervised(
             return child.wait(GRACE)
     finally:
         reader.join(DRAIN)
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 SHOWN = re.compile(r"(ERROR|WARNING|linkmatrix|waiting): ")
