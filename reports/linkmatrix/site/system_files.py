@@ -52,10 +52,14 @@ def load_module(file: Path) -> ModuleType:
     module.__file__ = str(file)
     try:
         # not importlib: its cached bytecode hides a change within a second to the same size, as `adopt --use` can make
-        exec(compile(content, str(file), "exec"), module.__dict__)
+        code = compile(content, str(file), "exec")
     except SyntaxError as error:
         location = f"{file}, line {error.lineno}" if error.lineno else str(file)
         raise BadInput(f"{location}: {error.msg}") from None
+    except ValueError as error:  # a null byte, before Python 3.11.4
+        raise BadInput(f"{file}: {error}") from None
+    try:
+        exec(code, module.__dict__)
     except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
         location = f"{file}, line {lines[-1]}" if lines else str(file)
