@@ -66,7 +66,7 @@ class Bundle:
 
     @property
     def references(self) -> Path:
-        """The folder of its references."""
+        """The folder with the references of the bundle."""
         return self.folder / "config" / "references"
 
 
@@ -209,7 +209,7 @@ def archived(members: Mapping[str, bytes]) -> bytes:
 
 
 def sums(members: Mapping[str, bytes]) -> bytes:
-    """The content of SHA256SUMS."""
+    """The content of SHA256SUMS: a line with the checksum and the name of each member."""
     return "".join(f"{verdict_file.sha256(content)}  {name}\n" for name, content in sorted(members.items())).encode()
 
 
@@ -274,7 +274,7 @@ def read(path: Path) -> Bundle:
 
 
 def of_member(root: Path, number: int) -> Run:
-    """The run of a report of a bundle, whose test cases have their files in the folder of the bundle."""
+    """The run of the report `number` of an unpacked bundle, with the records and verdicts in the bundle."""
     report = root / f"reports/{number}.json"
     content = read_json(report)
     runs: list[dict[str, Any]] = [{"testcases": []} for _ in content["runs"]]

@@ -54,13 +54,13 @@ PAIR = CELL[:2]
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """A matrix of a run or of a published system: a test case, or a part of one, in one size (None: not known).
+    """A matrix of a run or of a published system: a test case or one of its parts, in one size.
 
-    cells: a row with the columns CELL for each that was measured, in `unit`. summary: {link class: median} of a matrix
-    whose cells are in a file; `cells` is empty then. alias: the test case of OSU that measures the same. extent: what a
-    collective ran on. library: what moves the data of a collective, and between which memory, "" of others. of_cores:
-    whether cores of a host stood for devices. variant: ", 32 blocks", as of a matrix. way: between devices, where MPI
-    does not take their memory as it usually does: "staged", "without gdrcopy".
+    size_bytes: None if unknown. cells: one row per measured cell with the columns CELL, in `unit`. summary: {link
+    class: median} of a matrix whose cells are in a file; `cells` is then empty. alias: OSU's test case that measures
+    the same. extent: the devices and nodes of a collective. library: the library and the memory of a collective, "" for
+    other test cases. of_cores: whether CPU cores stand for devices. variant: as of a matrix, such as ", 32 blocks".
+    way: how MPI sends the memory of devices if not as usual: "staged", "without gdrcopy".
     """
 
     testcase: str
@@ -224,7 +224,7 @@ def mean_efficiencies(results: Iterable[Result]) -> dict[int, float]:
 
 
 def beside(series: Series, here: Mapping[int, float], bodies: list[int]) -> Iterator[str]:
-    """The lines of one series."""
+    """The lines that compare one published series with the run."""
     numbers = ", ".join(map(str, sorted(bodies)))
     there = {devices: 100 * value for devices, value in series.devices.items()}
     above = f"more than {series.bodies_above} there"

@@ -85,19 +85,19 @@ class Before:
         return {code for _, code in cheapest.values()}
 
     def cases(self) -> list[Passed]:
-        """All that passed."""
+        """All passed test cases."""
         return [one for found in self.passed.values() for one in found]
 
 
 def note(last: Path, mode: str, stamp: str, before: Before, report: Path | None) -> None:
-    """Writes down what a later --resume needs."""
+    """Stores the passed tests of a run and its report for a later --resume."""
     said = {"mode": mode, "report": str(report) if report else None, "stamp": stamp, "whole": before.whole}
     said["passed"] = {code: [list(one) for one in found] for code, found in sorted(before.passed.items())}
     write_whole(last, json.dumps(said).encode())
 
 
 def before(last: Path, prefix: Path, judge: Judge, hours: float) -> Before:
-    """What the note of the last run says, with the report that it left, or its ReFrame when it was killed.
+    """The passed tests of the last run: those that `note` stored, and those in the report that a killed run left.
 
     hours: what passed longer ago does not count.
     """
@@ -218,7 +218,7 @@ def left_behind(prefix: Path, stamp: str) -> Path | None:
 
 
 def is_of(report: Path, stamp: str) -> bool:
-    """Is a report that of the run with this stamp? It has ReFrame's command line, which names the JUnit file."""
+    """Whether a report belongs to the run with this stamp: its command line names the JUnit file of the stamp."""
     try:
         return f"junit-{stamp}.xml" in str(read_json(report)["session_info"]["cmdline"])
     except (BadInput, KeyError, TypeError):
@@ -226,9 +226,9 @@ def is_of(report: Path, stamp: str) -> bool:
 
 
 def not_taken(report: Path, stamp: str) -> tuple[str, bool]:
-    """Why a report that came during the run with this stamp is not taken for its own, and whether it can be read.
+    """(why a report that was written during the run with this stamp does not count, whether the report is readable).
 
-    One that a full disk cut off is its own where the command line, which stands at the beginning, is left.
+    A report that a full disk cut off belongs to this run if its beginning, with the command line, is complete.
     """
     try:
         ours = f"junit-{stamp}.xml".encode() in read_whole(report, MOST_BYTES)

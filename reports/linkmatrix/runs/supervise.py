@@ -268,7 +268,7 @@ NO_FAILURE = ("pass", "xfail")
 
 
 def mended(path: Path, report: dict[str, Any]) -> str:
-    """Repairs the file of the run of this report. Returns a note if that fails, else ""."""
+    """Corrects the JUnit file of a run by its report. Returns a note if that fails, else ""."""
 
     def change(suites: Sequence[Tree.Element]) -> None:
         for suite, run in zip(suites, report["runs"], strict=True):
@@ -278,7 +278,7 @@ def mended(path: Path, report: dict[str, Any]) -> str:
 
 
 def noticed(path: Path, lines: Sequence[str]) -> str:
-    """Writes the notices on a run ("SIMULATED: …") into its file; a note where that fails, else ""."""
+    """Writes the notices of a run ("SIMULATED: …") into its JUnit file. Returns a note if that fails, else ""."""
 
     def change(suites: Sequence[Tree.Element]) -> None:
         for suite in suites:
@@ -288,7 +288,7 @@ def noticed(path: Path, lines: Sequence[str]) -> str:
 
 
 def changed(path: Path, change: Callable[[Sequence[Tree.Element]], None]) -> str:
-    """Changes the suites of a file, or removes the file and returns a note on why; "" where there is no file."""
+    """Changes the suites of a JUnit file. Returns a note if that fails and the file was removed, else ""."""
     if not path.is_file():
         return ""
     try:
@@ -317,7 +317,7 @@ def add_notices(suite: Tree.Element, lines: Sequence[str]) -> None:
 
 
 def mend(suite: Tree.Element, cases: list[dict[str, Any]]) -> None:
-    """Adds to each test of a suite what became of it, and counts them. Raises ValueError where they do not fit."""
+    """Adds the elements `skipped` and `error` to a suite, and their counts. Raises ValueError if the cases do not fit."""
     counts = {"skipped": 0, "error": 0}
     for test, case in zip(suite.findall("testcase"), cases, strict=True):
         if case["result"] in NO_FAILURE or test.find("failure") is not None:

@@ -68,7 +68,7 @@ class Suspect:
 
     @property
     def is_node(self) -> bool:
-        """Whether it is a whole node."""
+        """Whether the suspect is a whole node, and not a device or slot."""
         return self.label == self.node
 
     def sentence(self, clean_runs: int) -> str:
@@ -168,7 +168,7 @@ class Ledger:
         clean: set[Scope],
         clean_runs: int,
     ) -> None:
-        """Adds a component in a slot in the next run."""
+        """Adds the sighting of a component in a slot in the next run."""
         each = [self.kept.setdefault(key, Kept(sighting, pair)) for key in pair]
         # a run that does not measure one of the flagged scopes is no evidence that both are good
         is_clean = bool(clean) and all(one.flags.keys() <= clean for one in each)
@@ -250,7 +250,7 @@ def of_ledger(ledger: Ledger) -> Iterator[Suspect]:
 
 
 def described(one: Kept, result: SwapResult | None) -> Suspect:
-    """A flagged part or place."""
+    """The suspect that a flagged component or slot is."""
     part, place = one.pair
     oldest, newest = one.oldest, one.newest
     assert oldest is not None and newest is not None

@@ -183,7 +183,7 @@ class Sweep(Collective):
 
     @property
     def ways(self) -> list[str]:
-        """Link classes."""
+        """The link classes, which are the ways of this curve."""
         return list(dict.fromkeys(name for _, matrix in self.sizes for name in matrix.matrix.classes))
 
     @property

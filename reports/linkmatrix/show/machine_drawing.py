@@ -103,7 +103,7 @@ def notes(machine: Machine) -> list[str]:
 
 
 def alternative(machine: Machine, marks: Sequence[Mark]) -> str:
-    """The drawing in words."""
+    """The drawing in words, as its alternative text."""
     told = []
     for node in machine.nodes:
         for socket in node.sockets:

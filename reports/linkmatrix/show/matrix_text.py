@@ -217,7 +217,7 @@ def endpoint_lines(one: Judged, matrix: MatrixVerdict) -> list[str]:
 
 
 def described(device: Mapping[str, Any], serials: Mapping[str, str | None]) -> str:
-    """The line of one device."""
+    """The line about one device in `endpoint_lines`."""
     place = dict(device["place"])
     node = place.pop("node", "")
     serial = serials.get(node)

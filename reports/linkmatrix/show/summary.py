@@ -98,7 +98,7 @@ class Kind:
     of_typical: list[float] = field(default_factory=list)
 
     def columns(self) -> tuple[str, ...]:
-        """The texts under HEADS."""
+        """The texts of the row of this kind, one per column of HEADS."""
         limit, typical = (percents((min(of), max(of))) if of else "-" for of in (self.of_limit, self.of_typical))
         texts = self.name, str(len(self.testcases)), self.range(), limit, typical, self.spread()
         return tuple(text.replace(" to ", "–") for text in texts)
