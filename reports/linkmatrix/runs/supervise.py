@@ -317,7 +317,7 @@ def add_notices(suite: Tree.Element, lines: Sequence[str]) -> None:
 
 
 def mend(suite: Tree.Element, cases: list[dict[str, Any]]) -> None:
-    """Adds the elements `skipped` and `error` to a suite, and their counts. Raises ValueError if the cases do not fit."""
+    """Adds the elements `skipped` and `error` to a suite, and their counts. Raises ValueError for other cases."""
     counts = {"skipped": 0, "error": 0}
     for test, case in zip(suite.findall("testcase"), cases, strict=True):
         if case["result"] in NO_FAILURE or test.find("failure") is not None:

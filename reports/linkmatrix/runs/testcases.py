@@ -178,7 +178,10 @@ def began(case: Mapping[str, Any], unmeasured: str) -> bool:
 
 @dataclass(frozen=True)
 class Left:
-    """The verdict and the record that a test left. reasons: why a file is missing, or belongs to another test, each a sentence."""
+    """The verdict and the record that a test left.
+
+    reasons: why a file is missing, or belongs to another test, each a sentence.
+    """
 
     path: Path | None = None
     record: dict[str, Any] | None = None
