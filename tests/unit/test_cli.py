@@ -297,7 +297,7 @@ def test_where_there_is_no_repository_references_that_are_named_are_those(instal
         ["show"],
         ["history"],
         ["next", "--budget", "1-node-hours"],
-        ["note", "--place", "n1/0", "x"],
+        ["note", "--slot", "n1/0", "x"],
         ["measure"],
         ["run"],
     ],

@@ -38,7 +38,7 @@ def commands(write_record, store, make_record, tmp_path, monkeypatch):
     return {
         "diagnose": ("diagnose", slow),
         "history": ("history", runs),
-        "history of a part": ("history", "--part", "1650", runs),
+        "history of a part": ("history", "--component", "1650", runs),
         "history of a fleet": ("history", "--all", "--fleet", runs),
         "compare with itself": (
             "compare",

@@ -281,7 +281,7 @@ def test_a_repair_is_of_its_place_however_its_node_is_named(store, named):
 def test_a_note_on_a_place_that_no_run_has_seen_says_so(store, monkeypatch, capsys, place, known):
     store.add(1, nodes=("n2.cluster.example",))
     monkeypatch.setenv("LINKMATRIX_PREFIX", str(store.prefix))
-    assert cli.main(["note", "--repair", "--place", place]) == 0
+    assert cli.main(["note", "--repair", "--slot", place]) == 0
     assert ("no stored run contains n2/slot 9" in capsys.readouterr().out) is not known
     assert len(notes.load(store.prefix)) == 1
 

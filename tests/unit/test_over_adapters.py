@@ -150,11 +150,11 @@ def test_history_tells_of_an_adapter_wherever_it_was_and_of_its_place(fleet, tmp
         code = cli.main(["history", *map(str, paths), "--references", str(tmp_path), "--reference", "cluster", *words])
         return code, capsys.readouterr().out
 
-    code, out = history("--part", bad)
+    code, out = history("--component", bad)
     assert out.startswith(f"adapter GUID {bad}: 4 runs, flagged in 4\n"), out
     assert "moved between" in out and "from n18/0000:11:00.1 to n19/0000:10:00.1" in out
     assert f"the fault followed the component (adapter GUID {bad} from n18/0000:11:00.1 to n19/0000:10:00.1)" in out
-    code, out = history("--place", "n18/0000:11:00.1")
+    code, out = history("--slot", "n18/0000:11:00.1")
     assert out.startswith("n18/0000:11:00.1: 4 runs, flagged in 2\n") and "exchanged between" in out, out
 
 

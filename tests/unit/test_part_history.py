@@ -103,20 +103,20 @@ def stored(tmp_path, monkeypatch, capsys):
 
 
 def test_history_of_a_part_has_both_places_and_the_answer(stored):
-    code, out = stored("--part", "16500013")
+    code, out = stored("--component", "16500013")
     lines = [line.strip() for line in out.splitlines()]
     assert code == 0 and lines[0] == "GPU serial 16500013 (UUID GPU-00013): 6 runs, flagged in 6"
     assert lines[1] == "2026-01-02 to 2026-01-04 in n12/slot 3: 3 runs, flagged in 3, clean in 0"
     assert "2026-01-05 moved between 2026-01-04 01:00 and 2026-01-05 01:00 from n12/slot 3 to n40/slot 1" in lines
     assert lines[-1] == "the fault followed the component (GPU serial 16500013 from n12/slot 3 to n40/slot 1)"
-    assert stored("--part", "GPU-00013") == (code, out)
-    assert stored("--part", "4711")[0] == 3
+    assert stored("--component", "GPU-00013") == (code, out)
+    assert stored("--component", "4711")[0] == 3
 
 
 def test_history_of_a_place_has_both_parts_and_the_notes(stored, capsys):
-    assert cli.main(["note", "--place", "n12/3", "cable reseated", "--repair", "--when", "2026-01-04T12:00"]) == 0
+    assert cli.main(["note", "--slot", "n12/3", "cable reseated", "--repair", "--when", "2026-01-04T12:00"]) == 0
     assert re.match(r"2026-01-04 12:00 repair of n12/slot 3: cable reseated \(noted by ", capsys.readouterr().out)
-    code, out = stored("--place", "n12/3")
+    code, out = stored("--slot", "n12/3")
     assert code == 0 and out.startswith("n12/slot 3: 6 runs, flagged in 3\n")
     assert (
         "GPU serial 16500013: 3 runs, flagged in 3" in out
@@ -124,22 +124,22 @@ def test_history_of_a_place_has_both_parts_and_the_notes(stored, capsys):
     )
     assert "repair of n12/slot 3: cable reseated" in out
     assert "exchanged between 2026-01-04 01:00 and 2026-01-05 01:00: serial 16500013 for serial 16500021" in out
-    assert stored("--place", "n12/9")[0] == 3
-    assert stored("--place", "/3")[0] == 2 and stored("--place", "n12/3", "--fleet")[0] == 2
+    assert stored("--slot", "n12/9")[0] == 3
+    assert stored("--slot", "/3")[0] == 2 and stored("--slot", "n12/3", "--fleet")[0] == 2
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
         ["text"],
-        ["--place", "n12/3"],
-        ["--place", "n12/3", "x", "--when", "2999-01-01"],
-        ["--place", "n12/3", "x", "--when", "yesterday"],
-        ["--part", "a b", "x"],
-        ["--place", "n12/", "x"],
-        ["--place", "n1\x1b[31m/3", "x"],
-        ["--place", "n2/\u202e3", "x"],
-        ["--part", "1", "x" * 1001],
+        ["--slot", "n12/3"],
+        ["--slot", "n12/3", "x", "--when", "2999-01-01"],
+        ["--slot", "n12/3", "x", "--when", "yesterday"],
+        ["--component", "a b", "x"],
+        ["--slot", "n12/", "x"],
+        ["--slot", "n1\x1b[31m/3", "x"],
+        ["--slot", "n2/\u202e3", "x"],
+        ["--component", "1", "x" * 1001],
     ],
 )
 def test_a_note_that_says_nothing_or_lies_ahead_is_refused(arguments, tmp_path, monkeypatch, capsys):
@@ -151,7 +151,7 @@ def test_a_note_that_says_nothing_or_lies_ahead_is_refused(arguments, tmp_path, 
 def test_notes_that_cannot_be_read_are_never_dropped(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path))
     (tmp_path / notes.FILE).write_text("{")
-    assert cli.main(["note", "--part", "1", "x"]) == 2
+    assert cli.main(["note", "--component", "1", "x"]) == 2
     assert notes.FILE in capsys.readouterr().err and (tmp_path / notes.FILE).read_text() == "{"
 
 
@@ -170,7 +170,7 @@ def test_a_note_on_a_full_disk_is_not_half_there(tmp_path, monkeypatch, capsys):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path))
-    words = ["note", "--place", "n12/3", "--when", "2026-11-20T10:00"]
+    words = ["note", "--slot", "n12/3", "--when", "2026-11-20T10:00"]
     assert cli.main([*words, "cable reseated"]) == 0
     file = tmp_path / notes.FILE
     before = file.read_bytes()

@@ -3,8 +3,8 @@
 The series that became worst come first. A change of level is printed with the recorded changes between its runs:
 driver, CUDA, MPI, kernel, program, host. A single outlier is no change. `--fleet` names the hosts with another driver,
 firmware or link rate, and compares the newest values of similar hosts. The output ends with flagged devices, nodes that
-cannot be judged, and runs that ended without a report. `--part` and `--place` print the slots of a component, or the
-components of a slot.
+cannot be judged, and runs that ended without a report. `--component` and `--slot` print the slots of a component,
+or the components of a slot.
 """
 
 import argparse
@@ -81,8 +81,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     what.add_argument("--row", metavar="A", help="median of the cells that A sends")
     what.add_argument("--column", metavar="B", help="median of the cells that B receives")
     what.add_argument("--node", metavar="N", help="median of the cells that a node sends and receives")
-    what.add_argument("--part", metavar="SERIAL", help="slots and faults of a component (serial number or UUID)")
-    what.add_argument("--place", metavar="N/SLOT", help="components and faults of a slot, such as n12/3")
+    what.add_argument("--component", metavar="SERIAL", help="slots and faults of a component (serial number or UUID)")
+    what.add_argument("--slot", metavar="N/SLOT", help="components and faults of a slot, such as n12/3")
     command.add_argument("--class", dest="link_class", default="", metavar="NV18", help="only this link class")
     arguments.add_all(command)
     arguments.add_clean_runs(command)
@@ -99,7 +99,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run_history(options: argparse.Namespace) -> int:
     """Prints the series that became worst, flagged components, and runs without a report. Raises BadInput."""
     choice = choice_of(options)
-    if options.part is not None or options.place is not None:
+    if options.component is not None or options.slot is not None:
         return of_part_or_place(options)
     if options.fleet and options.plot:
         raise BadInput("--plot draws values over time, and --fleet compares the newest values: use one of them")
@@ -163,20 +163,22 @@ def of_part_or_place(options: argparse.Namespace) -> int:
     ignored = {"testcase": options.testcase, "class": options.link_class, "fleet": options.fleet, "plot": options.plot}
     given = next((name for name, value in ignored.items() if value), None)
     if given:
-        raise BadInput(f"--{given} selects values, and --part and --place select a component or slot: leave one out")
-    if options.part is not None and not options.part.strip():
-        raise BadInput("--part '' is not a serial number or UUID: copy it from `linkmatrix show`")
-    place = parse_slot(options.place, "--place") if options.place is not None else None
+        raise BadInput(
+            f"--{given} selects values, and --component and --slot select a component or slot: leave one out"
+        )
+    if options.component is not None and not options.component.strip():
+        raise BadInput("--component '' is not a serial number or UUID: copy it from `linkmatrix show`")
+    place = parse_slot(options.slot, "--slot") if options.slot is not None else None
     written = notes.load(folders.prefix())
     found = list(found_of(options, place))
     if place is not None:
         lines = over_time.slot_history(found, place, options.clean_runs, written)
     else:
-        lines = over_time.part_history(found, options.part, options.clean_runs, written)
+        lines = over_time.part_history(found, options.component, options.clean_runs, written)
     screen = Screen()
     screen.lines(*lines)
     if not lines:
-        screen.lines(f"No stored run contains {options.place or 'the part ' + options.part}.")
+        screen.lines(f"No stored run contains {options.slot or 'the component ' + options.component}.")
     return 0 if lines else NOTHING
 
 
@@ -190,7 +192,7 @@ def found_of(options: argparse.Namespace, place: Slot | None) -> Iterator[Found]
 
     with index.opened(folders.prefix(), arguments.reference_folder()) as stored_runs:
         Screen().lines(*(f"note: {note}" for note in stored_runs.notes))
-        nodes = stored_runs.named([place[0]]) if place else stored_runs.with_part(options.part)
+        nodes = stored_runs.named([place[0]]) if place else stored_runs.with_part(options.component)
         yield from stored_runs.found_on(stored_runs.with_parts_of(nodes))
 
 

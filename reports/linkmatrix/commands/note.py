@@ -16,9 +16,9 @@ from ..runs.notes import Note
 from . import arguments
 
 EXAMPLES = """examples:
-  linkmatrix note --repair --place n12/3 'cable reseated' --when 2026-11-20T10:00
-  linkmatrix note --part 1650324 'sent back, case 4711'
-  linkmatrix history --place n12/3     shows them"""
+  linkmatrix note --repair --slot n12/3 'cable reseated' --when 2026-11-20T10:00
+  linkmatrix note --component 1650324 'sent back, case 4711'
+  linkmatrix history --slot n12/3     shows them"""
 PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]*")
 
 
@@ -27,8 +27,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.formatter_class = argparse.RawDescriptionHelpFormatter
     command.description = EXAMPLES
     command.add_argument("text", nargs="?", default="", help="what was done; optional for a repair")
-    command.add_argument("--part", metavar="SERIAL", help="serial number, UUID or GUID of the component")
-    command.add_argument("--place", metavar="N/SLOT", help="node and slot, such as n12/3; n12 is the whole node")
+    command.add_argument("--component", metavar="SERIAL", help="serial number, UUID or GUID of the component")
+    command.add_argument("--slot", metavar="N/SLOT", help="node and slot, such as n12/3; n12 is the whole node")
     command.add_argument(
         "--repair", action="store_true", help="the component or slot was repaired: its history starts again"
     )
@@ -67,15 +67,17 @@ def note_of(options: argparse.Namespace, now: str) -> Note:
     """The note from the options. Raises BadInput."""
     text = clean(options.text).strip()
     kind = "repair" if options.repair else "note"
-    if not (options.place or options.part):
-        raise BadInput("a note needs a component or slot: add --part SERIAL or --place n12/3")
+    if not (options.slot or options.component):
+        raise BadInput("a note needs a component or slot: add --component SERIAL or --slot n12/3")
     if kind == "note" and not text:
         raise BadInput("a note needs a text: write what was done, or use --repair")
     if len(text) > notes.MOST_TEXT:
         raise BadInput(f"the text has {len(text)} characters, and {notes.MOST_TEXT} are allowed: shorten it")
-    if options.part is not None and not PART.fullmatch(options.part):
-        raise BadInput(f"--part '{options.part}' is not a serial number, UUID or GUID: copy it from `linkmatrix show`")
-    places = (parse_slot(options.place, "--place"),) if options.place is not None else ()
+    if options.component is not None and not PART.fullmatch(options.component):
+        raise BadInput(
+            f"--component '{options.component}' is not a serial number, UUID or GUID: copy it from `linkmatrix show`"
+        )
+    places = (parse_slot(options.slot, "--slot"),) if options.slot is not None else ()
     when = now
     if options.when is not None:
         try:
@@ -86,4 +88,4 @@ def note_of(options: argparse.Namespace, now: str) -> Note:
             ) from None
         if when > now:
             raise BadInput(f"--when {options.when} is in the future (now: {now}): note a repair after it is done")
-    return Note(when, kind, text, options.part or "", places, now, manifest.person())
+    return Note(when, kind, text, options.component or "", places, now, manifest.person())

@@ -55,8 +55,8 @@ class SwapResult:
     """The result of a swap for a component and a slot that were flagged together.
 
     component, slot: the probabilities that each is bad. to: the present slot of the component, None if unknown. other:
-    the component now in the slot, None for none. unflagged: the good ones of these, and of the components that were
-    flagged with them.
+    the component now in the slot, None for none. unflagged: the components and slots that are good, of these two
+    and of those that were flagged with them.
     """
 
     pair: Pair

@@ -135,7 +135,7 @@ def answer(command: list[str], seconds: float | None = None) -> str:
             env={**os.environ, "LC_ALL": "C"},
         )
     except subprocess.TimeoutExpired:
-        raise OSError(f"'{name}' did not answer in {seconds:g} s: check the service that it asks") from None
+        raise OSError(f"'{name}' did not answer in {seconds:g} s: check that its service runs") from None
     if done.returncode != 0:
         reason = (done.stderr.strip() or done.stdout.strip()).partition("\n")[0]
         raise OSError(f"'{name}' failed with exit code {done.returncode}: {reason or 'no output'}")

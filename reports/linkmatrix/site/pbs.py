@@ -78,7 +78,10 @@ def stopped(queue: Mapping[str, str]) -> list[str]:
 
 
 def entrance(name: str, queues: Mapping[str, Mapping[str, str]]) -> tuple[str, list[str]]:
-    """(queue for the submission of jobs, notes). "" if only routing queues submit to the queue, and none exists."""
+    """(queue to which a user submits jobs for the queue `name`, notes).
+
+    The queue is "" if `name` accepts jobs only from routing queues, and no routing queue leads to it.
+    """
     if queues[name].get("from_route_only") != "True":
         return name, []
     leading = {one: found for one in queues if is_routing(queues[one]) and name in (found := destinations(one, queues))}
