@@ -57,7 +57,8 @@ class Comparison {
            std::span<const Vector4<double>> after, Deadline deadline, Findings& found) const {
     const double tolerated = tolerated_error(wanted_.precision, wanted_.bodies);
     for (std::size_t n = 0; n < chosen_.size(); ++n) {
-      if (n % rows_between_clock_reads == 0 && deadline.passed()) throw TimedOut("the comparison did not finish in time");
+      if (n % rows_between_clock_reads == 0 && deadline.passed())
+        throw TimedOut("the comparison did not finish in time");
       const std::uint64_t i = chosen_[n];
       const auto gained = [&](double Vector4<double>::*axis) {
         return (after[i].*axis - before[i].*axis) / step_seconds;

@@ -152,7 +152,7 @@ def test_half_of_a_matrix_is_no_pass(fault):
 def test_unverified_data_is_no_pass(fault):
     run = fault("--no-verify")
     assert run.code != 0
-    assert "its data was not compared" in only(run)["fail_reason"]
+    assert "its data was not verified" in only(run)["fail_reason"]
 
 
 def test_a_device_that_counts_errors_fails_though_every_cell_is_fine(fault):
