@@ -1,6 +1,6 @@
 """Comparison of a record's network adapters with the adapters that the partition specifies.
 
-This module starts no programs. An unknown fact is a reason too.
+This module starts no programs. An expected property that the record lacks is INCOMPLETE.
 """
 
 import math

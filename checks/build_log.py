@@ -19,10 +19,10 @@ def causes(texts):
 
 
 def continuation(line, later):
-    """The later lines that belong to a line that ends with ":", such as "failed … for the following reasons:".
+    """The lines that continue a line with ":" at its end, such as "failed … for the following reasons:".
 
-    After "CMake Error at FILE:", up to three lines follow, because CMake names a compiler in the second. A call stack
-    is not quoted.
+    later: all lines after `line`. The result is the first of them, or after "CMake Error at FILE:" up to three, because
+    CMake names a missing compiler in the second. The result ends before a call stack.
     """
     if not line.endswith(":"):
         return []

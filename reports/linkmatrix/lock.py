@@ -67,7 +67,10 @@ def held(path: Path, patience: float = 0.0) -> Iterator[str]:
 
 
 def describe(own: Path, lock: Path) -> None:
-    """Writes the content of the lock. Raises OSError with the name of the lock; a full disk's error has no name."""
+    """Writes the holder of the lock into `own`.
+
+    Raises OSError with the name `lock`, because the error of a full disk contains no file name.
+    """
     try:
         own.write_text(json.dumps(holder()), encoding="utf-8")
     except OSError as error:

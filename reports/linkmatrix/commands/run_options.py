@@ -176,13 +176,14 @@ def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
 def check_run(
     program: str, selection: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]
 ) -> dict[str, str]:
-    """The environment variable with the features that the selected tests need; {} without options that select tests.
+    """Checks the options of a run, and returns the environment variable with the features that the tests need.
 
+    Returns {} if `more` contains no options that select tests.
     Raises BadInput if ReFrame refuses an option of `more`, or would ignore a variable, a suite or a path.
+    Prints a note for -S CLASS.NAME=VALUE if no selected test has the class: another selection may have the class.
 
-    program: ReFrame, which lists tests without a run. selection: the options of the run that select tests, with `more`.
-    ReFrame prints nothing for a class that no selected test has. This function prints a note, because another selection
-    may have the class.
+    program: the command that runs ReFrame, here only to list tests.
+    selection: the options of the run that select tests, with `more`.
     """
     if not selects(more):
         return {}

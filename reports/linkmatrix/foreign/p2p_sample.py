@@ -168,7 +168,7 @@ def cuda_enqueue(reading: Reading, name: str, direction: str) -> None:
 
 
 def add_enqueue(reading: Reading, name: str, cells: dict, faults: list[str]) -> None:
-    """Add host times as a part of the latency table above."""
+    """Add the times on the host to the latency table that precedes them, as the part "enqueue"."""
     part = Part("enqueue latency", "us", measured(cells))
     reading.add_part("enqueue", part, prefixed(f"{name}, time on the CPU", faults))
 

@@ -110,7 +110,7 @@ def unwrapped(text: str, is_head: IsHead) -> Lines:
 
 
 def prefixes_before_heads(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]]:
-    """The prefixes, outermost first, that precede head lines of programs; [] for none."""
+    """Patterns of the prefixes before the first lines of programs or tables, outermost first; [] for none."""
     found: dict[tuple[re.Pattern[str], ...], None] = {}
     filled = [line for line in lines if line.strip()]
     for line in filled:

@@ -120,7 +120,7 @@ def equal_groups(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, 
 
 
 def by_fact(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[tuple[str, str], dict[str, str]]:
-    """{(partition, name of a fact): {node: fact}} of records."""
+    """The facts of nodes in records, such as driver versions: {(partition, name of the fact): {node: fact}}."""
     found: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     software: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for partition, record in records:

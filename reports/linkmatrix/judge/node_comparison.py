@@ -124,7 +124,10 @@ def differences(figures: Mapping[Key, Figures]) -> list[Difference]:
 
 
 def spread_of(deviations: Sequence[Mapping[str, float]]) -> float:
-    """σ of the deviations of figures from the medians of their nodes."""
+    """The standard deviation of all deviations, estimated by the median of their absolute values.
+
+    deviations: for each figure, {node: deviation from the median of all nodes, as a fraction}.
+    """
     fewest = min(map(len, deviations))
     every = np.abs([off for of in deviations for off in of.values()])
     return 1.4826 * SMALL.get(fewest, noise.small_sample_factor(fewest)) * float(np.median(every))

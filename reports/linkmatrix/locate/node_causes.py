@@ -220,7 +220,10 @@ def is_set_of_senders(rows: np.ndarray, slow: np.ndarray) -> bool:
 
 
 def is_contradicted(deviation: np.ndarray, slow: np.ndarray, fast: np.ndarray, result: Result) -> bool:
-    """Whether the same pairs are fast in the other phase. A pair has two cells if cells are sums of both directions."""
+    """Whether most pairs that are slow in one phase of the run are fast in the other phase.
+
+    Only a bidirectional matrix measures each pair in two cells. The result is False for all other matrices.
+    """
     if result["metric"] != "bidirectional":
         return False
     measured = {tuple(pair) for pair in fast.tolist()}

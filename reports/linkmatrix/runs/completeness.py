@@ -90,8 +90,8 @@ def held_against(ran: Ran, verdict: Verdict) -> list[str]:
     if without and partial and ran.mode == ACCEPTANCE:
         count = sum(len(measured[partition]) for partition in without)
         lines.append(
-            f"{LESS}the manifest: {units.counted(count, 'test case')} of a selection, and no manifest lists the test"
-            f" cases of {ran.mode} on {', '.join(without)}: run the mode without a selection once"
+            f"{LESS}the manifest: this run measured only {units.counted(count, 'test case')}, and no manifest lists the"
+            f" test cases of {ran.mode} on {', '.join(without)}: run the mode once without a selection"
         )
     elif without and not partial and verdict <= Verdict.WARN:
         lines += frozen(ran, "the first that passed")

@@ -133,7 +133,7 @@ def each_once(runs: Sequence[Run], for_verdicts: bool = True) -> list[Run]:
             known.setdefault(key, []).insert(0, (number, test))
     again = [
         tuple(
-            f"{source_of(test)}: its {name} is that of {left_out[id(test)]}, and counts once"
+            f"{source_of(test)}: its {name} is the same result as in {left_out[id(test)]}, and counts once"
             for test in run.tests
             if id(test) in left_out
             for name in dict.fromkeys(result["testcase"] for result in (test.record or {"results": []})["results"])

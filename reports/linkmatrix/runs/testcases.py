@@ -31,23 +31,31 @@ JUDGED = ("sanity", "performance", "cleanup")  # phases that a test reaches afte
 class Test:
     """One test case of a run.
 
-    result: ReFrame's word ("pass", "fail", "fail_deps", "skip", "abort", "xfail", "xpass"), "" without ReFrame.
-    reason: why ReFrame failed it, and why there is no record, each a sentence. phase: in which ReFrame failed it.
-    reference: the reference table that its partition names, "" for none. node: the one that it was for, where it
-    was for a certain one. job_nodes: those of its job, as ReFrame reports them. variant: what of the machine was
-    measured, as the table's name says it. hashcode: ReFrame's, of the test case on any partition. measures: whether it
-    leaves a record. environ: that it was built with. fixture: whether it only builds.
-    attempt: 0, and more where ReFrame ran it again. rerun: whether ReFrame repeats what passed too.
-    doubts: why the "pass" of ReFrame proves nothing, each a sentence.
-    unmeasured: why its job did not get as far as measuring it, "" where it did. began: whether its job began.
-    folders: where a record of it is to be, in ReFrame's words; none where it leaves none.
-    stored: the verdict of its check; None where the test ended before that.
+    result: the result in ReFrame's report: "pass", "fail", "fail_deps", "skip", "abort", "xfail" or "xpass"; "" without
+        ReFrame.
+    reason: sentences on why ReFrame failed the test, and why there is no record.
+    phase: the phase in which ReFrame failed the test.
+    reference: the reference table that the partition names; "" for none.
+    variant: the part of the machine that was measured, as in the name of the reference table.
+    node: the node that the test is for; "" if the test is for any node.
+    job_nodes: the nodes of the job, as ReFrame reports them.
+    hashcode: ReFrame's hash of the test, equal on all partitions.
+    measures: whether the test writes a record.
+    environ: the environment with which the programs were built.
+    fixture: whether the test only builds programs.
+    attempt: 0 for the first execution; higher if ReFrame repeated the test.
+    rerun: whether ReFrame also repeats tests that passed.
+    doubts: sentences on why the "pass" of ReFrame proves nothing.
+    unmeasured: why the job ended before it measured the test case; "" if it measured.
+    began: whether the job began.
+    folders: the folders that may contain the record, as the report names them; () if the test writes no record.
+    stored: the verdict that the check stored; None if the test ended before.
     too_small: whether the partition has fewer devices, ranks or nodes than the test needs.
-    out_of_service: whether an administrator has taken its node out of service, so that nothing of the run is missing.
-    nodes_left_out: nodes of its partition that take no jobs, and why. nodes_missing: whether one of these is down, and
-    no administrator has taken it out of service.
-    current: whether a version that stores verdicts ran it. check: what its check found, as far as that is known.
-    scheduler: of its partition, "local" for none, "" if it is not known.
+    out_of_service: whether an administrator has taken the node out of service. The run is then complete without it.
+    nodes_left_out: the nodes of the partition that accept no jobs, with reasons.
+    nodes_missing: whether one of these nodes is down, and no administrator has taken it out of service.
+    current: whether a version of linkmatrix that stores verdicts ran the test.
+    scheduler: the scheduler of the partition; "local" for none, "" if unknown.
     """
 
     __test__: ClassVar = False  # pytest would collect it for its name

@@ -82,10 +82,15 @@ OF_PHASE = {
 class Headline:
     """A finding of a run.
 
-    topic: a row of `TOPICS`. who: the component or process by name, "" for none. where: the test cases that show it,
-    the worst first. sure: the evidence for and against it. command: the next experiment, "" for none. weight: its
-    deviation from comparable components, as a fraction. simulated: whether the fault was simulated. rung: how well the
-    fault is confirmed. of_sum: whether the values are sums of both directions, which hide the slow direction.
+    topic: a row of `TOPICS`.
+    who: the name of the component or process; "" for none.
+    where: the test cases that show the finding, the worst first.
+    sure: the evidence for and against the finding.
+    command: the command of the next measurement; "" for none.
+    weight: the deviation from comparable components, as a fraction.
+    simulated: whether the fault was simulated.
+    rung: how well the fault is confirmed.
+    of_sum: whether the values are sums of both directions, which hide the slow direction.
     """
 
     verdict: Verdict

@@ -121,7 +121,7 @@ def shown_collective(place: str, one: Collective) -> dict[str, Any]:
 
 
 def shown_figure(cell: Cell) -> dict[str, str]:
-    """A figure of its table."""
+    """The text, tooltip and marks of one cell in the table of a collective."""
     if cell.verdict is None:
         return {"text": cell.text, "title": "", "class": "", "glyph": "", "word": ""}
     return {"text": cell.text, "title": cell.reason, **marks(cell.verdict)}

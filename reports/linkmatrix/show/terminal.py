@@ -46,7 +46,7 @@ def show(
     width: int | None = None,
     others: Mapping[str, Table] | None = None,
 ) -> None:
-    """Prints a run to `file` (standard output): its matrices, then its answer, which a terminal shows last.
+    """Prints a run to `file` (default: standard output): the matrices first, the verdict and the findings last.
 
     others: {title: table} of published systems.
     """
