@@ -20,9 +20,12 @@ from .cells import name_of
 class ExpectedConfiguration:
     """The configuration that a partition specifies; None for anything unspecified.
 
-    devices: the number of GPUs. model: a part of each GPU's name. link_class ("NV18"), peer_access and hops (1 is
-    direct) apply to every pair of GPUs. exclusive: no other process uses a node during a job. state: properties of each
-    GPU, such as {"ecc": "on"}. equal: names of properties that are the same on all GPUs, such as "vbios".
+    devices: the number of GPUs.
+    model: a part of each GPU's name. link_class ("NV18"), peer_access and hops (1 is direct) apply to every pair of
+        GPUs.
+    exclusive: no other process uses a node during a job.
+    state: properties of each GPU, such as {"ecc": "on"}.
+    equal: names of properties that are the same on all GPUs, such as "vbios".
     """
 
     devices: int | None = None

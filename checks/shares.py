@@ -14,9 +14,11 @@ from .cells import name_of
 class Share(NamedTuple):
     """A type of share, such as the utilisation of links.
 
-    extra: the key of the partition's extras with {test case: percent}. part: the name of the matrix with the shares.
-    meaning: the total, such as "of the line rate". cases: the test cases with such a share. most: a larger share is
-    implausible, and is not judged.
+    extra: the key of the partition's extras with {test case: percent}.
+    part: the name of the matrix with the shares.
+    meaning: the total, such as "of the line rate".
+    cases: the test cases with such a share.
+    most: a larger share is implausible, and is not judged.
     """
 
     extra: str

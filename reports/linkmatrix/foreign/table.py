@@ -68,7 +68,10 @@ class Table:
 class Topology:
     """The connections between devices, {pair: value} for the pairs that the text contains.
 
-    link_class: as nvidia-smi names it. links: bonded links. hops: 0 means no path. numa: {device: NUMA node}.
+    link_class: as nvidia-smi names it.
+    links: bonded links.
+    hops: 0 means no path.
+    numa: {device: NUMA node}.
     nic_class: {(device, NIC): class}.
     """
 
@@ -96,14 +99,18 @@ class Run:
     """One run of one program.
 
     first, last: the lines of the run, from its first table.
-    devices: {index: model}. ranks: {rank of a collective: (host, number of the device on the host)}.
+    devices: {index: model}.
+    ranks: {rank of a collective: (host, number of the device on the host)}.
     states, models: state and model of each device, by label.
     known: a topology found earlier in the same text.
-    problems: sentences on missing data. wrong: sentences on wrong data. notes: other remarks for the reader.
+    problems: sentences on missing data.
+    wrong: sentences on wrong data.
+    notes: other remarks for the reader.
     node: the host, if the text names one.
     processes: {rank: (host, device, model)}. Some test cases use the first process only.
     settings: values that the program prints above a table, for its reader only.
-    reported: whether the program gives verdicts itself. findings: as `imported.findings` in a record.
+    reported: whether the program gives verdicts itself.
+    findings: as `imported.findings` in a record.
     """
 
     program: str

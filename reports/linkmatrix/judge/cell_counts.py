@@ -29,10 +29,12 @@ def zeros(*shape: int) -> np.ndarray:
 class CellCounts:
     """The counts of a matrix.
 
-    of_rows, of_columns: endpoints × verdicts. slow_rows, slow_columns: number of cells beyond their limit, for a matrix
-    that does not fit into memory. of_class: {link class: number of cells with each verdict}. unjudged: number of cells
-    that lack only a reference. compared: number of cells with a reference. worst: rows of (badness, row, column), the
-    worst first.
+    of_rows, of_columns: endpoints × verdicts.
+    slow_rows, slow_columns: number of cells beyond their limit, for a matrix that does not fit into memory.
+    of_class: {link class: number of cells with each verdict}.
+    unjudged: number of cells that lack only a reference.
+    compared: number of cells with a reference.
+    worst: rows of (badness, row, column), the worst first.
     """
 
     of_rows: np.ndarray

@@ -39,9 +39,11 @@ WHOLE = 0.75  # a row is slow if this share of its cells is slow
 class MatrixVerdict:
     """A matrix with the verdict of each cell that applies, and of each missing cell that has a reference.
 
-    whole: the verdicts of a matrix in memory. lost: {missing cell with a reference: verdict}. problem: why the
-    matrix could not be judged, "" if it was. node: index of the node of each row. others: the disturbances during the
-    measurement.
+    whole: the verdicts of a matrix in memory.
+    lost: {missing cell with a reference: verdict}.
+    problem: why the matrix could not be judged, "" if it was.
+    node: index of the node of each row.
+    others: the disturbances during the measurement.
     """
 
     matrix: Matrix

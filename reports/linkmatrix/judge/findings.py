@@ -33,8 +33,13 @@ READ = "read from the driver"  # confidence of a finding about the state of a de
 class Finding(NamedTuple):
     """A finding about a component.
 
-    component: its name. kind: a key of NEXT. evidence: a sentence with figures. confidence: the basis of the evidence,
-    such as "2 cells, one run". next_step: a sentence. testcase: "" for none. weight: the deviation as a fraction.
+    component: its name.
+    kind: a key of NEXT.
+    evidence: a sentence with figures.
+    confidence: the basis of the evidence, such as "2 cells, one run".
+    next_step: a sentence.
+    testcase: "" for none.
+    weight: the deviation as a fraction.
     """
 
     component: str

@@ -65,11 +65,15 @@ def prior_of(record: Mapping[str, Any], result: Result) -> Prior:
 class SlowSamples:
     """The slow samples of each cell of a matrix; arrays are rows × columns.
 
-    samples, slow: number of samples, and of slow samples. passes, slow_passes: the same for passes. worst: the largest
-    deviation of a sample from the cell's usual speed, as a fraction. usual: the usual speed, in the matrix's unit.
-    found: True for intermittent cells. fails: True for intermittent cells that are FAIL, not WARN. short: whether these
-    are short samples. common: a clause if most cells are intermittent, else "". has_common_cause: whether too many
-    cells are intermittent to flag a device or pair.
+    samples, slow: number of samples, and of slow samples.
+    passes, slow_passes: the same for passes.
+    worst: the largest deviation of a sample from the cell's usual speed, as a fraction.
+    usual: the usual speed, in the matrix's unit.
+    found: True for intermittent cells.
+    fails: True for intermittent cells that are FAIL, not WARN.
+    short: whether these are short samples.
+    common: a clause if most cells are intermittent, else "".
+    has_common_cause: whether too many cells are intermittent to flag a device or pair.
     """
 
     samples: np.ndarray

@@ -78,11 +78,14 @@ VERDICTS = np.array([-1 if rule.verdict is None else rule.verdict for rule in RU
 class Judged:
     """The verdicts on a block; all arrays are rows × columns.
 
-    rules: indices of RULES. codes: verdicts, -1 if a cell does not apply. value, low, high: value and limits of the
-    references in the matrix's unit, NaN without. worse: the fraction by which a cell is worse than its reference, or
-    without a reference than the baseline of its class, NaN without a value. disturbed: True for cells that are no
-    evidence about the machine. They are worse than expected or lack a value, and another process used a node or the
-    memory of an endpoint. behind: see `behind_class`. slow: the slow samples, None if the record lists no samples.
+    rules: indices of RULES. codes: verdicts, -1 if a cell does not apply.
+    value, low, high: value and limits of the references in the matrix's unit, NaN without.
+    worse: the fraction by which a cell is worse than its reference, or without a reference than the baseline of its
+        class, NaN without a value.
+    disturbed: True for cells that are no evidence about the machine. They are worse than expected or lack a value, and
+        another process used a node or the memory of an endpoint.
+    behind: see `behind_class`.
+    slow: the slow samples, None if the record lists no samples.
     """
 
     block: Block

@@ -31,9 +31,11 @@ OF_PROGRAMS = {"xid_13", "xid_31", "xid_43", "xid_45"}  # graphics exception, pa
 class Fact(NamedTuple):
     """A finding of a record, besides its cells.
 
-    verdict: the best verdict that the fact allows. result: index of the test case; None: all test cases. topic: selects
-    the next step: "counters", "throttled", "samples", "computes wrong" or "". who: the component; "" if unknown. cells:
-    (affected cells, all cells) of a fact about samples. The sentence begins with these numbers.
+    verdict: the best verdict that the fact allows.
+    result: index of the test case; None: all test cases.
+    topic: selects the next step: "counters", "throttled", "samples", "computes wrong" or "".
+    who: the component; "" if unknown.
+    cells: (affected cells, all cells) of a fact about samples. The sentence begins with these numbers.
     """
 
     verdict: Verdict

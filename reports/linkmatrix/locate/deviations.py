@@ -36,11 +36,13 @@ SETTLED = 1e-6  # median polish ends if effects change by less, as logarithms
 class Deviations:
     """The deviations of a matrix; arrays are rows × columns.
 
-    classes: the link class of each cell as an index, -1 for a cell that does not apply. deviation: the logarithm of
-    value / expected, negative for a slow cell, NaN without a value. limit: the allowed deviation of one cell, as a
-    positive fraction. part: whether the matrix is a part of a larger matrix, so that some cells of its endpoints are
-    unknown. sigma: the noise of one cell, as a fraction. joint_limit: the allowed deviation of several cells of one
-    component; None: `limit`. before: the first deviations of remeasured cells, NaN for other cells; None without any.
+    classes: the link class of each cell as an index, -1 for a cell that does not apply.
+    deviation: the logarithm of value / expected, negative for a slow cell, NaN without a value.
+    limit: the allowed deviation of one cell, as a positive fraction.
+    part: whether the matrix is a part of a larger matrix, so that some cells of its endpoints are unknown.
+    sigma: the noise of one cell, as a fraction.
+    joint_limit: the allowed deviation of several cells of one component; None: `limit`.
+    before: the first deviations of remeasured cells, NaN for other cells; None without any.
     impossible: True for cells above the limit of their path; None without any.
     """
 

@@ -47,10 +47,12 @@ OTHERWISE = ("corrupt", "impossible", "intermittent")
 class Diagnosis:
     """The diagnosis of a matrix.
 
-    sentences: one per finding, in the order of the findings, then further sentences. effects: rows and columns that
-    deviate as a whole. from_inside: whether there are no references. confidence: per finding, the evidence for and
-    against it, other explanations, and the next experiment. who: the name of each finding's component. verdicts: the
-    worst verdict of each finding's cells.
+    sentences: one per finding, in the order of the findings, then further sentences.
+    effects: rows and columns that deviate as a whole.
+    from_inside: whether there are no references.
+    confidence: per finding, the evidence for and against it, other explanations, and the next experiment.
+    who: the name of each finding's component.
+    verdicts: the worst verdict of each finding's cells.
     """
 
     findings: tuple[Finding, ...]
@@ -163,9 +165,12 @@ def of_matchings(content: Mapping[str, Any], result: Result, matrix: MatrixVerdi
 class Searched:
     """The result of a search.
 
-    left: number of slow cells that no finding explains. seen: the deviations. shared: the bottleneck between groups of
-    nodes. at_once: the speeds between leaf switches while all nodes send. drift: the sentence about a drift, "" for
-    none. layout: with its names; None if no cell is slow.
+    left: number of slow cells that no finding explains.
+    seen: the deviations.
+    shared: the bottleneck between groups of nodes.
+    at_once: the speeds between leaf switches while all nodes send.
+    drift: the sentence about a drift, "" for none.
+    layout: with its names; None if no cell is slow.
     """
 
     findings: list[Finding]

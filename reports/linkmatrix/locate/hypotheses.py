@@ -41,12 +41,16 @@ MOST = 12  # findings; more have another cause
 class Finding:
     """A hypothesis that explains slow cells, or cells without a value.
 
-    kind, subject: ("egress", 3), ("link", (2, 5)), ("node_pair", (0, 1)) …, by index. shift: the deviation of its cells
-    as a fraction, -0.1 is 10 % slow. cells, agreeing: number of its cells, and of those that show it. alike: other
-    hypotheses with the same cells. missing: its cells have no value. rivals: hypotheses with other cells and nearly as
-    much evidence. once: a single cell that may have been disturbed, so that no component is flagged. again: this cell
-    was slow alone too, which chance explains among so many remeasured cells. allowed: every cell is inside its own
-    tolerance. of_node: why the fault is the node's, so that no device is flagged; "" otherwise.
+    kind, subject: ("egress", 3), ("link", (2, 5)), ("node_pair", (0, 1)) …, by index.
+    shift: the deviation of its cells as a fraction, -0.1 is 10 % slow.
+    cells, agreeing: number of its cells, and of those that show it.
+    alike: other hypotheses with the same cells.
+    missing: its cells have no value.
+    rivals: hypotheses with other cells and nearly as much evidence.
+    once: a single cell that may have been disturbed, so that no component is flagged.
+    again: this cell was slow alone too, which chance explains among so many remeasured cells.
+    allowed: every cell is inside its own tolerance.
+    of_node: why the fault is the node's, so that no device is flagged; "" otherwise.
     """
 
     kind: str
@@ -139,10 +143,16 @@ class Explanation(NamedTuple):
 class Evidence:
     """The cells of a matrix and the evidence in them; arrays are flat, one item per cell.
 
-    x: deviation, 0 without a value. calm: x, or the deviation alone if that is better. spread: σ. least, several:
-    allowed deviation of a single cell, and of a cell of a component with several cells. applies: cells with a value.
-    chance: threshold in σ. single: cells measured once, where other cells were remeasured. healthy_alone: cells that
-    were healthy when remeasured alone. first: first deviations. there: cells of the matrix, with or without a value.
+    x: deviation, 0 without a value.
+    calm: x, or the deviation alone if that is better.
+    spread: σ.
+    least, several: allowed deviation of a single cell, and of a cell of a component with several cells.
+    applies: cells with a value.
+    chance: threshold in σ.
+    single: cells measured once, where other cells were remeasured.
+    healthy_alone: cells that were healthy when remeasured alone.
+    first: first deviations.
+    there: cells of the matrix, with or without a value.
     """
 
     known: list[Family]

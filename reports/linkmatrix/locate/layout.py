@@ -51,12 +51,14 @@ def part_of(kind: str) -> str:
 class Layout:
     """The indices of the components of each row and column, -1 for unknown.
 
-    classes: index of the link class of each cell, rows × columns. row_nic, column_nic: the adapter, if a single adapter
-    is nearest. square: whether rows and columns are the same endpoints. both_ways: whether a cell is the sum of both
-    directions, so that egress and ingress have the same cells. of_nodes: whether a row is a whole node. in_itself:
-    whether each column is a device that copies within its own memory. parts: {"nics" (sets of adapters), "switch",
-    "socket", "leaf", "domain": indices of rows and columns}, if known. "domain" exists only if cells between nodes of a
-    domain use NVLink.
+    classes: index of the link class of each cell, rows × columns.
+    row_nic, column_nic: the adapter, if a single adapter is nearest.
+    square: whether rows and columns are the same endpoints.
+    both_ways: whether a cell is the sum of both directions, so that egress and ingress have the same cells.
+    of_nodes: whether a row is a whole node.
+    in_itself: whether each column is a device that copies within its own memory.
+    parts: {"nics" (sets of adapters), "switch", "socket", "leaf", "domain": indices of rows and columns}, if known.
+        "domain" exists only if cells between nodes of a domain use NVLink.
     """
 
     classes: np.ndarray

@@ -51,8 +51,11 @@ UNPACKED: list[tempfile.TemporaryDirectory[str]] = []  # removed at the end of t
 class Bundle:
     """The content of a bundle.
 
-    runs: in order of time. run: the run that the bundle was made of. folder: contains config/. frozen: "commit" and
-    "time" of the references, or the "problem" why there is no commit. unreported: attempts without a report.
+    runs: in order of time.
+    run: the run that the bundle was made of.
+    folder: contains config/.
+    frozen: "commit" and "time" of the references, or the "problem" why there is no commit.
+    unreported: attempts without a report.
     """
 
     path: Path

@@ -56,10 +56,14 @@ PAIR = CELL[:2]
 class Figures:
     """A matrix of a run or of a published system: a test case or one of its parts, in one size.
 
-    size_bytes: None if unknown. cells: one row per measured cell with the columns CELL, in `unit`. summary: {link
-    class: median} of a matrix whose cells are in a file; `cells` is then empty. alias: OSU's test case that measures
-    the same. extent: the devices and nodes of a collective. library: the library and the memory of a collective, "" for
-    other test cases. of_cores: whether CPU cores stand for devices. variant: as of a matrix, such as ", 32 blocks".
+    size_bytes: None if unknown.
+    cells: one row per measured cell with the columns CELL, in `unit`.
+    summary: {link class: median} of a matrix whose cells are in a file; `cells` is then empty.
+    alias: OSU's test case that measures the same.
+    extent: the devices and nodes of a collective.
+    library: the library and the memory of a collective, "" for other test cases.
+    of_cores: whether CPU cores stand for devices.
+    variant: as of a matrix, such as ", 32 blocks".
     way: how MPI sends the memory of devices if not as usual: "staged", "without gdrcopy".
     """
 

@@ -55,8 +55,11 @@ Row = dict[str, Any]
 class InstalledComponent:
     """A device or adapter on a node at a time.
 
-    kind: "device" or "adapter". name: gpu3, mlx5_0. model: the vendor's name. part: its identity in any slot (serial,
-    uuid, guid, firmware, …). place: its location (node, slot, pci, port).
+    kind: "device" or "adapter".
+    name: gpu3, mlx5_0.
+    model: the vendor's name.
+    part: its identity in any slot (serial, uuid, guid, firmware, …).
+    place: its location (node, slot, pci, port).
     """
 
     kind: str

@@ -23,10 +23,12 @@ Pair = tuple[str, str]
 class Node:
     """A node, by stored runs and its scheduler.
 
-    tested: when the last test case of the suite was measured, in seconds since 1970; None: never completely. tried: the
-    start of the last test of the node alone, whatever its result. suspect, changed: the reason in a sentence, else "".
-    away: why the node takes no job now, else "". leaf: its leaf switch. over_network: why a run with another node is
-    needed, because a run of the node alone does not unflag it, else "".
+    tested: when the last test case of the suite was measured, in seconds since 1970; None: never completely.
+    tried: the start of the last test of the node alone, whatever its result.
+    suspect, changed: the reason in a sentence, else "".
+    away: why the node takes no job now, else "".
+    leaf: its leaf switch.
+    over_network: why a run with another node is needed, because a run of the node alone does not unflag it, else "".
     """
 
     name: str

@@ -43,11 +43,16 @@ class Found(NamedTuple):
 class Suspect:
     """A flagged device, node (the label is then the node's name) or slot, with whatever is in the slot now.
 
-    since: start of the oldest flag. reason: of the newest flag. scopes: the flagged scopes, that with the fewest
-    clean runs first. clean: clean runs of that scope. flagged, seen: numbers of runs that ever flagged it, and that
-    had it. part, place: identity, "" if unknown. swap: the result of a swap in a sentence, or "". kind: of the
-    component, as in `parts`. driver, driver_now: versions at the flag, and in the newest run. found: runs that flagged
-    it since it was unflagged last.
+    since: start of the oldest flag.
+    reason: of the newest flag.
+    scopes: the flagged scopes, that with the fewest clean runs first.
+    clean: clean runs of that scope.
+    flagged, seen: numbers of runs that ever flagged it, and that had it.
+    part, place: identity, "" if unknown.
+    swap: the result of a swap in a sentence, or "".
+    kind: of the component, as in `parts`.
+    driver, driver_now: versions at the flag, and in the newest run.
+    found: runs that flagged it since it was unflagged last.
     """
 
     node: str

@@ -41,9 +41,11 @@ class StoredVerdict:
     """A verdict as its check stored it.
 
     found: the verdict with its reasons and facts, without the evaluation of the cells, which readers make again.
-    check: what the check found that no record contains. references: those that the cells were compared with, without
-    the name of a check. record_sha256: of record.json, None where the test left none. simulated: the simulated fault,
-    "" for none. test: its display name.
+    check: what the check found that no record contains.
+    references: those that the cells were compared with, without the name of a check.
+    record_sha256: of record.json, None where the test left none.
+    simulated: the simulated fault, "" for none.
+    test: its display name.
     """
 
     found: TestVerdict

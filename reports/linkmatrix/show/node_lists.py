@@ -23,9 +23,11 @@ MOST_UNKNOWN = 50  # nodes that are named
 class Words:
     """The options and commands of a scheduler for names of nodes; each may be empty. title: its name.
 
-    only: the option of a job for exactly these nodes. without: the option for all other nodes. look: the command that
-    shows the state of nodes. drain: the command that keeps jobs off a node, with a reason. resume: the command that
-    ends this.
+    only: the option of a job for exactly these nodes.
+    without: the option for all other nodes.
+    look: the command that shows the state of nodes.
+    drain: the command that keeps jobs off a node, with a reason.
+    resume: the command that ends this.
     """
 
     title: str

@@ -15,8 +15,10 @@ CHECK_MINUTES = 30  # the time limit of the checks
 class Kind(NamedTuple):
     """A type of nodes.
 
-    cores: as the scheduler counts them. description: the scheduler's text on GPUs and features.
-    types: the scheduler's names of the GPUs' models. slices: MIG slices, which are not in `gpus`.
+    cores: as the scheduler counts them.
+    description: the scheduler's text on GPUs and features.
+    types: the scheduler's names of the GPUs' models.
+    slices: MIG slices, which are not in `gpus`.
     features: names that a job can request.
     """
 
@@ -41,7 +43,8 @@ def counted(kind: Kind, count: int) -> str:
 class Partition:
     """A partition, or queue.
 
-    nodes: {kind: number of nodes}. down: the number of nodes that could run no job at the time of the query.
+    nodes: {kind: number of nodes}.
+    down: the number of nodes that could run no job at the time of the query.
     access, layout: options of every job; `layout` for schedulers of ReFrame that request no slots.
     notes: sentences for the administrator of the site.
     limit: the time limit of a job in minutes; None without a limit.
@@ -136,10 +139,12 @@ class Partition:
 class Cluster:
     """A cluster, as its scheduler describes it.
 
-    title: the scheduler's name. scheduler, launcher: ReFrame's names.
+    title: the scheduler's name.
+    scheduler, launcher: ReFrame's names.
     gpu_option, node_option: the options with which a job requests GPUs and a certain node, in ReFrame's words.
     environment: (name, value) of variables of every job.
-    notes: sentences for the administrator of the site. host: the name of the login node.
+    notes: sentences for the administrator of the site.
+    host: the name of the login node.
     """
 
     title: str

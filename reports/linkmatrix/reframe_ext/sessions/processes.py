@@ -42,11 +42,14 @@ class JobRequest:
     of built programs, or its path. testcase: "" for a foreign program, and for a test of the topology. opts: the
     options but test case, size and record.
 
-    size: the value of --size. "" is the program's default. None: the test case has a fixed size. ranks_per_node: None
-    for any. group: only tests of the same group share a process. execs_next: the program takes another command after
-    `--into FOLDER`, writes its output to this folder, and executes the command. environment: NAME=VALUE, for this
-    process only. starter: a foreign program with options, which starts the program. references: lines of the file that
-    the program reads by `--references`.
+    size: the value of --size. "" is the program's default. None: the test case has a fixed size.
+    ranks_per_node: None for any.
+    group: only tests of the same group share a process.
+    execs_next: the program takes another command after `--into FOLDER`, writes its output to this folder, and executes
+        the command.
+    environment: NAME=VALUE, for this process only.
+    starter: a foreign program with options, which starts the program.
+    references: lines of the file that the program reads by `--references`.
     """
 
     check: str
