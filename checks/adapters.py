@@ -22,8 +22,8 @@ class Adapters:
     """Adapters that each node must have, and their expected properties; None and () for anything unspecified.
 
     names: as in the kernel, "mlx5_0", or "mlx5_0:2" for a second port; without names, all RDMA adapters.
-    number: of ports.
-    rate: of the line, in Gb/s.
+    number: the number of ports.
+    rate: the line rate in Gb/s.
     link_layer: "InfiniBand" or "Ethernet".
     width, speed: lanes of the PCI link, and GT/s per lane.
     ratio: the least share of the line rate that perftest must reach over one adapter, such as 0.95.

@@ -21,8 +21,8 @@ class ExpectedConfiguration:
     """The configuration that a partition specifies; None for anything unspecified.
 
     devices: the number of GPUs.
-    model: a part of each GPU's name. link_class ("NV18"), peer_access and hops (1 is direct) apply to every pair of
-        GPUs.
+    model: a part of each GPU's name.
+    link_class, peer_access, hops: of every pair of GPUs, such as "NV18", True and 1 (a direct link).
     exclusive: no other process uses a node during a job.
     state: properties of each GPU, such as {"ecc": "on"}.
     equal: names of properties that are the same on all GPUs, such as "vbios".

@@ -68,9 +68,9 @@ class Table:
 class Topology:
     """The connections between devices, {pair: value} for the pairs that the text contains.
 
-    link_class: as nvidia-smi names it.
-    links: bonded links.
-    hops: 0 means no path.
+    link_class: the class as nvidia-smi names it.
+    links: the number of bonded links.
+    hops: the number of hops; 0 if no path exists.
     numa: {device: NUMA node}.
     nic_class: {(device, NIC): class}.
     """

@@ -31,14 +31,14 @@ class Cell(NamedTuple):
     """The data of a cell that sentences use.
 
     low, high: the interval of the median.
-    limit: of the path, in GB/s.
-    worse: than the baseline of its link class, as a fraction.
+    limit: the maximum bandwidth of the path, in GB/s.
+    worse: the fraction by which the cell is worse than the baseline of its link class.
     baseline: "the median" or "the best cell (54.31 GB/s)".
     behind: see `expected.behind_class`.
     table: name of the reference table.
     others: a sentence about the process that disturbed the cell.
     slow: a sentence about its slow samples, "" unless it is intermittent.
-    link_class, adopted_class: that was found, and by which it is compared.
+    link_class, adopted_class: the class that was found, and the class in the references.
     """
 
     pair: Pair

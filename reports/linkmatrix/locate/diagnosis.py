@@ -49,7 +49,7 @@ class Diagnosis:
 
     sentences: one per finding, in the order of the findings, then further sentences.
     effects: rows and columns that deviate as a whole.
-    from_inside: whether there are no references.
+    from_inside: whether cells were compared with each other, because there are no references.
     confidence: per finding, the evidence for and against it, other explanations, and the next experiment.
     who: the name of each finding's component.
     verdicts: the worst verdict of each finding's cells.
@@ -170,7 +170,7 @@ class Searched:
     shared: the bottleneck between groups of nodes.
     at_once: the speeds between leaf switches while all nodes send.
     drift: the sentence about a drift, "" for none.
-    layout: with its names; None if no cell is slow.
+    layout: the layout and the names of its components; None if no cell is slow.
     """
 
     findings: list[Finding]

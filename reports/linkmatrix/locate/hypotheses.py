@@ -41,16 +41,16 @@ MOST = 12  # findings; more have another cause
 class Finding:
     """A hypothesis that explains slow cells, or cells without a value.
 
-    kind, subject: ("egress", 3), ("link", (2, 5)), ("node_pair", (0, 1)) …, by index.
-    shift: the deviation of its cells as a fraction, -0.1 is 10 % slow.
-    cells, agreeing: number of its cells, and of those that show it.
+    kind, subject: the type and the index of the component, such as ("egress", 3) or ("link", (2, 5)).
+    shift: the deviation of the component's cells as a fraction; -0.1 is 10 % slow.
+    cells, agreeing: the number of the component's cells, and the number of these cells that are slow.
     alike: other hypotheses with the same cells.
-    missing: its cells have no value.
+    missing: whether the cells have no value.
     rivals: hypotheses with other cells and nearly as much evidence.
-    once: a single cell that may have been disturbed, so that no component is flagged.
-    again: this cell was slow alone too, which chance explains among so many remeasured cells.
-    allowed: every cell is inside its own tolerance.
-    of_node: why the fault is the node's, so that no device is flagged; "" otherwise.
+    once: whether the finding is a single cell that may have been disturbed. Then no component is flagged.
+    again: whether this cell was also slow when remeasured alone, but one such cell is likely by chance.
+    allowed: whether every cell is inside its own tolerance.
+    of_node: why the node is at fault, so that no device is flagged; "" otherwise.
     """
 
     kind: str
@@ -149,9 +149,9 @@ class Evidence:
     least, several: allowed deviation of a single cell, and of a cell of a component with several cells.
     applies: cells with a value.
     chance: threshold in σ.
-    single: cells measured once, where other cells were remeasured.
+    single: cells that were measured only once, in a matrix in which other cells were remeasured.
     healthy_alone: cells that were healthy when remeasured alone.
-    first: first deviations.
+    first: deviations before cells were remeasured.
     there: cells of the matrix, with or without a value.
     """
 
