@@ -60,7 +60,7 @@ class Proposal:
     table: {row of the file: reference}.
     cells: the number of compared cells.
     spreads: {link class: σ as a fraction}.
-    summaries: of each link class.
+    summaries: the summary of each link class.
     noisy: a sentence per outlier.
     slow: a sentence per trend or step, and per component that is slow in all runs together.
     pairs: {pair: (link class, reference of its own)} of a small matrix.

@@ -78,7 +78,8 @@ VERDICTS = np.array([-1 if rule.verdict is None else rule.verdict for rule in RU
 class Judged:
     """The verdicts on a block; all arrays are rows × columns.
 
-    rules: indices of RULES. codes: verdicts, -1 if a cell does not apply.
+    rules: indices of RULES.
+    codes: verdicts; -1 if a cell does not apply.
     value, low, high: value and limits of the references in the matrix's unit, NaN without.
     worse: the fraction by which a cell is worse than its reference, or without a reference than the baseline of its
         class, NaN without a value.

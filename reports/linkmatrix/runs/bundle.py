@@ -51,9 +51,9 @@ UNPACKED: list[tempfile.TemporaryDirectory[str]] = []  # removed at the end of t
 class Bundle:
     """The content of a bundle.
 
-    runs: in order of time.
-    run: the run that the bundle was made of.
-    folder: contains config/.
+    runs: all runs, the oldest first.
+    run: the run of which the bundle was made.
+    folder: the folder that contains config/.
     frozen: "commit" and "time" of the references, or the "problem" why there is no commit.
     unreported: attempts without a report.
     """

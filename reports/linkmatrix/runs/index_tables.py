@@ -58,8 +58,8 @@ class InstalledComponent:
     kind: "device" or "adapter".
     name: gpu3, mlx5_0.
     model: the vendor's name.
-    part: its identity in any slot (serial, uuid, guid, firmware, …).
-    place: its location (node, slot, pci, port).
+    part: the identity of the component in any slot (serial, uuid, guid, firmware, …).
+    place: the location of the component (node, slot, pci, port).
     """
 
     kind: str

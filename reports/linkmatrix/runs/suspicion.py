@@ -43,16 +43,16 @@ class Found(NamedTuple):
 class Suspect:
     """A flagged device, node (the label is then the node's name) or slot, with whatever is in the slot now.
 
-    since: start of the oldest flag.
-    reason: of the newest flag.
-    scopes: the flagged scopes, that with the fewest clean runs first.
-    clean: clean runs of that scope.
-    flagged, seen: numbers of runs that ever flagged it, and that had it.
-    part, place: identity, "" if unknown.
+    since: the start of the oldest flag.
+    reason: the reason of the newest flag.
+    scopes: the flagged scopes; the scope with the fewest clean runs is the first.
+    clean: the number of clean runs of the first scope.
+    flagged, seen: the number of runs that flagged the component, and of runs that contain the component.
+    part, place: the identity of the component and of the slot; "" if unknown.
     swap: the result of a swap in a sentence, or "".
-    kind: of the component, as in `parts`.
-    driver, driver_now: versions at the flag, and in the newest run.
-    found: runs that flagged it since it was unflagged last.
+    kind: the type of the component, as in `parts`.
+    driver, driver_now: the driver versions at the flag and in the newest run.
+    found: the number of runs that flagged the component since its flag was last removed.
     """
 
     node: str

@@ -42,10 +42,10 @@ class StoredVerdict:
 
     found: the verdict with its reasons and facts, without the evaluation of the cells, which readers make again.
     check: what the check found that no record contains.
-    references: those that the cells were compared with, without the name of a check.
-    record_sha256: of record.json, None where the test left none.
-    simulated: the simulated fault, "" for none.
-    test: its display name.
+    references: the references with which the cells were compared, without the name of a check.
+    record_sha256: the SHA-256 of record.json; None if the test wrote no record.
+    simulated: the simulated fault; "" for none.
+    test: the display name of the test.
     """
 
     found: TestVerdict

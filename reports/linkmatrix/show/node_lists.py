@@ -27,7 +27,7 @@ class Words:
     without: the option for all other nodes.
     look: the command that shows the state of nodes.
     drain: the command that keeps jobs off a node, with a reason.
-    resume: the command that ends this.
+    resume: the command that lets jobs use the node again.
     """
 
     title: str
