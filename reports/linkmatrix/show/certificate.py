@@ -194,7 +194,8 @@ def not_covered(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[str]:
     for one in judged:
         if one.test.result == "skip":
             yield f"{one.test.name}: {one.test.reason or 'skipped'}"
-        yield from (f"{name}: not measured, because of --budget" for name in (one.test.record or {}).get("left_out", ()))
+        for name in (one.test.record or {}).get("left_out", ()):
+            yield f"{name}: not measured, because of --budget"
         for result, matrix in one.matrices:
             name = result["testcase"]
             without += [name] if one.of_matrix(matrix) is Verdict.NOT_JUDGED else []
