@@ -63,7 +63,10 @@ class Row(NamedTuple):
 
 @dataclass
 class Compared:
-    """rows: common test cases. left_out: sentences on test cases of one run only, or that are not comparable."""
+    """Test cases of two runs.
+
+    rows: the common test cases. left_out: sentences on test cases of only one run, or with incomparable values.
+    """
 
     rows: list[Row] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)

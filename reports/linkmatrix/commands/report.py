@@ -98,7 +98,10 @@ def draw_maps(analysis: Analysis, folder: Path, written: list[Path]) -> dict[tup
 
 
 def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list[tuple[str, bytes]]:
-    """(caption, PNG) of a picture for each record, axis and unit that has curves; adds the paths to `written`."""
+    """Draw one picture per record, axis and unit with curves.
+
+    Returns (caption, PNG) of each picture, and adds the paths of the files to `written`.
+    """
     drawn = []
     for one in judged:
         record = one.test.record

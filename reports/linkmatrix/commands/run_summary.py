@@ -62,7 +62,7 @@ def analysed_report(report: Path, code: int, repository: Path) -> tuple[Analysis
     final, passed_later = after_retries(judged)
     analysis, screen = Analysis(run, final), Screen()
     lines = [*analysis.notices, *summary.kind_lines(summary.kinds(final), screen)]
-    lines += [words.verdict_tally(final), *summary.node_lines(final)] if judged else ["No test case ran: no PASS."]
+    lines += [words.verdict_tally(final), *summary.node_lines(final)] if judged else ["No test case ran: not a PASS."]
     lines += warning_lines(final) if analysis.verdict is Verdict.WARN else []
     lines += [*reason_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
     if len(attempts) > 1 and not any(one.test.rerun for one in judged):

@@ -70,7 +70,8 @@ class Step:
     def other(self) -> str:
         """The name of the printed measurement if it differs from the requested one, else "".
 
-        A test of both directions prints their sum, twice the line rate, so it must not pass as a test of one direction.
+        A test of both directions prints their sum, which is twice the line rate. The reader must not mistake this
+        sum for the value of one direction.
         """
         name, table = self.program.rpartition("/")[2], self.printed
         if name != ucx.PROGRAM and table.testcase != name:

@@ -33,7 +33,10 @@ class Expected:
     classes: MatrixClasses | None = None
 
     def of(self, pair: Pair, link_class: str) -> Reference | None:
-        """The reference of a cell, else of its class. link_class: the class that the run found."""
+        """The reference of a cell; if the cell has none, the reference of its class.
+
+        link_class: the class that the run found.
+        """
         return self.of_cell.get(pair) or self.of_class.get(self.adopted_class(pair, link_class))
 
     def adopted_class(self, pair: Pair, link_class: str) -> str:

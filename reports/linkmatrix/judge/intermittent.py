@@ -107,7 +107,7 @@ def slow_samples(record: Mapping[str, Any], result: Result) -> SlowSamples | Non
 
 
 def by_processors(record: Mapping[str, Any], result: Result) -> np.ndarray:
-    """True for cells of which processors copy the data inside a node; rows × columns."""
+    """Mask (rows × columns) of the cells whose data CPUs copy inside a node."""
     classes = np.array(result["link_class"], dtype=str)
     if record["backend"] == "mpi" and result["memory"] == "host":
         return classes != BETWEEN_NODES
@@ -121,7 +121,7 @@ def of_short_samples(result: Result) -> np.ndarray | None:
 
 
 def of_ordinary_samples(result: Result) -> np.ndarray | None:
-    """The ordinary samples, samples × rows × columns × 1, as passes of one sample; None if the record lists none."""
+    """The ordinary samples, each as a pass of one sample: passes × rows × columns × 1. None without samples."""
     if result.get("sampled") is None:
         return None
     return np.moveaxis(padded_samples([result["sampled"]])[0], -1, 0)[..., None]

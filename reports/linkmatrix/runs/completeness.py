@@ -32,8 +32,9 @@ class Ran:
 
     @cached_property
     def measured(self) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
-        """({partition: {test case: its cells}} of the run and the passes that it resumes, {partition: skipped test
-        cases}).
+        """({partition: {test case: number of cells}}, {partition: skipped test cases}).
+
+        The measured test cases include those that passed in the runs before, which this run resumes.
         """
         measured, skipped = measured_in(self.tests)
         for one in self.before.cases():

@@ -44,7 +44,10 @@ Machine = Mapping[str, Mapping[str, str]]  # of each node: its driver and the id
 
 
 class Passed(NamedTuple):
-    """A test case that passed: where, its name in a manifest, its cells, when its run began, since 1970, on what."""
+    """A test case that passed.
+
+    case: its name in a manifest. cells: number of measured cells. when: start of its run, in seconds since 1970.
+    """
 
     partition: str
     case: str

@@ -89,7 +89,10 @@ def find_all(paths: Iterable[Path]) -> Run:
 
 
 def in_folder(folder: Path) -> Run:
-    """The report in `folder` or its reports/ whose run ended last; else all records below it. Raises BadInput."""
+    """The run that ended last, by the reports in `folder` or in its subfolder reports/.
+
+    Without reports, a run of all records below `folder`. Raises BadInput.
+    """
     for place in (folder, folder / "reports"):
         if reports_in(place):
             return find(newest_report(place))
@@ -187,7 +190,7 @@ def source_of(test: Test) -> str:
 
 
 def of_process(test: Test) -> bool:
-    """Whether a test is the record of a session's process, by its folder (reframe_ext/sessions/processes.py)."""
+    """Whether the record is in the folder of one process of a session (reframe_ext/sessions/processes.py)."""
     return test.path is not None and re.fullmatch(r"process\d+", test.path.parent.name) is not None
 
 

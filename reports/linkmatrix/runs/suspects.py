@@ -90,7 +90,7 @@ def started(run: Run) -> str:
 
 
 def of_run(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sighting]]:
-    """(flags with reasons, clean scopes, sightings of all devices and adapters) of a run."""
+    """(flags with reasons, clean scopes, nodes and slots where the run found each device and adapter) of a run."""
     flagged: Flagged = {}
     clean: Clean = {}
     bad: Clean = {}

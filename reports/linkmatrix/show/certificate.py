@@ -105,7 +105,7 @@ def manifests_of(bundle: Bundle) -> tuple[str, dict[str, manifest.Manifest]]:
 
 
 def less_than_manifest(bundle: Bundle) -> Iterator[str]:
-    """What the manifest of the run's mode has and the run did not measure, each a sentence."""
+    """Sentences about the test cases and cells of the mode's manifest that the run did not measure."""
     (mode, known), (measured, skipped) = manifests_of(bundle), completeness.measured_in(bundle.run.tests)
     for one in manifest.wanted(known, set(measured) | set(skipped), None):
         yield from manifest.shortfall(mode, one, measured.get(one.partition, {}))

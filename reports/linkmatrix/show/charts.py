@@ -151,7 +151,7 @@ def set_axes(axes: Axes, axis: str, places: Iterable[int], is_latency: bool) -> 
 
 
 def set_log_scale(axes: Axes) -> None:
-    """Sets a logarithmic vertical axis whose labels are numbers without powers, which TeX would set."""
+    """Sets a logarithmic vertical axis with plain numbers as labels, because powers would need TeX."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())

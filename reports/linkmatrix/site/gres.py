@@ -28,7 +28,7 @@ GRACE = ("gh200", "gb200", "gb300", "gb10")
 class Gpus(NamedTuple):
     """The GPUs of a node.
 
-    count: GPUs without MIG slices. types: the types that Slurm gives them, each once. slices: MIG slices.
+    count: GPUs without MIG slices. types: their distinct types in Slurm. slices: number of MIG slices.
     """
 
     count: int = 0

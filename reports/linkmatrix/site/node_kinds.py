@@ -70,7 +70,7 @@ def by_kind(partition: Partition, down: Counter, listed: NodeLists) -> list[Part
 
 
 def subset(nodes: Counter, kinds: Sequence[Kind] | Counter) -> Counter:
-    """The counts of some kinds."""
+    """The number of nodes of each given kind, without kinds that have no nodes."""
     return Counter({kind: nodes[kind] for kind in kinds if nodes[kind]})
 
 
