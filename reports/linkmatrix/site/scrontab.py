@@ -46,6 +46,6 @@ def refuse(wanted: str, every: Mapping[str, Partition], of_each: Mapping[str, se
     if shared := sorted(of_each[wanted] & taken):
         few = ", ".join(shared[:3]) + (f" and {len(shared) - 3} more" if len(shared) > 3 else "")
         raise BadInput(
-            f"--partition '{wanted}' has nodes that the run measures ({few}), and the job of scrontab would occupy"
+            f"--partition '{wanted}' has nodes that the run measures ({few}). The scrontab job would occupy"
             f" a core of such a node: name another partition, or {INSTEAD}"
         )
