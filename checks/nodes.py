@@ -80,7 +80,7 @@ def every_partition():
 def unknown_partitions():
     """The partitions without known nodes, because the scheduler does not answer or reports none.
 
-    With a reservation, a partition may have none: its nodes are not reserved.
+    With a reservation, a partition without nodes is not unknown: none of its nodes is reserved.
     """
     is_reserved = any(option.startswith("--reservation") for option in job_options(sys.argv[1:]))
     each = [(one, of_partition(one)) for one in every_partition()]

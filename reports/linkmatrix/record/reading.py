@@ -103,7 +103,7 @@ def finite(text: str) -> int | float:
 
 @cache
 def schema() -> dict[str, Any]:
-    """The schema of a record, for the programs and for this reader."""
+    """The JSON schema of a record, which the programs and this reader share."""
     return json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 
 
