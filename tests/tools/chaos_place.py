@@ -81,12 +81,10 @@ class Place:
         return self.folder / "clock"
 
     def prepare(self) -> None:
-        """Create the site: this repository with partitions that name the table TABLE, and the moved clock."""
+        """Create the site, which is this repository without references, and the moved clock."""
         shutil.copytree(REPOSITORY / "config", self.site / "config")
         for name in ("checks", "src", "reports"):
             (self.site / name).symlink_to(REPOSITORY / name)
-        with (self.site / "config" / "systems" / "generic.py").open("a") as file:
-            file.write(f'\nfor one in system["partitions"]:\n    one["extras"]["reference"] = "{TABLE}"\n')
         with (self.site / "config" / "settings.py").open("a") as file:  # a run that is given them is a part of its mode
             more = [f"-S {one}" for one in SHORT[self.mode]]
             file.write('\nfor one in site_configuration["modes"]:\n')
@@ -221,14 +219,15 @@ class Place:
         }
 
     def write_references(self) -> None:
-        """Write the figures of the newest report as references with wide tolerances."""
+        """Write the figures of the newest report as references with wide tolerances, into the table TABLE."""
         newest = max((self.prefix / "reports").glob("run-report-*.json"), key=lambda path: path.stat().st_mtime_ns)
         tables: dict[str, dict[str, dict[str, dict[str, list[Any]]]]] = {}
         for case in json.loads(newest.read_text())["runs"][-1]["testcases"]:
             for name, (value, _, _, _, unit, _) in numbers(case).items():
                 is_time = unit in ("us", "ns", "s")
                 lower, upper = (None, TOLERANCE) if is_time else (-TOLERANCE, None)
-                of_check = tables.setdefault(case["name"].split()[0], {}).setdefault(case["reference_name"], {})
+                table = TABLE + case["reference_variant"]
+                of_check = tables.setdefault(case["name"].split()[0], {}).setdefault(table, {})
                 of_check.setdefault(case["testcase"], {})[name] = [
                     min(value * WORSE, MAX_VALUE) if is_time else value / WORSE,
                     lower,
@@ -240,6 +239,8 @@ class Place:
         }
         for file in (self.site / "config" / "references").glob("*.yaml"):
             file.write_text(yaml.safe_dump(content if file.name == "p2p.yaml" else {}, sort_keys=False))
+        with (self.site / "config" / "systems" / "generic.py").open("a") as file:
+            file.write(f'\nfor one in system["partitions"]:\n    one["extras"]["reference"] = "{TABLE}"\n')
 
 
 def numbers(case: dict[str, Any]) -> dict[str, list[Any]]:

@@ -35,24 +35,22 @@ if TYPE_CHECKING:
 
 MOST_DISTURBED = 4  # maximum number of sentences about other processes
 TRIED = ("timeout", "error")
-LACKING = (*TRIED, "not-run")  # also cells that were not tried
+LACKING = (*TRIED, "not-run")
 GONE_SIGMA, GONE_LIMIT = 0.01, 0.02  # stand-ins for the σ and the limit of missing values, which have no noise
 INSIDE = "compared with its link class: "  # before the sentence of a finding without references
 NEXT = "next: "  # prefix of the command of the next experiment
-#: Rules by which a cell fails without being slow.
-OTHERWISE = ("corrupt", "impossible", "intermittent")
+OTHERWISE = ("corrupt", "impossible", "intermittent")  # rules by which a cell fails without being slow
 
 
 @dataclass(frozen=True)
 class Diagnosis:
     """The diagnosis of a matrix.
 
-    sentences: one per finding, in the order of the findings, then further sentences.
-    effects: rows and columns that deviate as a whole.
+    sentences: one per finding, in the order of the findings, then further sentences. effects: rows and columns that
+    deviate as a whole.
     from_inside: whether cells were compared with each other, because there are no references.
     confidence: per finding, the evidence for and against it, other explanations, and the next experiment.
-    who: the name of each finding's component.
-    verdicts: the worst verdict of each finding's cells.
+    who, verdicts: per finding, the name of its component, and the worst verdict of its cells.
     """
 
     findings: tuple[Finding, ...]
@@ -119,8 +117,7 @@ def explained(
     layout, names = found.layout or layout_of(content, result, matrix.matrix)
     drift = node_causes.time_drift(found.seen.deviation, result) if found.findings and not part else 0.0
     found = replace(found, findings=node_causes.with_node_causes(found.findings, matrix.matrix, content, result, drift))
-    # findings next to a bottleneck do not have all of their cells
-    seen = replace(found.seen, part=part or found.shared is not None)
+    seen = replace(found.seen, part=part or found.shared is not None)  # next to a bottleneck, findings lack cells
     told = [sentence(one, names, content, result, seen, layout) for one in found.findings]
     lost = Lost.of(content, matrix.matrix, lacking)
     gone = lost.leaves(findings_without_value(matrix.matrix, layout, lost.lacking), layout)

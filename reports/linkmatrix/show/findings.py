@@ -83,10 +83,8 @@ class Headline:
     """A finding of a run.
 
     topic: a row of `TOPICS`.
-    who: the name of the component or process; "" for none.
-    where: the test cases that show the finding, the worst first.
-    sure: the evidence for and against the finding.
-    command: the command of the next measurement; "" for none.
+    who, where: the name of the component or process, "" for none; the test cases that show it, the worst first.
+    sure, command: the evidence for and against the finding; the command of the next measurement, "" for none.
     weight: the deviation from comparable components, as a fraction.
     simulated: whether the fault was simulated.
     rung: how well the fault is confirmed.
