@@ -114,6 +114,7 @@ def test_a_site_has_its_modes_made_short_in_its_own_settings(tmp_path, monkeypat
 def test_references_of_whatever_was_measured_can_be_read(place, ended):
     (place.site / "config" / "references").mkdir(parents=True)
     (place.site / "config" / "references" / "p2p.yaml").touch()
+    (place.site / "config" / "systems").mkdir()
     ended()
     report = place.prefix / "reports" / "run-report-1.json"
     content = json.loads(report.read_text())
@@ -121,8 +122,9 @@ def test_references_of_whatever_was_measured_can_be_read(place, ended):
     figures["node:gpu:time"] += ["us", "pass"]
     figures["node:gpu:turns"] = [26_000.0, None, None, None, "us", "pass"]  # of ranks that waited for theirs
     (case,) = content["runs"][0]["testcases"]
-    case |= {"name": "rank_p2p %testcase=a", "reference_name": "chaos", "testcase": "a", "perfvalues": figures}
+    case |= {"name": "rank_p2p %testcase=a", "reference_variant": "@2-ranks", "testcase": "a", "perfvalues": figures}
     report.write_text(json.dumps(content))
     place.write_references()
     table = References.load(place.site / "config" / "references")
-    assert table.names() == ["chaos"]
+    assert table.names() == ["chaos@2-ranks"]
+    assert '"reference"] = "chaos"' in (place.site / "config" / "systems" / "generic.py").read_text()
