@@ -168,7 +168,7 @@ class CollectiveRun final : public ProgramRun {
                                          std::uint64_t bytes) const {
     std::vector<CollectiveCase> cases(2, form_of(form, testcase, bytes));
     cases[1].in_place = true;
-    if (testcase.without != LeftOut::nobody) {
+    if (testcase.without != LeftOut::none) {
       const std::vector<Subset> subsets = subsets_without(testcase.without);
       cases.assign(subsets.size(), cases[0]);
       for (std::size_t i = 0; i < cases.size(); ++i) cases[i].left_out = subsets[i].left_out;
@@ -200,7 +200,7 @@ class CollectiveRun final : public ProgramRun {
     if (!options_.sizes.empty()) return options_.sizes;
     if (testcase.collective == Collective::send) return {pair_bytes};
     std::vector<std::uint64_t> sizes = collectives_->default_sizes();
-    if (testcase.without != LeftOut::nobody) return {sizes.back()};
+    if (testcase.without != LeftOut::none) return {sizes.back()};
     std::erase_if(sizes, [this](std::uint64_t bytes) { return bytes < least_bytes(count()); });
     return sizes;
   }
@@ -258,7 +258,7 @@ class CollectiveRun final : public ProgramRun {
   void measure_all_of(const CollectiveTestCase& testcase) {
     std::vector<CollectiveLine> lines;
     for (const std::uint64_t bytes : sizes_of(testcase)) lines.push_back(measure_one(plan(testcase, bytes)));
-    const bool has_ways = testcase.collective != Collective::send && testcase.without == LeftOut::nobody;
+    const bool has_ways = testcase.collective != Collective::send && testcase.without == LeftOut::none;
     if (has_ways) supervisor().print(collective_table(testcase.name, lines));
   }
 

@@ -36,19 +36,19 @@ std::vector<CollectiveTestCase> make_all() {
   std::vector<CollectiveTestCase> all;
   for (const auto& [collective, name] : Words<Collective>::table) {
     if (collective == Collective::send) {
-      all.push_back({"rank_to_rank_bandwidth_nccl", collective, "", LeftOut::nobody,
+      all.push_back({"rank_to_rank_bandwidth_nccl", collective, "", LeftOut::none,
                      "NCCL sends from each rank to each other rank, as a matrix"});
       continue;
     }
     const std::string program = std::string(name) + "_perf";
-    all.push_back({program, collective, "", LeftOut::nobody, std::string(name) + ", algorithm chosen by the library"});
+    all.push_back({program, collective, "", LeftOut::none, std::string(name) + ", algorithm chosen by the library"});
     if (collective == Collective::all_reduce)
       for (const auto& [without, end, text] : left_out)
         all.push_back(
             {program + std::string(end), collective, "", without, std::string(name) + " of " + std::string(text)});
     if (is_made_of_sends(collective)) continue;
     for (const std::string_view algorithm : algorithms)
-      all.push_back({program + "_" + lower(algorithm), collective, algorithm, LeftOut::nobody,
+      all.push_back({program + "_" + lower(algorithm), collective, algorithm, LeftOut::none,
                      std::string(name) + ", NCCL algorithm " + std::string(algorithm) + " forced"});
   }
   return all;
@@ -142,7 +142,7 @@ std::vector<Subset> subsets_of(LeftOut excluded, const Names& labels, const Name
   if (labels.size() > RankSet::most) return {};
   std::vector<Subset> subsets;
   switch (excluded) {
-    case LeftOut::nobody:
+    case LeftOut::none:
       break;
     case LeftOut::rank:
       subsets = without_each(labels);

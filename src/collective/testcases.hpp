@@ -10,7 +10,7 @@ namespace linkmatrix {
 
 /// Component excluded in turn, to find the one without which all others are faster.
 enum class LeftOut {
-  nobody,
+  none,
   rank,  ///< each rank
   node,  ///< all ranks of each node
   rail,  ///< the ranks with each number on their nodes, which share the adapters of a rail
@@ -38,7 +38,7 @@ struct CollectiveTestCase {
   Collective collective;
   std::string_view algorithm;  ///< in the spelling of the library, "Tree"; empty: chosen by the library
   LeftOut without =
-      LeftOut::nobody;  ///< excluded component; columns are the exclusions instead of in place and out of place
+      LeftOut::none;  ///< excluded component; columns are the exclusions instead of in place and out of place
   std::string description;
 };
 

@@ -33,13 +33,13 @@ class FakeDriver final : public DeviceUseSource {
 
   DeviceProcess& of(unsigned pid) { return *std::ranges::find(processes, pid, &DeviceProcess::pid); }
 
-  /// Allocates memory as this process, number `own` in the driver's list. meanwhile: actions of other processes at the
-  /// same time.
-  AllocateStep allocating_as(unsigned own, std::function<void(std::uint64_t)> meanwhile = {}) {
-    return [this, own, meanwhile](std::uint64_t bytes) {
+  /// Allocates memory as this process, number `own` in the driver's list. other_actions: those of other processes at
+  /// the same time.
+  AllocateStep allocating_as(unsigned own, std::function<void(std::uint64_t)> other_actions = {}) {
+    return [this, own, other_actions](std::uint64_t bytes) {
       steps.push_back(bytes);
       *of(own).bytes += bytes;
-      if (meanwhile) meanwhile(bytes);
+      if (other_actions) other_actions(bytes);
       return std::shared_ptr<void>(nullptr, [this, own, bytes](void*) { *of(own).bytes -= bytes; });
     };
   }

@@ -169,7 +169,7 @@ TEST(Outliers, AControlChangeWithinTheNoiseOfItsCellIsZero) {
 }
 
 TEST(Outliers, AClassIsWorseAsAWholeWhereThreeQuartersOfItAre) {
-  EXPECT_EQ(class_shift({0.04, 0.03, 0.04, 0.1}, 0.02), 0) << "of four nobody knows";
+  EXPECT_EQ(class_shift({0.04, 0.03, 0.04, 0.1}, 0.02), 0) << "four cells are too few";
   EXPECT_EQ(class_shift({0.04, 0.03, 0.05, 0.1, 0.06}, 0.02), 0.04);
   EXPECT_EQ(class_shift({0.04, -0.3, 0.05, 0.1, 0.06}, 0.02), 0.04);
   EXPECT_EQ(class_shift({0.04, -0.3, 0.02, 0.1, 0.06}, 0.02), 0) << "two of five are as they should be";

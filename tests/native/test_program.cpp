@@ -40,7 +40,7 @@ Ended ended(const std::function<ExitCode()>& act) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
 }
 
-ExitCode fail() { throw std::runtime_error("nobody catches it"); }
+ExitCode fail() { throw std::runtime_error("not caught"); }
 
 // ranks that refuse at the same time must not mix their sentences ("p2p_matrixp2p_matrix: …")
 TEST(ProgramMain, SaysInOneWriteWhyItEnds) {
@@ -48,7 +48,7 @@ TEST(ProgramMain, SaysInOneWriteWhyItEnds) {
   EXPECT_EQ(refused.first_write, "p2p_matrix: --size 'many': use a size\n");
   EXPECT_EQ(refused.code, static_cast<int>(ExitCode::bad_input));
   const Ended broken = ended([]() noexcept { return fail(); });
-  EXPECT_EQ(broken.first_write, "p2p_matrix: nobody catches it\n");
+  EXPECT_EQ(broken.first_write, "p2p_matrix: not caught\n");
   EXPECT_EQ(broken.code, static_cast<int>(ExitCode::device_error));
 }
 

@@ -84,7 +84,7 @@ def test_who_may_write_builds_a_preset_and_marks_it(shared):
 
 
 def test_readers_of_a_build_wait_for_its_builder(tmp_path):
-    """Both lock the same file; a folder that nobody ever locked has none."""
+    """Both lock the same file; a folder that was never locked has none."""
     folder = tmp_path / "my build"
     reads = "\n".join(shared_build.for_reading(folder))
     assert subprocess.run(["bash", "-ec", f"{reads}\necho read"], capture_output=True, text=True).stdout == "read\n"

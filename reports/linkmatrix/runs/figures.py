@@ -148,9 +148,9 @@ def cells_of(matrix: Matrix) -> "pandas.DataFrame":
         return pandas.DataFrame(columns=CELL)
     found = table.of_matrix({}, matrix)
     found = found.loc[(found["status"] == "ok") & found["value"].notna(), CELL]
-    nobody_said = found["link_class"] == UNKNOWN
-    named = [class_of(pair, {}) for pair in found.loc[nobody_said, PAIR].itertuples(index=False, name=None)]
-    found.loc[nobody_said, "link_class"] = [name or NO_CLASS for name in named]
+    is_unknown = found["link_class"] == UNKNOWN
+    named = [class_of(pair, {}) for pair in found.loc[is_unknown, PAIR].itertuples(index=False, name=None)]
+    found.loc[is_unknown, "link_class"] = [name or NO_CLASS for name in named]
     return found
 
 

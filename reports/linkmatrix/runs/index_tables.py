@@ -19,7 +19,7 @@ from .components import Sighting
 from .known_good import Case
 from .scopes import Scope
 
-#: Of the tables below. An index of another version is made anew.
+#: The version of the tables below. An index of another version is created again.
 VERSION = 12
 #: reports: those of the prefix, with by what they were judged, and why one cannot be read. tests: a row for each node
 #: of a test; run: the run of the program that measured it, which several tests may share; cases: `known_good.Case` of

@@ -69,7 +69,7 @@ TEST(Subsets, LeaveOutEachRankNodeAndRail) {
 
 TEST(Subsets, AreNoneWhereTheyTellNothing) {
   const Names two{"n1", "n1", "n2", "n2"}, one(4, "n1");
-  EXPECT_TRUE(subsets_of(LeftOut::nobody, numbered(4), one).empty());
+  EXPECT_TRUE(subsets_of(LeftOut::none, numbered(4), one).empty());
   EXPECT_TRUE(subsets_of(LeftOut::rank, numbered(2), {"n1", "n2"}).empty());
   EXPECT_TRUE(subsets_of(LeftOut::node, numbered(4), two).empty()) << "of two nodes nobody knows which is slow";
   EXPECT_TRUE(subsets_of(LeftOut::rail, numbered(4), two).empty()) << "of two rails neither";
