@@ -88,7 +88,8 @@ def run_baseline(options: argparse.Namespace) -> int:
         if code in ENDING:
             say(*said, f"baseline: run {number} ended with exit code {code}, so no references were adopted: see above")
             return code
-        new = [path for path in folders.reports(prefix) if path not in known.union(reports)]
+        new = [path for path in folders.reports(prefix) if path not in known]
+        known.update(new)
         for report in new:
             results.update(usable_tests(report))
         reports += new

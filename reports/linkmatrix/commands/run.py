@@ -230,9 +230,10 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
         lines.append("acceptance requires a reference for each value, so this is exit code 3")
     if note := supervise.noticed(for_junit, analysis.notices):
         say(note)
-    lines = [line for line in lines if f"Next step: {line}" not in analysis.only_step]  # this step is printed last
-    advice = [for_mode(line, options) for line in [*lines, *analysis.only_step]]
-    say(*advice[: len(lines)], *suspect_lines(prefix, options.clean_runs, repository), *advice[len(lines) :])
+    step = analysis.only_step
+    lines = [for_mode(line, options) for line in lines if f"Next step: {line}" not in step]  # the step is printed last
+    flags = suspect_lines(prefix, options.clean_runs, repository)
+    say(*lines, *flags, *(for_mode(line, options) for line in step))
     where = options.system or "this machine"
     say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {report}")
     pruned(prefix, options.keep, options.keep_days, options.clean_runs, repository)
