@@ -8,6 +8,8 @@ import threading
 import time
 from datetime import datetime, timezone
 
+import pytest
+
 from linkmatrix import lock
 from linkmatrix.runs import folders, missing_runs, supervise
 from tests.tools import stores
@@ -138,3 +140,15 @@ def test_a_signal_right_after_the_start_ends_the_command(tmp_path, monkeypatch):
     finally:
         signal.signal(signal.SIGINT, before)
     assert code == -signal.SIGTERM and supervise.FORWARDED == [signal.SIGINT]
+
+
+@pytest.mark.parametrize(("step", "ended"), [(-400 * 86400, True), (-30, False), (400 * 86400, False)])
+def test_a_clock_that_goes_back_ends_the_command(tmp_path, monkeypatch, capsys, step, ended):
+    """ReFrame 4.10.4 sleeps as long as the clock went back: 400 days."""
+    calls = iter([0.0])
+    clock = time.time
+    monkeypatch.setattr(supervise, "POLL", 0.05)
+    monkeypatch.setattr(supervise.time, "time", lambda: clock() + next(calls, step))
+    code = supervise.supervised(["sleep", "20" if ended else "0.5"], tmp_path, 60, os.environ)
+    assert code == (-signal.SIGTERM if ended else 0)
+    assert (f"{-step} s" in capsys.readouterr().out) == ended

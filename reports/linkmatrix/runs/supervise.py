@@ -24,6 +24,9 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 GRACE = 60  # seconds between SIGTERM and SIGKILL
 #: The signals that `supervised` passed on. A caller that runs several commands stops after the first signal.
 FORWARDED: list[int] = []
+POLL = 1.0  # seconds between two comparisons of the clocks
+#: Seconds. ReFrame 4.10.4 sleeps as long as the clock went back (docs/reframe-issues.md). Time services step less.
+CLOCK_STEP = 60
 DRAIN = 5  # seconds to read what is left: a process that the command left behind may keep its output open
 
 
@@ -110,18 +113,32 @@ def waited_for(
 ) -> int:
     """The exit code of a command. After the timeout, its group gets SIGTERM, and SIGKILL if it does not end."""
     try:
+        began, wall_began = time.monotonic(), time.time()
         prepare()
-        return child.wait(timeout)
-    except subprocess.TimeoutExpired:
-        say(f"the time limit of {timeout / 3600:g} hours has passed: the run was ended")
-        end(child)
-        try:
-            return child.wait(GRACE)
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            return child.wait(GRACE)
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return child.wait(min(POLL, timeout))
+            elapsed = time.monotonic() - began
+            back = elapsed - (time.time() - wall_began)
+            if elapsed > timeout:
+                return stopped(child, f"the time limit of {timeout / 3600:g} hours has passed: the run was ended")
+            if back > CLOCK_STEP:
+                return stopped(
+                    child, f"the clock went back by {back:.0f} s: the run was ended. Set the clock, and repeat"
+                )
     finally:
         reader.join(DRAIN)
+
+
+def stopped(child: subprocess.Popen[str], reason: str) -> int:
+    """Prints the reason, ends the process group of a command, and returns the exit code of the command."""
+    say(reason)
+    end(child)
+    try:
+        return child.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        return child.wait(GRACE)
 
 
 SHOWN = re.compile(r"(ERROR|WARNING|linkmatrix|waiting): ")
