@@ -1,5 +1,6 @@
 """The systems that --system may name, as their files have them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,11 @@ def test_a_known_system_and_partitions_that_a_file_computes_are_not_refused(want
 @pytest.mark.parametrize("text", ["system = made()", "system = {'name': NAME}", "import nothing", "system ="])
 def test_a_file_that_is_no_literal_leaves_the_answer_to_reframe(tmp_path, text):
     (tmp_path / "mine.py").write_text(text)
+    assert known_systems.unknown_name_error("nosuch", [SYSTEMS, tmp_path]) == ""
+
+
+def test_a_pipe_in_place_of_a_system_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "mine.py")
     assert known_systems.unknown_name_error("nosuch", [SYSTEMS, tmp_path]) == ""
 
 

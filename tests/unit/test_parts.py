@@ -47,6 +47,15 @@ def test_a_text_ends_with_the_result_of_its_test_case(full):
     assert text.splitlines()[:-1] == [line for line in full.splitlines() if line != "Result: PASS"]
 
 
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"results": [NaN]}', "{", "\xff"], ids=["deep", "NaN", "cut", "latin"]
+)
+def test_a_record_that_is_not_json_is_no_record(tmp_path, text):
+    file = tmp_path / "record.json"
+    file.write_text(text)
+    assert parts.load_record(file, 0) is None
+
+
 def test_what_is_whole_passes_whatever_came_after_it():
     run = record(result("a"), result("b", complete=False), expected=["a", "b", "c"], result="TIMEOUT", error="hung")
     assert parts.part_record(run, "a") == record(result("a"))

@@ -86,6 +86,12 @@ def test_a_reason_is_asked_for_soon_and_again_within_a_minute_and_said_once(slur
     assert commands.calls("scancel") == ["12"] and job.is_cancelling
 
 
+def test_a_reason_cannot_steer_the_terminal(slurm, clock, log):
+    clock.now = 1005
+    job = slurm.waits("PENDING", "PartitionConfig\x1b]0;owned\x07")
+    assert "PartitionConfig ]0;owned " in log[0] and "\x1b" not in log[0] + str(job.exception)
+
+
 def test_a_job_of_slurm_that_can_never_begin_is_cancelled_at_once(slurm, clock, commands):
     clock.now += 5
     job = slurm.waits("PENDING", "QOSMaxWallDurationPerJobLimit")

@@ -60,6 +60,15 @@ def test_a_scheduler_that_stays_silent_is_given_up(started, commands, clock, log
     assert commands.calls("qdel") == ["12"] and "cannot connect to server n0" in log[0]
 
 
+def test_an_error_of_qstat_cannot_steer_the_terminal(started, commands, clock, log):
+    scheduler, job = started("sge")
+    commands("qstat", **{**SILENT, "errors": "no \x1b[2Jserver"})
+    for seconds in (0, scheduler.SILENCE_SECONDS):
+        clock.now += seconds
+        scheduler.poll(job)
+    assert "no [2Jserver" in log[0].replace("  ", " ") and "\x1b" not in log[0] + str(job.exception)
+
+
 def test_a_state_that_reframe_does_not_know_ends_no_session(started, commands):
     """PBS reports U for a job that is suspended while a user works at its workstation."""
     scheduler, job = started("pbs")

@@ -189,6 +189,17 @@ def test_a_file_that_does_not_fit_the_schema_is_refused_in_a_sentence(machine, r
     assert "measure again" in str(error.value)
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_a_file_with_a_number_that_json_lacks_is_refused(machine, reference_folder, number):
+    machine.prepare("fail", off={(0, 3): 297.0})
+    (content,) = stored_verdicts.of_report(machine.folder / "prepared.json", reference_folder)
+    content["testcases"][0]["cells"][0]["value"] = "a number"
+    file = machine.folder / "verdict.json"
+    file.write_text(json.dumps(content).replace('"a number"', number))
+    with pytest.raises(BadInput, match="measure again"):
+        verdict_file.read(file)
+
+
 def test_a_simulated_fault_stands_in_the_verdict(machine, make_record):
     content = make_record() | {"notes": ["simulated fault: slow:gpu1"]}
     machine.prepare("pass", content=content)

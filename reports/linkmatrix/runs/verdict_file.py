@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import BadInput
-from ..files import read_whole, refuse_repeats, write_whole
+from ..files import read_whole, write_whole
 from ..judge.disturbances import ignored, polls
 from ..judge.evaluate import Evaluation
 from ..judge.findings import findings
@@ -182,7 +182,7 @@ def read(path: Path, digest: str = "") -> StoredVerdict:
     if digest and sha256(text) != digest:
         raise BadInput(f"{path} is not the verdict of this test: ReFrame's report contains a different SHA-256")
     try:
-        content = json.loads(text, object_pairs_hook=refuse_repeats)
+        content = reading.parsed(text.decode("utf-8"))
         refuse(content)
         return stored(content)
     except (ValueError, RecursionError) as error:

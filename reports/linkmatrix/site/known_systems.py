@@ -5,6 +5,9 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..errors import BadInput
+from ..files import MOST_BYTES, read_whole
+
 NEW = "; for a new one, 'linkmatrix detect --system NAME' writes a file into config/systems"
 
 
@@ -35,8 +38,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def read_names(file: Path) -> tuple[str, list[str]]:
     """(name of the system, names of its partitions) in a system file; "" and [] for names that are no literals."""
     try:
-        system = system_entry(file.read_bytes())
-    except OSError:
+        system = system_entry(read_whole(file, MOST_BYTES))
+    except BadInput:
         return "", []
     names = [literal(one, "name") for one in partition_entries(system)]
     return literal(system, "name"), names if all(names) else []

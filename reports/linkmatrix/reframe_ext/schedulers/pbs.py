@@ -15,6 +15,7 @@ from reframe.core.exceptions import JobError, ReframeError, SpawnedProcessError
 from reframe.core.schedulers import Job
 from reframe.core.schedulers.pbs import PbsJobScheduler, PbsProJobScheduler, TorqueJobScheduler
 
+from ...errors import clean
 from .pending import Reasons, Unanswered, explained, is_permanent
 
 QUEUED = ("QUEUED", "HELD", "WAITING", "PENDING")
@@ -30,6 +31,11 @@ class Phase(NamedTuple):
     state: str | None
     deleted: bool
     since: float
+
+
+def printable(error: Exception) -> str:
+    """The text of an error on one line, without control characters."""
+    return " ".join(clean(str(error)).split())
 
 
 class BoundedWaits(PbsJobScheduler):
@@ -59,7 +65,7 @@ class BoundedWaits(PbsJobScheduler):
                     self.poll(job)
                 return
             for job in given:
-                self.retry_or_give_up(job, f"{type(error).__name__}: {' '.join(str(error).split())}", time.time())
+                self.retry_or_give_up(job, f"{type(error).__name__}: {printable(error)}", time.time())
             return
         for job in given:
             self.unanswered.pop(job.jobid, None)
@@ -132,7 +138,7 @@ class BoundedWaits(PbsJobScheduler):
             if job.state != "COMPLETED":
                 self.cancel(job)
         except ReframeError as error:
-            reason = f"{reason} (the deletion failed: {error})"
+            reason = f"{reason} (the deletion failed: {printable(error)})"
         job._exception = JobError(reason, job.jobid)
         job._state, job._completed = "COMPLETED", True
 

@@ -10,6 +10,8 @@ import re
 from reframe.core.logging import getlogger
 from reframe.core.schedulers import Job
 
+from ...errors import clean
+
 FIRST_QUERY, NEXT_QUERY = 5, 45  # seconds from the submission to the first query, and between queries
 
 ACCOUNT, QOS = "choose another account with -J account=NAME", "choose another QOS with -J qos=NAME"
@@ -102,6 +104,7 @@ class Reasons:
 
     def note(self, job: Job, reason: str, now: float, cause: str = "") -> None:
         """Store an answer of the scheduler, and print a new reason. cause: as in `causes`."""
+        reason, cause = clean(reason), clean(cause)
         before = self.of(job), self.causes.get(job.jobid, "")
         self.asked[job.jobid], self.causes[job.jobid] = now, cause
         if reason and (reason, cause) != before:

@@ -19,6 +19,7 @@ from reframe.core.exceptions import JobBlockedError, JobError, ReframeError, Spa
 from reframe.core.schedulers import Job
 from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler, slurm_state_completed
 
+from ...errors import clean
 from .pending import Reasons, Unanswered
 from .slurm_blocked import OF_NODES, permanent_cause
 from .slurm_job import SlurmJob
@@ -55,7 +56,7 @@ def has_ended(job: Job) -> bool:
 def last_line(error: Exception) -> str:
     """The last line that a failed command printed."""
     lines = str(getattr(error, "stderr", "") or error).strip().splitlines()
-    return lines[-1].strip() if lines else "the command printed nothing"
+    return clean(lines[-1]).strip() if lines else "the command printed nothing"
 
 
 @register_scheduler("linkmatrix_slurm")

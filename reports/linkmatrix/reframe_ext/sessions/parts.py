@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...files import write_whole
+from ...files import MOST_BYTES, read_whole, write_whole
+from ...record import reading
 from ...record.external_cells import ExternalCells
 
 Json = dict[str, Any]
@@ -216,6 +217,6 @@ def read_text(path: Path) -> str:
 def load_record(path: Path, _changed: int) -> Json | None:
     """The record in a file; None if the file is unreadable. Many tests share the object, so none may change it."""
     try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError):
+        return reading.parsed(read_whole(path, MOST_BYTES).decode())
+    except (ValueError, RecursionError):
         return None
