@@ -289,18 +289,21 @@ def test_cells_too_noisy_to_show_a_loss_of_half_are_counted(make_record):
 
 
 @pytest.mark.parametrize(
-    ("backend", "memory", "link_class", "verdict"),
+    ("backend", "timing", "memory", "link_class", "verdict"),
     [
-        ("cuda", "device", "NV18", Verdict.FAIL),
-        ("host", "host", "NODE", Verdict.WARN),
-        ("mpi", "host", "NODE", Verdict.WARN),
-        ("mpi", "host", "NET", Verdict.FAIL),
+        ("cuda", "gate", "device", "NV18", Verdict.FAIL),
+        ("cuda", "in-turn", "device", "NV18", Verdict.WARN),
+        ("host", "gate", "host", "NODE", Verdict.WARN),
+        ("mpi", None, "host", "NODE", Verdict.WARN),
+        ("mpi", None, "host", "NET", Verdict.FAIL),
     ],
 )
-def test_copies_by_processors_inside_a_node_are_warn_at_most(make_record, backend, memory, link_class, verdict):
+def test_a_cell_that_the_operating_system_delays_is_warn_at_most(
+    make_record, backend, timing, memory, link_class, verdict
+):
     content = with_short_samples(make_record(count=4), {(number, 3): 198.0 for number in range(PASSES)})
     (result,) = content["results"]
-    content["backend"], result["memory"] = backend, memory
+    content["backend"], result["timing"], result["memory"] = backend, timing, memory
     result["link_class"] = [[name and link_class for name in row] for row in result["link_class"]]
     slow = intermittent.slow_samples(content, result)
     assert slow.found[0, 1] and slow.found.sum() == 1
