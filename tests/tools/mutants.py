@@ -11,6 +11,7 @@ output is in mutmut.log in this folder. Killed mutants are not run again until t
 
 import argparse
 import ast
+import itertools
 import json
 import math
 import os
@@ -20,6 +21,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -27,26 +29,28 @@ PACKAGE = REPOSITORY / "reports" / "linkmatrix"
 UNIT_TESTS = REPOSITORY / "tests" / "unit"
 COPIES = REPOSITORY / ".build" / "mutants"
 LOG = "mutmut.log"
+STATISTICS = "mutants/mutmut-stats.json"
 SUBPACKAGES = ("references", "judge", "locate", "foreign")
-#: Parts of the names of slow tests and of their files. These tests are left out, and tests with the marker `thorough`.
-SLOW = (
-    "test_page_browser",
-    "test_baseline",
-    "test_measure.py",
-    "test_published",
-    "test_plot",
-    "test_certificate",
-    "test_hostile_text",
-    "test_index.py",
-    "what_is_at_fault_is_said",
-    "put_in_are_located",
-    "thousand_endpoints",
-    "real_run",
-)
+#: The tests of a function: tests whose file imports its module come first, then the fastest.
+MOST_TESTS, MOST_SECONDS = 300, 15.0
+#: Files whose tests need more of the repository than COPIED, or a browser.
+LEFT_OUT = ("test_glossary.py", "test_page_browser.py")
 LEAST = 0.90
 UNKNOWN = "not checked"
 KILLED = ("killed", "timeout", "segfault", "suspicious")
-COPIED = ("tests", "config", "checks", "src", "scripts", "CONTRIBUTING.md", "README.md", "spack-env", ".ci", "Makefile")
+COPIED = (
+    "tests",
+    "config",
+    "checks",
+    "src",
+    "scripts",
+    "docs",
+    "CONTRIBUTING.md",
+    "README.md",
+    "spack-env",
+    ".ci",
+    "Makefile",
+)
 
 CONFIG = """[mutmut]
 source_paths=linkmatrix
@@ -64,8 +68,6 @@ pytest_add_cli_args=
     no:rerunfailures
     -m
     not thorough
-    -k
-    {quick}
     --hypothesis-seed=0
     --hypothesis-profile=mutants
 pytest_add_cli_args_test_selection=
@@ -98,18 +100,30 @@ def modules_of(wanted: str) -> list[str]:
 
 
 def tests_of(subpackage: str) -> list[str]:
-    """The files of unit tests that import a module of the subpackage, or have the name of one."""
-    named = {f"test_{Path(module).name}" for module in modules_of(subpackage)}
-    return [
-        f"tests/unit/{file.name}"
-        for file in sorted(UNIT_TESTS.glob("test_*.py"))
-        if file.name in named or any(name.startswith(f"linkmatrix.{subpackage}.") for name in imports(file))
-    ]
+    """The files of unit tests about a module of the subpackage."""
+    found = {file for module in modules_of(subpackage) for file in tests_about(module)}
+    return sorted(f"tests/unit/{name}" for name in found - {*LEFT_OUT})
 
 
-def imports(file: Path) -> Iterator[str]:
-    """The full names that a file of Python imports."""
-    for node in ast.walk(ast.parse(file.read_bytes())):
+def tests_about(module: str) -> list[str]:
+    """The names of the unit tests' files that import a module, or have its name."""
+    dotted = f"linkmatrix.{module.removesuffix('.py').replace('/', '.')}"
+    files = {
+        file.name for file, names in imports().items() if any(f"{name}.".startswith(f"{dotted}.") for name in names)
+    }
+    named = f"test_{Path(module).name}"
+    return sorted(files | ({named} if (UNIT_TESTS / named).exists() else set()))
+
+
+@cache
+def imports() -> dict[Path, list[str]]:
+    """{file of unit tests: the full names that it imports}."""
+    return {file: list(imported(ast.parse(file.read_bytes()))) for file in UNIT_TESTS.glob("test_*.py")}
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """The full names that a module imports."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
@@ -129,14 +143,17 @@ def measure(subpackage: str, modules: list[str], options: argparse.Namespace) ->
         CONFIG.format(
             subpackage=subpackage,
             copied="\n    ".join(copied),
-            quick=f"not ({' or '.join(SLOW)})",
             tests="\n    ".join(tests_of(subpackage)),
         )
     )
     names = {module: sample_of(mutants_of(folder, module), options.sample, module) for module in modules}
     wanted = [name for some in names.values() for name in some]
     known = results(folder)
-    run(folder, [name for name in wanted if known.get(name) not in KILLED], options.jobs)
+    untested = [name for name in wanted if known.get(name) not in KILLED]
+    (folder / STATISTICS).unlink(missing_ok=True)  # mutmut keeps the functions that a changed test called before
+    run(folder, untested[:1], options.jobs)
+    limit_tests(folder)
+    run(folder, untested[1:], options.jobs)
     found = results(folder)
     # mutmut forgets the results of changed functions while it runs
     run(folder, [name for name in wanted if found.get(name, UNKNOWN) == UNKNOWN], options.jobs)
@@ -166,6 +183,23 @@ def mutants_of(folder: Path, module: str) -> list[str]:
 def sample_of(names: list[str], size: int | None, seed: str) -> list[str]:
     """A random sample of names, the same for the same seed; all names if `size` is None or too large."""
     return names if size is None or len(names) <= size else random.Random(seed).sample(names, size)
+
+
+def limit_tests(folder: Path) -> None:
+    """Reduce the tests that mutmut runs per function: all of them would take days."""
+    file = folder / STATISTICS
+    if not file.exists():
+        return
+    content = json.loads(file.read_text())
+    seconds = content["duration_by_test"]
+    about = {name: {*tests_about(name)} for name in modules_of(folder.name)}
+    for function, tests in content["tests_by_mangled_function_name"].items():
+        direct = about.get(f"{folder.name}/{function.split('.')[2]}.py", set())
+        ranked = sorted(tests, key=lambda test: (test.split("::")[0].rpartition("/")[2] not in direct, seconds[test]))
+        total = itertools.accumulate(seconds[test] for test in ranked)
+        chosen = [test for test, until in zip(ranked, total, strict=True) if until <= MOST_SECONDS]
+        content["tests_by_mangled_function_name"][function] = chosen[:MOST_TESTS] or ranked[:1]
+    file.write_text(json.dumps(content))
 
 
 def run(folder: Path, names: list[str], jobs: int) -> None:

@@ -1,5 +1,7 @@
 """`make mutants` chooses the tests that can detect a mutant."""
 
+import json
+
 import mutants
 import pytest
 
@@ -16,12 +18,8 @@ def test_a_test_that_imports_a_module_of_a_subpackage_is_chosen():
     assert {f"tests/unit/test_{name}.py" for name in ("intermittent", "six_verdicts")} <= {*mutants.tests_of("judge")}
 
 
-@pytest.mark.parametrize("part", mutants.SLOW)
-def test_each_slow_test_exists(part):
-    assert (
-        any(part in file.name or part in file.read_text() for file in mutants.UNIT_TESTS.glob("test_[!m]*.py"))
-        or (mutants.UNIT_TESTS / part).exists()
-    )
+def test_each_file_that_is_left_out_exists():
+    assert [name for name in mutants.LEFT_OUT if not (mutants.UNIT_TESTS / name).exists()] == []
 
 
 @pytest.mark.parametrize("name", ["nosuch", "judge/nosuch.py", "runs"])
@@ -39,3 +37,18 @@ def test_a_sample_is_the_same_each_time_and_limits_the_number():
 
 def test_the_interval_of_a_share():
     assert mutants.interval(90, 100) == pytest.approx((0.826, 0.945), abs=0.001)
+
+
+def test_a_function_has_the_tests_about_its_module_first_and_then_the_fastest(tmp_path, monkeypatch):
+    monkeypatch.setattr(mutants, "MOST_TESTS", 2)
+    folder = tmp_path / "judge"
+    (folder / "mutants").mkdir(parents=True)
+    seconds = {"tests/unit/test_rules.py::a": 3.0, "tests/unit/test_cli.py::b": 1.0, "tests/unit/test_cli.py::c": 2.0}
+    content = {
+        "duration_by_test": seconds,
+        "tests_by_mangled_function_name": {"linkmatrix.judge.rules.x_of": [*seconds]},
+    }
+    (folder / mutants.STATISTICS).write_text(json.dumps(content))
+    mutants.limit_tests(folder)
+    (chosen,) = json.loads((folder / mutants.STATISTICS).read_text())["tests_by_mangled_function_name"].values()
+    assert chosen == ["tests/unit/test_rules.py::a", "tests/unit/test_cli.py::b"]
