@@ -5,7 +5,7 @@ Only the largest size of a test case is compared.
 
 from typing import NamedTuple
 
-from linkmatrix.judge.disturbances import too_slow
+from linkmatrix.judge.disturbances import limit_missed
 from linkmatrix.judge.verdicts import missing
 
 from .cells import name_of
@@ -65,7 +65,7 @@ def missed(result, name, found, expected, meaning):
     specified = f"the partition specifies {expected:g} %"
     if found is None:
         return missing(f"{name} an unknown share {meaning}, {specified}, which cannot be judged")
-    return [] if found >= expected else too_slow(result, f"{name} {found:.1f} % {meaning}, {specified}")
+    return [] if found >= expected else limit_missed(result, f"{name} {found:.1f} % {meaning}, {specified}")
 
 
 def unclear_faults(share, expected):

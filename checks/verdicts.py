@@ -4,7 +4,7 @@ import shutil
 import uuid
 from pathlib import Path
 
-from linkmatrix.judge.rules import COMPARES_NOTHING
+from linkmatrix.judge.rules import NO_VERIFICATION
 from linkmatrix.judge.test_verdict import judge_test
 from linkmatrix.judge.verdicts import WORDS, Verdict, joined
 from linkmatrix.runs import verdict_file
@@ -65,7 +65,7 @@ def message(found, record):
             cells = [(pair, cell) for pair, cell in cells if cell.value is not None]
             count = len(cells)
         of_cells += [(cell.verdict, f"{name}: {cell.reason}") for _, cell in cells]
-        if matrix.unjudged and matrix.unverified not in ("", COMPARES_NOTHING):
+        if matrix.unjudged and matrix.unverified not in ("", NO_VERIFICATION):
             of_cells.append((Verdict.INCOMPLETE, f"{name}: {matrix.unverified}"))
         elif matrix.unjudged and matrix.expected.name:
             lacking = f"{matrix.unjudged} cells have no reference in the table {matrix.expected.name}"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkmatrix.judge import intermittent
-from linkmatrix.judge.evaluate import judge_matrix
+from linkmatrix.judge.evaluate import judge_result
 from linkmatrix.judge.rules import RULES
 from linkmatrix.record.units import counted
 from linkmatrix.references import noise
@@ -147,7 +147,7 @@ def matrix_rules(samples: np.ndarray, references: References) -> np.ndarray:
     result = result_of(Measured(*(np.where(diagonal, np.nan, grid) for grid in grids)))
     each = np.moveaxis(np.where(diagonal[..., None], np.nan, samples), -1, 0)[..., None]
     slow = intermittent.count(each, False, prior_of("gate", "device"), short=False)
-    whole = judge_matrix(result, references, TABLE, slow=slow).whole
+    whole = judge_result(result, references, TABLE, slow=slow).whole
     assert whole is not None
     return np.array([*RULES])[whole.rules]
 

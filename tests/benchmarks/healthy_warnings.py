@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkmatrix.adopt.cells import cell_references
-from linkmatrix.judge.evaluate import judge_matrix
+from linkmatrix.judge.evaluate import judge_result
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record.matrix import from_result
 from linkmatrix.references import noise
@@ -173,7 +173,7 @@ def verdicts_of_runs(line: Line, runs: int, seed: int) -> Counter[Verdict]:
             references = adopted(chance, of, level, line.stops)
             for run in range(first, min(first + PER_ADOPTION, runs)):
                 result = result_of(run_of(chance, of, level, line.stops, line.flukes))
-                worst[run] = max(worst[run], judge_matrix(result, references, TABLE).verdict)
+                worst[run] = max(worst[run], judge_result(result, references, TABLE).verdict)
     return Counter(Verdict(one) for one in worst.tolist())
 
 

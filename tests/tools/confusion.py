@@ -71,7 +71,7 @@ class Bench:
         for r, row in labels:
             for c, column in labels:
                 if r != c:
-                    one = expected.of((row, column), classes[r, c])
+                    one = expected.reference((row, column), classes[r, c])
                     value[r, c], lower[r, c] = one.value, one.lower
         return value, lower
 

@@ -3,7 +3,7 @@
 import random
 import statistics
 
-from linkmatrix.judge.evaluate import judge_matrix
+from linkmatrix.judge.evaluate import judge_result
 from linkmatrix.references.tables import References
 
 COUNT = 24
@@ -101,4 +101,4 @@ def few_record(content, drawn, slow=None, bottleneck=None, faults=None, limit=0.
 
 def held_against_nothing(result):
     """The verdict on such a matrix without references."""
-    return judge_matrix(result, References({}), None)
+    return judge_result(result, References({}), None)

@@ -10,9 +10,9 @@ from linkmatrix.record.units import figure
 IMPLAUSIBLE = 1.02
 HANDOVER = "handover"  # the quantity of a visibility test
 NEVER = "its program verified no data"
-STRAGGLES = {"GB/s": 0.02, "us": 0.10}
+STRAGGLER_LIMITS = {"GB/s": 0.02, "us": 0.10}
 NEAR, FAR = 0.9, 2.0  # of the tolerance
-LEAST_CONFIDENCE = 0.95
+MIN_CONFIDENCE = 0.95
 
 
 def quantity(value, unit):
@@ -32,7 +32,7 @@ def classes(result):
 def confidence(samples):
     """Of the median's interval: the most samples are dropped that leave 95 %."""
     sure = {k: 1 - 2 * sum(math.comb(samples, below) for below in range(k + 1)) / 2**samples for k in range(samples)}
-    kept = [k for k in range(1, (samples + 1) // 2) if sure[k] >= LEAST_CONFIDENCE]
+    kept = [k for k in range(1, (samples + 1) // 2) if sure[k] >= MIN_CONFIDENCE]
     return sure[max(kept, default=0)]
 
 
@@ -128,7 +128,7 @@ def verdict_of(result, name, at, reference, table, middle, path):
         between = f"{quantity(low, unit)} to {quantity(high, unit)}"
         sure = f"{100 * confidence(samples):.0f} % interval" if samples else "interval"
         warning = f"{name} is too noisy: the {sure} of its median, {between}, crosses the slowest allowed value"
-    elif behind > max(STRAGGLES[unit], (high - low) / value, tolerance / 4):
+    elif behind > max(STRAGGLER_LIMITS[unit], (high - low) / value, tolerance / 4):
         found = f"{name} {quantity(value, unit)} is {100 * behind:.1f} % worse"
         warning = f"{found} than its link class, relative to the references"
     return CellVerdict(Verdict.WARN if warning else Verdict.PASS, warning, value, reference, deviation)

@@ -9,7 +9,7 @@ from datetime import datetime
 import stored_verdicts
 
 from linkmatrix.judge.test_verdict import CheckFacts
-from linkmatrix.judge.verdicts import OF_WORD, Verdict
+from linkmatrix.judge.verdicts import BY_WORD, Verdict
 
 
 class Site:
@@ -51,7 +51,7 @@ class Site:
             case |= {"system": "node", "partition": "gpu", "reference_name": table, "run_index": at}
             case |= {"outputdir": str(place), "stagedir": str(place), "result": "pass"}
             content = stored_verdicts.store(case, self.references, CheckFacts(reasons=tuple(reasons)))
-            if OF_WORD[content["verdict"]] >= Verdict.DISTURBED:
+            if BY_WORD[content["verdict"]] >= Verdict.DISTURBED:
                 case |= {"result": "fail", "fail_phase": "sanity"}
             runs.append({"testcases": [case]})
         began = datetime.fromisoformat(f"2026-11-{day:02}T01:50:00+00:00").timestamp()

@@ -25,7 +25,7 @@ def matrix_of(record):
 
 def counted(record, expected, step=100, limits=None):
     matrix = matrix_of(record)
-    found = CellCounts.of(len(matrix.rows), len(matrix.columns))
+    found = CellCounts.empty(len(matrix.rows), len(matrix.columns))
     for first in range(0, len(matrix.rows), step):
         block = Block(matrix, slice(first, min(first + step, len(matrix.rows))))
         found.add(judge(matrix, block, expected, ""), limits)
@@ -41,13 +41,13 @@ def test_rows_columns_and_classes_are_counted_whatever_the_blocks(make_record, s
     record["results"][0]["link_class"][4][0] = "NET"
     found = counted(record, Expected({}, {"NV18": NV18, "NET": NET}, "hgx"), step, np.full(3, 0.02))
     fail, none, good = Verdict.FAIL, Verdict.INCOMPLETE, Verdict.PASS
-    assert found.of_rows[:, fail].tolist() == [1, 0, 1, 0, 0]
-    assert found.of_columns[:, fail].tolist() == [0, 2, 0, 0, 0]
-    assert found.of_rows[:, Verdict.NOT_JUDGED].tolist() == [0, 0, 0, 0, 1]
-    assert found.of_rows[:, none].tolist() == [0, 1, 0, 1, 0]
-    assert found.of_columns[:, none].tolist() == [0, 0, 1, 0, 1]
-    assert found.of_rows[:, good].tolist() == [3, 3, 3, 3, 3]
-    assert {name: counts.tolist() for name, counts in found.of_class.items()} == {
+    assert found.row_counts[:, fail].tolist() == [1, 0, 1, 0, 0]
+    assert found.column_counts[:, fail].tolist() == [0, 2, 0, 0, 0]
+    assert found.row_counts[:, Verdict.NOT_JUDGED].tolist() == [0, 0, 0, 0, 1]
+    assert found.row_counts[:, none].tolist() == [0, 1, 0, 1, 0]
+    assert found.column_counts[:, none].tolist() == [0, 0, 1, 0, 1]
+    assert found.row_counts[:, good].tolist() == [3, 3, 3, 3, 3]
+    assert {name: counts.tolist() for name, counts in found.class_counts.items()} == {
         "NV18": [15, 0, 0, 0, 2, 2],
         "NET": [0, 0, 1, 0, 0, 0],  # 340 GB/s is far above what a network can be expected to do
     }
@@ -99,7 +99,7 @@ def test_cells_of_a_class_may_differ_as_much_as_they_do_and_no_less_than_any_of_
     matrix = matrix_of(record)
     values = np.array([off[place] for place in places if (place[0] < 3) != (place[1] < 3)])
     spread = np.median(np.abs(values / np.median(values) - 1))
-    limits = dict(zip(matrix.class_names, cell_counts.usual_limits(matrix), strict=True))
+    limits = dict(zip(matrix.class_names, cell_counts.class_limits(matrix), strict=True))
     assert limits == {"X": 0.20, "NODE": 0.20, "NET": pytest.approx(noise.sigmas(36) * 1.4826 * spread)}
     assert limits["NET"] > 0.1
 
@@ -109,32 +109,32 @@ def chosen(found, node):
 
 
 def test_a_slow_row_is_looked_at_with_its_node_and_healthy_nodes_from_first_to_last():
-    found, node = CellCounts.of(1000, 1000), np.arange(1000) // 8
+    found, node = CellCounts.empty(1000, 1000), np.arange(1000) // 8
     found.slow_rows[17] = 999
     found.slow_columns[:] = 1  # each column has a slow cell, in that row
     looked_at = chosen(found, node)
-    assert set(range(16, 24)) <= set(looked_at) and len(looked_at) == cell_counts.LOOKED_AT
+    assert set(range(16, 24)) <= set(looked_at) and len(looked_at) == cell_counts.MAX_EXAMINED
     assert set(range(8)) <= set(looked_at) and set(range(992, 1000)) <= set(looked_at)
     assert all(set(looked_at) >= set(range(8 * one, 8 * one + 8)) for one in {at // 8 for at in looked_at})
     gaps = np.diff(sorted({at // 8 for at in looked_at}))
     assert gaps.max() <= 4  # evenly
-    mirrored = CellCounts.of(1000, 1000)
+    mirrored = CellCounts.empty(1000, 1000)
     mirrored.slow_columns[17], mirrored.slow_rows[:] = 999, 1
     assert chosen(mirrored, node) == looked_at
 
 
 def test_few_slow_cells_in_a_row_and_in_a_column_are_looked_at():
-    found, node = CellCounts.of(2000, 2000), np.arange(2000)
+    found, node = CellCounts.empty(2000, 2000), np.arange(2000)
     found.slow_rows[1001], found.slow_columns[1003] = 1, 1
     assert {1001, 1003} <= set(chosen(found, node))
     found.slow_rows[555], found.slow_columns[:] = 1000, found.slow_columns + 1  # half a row is one
     looked_at = chosen(found, node)
-    assert {1001, 1003, 555} <= set(looked_at) and len(looked_at) == cell_counts.LOOKED_AT
+    assert {1001, 1003, 555} <= set(looked_at) and len(looked_at) == cell_counts.MAX_EXAMINED
 
 
 def test_a_small_healthy_matrix_is_looked_at_as_a_whole():
-    assert chosen(CellCounts.of(100, 100), np.arange(100)) == list(range(100))
-    assert chosen(CellCounts.of(8, 8), np.zeros(8, dtype=int)) == list(range(8))
-    found = CellCounts.of(4, 4)
+    assert chosen(CellCounts.empty(100, 100), np.arange(100)) == list(range(100))
+    assert chosen(CellCounts.empty(8, 8), np.zeros(8, dtype=int)) == list(range(8))
+    found = CellCounts.empty(4, 4)
     found.slow_rows[1] = 3
     assert chosen(found, np.zeros(4, dtype=int)) == [0, 1, 2, 3]

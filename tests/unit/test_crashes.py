@@ -4,12 +4,12 @@ import pytest
 
 from linkmatrix.judge.disturbances import UNNAMED
 from linkmatrix.judge.run_findings import (
-    are_of_programs,
     crashed_programs,
-    device_errors,
     ended_processes,
-    failed_for,
-    xids_of_others,
+    error_sentences,
+    failed_endpoints,
+    foreign_xids,
+    only_program_xids,
 )
 from linkmatrix.record.names import risen
 
@@ -49,7 +49,7 @@ def test_what_died_is_told_with_whose_it_was_and_how_often():
         "gpu1: programs of other users crashed on it (pid 2983 (hog of bob)): xid_31 5 times, xid_43 2 times; "
         "the device is not at fault"
     ]
-    assert device_errors(record) == []
+    assert error_sentences(record) == []
 
 
 @pytest.mark.parametrize(
@@ -64,26 +64,26 @@ def test_what_died_is_told_with_whose_it_was_and_how_often():
 )
 def test_what_may_be_of_the_run_itself_stays_an_error(changes):
     record = record_of({"gpu1": SEVEN}, process(), **changes)
-    assert crashed_programs(record) == [] and len(device_errors(record)) == 2
-    assert device_errors(record)[0] == "gpu1: xid rose from 0 to 7 during the run"
+    assert crashed_programs(record) == [] and len(error_sentences(record)) == 2
+    assert error_sentences(record)[0] == "gpu1: xid rose from 0 to 7 during the run"
 
 
 def test_where_others_were_elsewhere_it_stays_an_error():
     record = record_of({"gpu1": SEVEN, "gpu0": SEVEN}, process(where="gpu0"))
-    assert list(xids_of_others(record)) == ["gpu0"]
-    assert [line.partition(":")[0] for line in device_errors(record)] == ["gpu1", "gpu1"]
+    assert list(foreign_xids(record)) == ["gpu0"]
+    assert [line.partition(":")[0] for line in error_sentences(record)] == ["gpu1", "gpu1"]
 
 
 def test_other_errors_of_a_device_on_which_programs_died_stay_errors():
     record = record_of({"gpu1": {"ecc_uncorrected": (0, 3), **SEVEN}}, process())
-    assert device_errors(record) == ["gpu1: ecc_uncorrected rose from 0 to 3 during the run"]
+    assert error_sentences(record) == ["gpu1: ecc_uncorrected rose from 0 to 3 during the run"]
     assert len(crashed_programs(record)) == 1
 
 
 @pytest.mark.parametrize("name", ["xid_13", "xid_31", "xid_43", "xid_45"])
 def test_an_event_that_ends_a_program_is_one_of_a_program(name):
-    assert are_of_programs(risen(record_of({"gpu1": {"xid": (0, 2), name: (0, 2)}})))
-    assert are_of_programs(risen(record_of({"gpu1": {name: (0, 2)}}))) is False
+    assert only_program_xids(risen(record_of({"gpu1": {"xid": (0, 2), name: (0, 2)}})))
+    assert only_program_xids(risen(record_of({"gpu1": {name: (0, 2)}}))) is False
 
 
 @pytest.mark.parametrize(
@@ -92,21 +92,21 @@ def test_an_event_that_ends_a_program_is_one_of_a_program(name):
     ids=["one that nobody knows", "it fell off the bus", "none is known"],
 )
 def test_an_event_that_nobody_knows_or_that_is_of_the_device_is_none(named):
-    assert not are_of_programs(risen(record_of({"gpu1": named})))
+    assert not only_program_xids(risen(record_of({"gpu1": named})))
 
 
 def test_devices_that_the_run_could_not_use_are_those_of_its_cells_and_those_it_lost():
     failed = result([["ok", "error", "ok"]], rows=("gpu2",), columns=("gpu3", "gpu4", "gpu5"))
     in_a_file = {"rows": ["gpu7"], "columns": ["gpu8"], "cells": {"file": "cells.npy"}}
     fine = result([["ok"]], rows=("gpu8",), columns=("gpu9",))
-    assert failed_for(record_of({}, lost=["gpu6"], results=[fine, in_a_file, failed])) == {"gpu2", "gpu4", "gpu6"}
+    assert failed_endpoints(record_of({}, lost=["gpu6"], results=[fine, in_a_file, failed])) == {"gpu2", "gpu4", "gpu6"}
 
 
 def test_who_is_there_at_the_last_look_has_not_died():
     stays = {"others": others(process(), process(pid=7, name=None))}
     record = record_of({"gpu1": SEVEN}, process())
     record["results"][-1] = stays
-    assert crashed_programs(record) == [] and len(device_errors(record)) == 2
+    assert crashed_programs(record) == [] and len(error_sentences(record)) == 2
     record["soak"] = {"others": others(process(pid=7))}
     (said,) = crashed_programs(record)
     assert "(pid 2983 (hog of bob))" in said

@@ -63,7 +63,7 @@ def test_what_is_outside_beside_another_process_is_disturbed_and_flags_nobody(di
     assert {verdict for pair, verdict in cells.items() if pair not in outside} == {Verdict.PASS}
     assert matrix.verdict is Verdict.DISTURBED and matrix.counts[Verdict.DISTURBED] == 3
     assert diagnosis.diagnose(record, record["results"][0], matrix).findings == ()
-    assert matrix.clean_labels()[1] == set() and matrix.disturbed_sentences()
+    assert matrix.passed_and_failed()[1] == set() and matrix.disturbed_sentences()
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_only_cells_with_an_end_on_a_disturbed_node_are_disturbed(two_nodes):
         ("n1:gpu0", "n2:gpu0"): Verdict.DISTURBED,
         ("n2:gpu1", "n2:gpu0"): Verdict.DISTURBED,
     }
-    assert matrix.clean_labels()[1] == {"n1:gpu0", "n1:gpu1"}
+    assert matrix.passed_and_failed()[1] == {"n1:gpu0", "n1:gpu1"}
     assert matrix.verdict is Verdict.FAIL
 
 
@@ -156,7 +156,7 @@ def test_better_than_its_tolerance_is_not_judged_and_flags_nobody(make_record):
     """References of a busy day, then a quiet run: FAIL, 273.5 % over its reference, and a DRAIN line for each node."""
     record = make_record(value=410.0)
     cells, matrix = verdicts(record)
-    assert set(cells.values()) == {Verdict.NOT_JUDGED} and matrix.clean_labels() == (set(), set())
+    assert set(cells.values()) == {Verdict.NOT_JUDGED} and matrix.passed_and_failed() == (set(), set())
     assert diagnosis.diagnose(record, record["results"][0], matrix).findings == ()
     assert "adopt references again" in matrix.cells["gpu1", "gpu0"].reason and matrix.unjudged == 0
 

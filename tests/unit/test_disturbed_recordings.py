@@ -58,7 +58,7 @@ def test_beside_another_process_what_is_outside_is_disturbed_and_the_process_nam
     assert found.verdict is Verdict.DISTURBED and findings == []
     for matrix in found.evaluation.matrices:
         assert {one.verdict for one in matrix.cells.values()} <= {Verdict.PASS, Verdict.WARN, Verdict.DISTURBED}
-        assert matrix.clean_labels()[1] == set()
+        assert matrix.passed_and_failed()[1] == set()
     told = [text for matrix in found.evaluation.matrices for text in matrix.disturbed_sentences()]
     assert told and all(process in text for text in told)
     assert all(one.verdict < Verdict.INCOMPLETE for one in (*found.reasons, *found.facts))
@@ -132,9 +132,9 @@ def test_a_device_that_failed_on_its_own_is_a_failure_beside_another_process_too
 
 def test_programs_of_others_that_died_on_a_device_are_no_errors_of_it():
     record = load("h100x2/busy_crash")
-    assert run_findings.device_errors(record) == [] and len(run_findings.crashed_programs(record)) == 1
+    assert run_findings.error_sentences(record) == [] and len(run_findings.crashed_programs(record)) == 1
     for others in (one["others"] for one in (record, *record["results"])):
         others["processes"] = []
     assert run_findings.crashed_programs(record) == [] and all(
-        "gpu1: " in one for one in run_findings.device_errors(record)
+        "gpu1: " in one for one in run_findings.error_sentences(record)
     )

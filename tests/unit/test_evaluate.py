@@ -99,7 +99,7 @@ def test_more_than_the_path_can_carry_fails(make_record):
 def test_without_a_table_nothing_is_judged_and_a_missing_table_is_incomplete(make_record, name, verdict):
     evaluation = judged(make_record(), name=name)
     assert {found: len(pairs) for found, pairs in verdicts(evaluation).items()} == {verdict: 12}
-    assert evaluation.matrices[0].unjudged == 12 and evaluation.matrices[0].clean_labels() == (set(), set())
+    assert evaluation.matrices[0].unjudged == 12 and evaluation.matrices[0].passed_and_failed() == (set(), set())
 
 
 def test_a_single_missing_reference_is_seen(make_record):

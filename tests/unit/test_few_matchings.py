@@ -146,7 +146,7 @@ def test_an_endpoint_without_a_cell_has_incomplete(record):
 
 def test_of_cells_in_a_file_the_medians_of_rows_and_columns_say_who_has_none():
     result = {"rows": ["n0", "n1", "n2"], "cells": {"row_medians": [0.5, 0, 0], "column_medians": [0, 0.5, 0]}}
-    assert sampled_matrix.without_cells(result) == ["n2"]
+    assert sampled_matrix.unmeasured_endpoints(result) == ["n2"]
 
 
 def test_groups_that_were_not_measured_across_have_incomplete_on_their_uplinks(record):
@@ -161,10 +161,12 @@ def test_the_share_of_pairs_counts_both_ways_once_and_is_none_of_a_single_endpoi
 ):
     drawn = [{"purpose": "random", "alone": False, "rows": [0, 1], "columns": [1, 0]}]
     (two,) = few_record(make_record(2), drawn)["results"]
-    assert sampled_matrix.share_seen(two) == 1.0 and words.coverage(two) == "all pairs measured"
+    assert sampled_matrix.measured_share(two) == 1.0 and words.coverage(two) == "all pairs measured"
     (one_way,) = record(without(drawn_for(COUNT), lambda r, c: r > c))["results"]
-    assert sampled_matrix.share_seen(one_way) == sampled_matrix.share_seen(record(drawn_for(COUNT))["results"][0])
-    assert sampled_matrix.share_seen(two | {"rows": ["n0"], "matchings": {"drawn": []}}) == 0.0
+    assert sampled_matrix.measured_share(one_way) == sampled_matrix.measured_share(
+        record(drawn_for(COUNT))["results"][0]
+    )
+    assert sampled_matrix.measured_share(two | {"rows": ["n0"], "matchings": {"drawn": []}}) == 0.0
     (whole,) = make_record()["results"]
     assert words.coverage(whole) == sampled_matrix.bottleneck_sentence(whole) == ""
     assert [*sampled_matrix.unjudged(whole)] == []

@@ -37,8 +37,8 @@ def test_cells_in_a_file_get_the_verdicts_that_they_get_in_a_record(make_record,
     assert (found.unjudged, found.compared) == (plain.unjudged, plain.compared)
     codes = plain.whole.codes
     for verdict in Verdict:
-        assert found.cell_counts.of_rows[:, verdict].tolist() == (codes == verdict).sum(axis=1).tolist()
-        assert found.cell_counts.of_columns[:, verdict].tolist() == (codes == verdict).sum(axis=0).tolist()
+        assert found.cell_counts.row_counts[:, verdict].tolist() == (codes == verdict).sum(axis=1).tolist()
+        assert found.cell_counts.column_counts[:, verdict].tolist() == (codes == verdict).sum(axis=0).tolist()
     (marked, count), (wanted, wanted_count) = found.worst_cells(8), plain.worst_cells(8)
     assert count == wanted_count
     assert [cell.verdict for _, cell in marked] == [cell.verdict for _, cell in wanted]
@@ -66,8 +66,8 @@ def test_a_reference_of_a_cell_is_held_against_that_cell(make_record, tmp_path):
 )
 @pytest.mark.parametrize("table", [TABLE, References({})])
 def test_what_is_at_fault_is_said(make_record, tmp_path, monkeypatch, slow, said, table):
-    monkeypatch.setattr(cell_counts, "LOOKED_AT", 48)
-    monkeypatch.setattr(cell_counts, "SUSPECTS", 8)
+    monkeypatch.setattr(cell_counts, "MAX_EXAMINED", 48)
+    monkeypatch.setattr(cell_counts, "MAX_SUSPECTS", 8)
     count = 640 if slow(600, 40) and not slow(601, 40) else 96
     text = sentences(apart(nodes_of(make_record, slow, count), tmp_path), table)
     assert all(part in text for part in said), text
@@ -75,7 +75,7 @@ def test_what_is_at_fault_is_said(make_record, tmp_path, monkeypatch, slow, said
 
 
 def test_a_node_of_several_devices_is_named(make_record, tmp_path, monkeypatch):
-    monkeypatch.setattr(cell_counts, "LOOKED_AT", 48)
+    monkeypatch.setattr(cell_counts, "MAX_EXAMINED", 48)
     net = nodes_of(make_record, lambda r, c: 0.3 * ((r // 8 == 3) != (c // 8 == 3)), 96, 8)
     assert "cells of node n3 over the network are 3" in sentences(apart(net, tmp_path / "net"))
     inside = nodes_of(make_record, lambda r, c: 0.3 * (r // 8 == c // 8 == 3), 96, 8)
@@ -86,7 +86,7 @@ def test_a_node_of_several_devices_is_named(make_record, tmp_path, monkeypatch):
 def test_the_devices_of_a_node_are_all_counted_though_few_are_looked_at(
     make_record, tmp_path, monkeypatch, slow, of_node
 ):
-    monkeypatch.setattr(cell_counts, "LOOKED_AT", 12)
+    monkeypatch.setattr(cell_counts, "MAX_EXAMINED", 12)
     content = nodes_of(make_record, lambda r, c: 0.48 * (r in slow), per_node=8)
     text = sentences(apart(content, tmp_path))
     assert "all cells of row gpu17 are 48." in text
@@ -107,7 +107,7 @@ def test_without_references_everything_is_measured_and_nothing_passes(make_recor
 
 
 def test_a_page_draws_the_worst_endpoints(make_record, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(cell_counts, "LOOKED_AT", 32)
+    monkeypatch.setattr(cell_counts, "MAX_EXAMINED", 32)
     path = apart(nodes_of(make_record, lambda r, c: 0.48 * (r == 17)), tmp_path)
     assert cli.main(["report", str(path), "--out", str(tmp_path / "page")]) == 0  # no table
     page = (tmp_path / "page" / "report.html").read_text()

@@ -27,7 +27,7 @@ SHIPPED = References.load()
 
 def same_verdicts(result, references, name):
     """What is judged in one go is what the rules say of each cell alone, one after the other."""
-    found = evaluate.judge_matrix(result, references, name)
+    found = evaluate.judge_result(result, references, name)
     cells = one_by_one.cells_of(result, references, name)
     assert dict(found.cells) == cells
     assert found.counts == {verdict: sum(cell.verdict is verdict for cell in cells.values()) for verdict in Verdict}

@@ -184,7 +184,7 @@ def test_without_references_the_noise_that_is_usual_follows_from_what_carries_th
 
 def test_of_a_matrix_that_is_not_held_its_worst_endpoints_are_looked_at(make_record, tmp_path, monkeypatch):
     monkeypatch.setattr(matrices, "MOST_LOADED", 0)
-    monkeypatch.setattr(cell_counts, "LOOKED_AT", 8)
+    monkeypatch.setattr(cell_counts, "MAX_EXAMINED", 8)
     table = References({("hgx", TESTCASE): {"cell[NODE]": Reference(396.0, -0.02, 0.05, "GB/s")}})
     for slow in (0.5, 1.0):
         content = make_record(count=12, off={(5, c): 396.0 * slow for c in range(12) if c != 5})

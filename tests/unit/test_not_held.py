@@ -100,19 +100,19 @@ def test_endpoints_with_a_cell_that_passed_and_with_one_that_did_not_are_told_ap
     off = {(0, c): 300.0 for c in range(1, 4)} | {(1, 2): "timeout"}
     content = make_record(value=400.0, off=off)
     for judged in both(content):
-        assert judged.clean_labels() == (ALL, ALL)
+        assert judged.passed_and_failed() == (ALL, ALL)
     off = {(0, 1): 300.0, (0, 2): 300.0, (0, 3): 300.0, (1, 0): "timeout", (2, 0): "timeout", (3, 0): "timeout"}
     for judged in both(make_record(value=400.0, off=off)):
-        good, bad = judged.clean_labels()
+        good, bad = judged.passed_and_failed()
         assert good == {"gpu1", "gpu2", "gpu3"} and bad == ALL
 
 
 def test_what_only_lacks_a_reference_is_neither_good_nor_bad(both, make_record):
     for judged in both(make_record(value=400.0), None):
-        assert judged.clean_labels() == (set(), set())
+        assert judged.passed_and_failed() == (set(), set())
     content = make_record(value=400.0, off={(0, 1): "corrupt"})
     for judged in both(content, None):
-        assert judged.clean_labels() == (set(), {"gpu0", "gpu1"})
+        assert judged.passed_and_failed() == (set(), {"gpu0", "gpu1"})
 
 
 @pytest.mark.parametrize(("verified", "said"), [(None, "its data was not verified (--no-verify)"), (True, "")])
@@ -133,8 +133,8 @@ def test_cells_that_have_a_reference_and_are_not_there_are_lost(both, make_recor
     one = Reference(400.0, -0.02, 0.05, "GB/s")
     table = OF_CLASS | {"gpu0->gpu1": one, "gpu0->gpu9": one, "gpu9->gpu0": one, "gpu2->gpu2": one}
     for judged in both(make_record(value=400.0), table):
-        assert set(judged.lost) == {("gpu0", "gpu9"), ("gpu9", "gpu0"), ("gpu2", "gpu2")}
-        lost = judged.lost["gpu0", "gpu9"]
+        assert set(judged.missing) == {("gpu0", "gpu9"), ("gpu9", "gpu0"), ("gpu2", "gpu2")}
+        lost = judged.missing["gpu0", "gpu9"]
         assert lost.reason == "gpu0->gpu9 has a reference in 'hgx' and was not measured"
         assert (lost.verdict, lost.value, lost.reference) == (Verdict.INCOMPLETE, None, one)
         assert judged.compared == 15 and judged.worst_cells(2)[1] == 3 and len(judged.worst_cells(2)[0]) == 2
@@ -155,7 +155,7 @@ def test_what_cannot_be_read_is_incomplete_and_says_why(make_record, tmp_path, m
 
 
 def test_a_close_look_takes_the_slow_endpoint_the_others_of_its_node_and_healthy_nodes(both, make_record, monkeypatch):
-    monkeypatch.setattr(cell_counts, "LOOKED_AT", 6)
+    monkeypatch.setattr(cell_counts, "MAX_EXAMINED", 6)
     content = slow_rows(make_record, {5: 0.5}, count=12)
     for device in content["devices"]:
         device["node"] = f"n{device['index'] // 2}"

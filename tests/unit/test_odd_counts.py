@@ -2,7 +2,7 @@
 
 import pytest
 
-from linkmatrix.judge.inventory_diff import unlike_nodes
+from linkmatrix.judge.inventory_diff import node_differences
 
 
 def test_a_node_that_lost_a_device_before_the_run_is_the_odd_one(make_record):
@@ -13,7 +13,7 @@ def test_a_node_that_lost_a_device_before_the_run_is_the_odd_one(make_record):
         for device in record["devices"]:
             device["node"] = node
         records.append(("gpu", record))
-    assert any(line.startswith("n3: ") for line in unlike_nodes(records)), unlike_nodes(records)
+    assert any(line.startswith("n3: ") for line in node_differences(records)), node_differences(records)
 
 
 def of_nodes(make_record, counts, **changes):
@@ -30,7 +30,7 @@ def of_nodes(make_record, counts, **changes):
 def test_the_odd_one_is_said_once_of_all_checks_that_saw_it(make_record):
     counts = {"n1": 4, "n2": 4, "n3": 3}
     records = [one for check in ("a", "b") for one in of_nodes(make_record, counts, asked_by=check)]
-    assert unlike_nodes(records) == ["n3: number of NVIDIA H200 is 3, and 4 on 2 of 3"]
+    assert node_differences(records) == ["n3: number of NVIDIA H200 is 3, and 4 on 2 of 3"]
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,6 @@ def test_the_odd_one_is_said_once_of_all_checks_that_saw_it(make_record):
 )
 def test_who_uses_some_of_the_devices_does_not_lack_the_others(make_record, changes):
     known = of_nodes(make_record, {"n1": 4, "n2": 4})
-    assert unlike_nodes([*known, *of_nodes(make_record, {"n3": 3}, **changes)]) == []
+    assert node_differences([*known, *of_nodes(make_record, {"n3": 3}, **changes)]) == []
     other_check = of_nodes(make_record, {"n1": 2, "n2": 2, "n4": 2}, asked_by="another check")
-    assert unlike_nodes([*known, *other_check]) == []
+    assert node_differences([*known, *other_check]) == []

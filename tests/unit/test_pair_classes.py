@@ -149,7 +149,7 @@ def test_a_pair_of_an_adopted_class_that_is_not_there_is_missing(make_record):
     known = references({"NV18": "gpu[0-4]->gpu[0-4]"})
     found = judged(make_record(value=400.0), known)
     assert found.verdict is Verdict.INCOMPLETE and found.compared == 20
-    assert set(found.lost) == {pair for pair in permutations([f"gpu{n}" for n in range(5)], 2) if "gpu4" in pair}
+    assert set(found.missing) == {pair for pair in permutations([f"gpu{n}" for n in range(5)], 2) if "gpu4" in pair}
 
 
 def test_a_matrix_has_the_pairs_of_its_kinds_of_endpoints():
@@ -210,7 +210,7 @@ def test_inside_of_nodes_a_few_lines_are_for_any_number_of_nodes(cluster, nodes)
     assert judged(slow, References({("hgx", RANKS): NODES})).verdict is Verdict.PASS
     found = judged(slow, known)
     assert [pair for pair, cell in found.cells.items() if cell.verdict is Verdict.FAIL] == [("n2:rank8", "n2:rank9")]
-    assert not found.lost
+    assert not found.missing
     assert "cell[PIX]" in known.expanded("hgx", RANKS), "its pairs are known when the labels are"
 
 

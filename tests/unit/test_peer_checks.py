@@ -332,4 +332,4 @@ def test_what_compared_no_data_is_said_to_and_not_adopted(tmp_path, capsys):
     assert "NOT JUDGED" in shown and "is verified" not in shown
     assert "The data of device_to_device_latency_sm was not verified" in shown and "no references" in shown
     record = make()
-    assert evaluate.not_compared(record["results"][0]) == "its program verified no data"
+    assert evaluate.unverified_reason(record["results"][0]) == "its program verified no data"

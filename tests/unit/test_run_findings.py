@@ -34,7 +34,7 @@ def throttled(record):
     record["results"][0]["throttled"] = ["gpu2: power cap"]
 
 
-def devices_twice(record):
+def duplicate_devices(record):
     for device in record["devices"]:
         device["uuid"] = "GPU-1" if device["label"] in ("gpu1", "gpu3") else f"GPU-{device['label']}"
 
@@ -67,7 +67,7 @@ FACTS = [
     (counters, Verdict.FAIL, "gpu1: nvlink_replay_errors rose from 3 to 8"),
     (counters_of_an_adapter, Verdict.FAIL, "n1:mlx5_0: symbol_error rose from 3 to 5 during the run"),
     (throttled, Verdict.WARN, "throttled during the measurement: gpu2: power cap"),
-    (devices_twice, Verdict.INCOMPLETE, "gpu1 and gpu3 are one device, GPU-1"),
+    (duplicate_devices, Verdict.INCOMPLETE, "gpu1 and gpu3 are one device, GPU-1"),
     (samples(1), Verdict.INCOMPLETE, "1 of 12 cells have a single sample"),
     (samples(3), Verdict.WARN, "1 of 12 cells have too few samples for an interval, as few as 3"),
     (few_cells, Verdict.INCOMPLETE, "only 2 of 16 cells were scheduled"),
@@ -258,7 +258,7 @@ def test_a_topology_passes_only_where_its_program_ended_well_and_its_record_says
     assert verdict(result="FAIL", error="gpu2 fell off the bus")[0] is Verdict.FAIL
     assert verdict(result="ERROR", error="it was ended")[0] is Verdict.INCOMPLETE
     assert verdict(counters)[0] is Verdict.FAIL
-    assert verdict(devices_twice)[0] is Verdict.INCOMPLETE
+    assert verdict(duplicate_devices)[0] is Verdict.INCOMPLETE
 
 
 def test_a_topology_is_no_pass_of_a_test_case_that_was_to_be_measured(make_record, judged_run):

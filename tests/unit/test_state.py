@@ -4,7 +4,7 @@ import pytest
 from reasons import said, verdicts
 
 from linkmatrix.judge.device_state import state_faults, unequal_faults
-from linkmatrix.judge.inventory_diff import equal_groups, unlike_nodes
+from linkmatrix.judge.inventory_diff import equal_groups, node_differences
 
 WELL = {
     "ecc": "on",
@@ -110,14 +110,14 @@ def of_node(make_record, node, vbios="96.00.74", driver="580.159.04", firmware="
 
 def test_the_odd_node_of_a_partition_is_named(make_record):
     alike = [of_node(make_record, f"n{number}") for number in range(3)]
-    assert unlike_nodes(alike) == []
+    assert node_differences(alike) == []
     odd = of_node(make_record, "n17", "96.00.61", "575.57", "28.38")
-    assert unlike_nodes([*alike, odd]) == [
+    assert node_differences([*alike, odd]) == [
         "n17: driver is 575.57, and 580.159.04 on 3 of 4",
         "n17: vbios of NVIDIA H200 is 96.00.61, and 96.00.74 on 3 of 4",
         "n17: firmware of its adapters is 28.38, and 28.39 on 3 of 4",
     ]
-    assert unlike_nodes([*alike, ("alpha:other", odd[1])]) == [], "another partition may have others"
+    assert node_differences([*alike, ("alpha:other", odd[1])]) == [], "another partition may have others"
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_links_and_libraries_that_differ_are_named_and_make_groups(make_record, 
         for device in record["devices"]:
             device["state"] = {"nvlinks_active": "18", "pcie_width": "16"}
     change(records[3][1])
-    assert unlike_nodes(records) == ([line] if line else [])
+    assert node_differences(records) == ([line] if line else [])
     groups = equal_groups(records)
     assert len({groups[node] for node in ("n0", "n1", "n2")}) == 1 and (groups["n17"] == groups["n0"]) == (not line)
 
@@ -163,10 +163,10 @@ def test_a_node_that_was_measured_in_fewer_environments_is_not_odd(make_record):
     both = [of_node(make_record, node) for node in ("n0", "n1", "n2") for _ in range(2)]
     for _, record in both[1::2]:
         record["software"]["CUDA"] = "12.4"
-    assert unlike_nodes([*both, of_node(make_record, "n3")]) == []
+    assert node_differences([*both, of_node(make_record, "n3")]) == []
     other = of_node(make_record, "n3")
     other[1]["software"]["CUDA"] = "11.8"
-    assert unlike_nodes([*both, other]) == ["n3: CUDA is 11.8, and 12.4 and 13.0 on 3 of 4"]
+    assert node_differences([*both, other]) == ["n3: CUDA is 11.8, and 12.4 and 13.0 on 3 of 4"]
 
 
 def test_what_a_node_does_not_tell_is_no_difference(make_record):
@@ -174,4 +174,4 @@ def test_what_a_node_does_not_tell_is_no_difference(make_record):
     del records[1][1]["devices"][2]["part"]["vbios"]
     del records[2][1]["software"]["driver"]
     records[2][1]["nodes"][0]["kernel"] = None
-    assert unlike_nodes(records) == []
+    assert node_differences(records) == []

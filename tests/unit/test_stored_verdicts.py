@@ -59,7 +59,7 @@ def test_the_stored_verdict_has_the_adopted_classes_of_its_table(run, reference_
     rows = "      cell[NV18]: [396.0, -0.02, 0.02, GB/s]\n"
     file.write_text(head.replace("  hgx:\n", "  hgx:\n    $classes:\n      NV18: gpu[0-4]->gpu[0-4]\n") + rows)
     one = run("fail")
-    assert one.verdict is Verdict.INCOMPLETE and len(one.matrices[0][1].lost) == 8
+    assert one.verdict is Verdict.INCOMPLETE and len(one.matrices[0][1].missing) == 8
     assert verdict_file.read(one.test.path.with_name(verdict_file.FILE)).references.cells("hgx", TESTCASE)[
         "gpu0", "gpu4"
     ]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..judge.evaluate import judge_matrix
+from ..judge.evaluate import judge_result
 from ..locate import diagnosis
 from ..record.external_cells import REMEDY, ROUNDING
 from ..record.matrix import Block, Matrix, from_result
@@ -208,7 +208,7 @@ def slow_components(samples: Sequence[Sample], matrix: Matrix, found: noise.Spre
         return tuple(diagnosis.of_values(samples[0].record, samples[0].result, matrix, found.centre))
     record, result = samples[-1].record, samples[-1].result
     node = {device["label"]: device["node"] for device in record["devices"]}
-    seen = diagnosis.diagnose(record, result, judge_matrix(result, References({}), None, node))
+    seen = diagnosis.diagnose(record, result, judge_result(result, References({}), None, node))
     return seen.sentences if seen.findings else ()
 
 

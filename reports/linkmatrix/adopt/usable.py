@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..judge.run_findings import facts
-from ..judge.test_verdict import reasons_of
+from ..judge.test_verdict import record_reasons
 from ..judge.verdicts import Reason, Verdict
 from ..record.names import simulated_fault
 from ..references.keys import is_known
@@ -45,7 +45,7 @@ def test_reasons(test: Test) -> Iterator[str]:
     assert test.record is not None
     if test.stored is None and test.result not in ("", "pass") and test.phase != "performance":
         yield f"ReFrame ended the test with '{test.result}'" + (f" ({test.reason[:120]})" if test.reason else "")
-    reasons: list[Reason] = [*test.check.reasons, *reasons_of(test.record, test.check.testcase)]
+    reasons: list[Reason] = [*test.check.reasons, *record_reasons(test.record, test.check.testcase)]
     yield from (one.sentence for one in reasons if one.verdict > Verdict.NOT_JUDGED)
     yield from test.doubts
     for result in test.record["results"]:

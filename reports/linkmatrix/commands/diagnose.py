@@ -139,10 +139,10 @@ def counts(result: Result, matrix: MatrixVerdict) -> Iterator[str]:
     if matrix.problem:
         return
     if matrix.whole is None:
-        yield from matrix.class_tally()
+        yield from matrix.class_lines()
         return
     codes = matrix.whole.codes
-    for name, of_class in sorted(matrix.cell_counts.of_class.items()):
+    for name, of_class in sorted(matrix.cell_counts.class_counts.items()):
         found = {verdict: int(of_class[verdict]) for verdict in reversed(words.ORDER)}
         tally = ", ".join(f"{count} {words.WORDS[verdict]}" for verdict, count in found.items() if count)
         if "," in tally:

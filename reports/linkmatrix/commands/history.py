@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BadInput, say
 from ..files import path_of
-from ..judge.inventory_diff import equal_groups, unlike_nodes
+from ..judge.inventory_diff import equal_groups, node_differences
 from ..record import units
 from ..record.matrix import Matrix, from_result
 from ..record.names import simulated_fault
@@ -119,7 +119,7 @@ def run_history(options: argparse.Namespace) -> int:
     if options.fleet:
         tests = [test for run in runs for test in run.tests]
         newest = [(test.partition, record) for test, record in newest_first(tests)]
-        screen.lines(*unlike_nodes(newest))
+        screen.lines(*node_differences(newest))
         blocks = list(fleet_blocks(tests, choice, set(options.testcase or ()), equal_groups(newest)))
         healthy = "nothing stands out: no host is an outlier"
     else:

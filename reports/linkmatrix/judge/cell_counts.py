@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from ..record.matrix import Matrix
     from .rules import Judged
 
-KEPT = 32  # worst cells
-SAMPLED_ROWS = 32  # rows that show the noise of a class
-SUSPECTS, LOOKED_AT = 48, 384  # endpoints that may be at fault; these with their neighbours and some healthy endpoints
+KEPT = 32  # number of worst cells that are kept
+SAMPLED_ROWS = 32  # rows from which the noise of a class is estimated
+MAX_SUSPECTS = 48
+MAX_EXAMINED = 384  # suspects, other endpoints of their nodes, and healthy endpoints
 
 
 def zeros(*shape: int) -> np.ndarray:
@@ -27,33 +28,33 @@ def zeros(*shape: int) -> np.ndarray:
 
 @dataclass
 class CellCounts:
-    """The counts of a matrix.
+    """The numbers of cells of a matrix, by verdict, row, column and link class.
 
-    of_rows, of_columns: endpoints × verdicts.
-    slow_rows, slow_columns: number of cells beyond their limit, for a matrix that does not fit into memory.
-    of_class: {link class: number of cells with each verdict}.
-    unjudged: number of cells that lack only a reference.
+    row_counts, column_counts: endpoints × verdicts.
+    slow_rows, slow_columns: number of slow cells per row and per column. 0 for a matrix that fits into memory.
+    class_counts: {link class: number of cells with each verdict}.
+    unjudged: number of measured cells without a reference.
     compared: number of cells with a reference.
-    worst: rows of (badness, row, column), the worst first.
+    worst: rows of (severity, row, column), the worst first.
     """
 
-    of_rows: np.ndarray
-    of_columns: np.ndarray
+    row_counts: np.ndarray
+    column_counts: np.ndarray
     slow_rows: np.ndarray
     slow_columns: np.ndarray
-    of_class: dict[str, np.ndarray] = field(default_factory=dict)
+    class_counts: dict[str, np.ndarray] = field(default_factory=dict)
     unjudged: int = 0
     compared: int = 0
     worst: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
 
     @classmethod
-    def of(cls, rows: int, columns: int) -> CellCounts:
+    def empty(cls, rows: int, columns: int) -> CellCounts:
         """Counts of a matrix before its first block."""
         counts = (zeros(size, len(Verdict)) for size in (rows, columns))
         return cls(*counts, zeros(rows), zeros(columns))
 
     def add(self, judged: Judged, limits: np.ndarray | None) -> None:
-        """Adds a block. limits: allowed deviation per link class, as a fraction; None: slow cells are not counted."""
+        """Adds a block. limits: see `class_limits`; None: slow cells are not counted."""
         first, codes, classes = judged.block.first, judged.codes, judged.block.classes
         rows = slice(first, first + len(codes))
         names = judged.block.matrix.class_names
@@ -65,26 +66,26 @@ class CellCounts:
             which = codes == verdict
             if not which.any():
                 continue
-            self.of_rows[rows, verdict] += which.sum(axis=1)
-            self.of_columns[:, verdict] += which.sum(axis=0)
+            self.row_counts[rows, verdict] += which.sum(axis=1)
+            self.column_counts[:, verdict] += which.sum(axis=0)
             counts = np.bincount(classes[which], minlength=len(names))
             for name, count in zip(names, counts.tolist(), strict=True):
                 if count:
-                    self.of_class.setdefault(name, zeros(len(Verdict)))[verdict] += count
+                    self.class_counts.setdefault(name, zeros(len(Verdict)))[verdict] += count
         self.unjudged += int(judged.unjudged.sum())
         self.compared += int(judged.has_reference.sum())
-        self.worst = worst_of_both(self.worst, judged, codes)
+        self.worst = merge_worst(self.worst, judged, codes)
 
 
 def slow_cells(judged: Judged, limits: np.ndarray) -> np.ndarray:
-    """True for undisturbed cells beyond the limit of their reference, or without a reference of their class."""
+    """True for undisturbed cells that are slower than their reference allows, or without one, than `limits`."""
     worse = np.where(judged.disturbed, 0.0, judged.worse)
     failed = (judged.codes == Verdict.FAIL) & (worse > 0)
     return np.where(judged.unjudged, worse > np.take(limits, judged.block.classes), failed)
 
 
-def usual_limits(matrix: Matrix) -> np.ndarray:
-    """The allowed deviation from the class median per link class, for cells without a reference, as fractions."""
+def class_limits(matrix: Matrix) -> np.ndarray:
+    """For each link class, the allowed deviation of a cell without a reference from the median, as a fraction."""
     size = len(matrix.rows)
     chosen = np.unique(np.linspace(0, size - 1, min(size, SAMPLED_ROWS)).astype(int))
     part = matrix.part(chosen, np.arange(len(matrix.columns))).whole
@@ -97,12 +98,12 @@ def usual_limits(matrix: Matrix) -> np.ndarray:
     return limits
 
 
-def worst_of_both(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndarray:
-    """The KEPT worst cells of `worst` and of a block: rows of (badness, row, column), the worst first."""
+def merge_worst(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndarray:
+    """The KEPT worst cells of `worst` and of a block, as rows of (severity, row, column), the worst first."""
     found = np.flatnonzero((codes > Verdict.PASS) & ~judged.unjudged)
     if not len(found):
         return worst
-    bad = np.clip(judged.badness().ravel()[found], -100, 100) + 1000.0 * codes.ravel()[found]
+    bad = np.clip(judged.severity().ravel()[found], -100, 100) + 1000.0 * codes.ravel()[found]
     best = np.argpartition(-bad, KEPT)[:KEPT] if len(found) > KEPT else np.arange(len(found))
     best = best[np.lexsort((found[best], -bad[best]))]
     r, c = np.divmod(found[best], codes.shape[1])
@@ -111,10 +112,10 @@ def worst_of_both(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.nd
 
 
 def endpoints_to_examine(found: CellCounts, node: np.ndarray) -> np.ndarray:
-    """The indices of endpoints that may be at fault, of the endpoints on their nodes, and of some healthy endpoints.
+    """The indices of suspect endpoints, of other endpoints on their nodes, and of some healthy endpoints.
 
-    A matrix that does not fit into memory is diagnosed by the cells between these endpoints. node: index of each
-    endpoint's node.
+    The cells between these endpoints are the submatrix by which a matrix in a file is diagnosed.
+    node: for each endpoint, the index of its node.
     """
     size = len(node)
     bad = [slow >= size / 2 for slow in (found.slow_rows, found.slow_columns)]
@@ -125,12 +126,12 @@ def endpoints_to_examine(found: CellCounts, node: np.ndarray) -> np.ndarray:
     ]
     score = np.maximum(*rest)
     order = np.argsort(-score, kind="stable")
-    suspects = order[: min(SUSPECTS, int((score > 0).sum()))]
-    mates = np.flatnonzero(np.isin(node, node[suspects]))[: LOOKED_AT // 2]
+    suspects = order[: min(MAX_SUSPECTS, int((score > 0).sum()))]
+    mates = np.flatnonzero(np.isin(node, node[suspects]))[: MAX_EXAMINED // 2]
     chosen = np.union1d(suspects, mates)
     healthy = np.setdiff1d(np.arange(size), chosen)
     nodes = np.unique(node[healthy])
     per_node = max(1, len(healthy) // max(len(nodes), 1))
-    wanted = max(1, (LOOKED_AT - len(chosen)) // per_node)
+    wanted = max(1, (MAX_EXAMINED - len(chosen)) // per_node)
     some = nodes[np.unique(np.linspace(0, len(nodes) - 1, wanted).astype(int))] if len(nodes) else nodes
     return np.union1d(chosen, healthy[np.isin(node[healthy], some)])

@@ -1,8 +1,8 @@
-"""Sentences about cells: the measured value and the reference for each rule, and the result of remeasurements.
+"""Sentences about the verdicts of cells, and about remeasured cells.
 
-The program decides whether a remeasured cell was slow again and whether the healthy control cells changed, and records
-both. If a cell is slow again and its controls are unchanged, the cell is slow. If the controls got worse too, the
-machine was slower.
+A program that measures slow cells again also measures some healthy cells again: the control cells. The program decides
+whether a slow cell was reproduced, and whether the control cells changed. Its record contains both. Slow cells with
+unchanged control cells are slow. If the control cells became slower too, the whole machine was slower.
 """
 
 from __future__ import annotations
@@ -17,28 +17,30 @@ if TYPE_CHECKING:
     from ..record.names import Pair, Result
     from ..references.reading import Reference
 
-#: Outcome of a remeasurement → its words.
+#: {outcome of a remeasurement in a record: its words}
 OUTCOMES = {
     "reproduced": "reproduced",
     "intermittent": "slow in 2 of 4 measurements, so the second-worst value is used",
     "not-reproduced": "not reproduced",
 }
-MOST_REMEASURED = 5  # cells that are listed
-LEAST_CONFIDENCE = 0.95  # of the interval of a median, as in src/core/statistics.cpp
+MAX_REMEASURED = 5  # remeasured cells that are listed
+MIN_CONFIDENCE = 0.95  # of a median's interval, as in src/core/statistics.cpp
 
 
 class Cell(NamedTuple):
-    """The data of a cell that sentences use.
+    """The data of a cell, from which sentences are composed.
 
+    status: as in the record, such as "ok" or "timeout".
     low, high: the interval of the median.
     limit: the maximum bandwidth of the path, in GB/s.
     worse: the fraction by which the cell is worse than the baseline of its link class.
-    baseline: "the median" or "the best cell (54.31 GB/s)".
-    behind: see `expected.behind_class`.
+    lag: see `expected.class_lag`.
     table: name of the reference table.
+    unverified: why the data is not verified; "" if the data is verified.
     others: a sentence about the process that disturbed the cell.
-    slow: a sentence about its slow samples, "" unless it is intermittent.
-    link_class, adopted_class: the class that was found, and the class in the references.
+    baseline: the baseline of the link class: "the median" or "the best cell (54.31 GB/s)".
+    slow: a sentence about the slow samples of an intermittent cell; "" for any other cell.
+    link_class, adopted_class: the class that the run found, and the class in the references.
     """
 
     pair: Pair
@@ -49,7 +51,7 @@ class Cell(NamedTuple):
     limit: float
     unit: str
     worse: float
-    behind: float
+    lag: float
     reference: Reference | None
     table: str | None
     unverified: str
@@ -62,37 +64,38 @@ class Cell(NamedTuple):
 
 
 def no_reference(cell: Cell) -> str:
-    """A missing reference: the table that lacks the cell, or without a table the reason why data is unverified."""
+    """The table that lacks the cell; without a table, why the data is not verified."""
     if cell.table:
         return f"{name(cell.pair)} has no reference in the table '{cell.table}': adopt references again"
     return f"{name(cell.pair)} has no reference, and {cell.unverified}"
 
 
 def no_table(cell: Cell) -> str:
-    """A missing reference: the partition names no table, or a table without this test case."""
+    """A cell without a reference: the partition names no table, or a table without this test case."""
     return f"{name(cell.pair)} has no reference"
 
 
 def other_unit(cell: Cell) -> str:
-    """A reference in another unit than the cell."""
+    """The units of a cell and of its reference, which differ."""
     assert cell.reference is not None
     return f"{name(cell.pair)} is measured in {cell.unit}, and its reference is in {cell.reference.unit}"
 
 
 def impossible(cell: Cell) -> str:
     """A value above the limit of the path."""
-    found = f"{name(cell.pair)} {quantity(cell.value, cell.unit)}"
-    return f"{found} is more than its path can carry ({cell.limit:.0f} GB/s)"
+    return (
+        f"{name(cell.pair)} {quantity(cell.value, cell.unit)} is more than its path can carry ({cell.limit:.0f} GB/s)"
+    )
 
 
 def path_changed(cell: Cell) -> str:
-    """The adopted and the found link class of a cell whose link class is worse than the adopted one."""
+    """The adopted link class and the worse link class that the run found."""
     path = f"{cell.adopted_class} -> {cell.link_class}"
     return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path changed: {path}"
 
 
 def path_unknown(cell: Cell) -> str:
-    """The adopted link class of a cell whose link class is unknown."""
+    """The adopted link class of a cell for which the run found no link class."""
     return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path unknown: adopted {cell.adopted_class}"
 
 
@@ -111,7 +114,7 @@ def off_reference(cell: Cell) -> str:
 
 
 def disturbed(cell: Cell) -> str:
-    """The deviation of the cell, and the process that disturbed it."""
+    """The deviation of the cell, and the process that disturbed the cell."""
     off = cell.reference is not None and not cell.reference.low_limit <= cell.value <= cell.reference.high_limit
     if cell.slow and not off:
         return f"{name(cell.pair)}: {cell.slow}: {cell.others}"
@@ -126,68 +129,68 @@ def intermittent(cell: Cell) -> str:
 
 
 def may_be_intermittent(cell: Cell) -> str:
-    """The slow samples of a cell that is WARN at most: it has no short samples, or processors copy its data."""
+    """The slow samples of a cell that may be intermittent, and how to measure the cell again."""
     remedy = "again while nothing else runs" if "short samples" in cell.slow else "with --short-samples 72"
     return f"{name(cell.pair)} may be intermittent: {cell.slow}; measure it {remedy}"
 
 
 def better(cell: Cell) -> str:
-    """A value better than its tolerance: the reference is out of date, the machine is not at fault."""
+    """A value that is better than its reference by more than the tolerance: the reference is out of date."""
     return f"{off_reference(cell)}: the reference does not describe this measurement, adopt references again"
 
 
 def noisy(cell: Cell) -> str:
-    """An interval of the median that crosses the limit on the slow side, with its confidence where known."""
-    sure = f"{100 * confidence(cell.samples):.0f} % interval" if cell.samples else "interval"
+    """The interval of a median that crosses the slowest allowed value, and the confidence of this interval."""
+    interval = f"{100 * confidence(cell.samples):.0f} % interval" if cell.samples else "interval"
     between = f"{quantity(cell.low, cell.unit)} to {quantity(cell.high, cell.unit)}"
-    return f"{name(cell.pair)} is too noisy: the {sure} of its median, {between}, crosses the slowest allowed value"
+    return f"{name(cell.pair)} is too noisy: the {interval} of its median, {between}, crosses the slowest allowed value"
 
 
 def confidence(samples: int) -> float:
-    """The confidence of the median's interval between two order statistics, as the programs choose these.
+    """The confidence of a median's interval, for a number of samples.
 
-    The interval drops the k smallest and the k largest samples, with the largest k that keeps 95 %. Of seven samples it
-    is minimum to maximum, with 1 - 2 / 2^7 = 98.4 %.
+    The programs drop the k smallest and the k largest samples, with the largest k that keeps 95 % confidence. The
+    interval of seven samples is minimum to maximum, with a confidence of 1 - 2 / 2^7 = 98.4 %.
     """
-    tail = chance = 0.5**samples  # the chance that at most k samples are below the median
+    tail = chance = 0.5**samples  # tail: probability that at most k samples are below the median
     for k in range(1, samples // 2):
         chance *= (samples - k + 1) / k
-        if 1 - 2 * (tail + chance) < LEAST_CONFIDENCE:
+        if 1 - 2 * (tail + chance) < MIN_CONFIDENCE:
             break
         tail += chance
     return 1 - 2 * tail
 
 
 def below_class(cell: Cell) -> str:
-    """The deviation from the baseline of the link class."""
-    than = f"{cell.baseline} of its link class"
-    return f"{name(cell.pair)} {quantity(cell.value, cell.unit)} is {100 * cell.worse:.1f} % worse than {than}"
+    """The deviation of a cell from the baseline of its link class."""
+    value = f"{name(cell.pair)} {quantity(cell.value, cell.unit)}"
+    return f"{value} is {100 * cell.worse:.1f} % worse than {cell.baseline} of its link class"
 
 
 def straggling(cell: Cell) -> str:
-    """The deviation from the other cells of the link class, by the ratio of each cell to its reference."""
-    found = f"{name(cell.pair)} {quantity(cell.value, cell.unit)} is {100 * cell.behind:.1f} % worse"
-    return f"{found} than its link class, relative to the references"
+    """The lag of a cell behind its link class; see `expected.class_lag`."""
+    value = f"{name(cell.pair)} {quantity(cell.value, cell.unit)}"
+    return f"{value} is {100 * cell.lag:.1f} % worse than its link class, relative to the references"
 
 
 def in_part(cell: Cell) -> str:
-    """A total that lacks the copies of a lost endpoint: no reference describes such a total."""
-    why = "because an endpoint was lost: no reference describes a partial total"
-    return f"{name(cell.pair)} was measured only partly, {why}"
+    """A cell that is a total over endpoints, of which one was lost."""
+    why = "an endpoint was lost: no reference describes a partial total"
+    return f"{name(cell.pair)} was measured only partly, because {why}"
 
 
 def name(pair: Pair) -> str:
-    """The name of a cell, as in performance variables: "gpu2->gpu5"."""
+    """The name of a cell: "gpu2->gpu5"."""
     return f"{pair[0]}->{pair[1]}"
 
 
 def quantity(value: float, unit: str) -> str:
-    """A value with its unit."""
+    """A value with its unit: "54.31 GB/s" or "1.25 µs"."""
     return f"{figure(value, 3)} µs" if unit == "us" else f"{figure(value, 2)} {unit}"
 
 
 def remeasured_lines(result: Result) -> list[str]:
-    """A line for each remeasured cell and one for the controls; the cells that were not reproduced come first."""
+    """A line per remeasured cell, and a line about the control cells. Cells that were not reproduced come first."""
     alone = "" if is_of_matchings(result) else " alone"
     lines = []
     for one in result["remeasured"]:
@@ -195,32 +198,32 @@ def remeasured_lines(result: Result) -> list[str]:
         word = OUTCOMES[one["outcome"]] if alone or one["outcome"] != "intermittent" else "slow in some measurements"
         lines.append(f"{one['row']}->{one['column']} was {before}, and {after} when measured again{alone}: {word}")
     lines.sort(key=lambda line: line.endswith(": reproduced"))
-    more = len(lines) - MOST_REMEASURED
-    lines = lines[:MOST_REMEASURED] + ([f"and {more} more were measured again"] if more > 0 else [])
+    more = len(lines) - MAX_REMEASURED
+    lines = lines[:MAX_REMEASURED] + ([f"and {more} more were measured again"] if more > 0 else [])
     return lines + ([controls(result)] if result.get("controls") else [])
 
 
 def is_reproduced(one: Mapping[str, Any]) -> bool:
-    """Whether a remeasured cell was slow again, in the median of its repeated measurements."""
+    """Whether a remeasured cell was slow again."""
     return bool(one["outcome"] == "reproduced")
 
 
 def controls(result: Result) -> str:
-    """ "4 control cells: gpu0->gpu2 +0.1 %, …: unchanged": the changes of healthy cells in the remeasurement."""
+    """The changes of the control cells: "4 control cells: gpu0->gpu2 +0.1 %, …: unchanged"."""
     cells = result["controls"]
-    told = [f"{one['row']}->{one['column']} {100 * (one['after'] / one['before'] - 1):+.1f} %" for one in cells]
+    changes = [f"{one['row']}->{one['column']} {100 * (one['after'] / one['before'] - 1):+.1f} %" for one in cells]
     verdict = "unchanged"
     if change := result.get("control_change", 0):
         verdict = "all better alone" if change < 0 else "all worse, so the result is inconclusive: measure again"
-    return f"{counted(len(cells), 'control cell')}: {', '.join(told)}: {verdict}"
+    return f"{counted(len(cells), 'control cell')}: {', '.join(changes)}: {verdict}"
 
 
 def confirmation(result: Result) -> str:
-    """The result of the remeasurements in a sentence; "" without remeasurements."""
-    again = result["remeasured"]
-    if not again:
+    """How many remeasured cells were reproduced, and the control cells; "" if no cell was measured again."""
+    remeasured = result["remeasured"]
+    if not remeasured:
         return ""
-    stayed = sum(is_reproduced(one) for one in again)
+    reproduced = sum(is_reproduced(one) for one in remeasured)
     alone = "" if is_of_matchings(result) else " alone"
-    said = f"reproduced: {stayed} of {counted(len(again), 'outlying cell')}, measured again{alone}"
-    return f"{said}; {controls(result)}" if result.get("controls") else f"{said}, without control cells"
+    sentence = f"reproduced: {reproduced} of {counted(len(remeasured), 'outlying cell')}, measured again{alone}"
+    return f"{sentence}; {controls(result)}" if result.get("controls") else f"{sentence}, without control cells"

@@ -58,13 +58,13 @@ class Disturbances:
         if not self.entries:
             return np.zeros(block.classes.shape, dtype=bool)
         nodes = self.nodes
-        return at_either_end(matrix, block, lambda label: any(node in nodes for node in self.nodes_of(label)))
+        return touching(matrix, block, lambda label: any(node in nodes for node in self.nodes_of(label)))
 
     def without_memory(self, matrix: Matrix, block: Block) -> np.ndarray:
         """True for the cells of a block with an endpoint whose memory other processes hold; rows × columns."""
         if not self.no_memory:
             return np.zeros(block.classes.shape, dtype=bool)
-        return at_either_end(matrix, block, lambda label: label in self.no_memory)
+        return touching(matrix, block, lambda label: label in self.no_memory)
 
     def sentence(self, row: str, column: str) -> str:
         """The sentence about the disturbance of a cell: at an endpoint, else on one of its nodes; "" for none."""
@@ -78,7 +78,7 @@ class Disturbances:
         return next((self.no_memory[label] for label in (row, column) if label in self.no_memory), "")
 
 
-def at_either_end(matrix: Matrix, block: Block, chosen: Callable[[str], bool]) -> np.ndarray:
+def touching(matrix: Matrix, block: Block, chosen: Callable[[str], bool]) -> np.ndarray:
     """True for the cells of a block whose row or column is chosen."""
     of_rows, of_columns = block.classes.shape[0], len(matrix.columns)
     rows = [chosen(label) for label in matrix.rows[block.first : block.first + of_rows]]
@@ -89,7 +89,7 @@ def at_either_end(matrix: Matrix, block: Block, chosen: Callable[[str], bool]) -
 def disturbances(record: Mapping[str, Any], result: Result) -> Disturbances:
     """The disturbances of a result of a checked record; none if a fault was simulated, which no process excuses."""
     others = result.get("others") or {}
-    entries, held = [*entries_of(others)], dict(held_memory(record, others))
+    entries, held = [*recorded_disturbances(others)], dict(occupied_memory(record, others))
     if simulated_fault(record) or not (entries or held):
         return Disturbances()
     node = {device["label"]: str(device["node"]) for device in record.get("devices", [])}
@@ -117,10 +117,10 @@ def participants(result: Result, devices: Sequence[str]) -> dict[str, Sequence[s
     return {result["rows"][0]: ()} | {column: devices[: devices_of(column)] for column in result["columns"]}
 
 
-def entries_of(others: Others) -> Iterator[Disturbance]:
+def recorded_disturbances(others: Others) -> Iterator[Disturbance]:
     """The disturbances that a record contains, each with its sentence."""
     for one in others.get("disturbances") or ():
-        who = named_processes(others, one)
+        who = process_names_sentence(others, one)
         share = "" if one["share"] is None else f"{100 * one['share']:.0f} % of "
         where = one["where"]
         if one["kind"] == "context":
@@ -145,7 +145,7 @@ def process_names(others: Others, one: Mapping[str, Any]) -> list[str]:
     return [process_name(known.get(pid, {"pid": pid})) for pid in one["pids"]] or [UNNAMED]
 
 
-def named_processes(others: Others, one: Mapping[str, Any]) -> str:
+def process_names_sentence(others: Others, one: Mapping[str, Any]) -> str:
     """The first processes of a disturbance, as the subject of a sentence."""
     said = " and ".join(units.first(process_names(others, one)))
     return f"{said}," if said.endswith(UNNAMED) else said
@@ -160,23 +160,23 @@ def process_name(process: Process) -> str:
     return f"pid {process['pid']} ({said})"
 
 
-def held_memory(record: Mapping[str, Any], others: Others) -> Iterator[tuple[str, str]]:
+def occupied_memory(record: Mapping[str, Any], others: Others) -> Iterator[tuple[str, str]]:
     """(device, sentence) of the devices whose memory other processes hold, so that the run could not use them."""
     for one in record.get("lost", ()):
         if one.get("kind") == MEMORY:
             yield one["label"], f"another process holds the memory of {one['label']}: {one['why']}"
     for holder in (record.get("others") or {}, others):
-        for one, entry in zip(holder.get("disturbances") or (), entries_of(holder), strict=True):
+        for one, entry in zip(holder.get("disturbances") or (), recorded_disturbances(holder), strict=True):
             if one["kind"] == MEMORY:
                 yield one["where"], entry.sentence
 
 
 def detects_no_processes(record: Mapping[str, Any]) -> bool:
     """Whether another program measured the record: such a program does not look for other processes."""
-    return bool(record["backend"] == "imported" and next(polls(record), None) is None)
+    return bool(record["backend"] == "imported" and next(others_entries(record), None) is None)
 
 
-def polls(record: Mapping[str, Any]) -> Iterator[Others]:
+def others_entries(record: Mapping[str, Any]) -> Iterator[Others]:
     """Yields each entry `others` (other processes) of a record: of the run, of its results and of its soak."""
     for holder in (record, *record.get("results", ()), record.get("soak", {})):
         if holder.get("others"):
@@ -185,12 +185,14 @@ def polls(record: Mapping[str, Any]) -> Iterator[Others]:
 
 def ignored(record: Mapping[str, Any]) -> list[str]:
     """The processes that --ignore-processes excluded, each once: "pid 12 (dcgm of root)"."""
-    return list(dict.fromkeys(process_name(one) for others in polls(record) for one in others.get("ignored") or ()))
+    return list(
+        dict.fromkeys(process_name(one) for others in others_entries(record) for one in others.get("ignored") or ())
+    )
 
 
 def disturbance_sentences(result: Mapping[str, Any]) -> list[str]:
     """The sentences about the processes that disturbed a result or soak, each once."""
-    return unique(entries_of(result.get("others") or {}))
+    return unique(recorded_disturbances(result.get("others") or {}))
 
 
 def not_exclusive(record: Mapping[str, Any]) -> Iterator[str]:
@@ -202,7 +204,7 @@ def not_exclusive(record: Mapping[str, Any]) -> Iterator[str]:
             yield "the record has no data on other processes: whether the node was exclusive is unknown"
             return
         when = f" during {result['testcase']}" if "testcase" in result else " during the soak" if result in soak else ""
-        yield from (f"the node was not exclusive: {one}{when}" for one in unique(entries_of(others)))
+        yield from (f"the node was not exclusive: {one}{when}" for one in unique(recorded_disturbances(others)))
         if others["shared"] and not any(one["kind"] == "context" for one in others.get("disturbances") or ()):
             why = "".join(f": {one}" for one in others["untold"][:1])
             yield f"whether other processes used the devices is unknown{when}{why}"
@@ -213,7 +215,7 @@ def unique(entries: Iterable[Disturbance]) -> list[str]:
     return list(dict.fromkeys(one.sentence for one in entries))
 
 
-def too_slow(result: Result, sentence: str) -> list[Reason]:
+def limit_missed(result: Result, sentence: str) -> list[Reason]:
     """The reason if a value misses its limit: FAIL; DISTURBED if other processes used the nodes of the result."""
     others = disturbance_sentences(result)
     return disturbed(f"{sentence}; {others[0]}") if others else failed(sentence)

@@ -1,8 +1,8 @@
-"""Judges a record against references. The record never changes, so it can be judged again at any time.
+"""Judges the matrices of a record by the rules of `rules`. A record does not change and can be judged again.
 
-A matrix of any size is judged in blocks of rows, by the rules of `rules`. A matrix in memory keeps the verdict of
-each cell. A larger matrix keeps counts, the worst cells, and a submatrix of the endpoints that may be at fault. A
-matrix of 16,384 endpoints has 268 million cells and needs no more memory than one block.
+Matrices are judged in blocks of rows. A matrix that fits into memory keeps the verdict of each cell. A larger matrix
+keeps counts, the worst cells, and a submatrix of the endpoints that may be at fault. A matrix of 16,384 endpoints has
+268 million cells, and judging it needs the memory of one block.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..errors import BadInput
 from ..record.matrix import Matrix, from_result, has_status
 from ..record.units import MOST_NAMED
 from ..references import noise
-from .cell_counts import KEPT, CellCounts, endpoints_to_examine, usual_limits
+from .cell_counts import KEPT, CellCounts, class_limits, endpoints_to_examine
 from .cell_sentences import name
 from .disturbances import Disturbances, disturbances
 from .expected import Expected
 from .intermittent import SlowSamples, slow_samples
-from .rules import COMPARES_NOTHING, OTHERS, Judged, JudgedCells, judge
+from .rules import NAMES_PROCESS, NO_VERIFICATION, Judged, JudgedCells, judge
 from .run_findings import ending
 from .verdicts import WORDS, CellVerdict, Verdict, worst
 
@@ -32,17 +32,18 @@ if TYPE_CHECKING:
     from ..references.tables import References
     from .soak_cells import SoakFinding
 
-WHOLE = 0.75  # a row is slow if this share of its cells is slow
+SLOW_SHARE = 0.75  # a row or column is slow if this share of its cells is slow
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixVerdict:
-    """A matrix with the verdict of each cell that applies, and of each missing cell that has a reference.
+    """The verdicts on the cells of a matrix.
 
-    whole: the verdicts of a matrix in memory.
-    lost: {missing cell with a reference: verdict}.
-    problem: why the matrix could not be judged, "" if it was.
-    node: index of the node of each row.
+    unverified: why the data is not verified; "" if the data is verified.
+    missing: {cell with a reference that was not measured: verdict}.
+    whole: the verdict of each cell; None if the matrix does not fit into memory.
+    problem: why the matrix could not be judged; "" if it was judged.
+    node: for each row, the index of its node.
     others: the disturbances during the measurement.
     """
 
@@ -50,7 +51,7 @@ class MatrixVerdict:
     expected: Expected
     unverified: str
     cell_counts: CellCounts
-    lost: Mapping[Pair, CellVerdict]
+    missing: Mapping[Pair, CellVerdict]
     whole: Judged | None = None
     problem: str = ""
     node: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int), repr=False)
@@ -58,7 +59,7 @@ class MatrixVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of the cells; INCOMPLETE without any."""
+        """The worst verdict of the cells; INCOMPLETE if there are no cells."""
         return worst(verdict for verdict, count in self.counts.items() if count)
 
     @cached_property
@@ -66,40 +67,42 @@ class MatrixVerdict:
         """The number of cells with each verdict."""
         if self.problem:
             return {verdict: int(verdict is Verdict.INCOMPLETE) for verdict in Verdict}
-        found = {verdict: int(self.cell_counts.of_rows[:, verdict].sum()) for verdict in Verdict}
-        return {**found, Verdict.INCOMPLETE: found[Verdict.INCOMPLETE] + len(self.lost)}
+        found = {verdict: int(self.cell_counts.row_counts[:, verdict].sum()) for verdict in Verdict}
+        return {**found, Verdict.INCOMPLETE: found[Verdict.INCOMPLETE] + len(self.missing)}
 
     def disturbed_sentences(self) -> list[str]:
-        """The sentences about the processes that disturbed cells, each once."""
+        """A sentence per process that disturbed cells."""
         if self.whole is None or not self.counts[Verdict.DISTURBED]:
             return []
-        found = (self.whole.others_sentence(r, c) for r, c in np.argwhere(np.isin(self.whole.rules, OTHERS)).tolist())
+        found = (
+            self.whole.process_sentence(r, c) for r, c in np.argwhere(np.isin(self.whole.rules, NAMES_PROCESS)).tolist()
+        )
         return list(dict.fromkeys(found))
 
     @property
     def unjudged(self) -> int:
-        """The number of cells that lack only a reference."""
+        """The number of measured cells without a reference."""
         return self.cell_counts.unjudged
 
     @property
     def compared(self) -> int:
         """The number of cells with a reference."""
-        return self.cell_counts.compared + len(self.lost)
+        return self.cell_counts.compared + len(self.missing)
 
     @cached_property
     def cells(self) -> Mapping[Pair, CellVerdict]:
-        """The verdict of each cell. If the cells are in a file, only the worst cells have one."""
+        """{cell: verdict}. If the cells are in a file: only the worst cells."""
         if self.problem:
             pair = (self.matrix.rows[0], self.matrix.columns[-1])
             return {pair: CellVerdict(Verdict.INCOMPLETE, self.problem)}
         if self.whole is not None:
-            return JudgedCells(self.whole, self.lost)
+            return JudgedCells(self.whole, self.missing)
         return dict(self.worst_cells(KEPT)[0])
 
     def worse(self, pair: Pair) -> float | None:
-        """How much worse a cell is than expected, as a fraction: 0.05 is 5 % worse, a negative number is better.
+        """The fraction by which a cell is worse than its reference. Without a reference: than its link class.
 
-        The expected value is the cell's reference, otherwise the baseline of its link class. None without a value.
+        Negative: better. None: the cell was not measured.
         """
         if self.whole is None:
             return None
@@ -111,14 +114,14 @@ class MatrixVerdict:
 
     @property
     def baseline(self) -> str:
-        """The words for what cells without a reference are compared with: a median, a best cell, or both."""
+        """The baseline of cells without a reference, in words: "the median", "the best cell", or both."""
         found = {of.baseline(self.matrix.unit)[1] for of in self.matrix.classes.values()} or {"median"}
         return f"the {' or the '.join(sorted(found))}"
 
     def axis_medians(self) -> tuple[list[float], list[float]]:
-        """The median of `worse` of each row and of each column.
+        """(the median of `worse` of each row, and of each column).
 
-        If the cells are in a file, the record's medians of rows and columns are compared with `level`.
+        If the cells are in a file: the deviations of the record's medians of rows and columns from `level`.
         """
         if self.whole is not None:
             known = np.where(np.isfinite(self.whole.worse), self.whole.worse, np.nan)
@@ -133,26 +136,29 @@ class MatrixVerdict:
 
     @property
     def level(self) -> float:
-        """What a median should be: the reference of the class with the most cells, else the median of the rows."""
+        """The reference of the link class with the most cells. Without a reference: the median of the rows' medians."""
         classes = self.matrix.classes
         largest = max(classes, key=lambda one: classes[one].count, default="")
-        reference = self.expected.of_class.get(largest)
+        reference = self.expected.class_references.get(largest)
         if reference is not None and reference.unit == self.matrix.unit:
             return reference.value
         measured = [value for value in self.matrix.external.medians[0] if value] if self.matrix.external else []
         return float(np.median(measured)) if measured else 0.0
 
     def worst_cells(self, most: int) -> tuple[list[tuple[Pair, CellVerdict]], int]:
-        """(the worst cells that are not PASS and lack more than a reference, how many there are); `most` up to KEPT."""
+        """(the worst cells, the number of all such cells): not PASS, and not only without a reference.
+
+        most: number of cells, up to KEPT.
+        """
         if self.problem:
             return list(self.cells.items()), 1
         bad = sum(count for verdict, count in self.counts.items() if verdict is not Verdict.PASS) - self.unjudged
-        found = [self.at(int(r), int(c)) for _, r, c in self.cell_counts.worst[:most]]
-        found += list(self.lost.items())[:most]
+        found = [self.cell_at(int(r), int(c)) for _, r, c in self.cell_counts.worst[:most]]
+        found += list(self.missing.items())[:most]
         return sorted(found, key=lambda item: -item[1].verdict)[:most], bad
 
-    def at(self, row: int, column: int) -> tuple[Pair, CellVerdict]:
-        """A cell by its indices."""
+    def cell_at(self, row: int, column: int) -> tuple[Pair, CellVerdict]:
+        """(a cell, its verdict), by the indices of its row and column."""
         pair = (self.matrix.rows[row], self.matrix.columns[column])
         if self.whole is not None:
             return pair, self.whole.cell(row, column)
@@ -161,27 +167,25 @@ class MatrixVerdict:
 
     def overview(self) -> list[str]:
         """The lines that replace the table of a matrix whose cells are in a file; [] for any other matrix."""
-        return [] if self.whole is not None or self.problem else [*self.class_tally(), *self.slow_lines()]
+        return [] if self.whole is not None or self.problem else [*self.class_lines(), *self.slow_lines()]
 
-    def class_tally(self) -> list[str]:
-        """ "NET: 16,383 FAIL, 268,402,689 PASS of 268,419,072 cells"."""
+    def class_lines(self) -> list[str]:
+        """A line per link class: "NET: 16,383 FAIL, 268,402,689 PASS of 268,419,072 cells"."""
         lines = []
-        for group, counts in self.cell_counts.of_class.items():
-            told = ", ".join(
-                f"{counts[verdict]:,} {WORDS[verdict]}" for verdict in reversed(Verdict) if counts[verdict]
-            )
-            lines.append(f"{group}: {told} of {int(counts.sum()):,} cells")
+        for group, counts in self.cell_counts.class_counts.items():
+            known = [f"{counts[verdict]:,} {WORDS[verdict]}" for verdict in reversed(Verdict) if counts[verdict]]
+            lines.append(f"{group}: {', '.join(known)} of {int(counts.sum()):,} cells")
         return lines
 
     def slow_lines(self) -> list[str]:
-        """Lines such as "all cells of row n17 are 48.0 % low", the worst first, for cells in a file."""
+        """The slow rows and columns of a matrix in a file, worst first: "all cells of row n17 are 48.0 % low"."""
         word = "high" if self.matrix.unit == "us" else "low"
         lines = []
         names, medians, found = self.matrix.rows, self.axis_medians(), self.cell_counts
-        slow_ones, all_ones = (found.slow_rows, found.slow_columns), (found.of_rows, found.of_columns)
+        slow_ones, all_ones = (found.slow_rows, found.slow_columns), (found.row_counts, found.column_counts)
         for axis, slow, counts, off in zip(("row", "column"), slow_ones, all_ones, medians, strict=True):
             applies = counts.sum(axis=1)
-            whole = np.flatnonzero((slow >= WHOLE * applies) & (applies > 0))
+            whole = np.flatnonzero((slow >= SLOW_SHARE * applies) & (applies > 0))
             order = sorted(whole.tolist(), key=lambda at, off=off: -off[at])
             for at in order[:MOST_NAMED]:
                 share = "all" if slow[at] == applies[at] else f"{slow[at]:,} of {applies[at]:,}"
@@ -190,10 +194,10 @@ class MatrixVerdict:
                 lines.append(f"and {len(order) - MOST_NAMED} more {axis}s")
         return lines
 
-    def clean_labels(self) -> tuple[set[str], set[str]]:
-        """(endpoints with a cell that passed, endpoints with a cell that failed or is missing).
+    def passed_and_failed(self) -> tuple[set[str], set[str]]:
+        """(endpoints with a cell that is PASS or WARN, endpoints with a cell that is FAIL or INCOMPLETE).
 
-        Cells that are DISTURBED or NOT JUDGED, or that lack only a reference, do not count.
+        Measured cells without a reference do not count.
         """
         good, bad = set(), set()
         if self.whole is not None:
@@ -203,7 +207,7 @@ class MatrixVerdict:
                 labels |= {self.matrix.rows[at] for at in np.flatnonzero(cells.any(axis=1))}
                 labels |= {self.matrix.columns[at] for at in np.flatnonzero(cells.any(axis=0))}
             return good, bad
-        sides = ((self.matrix.rows, self.cell_counts.of_rows), (self.matrix.columns, self.cell_counts.of_columns))
+        sides = ((self.matrix.rows, self.cell_counts.row_counts), (self.matrix.columns, self.cell_counts.column_counts))
         wrong = [Verdict.FAIL] if self.unjudged else [Verdict.FAIL, Verdict.INCOMPLETE]
         for labels, counts in sides:
             good |= {labels[at] for at in np.flatnonzero(counts[:, [Verdict.PASS, Verdict.WARN]].any(axis=1))}
@@ -212,20 +216,21 @@ class MatrixVerdict:
 
     @cached_property
     def subset(self) -> MatrixVerdict:
-        """This verdict. If the cells are in a file, the verdict on a submatrix of suspect and healthy endpoints."""
+        """The verdicts on a submatrix of suspect and healthy endpoints; all verdicts if the matrix fits into memory."""
         if self.whole is not None or self.problem:
             return self
         chosen = endpoints_to_examine(self.cell_counts, self.node)
         part = self.matrix.part(chosen, chosen)
-        return judged_matrix(part, self.expected, self.unverified, {}, self.node[chosen], self.others)
+        return judge_matrix(part, self.expected, self.unverified, {}, self.node[chosen], self.others)
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The verdicts on one record, in the order of its `results`.
+    """The verdicts on one record.
 
-    floor: the best verdict that the result of the program allows. soaked: findings about cells that are worse in the
-    soak.
+    matrices: in the order of the record's `results`.
+    floor: the best verdict that the program's result allows.
+    soaked: findings about cells that were worse in the soak than before.
     """
 
     matrices: tuple[MatrixVerdict, ...]
@@ -235,17 +240,17 @@ class Evaluation:
     @property
     def verdict(self) -> Verdict:
         """The worst verdict of the matrices, the soak and the program's result."""
-        said = [self.floor, *(one.verdict for one in self.soaked)]
-        return max(*said, worst(matrix.verdict for matrix in self.matrices))
+        matrices = worst(matrix.verdict for matrix in self.matrices)
+        return max(self.floor, matrices, *(one.verdict for one in self.soaked))
 
 
 def evaluate(record: Mapping[str, Any], references: References, reference_name: str | None) -> Evaluation:
-    """Compares every cell of a checked record with the reference table `reference_name`; None or "" for no table."""
+    """Judges every cell of a checked record. reference_name: the reference table; None or "" for no table."""
     node = {device["label"]: device["node"] for device in record.get("devices", [])}
 
     def judged(result: Result) -> MatrixVerdict:
         others, slow = disturbances(record, result), slow_samples(record, result)
-        return judge_matrix(result, references.of(record, result), reference_name, node, others, slow)
+        return judge_result(result, references.of(record, result), reference_name, node, others, slow)
 
     matrices = tuple(judged(result) for result in record["results"])
     soaked: list[SoakFinding] = []
@@ -257,7 +262,7 @@ def evaluate(record: Mapping[str, Any], references: References, reference_name: 
     return Evaluation(matrices, ending(record), tuple(soaked))
 
 
-def judge_matrix(
+def judge_result(
     result: Mapping[str, Any],
     references: References,
     reference_name: str | None,
@@ -265,26 +270,27 @@ def judge_matrix(
     others: Disturbances | None = None,
     slow: SlowSamples | None = None,
 ) -> MatrixVerdict:
-    """The verdict on an entry of a record's `results`.
+    """Judges an entry of a record's `results`. If the table lacks the test case, no table is used.
 
-    node: {endpoint: its node}; an endpoint without an entry is its own node. others: the disturbances during the
-    measurement. slow: the slow samples of the cells. A test case that the table lacks is judged as without a table.
+    node: {endpoint: its node}; default: the name of the endpoint.
+    others: the disturbances during the measurement.
+    slow: the slow samples of the cells.
     """
     matrix = from_result(result)
     if reference_name and not references.covers(reference_name, matrix.testcase):
         reference_name = None
     labels = (matrix.rows, matrix.columns)
-    of_cell = references.cells(reference_name, matrix.testcase, *labels) if reference_name else {}
-    of_class = references.classes(reference_name, matrix.testcase) if reference_name else {}
+    cell_references = references.cells(reference_name, matrix.testcase, *labels) if reference_name else {}
+    class_references = references.classes(reference_name, matrix.testcase) if reference_name else {}
     names = [(node or {}).get(label, label) for label in matrix.rows]
     index = {label: at for at, label in enumerate(dict.fromkeys(names))}
     places = np.array([index[label] for label in names], dtype=int)
     classes = references.matrix_classes(reference_name, matrix.testcase, *labels)
-    expected = Expected(of_cell, of_class, reference_name, classes)
-    return judged_matrix(matrix, expected, not_compared(result), of_cell, places, others, slow)
+    expected = Expected(cell_references, class_references, reference_name, classes)
+    return judge_matrix(matrix, expected, unverified_reason(result), cell_references, places, others, slow)
 
 
-def judged_matrix(
+def judge_matrix(
     matrix: Matrix,
     expected: Expected,
     unverified: str,
@@ -293,44 +299,45 @@ def judged_matrix(
     others: Disturbances | None = None,
     slow: SlowSamples | None = None,
 ) -> MatrixVerdict:
-    """The verdicts on a matrix, judged block by block. wanted: pairs that must be measured.
+    """Judges a matrix block by block. If the file of its cells cannot be read, the matrix is INCOMPLETE.
 
-    If the file of the cells is missing or belongs to another record, the matrix is INCOMPLETE.
+    wanted: pairs that must be measured.
+    node: for each row, the index of its node.
     """
-    tally, whole = CellCounts.of(len(matrix.rows), len(matrix.columns)), None
+    counts, whole = CellCounts.empty(len(matrix.rows), len(matrix.columns)), None
     try:
-        limits = None if matrix.fits_memory else usual_limits(matrix)
+        limits = None if matrix.fits_memory else class_limits(matrix)
         for block in matrix.blocks():
             judged = judge(matrix, block, expected, unverified, others, slow)
-            tally.add(judged, limits)
+            counts.add(judged, limits)
             whole = judged if matrix.fits_memory else None
-        lost = lost_cells(matrix, expected, wanted, whole)
+        missing = missing_cells(matrix, expected, wanted, whole)
     except BadInput as error:
-        return MatrixVerdict(matrix, expected, unverified, tally, {}, problem=str(error))
-    return MatrixVerdict(matrix, expected, unverified, tally, lost, whole, node=node, others=others)
+        return MatrixVerdict(matrix, expected, unverified, counts, {}, problem=str(error))
+    return MatrixVerdict(matrix, expected, unverified, counts, missing, whole, node=node, others=others)
 
 
-def lost_cells(
+def missing_cells(
     matrix: Matrix, expected: Expected, wanted: Mapping[Pair, Any], whole: Judged | None
 ) -> dict[Pair, CellVerdict]:
-    """The cells that have a reference but are not in the matrix, or do not apply: {pair: INCOMPLETE verdict}."""
+    """{pair: INCOMPLETE verdict} of the wanted pairs that the matrix lacks or that its test case leaves out."""
     rows, columns = ({label: at for at, label in enumerate(labels)} for labels in (matrix.rows, matrix.columns))
-    lost = {}
+    missing = {}
     for pair in wanted:
-        there = pair[0] in rows and pair[1] in columns
-        if there and whole is not None:
-            there = bool(whole.codes[rows[pair[0]], columns[pair[1]]] >= 0)
-        if not there or (whole is None and pair[0] == pair[1]):
+        is_there = pair[0] in rows and pair[1] in columns
+        if is_there and whole is not None:
+            is_there = bool(whole.codes[rows[pair[0]], columns[pair[1]]] >= 0)
+        if not is_there or (whole is None and pair[0] == pair[1]):
             reason = f"{name(pair)} has a reference in '{expected.name}' and was not measured"
-            lost[pair] = CellVerdict(Verdict.INCOMPLETE, reason, None, expected.of_cell[pair])
-    return lost
+            missing[pair] = CellVerdict(Verdict.INCOMPLETE, reason, None, expected.cell_references[pair])
+    return missing
 
 
-def not_compared(result: Mapping[str, Any]) -> str:
-    """Why the data of a result counts as unverified; "" if the record has the verification of every cell."""
+def unverified_reason(result: Mapping[str, Any]) -> str:
+    """Why the data of a result is not verified; "" if all data was verified."""
     if result["size_bytes"] == 0:
         return ""  # an empty message has no data
     if result["verified"] is None:
         # only the records of linkmatrix's own programs contain `timing`
-        return "its data was not verified (--no-verify)" if result["timing"] else COMPARES_NOTHING
+        return "its data was not verified (--no-verify)" if result["timing"] else NO_VERIFICATION
     return "" if result["verified"] or has_status(result, "corrupt") else "not all of its data was verified"

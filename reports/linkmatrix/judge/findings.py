@@ -15,7 +15,7 @@ from ..record.names import Result, is_collective
 from ..record.units import counted, first
 from ..references.noise import FLOORS, Carrier
 from .cell_sentences import quantity
-from .inventory_diff import unlike_connections, unlike_devices
+from .inventory_diff import connection_differences, device_differences
 
 if TYPE_CHECKING:
     from ..references.typical import TypicalValues
@@ -100,17 +100,17 @@ NEXT_OF_COLLECTIVE = "Compare {who} with a faster node: NCCL version and variabl
 
 def findings(record: Mapping[str, Any], evaluation: Evaluation) -> Iterator[Finding]:
     """The findings of one checked record: first those about devices, then those of each result in order."""
-    for label, sentence in unlike_devices(record):
+    for label, sentence in device_differences(record):
         yield found(label, "unlike device", sentence, READ)
-    for one in unlike_connections(record):
+    for one in connection_differences(record):
         yield found(one.component, one.kind, one.sentence, READ)
     for other in (record.get("imported") or {}).get("findings", ()):
         text, program = f"{other['component']}: {other['sentence']}", other["program"]
         yield found(other["component"], "another program", text, f"reported by {program}")
     pairs = list(zip(record["results"], evaluation.matrices, strict=True))
     for result, matrix in pairs:
-        yield from of_shares(record, result, matrix)
-    yield from of_staged(pairs)
+        yield from slow_class_findings(record, result, matrix)
+    yield from staged_findings(pairs)
 
 
 def found(
@@ -151,7 +151,7 @@ def is_large(result: Result) -> bool:
     return size == LATENCY_SIZE if result["unit"] == "us" else size >= LARGE
 
 
-def of_shares(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Iterator[Finding]:
+def slow_class_findings(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Iterator[Finding]:
     """Link classes whose best cell is below typical, or below half of the limit where no typical value is known.
 
     This finds classes that are slow as a whole, in which no cell is slower than the others. Cells with references and
@@ -179,7 +179,7 @@ def is_single_pair(result: Result) -> bool:
     return result["testcase"] in (*ends, "device_to_device_memcpy_write_ce") and result["transport"] == "direct"
 
 
-def of_staged(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[Finding]:
+def staged_findings(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[Finding]:
     """Pairs whose direct copies are slower than copies through host memory, beyond the intervals of both."""
     by_key = {(result["testcase"], result["size_bytes"], matrix.matrix.variant): matrix for result, matrix in pairs}
     floor = FLOORS[Carrier.STAGED].lower

@@ -99,8 +99,8 @@ class SlowSamples:
 
 def slow_samples(record: Mapping[str, Any], result: Result) -> SlowSamples | None:
     """The slow samples of a result; None where the record lists no samples."""
-    short = of_short_samples(result)
-    samples = of_ordinary_samples(result) if short is None else short
+    short = short_sample_array(result)
+    samples = ordinary_sample_array(result) if short is None else short
     if samples is None:
         return None
     found = count(samples, result["unit"] == "us", prior_of(record, result), short is not None)
@@ -120,13 +120,13 @@ def delayed_by_host(record: Mapping[str, Any], result: Result) -> np.ndarray:
     return np.full(classes.shape, record["backend"] == "host")
 
 
-def of_short_samples(result: Result) -> np.ndarray | None:
+def short_sample_array(result: Result) -> np.ndarray | None:
     """The short samples, passes × rows × columns × samples, NaN for none; None where the record has none."""
     passes = (result.get("short_samples") or {}).get("passes")
     return padded_samples([one["values"] for one in passes]) if passes else None
 
 
-def of_ordinary_samples(result: Result) -> np.ndarray | None:
+def ordinary_sample_array(result: Result) -> np.ndarray | None:
     """The ordinary samples, each as a pass of one sample: passes × rows × columns × 1. None without samples."""
     if result.get("sampled") is None:
         return None
@@ -149,7 +149,7 @@ def count(samples: np.ndarray, is_latency: bool, prior: Prior, short: bool = Tru
 
     samples: passes × rows × columns × samples, NaN for none.
     """
-    deviations, usual = off_usual(samples, is_latency)
+    deviations, usual = slowdowns(samples, is_latency)
     known = np.isfinite(samples)
     slow = deviations > threshold(samples, usual, is_latency)
     slow_passes = slow.any(axis=-1) if short else first_of_bursts(slow[..., 0])
@@ -188,7 +188,7 @@ def common_cause(found: np.ndarray, known: np.ndarray, slow: np.ndarray) -> tupl
     return clause + (": check for a common cause first" if of_many else ""), of_many
 
 
-def off_usual(samples: np.ndarray, is_latency: bool) -> tuple[np.ndarray, np.ndarray]:
+def slowdowns(samples: np.ndarray, is_latency: bool) -> tuple[np.ndarray, np.ndarray]:
     """(by which fraction each sample is worse than the cell's usual speed, this speed); NaN for none."""
     usual = quantile(samples, USUAL, is_latency)
     with np.errstate(invalid="ignore"):
@@ -293,10 +293,10 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
 
 def too_noisy(result: Result) -> int:
     """The number of cells of which a short sample at half of the usual speed is not slow."""
-    samples, is_latency = of_short_samples(result), result["unit"] == "us"
+    samples, is_latency = short_sample_array(result), result["unit"] == "us"
     assert samples is not None
     half = 1.0 if is_latency else 0.5
-    return int((threshold(samples, off_usual(samples, is_latency)[1], is_latency) >= half).sum())
+    return int((threshold(samples, slowdowns(samples, is_latency)[1], is_latency) >= half).sum())
 
 
 @lru_cache(maxsize=4096)

@@ -38,7 +38,7 @@ def differing(name: str, found: Mapping[str, str]) -> list[str]:
     return units.first(unlike)
 
 
-def unlike_devices(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def device_differences(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(device, sentence) of each device with fewer active NVLinks, or a slower PCIe link, than the devices like it.
 
     Devices are alike if model and node are the same. An idle PCIe link reduces its speed. Its generation therefore
@@ -73,7 +73,7 @@ def highest(record: Mapping[str, Any], device: Mapping[str, Any], name: str) -> 
     return max((int(text) for text in texts if text is not None and text.isdigit()), default=None)
 
 
-def unlike_nodes(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
+def node_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
     """Sentences about differences between the nodes of a partition.
 
     Compared facts are driver, kernel, product, board, BIOS, CUDA, NCCL, MPI, VBIOS and firmware, the rates and widths
@@ -81,11 +81,11 @@ def unlike_nodes(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
     about a node, the first one counts.
     """
     records = list(records)
-    found = [line for (_, name), of in by_fact(records).items() for line in differing(name, of)]
-    return [*found, *unlike_counts(records)]
+    found = [line for (_, name), of in facts_by_name(records).items() for line in differing(name, of)]
+    return [*found, *device_count_differences(records)]
 
 
-def unlike_counts(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
+def device_count_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
     """Sentences about nodes with another number of devices of a model than most nodes.
 
     Only records of one check and of one node are compared. Records with --devices or with ranks do not show all
@@ -109,24 +109,24 @@ def unlike_counts(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]
 def equal_groups(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
     """{node: its facts that differ in its partition, "driver 580, kernel 6.1"}; "" if no fact differs.
 
-    Figures of nodes are comparable only if these facts are equal. records: see `unlike_nodes`.
+    Figures of nodes are comparable only if these facts are equal. records: see `node_differences`.
     """
     found: dict[str, list[str]] = defaultdict(list)
-    for (_, name), of in by_fact(records).items():
+    for (_, name), of in facts_by_name(records).items():
         known = {fact for fact in of.values() if fact}
         for node, fact in of.items():
             found[node] += [f"{name} {fact}"] if len(known) > 1 and fact else []
     return {node: ", ".join(said) for node, said in found.items()}
 
 
-def by_fact(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[tuple[str, str], dict[str, str]]:
+def facts_by_name(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[tuple[str, str], dict[str, str]]:
     """The facts of nodes in records, such as driver versions: {(partition, name of the fact): {node: fact}}."""
     found: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     software: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for partition, record in records:
-        for node, name, fact in facts_of_nodes(record):
+        for node, name, fact in node_facts(record):
             found[partition, name].setdefault(node, fact)
-        for node, name, fact in software_of_nodes(record):
+        for node, name, fact in node_software(record):
             software[partition, name][node].add(fact)
     for key, of in software.items():
         usual = Counter(map(frozenset, of.values())).most_common(1)[0][0]
@@ -135,7 +135,7 @@ def by_fact(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[tuple[str,
     return found
 
 
-def software_of_nodes(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def node_software(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yields (node, name, version) of each library in a record of one node; nothing for a record of several nodes.
 
     Such a record does not contain which of its nodes has a library.
@@ -146,7 +146,7 @@ def software_of_nodes(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str
         yield from ((node, name, record["software"][name]) for name in SOFTWARE if record["software"].get(name))
 
 
-def facts_of_nodes(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def node_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """(node, name of a fact, fact) of each node of a record, for facts that no environment changes."""
     names = list(dict.fromkeys(device["node"] for device in record["devices"]))
     if len(names) == 1 and record["software"].get("driver"):
@@ -188,7 +188,7 @@ class Unlike(NamedTuple):
     sentence: str
 
 
-def unlike_connections(record: Mapping[str, Any]) -> Iterator[Unlike]:
+def connection_differences(record: Mapping[str, Any]) -> Iterator[Unlike]:
     """The GPUs of each node whose connections differ from those of the other GPUs."""
     nodes: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for device in record["devices"]:
@@ -230,7 +230,7 @@ class Links(NamedTuple):
             for b, column in at.items()
             if a != b
         }
-        counts = {pair: links_of(name) for pair, name in known.items()}
+        counts = {pair: nvlink_count(name) for pair, name in known.items()}
         return cls(list(at), counts, known)
 
     def to_others(self, label: str, among: Sequence[str]) -> list[int | None]:
@@ -238,7 +238,7 @@ class Links(NamedTuple):
         return [self.counts[label, other] for other in among if other != label]
 
 
-def links_of(name: str) -> int | None:
+def nvlink_count(name: str) -> int | None:
     """The number of links of a link class: 18 for NV18; None for an unknown class."""
     bonded = DIRECT.fullmatch(name)
     return int(bonded[2]) if bonded else 0 if name else None

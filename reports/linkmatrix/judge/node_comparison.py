@@ -70,7 +70,7 @@ class Difference(NamedTuple):
     figures: int
 
 
-def figures_of(measured: Iterable[Measured]) -> dict[Key, Figures]:
+def node_figures(measured: Iterable[Measured]) -> dict[Key, Figures]:
     """The figures of the nodes of a sweep, without disturbed cells and without collectives."""
     found: dict[Key, Figures] = {}
     for node, record, evaluation in measured:
@@ -100,9 +100,9 @@ def differences(figures: Mapping[Key, Figures]) -> list[Difference]:
         by_floor[one.floor].append(key)
     limits: dict[Key, float] = {}
     for floor, keys in by_floor.items():
-        shared = spread_of([deviations[key] for key in keys])
+        shared = robust_spread([deviations[key] for key in keys])
         for key in keys:
-            own = spread_of([deviations[key]])
+            own = robust_spread([deviations[key]])
             keeps = len(deviations[key]) >= ENOUGH_NODES and own > noise.OWN_SPREAD * shared
             sigma = own if keeps else shared
             limits[key] = max(floor, noise.sigmas(total) * sigma)
@@ -123,7 +123,7 @@ def differences(figures: Mapping[Key, Figures]) -> list[Difference]:
     return sorted(found, key=lambda one: one.worse)
 
 
-def spread_of(deviations: Sequence[Mapping[str, float]]) -> float:
+def robust_spread(deviations: Sequence[Mapping[str, float]]) -> float:
     """The standard deviation of all deviations, estimated by the median of their absolute values.
 
     deviations: for each figure, {node: deviation from the median of all nodes, as a fraction}.
@@ -141,7 +141,7 @@ def worse_than_median(one: Figures) -> dict[str, float]:
 
 def node_findings(measured: Iterable[Measured]) -> Iterator[tuple[Difference, str, str]]:
     """(difference, sentence with the figures, sentence about the comparison) of each node that differs."""
-    figures = figures_of(measured)
+    figures = node_figures(measured)
     for one in differences(figures):
         alike = figures[one.key]
         others = [value for node, value in alike.of_node.items() if node != one.node]

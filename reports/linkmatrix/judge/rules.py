@@ -1,6 +1,7 @@
-"""The rules that give each cell its verdict. A rule has a mask over cells and a sentence. The first true mask decides.
+"""The rules that give each cell its verdict. Each rule has a mask over cells and a sentence.
 
-Masks are computed for whole blocks of cells. A sentence is composed on demand.
+A cell gets the verdict of the first rule whose mask is true. Masks are computed for blocks of rows. Sentences are
+composed on demand.
 """
 
 from __future__ import annotations
@@ -16,34 +17,34 @@ from ..record.matrix import Block, CellView, Matrix
 from ..record.names import HANDOVER, Pair
 from . import cell_sentences as sentences
 from .cell_sentences import Cell, name, quantity
-from .expected import Expected, at_limit, behind_class, comparison
+from .expected import Expected, at_limit, class_lag, comparison
 from .verdicts import CellVerdict, Verdict
 
 if TYPE_CHECKING:
     from .disturbances import Disturbances
     from .intermittent import SlowSamples
 
-COMPARES_NOTHING = "its program verified no data"  # a program that cannot compare: cells are NOT JUDGED
-IMPLAUSIBLE = 1.02  # of the limit of the path: a larger value counts bytes that were not transferred
-STRAGGLES = {
-    "GB/s": 0.02,
-    "us": 0.10,
-    "GFLOP/s": 0.02,
-}  # a cell is WARN if it is worse than its link class by more than this, its interval and a quarter of its tolerance
-DISTURBED = (
-    0.10  # a cell without reference on a disturbed node is DISTURBED if worse than the baseline of its class by more
-)
+NO_VERIFICATION = "its program verified no data"  # the program cannot verify data: its cells are NOT JUDGED
+IMPLAUSIBLE = 1.02  # times the limit of the path: a higher value counts bytes that were not transferred
+#: {unit: fraction}. A cell is WARN if its lag behind its link class exceeds this fraction, the interval of its median,
+#: and a quarter of its tolerance.
+STRAGGLER_LIMITS = {"GB/s": 0.02, "us": 0.10, "GFLOP/s": 0.02}
+#: A cell without a reference on a disturbed node is DISTURBED if it is worse than its class by more than this fraction.
+DISTURBED_LIMIT = 0.10
 
 
 class Rule(NamedTuple):
-    """verdict: None if the cell does not apply. looked_up: whether the rule compares the value with the reference."""
+    """A verdict, None for cells that the test case leaves out, and a function that composes the sentence.
+
+    uses_reference: whether the rule compares the value with the reference.
+    """
 
     verdict: Verdict | None
     sentence: Callable[[Cell], str]
-    looked_up: bool = False
+    uses_reference: bool = False
 
 
-#: In order of precedence. `Judged.rules` contains indices of this table.
+#: {name: rule}, in order of precedence. `Judged.rules` contains indices of this table.
 RULES: dict[str, Rule] = {
     "not applicable": Rule(None, lambda cell: ""),
     "corrupt": Rule(Verdict.FAIL, lambda cell: f"{name(cell.pair)}: wrong data arrived"),
@@ -68,25 +69,25 @@ RULES: dict[str, Rule] = {
     "as expected": Rule(Verdict.PASS, lambda cell: "", True),
 }
 ORDER = {rule: number for number, rule in enumerate(RULES)}
-UNREFERENCED = [ORDER[one] for one in ("no reference", "no table")]  # rules of cells that lack only a reference
-OTHERS = [ORDER[one] for one in ("no memory", "disturbed")]  # rules whose sentence names other processes
-LACKS_REFERENCE = np.isin(np.arange(len(RULES)), UNREFERENCED)
+LACKS_REFERENCE = np.isin(list(RULES), ("no reference", "no table"))
+NAMES_PROCESS = [ORDER["no memory"], ORDER["disturbed"]]  # rules whose sentence names another process
 VERDICTS = np.array([-1 if rule.verdict is None else rule.verdict for rule in RULES.values()], dtype=np.int8)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdicts on a block; all arrays are rows × columns.
+    """The verdicts on a block. All arrays are rows × columns.
 
+    unverified: why the data is not verified; "" if the data is verified.
     rules: indices of RULES.
-    codes: verdicts; -1 if a cell does not apply.
-    value, low, high: value and limits of the references in the matrix's unit, NaN without.
-    worse: the fraction by which a cell is worse than its reference, or without a reference than the baseline of its
-        class, NaN without a value.
-    disturbed: True for cells that are no evidence about the machine. They are worse than expected or lack a value, and
-        another process used a node or the memory of an endpoint.
-    behind: see `behind_class`.
-    slow: the slow samples, None if the record lists no samples.
+    value, low, high: value and limits of each cell's reference, in the matrix's unit; NaN without a reference.
+    worse: the fraction by which a cell is worse than its reference. Without a reference: than the baseline of its
+        link class. NaN if the cell was not measured.
+    disturbed: True for cells that do not count as evidence about the machine. Another process used a node or the
+        memory of an endpoint, and the cell is worse than expected or was not measured.
+    lag: see `class_lag`.
+    others: the disturbances during the measurement.
+    slow: the slow samples; None if the record contains no samples.
     """
 
     block: Block
@@ -99,40 +100,40 @@ class Judged:
     worse: np.ndarray
     has_reference: np.ndarray
     disturbed: np.ndarray
-    behind: np.ndarray
+    lag: np.ndarray
     others: Disturbances | None = None
     slow: SlowSamples | None = None
 
     @cached_property
     def codes(self) -> np.ndarray:
-        """The verdict of each cell."""
+        """The verdict of each cell as a number; -1 for cells that the test case leaves out."""
         return np.take(VERDICTS, self.rules)
 
     @property
     def observed(self) -> np.ndarray:
-        """The values of the undisturbed cells; NaN for the others, and for values that their path cannot carry."""
+        """The measured values; NaN for disturbed cells and for values above the limit of their path."""
         return np.where(self.disturbed | (self.rules == ORDER["impossible"]), np.nan, self.block.measured)
 
     @cached_property
     def unjudged(self) -> np.ndarray:
-        """True for cells that lack only a reference."""
+        """True for measured cells without a reference."""
         return np.take(LACKS_REFERENCE, self.rules)
 
-    def badness(self) -> np.ndarray:
-        """`worse`, to sort cells by. A cell that was not tried comes last, because another failure is its cause."""
+    def severity(self) -> np.ndarray:
+        """A sort key: `worse`; -inf for cells that were not tried, because an earlier failure is their cause."""
         return np.where(self.block.is_status("not-run"), -np.inf, np.nan_to_num(self.worse))
 
     def cell(self, r: int, c: int) -> CellVerdict:
-        """The verdict on a cell of the block, with its sentence."""
+        """The verdict of row r of the block and column c."""
         matrix = self.block.matrix
         rule = list(RULES.values())[self.rules[r, c]]
         pair = (matrix.rows[self.block.first + r], matrix.columns[c])
         link_class = matrix.class_names[self.block.classes[r, c]]
-        reference = self.expected.of(pair, link_class)
+        reference = self.expected.reference(pair, link_class)
         codes, words = self.block.status
         value, low, high, limit = (float(self.numbers(name)[r, c]) for name in ("values", "low", "high", "limit"))
-        of_class = worse_than_class(matrix, self.block)[r, c]
-        said = rule.sentence(
+        worse_than_baseline = worse_than_class(matrix, self.block)[r, c]
+        reason = rule.sentence(
             Cell(
                 pair,
                 str(words[codes[r, c]]),
@@ -141,12 +142,12 @@ class Judged:
                 high,
                 limit,
                 matrix.unit,
-                float(of_class),
-                float(self.behind[r, c]),
+                float(worse_than_baseline),
+                float(self.lag[r, c]),
                 reference,
                 self.expected.name,
                 self.unverified,
-                self.others_sentence(r, c),
+                self.process_sentence(r, c),
                 self.baseline(r, c),
                 self.samples(r, c),
                 self.slow.sentence(r, c) if self.slow is not None and self.slow.found[r, c] else "",
@@ -155,12 +156,12 @@ class Judged:
             )
         )
         measured = words[codes[r, c]] in ("ok", "corrupt") and not np.isnan(value)
-        deviation = value / reference.value - 1 if rule.looked_up and reference is not None else None
+        deviation = value / reference.value - 1 if rule.uses_reference and reference is not None else None
         assert rule.verdict is not None
-        return CellVerdict(rule.verdict, said, value if measured else None, reference, deviation)
+        return CellVerdict(rule.verdict, reason, value if measured else None, reference, deviation)
 
     def baseline(self, r: int, c: int) -> str:
-        """The baseline of a cell without a reference: "the median" or "the best cell (54.31 GB/s)"."""
+        """The baseline of the cell's link class, in words: "the median" or "the best cell (54.31 GB/s)"."""
         matrix = self.block.matrix
         group = matrix.class_names[self.block.classes[r, c]]
         if group not in matrix.classes:
@@ -168,20 +169,20 @@ class Judged:
         value, word = matrix.classes[group].baseline(matrix.unit)
         return "the median" if word == "median" else f"the {word} ({quantity(value, matrix.unit)})"
 
-    def others_sentence(self, r: int, c: int) -> str:
-        """The process that disturbed a cell; "" if no process explains the cell's verdict."""
-        if self.others is None or self.rules[r, c] not in OTHERS:
+    def process_sentence(self, r: int, c: int) -> str:
+        """A sentence about the process that disturbed a cell; "" if the cell's rule names no process."""
+        if self.others is None or self.rules[r, c] not in NAMES_PROCESS:
             return ""
         pair = self.block.matrix.rows[self.block.first + r], self.block.matrix.columns[c]
         sentence = self.others.memory_sentence if self.rules[r, c] == ORDER["no memory"] else self.others.sentence
         return sentence(*pair)
 
     def samples(self, r: int, c: int) -> int:
-        """The number of samples of a cell; 0 if the record does not contain it."""
+        """The number of samples of a cell; 0 if the record does not contain the number."""
         return int(np.nan_to_num(self.numbers("samples")[r, c]))
 
     def numbers(self, name: str) -> np.ndarray:
-        """A map of the block, read once."""
+        """An array of the record, such as "samples" or "limit", for the rows of the block."""
         cache = self.__dict__.setdefault("_maps", {})
         if name not in cache:
             cache[name] = self.block.numbers(name)
@@ -189,7 +190,10 @@ class Judged:
 
 
 def worse_than_class(matrix: Matrix, block: Block) -> np.ndarray:
-    """The fraction by which each cell is worse than the baseline of its link class; negative: better; NaN: unknown."""
+    """The fraction by which each cell is worse than the baseline of its link class.
+
+    Negative: better. NaN: unknown.
+    """
     known, unit = matrix.classes, matrix.unit
     baselines = np.array([known[one].baseline(unit)[0] if one in known else np.nan for one in matrix.class_names])
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -205,61 +209,65 @@ def judge(
     others: Disturbances | None = None,
     slow: SlowSamples | None = None,
 ) -> Judged:
-    """The verdicts on a block. unverified: the reason why the data is not verified; "" if it is verified.
+    """Judges a block of rows.
 
-    others: the disturbances during the measurement. slow: the slow samples of the block's cells.
+    unverified: why the data is not verified; "" if the data is verified.
+    others: the disturbances during the measurement.
+    slow: the slow samples of the block's cells.
     """
-    found = block.values
-    value, low_limit, high_limit, wrong_unit, worse_path, lost_path = comparison(matrix, block, expected)
+    measured = block.values
+    value, low_limit, high_limit, wrong_unit, worse_path, unknown_path = comparison(matrix, block, expected)
     low, high, limit = (block.numbers(name) for name in ("low", "high", "limit"))
     ok = block.is_status("ok")
-    of_class = worse_than_class(matrix, block)
-    claims = matrix.title != HANDOVER  # a visibility test has no reference: only its words are verified
+    worse_than_baseline = worse_than_class(matrix, block)
+    has_values = matrix.title != HANDOVER  # a visibility test verifies the order of writes, and has no references
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # division by very small values
-        off = found / value - 1
-        too_much = found > limit * IMPLAUSIBLE if matrix.unit == "GB/s" else np.zeros(found.shape, dtype=bool)
-        worse = np.where(np.isfinite(off) & ~too_much & ~wrong_unit, off if matrix.unit == "us" else -off, of_class)
-        under, over = found < low_limit, found > high_limit
+        off = measured / value - 1
+        too_much = measured > limit * IMPLAUSIBLE if matrix.unit == "GB/s" else np.zeros(measured.shape, dtype=bool)
+        worse = np.where(
+            np.isfinite(off) & ~too_much & ~wrong_unit, off if matrix.unit == "us" else -off, worse_than_baseline
+        )
+        under, over = measured < low_limit, measured > high_limit
         bad, good = (over, under) if matrix.unit == "us" else (under, over)
-        lacks = np.isnan(value) & claims
-        no_cell = np.zeros(found.shape, dtype=bool)
-        behind, straggling, noisy = np.zeros(found.shape), no_cell, no_cell
-        if np.isfinite(value).any():  # without references, the cells of a large matrix need none of this
-            behind = np.nan_to_num(behind_class(matrix, block, expected.of_class, value))
-            noise = (high - low) / found
+        lacks = np.isnan(value) & has_values
+        no_cell = np.zeros(measured.shape, dtype=bool)
+        lag, straggling, noisy = np.zeros(measured.shape), no_cell, no_cell
+        if np.isfinite(value).any():  # saves time for large matrices without references
+            lag = np.nan_to_num(class_lag(matrix, block, expected.class_references, value))
+            noise = (high - low) / measured
             tolerance = np.abs((high_limit if matrix.unit == "us" else low_limit) / value - 1)
-            straggling = behind > np.fmax(np.fmax(noise, tolerance / 4), STRAGGLES[matrix.unit])
+            straggling = lag > np.fmax(np.fmax(noise, tolerance / 4), STRAGGLER_LIMITS[matrix.unit])
             noisy = at_limit(matrix.unit, worse, (low, high), value, (low_limit, high_limit))
-        used = others.cells(matrix, block) if others else no_cell
-        held = others.without_memory(matrix, block) & ~ok if others else no_cell
-        unsteady = slow.found if slow is not None else no_cell
+        disturbed = others.cells(matrix, block) if others else no_cell
+        no_memory = others.without_memory(matrix, block) & ~ok if others else no_cell
+        intermittent = slow.found if slow is not None else no_cell
         fails = slow.fails if slow is not None else no_cell
-        skipped = bool(unverified) and unverified != COMPARES_NOTHING  # the program could have compared the data
+        skipped = bool(unverified) and unverified != NO_VERIFICATION  # the program can verify data, but did not
         masks = {
             "not applicable": ~block.applies,
             "corrupt": block.is_status("corrupt"),
-            "no memory": held,
+            "no memory": no_memory,
             "partial": block.is_status("partial"),
             "not measured": ~ok,
             "impossible": too_much,
             "other unit": wrong_unit,
             "path changed": worse_path,
-            "off reference": bad & ~used,
-            "intermittent": fails & ~used,
-            "path unknown": lost_path,
+            "off reference": bad & ~disturbed,
+            "intermittent": fails & ~disturbed,
+            "path unknown": unknown_path,
             "no reference": lacks & (bool(expected.name) or skipped),
-            "not compared": np.full(found.shape, skipped),
-            "disturbed": used & (bad | fails | (lacks & (of_class > DISTURBED))),
+            "not compared": np.full(measured.shape, skipped),
+            "disturbed": disturbed & (bad | fails | (lacks & (worse_than_baseline > DISTURBED_LIMIT))),
             "no table": lacks,
-            "never compared": np.full(found.shape, bool(unverified)),
+            "never compared": np.full(measured.shape, bool(unverified)),
             "better": good,
-            "may be intermittent": unsteady & ~used,
+            "may be intermittent": intermittent & ~disturbed,
             "noisy": noisy,
-            "straggling": straggling & claims,
+            "straggling": straggling & has_values,
         }
     assert list(RULES)[:-1] == list(masks)
-    rules = np.full(found.shape, len(masks), dtype=np.uint8)
-    for number, mask in reversed(list(enumerate(masks.values()))):  # the first rule that is true of a cell decides
+    rules = np.full(measured.shape, len(masks), dtype=np.uint8)
+    for number, mask in reversed(list(enumerate(masks.values()))):  # the first rule is written last
         if mask.any():
             rules[mask] = number
     limits = value, low_limit, high_limit
@@ -271,27 +279,27 @@ def judge(
         *((np.where(wrong_unit, np.nan, one) for one in limits) if wrong_unit.any() else limits),
         np.where(ok, worse, np.nan),
         np.isfinite(value),
-        (used & ok & (worse > 0)) | (held & block.applies),
-        behind,
+        (disturbed & ok & (worse > 0)) | (no_memory & block.applies),
+        lag,
         others,
         slow,
     )
 
 
 class JudgedCells(CellView):
-    """{pair: verdict} of the cells of a matrix, and of missing cells that have a reference."""
+    """{pair: verdict} of the cells of a matrix, including missing cells that have a reference."""
 
-    def __init__(self, judged: Judged, lost: Mapping[Pair, CellVerdict]) -> None:
+    def __init__(self, judged: Judged, missing: Mapping[Pair, CellVerdict]) -> None:
         matrix = judged.block.matrix
         super().__init__(matrix.rows, matrix.columns, judged.codes >= 0, judged.cell)
-        self.lost = lost
+        self.missing = missing
 
     def __getitem__(self, pair: Pair) -> CellVerdict:
-        return self.lost[pair] if pair in self.lost else super().__getitem__(pair)
+        return self.missing[pair] if pair in self.missing else super().__getitem__(pair)
 
     def __iter__(self) -> Iterator[Pair]:
         yield from super().__iter__()
-        yield from self.lost
+        yield from self.missing
 
     def __len__(self) -> int:
-        return super().__len__() + len(self.lost)
+        return super().__len__() + len(self.missing)

@@ -20,12 +20,12 @@ from ..record.checking import LEAST_SAMPLES, is_of_matchings
 from ..record.names import HANDOVER, OF_EVENTS, Result, Risen, given, risen
 from ..record.units import counted, first
 from ..references.keys import size_of
-from .disturbances import MEMORY, disturbances, polls, process_name
+from .disturbances import MEMORY, disturbances, others_entries, process_name
 from .verdicts import Verdict
 
 MOST_SAMPLED = 64  # the programs keep samples of at most so many rows or columns: src/core/result.hpp
 OF_KIND = {"device": Verdict.FAIL, MEMORY: Verdict.DISTURBED, "process": Verdict.INCOMPLETE}
-OF_PROGRAMS = {"xid_13", "xid_31", "xid_43", "xid_45"}  # graphics exception, page fault, stopped channel, cleanup
+PROGRAM_XIDS = {"xid_13", "xid_31", "xid_43", "xid_45"}  # graphics exception, page fault, stopped channel, cleanup
 
 
 class Fact(NamedTuple):
@@ -56,7 +56,7 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
         yield Fact(verdict, one.sentence, topic="counters")
     yield from (Fact(Verdict.WARN, sentence) for sentence in crashed_programs(record))
     yield from (Fact(*one) for one in lost_endpoint_facts(record))
-    yield from (Fact(Verdict.INCOMPLETE, sentence) for sentence in devices_twice(record))
+    yield from (Fact(Verdict.INCOMPLETE, sentence) for sentence in duplicate_devices(record))
     if "soak" in record:
         from .soak_cells import soak_facts, unmeasured_in_soak
 
@@ -89,7 +89,7 @@ def other_size(table: str, result: Result) -> str:
     return f"the table '{table}' is for {wanted}, and {measured}: name another table, or measure with {wanted}"
 
 
-def devices_twice(record: Mapping[str, Any]) -> Iterator[str]:
+def duplicate_devices(record: Mapping[str, Any]) -> Iterator[str]:
     """Sentences about devices that have two labels. The cells between these labels measure no link."""
     known: dict[str, str] = {}
     for device in record["devices"]:
@@ -183,7 +183,7 @@ def ending(record: Mapping[str, Any]) -> Verdict:
 
 def memory_is_held(record: Mapping[str, Any]) -> bool:
     """Whether another process held the memory of a device, and the run could not measure a cell there, or nothing."""
-    held = any(one["kind"] == MEMORY for others in polls(record) for one in others.get("disturbances") or ())
+    held = any(one["kind"] == MEMORY for others in others_entries(record) for one in others.get("disturbances") or ())
     return held and (not record["results"] or any(lacks_memory(record, result) for result in record["results"]))
 
 
@@ -201,14 +201,14 @@ def lacks_memory(record: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
         return False
 
 
-def device_errors(record: Mapping[str, Any]) -> list[str]:
+def error_sentences(record: Mapping[str, Any]) -> list[str]:
     """A sentence for each error counter that rose, except the Xids of other programs."""
     return [one.sentence for one in errors(record)]
 
 
 def errors(record: Mapping[str, Any]) -> list[Risen]:
     """The error counters of devices and adapters that rose during the run, except the Xids of other programs."""
-    theirs = xids_of_others(record)
+    theirs = foreign_xids(record)
     return [one for one in risen(record) if one not in theirs.get(one.label, ())]
 
 
@@ -219,27 +219,27 @@ def crashed_programs(record: Mapping[str, Any]) -> list[str]:
         f"{label}: programs of other users crashed on it ({', '.join(first(sorted(there[label])))}): "
         f"{', '.join(f'{one.name} {one.after - one.before:.0f} times' for one in counted if one.name != OF_EVENTS)}; "
         "the device is not at fault"
-        for label, counted in xids_of_others(record).items()
+        for label, counted in foreign_xids(record).items()
     ]
 
 
-def xids_of_others(record: Mapping[str, Any]) -> dict[str, list[Risen]]:
+def foreign_xids(record: Mapping[str, Any]) -> dict[str, list[Risen]]:
     """{device: its Xid counters and their sum} of the devices on which programs of other users crashed."""
     xids: dict[str, list[Risen]] = {}
     for one in risen(record):
         if one.name.startswith(OF_EVENTS):
             xids.setdefault(one.label, []).append(one)
-    there = ended_processes(record).keys() - failed_for(record) if xids else set()
-    return {label: counted for label, counted in xids.items() if label in there and are_of_programs(counted)}
+    there = ended_processes(record).keys() - failed_endpoints(record) if xids else set()
+    return {label: counted for label, counted in xids.items() if label in there and only_program_xids(counted)}
 
 
-def are_of_programs(counted: Sequence[Risen]) -> bool:
-    """Whether every counted Xid is one of OF_PROGRAMS, which end a program and damage nothing else."""
+def only_program_xids(counted: Sequence[Risen]) -> bool:
+    """Whether every counted Xid is one of PROGRAM_XIDS, which end a program and damage nothing else."""
     known = {one.name: one.after - one.before for one in counted}
-    return known.keys() <= OF_PROGRAMS | {OF_EVENTS} and known.pop(OF_EVENTS, 0.0) == sum(known.values())
+    return known.keys() <= PROGRAM_XIDS | {OF_EVENTS} and known.pop(OF_EVENTS, 0.0) == sum(known.values())
 
 
-def failed_for(record: Mapping[str, Any]) -> set[str]:
+def failed_endpoints(record: Mapping[str, Any]) -> set[str]:
     """The devices that the run lost, and the endpoints of cells that ended with an error."""
     failed = {one["label"] for one in record["lost"]}
     for result in record["results"]:
@@ -256,7 +256,7 @@ def ended_processes(record: Mapping[str, Any]) -> dict[str, set[str]]:
     """{device: processes that had a context on it at some poll but not at the last, "pid 2983 (hog of bob)"}."""
     found: dict[str, dict[int, str]] = {}
     last: set[tuple[str, int]] = set()
-    for others in polls(record):
+    for others in others_entries(record):
         there = [one for one in others["processes"] if one.get("on") != "node"] if others["shared"] else []
         last = {(process["where"], process["pid"]) for process in there}
         for process in there:
@@ -284,7 +284,7 @@ def handover_sentences(result: Result) -> Iterator[tuple[Verdict, str]]:
     if not is_visibility_test(result):
         return
     ok = grids.where(result["status"], "ok")
-    rounds, wrong, unseen = (counted_cells(result, part, ok.shape) for part in (ROUNDS, WRONG, UNSEEN))
+    rounds, wrong, unseen = (part_counts(result, part, ok.shape) for part in (ROUNDS, WRONG, UNSEEN))
     total = counted(int(ok.sum()), "cell")
     bad = ok & ((wrong > 0) | (unseen > 0))
     if bad.any():
@@ -295,7 +295,7 @@ def handover_sentences(result: Result) -> Iterator[tuple[Verdict, str]]:
         yield Verdict.INCOMPLETE, f"{what}: the order of their writes is unknown"
 
 
-def counted_cells(result: Result, part: str, shape: tuple[int, ...]) -> np.ndarray:
+def part_counts(result: Result, part: str, shape: tuple[int, ...]) -> np.ndarray:
     """The counts of a part of a visibility test, rows × columns; NaN for cells without a count."""
     return grids.numbers(result["parts"][part]["values"]) if part in result["parts"] else np.full(shape, np.nan)
 

@@ -24,7 +24,7 @@ LEAST_RATIO = 1.05  # least ratio of oversubscription; less is noise
 LEAST_PARTNERS = 2  # other groups that were measured with a group
 
 
-def share_seen(result: Mapping[str, Any]) -> float:
+def measured_share(result: Mapping[str, Any]) -> float:
     """The fraction of the pairs of endpoints that were measured in at least one direction."""
     pairs = {
         (min(row, column), max(row, column))
@@ -37,7 +37,7 @@ def share_seen(result: Mapping[str, Any]) -> float:
 
 def coverage(result: Mapping[str, Any]) -> str:
     """ "0.4 % of pairs measured: links not judged"."""
-    share = 100 * share_seen(result)
+    share = 100 * measured_share(result)
     return f"{share:.2g} % of pairs measured: links not judged" if share < 100 else "all pairs measured"
 
 
@@ -61,7 +61,7 @@ def unjudged(result: Mapping[str, Any]) -> Iterator[str]:
     """Sentences about endpoints and groups of a sampled matrix without a verdict."""
     if not is_of_matchings(result):
         return
-    missing = without_cells(result)
+    missing = unmeasured_endpoints(result)
     if missing:
         yield f"{', '.join(first(missing))}: no cell was measured, so they are not judged"
     still = result["matchings"]["open"]
@@ -75,7 +75,7 @@ def unjudged(result: Mapping[str, Any]) -> Iterator[str]:
         yield f"{', '.join(first(groups))}: not measured to other groups, so their uplinks are not judged"
 
 
-def without_cells(result: Mapping[str, Any]) -> list[str]:
+def unmeasured_endpoints(result: Mapping[str, Any]) -> list[str]:
     """The endpoints without any measured cell."""
     labels = result["rows"]
     if "cells" in result:

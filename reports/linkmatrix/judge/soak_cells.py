@@ -17,7 +17,7 @@ from ..record import grids
 from ..record.names import Result, simulated_fault
 from ..record.units import counted, first
 from .disturbances import disturbance_sentences
-from .rules import ORDER, STRAGGLES, Judged
+from .rules import ORDER, STRAGGLER_LIMITS, Judged
 from .verdicts import Verdict
 
 MOST = 3  # sentences per type
@@ -145,17 +145,17 @@ def after(seconds: float) -> str:
 
 
 def steps(matrix: Mapping[str, Any], bin_seconds: float) -> dict[str, Step]:
-    """{"gpu0->gpu1": step} of the cells that became worse by more than STRAGGLES and stayed worse."""
+    """{"gpu0->gpu1": step} of the cells that became worse by more than STRAGGLER_LIMITS and stayed worse."""
     found = {}
     for row, line in zip(matrix["rows"], matrix["bins"], strict=True):
         for column, bins in zip(matrix["columns"], line, strict=True):
-            step = step_of(bins, bin_seconds, matrix["unit"])
-            if step is not None and step.worse > STRAGGLES[matrix["unit"]]:
+            step = fit_step(bins, bin_seconds, matrix["unit"])
+            if step is not None and step.worse > STRAGGLER_LIMITS[matrix["unit"]]:
                 found[f"{row}->{column}"] = step
     return found
 
 
-def step_of(bins: Sequence[float | None], bin_seconds: float, unit: str) -> Step | None:
+def fit_step(bins: Sequence[float | None], bin_seconds: float, unit: str) -> Step | None:
     """The step that explains the bins best; None if noise explains the bins. bins: means of equal intervals."""
     known = [(at, value) for at, value in enumerate(bins) if value is not None]
     best: tuple[float, Step] | None = None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BY_SIGNAL = "ended by signal"  # prefix of a program's error after a signal
 TOPOLOGY = "--topology"  # with this option, a program measures no matrix
 
-STATE_ALONE = "the imported text contains no measurement: there is nothing to compare with references"
+NO_MEASUREMENT = "the imported text contains no measurement: there is nothing to compare with references"
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: 
         if found.measures and not any(one.verdict >= Verdict.INCOMPLETE for one in reasons):
             reasons = (*reasons, Reason(Verdict.INCOMPLETE, "the test left no record"))
         return TestVerdict(worst_of(reasons), reasons, (), None, table)
-    if is_topology_alone(record) and not found.testcase:
+    if is_topology_only(record) and not found.testcase:
         known = tuple(facts(record, found.tolerated_counters))
         return TestVerdict(worst_of(found.reasons, known), found.reasons, known, None, table)
     evaluation = evaluate(record, references, table or None)
-    reasons = (*found.reasons, *reasons_of(record, found.testcase))
+    reasons = (*found.reasons, *record_reasons(record, found.testcase))
     known = (*facts(record, found.tolerated_counters, table), *(Fact(*one) for one in evaluation.soaked))
     known += tuple(unreferenced(record, evaluation, table) if table else ())
     cells = [matrix.verdict for matrix in evaluation.matrices]
@@ -99,7 +99,7 @@ def worst_of(reasons: tuple[Reason, ...], known: tuple[Fact, ...] = ()) -> Verdi
     return worst([Verdict.PASS, *(one.verdict for one in (*reasons, *known))])
 
 
-def is_topology_alone(record: Mapping[str, Any]) -> bool:
+def is_topology_only(record: Mapping[str, Any]) -> bool:
     """Whether the program was asked for the topology only, and ended with PASS."""
     return not record["results"] and TOPOLOGY in record["command"] and record["result"] == "PASS"
 
@@ -109,7 +109,7 @@ def is_import_without_matrix(record: Mapping[str, Any]) -> bool:
     return bool(record.get("imported")) and not record["results"] and record["result"] == "PASS"
 
 
-def ending_of(result: str, error: str) -> str:
+def ending_sentence(result: str, error: str) -> str:
     """How a program ended that did not pass, as a sentence.
 
     result: the record's result. A signal ends a program with TIMEOUT, which is no time limit. error: "" for none.
@@ -119,7 +119,7 @@ def ending_of(result: str, error: str) -> str:
     return f"the program ended with {result}" + (f": {error}" if error else "")
 
 
-def reasons_of(record: Mapping[str, Any], testcase: str) -> Iterator[Reason]:
+def record_reasons(record: Mapping[str, Any], testcase: str) -> Iterator[Reason]:
     """Why a record allows no PASS: its program's result, or a missing matrix or test case.
 
     testcase: the test case that the record must contain; "": all that the record expects.
@@ -127,11 +127,11 @@ def reasons_of(record: Mapping[str, Any], testcase: str) -> Iterator[Reason]:
     ended = ending(record)
     missing = Verdict.DISTURBED if ended is Verdict.DISTURBED else Verdict.INCOMPLETE
     if is_import_without_matrix(record):
-        yield Reason(Verdict.NOT_JUDGED, STATE_ALONE)
+        yield Reason(Verdict.NOT_JUDGED, NO_MEASUREMENT)
     elif not record["results"]:
         yield Reason(missing, "the record contains no matrix: nothing was measured")
     if record["result"] != "PASS":
-        yield Reason(ended, ending_of(record["result"], record["error"] or ""))
+        yield Reason(ended, ending_sentence(record["result"], record["error"] or ""))
     measured = {result["testcase"] for result in record["results"]}
     missing_ones = [one for one in ([testcase] if testcase else record["expected"]) if one not in measured]
     if measured and missing_ones:

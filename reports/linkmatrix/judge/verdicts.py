@@ -1,4 +1,4 @@
-"""The six verdicts, from good to bad, with word, meaning, next step and exit code. `rules` decides those of cells."""
+"""The six verdicts, best first: word, meaning, next step and exit code. `rules` decides the verdicts of cells."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(IntEnum):
-    """From good to bad: the worst of several verdicts is their maximum. Only FAIL is a statement about hardware."""
+    """The verdicts, best first, so that `max` returns the worst. Only FAIL is a statement about hardware."""
 
     PASS = 0
     WARN = 1
@@ -26,7 +26,7 @@ class Verdict(IntEnum):
 
 
 WORDS = {verdict: verdict.name.replace("_", " ") for verdict in Verdict}
-OF_WORD = {word: verdict for verdict, word in WORDS.items()}
+BY_WORD = {word: verdict for verdict, word in WORDS.items()}
 MEANINGS = {
     Verdict.PASS: "measured, data verified, inside the reference",
     Verdict.WARN: (
@@ -62,7 +62,7 @@ EXIT_CODES = {
 
 
 class Reason(NamedTuple):
-    """A reason outside the cells that limits the verdict of a test: the best verdict it allows, and a sentence."""
+    """A sentence about a test, not about a cell, and the best verdict that the test can still get."""
 
     verdict: Verdict
     sentence: str
@@ -70,9 +70,12 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True)
 class CellVerdict:
-    """A cell with its verdict and the reason, one sentence; "" for PASS.
+    """The verdict of a cell.
 
-    value: in the matrix's unit, None where nothing was measured. deviation: value / reference - 1, None without one.
+    reason: a sentence; "" for PASS.
+    value: in the matrix's unit; None if the cell was not measured.
+    reference: None if the cell has no reference.
+    deviation: value / reference - 1; None without a reference.
     """
 
     verdict: Verdict
@@ -83,45 +86,49 @@ class CellVerdict:
 
     @property
     def unjudged(self) -> bool:
-        """Whether the cell was measured and lacks only a reference."""
+        """Whether the cell was measured, but has no reference."""
         return self.value is not None and self.reference is None and self.verdict in UNREFERENCED
 
 
-#: Verdicts of a cell that was measured and has no reference: no table is named, or the named table lacks the cell.
+#: Verdicts of a measured cell without a reference. NOT_JUDGED: the partition names no table. INCOMPLETE: the table
+#: lacks the cell.
 UNREFERENCED = (Verdict.NOT_JUDGED, Verdict.INCOMPLETE)
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The worst of the verdicts; INCOMPLETE without any."""
+    """The worst of the verdicts; INCOMPLETE if there are none."""
     return max(verdicts, default=Verdict.INCOMPLETE)
 
 
-MOST = 8  # sentences in one message
+MAX_SENTENCES = 8  # in one message
 
 
 def failed(*sentences: str) -> list[Reason]:
     """A FAIL reason per sentence."""
-    return [Reason(Verdict.FAIL, one) for one in sentences]
+    return [Reason(Verdict.FAIL, sentence) for sentence in sentences]
 
 
 def missing(*sentences: str) -> list[Reason]:
     """An INCOMPLETE reason per sentence."""
-    return [Reason(Verdict.INCOMPLETE, one) for one in sentences]
+    return [Reason(Verdict.INCOMPLETE, sentence) for sentence in sentences]
 
 
 def disturbed(*sentences: str) -> list[Reason]:
     """A DISTURBED reason per sentence."""
-    return [Reason(Verdict.DISTURBED, one) for one in sentences]
+    return [Reason(Verdict.DISTURBED, sentence) for sentence in sentences]
 
 
 def unlike(found: Any, sentence: str) -> list[Reason]:
-    """The reason if a fact of the machine differs from the expected configuration: FAIL; INCOMPLETE if unknown."""
+    """The reason for a fact of the machine that differs from the expected configuration.
+
+    FAIL. INCOMPLETE if `found` is None, "" or "unknown".
+    """
     return missing(sentence) if found in (None, "", "unknown") else failed(sentence)
 
 
 def joined(sentences: Sequence[str]) -> str:
-    """The first MOST sentences as one text, without control characters.
+    """The first MAX_SENTENCES sentences in one line, without control characters.
 
-    Control characters in ReFrame's JUnit file would end the session.
+    ReFrame's session ends if its JUnit file contains control characters.
     """
-    return clean("; ".join(first(sentences, MOST)))
+    return clean("; ".join(first(sentences, MAX_SENTENCES)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..judge.run_findings import device_errors
+from ..judge.run_findings import error_sentences
 from ..record import units
 from .experiments import advice
 from .families import members, named_family
@@ -237,7 +237,7 @@ def evidence(who: str, content: Mapping[str, Any]) -> str:
         node, _, name = label.rpartition(":")
         return label in words or (node in words and (name in words or who == node or "nodes" in words))
 
-    risen = [line for line in device_errors(content) if is_of_it(line.partition(": ")[0])]
+    risen = [line for line in error_sentences(content) if is_of_it(line.partition(": ")[0])]
     return f". Evidence: {'; '.join(units.first(risen, MOST_ALIKE))}" if risen else ""
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..files import changing, read_json
-from ..judge.inventory_diff import facts_of_nodes
+from ..judge.inventory_diff import node_facts
 from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.checking import is_of_matchings
@@ -184,7 +184,7 @@ def rows_of_test(one: Judged, then: int | None) -> Iterator[Row]:
     head["measured"] = number([(key, record["asked_by"]) for key in stored.measurements(record)])
     head["cases"] = {name: list(case) for name, case in known_good.cases_of(one).items()}
     versions: dict[str, dict[str, str]] = {}
-    for node, name, fact in facts_of_nodes(record):
+    for node, name, fact in node_facts(record):
         versions.setdefault(node, {})[name] = fact
     boots = {node["name"]: node["boot"] or "" for node in record["nodes"]}
     nodes = list(dict.fromkeys(device["node"] for device in record["devices"])) or [record["host"]["name"]]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..errors import BadInput
-from ..judge.disturbances import polls
+from ..judge.disturbances import others_entries
 from ..judge.evaluate import Evaluation, MatrixVerdict, evaluate
 from ..judge.run_findings import Fact
-from ..judge.test_verdict import TestVerdict, is_import_without_matrix, judge_test, reasons_of
+from ..judge.test_verdict import TestVerdict, is_import_without_matrix, judge_test, record_reasons
 from ..judge.verdicts import EXIT_CODES, Verdict, worst
 from ..record.matrix import has_status
 from ..record.names import Result
@@ -217,7 +217,7 @@ def is_excused(one: Judged, later: Sequence[Judged]) -> bool:
 
 def is_clean(one: Judged) -> bool:
     """Whether an attempt is PASS or WARN, and no other process disturbed it."""
-    disturbed = any(others.get("disturbances") for others in polls(one.test.record or {}))
+    disturbed = any(others.get("disturbances") for others in others_entries(one.test.record or {}))
     return one.verdict <= Verdict.WARN and not disturbed
 
 
@@ -226,7 +226,7 @@ def is_of_references(one: Judged) -> bool:
     record, check = one.test.record, one.test.check
     if record is None or one.wrong_data:
         return False
-    beyond = [*one.facts, *check.reasons, *reasons_of(record, check.testcase)]
+    beyond = [*one.facts, *check.reasons, *record_reasons(record, check.testcase)]
     cells = (cell for _, matrix in one.matrices for cell in matrix.cells.values() if cell.verdict is Verdict.FAIL)
     return not any(each.verdict is Verdict.FAIL for each in beyond) and all(
         cell.deviation is not None for cell in cells

@@ -65,7 +65,7 @@ def path_of(record: Mapping[str, Any], result: Result, variant: str) -> str:
     return words.removeprefix(", ")
 
 
-def of_short_samples(scope: Scope) -> Scope:
+def short_sample_array(scope: Scope) -> Scope:
     """The scope of intermittent cells, which only results with short samples can measure."""
     return scope._replace(path=", ".join(filter(None, (scope.path, "short samples"))))
 
@@ -80,7 +80,7 @@ def endpoint_classes(matrix: MatrixVerdict) -> JudgedClasses:
     """The judged link classes of each endpoint of a matrix. Cells that lack only a reference do not count."""
     if matrix.whole is None:
         every = set(matrix.matrix.classes)
-        good, bad = matrix.clean_labels()
+        good, bad = matrix.passed_and_failed()
         return JudgedClasses({label: every for label in good}, {label: every for label in bad})
     codes, unjudged = matrix.whole.codes, matrix.whole.unjudged
     passed = (codes >= 0) & (codes <= max(CLEAN))

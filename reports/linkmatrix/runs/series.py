@@ -19,7 +19,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..judge.disturbances import disturbance_sentences
-from ..judge.inventory_diff import facts_of_nodes
+from ..judge.inventory_diff import node_facts
 from ..record import units
 from ..record.matrix import Matrix, from_result
 from ..record.names import Pair, Result, simulated_fault
@@ -85,7 +85,7 @@ def frame(rows: "Iterable[Median] | pandas.DataFrame") -> "pandas.DataFrame":
 def facts_of(record: Mapping[str, Any]) -> dict[str, str]:
     """{fact: value} of software, program, kernel, VBIOS and firmware of a record, of all its nodes."""
     found: dict[str, set[str]] = defaultdict(set)
-    for _, name, fact in facts_of_nodes(record):
+    for _, name, fact in node_facts(record):
         found[name].add(fact)
     of_nodes = {name: " and ".join(sorted(facts)) for name, facts in found.items()}
     program = {"program": f"{record['program']} {record['version']}"}

@@ -133,9 +133,9 @@ def scopes_in(
             for label, names in classes.items():
                 of_labels.setdefault(label, set()).update(Scope(testcase, name, path) for name in names)
     good, bad = found
-    if intermittent.of_short_samples(result) is not None:
+    if intermittent.short_sample_array(result) is not None:
         for each in (*good.values(), *bad.values()):
-            each |= set(map(scopes.of_short_samples, each))
+            each |= set(map(scopes.short_sample_array, each))
     verdict = one.of_matrix(matrix)
     if one.test.doubts or verdict in scopes.UNDECIDED:
         return {}, bad
@@ -173,7 +173,7 @@ def flagged_in(one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters
         for flag in flagged_by(one, record, adapters, result, matrix):
             for name in sorted(flag.classes):
                 scope = Scope(result["testcase"], name, path)
-                scope = scopes.of_short_samples(scope) if flag.intermittent else scope
+                scope = scopes.short_sample_array(scope) if flag.intermittent else scope
                 yield flag.label, scope, f"{result['testcase']}: {flag.reason}"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas
 
 from ..judge.evaluate import MatrixVerdict
-from ..judge.expected import places
+from ..judge.expected import reference_positions
 from ..judge.verdicts import WORDS, Verdict
 from ..record.matrix import Matrix, from_result
 from ..references.reading import Reference
@@ -82,10 +82,10 @@ def of_judged(one: Judged, verdict: MatrixVerdict) -> pandas.DataFrame:
     frame = of_matrix(facts, matrix)
     at = np.nonzero(judged.codes >= 0)
     codes_of_class, classes = judged.expected.class_codes(matrix, judged.block)
-    expected: list[Reference | None] = [judged.expected.of_class.get(name) for name in classes]
+    expected: list[Reference | None] = [judged.expected.class_references.get(name) for name in classes]
     of_cell = np.array([expected[code] for code in codes_of_class[at].tolist()], dtype=object)
     row_of = {(r, c): row for row, (r, c) in enumerate(zip(*(axis.tolist() for axis in at), strict=True))}
-    for r, c, reference in places(matrix, judged.block, judged.expected.of_cell):
+    for r, c, reference in reference_positions(matrix, judged.block, judged.expected.cell_references):
         if (r, c) in row_of:
             of_cell[row_of[r, c]] = reference
     for column, name in (("reference", "value"), ("lower", "lower"), ("upper", "upper")):
@@ -100,6 +100,6 @@ def of_judged(one: Judged, verdict: MatrixVerdict) -> pandas.DataFrame:
         | {"reason": cell.reason}
         | {name: getattr(cell.reference, of, None) for name, of in (("reference", "value"), ("lower", "lower"))}
         | {"upper": getattr(cell.reference, "upper", None)}
-        for pair, cell in verdict.lost.items()
+        for pair, cell in verdict.missing.items()
     ]
     return pandas.concat([frame, pandas.DataFrame(lost)], ignore_index=True) if lost else frame

@@ -15,12 +15,12 @@ from typing import Any
 from .. import __version__
 from ..errors import BadInput
 from ..files import read_whole, write_whole
-from ..judge.disturbances import ignored, polls
+from ..judge.disturbances import ignored, others_entries
 from ..judge.evaluate import Evaluation
 from ..judge.findings import findings
 from ..judge.run_findings import Fact
 from ..judge.test_verdict import CheckFacts, TestVerdict
-from ..judge.verdicts import OF_WORD, WORDS, Reason, Verdict
+from ..judge.verdicts import BY_WORD, WORDS, Reason, Verdict
 from ..record import reading
 from ..record.names import simulated_fault
 from ..references.pair_classes import NO_CLASSES, PairClasses
@@ -105,7 +105,7 @@ def content_of(subject: Subject, found: TestVerdict, check: CheckFacts, referenc
             "classes": classes.texts(),
         },
         "simulated": simulated_fault(record),
-        "disturbances": [one for others in polls(record) for one in others.get("disturbances") or ()],
+        "disturbances": [one for others in others_entries(record) for one in others.get("disturbances") or ()],
         "ignored_processes": ignored(record),
     }
 
@@ -217,7 +217,7 @@ def stored(content: Mapping[str, Any]) -> StoredVerdict:
     if references.get("known"):
         tables.setdefault((references["table"], ""), {})  # a test case that a known table lacks needs no reference
     found = TestVerdict(
-        OF_WORD[content["verdict"]],
+        BY_WORD[content["verdict"]],
         reasons_in(content["reasons"]),
         tuple(fact_in(one) for one in content["facts"]),
         None,
@@ -238,11 +238,11 @@ def stored(content: Mapping[str, Any]) -> StoredVerdict:
 
 def reasons_in(content: list[dict[str, str]]) -> tuple[Reason, ...]:
     """Reasons out of JSON."""
-    return tuple(Reason(OF_WORD[one["verdict"]], one["sentence"]) for one in content)
+    return tuple(Reason(BY_WORD[one["verdict"]], one["sentence"]) for one in content)
 
 
 def fact_in(content: Mapping[str, Any]) -> Fact:
     """A fact out of JSON; a later version may have written more of it."""
     known = {name: content[name] for name in Fact._fields if name in content}
-    verdict: Verdict = OF_WORD[content["verdict"]]
+    verdict: Verdict = BY_WORD[content["verdict"]]
     return Fact(**{**known, "verdict": verdict, "cells": tuple(known.get("cells", (0, 0)))})

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..judge.disturbances import ignored
-from ..judge.verdicts import OF_WORD, WORDS, Reason, Verdict, worst
+from ..judge.verdicts import BY_WORD, WORDS, Reason, Verdict, worst
 from ..record import units
 from ..record.names import short, simulated_fault
 from ..references.tables import References
@@ -41,7 +41,7 @@ def certified(bundle: Bundle, table: str | None = None) -> Certificate:
     missing = (*refused(bundle, judged, references, table), *less_than_manifest(bundle))
     reasons = [Reason(Verdict.INCOMPLETE, why) for why in missing]
     attempts = list(attempts_in(bundle, every))
-    failed = sum(subject != SUBJECT and OF_WORD[word] > Verdict.WARN for _, subject, word, _ in attempts)
+    failed = sum(subject != SUBJECT and BY_WORD[word] > Verdict.WARN for _, subject, word, _ in attempts)
     if failed:
         reasons.append(Reason(Verdict.WARN, f"{units.counted(failed, 'other attempt')} did not pass"))
     verdict = max([judging.overall(judged), *(one.verdict for one in reasons)])

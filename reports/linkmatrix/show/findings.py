@@ -16,8 +16,8 @@ import numpy as np
 from ..judge import findings
 from ..judge.cell_counts import KEPT
 from ..judge.cell_sentences import confirmation, is_reproduced
-from ..judge.disturbances import MEMORY, UNNAMED, disturbance_sentences, entries_of, process_names
-from ..judge.inventory_diff import unlike_nodes
+from ..judge.disturbances import MEMORY, UNNAMED, disturbance_sentences, process_names, recorded_disturbances
+from ..judge.inventory_diff import node_differences
 from ..judge.rules import ORDER, name
 from ..judge.verdicts import CellVerdict, Verdict
 from ..locate.next_steps import TOPICS, Rung, rung_of
@@ -120,7 +120,7 @@ def merged(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> list[H
         key = (topic, one.who or alike, one.simulated)
         known = by_component.get(key)
         by_component[key] = one if known is None else merge(known, one)
-    odd = unlike_nodes((one.test.partition, one.test.record) for one in judged if one.test.record)
+    odd = node_differences((one.test.partition, one.test.record) for one in judged if one.test.record)
     told = [with_testcases(one) if cases > 1 else one for one in by_component.values()]
     told += [Headline(Verdict.WARN, "odd", line) for line in dict.fromkeys(odd)]
     told += of_nodes(judged, verdict)
@@ -324,7 +324,7 @@ def disturbances(record: Mapping[str, Any], result: Result) -> Iterator[tuple[Ma
     """
     for holder in (record, result):
         others = holder.get("others") or {}
-        for raw, entry in zip(others.get("disturbances") or (), entries_of(others), strict=True):
+        for raw, entry in zip(others.get("disturbances") or (), recorded_disturbances(others), strict=True):
             if holder is result or raw["kind"] == MEMORY:
                 yield raw, process_names(others, raw), entry.sentence
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..judge.disturbances import disturbance_sentences
-from ..judge.run_findings import device_errors
+from ..judge.run_findings import error_sentences
 from ..judge.verdicts import MEANINGS, Verdict
 from ..locate.next_steps import SLOW
 from ..record import units
@@ -295,7 +295,7 @@ def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
         *sorted(record["software"].items()),
         ("started", words.started(record)),
         ("references", one.reference or "none named by the partition"),
-        ("errors counted", "; ".join(device_errors(record))),
+        ("errors counted", "; ".join(error_sentences(record))),
         (
             "typical values",
             "; ".join(f"{source}: {', '.join(values)}" for source, values in matrix_text.typical_lines([one]).items()),

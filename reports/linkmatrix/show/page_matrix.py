@@ -236,7 +236,7 @@ def worst_places(matrix: MatrixVerdict) -> list[tuple[int, int]]:
     """The places of the cells that are listed, the worst first."""
     judged = matrix.whole
     assert judged is not None
-    worse = judged.badness()
+    worse = judged.severity()
     open_ones = (judged.codes > Verdict.PASS) & ~judged.unjudged
     listed = np.flatnonzero(open_ones | (np.isfinite(worse) & (worse >= WORTH) & (judged.codes >= 0)))
     # cells with a verdict come before cells that lack only a reference
@@ -249,7 +249,7 @@ def worst_row(result: Result, matrix: MatrixVerdict, at: tuple[int, int], histor
     """A cell: verdict, endpoints, link class and figures, as texts."""
     judged, unit = matrix.whole, matrix.matrix.unit
     assert judged is not None
-    pair, cell = matrix.at(*at)
+    pair, cell = matrix.cell_at(*at)
     value, low, high, samples = (float(judged.numbers(name)[at]) for name in ("values", "low", "high", "samples"))
     group = matrix.matrix.class_names[judged.block.classes[at]]
     reference, allowed = float(judged.value[at]), float((judged.high if unit == "us" else judged.low)[at])
