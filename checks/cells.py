@@ -6,7 +6,7 @@ from linkmatrix.judge.run_findings import counted_cells
 from linkmatrix.judge.verdicts import missing
 from linkmatrix.record import grids, units
 from linkmatrix.record.external_cells import ExternalCells
-from linkmatrix.record.names import bodies_of
+from linkmatrix.record.names import body_count
 
 ALL_PAIRS, MATCHINGS = "all pairs", "matchings"  # sets of pairs, as returned by `measured_pairs`
 
@@ -37,7 +37,7 @@ def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
 
 def name_of(result):
     """ "device_to_device_memcpy_write_ce of 64 MiB": the test case of a result with its size."""
-    bodies = bodies_of(result)
+    bodies = body_count(result)
     return f"{result['testcase']} of {f'{bodies} bodies' if bodies else units.size(result['size_bytes'])}"
 
 

@@ -3,7 +3,7 @@
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
 
-from linkmatrix.record.names import ALL, bodies_of
+from linkmatrix.record.names import ALL, body_count
 
 from .case import measuring_run
 from .crossnode import OfExtent
@@ -56,7 +56,7 @@ class scaling_run(measuring_run, special=True):
         return [ALL], columns_of(self.wanted_devices())
 
     def size_faults(self):
-        found = sorted(bodies_of(result) or 0 for result in self.results)
+        found = sorted(body_count(result) or 0 for result in self.results)
         wanted = sorted(int(word) for word in (self.bodies or self.usual_bodies).split(",") if word.strip().isdigit())
         return size_faults(self.testcase, found, wanted, "bodies")
 

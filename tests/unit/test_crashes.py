@@ -11,7 +11,7 @@ from linkmatrix.judge.run_findings import (
     foreign_xids,
     only_program_xids,
 )
-from linkmatrix.record.names import risen
+from linkmatrix.record.names import counter_rises
 
 SEVEN = {"xid": (0, 7), "xid_31": (None, 7)}
 
@@ -82,8 +82,8 @@ def test_other_errors_of_a_device_on_which_programs_died_stay_errors():
 
 @pytest.mark.parametrize("name", ["xid_13", "xid_31", "xid_43", "xid_45"])
 def test_an_event_that_ends_a_program_is_one_of_a_program(name):
-    assert only_program_xids(risen(record_of({"gpu1": {"xid": (0, 2), name: (0, 2)}})))
-    assert only_program_xids(risen(record_of({"gpu1": {name: (0, 2)}}))) is False
+    assert only_program_xids(counter_rises(record_of({"gpu1": {"xid": (0, 2), name: (0, 2)}})))
+    assert only_program_xids(counter_rises(record_of({"gpu1": {name: (0, 2)}}))) is False
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_an_event_that_ends_a_program_is_one_of_a_program(name):
     ids=["one that nobody knows", "it fell off the bus", "none is known"],
 )
 def test_an_event_that_nobody_knows_or_that_is_of_the_device_is_none(named):
-    assert not only_program_xids(risen(record_of({"gpu1": named})))
+    assert not only_program_xids(counter_rises(record_of({"gpu1": named})))
 
 
 def test_devices_that_the_run_could_not_use_are_those_of_its_cells_and_those_it_lost():

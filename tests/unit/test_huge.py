@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("nothing_is_held")]
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("table", [TABLE, References({})])
 def test_cells_in_a_file_get_the_verdicts_that_they_get_in_a_record(make_record, tmp_path, monkeypatch, seed, table):
-    monkeypatch.setattr(matrices, "CELLS_AT_ONCE", 40 * 7)  # several blocks, the last one smaller
+    monkeypatch.setattr(matrices, "CELLS_PER_BLOCK", 40 * 7)  # several blocks, the last one smaller
     chance = random.Random(seed)
     places = [(chance.randrange(40), chance.randrange(40)) for _ in range(30)]
     words = {place: chance.choice(["timeout", "corrupt", "error", "no-peer-access"]) for place in places[:9]}

@@ -64,5 +64,5 @@ def test_collectives_have_the_references_of_the_check_that_measures_the_same(mak
 
 
 def test_what_nobody_asked_for_is_the_usual():
-    assert keys.variant_of({}) == keys.variant_of({"asked_by": None}) == ""
+    assert keys.variant_text({}) == keys.variant_text({"asked_by": None}) == ""
     assert keys.asking_check({"asked_by": "node_sweep"}) == keys.asking_check({}) == ""

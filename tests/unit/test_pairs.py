@@ -47,7 +47,7 @@ def test_the_references_of_a_published_system_are_its_figures():
 )
 def test_a_run_on_a_published_system_has_a_verdict(make_record, osu, name, variant):
     references = References.load()
-    assert keys.variant_of({"asked_by": name}) == variant
+    assert keys.variant_text({"asked_by": name}) == variant
     content = sweep(make_record, osu, asked_by=name)
     assert evaluate(content, references, f"abci-anode{variant}").verdict is Verdict.PASS
     slow = sweep(make_record, osu, asked_by=name, times=1.3 if "lat" in osu else 0.7)
@@ -57,9 +57,9 @@ def test_a_run_on_a_published_system_has_a_verdict(make_record, osu, name, varia
 
 def test_another_way_between_gpus_is_held_against_nothing_of_the_usual_one(make_record):
     name = asked(4, OWN["latency"], " %route=staged", "crossnode_device_pairs")
-    assert keys.variant_of({"asked_by": name}) == "@4-pairs@sweep@device@staged"
+    assert keys.variant_text({"asked_by": name}) == "@4-pairs@sweep@device@staged"
     content = sweep(make_record, "osu_multi_lat_dd_4_pairs", asked_by=name)
-    table = f"abci-anode{keys.variant_of(content)}"
+    table = f"abci-anode{keys.variant_text(content)}"
     assert evaluate(content, References.load(), table).verdict is Verdict.NOT_JUDGED
 
 

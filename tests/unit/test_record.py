@@ -166,14 +166,14 @@ def test_a_triangle_and_a_diagonal_are_whole_where_they_were_asked_for(tmp_path,
 
 def test_only_counters_that_rose_are_findings(make_record):
     content = make_record()
-    assert names.risen(content) == []
+    assert names.counter_rises(content) == []
     steady, risen = {"name": "xid", "before": 2, "after": 2}, {"name": "nvlink_replay", "before": 1, "after": 6}
     unknown, new = {"name": "pcie_replay", "before": 4, "after": None}, {"name": "xid_79", "before": None, "after": 1}
     late = {"name": "ecc_uncorrected", "before": None, "after": 5000}  # of years, maybe
     back = {"name": "pcie_replay_rollover", "before": 9, "after": 3}
     content["health"] = [{"label": "gpu1", "counters": [steady, risen, unknown, new, late, back], "readings": []}]
     reading.check(content)
-    assert [one.sentence for one in names.risen(content)] == [
+    assert [one.sentence for one in names.counter_rises(content)] == [
         "gpu1: nvlink_replay rose from 1 to 6 during the run",
         "gpu1: xid_79 rose from 0 to 1 during the run",
     ]

@@ -59,7 +59,7 @@ def test_what_converged_from_too_few_samples_is_refused(tmp_path, make_record):
     content = make_record()
     content["results"][0]["samples"][0][1] = 5
     content["results"][0]["sampled"][0][1] = [396.0] * 5
-    assert "only 5 of the 6 samples" in refusal(tmp_path, content)
+    assert "with 5 samples, but an interval needs 6" in refusal(tmp_path, content)
     content["results"][0]["converged"][0][1] = False
     reading.check(content)
 

@@ -6,7 +6,7 @@ import pytest
 from check_runs import checks, fault_sentences
 
 import linkmatrix.record.reading
-from linkmatrix.record.names import bodies_of, is_collective, is_simulation
+from linkmatrix.record.names import body_count, is_collective, is_simulation
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 RECORD = linkmatrix.record.reading.load(DATA / "cpu2_nbody.record.json")
@@ -64,5 +64,5 @@ def test_columns_are_those_of_the_program():
 
 def test_results_of_a_simulation_are_of_all_devices_and_know_their_bodies():
     assert all(is_simulation(result) and is_collective(result) for result in RECORD["results"])
-    assert [bodies_of(result) for result in results_of(RECORD)] == [2100, 8192]
-    assert bodies_of({**results_of(RECORD)[0], "parts": {}}) is None
+    assert [body_count(result) for result in results_of(RECORD)] == [2100, 8192]
+    assert body_count({**results_of(RECORD)[0], "parts": {}}) is None

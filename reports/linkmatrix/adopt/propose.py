@@ -15,7 +15,7 @@ from ..judge.evaluate import judge_result
 from ..locate import diagnosis
 from ..record.external_cells import REMEDY, ROUNDING
 from ..record.matrix import Block, Matrix, from_result
-from ..record.names import extent_of, is_collective, lasting_names, variant_of
+from ..record.names import collective_extent, is_collective, lasting_names, variant_text
 from ..references import noise
 from ..references.noise import Carrier, Floor, carrier_of, floor_of
 from ..references.pair_classes import Group, places_by_node
@@ -62,9 +62,9 @@ def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
             sample.variant,
             result["testcase"],
             result["size_bytes"],
-            variant_of(result),
+            variant_text(result),
             *(tuple(lasting_names(result["testcase"], result[axis])) for axis in ("rows", "columns")),
-            extent_of(sample.record) if is_collective(result) else spread_of(result["rows"]),
+            collective_extent(sample.record) if is_collective(result) else spread_of(result["rows"]),
         )
         groups.setdefault(key, []).append(sample)
     return groups
@@ -186,16 +186,16 @@ def measured(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
         return Block(matrix).measured
     if matrix.fits_memory:
         return matrix.whole.measured
-    facts, rows = matrix.external.facts(), []
+    in_file, rows = matrix.external.file_summary(), []
     for row in chosen:
         block = Block(matrix, slice(row, row + 1))
-        facts.add(block)
+        in_file.add(block)
         rows.append(block.measured[0])
     values = np.array(rows)
     stored = np.array(matrix.external.medians[0])[chosen]
     found = np.array([np.median(row[np.isfinite(row)]) if np.isfinite(row).any() else 0.0 for row in values])
     if not np.allclose(found, stored, rtol=ROUNDING):
-        raise BadInput(f"{facts.path} does not match the cells of its record: {REMEDY}")
+        raise BadInput(f"{in_file.path} does not match the cells of its record: {REMEDY}")
     return values
 
 

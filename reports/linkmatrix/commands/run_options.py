@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from ..errors import BadInput, clean, say
-from ..record.names import given
+from ..record.names import option_values
 from ..references import tables
 from ..reframe_ext.sessions.suite_words import selects_test, unknown_words_error, words_of
 from ..runs import supervise
@@ -94,7 +94,7 @@ def measuring(options: argparse.Namespace) -> list[str]:
 
 
 def measuring_words(options: argparse.Namespace) -> list[str]:
-    """The given options of `add_measuring`, as words of another linkmatrix command."""
+    """The options of `add_measuring` that the user specified, as words of another linkmatrix command."""
     words = [] if options.samples is None else [f"--samples={options.samples}"]
     words += [] if options.wait_idle is None else [f"--wait-idle={options.wait_idle:g}"]
     return [*words, *(["--refuse-busy"] if options.refuse_busy else [])]
@@ -127,9 +127,9 @@ def check_acceptance(more: Sequence[str]) -> None:
     """Raises BadInput if acceptance would take too few samples, or too few short ones to find intermittent links."""
     for scope, variable, value in assigned(more):
         words = value.split(",") if variable == EXTRA_OPTS else []
-        if any(True for _ in given(words, "--short-samples")):
+        if any(True for _ in option_values(words, "--short-samples")):
             raise BadInput("--short-samples is refused in extra_opts of acceptance, which sets it: leave it out")
-        for option in given(words, "--samples"):
+        for option in option_values(words, "--samples"):
             if not option.value.isdecimal() or int(option.value) < USUAL_SAMPLES:
                 raise BadInput(
                     f"--samples {option.value}: acceptance needs at least {USUAL_SAMPLES} samples per cell; leave"

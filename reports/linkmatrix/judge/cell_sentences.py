@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..record.checking import is_of_matchings
+from ..record.checking import has_matchings
 from ..record.units import counted, figure
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def quantity(value: float, unit: str) -> str:
 
 def remeasured_lines(result: Result) -> list[str]:
     """A line per remeasured cell, and a line about the control cells. Cells that were not reproduced come first."""
-    alone = "" if is_of_matchings(result) else " alone"
+    alone = "" if has_matchings(result) else " alone"
     lines = []
     for one in result["remeasured"]:
         before, after = (quantity(one[key], result["unit"]) for key in ("before", "after"))
@@ -224,6 +224,6 @@ def confirmation(result: Result) -> str:
     if not remeasured:
         return ""
     reproduced = sum(is_reproduced(one) for one in remeasured)
-    alone = "" if is_of_matchings(result) else " alone"
+    alone = "" if has_matchings(result) else " alone"
     sentence = f"reproduced: {reproduced} of {counted(len(remeasured), 'outlying cell')}, measured again{alone}"
     return f"{sentence}; {controls(result)}" if result.get("controls") else f"{sentence}, without control cells"

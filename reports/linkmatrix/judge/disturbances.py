@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..record import units
-from ..record.names import Result, devices_of, is_collective, is_simulation, simulated_fault
+from ..record.names import Result, column_devices, is_collective, is_simulation, simulated_fault
 from .verdicts import Reason, disturbed, failed
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def participants(result: Result, devices: Sequence[str]) -> dict[str, Sequence[s
         return {}
     if not is_simulation(result):
         return dict.fromkeys((*result["rows"], *result["columns"]), devices)
-    return {result["rows"][0]: ()} | {column: devices[: devices_of(column)] for column in result["columns"]}
+    return {result["rows"][0]: ()} | {column: devices[: column_devices(column)] for column in result["columns"]}
 
 
 def recorded_disturbances(others: Others) -> Iterator[Disturbance]:

@@ -104,12 +104,12 @@ class MatrixVerdict:
 
         Negative: better. None: the cell was not measured.
         """
-        if self.whole is None:
+        if self.whole is None or not isinstance(self.cells, JudgedCells):
             return None
-        places = self.cells.places if isinstance(self.cells, JudgedCells) else ({}, {})
-        if pair[0] not in places[0] or pair[1] not in places[1]:
+        row, column = self.cells.row_index.get(pair[0]), self.cells.column_index.get(pair[1])
+        if row is None or column is None:
             return None
-        off = float(self.whole.worse[places[0][pair[0]], places[1][pair[1]]])
+        off = float(self.whole.worse[row, column])
         return None if np.isnan(off) else off
 
     @property

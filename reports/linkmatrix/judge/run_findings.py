@@ -16,8 +16,8 @@ import numpy as np
 
 from ..errors import BadInput
 from ..record import grids, units
-from ..record.checking import LEAST_SAMPLES, is_of_matchings
-from ..record.names import HANDOVER, OF_EVENTS, Result, Risen, given, risen
+from ..record.checking import LEAST_SAMPLES, has_matchings
+from ..record.names import EVENT_PREFIX, HANDOVER, CounterRise, Result, counter_rises, option_values
 from ..record.units import counted, first
 from ..references.keys import size_of
 from .disturbances import MEMORY, disturbances, others_entries, process_name
@@ -68,7 +68,7 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
         yield from (Fact(*one, place) for one in handover_sentences(result))
         if size_of(table) not in (None, result["size_bytes"]):
             yield Fact(Verdict.INCOMPLETE, other_size(table, result), place)
-        if is_of_matchings(result):
+        if has_matchings(result):
             from . import sampled_matrix
 
             yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in sampled_matrix.unjudged(result))
@@ -122,7 +122,7 @@ def too_few_short_samples(record: Mapping[str, Any], result: Result) -> Iterator
     said = result.get("short_samples")
     takes_none = result["quantity"] == HANDOVER or "soak" in record
     words = [word for part in record["command"] for word in part.split()]
-    asks = any(option.value != "0" for option in given(words, "--short-samples"))
+    asks = any(option.value != "0" for option in option_values(words, "--short-samples"))
     if said is None and asks and not takes_none:
         yield "the record lacks the requested short samples: an intermittent link may be missed"
     if said and said["fewest"] < said["asked"] and max(len(result["rows"]), len(result["columns"])) <= MOST_SAMPLED:
@@ -206,10 +206,10 @@ def error_sentences(record: Mapping[str, Any]) -> list[str]:
     return [one.sentence for one in errors(record)]
 
 
-def errors(record: Mapping[str, Any]) -> list[Risen]:
+def errors(record: Mapping[str, Any]) -> list[CounterRise]:
     """The error counters of devices and adapters that rose during the run, except the Xids of other programs."""
     theirs = foreign_xids(record)
-    return [one for one in risen(record) if one not in theirs.get(one.label, ())]
+    return [one for one in counter_rises(record) if one not in theirs.get(one.label, ())]
 
 
 def crashed_programs(record: Mapping[str, Any]) -> list[str]:
@@ -217,33 +217,33 @@ def crashed_programs(record: Mapping[str, Any]) -> list[str]:
     there = ended_processes(record)
     return [
         f"{label}: programs of other users crashed on it ({', '.join(first(sorted(there[label])))}): "
-        f"{', '.join(f'{one.name} {one.after - one.before:.0f} times' for one in counted if one.name != OF_EVENTS)}; "
-        "the device is not at fault"
+        + ", ".join(f"{one.name} {one.after - one.before:.0f} times" for one in counted if one.name != EVENT_PREFIX)
+        + "; the device is not at fault"
         for label, counted in foreign_xids(record).items()
     ]
 
 
-def foreign_xids(record: Mapping[str, Any]) -> dict[str, list[Risen]]:
+def foreign_xids(record: Mapping[str, Any]) -> dict[str, list[CounterRise]]:
     """{device: its Xid counters and their sum} of the devices on which programs of other users crashed."""
-    xids: dict[str, list[Risen]] = {}
-    for one in risen(record):
-        if one.name.startswith(OF_EVENTS):
+    xids: dict[str, list[CounterRise]] = {}
+    for one in counter_rises(record):
+        if one.name.startswith(EVENT_PREFIX):
             xids.setdefault(one.label, []).append(one)
     there = ended_processes(record).keys() - failed_endpoints(record) if xids else set()
     return {label: counted for label, counted in xids.items() if label in there and only_program_xids(counted)}
 
 
-def only_program_xids(counted: Sequence[Risen]) -> bool:
+def only_program_xids(counted: Sequence[CounterRise]) -> bool:
     """Whether every counted Xid is one of PROGRAM_XIDS, which end a program and damage nothing else."""
     known = {one.name: one.after - one.before for one in counted}
-    return known.keys() <= PROGRAM_XIDS | {OF_EVENTS} and known.pop(OF_EVENTS, 0.0) == sum(known.values())
+    return known.keys() <= PROGRAM_XIDS | {EVENT_PREFIX} and known.pop(EVENT_PREFIX, 0.0) == sum(known.values())
 
 
 def failed_endpoints(record: Mapping[str, Any]) -> set[str]:
     """The devices that the run lost, and the endpoints of cells that ended with an error."""
     failed = {one["label"] for one in record["lost"]}
     for result in record["results"]:
-        if "status" in result and "error" in grids.used(
+        if "status" in result and "error" in grids.distinct_values(
             result["status"]
         ):  # the cells of the largest matrices are in a file
             for row, cells in zip(result["rows"], result["status"], strict=True):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..record.checking import drawn_cells, is_of_matchings
+from ..record.checking import has_matchings, matching_cells
 from ..record.matrix import external_cells, from_result
 from ..record.units import MOST_NAMED, counted, first
 from ..references import noise
@@ -28,7 +28,7 @@ def measured_share(result: Mapping[str, Any]) -> float:
     """The fraction of the pairs of endpoints that were measured in at least one direction."""
     pairs = {
         (min(row, column), max(row, column))
-        for rows, columns in drawn_cells(result)
+        for rows, columns in matching_cells(result)
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
     }
     count = len(result["rows"])
@@ -59,7 +59,7 @@ def bottleneck_sentence(result: Mapping[str, Any]) -> str:
 
 def unjudged(result: Mapping[str, Any]) -> Iterator[str]:
     """Sentences about endpoints and groups of a sampled matrix without a verdict."""
-    if not is_of_matchings(result):
+    if not has_matchings(result):
         return
     missing = unmeasured_endpoints(result)
     if missing:

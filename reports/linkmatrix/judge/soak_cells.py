@@ -195,7 +195,7 @@ def soak_results(record: Mapping[str, Any]) -> Iterator[tuple[int, Result]]:
         hot = np.array([[lasting_value(cell, result["unit"]) for cell in row] for row in matrix["bins"]])
         if hot.shape != values.shape:
             continue  # `left_out` reports the missing value
-        hot = grids.of_array(np.where(np.isfinite(hot), hot, values))
+        hot = grids.from_array(np.where(np.isfinite(hot), hot, values))
         changed = dict.fromkeys(("values", "low", "high"), hot)
         yield place, {**result, **changed, "others": soak.get("others") or result.get("others")}
 

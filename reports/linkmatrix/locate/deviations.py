@@ -17,7 +17,7 @@ import numpy as np
 
 from ..record import grids
 from ..record.checking import LEAST_SAMPLES
-from ..record.names import FEW_CELLS, Result, variant_of
+from ..record.names import FEW_CELLS, Result, variant_text
 from ..references import noise
 from ..references.noise import FLOORS, LEAST_OF_SEVERAL, STEADY, carrier_of, floor_alone
 
@@ -103,7 +103,7 @@ def is_smaller_size(content: Mapping[str, Any], result: Result) -> bool:
     if result["unit"] == "us":
         return False
     same = (one for one in content["results"] if one["testcase"] == result["testcase"])
-    alike = (one for one in same if variant_of(one) == variant_of(result))
+    alike = (one for one in same if variant_text(one) == variant_text(result))
     return any((one["size_bytes"] or 0) > (result["size_bytes"] or 0) for one in alike)
 
 

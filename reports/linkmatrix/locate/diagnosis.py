@@ -19,7 +19,7 @@ from ..judge.rules import ORDER
 from ..judge.run_findings import order_sentences
 from ..judge.verdicts import Verdict
 from ..record import units
-from ..record.checking import is_of_matchings
+from ..record.checking import has_matchings
 from ..record.names import HANDOVER, Result, is_collective
 from . import deviations
 from .deviations import Deviations, classes_of, effects, from_inside, from_references, remeasured_deviations
@@ -82,7 +82,7 @@ def diagnose(
         return Diagnosis((), (), (), False)
     if result["quantity"] == HANDOVER:  # a visibility test has no reference time
         return Diagnosis((), tuple(order_sentences(result)), (), False)
-    if is_of_matchings(result):
+    if has_matchings(result):
         return of_matchings(content, result, matrix)
     if matrix.subset is not matrix:
         return diagnose_subset(content, result, matrix, origin)

@@ -1,1 +1,1 @@
-"""Records: what a program measured. Facts only; nothing here judges."""
+"""Records: the JSON files that the programs write, with the results of one run. Modules here read and check records."""

@@ -1,7 +1,7 @@
-"""Checks of the cells of a result: values match statuses, values are inside their intervals, and only the diagonal is
-left out.
+"""Checks of the cells of a result.
 
-The checks are the same for cells in JSON and for cells in a file.
+A value needs a status that allows a value, and lies inside its interval. Only unscheduled cells have no value. The
+checks are the same for cells in JSON and for cells in a file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,16 +12,16 @@ import numpy as np
 from ..errors import BadInput
 from . import grids
 
-LEAST_SAMPLES = 6  # minimum and maximum of so many samples are a 95 % interval of the median
+LEAST_SAMPLES = 6  # the minimum and maximum of 6 samples are a 95 % interval of the median
 NOT_MISSING = ("ok", "not-applicable", "no-peer-access")
 #: A corrupt cell has wrong data. A partial cell is a total without the copies of a lost endpoint.
 WITH_VALUE = ("ok", "corrupt", "partial")
 
 
 def check_cells(result: Mapping[str, Any], block: Any, first: int = 0) -> None:
-    """Raises BadInput for the first wrong cell, with its name and the reason.
+    """Raises BadInput for the first wrong cell. The message names the cell and the reason.
 
-    block: the `matrix.Block` to check. first: the number of its first row in the whole matrix.
+    block: the `matrix.Block` to check. first: the index of the block's first row in the whole matrix.
     """
     values, low, high, samples = block.values, block.numbers("low"), block.numbers("high"), block.numbers("samples")
     with_value = block.is_status(*WITH_VALUE)
@@ -34,81 +34,85 @@ def check_cells(result: Mapping[str, Any], block: Any, first: int = 0) -> None:
             "is {value}, which is impossible": known & ~((values > 0) & np.isfinite(values)),
             "is {value}, outside of its interval {low} to {high}": known & ~((low <= values) & (values <= high)),
             "has a value but no samples": known & ~(samples > 0),
-            f"has converged, and only {{samples:.0f}} of the {LEAST_SAMPLES} samples that an interval needs": known
+            f"has converged with {{samples:.0f}} samples, but an interval needs {LEAST_SAMPLES}": known
             & converged
             & (samples < LEAST_SAMPLES),
             "is '{status}', which only the diagonal may have": ~block.applies != not_scheduled(result, block, first),
         }
-    for said, wrong in faults.items():
+    for message, wrong in faults.items():
         if wrong.any():
             r, c = (int(at) for at in np.argwhere(wrong)[0])
             codes, words = block.status
             cell = {name: none_for_nan(grid[r, c]) for name, grid in (("value", values), ("low", low), ("high", high))}
-            text = said.format(**cell, samples=samples[r, c], status=words[codes[r, c]])
+            text = message.format(**cell, samples=samples[r, c], status=words[codes[r, c]])
             raise BadInput(f"{result['testcase']}: {result['rows'][first + r]}->{result['columns'][c]} {text}")
 
 
 def none_for_nan(number: float) -> float | None:
-    """None for NaN, as in a record."""
+    """The number, or None for NaN: JSON has no NaN."""
     return None if np.isnan(number) else float(number)
 
 
 def not_scheduled(result: Mapping[str, Any], block: Any, first: int) -> np.ndarray:
-    """True where the schedule has no cell; rows × columns.
+    """The mask of the cells that the schedule leaves out: an array of booleans, rows × columns.
 
-    That is the diagonal unless local copies are requested, and the lower half of a triangle. For a bisection, it is
-    every cell inside a half. For matchings, it is every cell that was not drawn.
+    * bisection: the cells inside a half
+    * matchings: the cells that are in none of the matchings
+    * other schedules: the diagonal, unless local copies are requested; in a triangle, also the lower half
     """
     if result["schedule"]["mode"] == "bisection":
         return ~block.applies
     shape = block.applies.shape
-    if is_of_matchings(result):
-        return ~drawn_mask(result, first, shape)
+    if has_matchings(result):
+        return ~matching_mask(result, first, shape)
     found = np.zeros(shape, dtype=bool)
     if not result.get("local_copy") and result["rows"] == result["columns"]:
         at = np.arange(shape[0])
         found[at, first + at] = True
     elif not result.get("local_copy"):
-        place = {label: c for c, label in enumerate(result["columns"])}
-        rows = enumerate(result["rows"][first : first + shape[0]])
-        for r, c in ((r, place[label]) for r, label in rows if label in place):
-            found[r, c] = True
+        column = {label: c for c, label in enumerate(result["columns"])}
+        for r, label in enumerate(result["rows"][first : first + shape[0]]):
+            if label in column:
+                found[r, column[label]] = True
     if result.get("triangle"):
         found |= np.tri(*shape, first - 1, dtype=bool)
     return found
 
 
-def is_of_matchings(result: Mapping[str, Any]) -> bool:
-    """Whether only the cells of some matchings were measured."""
+def has_matchings(result: Mapping[str, Any]) -> bool:
+    """Whether the schedule measured only the cells of some matchings."""
     return result["schedule"]["mode"] == "matchings"
 
 
-def drawn_mask(result: Mapping[str, Any], first: int, shape: tuple[int, int]) -> np.ndarray:
-    """True for the cells of the matchings, rows × columns. first: index of the first row. shape: of the block."""
+def matching_mask(result: Mapping[str, Any], first: int, shape: tuple[int, int]) -> np.ndarray:
+    """The mask of the cells in matchings, for some rows of a matrix: an array of booleans.
+
+    first: the index of the first of these rows. shape: (rows, columns) of the mask.
+    """
     found = np.zeros(shape, dtype=bool)
-    for rows, columns in drawn_cells(result):
+    for rows, columns in matching_cells(result):
         inside = (rows >= first) & (rows < first + shape[0])
         found[rows[inside] - first, columns[inside]] = True
     return found
 
 
-def drawn_cells(result: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(rows, columns) of each matching, as indices. A bidirectional cell has both of its positions."""
-    twice = result["metric"] == "bidirectional"
+def matching_cells(result: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The cells of each matching: (row indices, column indices). A bidirectional cell appears in both directions."""
     found = []
-    for one in result["matchings"]["drawn"]:
-        rows, columns = (np.array(one[axis], dtype=int) for axis in ("rows", "columns"))
-        ends = ((rows, columns), (columns, rows)) if twice else ((rows, columns),)
-        found.append((np.concatenate([a for a, _ in ends]), np.concatenate([b for _, b in ends])))
+    for matching in result["matchings"]["drawn"]:
+        rows, columns = (np.array(matching[axis], dtype=int) for axis in ("rows", "columns"))
+        if result["metric"] == "bidirectional":
+            rows, columns = np.concatenate((rows, columns)), np.concatenate((columns, rows))
+        found.append((rows, columns))
     return found
 
 
 def check_matchings(result: Mapping[str, Any]) -> None:
-    """Raises BadInput for matchings with unknown endpoints, and for a result that lacks its matchings."""
+    """Raises BadInput for a result that lacks its matchings, and for matchings with unknown endpoints or cells."""
     name, endpoints = result["testcase"], len(result["rows"])
-    if is_of_matchings(result) != ("matchings" in result):
+    if has_matchings(result) != ("matchings" in result):
         raise BadInput(f"{name}: 'matchings' or the schedule of matchings is missing: both are needed")
-    if not is_of_matchings(result):
+    if not has_matchings(result):
         return
     if result["rows"] != result["columns"]:
         raise BadInput(f"{name}: matchings need equal rows and columns")
@@ -121,7 +125,7 @@ def check_matchings(result: Mapping[str, Any]) -> None:
     if bottleneck and (
         bottleneck["slower"] > bottleneck["compared"] or (result["unit"] != "us" and bottleneck["loss"] >= 1)
     ):
-        raise BadInput(f"{name}.matchings.shared_bottleneck: more is slower or lost than was measured")
+        raise BadInput(f"{name}.matchings.shared_bottleneck: 'slower' or 'loss' is more than was measured")
     for number, one in enumerate(result["matchings"]["drawn"]):
         pairs = list(zip(one["rows"], one["columns"], strict=False))
         most = max([-1, *one["rows"], *one["columns"]])
@@ -132,7 +136,7 @@ def check_matchings(result: Mapping[str, Any]) -> None:
 
 
 def check_slow(name: str, labels: Sequence[str], matchings: Mapping[str, Any]) -> None:
-    """Raises BadInput for slow endpoints that are no rows, and for slow cells that were not drawn."""
+    """Raises BadInput for slow endpoints that are not rows, and for slow cells that are in none of the matchings."""
     unknown = {one["endpoint"] for one in matchings["slow_endpoints"]} - set(labels)
     if unknown:
         raise BadInput(f"{name}.matchings.slow_endpoints: {min(unknown)} is not a row of the matrix")
@@ -145,7 +149,7 @@ def check_slow(name: str, labels: Sequence[str], matchings: Mapping[str, Any]) -
 
 
 def check_groups(name: str, endpoints: int, matchings: Mapping[str, Any]) -> None:
-    """Raises BadInput for groups that do not fit the endpoints, and for crossings between unknown groups."""
+    """Raises BadInput if endpoints and groups differ in number, and for crossings between unknown groups."""
     if ("groups" in matchings) != ("crossings" in matchings):
         raise BadInput(f"{name}.matchings: groups or crossings are missing: both are needed")
     if "groups" not in matchings:
@@ -164,28 +168,29 @@ def check_times(result: Mapping[str, Any]) -> None:
     if result["began"] is not None and result["ended"] is not None:
         began, ended = (grids.numbers(result[key]) for key in ("began", "ended"))
         for r, c in np.argwhere(began > ended)[:1]:
-            said = f"began after {began[r, c]} s, and ended after {ended[r, c]} s"
-            raise BadInput(f"{name}: {rows[r]}->{columns[c]} {said}")
+            raise BadInput(
+                f"{name}: {rows[r]}->{columns[c]} began after {began[r, c]} s, and ended after {ended[r, c]} s"
+            )
     if result["sampled"] is not None:
         counts = grids.numbers(result["samples"])
         for r, row in enumerate(result["sampled"]):
             for c, sampled in enumerate(row):
                 if sampled and len(sampled) != counts[r, c]:
-                    said = f"has {counts[r, c]:.0f} samples, but {len(sampled)} are listed"
-                    raise BadInput(f"{name}: {rows[r]}->{columns[c]} {said}")
+                    cell = f"{rows[r]}->{columns[c]}"
+                    raise BadInput(f"{name}: {cell} has {counts[r, c]:.0f} samples, but {len(sampled)} are listed")
 
 
 def check_short_samples(result: Mapping[str, Any]) -> None:
-    """Raises BadInput for passes with a wrong shape or order, and for counts that differ from the passes."""
-    said = result.get("short_samples")
-    if said is None:
+    """Raises BadInput for passes of short samples with a wrong shape or order, and for counts that contradict them."""
+    short = result.get("short_samples")
+    if short is None:
         return
     name, shape = f"{result['testcase']}.short_samples", (len(result["rows"]), len(result["columns"]))
-    if said["passes"] and "cells" in result:
+    if short["passes"] and "cells" in result:
         raise BadInput(f"{name}: a matrix whose cells are in a file has no passes")
     times = [0.0]
     counts = np.zeros(shape, dtype=int)
-    for number, one in enumerate(said["passes"]):
+    for number, one in enumerate(short["passes"]):
         if len(one["values"]) != shape[0] or any(len(row) != shape[1] for row in one["values"]):
             raise BadInput(f"{name}.passes.{number}.values are not {shape[0]} rows of {shape[1]} cells")
         if any(value <= 0 for row in one["values"] for cell in row for value in cell):
@@ -194,52 +199,53 @@ def check_short_samples(result: Mapping[str, Any]) -> None:
         times += [one["began"], one["ended"]]
     if times != sorted(times):
         raise BadInput(f"{name}.passes are not in the order of time")
-    if counts.max(initial=0) > said["asked"]:
-        raise BadInput(f"{name}: a cell has {counts.max()} samples, but {said['asked']} were requested")
-    known = ~np.isnan(grids.numbers(result["values"])) if said["passes"] else np.zeros(shape, dtype=bool)
+    if counts.max(initial=0) > short["asked"]:
+        raise BadInput(f"{name}: a cell has {counts.max()} samples, but {short['asked']} were requested")
+    known = ~np.isnan(grids.numbers(result["values"])) if short["passes"] else np.zeros(shape, dtype=bool)
     fewest = int(counts[known].min()) if known.any() else 0
-    if fewest != said["fewest"]:
-        raise BadInput(f"{name}: 'fewest' is {said['fewest']}, and a cell has {fewest}")
+    if fewest != short["fewest"]:
+        raise BadInput(f"{name}: 'fewest' is {short['fewest']}, and a cell has {fewest}")
 
 
 def check_coverage(result: Mapping[str, Any]) -> None:
-    """Raises BadInput for contradictory numbers of verified samples."""
-    said, name = result.get("coverage"), f"{result['testcase']}.coverage"
-    if said is None:
+    """Raises BadInput if the numbers of verified samples contradict each other or the statuses."""
+    coverage, name = result.get("coverage"), f"{result['testcase']}.coverage"
+    if coverage is None:
         return
-    wrong = sum(one["wrong_samples"] for one in said["wrong"])
-    if not wrong == said["wrong_samples"] <= said["samples"] or said["compared_transfers"] > said["transfers"]:
+    wrong = sum(one["wrong_samples"] for one in coverage["wrong"])
+    compared_too_many = coverage["compared_transfers"] > coverage["transfers"]
+    if compared_too_many or not wrong == coverage["wrong_samples"] <= coverage["samples"]:
         raise BadInput(f"{name}: its numbers contradict each other")
     codes, words = grids.codes(result["status"])
-    for one in said["wrong"]:
+    for one in coverage["wrong"]:
         if one["row"] not in result["rows"] or one["column"] not in result["columns"]:
             raise BadInput(f"{name}: {one['row']}->{one['column']} is not a cell of the matrix")
         if words[codes[result["rows"].index(one["row"]), result["columns"].index(one["column"])]] == "ok":
             raise BadInput(f"{name}: wrong data arrived in {one['row']}->{one['column']}, but its status is 'ok'")
 
 
-def check_ending(result: Mapping[str, Any], statuses: Mapping[str, int]) -> None:
-    """Raises BadInput if `complete` or `verified` contradict the statuses, {status: number of cells}."""
+def check_totals(result: Mapping[str, Any], statuses: Mapping[str, int]) -> None:
+    """Raises BadInput if `complete` or `verified` contradicts the statuses. statuses: {status: number of cells}."""
     name = result["testcase"]
     missing = sum(count for status, count in statuses.items() if status not in NOT_MISSING)
     if result["complete"] != (not missing):
-        raise BadInput(f"{name}: 'complete' is {result['complete']}, and {missing} cells are missing or corrupt")
+        raise BadInput(f"{name}: 'complete' is {result['complete']}, but {missing} cells are missing or corrupt")
     if result["verified"] and statuses.get("corrupt"):
         raise BadInput(f"{name}: 'verified' is true, but a cell is corrupt")
 
 
-def only_diagonal(result: Mapping[str, Any]) -> bool:
-    """Whether only the diagonal does not apply."""
-    few = result["schedule"]["mode"] in ("bisection", "matchings")
-    return not (result.get("local_copy") or result.get("triangle") or few)
+def excludes_only_diagonal(result: Mapping[str, Any]) -> bool:
+    """Whether the schedule leaves out the diagonal and no other cell."""
+    partial = result["schedule"]["mode"] in ("bisection", "matchings")
+    return not (result.get("local_copy") or result.get("triangle") or partial)
 
 
-def check_once(results: Sequence[Mapping[str, Any]]) -> None:
+def check_unique_cases(results: Sequence[Mapping[str, Any]]) -> None:
     """Raises BadInput for a test case that appears twice with one size: its verdict would be ambiguous."""
     seen: set[tuple[str, int | None]] = set()
     for result in results:
         case = (result["testcase"], result["size_bytes"])
         if case in seen:
-            said = "" if case[1] is None else f" of {case[1]} bytes"
-            raise BadInput(f"results: {case[0]}{said} appears twice: import each run into a separate record")
+            size = "" if case[1] is None else f" of {case[1]} bytes"
+            raise BadInput(f"results: {case[0]}{size} appears twice: import each run into a separate record")
         seen.add(case)

@@ -1,8 +1,10 @@
 """Cells in a numpy file next to the record, for matrices that are too large for JSON.
 
-The file is read in blocks of rows. A block is not memory-mapped: a mapped page counts as memory of this process, and a
-file that is truncated while it is mapped would end the process. The record has the number of cells per status, and the
-minimum, median and maximum per link class. These are compared with the file, so the file of another run is refused.
+The file is read in blocks of rows. It is not memory-mapped: mapped pages count as memory of this process, and a mapped
+file that is truncated would end the process.
+
+The record contains a summary: the number of cells per status, and the minimum, median and maximum per link class. A
+file that differs from the summary is refused, because it belongs to another run.
 """
 
 from __future__ import annotations
@@ -22,18 +24,14 @@ from .grids import Grid
 CELL = np.dtype(
     [("value", "<f4"), ("low", "<f4"), ("high", "<f4"), ("samples", "<u2"), ("status", "u1"), ("converged", "u1")]
 )
-CLASSES = ("NET", "NODE")  # between nodes, inside one
+CLASSES = ("NET", "NODE")  # link classes by code: between nodes, inside a node
 REMEDY = "keep the file in the folder of its record, or measure again"
-ROUNDING = 1e-6  # relative, of a 32-bit number in the file
+ROUNDING = 1e-6  # relative error of a 32-bit number in the file
 
 
 @dataclass(frozen=True)
 class ExternalCells:
-    """The summary of a result whose cells are in a file, from the record.
-
-    counts: {status: cells}. classes: {link class: (measured, min, median, max)}. medians: of each row and each column,
-    0 without a measured cell.
-    """
+    """The record's summary of a result whose cells are in a file. result: the entry of the record's `results`."""
 
     result: Mapping[str, Any]
 
@@ -65,82 +63,81 @@ class ExternalCells:
 
     @property
     def medians(self) -> tuple[list[float], list[float]]:
-        """The medians of the rows and of the columns."""
+        """(median of each row, median of each column); 0 for a row or column without a measured cell."""
         return self.result["cells"]["row_medians"], self.result["cells"]["column_medians"]
 
     @property
     def found(self) -> bool:
         """Whether the folder of the file is known."""
-        return isinstance(self.result, WithFile)
+        return isinstance(self.result, ResultWithFile)
 
-    def facts(self) -> Facts:
-        """Collects what the file contains, for a comparison with this summary. Raises BadInput."""
+    def file_summary(self) -> FileSummary:
+        """An empty summary of the file, to which blocks are added. Raises BadInput if the file's folder is unknown."""
         if not self.found:
             raise BadInput(f"the folder of {self.name} is unknown: name the record by its path")
-        return Facts(self, self.result.file.path)
+        return FileSummary(self, self.result.file.path)
 
 
-class Facts:
-    """A summary of the cells of a file, for a comparison with the summary in the record."""
+class FileSummary:
+    """A summary of the cells of a file, for a comparison with the summary in the record, `expected`."""
 
-    def __init__(self, said: ExternalCells, path: Path) -> None:
-        self.said, self.path = said, path
+    def __init__(self, expected: ExternalCells, path: Path) -> None:
+        self.expected, self.path = expected, path
         self.statuses = np.zeros(256, dtype=np.int64)
-        self.least = np.full(len(CLASSES), np.inf)
-        self.most = np.zeros(len(CLASSES))
+        self.lowest = np.full(len(CLASSES), np.inf)
+        self.highest = np.zeros(len(CLASSES))
 
     def add(self, block: Any) -> None:
-        """Adds the cells of a block. Raises BadInput, which names file and cell, for a cell that no record may have."""
+        """Adds the cells of a block. Raises BadInput for an invalid cell; the message names file and cell."""
         status, words = block.status
         if int(status.max(initial=0)) >= len(words):
             raise BadInput(f"{self.path} has a status {status.max()} that its record does not name: {REMEDY}")
         try:
-            checking.check_cells(self.said.result, block, block.first)
+            checking.check_cells(self.expected.result, block, block.first)
         except BadInput as error:
             raise BadInput(f"{self.path}: {error}: {REMEDY}") from None
         wrong = np.argwhere(block.is_status(*checking.WITH_VALUE) != (block.numbers("samples") > 0))
         for r, c in wrong[:1]:
-            pair = f"{self.said.result['rows'][block.first + r]}->{self.said.result['columns'][c]}"
+            pair = f"{self.expected.result['rows'][block.first + r]}->{self.expected.result['columns'][c]}"
             raise BadInput(f"{self.path}: {pair} has a status that contradicts its samples: {REMEDY}")
         self.statuses += np.bincount(status.ravel(), minlength=256)
         known = np.isfinite(block.values)
         for code in range(len(CLASSES)):
             values = block.values[(block.classes == code) & known]
             if len(values):
-                self.least[code] = min(self.least[code], values.min())
-                self.most[code] = max(self.most[code], values.max())
+                self.lowest[code] = min(self.lowest[code], values.min())
+                self.highest[code] = max(self.highest[code], values.max())
 
     def check(self) -> None:
-        """Raises BadInput if the file belongs to another record."""
-        other = f"{self.path} does not contain the cells of its record"
-        for (word, said), there in zip(self.said.counts.items(), self.statuses.tolist(), strict=False):
-            if said != there:
-                raise BadInput(f"{other}: {there} are '{word}', not {said}: {REMEDY}")
+        """Raises BadInput if the added cells differ from the summary in the record."""
+        differs = f"{self.path} does not contain the cells of its record"
+        for (word, expected), counted in zip(self.expected.counts.items(), self.statuses.tolist(), strict=False):
+            if expected != counted:
+                raise BadInput(f"{differs}: {counted} are '{word}', not {expected}: {REMEDY}")
         for code, name in enumerate(CLASSES):
-            said = self.said.classes[name][1::2] if name in self.said.classes else (np.inf, 0.0)
-            if not np.allclose((self.least[code], self.most[code]), said, rtol=ROUNDING):
-                raise BadInput(
-                    f"{other}: {name} is {self.least[code]:g} to {self.most[code]:g}, not {said[0]:g} to {said[1]:g}:"
-                    f" {REMEDY}"
-                )
+            found = self.lowest[code], self.highest[code]
+            expected = self.expected.classes[name][1::2] if name in self.expected.classes else (np.inf, 0.0)
+            if not np.allclose(found, expected, rtol=ROUNDING):
+                ranges = f"{found[0]:g} to {found[1]:g}, not {expected[0]:g} to {expected[1]:g}"
+                raise BadInput(f"{differs}: {name} is {ranges}: {REMEDY}")
 
 
 class CellFile:
-    """The file of a result: endpoints × endpoints cells. node: index of the node of each endpoint."""
+    """The file of a result: endpoints × endpoints cells. node: the index of the node of each endpoint."""
 
     def __init__(self, path: Path, endpoints: int, node: np.ndarray) -> None:
         self.path, self.endpoints, self.node = path, endpoints, node
-        self.last: tuple[tuple[int, int], np.ndarray] | None = None  # the last block, which several maps use
+        self.last: tuple[tuple[int, int], np.ndarray] | None = None  # the last block: several maps use the same block
         self.last_known: tuple[tuple[Any, Any], np.ndarray] | None = None
 
     @cached_property
     def start(self) -> int:
-        """The byte where the cells begin. Raises BadInput."""
+        """The position of the first cell in bytes. Raises BadInput for a file of another type or size."""
         if self.path.exists() and not self.path.is_file():  # reading a pipe would block
             raise BadInput(f"{self.path}, the file of the cells, is not a regular file: {REMEDY}")
         try:
             with self.path.open("rb") as file:
-                start = start_of(file, self.endpoints)
+                start = header_end(file, self.endpoints)
                 size = file.seek(0, 2)
         except OSError as error:
             raise BadInput(f"{self.path}, which has the cells, cannot be read: {error.strerror}: {REMEDY}") from None
@@ -154,7 +151,7 @@ class CellFile:
         return start
 
     def rows(self, at: slice) -> np.ndarray:
-        """The cells of some rows, rows × columns of CELL. Raises BadInput."""
+        """The cells of some rows: an array of CELL, rows × columns. Raises BadInput if the file is not readable."""
         key = (at.start, at.stop)
         if self.last is not None and self.last[0] == key:
             return self.last[1]
@@ -173,7 +170,7 @@ class CellFile:
         return found
 
     def known(self, at: slice, words: Sequence[str]) -> np.ndarray:
-        """True where a cell has a value; rows × columns. words: the statuses by code."""
+        """The mask of the cells with a value, for some rows. words: the statuses by code."""
         key = (at.start, at.stop)
         if self.last_known is not None and self.last_known[0] == key:
             return self.last_known[1]
@@ -184,11 +181,11 @@ class CellFile:
         return found
 
     def maps(self, words: Sequence[str]) -> dict[str, Grid]:
-        """The maps of an ordinary result, by name. words: the statuses by code."""
+        """{name: map}, with the names of matrix.MAPS. words: the statuses by code."""
         everything = slice(0, self.endpoints)
 
-        def grid(rows: Any, said: Sequence[Any] | None = None) -> Grid:
-            return Grid(lambda: rows(everything), said, rows)
+        def grid(rows: Any, words: Sequence[Any] | None = None) -> Grid:
+            return Grid(lambda: rows(everything), words, rows)
 
         def number(name: str) -> Grid:
             def read(at: slice) -> np.ndarray:
@@ -214,7 +211,7 @@ class CellFile:
         }
 
 
-class WithFile(dict):
+class ResultWithFile(dict):
     """An entry of a record's `results` whose maps are read from a file on demand."""
 
     def __init__(self, result: Mapping[str, Any], file: CellFile) -> None:
@@ -227,23 +224,23 @@ class WithFile(dict):
 
 
 def attach(record: dict[str, Any], folder: Path) -> None:
-    """Adds the maps of the cells to results whose cells are in files. folder: of the record."""
+    """Adds the maps of the cells to results whose cells are in files. folder: the folder of the record."""
     for number, result in enumerate(record["results"]):
-        said = ExternalCells.of(result)
-        if said is not None:
-            file = CellFile(folder / said.name, len(result["rows"]), nodes_of(record, result["rows"]))
-            record["results"][number] = WithFile(result, file)
+        if "cells" in result:
+            path = folder / ExternalCells(result).name
+            file = CellFile(path, len(result["rows"]), node_indices(record, result["rows"]))
+            record["results"][number] = ResultWithFile(result, file)
 
 
-def nodes_of(record: Mapping[str, Any], labels: Sequence[str]) -> np.ndarray:
-    """The index of the node of each endpoint. An endpoint that is no device is its own node."""
+def node_indices(record: Mapping[str, Any], labels: Sequence[str]) -> np.ndarray:
+    """The index of the node of each endpoint. An endpoint that is not a device is a node."""
     node = {device["label"]: device["node"] for device in record.get("devices", [])}
     index: dict[str, int] = {}
     return np.array([index.setdefault(node.get(label, label), len(index)) for label in labels])
 
 
-def start_of(file: BinaryIO, endpoints: int) -> int:
-    """The byte where the cells begin. Raises ValueError for an array of another type or shape."""
+def header_end(file: BinaryIO, endpoints: int) -> int:
+    """The position of the first cell in bytes. Raises ValueError for an array of another type or shape."""
     version = np.lib.format.read_magic(file)
     if version != (1, 0):
         raise ValueError(f"the version of its NumPy format is {version}, not (1, 0)")

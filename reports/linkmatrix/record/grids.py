@@ -1,4 +1,4 @@
-"""The maps of a result, rows × columns, as numpy arrays. They are in the record's JSON or in a separate file."""
+"""The maps of a result, rows × columns, as numpy arrays. The record or a separate file contains their cells."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-At = slice | None  # rows; None: all rows
+At = slice | None  # the rows to read; None: all rows
 
 
 class Grid(Sequence):
-    """A map with the interface of JSON's lists of lists, over an array of numbers (NaN for null) or of codes of
-    `words`.
+    """A map in an array, with the interface of JSON's lists of lists.
 
-    read: returns all rows. rows: returns some rows, if these can be read without the other rows.
+    read: returns all rows. words: None if the array has numbers (NaN for null); otherwise, the array has indices of
+    `words`. rows: returns the rows of a slice without reading the other rows; None if that is impossible.
     """
 
     def __init__(
@@ -28,11 +28,11 @@ class Grid(Sequence):
 
     @cached_property
     def array(self) -> np.ndarray:
-        """The array, which is kept after the first read."""
+        """All rows; kept after the first read."""
         return self.read()
 
-    def some(self, at: At) -> np.ndarray:
-        """The array of some rows."""
+    def read_rows(self, at: At) -> np.ndarray:
+        """The rows of a slice, as an array."""
         if at is None:
             return self.read()
         return self.rows(at) if self.rows is not None else self.read()[at]
@@ -50,37 +50,37 @@ Cells = Grid | list[list[Any]]
 
 
 def numbers(cells: Cells, at: At = None) -> np.ndarray:
-    """A map as floats, NaN for null."""
+    """A map of numbers as an array of floats, NaN for null."""
     if not isinstance(cells, Grid):
         return np.array(cells if at is None else cells[at], dtype=float)
     if cells.words is None:
-        return cells.some(at)
-    return np.array([np.nan if word is None else word for word in cells.words], dtype=float)[cells.some(at)]
+        return cells.read_rows(at)
+    return np.array([np.nan if word is None else word for word in cells.words], dtype=float)[cells.read_rows(at)]
 
 
 def codes(cells: Cells, at: At = None) -> tuple[np.ndarray, list[Any]]:
-    """(index of each cell's value, the values)."""
+    """A map as (codes, values): the value of a cell is `values[code]`. `values` may contain unused values."""
     if isinstance(cells, Grid) and cells.words is not None:
-        return cells.some(at), list(cells.words)
+        return cells.read_rows(at), list(cells.words)
     chosen = cells if at is None else cells[at]
     words = list(dict.fromkeys(value for row in chosen for value in row))
-    index = {word: place for place, word in enumerate(words)}
+    index = {word: code for code, word in enumerate(words)}
     flat = np.fromiter((index[value] for row in chosen for value in row), dtype=np.intp)
     return flat.reshape(len(chosen), -1), words
 
 
-def used(cells: Cells) -> set[Any]:
-    """The values that occur. The words of a map may contain more."""
+def distinct_values(cells: Cells) -> set[Any]:
+    """The values of the cells of a map, without repetition."""
     found, words = codes(cells)
     return {words[code] for code in np.flatnonzero(np.bincount(found.ravel()))}
 
 
 def where(cells: Cells, *wanted: Any) -> np.ndarray:
-    """True where a cell is one of `wanted`; rows × columns."""
+    """The mask of the cells whose value is in `wanted`: an array of booleans, rows × columns."""
     found, words = codes(cells)
     return np.array([word in wanted for word in words], dtype=bool)[found]
 
 
-def of_array(found: np.ndarray, words: Sequence[Any] | None = None) -> Grid:
-    """A map over an array in memory."""
+def from_array(found: np.ndarray, words: Sequence[Any] | None = None) -> Grid:
+    """A map of an array in memory: numbers, or with `words` their indices."""
     return Grid(lambda: found, words, lambda at: found[at])

@@ -1,7 +1,7 @@
 """One matrix: numbers, status words and link classes of every pair of a source and a destination, as arrays.
 
-The cells are in the record's JSON or in a file next to the record. The class hides the difference. A matrix of
-more than MOST_LOADED cells is never loaded as a whole: `blocks` yields some rows at a time.
+The cells are in the record's JSON or in a file next to the record. The interface is the same. A matrix of more than
+MOST_LOADED cells in a file is never loaded as a whole: `blocks` yields some rows at a time.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import grids
-from .names import FEW_CELLS, UNKNOWN, Pair, is_collective, variant_of
+from .names import FEW_CELLS, UNKNOWN, Pair, is_collective, variant_text
 
 if TYPE_CHECKING:
     from .external_cells import ExternalCells
 
-MOST_LOADED = 1 << 22  # largest number of cells that are loaded together
-CELLS_AT_ONCE = 1 << 19  # per block of a matrix that does not fit into memory
+MOST_LOADED = 1 << 22  # maximum of the cells in memory, for a matrix in a file
+CELLS_PER_BLOCK = 1 << 19  # of a larger matrix
 
 MAPS = ("values", "status", "low", "high", "limit", "samples", "converged", "link_class")
 
 
-def in_order(codes: np.ndarray) -> list[int]:
-    """The codes that occur, in the order of their first positions. np.unique would sort a million codes."""
-    used = np.flatnonzero(np.bincount(codes))
+def codes_in_order(codes: np.ndarray) -> list[int]:
+    """The distinct codes, in the order of their first positions."""
+    used = np.flatnonzero(np.bincount(codes))  # np.unique would sort a million codes
     return sorted(used.tolist(), key=lambda code: int(np.argmax(codes == code)))
 
 
@@ -41,9 +41,9 @@ class ClassSummary:
     high: float
 
     def baseline(self, unit: str) -> tuple[float, str]:
-        """(the value with which a cell without a reference is compared, its name): "best cell" or "median".
+        """The (value, name) with which cells without a reference are compared; the name is "best cell" or "median".
 
-        A class of at most FEW_CELLS cells has its best cell. The median of two cells is a value that neither cell has.
+        A class of at most FEW_CELLS cells has its best cell as baseline, because its median may be a faulty cell.
         """
         if self.count > FEW_CELLS:
             return self.median, "median"
@@ -51,16 +51,20 @@ class ClassSummary:
 
 
 class CellView(Mapping):
-    """{(row, column): value of `at` for the indices of row and column}, for the cells of a mask, rows × columns."""
+    """A read-only mapping {(row label, column label): value} of the cells whose mask is true.
+
+    mask: booleans, rows × columns. at: returns the value for the indices of row and column.
+    """
 
     def __init__(
         self, rows: Sequence[str], columns: Sequence[str], mask: np.ndarray, at: Callable[[int, int], Any]
     ) -> None:
         self.rows, self.columns, self.mask, self.at = rows, columns, mask, at
-        self.places = ({name: r for r, name in enumerate(rows)}, {name: c for c, name in enumerate(columns)})
+        self.row_index = {name: r for r, name in enumerate(rows)}
+        self.column_index = {name: c for c, name in enumerate(columns)}
 
     def __getitem__(self, pair: Pair) -> Any:
-        r, c = self.places[0][pair[0]], self.places[1][pair[1]]
+        r, c = self.row_index[pair[0]], self.column_index[pair[1]]
         if not self.mask[r, c]:
             raise KeyError(pair)
         return self.at(r, c)
@@ -74,22 +78,25 @@ class CellView(Mapping):
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows of a matrix, from row `first` on. All arrays are rows × columns and are read on demand."""
+    """Some rows of a matrix. All arrays are rows × columns and are read on demand.
+
+    at: the slice of the rows; None for all rows.
+    """
 
     matrix: Matrix
     at: grids.At = None
 
     @property
     def first(self) -> int:
-        """The index of the first row."""
+        """The index of the first row in the matrix."""
         return 0 if self.at is None else self.at.start
 
     def numbers(self, name: str) -> np.ndarray:
-        """A map of numbers such as "low", "high", "limit" or "samples"; NaN for a missing number."""
+        """The map `name` ("low", "high", "limit", "samples") as floats; NaN for a missing number."""
         return grids.numbers(self.matrix.maps[name], self.at)
 
     def is_status(self, *words: str) -> np.ndarray:
-        """True where the status is one of `words`."""
+        """The mask of the cells whose status is one of `words`."""
         if words not in self.by_status:
             found, known = self.status
             self.by_status[words] = np.take(np.array([word in words for word in known], dtype=bool), found)
@@ -97,17 +104,17 @@ class Block:
 
     @cached_property
     def by_status(self) -> dict[tuple[str, ...], np.ndarray]:
-        """The answers of `is_status`: rules ask for the same words several times."""
+        """The masks that `is_status` has returned, because rules ask for the same words several times."""
         return {}
 
     @cached_property
     def status(self) -> tuple[np.ndarray, list[str]]:
-        """(codes, the words of the codes)."""
+        """The statuses as (codes, words): the status of a cell is `words[code]`."""
         return grids.codes(self.matrix.maps["status"], self.at)
 
     @cached_property
     def values(self) -> np.ndarray:
-        """The value of each cell, also of corrupt cells; NaN for none."""
+        """The values of all cells, also of corrupt cells; NaN for a cell without a value."""
         return self.numbers("values")
 
     @cached_property
@@ -117,7 +124,7 @@ class Block:
 
     @cached_property
     def applies(self) -> np.ndarray:
-        """False for cells that do not apply, such as the diagonal."""
+        """The mask of the cells that apply. The diagonal, for example, does not apply."""
         return ~self.is_status("not-applicable")
 
     @cached_property
@@ -130,11 +137,11 @@ class Block:
 class Matrix:
     """The matrix of one test case. Rows are sources, columns are destinations, values are in `unit`.
 
-    maps: {"values", "status", "link_class", and of a record "low", "high", "limit", "samples", "converged": rows ×
-    columns}. title: the measured quantity, "bandwidth", "sum of both directions", "one direction" … variant: further
-    options, such as ", 32 blocks"; a test case may have several variants and sizes. external: the summary of cells that
-    are in a file, None if the record has the cells. whole_classes: the classes of the complete matrix if this matrix is
-    a part.
+    * maps: {name: rows × columns}, with the names of MAPS. A part of a result has values, status and link_class only.
+    * title: the measured quantity, such as "bandwidth" or "sum of both directions".
+    * variant: options other than the size, such as ", 32 blocks". A test case may have several variants and sizes.
+    * external: the summary of cells in a file; None if the record has the cells.
+    * whole_classes: the class summaries of the complete matrix, if this matrix is a part of another.
     """
 
     testcase: str
@@ -150,7 +157,7 @@ class Matrix:
 
     @property
     def fits_memory(self) -> bool:
-        """Whether all cells are loaded together. Larger matrices in a file are read in blocks."""
+        """Whether all cells may be in memory. Only a matrix in a file may be too large."""
         return self.external is None or len(self.rows) * len(self.columns) <= MOST_LOADED
 
     @cached_property
@@ -158,43 +165,41 @@ class Matrix:
         """All rows of a matrix in memory. Raises BadInput if the file differs from its summary."""
         if self.external is None:
             return Block(self)
-        facts, block = self.external.facts(), Block(self, slice(0, len(self.rows)))
-        facts.add(block)
-        facts.check()
+        in_file, block = self.external.file_summary(), Block(self, slice(0, len(self.rows)))
+        in_file.add(block)
+        in_file.check()
         return block
 
     def blocks(self) -> Iterator[Block]:
-        """Yields the rows in blocks, in order. A matrix in memory is one block.
+        """Yields all rows in order, in blocks. A matrix that fits into memory is one block.
 
-        Raises BadInput, also after the last block, if the file differs from the summary in the record.
+        Raises BadInput if the file differs from the summary in the record; possibly only after the last block.
         """
         if self.fits_memory:
             yield self.whole
             return
         assert self.external is not None
-        facts, step = self.external.facts(), max(1, CELLS_AT_ONCE // len(self.columns))
+        in_file, step = self.external.file_summary(), max(1, CELLS_PER_BLOCK // len(self.columns))
         for first in range(0, len(self.rows), step):
             block = Block(self, slice(first, min(first + step, len(self.rows))))
-            facts.add(block)
+            in_file.add(block)
             yield block
-        facts.check()
+        in_file.check()
 
     def part(self, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
-        """The cells between some rows and columns, by their indices. The class summaries are those of the complete
-        matrix.
-        """
+        """The matrix of some rows and columns, given by their indices. It keeps the class summaries of this matrix."""
         maps: dict[str, grids.Cells] = {}
         if self.fits_memory:
             for name, cells in self.maps.items():
                 coded = not isinstance(cells, grids.Grid) or cells.words is not None
                 found, words = grids.codes(cells) if coded else (grids.numbers(cells), None)
-                maps[name] = grids.of_array(found[np.ix_(rows, columns)], words)
+                maps[name] = grids.from_array(found[np.ix_(rows, columns)], words)
         else:
             picked: dict[str, list[np.ndarray]] = {name: [] for name in self.maps}
             for row in rows:
                 for name, cells in self.maps.items():
-                    picked[name].append(cells.some(slice(int(row), int(row) + 1))[0, columns])
-            maps = {name: grids.of_array(np.array(found), self.maps[name].words) for name, found in picked.items()}
+                    picked[name].append(cells.read_rows(slice(int(row), int(row) + 1))[0, columns])
+            maps = {name: grids.from_array(np.array(found), self.maps[name].words) for name, found in picked.items()}
         return replace(
             self,
             rows=tuple(self.rows[at] for at in rows),
@@ -211,14 +216,14 @@ class Matrix:
 
     @cached_property
     def class_names(self) -> tuple[str, ...]:
-        """The link classes by code; "unknown" for an empty class."""
+        """The names of the link classes: the indices are the codes of `Block.classes`. An empty name is "unknown"."""
         cells = self.maps["link_class"]
         words = cells.words if isinstance(cells, grids.Grid) else grids.codes(cells)[1]
         return tuple(name or UNKNOWN for name in words or ())
 
     @cached_property
     def cells(self) -> Mapping[Pair, float | str]:
-        """{pair: value in `unit`, or a status word} of the cells that apply.
+        """{pair: value in `unit`, or the status if it is not "ok"} of the cells that apply.
 
         Empty if the matrix does not fit into memory.
         """
@@ -260,7 +265,7 @@ class Matrix:
         values, codes = self.whole.measured, self.whole.classes
         measured = np.isfinite(values)
         found: dict[str, ClassSummary] = {}
-        for code in in_order(codes[measured]):
+        for code in codes_in_order(codes[measured]):
             inside = values[measured & (codes == code)]
             low, middle, high = (float(summary(inside)) for summary in (np.min, np.median, np.max))
             found[self.class_names[code]] = ClassSummary(len(inside), low, middle, high)
@@ -269,23 +274,23 @@ class Matrix:
 
 def external_cells(result: Mapping[str, Any]) -> ExternalCells:
     """The summary of a result whose cells are in a file."""
-    from .external_cells import ExternalCells  # imported here, because few records have such a file
+    from .external_cells import ExternalCells  # imported here, because few records have cells in a file
 
     return ExternalCells(result)
 
 
 def has_status(result: Mapping[str, Any], word: str) -> bool:
-    """Whether a cell of an entry of a record's `results` has this status."""
+    """Whether any cell of an entry of a record's `results` has the status `word`."""
     if "cells" in result:
         return bool(external_cells(result).counts.get(word))
     return any(word in row for row in result["status"])
 
 
 def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
-    """The matrix of an entry of a checked record's `results`. part: the name of one of its parts."""
+    """The matrix of an entry of a checked record's `results`. part: a key of its `parts`, None for the result."""
     source = result if part is None else result["parts"][part]
     cells_in_file = external_cells(result) if "cells" in result else None
-    ways = {"link_class": [list(result["columns"])]} if is_collective(result) else {}
+    column_classes = {"link_class": [list(result["columns"])]} if is_collective(result) else {}
     names = ("values", "status", "link_class") if part is not None else MAPS
     found = cells_in_file is None or cells_in_file.found
     return Matrix(
@@ -295,7 +300,7 @@ def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
         size_bytes=result["size_bytes"],
         rows=tuple(result["rows"]),
         columns=tuple(result["columns"]),
-        maps={name: (source if name == "values" else result)[name] for name in names if found} | ways,
-        variant=variant_of(result),
+        maps={name: (source if name == "values" else result)[name] for name in names if found} | column_classes,
+        variant=variant_text(result),
         external=cells_in_file,
     )

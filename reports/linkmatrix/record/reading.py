@@ -17,12 +17,12 @@ from .checking import (
     WITH_VALUE,
     check_cells,
     check_coverage,
-    check_ending,
     check_matchings,
-    check_once,
     check_short_samples,
     check_times,
-    only_diagonal,
+    check_totals,
+    check_unique_cases,
+    excludes_only_diagonal,
 )
 from .matrix import from_result
 from .names import Record
@@ -191,7 +191,7 @@ def check_words(record: Record) -> None:
         check_matchings(result)
         check_classes(f"{result['testcase']}.link_class", result.get("link_class", ()))
     if record.get("imported"):
-        check_once(record["results"])
+        check_unique_cases(record["results"])
 
 
 def check_schema(record: Any) -> None:
@@ -277,7 +277,7 @@ def check_measured(result: dict[str, Any]) -> None:
     check_short_samples(result)
     check_coverage(result)
     codes, words = block.status
-    check_ending(result, dict(zip(words, np.bincount(codes.ravel(), minlength=len(words)).tolist(), strict=True)))
+    check_totals(result, dict(zip(words, np.bincount(codes.ravel(), minlength=len(words)).tolist(), strict=True)))
 
 
 def check_external(result: dict[str, Any]) -> None:
@@ -290,7 +290,7 @@ def check_external(result: dict[str, Any]) -> None:
     counts = dict(zip(cells["statuses"], cells["counts"], strict=True))
     if sum(cells["counts"]) != endpoints**2:
         raise BadInput(f"{name}.cells.counts are {sum(cells['counts'])} cells, not {endpoints} × {endpoints}")
-    if only_diagonal(result) and counts.get("not-applicable", 0) != endpoints:
+    if excludes_only_diagonal(result) and counts.get("not-applicable", 0) != endpoints:
         raise BadInput(
             f"{name}.cells: {counts.get('not-applicable', 0)} cells do not apply, and the diagonal has {endpoints}"
         )
@@ -307,7 +307,7 @@ def check_external(result: dict[str, Any]) -> None:
         if not one["min"] <= one["median"] <= one["max"]:
             raise BadInput(f"{name}.cells.classes: the median of {one['link_class']} is not between its min and max")
     check_short_samples(result)
-    check_ending(result, counts)
+    check_totals(result, counts)
 
 
 def check_axes(result: dict[str, Any], devices: list[str]) -> None:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 DIGITS, MOST_DECIMALS = 3, 9
 SUFFIXES = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
-MOST_NAMED = 4  # of a list in a sentence
+MOST_NAMED = 4  # items of a list that a sentence names
 LINE_RATES = {"Gb/sec": 1.0, "Mb/s": 1e-3}  # the kernel's units, in Gb/s
 
 
 def figure(value: float, decimals: int) -> str:
-    """Formats a number with `decimals` decimals, and a small number with at least three significant digits."""
+    """Formats a number with `decimals` decimals, or with more if it would have less than three significant digits."""
     scaled = abs(value) * 10.0**decimals
     while decimals < MOST_DECIMALS and 0 < scaled < 10 ** (DIGITS - 1):
         decimals, scaled = decimals + 1, scaled * 10
@@ -24,20 +24,20 @@ def first(texts: Sequence[str], most: int = MOST_NAMED) -> list[str]:
 
 
 def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """ "a, b, c, d and 3 more"."""
+    """The first `most` names as a list in a sentence: "a, b, c, d and 3 more"."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def counted(number: int | None, noun: str) -> str:
-    """ "1 pair", "2 pairs"; "pairs not counted" for None."""
+    """A number with its noun in the right form: "1 pair", "2 pairs"; "pairs not counted" for None."""
     if number is None:
         return f"{noun}s not counted"
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def size(count: int | None) -> str:
-    """Bytes in the largest exact binary unit: "512 MiB", "16 bytes"."""
+    """A number of bytes in the largest binary unit without a remainder: "512 MiB", "16 bytes"."""
     if not count:
         return "size not known" if count is None else "0 bytes"
     for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
@@ -47,6 +47,6 @@ def size(count: int | None) -> str:
 
 
 def line_rate(text: str | None) -> float | None:
-    """The line rate in Gb/s of "400 Gb/sec (4X NDR)", as the kernel writes it; None if it is unknown."""
+    """The line rate in Gb/s of a kernel's text such as "400 Gb/sec (4X NDR)"; None for another text."""
     found = re.match(r"(\d+(?:\.\d+)?) (Gb/sec|Mb/s)", text or "")
     return float(found[1]) * LINE_RATES[found[2]] if found else None

@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..record.names import USUAL, extent_of, is_collective, is_simulation, library_of
-from ..record.names import variant_of as asked_for
+from ..record.names import DEFAULT_LIBRARY, collective_extent, collective_library, is_collective, is_simulation
+from ..record.names import variant_text as asked_for
 from ..record.units import SUFFIXES
 
 SWEEP = "@sweep"
@@ -67,9 +67,9 @@ def check_of(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     if asked:
         return asked
     if is_simulation(result):
-        return SIMULATIONS[record["backend"] == "mpi", (extent_of(record).nodes or 1) > 1]
+        return SIMULATIONS[record["backend"] == "mpi", (collective_extent(record).nodes or 1) > 1]
     if is_collective(result):
-        nodes = extent_of(record).nodes
+        nodes = collective_extent(record).nodes
         return COLLECTIVE if nodes is None else COLLECTIVES[result["engine"], nodes > 1]
     nodes, on_device = {device["node"] for device in record["devices"]}, result["memory"] == "device"
     if result["engine"] == "nccl":
@@ -83,7 +83,7 @@ def check_of(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     return "process_p2p" if on_device else "rank_p2p"
 
 
-def variant_of(record: Mapping[str, Any]) -> str:
+def variant_text(record: Mapping[str, Any]) -> str:
     """The words of the measured variant, "@all@device", from the name of the check; "" for the usual measurement."""
     asked_by = record.get("asked_by") or ""
     return "".join(word for pattern, word in VARIANTS if re.search(pattern, asked_by))
@@ -96,7 +96,7 @@ def way_between_devices(record: Mapping[str, Any], result: Mapping[str, Any], va
     """
     if result["memory"] != "device" or result["engine"] != "mpi":
         return ""
-    words = (variant or variant_of(record)).split("@")
+    words = (variant or variant_text(record)).split("@")
     left_out = [word.replace("_", " ") for word in words if word.startswith("without_")]
     return ", ".join([str(result["transport"]), *left_out])
 
@@ -110,8 +110,9 @@ def distinguishing_words(record: Mapping[str, Any], result: Mapping[str, Any], v
     program = (record.get("imported") or {}).get("program")
     by = f", by {program}" if program else ""
     if is_collective(result):
-        library = "cores of a host" if is_simulation(result) and result["memory"] == "host" else library_of(result)
-        return f", {extent_of(record)}" + (f", {library}" if library not in ("", USUAL) else "") + by
+        on_host = is_simulation(result) and result["memory"] == "host"
+        library = "cores of a host" if on_host else collective_library(result)
+        return f", {collective_extent(record)}" + (f", {library}" if library not in ("", DEFAULT_LIBRARY) else "") + by
     way = way_between_devices(record, result, variant)
     return asked_for(result) + (f", device memory, {way}" if way else "") + by
 

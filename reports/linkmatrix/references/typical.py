@@ -14,7 +14,7 @@ import yaml
 from .. import suite
 from ..errors import BadInput
 from ..files import read_whole
-from ..record.names import Result, extent_of, is_collective
+from ..record.names import Result, collective_extent, is_collective
 from .reading import MAX_VALUE, TYPICAL, StrictLoader, is_number, mapping, refuse_tags_and_deep_nesting
 
 FILE = suite.REFERENCES / TYPICAL
@@ -68,7 +68,7 @@ class TypicalValues(NamedTuple):
 def links_of(record: Mapping[str, Any], result: Result, link_class: str) -> tuple[str, ...]:
     """The names of a link class in typical.yaml, the most specific first; () if the record does not contain it."""
     if is_collective(result):
-        extent, large = extent_of(record), (result["size_bytes"] or 0) >= LEAST_COLLECTIVE
+        extent, large = collective_extent(record), (result["size_bytes"] or 0) >= LEAST_COLLECTIVE
         if extent.nodes != 1 or not large or result["memory"] != "device":
             return ()
         usual, algorithm = f"{extent.ranks} GPUs", algorithm_of(result)

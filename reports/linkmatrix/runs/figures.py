@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from ..record.matrix import Matrix, from_result
 from ..record.names import (
+    DEFAULT_LIBRARY,
     UNKNOWN,
-    USUAL,
     Extent,
     Pair,
     Result,
-    bodies_of,
-    devices_of,
-    extent_of,
+    body_count,
+    collective_extent,
+    collective_library,
+    column_devices,
     is_collective,
     is_simulation,
-    library_of,
 )
 from ..record.units import counted
 from ..references.keys import way_between_devices
@@ -104,7 +104,7 @@ class Figures:
     def where(self) -> str:
         """The extent of a collective with its library, else devices or cores of a host."""
         if self.extent is not None:
-            return f"{self.extent}, {self.library}" if self.library not in ("", USUAL) else str(self.extent)
+            return f"{self.extent}, {self.library}" if self.library not in ("", DEFAULT_LIBRARY) else str(self.extent)
         return "cores of a host" if self.of_cores else "devices"
 
     def as_large_as(self, other: "Figures") -> bool:
@@ -128,13 +128,13 @@ def of_run(run: Run) -> Iterator[Figures]:
     found = ((test, test.record, result) for test in run.tests if test.record for result in test.record["results"])
     for test, record, result in found:
         alias = osu_name(record, result)
-        extent, of_cores = extent_of(record) if is_collective(result) else None, record["backend"] == "host"
+        extent, of_cores = collective_extent(record) if is_collective(result) else None, record["backend"] == "host"
         for part in (None, *(result.get("parts", ()) if extent is None else ())):
             matrix = from_result(result, part)
             medians = {name: of.median for name, of in matrix.classes.items()} if matrix.external else {}
             what = (matrix.testcase, part or "", matrix.unit, matrix.size_bytes)
             way = way_between_devices(record, result, test.variant).removeprefix("mpi").removeprefix(", ")
-            library = library_of(result) if extent is not None else ""
+            library = collective_library(result) if extent is not None else ""
             yield Figures(*what, cells_of(matrix), medians, alias, extent, library, of_cores, matrix.variant, way)
 
 
@@ -178,7 +178,7 @@ def of_published(system: Published) -> Iterator[Figures]:
         own = [pair[1] if one.extent is not None else class_of(pair, system.classes) or NO_CLASS for pair in one.cells]
         rows = [(*pair, name, value) for (pair, value), name in zip(one.cells.items(), own, strict=True)]
         cells = pandas.DataFrame(rows, columns=CELL)
-        library = USUAL if one.extent is not None else ""
+        library = DEFAULT_LIBRARY if one.extent is not None else ""
         yield Figures(one.testcase, one.part, one.unit, one.size_bytes, cells, extent=one.extent, library=library)
 
 
@@ -205,13 +205,13 @@ def beside_series(run: Run, published: Published, wanted: set[str]) -> tuple[lis
         if not own or (wanted and series.testcase not in wanted):
             continue
         above = series.bodies_above
-        large = [one for one in own if (bodies_of(one) or 0) > above]
+        large = [one for one in own if (body_count(one) or 0) > above]
         if not large:
-            most = max(bodies_of(one) or 0 for one in own)
+            most = max(body_count(one) or 0 for one in own)
             said = f"{most} bodies at most here, more than {above} there"
             left_out.append(f"{series.testcase} efficiency: {said}: not comparable")
             continue
-        lines += list(beside(series, mean_efficiencies(large), [bodies_of(one) or 0 for one in large]))
+        lines += list(beside(series, mean_efficiencies(large), [body_count(one) or 0 for one in large]))
     return lines, left_out
 
 
@@ -223,7 +223,7 @@ def mean_efficiencies(results: Iterable[Result]) -> dict[int, float]:
         for at, column in enumerate(result["columns"]):
             value = part["values"][0][at] if part else None
             if value is not None and result["status"][0][at] == "ok":
-                found.setdefault(devices_of(column), []).append(value)
+                found.setdefault(column_devices(column), []).append(value)
     return {devices: statistics.fmean(values) for devices, values in sorted(found.items())}
 
 

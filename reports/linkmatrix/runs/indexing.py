@@ -19,7 +19,7 @@ from ..files import changing, read_json
 from ..judge.inventory_diff import node_facts
 from ..judge.verdicts import Verdict
 from ..record import units
-from ..record.checking import is_of_matchings
+from ..record.checking import has_matchings
 from ..record.matrix import from_result
 from ..record.names import short, simulated_fault
 from ..references.tables import References
@@ -232,7 +232,7 @@ def rows_of_meetings(one: Judged, then: int | None) -> Iterator[Row]:
         block = from_result(result).whole
         if block is not None:
             here, there = (ends[at] for ends, at in zip((rows, columns), block.is_status("ok").nonzero(), strict=True))
-        elif result["complete"] and not is_of_matchings(result):
+        elif result["complete"] and not has_matchings(result):
             here, there = (ends.ravel() for ends in np.meshgrid(np.unique(rows), np.unique(columns)))
         else:
             continue  # which pairs were drawn is in a file beside it

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from ..invocation import launcher
-from ..record.names import given
+from ..record.names import option_values
 
 #: The names of the planned tests: of a node alone, and of two nodes.
 NODE_SWEEP, TOGETHER = "node_sweep", "crossnode_matrix.*testcase=node_to_node_bandwidth_mpi.*extent=two"
@@ -175,8 +175,8 @@ def selects(more: Sequence[str]) -> bool:
 
 def repeated(words: Sequence[str]) -> Iterator[str]:
     """The words of a command for its repetition: without a simulated fault, and with another name of the record."""
-    left_out = {at for option in given(words, "--simulate-fault") for at in range(option.first, option.end)}
-    records = {option.end - 1 for option in given(words, "--record")}
+    left_out = {at for option in option_values(words, "--simulate-fault") for at in range(option.first, option.end)}
+    records = {option.end - 1 for option in option_values(words, "--record")}
     for at, word in enumerate(words):
         if at not in left_out:
             yield re.sub(r"(\.json)?$", r".again\1", word, count=1) if at in records else word

@@ -34,7 +34,7 @@ from ..locate import diagnosis, matchings
 from ..locate.families import SHARED
 from ..locate.hypotheses import Finding
 from ..locate.layout import Layout, layout_of, part_of
-from ..record.checking import is_of_matchings
+from ..record.checking import has_matchings
 from ..record.matrix import Matrix
 from ..record.names import Result, simulated_fault
 from ..references.tables import References
@@ -190,7 +190,7 @@ def flagged_by(
     """The flags of a matrix; none without a FAIL."""
     if not matrix.counts[Verdict.FAIL]:
         return
-    if is_of_matchings(result):
+    if has_matchings(result):
         every = set(matrix.matrix.classes)
         yield from (CellsFlag(label, every, sentence) for label, sentence in matchings.confirmed_faults(result, matrix))
         return

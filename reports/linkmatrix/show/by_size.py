@@ -101,7 +101,7 @@ def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> V
     """The median of a link class in one size; without a value, the status of its cells."""
     verdict, summary = one.of_matrix(matrix), matrix.matrix.classes.get(name)
     if summary is None:
-        said = grids.used(result["status"]) - {"ok", "not-applicable"}
+        said = grids.distinct_values(result["status"]) - {"ok", "not-applicable"}
         return Value(" ".join(sorted(said)) or "-", verdict)
     return Value(figure(summary.median, words.DECIMALS[matrix.matrix.unit]), verdict, summary.median)
 

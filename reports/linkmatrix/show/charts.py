@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
 from ..errors import clean
 from ..record import units
-from ..record.names import bodies_of, devices_of, extent_of, is_collective, is_simulation
+from ..record.names import body_count, collective_extent, column_devices, is_collective, is_simulation
 from . import words
 from .matrix_text import bands
 from .plot import LINE, dressed, files_of, styled
@@ -66,7 +66,7 @@ def draw_curves(
             medians = [(place, summary.median) for place, summary in points]
             spread = [(summary.low, summary.high) for _, summary in points]
             lines.append(Line(curve.testcase, label, medians, spread, known.get(name, ())))
-    ran_on = f", {extent_of(record)}" if any(is_collective(curve.results[0]) for curve in curves) else ""
+    ran_on = f", {collective_extent(record)}" if any(is_collective(curve.results[0]) for curve in curves) else ""
     quantity = f"{curves[0].results[0]['quantity']} ({words.UNITS[curves[0].unit]})"
     return draw(lines, words.provenance(record) + ran_on, curves[0].axis, quantity)
 
@@ -254,7 +254,7 @@ def points_of(results: Iterable[Result]) -> list[Point]:
             rate, *others = (values[0][at] for values in (result["values"], *(parts[n]["values"] for n in FIGURES)))
             known = [rate, *others]
             if result["status"][0][at] == "ok" and None not in known:
-                found.append(Point(devices_of(column), bodies_of(result) or 0, others[0], rate, others[1]))
+                found.append(Point(column_devices(column), body_count(result) or 0, others[0], rate, others[1]))
     return found
 
 

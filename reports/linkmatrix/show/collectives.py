@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..judge.verdicts import Verdict, worst
 from ..record import units
 from ..record.matrix import from_result
-from ..record.names import bodies_of, extent_of, is_collective, is_simulation
+from ..record.names import body_count, collective_extent, is_collective, is_simulation
 from ..record.units import figure
 from . import matrix_text, words
 from .words import Cell
@@ -77,7 +77,7 @@ class Collective:
             return (
                 f"{quantity} ({words.UNITS[self.unit]}), efficiency over {self.ways[0]}, one line per number of bodies"
             )
-        return f"{quantity} ({words.UNITS[self.unit]}) of {extent_of(self.one.test.record)}, one line per size"
+        return f"{quantity} ({words.UNITS[self.unit]}) of {collective_extent(self.one.test.record)}, one line per size"
 
     def how(self) -> str:
         """A sentence part with the samples, the verification and the duration."""
@@ -135,7 +135,7 @@ def columns_of(result: Result) -> tuple[tuple[str, str, str], ...]:
 
 def size_text(result: Result) -> str:
     """ "64 KiB"; of a simulation "65536 bodies"."""
-    bodies = bodies_of(result) if is_simulation(result) else None
+    bodies = body_count(result) if is_simulation(result) else None
     return units.size(result["size_bytes"]) if bodies is None else f"{bodies} bodies"
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..record.names import signs_of_congestion
+from ..record.names import congestion_signs
 from ..record.units import first, listed
 
 Record = Mapping[str, Any]
@@ -46,7 +46,7 @@ def adapter_lines(records: Iterable[Record], width: int) -> Iterator[str]:
     if len(kinds) > MOST_KINDS:
         rest = sum(len(nodes) for nodes in list(kinds.values())[MOST_KINDS:])
         yield f"and {rest} more nodes with other adapters: see their records"
-    if signs := dict.fromkeys(line for record in records for line in signs_of_congestion(record)):
+    if signs := dict.fromkeys(line for record in records for line in congestion_signs(record)):
         yield f"signs of congestion: {'; '.join(first([*signs]))}"
 
 

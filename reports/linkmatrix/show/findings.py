@@ -22,7 +22,7 @@ from ..judge.rules import ORDER, name
 from ..judge.verdicts import CellVerdict, Verdict
 from ..locate.next_steps import TOPICS, Rung, rung_of
 from ..record import units
-from ..record.checking import is_of_matchings
+from ..record.checking import has_matchings
 from ..record.matrix import has_status
 from ..record.names import simulated_fault
 from ..suite import BUSY, REFUSED_OPTIONS
@@ -250,7 +250,7 @@ def of_disturbances(one: Judged, result: Result, matrix: MatrixVerdict) -> Itera
 def is_slow_alone(result: Result, who: str) -> bool:
     """Whether a component was slow again when measured alone, neither disturbed nor throttled. who: its name."""
     if (
-        is_of_matchings(result)
+        has_matchings(result)
         or result.get("throttled")
         or result.get("control_change", 0) > 0
         or disturbance_sentences(result)

@@ -11,7 +11,7 @@ from ..judge.run_findings import error_sentences
 from ..judge.verdicts import MEANINGS, Verdict
 from ..locate.next_steps import SLOW
 from ..record import units
-from ..record.names import signs_of_congestion
+from ..record.names import congestion_signs
 from ..runs.series import Earlier
 from . import html, machine_drawing, matrix_text, nodes, words
 from .analysis import MOST_SURE, Analysis
@@ -300,7 +300,7 @@ def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
             "typical values",
             "; ".join(f"{source}: {', '.join(values)}" for source, values in matrix_text.typical_lines([one]).items()),
         ),
-        ("signs of congestion", "; ".join(signs_of_congestion(record))),
+        ("signs of congestion", "; ".join(congestion_signs(record))),
         ("other processes", "; ".join(dict.fromkeys(others_of(record)))),
         ("ignored processes", words.ignored_line([record]).partition(": ")[2]),
         ("notes", "; ".join(record["notes"])),

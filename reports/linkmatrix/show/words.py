@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import clean
 from ..judge.disturbances import ignored
 from ..judge.verdicts import BASELINE, NEXT_STEPS, WORDS, Verdict
-from ..record.checking import is_of_matchings
+from ..record.checking import has_matchings
 from ..record.matrix import has_status
 from ..record.names import simulated_fault
 from ..record.units import counted, first, listed
@@ -155,7 +155,7 @@ def has_values(result: Result) -> bool:
 
 def coverage(result: Result) -> str:
     """ "0.4 % of pairs measured: links not judged"; "" for a complete matrix."""
-    if not is_of_matchings(result):
+    if not has_matchings(result):
         return ""
     from ..judge import sampled_matrix
 
