@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, fields
 
 from linkmatrix.foreign.adapter_pairs import rates_of, share_of_alone
-from linkmatrix.judge.verdicts import failed, missing, unlike
+from linkmatrix.judge.verdicts import failed, mismatch, missing
 from linkmatrix.record.units import line_rate
 
 from .shares import missed
@@ -147,7 +147,7 @@ def faults_of_port(node, name, port, group):
         reason
         for name_of_fact, (value, wanted, shown) in found.items()
         if wanted is not None and not same(value, wanted)
-        for reason in unlike(
+        for reason in mismatch(
             shown,
             f"{node}: the {name_of_fact} of {name} ({where or 'no PCI device'}) is {shown or 'unknown'}, expected is"
             f" {'x' if name_of_fact == 'PCI width' else ''}{wanted}{units.get(name_of_fact, '')}",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from linkmatrix.judge.run_findings import counted_cells
+from linkmatrix.judge.run_findings import part_counts
 from linkmatrix.judge.verdicts import missing
 from linkmatrix.record import grids, units
 from linkmatrix.record.external_cells import ExternalCells
@@ -30,7 +30,7 @@ def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
     if ExternalCells.of(result) is None:
         measured = np.isfinite(grids.numbers(result["values"]))
         for part in parts:
-            lacking = int((measured & ~np.isfinite(counted_cells(result, part, measured.shape))).sum())
+            lacking = int((measured & ~np.isfinite(part_counts(result, part, measured.shape))).sum())
             reasons += missing(f"{name}: {lacking} cells have no '{part}'") if lacking else []
     return reasons
 

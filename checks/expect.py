@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from linkmatrix.judge.disturbances import not_exclusive
-from linkmatrix.judge.verdicts import disturbed, failed, missing, unlike
+from linkmatrix.judge.verdicts import disturbed, failed, mismatch, missing
 from linkmatrix.record.external_cells import ExternalCells
 from linkmatrix.reframe_ext.sessions import endings
 from linkmatrix.suite import PROGRAMS
@@ -142,7 +142,7 @@ def transport_faults(record, expected):
         for result in record["results"]
         for which, found in transports_between_nodes(result)
         if found != expected
-        for reason in unlike(
+        for reason in mismatch(
             found, f"{result['testcase']}: {which} used {found}, the partition specifies {expected} (GPUDirect)"
         )
     ]
@@ -190,7 +190,7 @@ def nccl_faults(record, transport=None, network=None, direct=False):
             reasons += missing(f"no transport inside a node is in the record, the partition specifies {transport}")
     if network and software.get("NCCL network") != network:
         used = software.get("NCCL network", "unknown")
-        reasons += unlike(used, f"NCCL's network is {used}, the partition specifies {network}")
+        reasons += mismatch(used, f"NCCL's network is {used}, the partition specifies {network}")
     if direct:
         wrong = [word for word in between if "GDRDMA" not in word.split("/")]
         reasons += failed(*(f"NCCL used {word}, the partition specifies GPUDirect" for word in wrong))
@@ -214,7 +214,7 @@ def path_faults(record, expected):
         if wanted is not None
         for row, column in permutations(range(len(labels)), 2)
         if found[row][column] != wanted
-        for reason in unlike(
+        for reason in mismatch(
             found[row][column],
             f"{labels[row]}->{labels[column]}: {name} is {spoken(found[row][column])}, expected is {spoken(wanted)}",
         )

@@ -4,7 +4,7 @@ import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
-from linkmatrix.judge.verdicts import missing, unlike
+from linkmatrix.judge.verdicts import mismatch, missing
 from linkmatrix.record.names import parse_size
 from linkmatrix.reframe_ext.sessions.processes import TESTCASES
 
@@ -110,7 +110,7 @@ class peer_p2p_sample(peer_matrix):
             for r, row in enumerate(labels)
             for c, column in enumerate(labels)
             if r != c and reached[r][c] is not True
-            for reason in unlike(
+            for reason in mismatch(
                 reached[r][c],
                 f"{self.testcase}: {row}->{column} has no peer access, or the program did not report it",
             )

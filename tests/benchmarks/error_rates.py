@@ -77,21 +77,21 @@ def of_samples(runs: int) -> list[Row]:
         *((counted(links, "host link"), "gate", "host", links) for links in (1, 2, 8, 16)),
         *((counted(cells, "other cell"), "messages", "host", cells) for cells in (1, 2, 12, 56)),
     ):
-        prior = prior_of(timing, memory)
+        prior = cell_prior(timing, memory)
         power = intermittent.power(prior, all_cells)
         alarms = false_alarms(chance, ALARMS * runs, prior, all_cells)
         rows.append(Row("intermittent", f"50 % in 10 % of 72 short samples, {what}", 100 * alarms, 100 * power))
     for what, timing, memory in (("12 host links", "gate", "host"), ("12 other cells", "messages", "host")):
-        prior = prior_of(timing, memory)
-        power = intermittent.power_of_ordinary(prior, CELLS, SAMPLES)
+        prior = cell_prior(timing, memory)
+        power = intermittent.ordinary_power(prior, CELLS, SAMPLES)
         alarms = false_alarms(chance, ALARMS * runs, prior, CELLS, (SAMPLES, 1))
         rows.append(Row("may be intermittent", f"50 % in 10 % of 7 samples, {what}", 100 * alarms, 100 * power))
     return rows
 
 
-def prior_of(timing: str, memory: str) -> intermittent.Prior:
+def cell_prior(timing: str, memory: str) -> intermittent.Prior:
     """The prior of test cases of the programs for GPUs."""
-    return intermittent.prior_of({"backend": "cuda"}, {"timing": timing, "memory": memory})
+    return intermittent.cell_prior({"backend": "cuda"}, {"timing": timing, "memory": memory})
 
 
 def false_alarms(
@@ -115,7 +115,7 @@ def false_alarms(
 
 def of_other_noise(runs: int) -> list[Row]:
     """False alarms of `intermittent` where the noise of healthy cells is not as the rule assumes."""
-    chance, rows, device = np.random.default_rng(3), [], prior_of("gate", "device")
+    chance, rows, device = np.random.default_rng(3), [], cell_prior("gate", "device")
     for what, is_latency, degrees, scale in (
         ("bandwidth", False, 3, 0.01),
         ("bandwidth", False, 3, 0.03),
@@ -135,7 +135,7 @@ def of_other_noise(runs: int) -> list[Row]:
         ("other cells", "host", "messages", 2),
         ("other cells", "host", "messages", 12),
     ):
-        alarms = false_alarms(chance, runs, prior_of(timing, memory), cells, each=True)
+        alarms = false_alarms(chance, runs, cell_prior(timing, memory), cells, each=True)
         rows.append(Row("intermittent", f"{cells} {what}, each with a rate of its own", 100 * alarms, np.nan))
     return rows
 
@@ -146,7 +146,7 @@ def matrix_rules(samples: np.ndarray, references: References) -> np.ndarray:
     grids = (np.median(samples, axis=-1), ordered[..., 0], ordered[..., -1], np.full((GPUS, GPUS), float(SAMPLES)))
     result = result_of(Measured(*(np.where(diagonal, np.nan, grid) for grid in grids)))
     each = np.moveaxis(np.where(diagonal[..., None], np.nan, samples), -1, 0)[..., None]
-    slow = intermittent.count(each, False, prior_of("gate", "device"), short=False)
+    slow = intermittent.count(each, False, cell_prior("gate", "device"), short=False)
     whole = judge_result(result, references, TABLE, slow=slow).whole
     assert whole is not None
     return np.array([*RULES])[whole.rules]

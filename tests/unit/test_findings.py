@@ -10,7 +10,7 @@ import stores
 
 from linkmatrix.cli import main
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.judge.findings import findings, shares
+from linkmatrix.judge.findings import class_shares, findings
 from linkmatrix.judge.test_verdict import CheckFacts, judge_test
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
@@ -111,7 +111,7 @@ def test_small_transfers_and_disturbed_nodes_are_not_compared():
 def test_shares_of_typical_and_of_the_limit():
     record = load("h100x2/busy_host")
     result, matrix = record["results"][0], evaluate(record, NO_REFERENCES, None).matrices[0]
-    share = shares(record, result, matrix)["HOST"]
+    share = class_shares(record, result, matrix)["HOST"]
     assert share.of_typical == pytest.approx((26.5367 / 55.43, 54.3094 / 55.43), rel=1e-4)
     assert share.of_limit == pytest.approx((26.5367 / 63.015, 54.3094 / 63.015), rel=1e-4)
     assert str(share) == "48 to 98 % of typical, 42 to 86 % of the limit"

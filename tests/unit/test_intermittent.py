@@ -247,7 +247,7 @@ def test_a_run_states_the_detection_power_of_its_worst_test_case(judged_run, mak
     prior = intermittent.PRIORS["cuda", "gate", "device"]
     (sentence,) = (one for one in Analysis(None, found).assessment if "Intermittent links: " in one)
     assert CASE in sentence and "12 cells, 7 samples each" in sentence
-    assert f"WARN in {100 * intermittent.power_of_ordinary(prior, 12, 7):.1f} %" in sentence
+    assert f"WARN in {100 * intermittent.ordinary_power(prior, 12, 7):.1f} %" in sentence
 
 
 def test_no_other_finding_hides_an_intermittent_cell(judged_run, make_record):
@@ -305,6 +305,6 @@ def test_a_cell_that_the_operating_system_delays_is_warn_at_most(
     (result,) = content["results"]
     content["backend"], result["timing"], result["memory"] = backend, timing, memory
     result["link_class"] = [[name and link_class for name in row] for row in result["link_class"]]
-    slow = intermittent.slow_samples(content, result)
+    slow = intermittent.find_slow_samples(content, result)
     assert slow.found[0, 1] and slow.found.sum() == 1
     assert bool(slow.fails[0, 1]) is (verdict is Verdict.FAIL)

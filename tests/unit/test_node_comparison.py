@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.judge.findings import of_nodes
+from linkmatrix.judge.findings import slow_node_findings
 from linkmatrix.judge.node_comparison import Figures, Key, differences
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
@@ -37,8 +37,8 @@ def sweep(count=8, slow=(), factor=0.9, spread=0.002, models=None, changed=()):
 
 
 def test_one_node_that_differs_is_named_with_its_figures():
-    assert list(of_nodes(sweep())) == []
-    (one,) = of_nodes(sweep(slow=[3]))
+    assert list(slow_node_findings(sweep())) == []
+    (one,) = slow_node_findings(sweep(slow=[3]))
     assert (one.kind, one.component, one.testcase) == ("unlike node", "n3", WRITE)
     assert one.evidence.startswith(f"n3: {WRITE} ") and "7 alike nodes (median " in one.evidence
     assert "8 alike nodes compared" in one.confidence and "1 of " in one.confidence
@@ -47,12 +47,12 @@ def test_one_node_that_differs_is_named_with_its_figures():
 
 @pytest.mark.parametrize(("count", "slow", "named"), [(3, [1], ["n1"]), (2, [1], []), (8, [0, 1, 2], [])])
 def test_two_nodes_and_a_cause_that_many_nodes_share_name_none(count, slow, named):
-    assert [one.component for one in of_nodes(sweep(count=count, slow=slow))] == named
+    assert [one.component for one in slow_node_findings(sweep(count=count, slow=slow))] == named
 
 
 def test_nodes_with_other_gpus_are_not_compared():
     others = dict.fromkeys((3, 4), "NVIDIA A100")
-    assert list(of_nodes(sweep(count=5, slow=[3], models=others))) == []
+    assert list(slow_node_findings(sweep(count=5, slow=[3], models=others))) == []
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_nodes_with_other_gpus_are_not_compared():
 )
 def test_nodes_with_another_number_of_gpus_or_other_processors_are_not_compared(change):
     """Copies of all GPUs share the links of the host, and the processor decides about host memory."""
-    assert [one.component for one in of_nodes(sweep(slow=[3]))] == ["n3"]
-    assert list(of_nodes(sweep(slow=[3], changed=[(3, change)]))) == []
+    assert [one.component for one in slow_node_findings(sweep(slow=[3]))] == ["n3"]
+    assert list(slow_node_findings(sweep(slow=[3], changed=[(3, change)]))) == []
 
 
 def group(testcase, values, models=("NVIDIA H200",)):

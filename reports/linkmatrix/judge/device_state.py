@@ -1,15 +1,15 @@
-"""The settings and states of the GPUs of a node, compared with the expected configuration and with each other."""
+"""Compares settings and states of the GPUs with the expected configuration, and GPUs with each other."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .inventory_diff import differing
-from .verdicts import Reason, failed, missing, unlike
+from .inventory_diff import difference_sentences
+from .verdicts import Reason, failed, mismatch, missing
 
 Json = Mapping[str, Any]
 
 HEALTHY_FABRIC = ("completed", "not supported")
-#: fact of a device → (faulty value in every partition, sentence)
+#: {name of a state: (value that is faulty on every machine, sentence)}
 FAULTY_STATES = {
     "remap_pending": ("yes", "memory rows wait for remapping: reset the device"),
     "remap_failed": ("yes", "a memory row could not be remapped: ask the vendor for a replacement"),
@@ -17,13 +17,13 @@ FAULTY_STATES = {
     "fabric_bandwidth_degraded": ("yes", "its NVLink fabric has reduced bandwidth"),
     "fabric_route_unhealthy": ("yes", "a route of its NVLink fabric is not healthy"),
 }
-OF_PART = ("vbios", "firmware", "board")  # facts in a device's `part`; other facts are in its `state`
+PART_FACTS = ("vbios", "firmware", "board")  # facts in a device's `part`; other facts are in its `state`
 
 
 def state_faults(record: Json, expected: Any) -> list[Reason]:
-    """Reasons for each device whose state is faulty or differs from the expected state.
+    """Reasons for devices whose state is faulty or differs from the expected state.
 
-    expected: {fact: value} from the partition, or None.
+    expected: extras['device_state'] of the partition, {name: value}; None if the partition has none.
     """
     if not isinstance(expected, dict | None):
         return missing("extras['device_state'] of the partition must contain names and values, such as {'ecc': 'on'}")
@@ -32,12 +32,12 @@ def state_faults(record: Json, expected: Any) -> list[Reason]:
         state, label = device.get("state", {}), device["label"]
         reasons += failed(*(f"{label}: {one}" for one in faulty_states(state)))
         for found, sentence in unexpected_states(state, expected or {}):
-            reasons += unlike(found, f"{label}: {sentence}")
+            reasons += mismatch(found, f"{label}: {sentence}")
     return reasons
 
 
 def faulty_states(state: Json) -> Iterator[str]:
-    """Sentences about states that are faulty in every partition."""
+    """Sentences about states that are faulty on every machine."""
     yield from (text for name, (bad, text) in FAULTY_STATES.items() if state.get(name) == bad)
     fabric, status = state.get("fabric_state", "completed"), state.get("fabric_status", "0")
     if fabric not in HEALTHY_FABRIC:
@@ -49,27 +49,29 @@ def faulty_states(state: Json) -> Iterator[str]:
         yield f"its PCIe link is {width} lanes wide, and could be {most}"
 
 
-def unexpected_states(state: Json, promised: Json) -> Iterator[tuple[Any, str]]:
-    """(fact, sentence) of each fact that differs from the partition's value; the fact is None if unknown."""
-    for name, wanted in promised.items():
+def unexpected_states(state: Json, expected: Json) -> Iterator[tuple[Any, str]]:
+    """Yields (found value, sentence) for each state with an unexpected value. The found value is None if unknown."""
+    for name, wanted in expected.items():
         found = state.get(name)
         if found != str(wanted):
-            said = "is not known" if found is None else f"is {found}"
-            yield found, f"{name} {said}, the partition specifies {wanted}"
+            actual = "is not known" if found is None else f"is {found}"
+            yield found, f"{name} {actual}, the partition specifies {wanted}"
 
 
 def unequal_faults(record: Json, equal: tuple[str, ...]) -> list[Reason]:
-    """Reasons for devices that differ from the other devices in one of the facts `equal`."""
+    """Reasons for devices that differ from other devices. equal: names of the facts that must be equal."""
     reasons: list[Reason] = []
     for name in equal:
         found = {device["label"]: fact_of(record, device, name) for device in record["devices"]}
-        unknown = [who for who, fact in found.items() if not fact]
-        reasons += missing(*(f"{who}: {name} is not known" for who in unknown)) or failed(*differing(name, found))
+        unknown = [label for label, fact in found.items() if not fact]
+        reasons += missing(*(f"{label}: {name} is not known" for label in unknown)) or failed(
+            *difference_sentences(name, found)
+        )
     return reasons
 
 
 def fact_of(record: Json, device: Json, name: str) -> str:
-    """A fact of a device; "" if unknown."""
+    """A fact of a device, such as its driver version; "" if unknown."""
     if name == "driver":
         return str(record["software"].get("driver", ""))
-    return str((device["part"] if name in OF_PART else device.get("state", {})).get(name, ""))
+    return str((device["part"] if name in PART_FACTS else device.get("state", {})).get(name, ""))

@@ -1,6 +1,6 @@
-"""Other processes on the nodes of a measurement: the nodes that they disturbed, and sentences that name them.
+"""Other processes that disturbed a measurement: the disturbed nodes, and sentences that name the processes.
 
-The program decides what disturbs a test case and records it as `others.disturbances`. This module only reads the list.
+The program that measures decides which processes disturb a test case. Its record lists them in `others.disturbances`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Process = Mapping[str, Any]  # an item of its `processes`
 
 
 class Disturbance(NamedTuple):
-    """A disturbance of a node. where: the endpoint, the node or the adapter that another process used."""
+    """A disturbance by another process. where: the endpoint, node or adapter that the process used."""
 
     node: str
     where: str
@@ -37,8 +37,10 @@ class Disturbance(NamedTuple):
 class Disturbances:
     """The disturbances of one result.
 
-    entries: in the order of the record. nodes_of: returns the nodes of a row or column. no_memory: {row or column:
-    sentence} of devices that the run could not measure because other processes hold their memory.
+    entries: in the order of the record.
+    nodes_of: returns the nodes of a row or column.
+    no_memory: {row or column: sentence} of the devices whose memory other processes hold. No cell of such a device
+        could be measured.
     """
 
     entries: Sequence[Disturbance] = ()
@@ -67,19 +69,19 @@ class Disturbances:
         return touching(matrix, block, lambda label: label in self.no_memory)
 
     def sentence(self, row: str, column: str) -> str:
-        """The sentence about the disturbance of a cell: at an endpoint, else on one of its nodes; "" for none."""
+        """The sentence about the disturbance of a cell: of an endpoint, otherwise of its node; "" if undisturbed."""
         nodes = {*self.nodes_of(row), *self.nodes_of(column)}
-        there = [one for one in self.entries if one.node in nodes]
-        at_ends = [one.sentence for one in there if one.where in (row, column)]
-        return next(iter([*at_ends, *(one.sentence for one in there)]), "")
+        on_nodes = [one for one in self.entries if one.node in nodes]
+        at_ends = [one.sentence for one in on_nodes if one.where in (row, column)]
+        return next(iter([*at_ends, *(one.sentence for one in on_nodes)]), "")
 
     def memory_sentence(self, row: str, column: str) -> str:
-        """The sentence about a cell that was not measured because other processes hold the memory of an endpoint."""
+        """The sentence about the process that holds the memory of a cell's endpoint; "" if no process holds it."""
         return next((self.no_memory[label] for label in (row, column) if label in self.no_memory), "")
 
 
 def touching(matrix: Matrix, block: Block, chosen: Callable[[str], bool]) -> np.ndarray:
-    """True for the cells of a block whose row or column is chosen."""
+    """True for the cells of a block for whose row or column `chosen` is true; rows × columns."""
     of_rows, of_columns = block.classes.shape[0], len(matrix.columns)
     rows = [chosen(label) for label in matrix.rows[block.first : block.first + of_rows]]
     columns = [chosen(label) for label in matrix.columns]
@@ -87,7 +89,7 @@ def touching(matrix: Matrix, block: Block, chosen: Callable[[str], bool]) -> np.
 
 
 def disturbances(record: Mapping[str, Any], result: Result) -> Disturbances:
-    """The disturbances of a result of a checked record; none if a fault was simulated, which no process excuses."""
+    """The disturbances of a result of a checked record. With --simulate-fault: none, because the fault is the cause."""
     others = result.get("others") or {}
     entries, held = [*recorded_disturbances(others)], dict(occupied_memory(record, others))
     if simulated_fault(record) or not (entries or held):
@@ -109,7 +111,7 @@ def disturbances(record: Mapping[str, Any], result: Result) -> Disturbances:
 
 
 def participants(result: Result, devices: Sequence[str]) -> dict[str, Sequence[str]]:
-    """{row or column of a collective: its devices}; a column of a simulation has the first N devices, its row none."""
+    """{row or column of a collective: its devices}. A column of an N-body simulation uses the first N devices."""
     if not is_collective(result):
         return {}
     if not is_simulation(result):
@@ -118,26 +120,28 @@ def participants(result: Result, devices: Sequence[str]) -> dict[str, Sequence[s
 
 
 def recorded_disturbances(others: Others) -> Iterator[Disturbance]:
-    """The disturbances that a record contains, each with its sentence."""
+    """The disturbances of an entry `others` of a record."""
     for one in others.get("disturbances") or ():
-        who = process_names_sentence(others, one)
+        process = process_names_sentence(others, one)
         share = "" if one["share"] is None else f"{100 * one['share']:.0f} % of "
         where = one["where"]
         if one["kind"] == "context":
-            sentence = f"{who} had a context on {where}"
+            sentence = f"{process} had a context on {where}"
         elif one["kind"] == MEMORY:
-            sentence = f"{who} held the memory of {where}"
+            sentence = f"{process} held the memory of {where}"
         elif one["kind"] == "adapter":
-            sentence = f"{who} used {share}the adapter {where}" + (f" of {one['node']}" if where != one["node"] else "")
+            sentence = f"{process} used {share}the adapter {where}" + (
+                f" of {one['node']}" if where != one["node"] else ""
+            )
         elif where == one["node"]:
-            sentence = f"{who} used {share}the cores of {where}"
+            sentence = f"{process} used {share}the cores of {where}"
         else:
-            sentence = f"{who} took {share}the CPU time of {where}"
+            sentence = f"{process} took {share}the CPU time of {where}"
         yield Disturbance(one["node"], where, sentence)
 
 
 def process_names(others: Others, one: Mapping[str, Any]) -> list[str]:
-    """The processes of a disturbance: "pid 2983 (hog of bob)", or "another process, unnamed" alone."""
+    """The names of the processes of a disturbance, see `process_name`; [UNNAMED] if the record names none."""
     known: dict[int, Process] = {}
     for process in others.get("processes", ()):
         if process["pid"] not in known or process["where"] == one["where"]:
@@ -146,22 +150,22 @@ def process_names(others: Others, one: Mapping[str, Any]) -> list[str]:
 
 
 def process_names_sentence(others: Others, one: Mapping[str, Any]) -> str:
-    """The first processes of a disturbance, as the subject of a sentence."""
-    said = " and ".join(units.first(process_names(others, one)))
-    return f"{said}," if said.endswith(UNNAMED) else said
+    """The names of the first processes of a disturbance, as the subject of a sentence."""
+    names = " and ".join(units.first(process_names(others, one)))
+    return f"{names}," if names.endswith(UNNAMED) else names
 
 
 def process_name(process: Process) -> str:
-    """ "pid 2983 (hog of bob)"; a driver gives pid 0 for a process that it cannot identify."""
+    """The name of a process: "pid 2983 (hog of bob)". A driver reports pid 0 for an unidentified process: UNNAMED."""
     name, user = process.get("name"), process.get("user")
     if not process["pid"] and not name:
         return UNNAMED
-    said = " ".join(word for word in (name or "unnamed", f"of {user}" if user else "") if word)
-    return f"pid {process['pid']} ({said})"
+    words = " ".join(word for word in (name or "unnamed", f"of {user}" if user else "") if word)
+    return f"pid {process['pid']} ({words})"
 
 
 def occupied_memory(record: Mapping[str, Any], others: Others) -> Iterator[tuple[str, str]]:
-    """(device, sentence) of the devices whose memory other processes hold, so that the run could not use them."""
+    """Yields (device, sentence) for each device that the run could not use, because other processes hold its memory."""
     for one in record.get("lost", ()):
         if one.get("kind") == MEMORY:
             yield one["label"], f"another process holds the memory of {one['label']}: {one['why']}"
@@ -172,31 +176,31 @@ def occupied_memory(record: Mapping[str, Any], others: Others) -> Iterator[tuple
 
 
 def detects_no_processes(record: Mapping[str, Any]) -> bool:
-    """Whether another program measured the record: such a program does not look for other processes."""
+    """Whether a foreign program measured the record and reported nothing about other processes."""
     return bool(record["backend"] == "imported" and next(others_entries(record), None) is None)
 
 
 def others_entries(record: Mapping[str, Any]) -> Iterator[Others]:
-    """Yields each entry `others` (other processes) of a record: of the run, of its results and of its soak."""
+    """Yields each entry `others` of a record: of the run, of its results and of its soak."""
     for holder in (record, *record.get("results", ()), record.get("soak", {})):
         if holder.get("others"):
             yield holder["others"]
 
 
 def ignored(record: Mapping[str, Any]) -> list[str]:
-    """The processes that --ignore-processes excluded, each once: "pid 12 (dcgm of root)"."""
+    """The processes that --ignore-processes excluded, without duplicates: "pid 12 (dcgm of root)"."""
     return list(
         dict.fromkeys(process_name(one) for others in others_entries(record) for one in others.get("ignored") or ())
     )
 
 
 def disturbance_sentences(result: Mapping[str, Any]) -> list[str]:
-    """The sentences about the processes that disturbed a result or soak, each once."""
+    """The sentences about the processes that disturbed a result or soak, without duplicates."""
     return unique(recorded_disturbances(result.get("others") or {}))
 
 
 def not_exclusive(record: Mapping[str, Any]) -> Iterator[str]:
-    """Why the nodes of a record were not exclusive to the run, for a partition that promises exclusive nodes."""
+    """Sentences about other processes on nodes that the partition declares as exclusive to the run."""
     soak = [record["soak"]] if record.get("soak", {}).get("others") else []
     for result in (*(record["results"] or [record]), *soak):
         others = result.get("others")
@@ -211,11 +215,11 @@ def not_exclusive(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def unique(entries: Iterable[Disturbance]) -> list[str]:
-    """The sentences of disturbances, each once."""
+    """The sentences of disturbances, without duplicates."""
     return list(dict.fromkeys(one.sentence for one in entries))
 
 
 def limit_missed(result: Result, sentence: str) -> list[Reason]:
-    """The reason if a value misses its limit: FAIL; DISTURBED if other processes used the nodes of the result."""
+    """The reason for a value that misses its limit: DISTURBED if other processes disturbed the result, else FAIL."""
     others = disturbance_sentences(result)
     return disturbed(f"{sentence}; {others[0]}") if others else failed(sentence)

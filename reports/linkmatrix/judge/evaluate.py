@@ -22,7 +22,7 @@ from .cell_counts import KEPT, CellCounts, class_limits, endpoints_to_examine
 from .cell_sentences import name
 from .disturbances import Disturbances, disturbances
 from .expected import Expected
-from .intermittent import SlowSamples, slow_samples
+from .intermittent import SlowSamples, find_slow_samples
 from .rules import NAMES_PROCESS, NO_VERIFICATION, Judged, JudgedCells, judge
 from .run_findings import ending
 from .verdicts import WORDS, CellVerdict, Verdict, worst
@@ -249,7 +249,7 @@ def evaluate(record: Mapping[str, Any], references: References, reference_name: 
     node = {device["label"]: device["node"] for device in record.get("devices", [])}
 
     def judged(result: Result) -> MatrixVerdict:
-        others, slow = disturbances(record, result), slow_samples(record, result)
+        others, slow = disturbances(record, result), find_slow_samples(record, result)
         return judge_result(result, references.of(record, result), reference_name, node, others, slow)
 
     matrices = tuple(judged(result) for result in record["results"])

@@ -1,7 +1,7 @@
 """Findings that need no reference. A finding changes no verdict and no exit code.
 
-The terminal, the page and verdict.json contain these findings. Two other findings are in other modules. `locate` finds
-cells that are slower than their link class. The sentence of a DISTURBED cell names the other processes.
+The terminal, the page and verdict.json contain these findings. Cells that are slower than their link class are found
+by `locate`, and disturbances by `disturbances`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from .evaluate import Evaluation, MatrixVerdict
     from .node_comparison import Measured
 
-TYPICAL = 0.90  # of the typical value: published figures of one product differ by up to 8 % between hosts
-HALF = 0.50  # of the limit: a link that lost half of its lanes, or one PCIe generation, cannot reach more
-LARGE = 64 << 20  # bytes; the overhead of larger transfers is below 3 %
+MIN_TYPICAL = 0.90  # of the typical value: published values of one product differ by up to 8 % between hosts
+MIN_LIMIT = 0.50  # of the limit: with half of its lanes, or one PCIe generation lower, a link cannot reach more
+LARGE = 64 << 20  # bytes; the overhead of transfers of this size or more is below 3 %
 LATENCY_SIZE = 2 << 20  # bytes of the buffer for load latencies
 STAGED = "_peer_off"  # suffix of test cases whose copies go through host memory
 READ = "read from the driver"  # confidence of a finding about the state of a device
@@ -33,12 +33,12 @@ READ = "read from the driver"  # confidence of a finding about the state of a de
 class Finding(NamedTuple):
     """A finding about a component.
 
-    component: its name.
+    component: the name of the component.
     kind: a key of NEXT.
-    evidence: a sentence with figures.
+    evidence: a sentence with values.
     confidence: the basis of the evidence, such as "2 cells, one run".
     next_step: a sentence.
-    testcase: "" for none.
+    testcase: the test case that shows the finding; "" for a state of a device.
     weight: the deviation as a fraction.
     """
 
@@ -54,8 +54,9 @@ class Finding(NamedTuple):
 class Share(NamedTuple):
     """The values of a link class as fractions (worst, best) of the link's limit and of the typical value.
 
-    minimum: whether the typical value is the minimum that an operator accepts. value, source: texts about the typical
-    value.
+    of_limit, of_typical: None if the limit or the typical value is unknown.
+    minimum: whether the typical value is the minimum that an operator accepts.
+    value, source: the typical value and its publication, as text.
     """
 
     of_limit: tuple[float, float] | None
@@ -65,19 +66,19 @@ class Share(NamedTuple):
     source: str = ""
 
     def __str__(self) -> str:
-        """ "48 to 98 % of typical, 42 to 86 % of the limit"; "" if neither is known."""
+        """As text: "48 to 98 % of typical, 42 to 86 % of the limit"; "" if both are unknown."""
         typical = "the minimum that an operator accepts" if self.minimum else "typical"
         known = ((self.of_typical, typical), (self.of_limit, "the limit"))
         return ", ".join(f"{percents(shares)} of {what}" for shares, what in known if shares is not None)
 
 
 def percents(shares: tuple[float, float]) -> str:
-    """ "98 %", or "48 to 98 %" if worst and best differ."""
+    """(worst, best) as text: "48 to 98 %", or "98 %" if both are equal."""
     low, high = (f"{100 * share:.0f}" for share in shares)
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
-#: Kind of a finding → its next step, the most urgent kind first.
+#: {kind of a finding: next step}, the most urgent kind first. {who}: the component.
 NEXT = {
     "off NVLink": "Check the fabric manager and the links of {who}: nvidia-smi nvlink -s. If its links stay down, check"
     " its board.",
@@ -99,32 +100,35 @@ NEXT_OF_COLLECTIVE = "Compare {who} with a faster node: NCCL version and variabl
 
 
 def findings(record: Mapping[str, Any], evaluation: Evaluation) -> Iterator[Finding]:
-    """The findings of one checked record: first those about devices, then those of each result in order."""
+    """Yields the findings of a checked record: about devices, then about each result."""
     for label, sentence in device_differences(record):
-        yield found(label, "unlike device", sentence, READ)
+        yield make_finding(label, "unlike device", sentence, READ)
     for one in connection_differences(record):
-        yield found(one.component, one.kind, one.sentence, READ)
+        yield make_finding(one.component, one.kind, one.sentence, READ)
     for other in (record.get("imported") or {}).get("findings", ()):
         text, program = f"{other['component']}: {other['sentence']}", other["program"]
-        yield found(other["component"], "another program", text, f"reported by {program}")
+        yield make_finding(other["component"], "another program", text, f"reported by {program}")
     pairs = list(zip(record["results"], evaluation.matrices, strict=True))
     for result, matrix in pairs:
         yield from slow_class_findings(record, result, matrix)
     yield from staged_findings(pairs)
 
 
-def found(
+def make_finding(
     component: str, kind: str, evidence: str, confidence: str, testcase: str = "", weight: float = 0.0, step: str = ""
 ) -> Finding:
-    """A finding with the next step of its kind, or with another one."""
+    """A finding. step: the next step; default: the next step of its kind."""
     next_step = (step or NEXT[kind]).replace("{who}", component)
     return Finding(component, kind, evidence, confidence, next_step, testcase, weight)
 
 
-def shares(
+def class_shares(
     record: Mapping[str, Any], result: Result, matrix: MatrixVerdict, values: TypicalValues | None = None
 ) -> dict[str, Share]:
-    """{link class: its share}, for classes with a known limit or typical value. values: default: config/references."""
+    """{link class: its share}, for link classes with a known limit or typical value.
+
+    values: the typical values; default: those of config/references.
+    """
     if matrix.problem or matrix.whole is None or matrix.matrix.variant or not is_large(result):
         return {}
     from ..references.typical import typical_values
@@ -146,41 +150,46 @@ def shares(
 
 
 def is_large(result: Result) -> bool:
-    """Whether a result is compared: large transfers, and load latencies with the usual buffer."""
+    """Whether a result is comparable with typical values: large transfers, and load latencies with LATENCY_SIZE."""
     size = result["size_bytes"] or 0
     return size == LATENCY_SIZE if result["unit"] == "us" else size >= LARGE
 
 
 def slow_class_findings(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Iterator[Finding]:
-    """Link classes whose best cell is below typical, or below half of the limit where no typical value is known.
+    """Yields findings about link classes that are slow as a whole, so that no cell is slower than its class.
 
-    This finds classes that are slow as a whole, in which no cell is slower than the others. Cells with references and
-    cells of a disturbed node are left out.
+    The best cell is below typical. If no typical value is known, the best cell is below half of the limit. Results
+    with references or with disturbances have no such finding.
     """
     if matrix.compared or (matrix.others is not None and matrix.others.entries):
         return
-    for name, share in shares(record, result, matrix).items():
-        where, best = result["testcase"], share.of_typical[1] if share.of_typical else None
+    for name, share in class_shares(record, result, matrix).items():
+        testcase, best = result["testcase"], share.of_typical[1] if share.of_typical else None
         on = f"{name} links" if name not in ("HOST", "LOCAL") else "host links" if name == "HOST" else "device memory"
-        on, step = (f"{where} {name}", NEXT_OF_COLLECTIVE) if is_collective(result) else (on, "")
+        on, step = (f"{testcase} {name}", NEXT_OF_COLLECTIVE) if is_collective(result) else (on, "")
         cells = counted(matrix.matrix.classes[name].count, "cell")
-        if best is not None and best < (1.0 if share.minimum else TYPICAL):
+        if best is not None and best < (1.0 if share.minimum else MIN_TYPICAL):
             what = "the minimum that an operator accepts" if share.minimum else "typical"
             text = f"{name}: the best cell reaches {100 * best:.0f} % of {what} ({share.value}: {share.source})"
-            yield found(on, "below typical", text, f"{cells}, one run", where, 1 - best, step)
-        elif best is None and share.of_limit and share.of_limit[1] < HALF and is_single_pair(result):
+            yield make_finding(on, "below typical", text, f"{cells}, one run", testcase, 1 - best, step)
+        elif best is None and share.of_limit and share.of_limit[1] < MIN_LIMIT and is_single_pair(result):
             text = f"{name}: the best cell reaches {100 * share.of_limit[1]:.0f} % of the link's limit"
-            yield found(on, "below half of the limit", text, f"{cells}, one run", where, 1 - share.of_limit[1])
+            yield make_finding(
+                on, "below half of the limit", text, f"{cells}, one run", testcase, 1 - share.of_limit[1]
+            )
 
 
 def is_single_pair(result: Result) -> bool:
-    """Whether each cell is a copy of one pair in one direction with a copy engine. Other test cases share links."""
+    """Whether each cell is one copy by a copy engine, in one direction. The copies of other test cases share links."""
     ends = ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_to_device_memcpy_read_ce")
     return result["testcase"] in (*ends, "device_to_device_memcpy_write_ce") and result["transport"] == "direct"
 
 
 def staged_findings(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[Finding]:
-    """Pairs whose direct copies are slower than copies through host memory, beyond the intervals of both."""
+    """Yields findings about pairs whose direct copies are slower than copies through host memory.
+
+    The intervals of both medians must not overlap.
+    """
     by_key = {(result["testcase"], result["size_bytes"], matrix.matrix.variant): matrix for result, matrix in pairs}
     floor = FLOORS[Carrier.STAGED].lower
     for (testcase, size, variant), staged in by_key.items():
@@ -194,8 +203,8 @@ def staged_findings(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[F
             continue
         with np.errstate(invalid="ignore", divide="ignore"):
             behind = 1 - direct.whole.observed / staged.whole.observed
-            apart = direct.whole.numbers("high") < staged.whole.numbers("low")
-        slow = np.argwhere((behind > floor) & apart).tolist()
+            is_clear = direct.whole.numbers("high") < staged.whole.numbers("low")
+        slow = np.argwhere((behind > floor) & is_clear).tolist()
         if not slow:
             continue
         names = [f"{direct.matrix.rows[row]}->{direct.matrix.columns[column]}" for row, column in slow]
@@ -207,14 +216,14 @@ def staged_findings(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[F
         worst_name = f"{direct.matrix.rows[row]}->{direct.matrix.columns[column]}"
         text = text.format(*values) + f" ({worst_name}; {counted(len(slow), 'pair')})"
         component = ", ".join(first(names))
-        yield found(
+        yield make_finding(
             component, "slower than staged", text, "the intervals do not overlap", direct.matrix.testcase, float(worst)
         )
 
 
-def of_nodes(measured: Iterable[Measured]) -> Iterator[Finding]:
-    """The nodes of a sweep that are slower than the other nodes."""
+def slow_node_findings(measured: Iterable[Measured]) -> Iterator[Finding]:
+    """Yields findings about nodes of a sweep that are slower than the other nodes."""
     from .node_comparison import node_findings
 
     for one, evidence, comparison in node_findings(measured):
-        yield found(one.node, "unlike node", evidence, comparison, one.key.testcase, one.worse)
+        yield make_finding(one.node, "unlike node", evidence, comparison, one.key.testcase, one.worse)

@@ -57,7 +57,7 @@ STARTED_BY_HOST = "in-turn"  # a value of the key `timing`
 OTHERS = Prior(0.1, 18)  # the scheduler of the operating system delays these samples
 
 
-def prior_of(record: Mapping[str, Any], result: Result) -> Prior:
+def cell_prior(record: Mapping[str, Any], result: Result) -> Prior:
     """The prior of the cells of a result."""
     return PRIORS.get((record["backend"], result["timing"], result["memory"]), OTHERS)
 
@@ -97,13 +97,13 @@ class SlowSamples:
         return f"{slow}{passes} are up to {worst} worse than its usual speed{self.common}"
 
 
-def slow_samples(record: Mapping[str, Any], result: Result) -> SlowSamples | None:
+def find_slow_samples(record: Mapping[str, Any], result: Result) -> SlowSamples | None:
     """The slow samples of a result; None where the record lists no samples."""
     short = short_sample_array(result)
     samples = ordinary_sample_array(result) if short is None else short
     if samples is None:
         return None
-    found = count(samples, result["unit"] == "us", prior_of(record, result), short is not None)
+    found = count(samples, result["unit"] == "us", cell_prior(record, result), short is not None)
     return replace(found, fails=found.fails & ~delayed_by_host(record, result))
 
 
@@ -269,7 +269,7 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
         passes = (result.get("short_samples") or {}).get("passes")
         if result["quantity"] == HANDOVER or (not passes and result.get("sampled") is None):
             continue
-        counts, prior = grids.numbers(result["samples"]), prior_of(record, result)
+        counts, prior = grids.numbers(result["samples"]), cell_prior(record, result)
         cells = int((counts > 0).sum())
         if not cells:
             continue
@@ -279,7 +279,7 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
             noisy += too_noisy(result)
         else:
             samples = int(counts[counts > 0].min())
-            found = power_of_ordinary(prior, cells, samples)
+            found = ordinary_power(prior, cells, samples)
         size = f"{counted(cells, 'cell')}, {samples} {'short ' if passes else ''}samples each"
         verdict = "FAIL" if passes and not delayed_by_host(record, result).all() else "WARN"
         powers[verdict].append((found, f"{result['testcase']}, {size}"))
@@ -314,7 +314,7 @@ def power(prior: Prior, cells: int, passes: int = PASSES, per_pass: int = PER_PA
 
 
 @lru_cache(maxsize=4096)
-def power_of_ordinary(prior: Prior, cells: int, samples: int = QUICK_SAMPLES) -> float:
+def ordinary_power(prior: Prior, cells: int, samples: int = QUICK_SAMPLES) -> float:
     """The chance that a cell with a fault is found by its ordinary samples. A burst of slow samples is one pass."""
     return math.fsum(
         math.comb(slow - 1, bursts - 1)

@@ -20,7 +20,7 @@ OF_GPUS = ("cuda", "ipc")  # back ends that open every GPU of a node
 SOFTWARE = ("CUDA", "NCCL", "MPI")
 
 
-def differing(name: str, found: Mapping[str, str]) -> list[str]:
+def difference_sentences(name: str, found: Mapping[str, str]) -> list[str]:
     """Sentences such as "n17: vbios is 96.00.61, and 96.00.74 on 7 of 8".
 
     name: of the fact. found: {node or device: fact}; "" for an unknown fact, which is left out.
@@ -81,7 +81,7 @@ def node_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[s
     about a node, the first one counts.
     """
     records = list(records)
-    found = [line for (_, name), of in facts_by_name(records).items() for line in differing(name, of)]
+    found = [line for (_, name), of in facts_by_name(records).items() for line in difference_sentences(name, of)]
     return [*found, *device_count_differences(records)]
 
 
@@ -101,7 +101,7 @@ def device_count_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -
             found[partition, model, record["asked_by"] or ""].setdefault(*nodes, str(count))
     told: dict[str, str] = {}  # node and fact → the sentence of the first check
     for (_, model, _), of in found.items():
-        for line in differing(f"number of {model}", of):
+        for line in difference_sentences(f"number of {model}", of):
             told.setdefault(line.partition(", ")[0], line)
     return list(told.values())
 

@@ -118,7 +118,7 @@ def disturbed(*sentences: str) -> list[Reason]:
     return [Reason(Verdict.DISTURBED, sentence) for sentence in sentences]
 
 
-def unlike(found: Any, sentence: str) -> list[Reason]:
+def mismatch(found: Any, sentence: str) -> list[Reason]:
     """The reason for a fact of the machine that differs from the expected configuration.
 
     FAIL. INCOMPLETE if `found` is None, "" or "unknown".

@@ -132,7 +132,7 @@ def of_nodes(judged: list[Judged], verdict: Verdict) -> Iterator[Headline]:
     alone = ((words.node_of(one), one.test.record, one.evaluation) for one in judged)
     measured = [(node, record, evaluation) for node, record, evaluation in alone if node and record and evaluation]
     several = len({node for node, _, _ in measured}) > 1
-    for one in findings.of_nodes(measured) if several else ():
+    for one in findings.slow_node_findings(measured) if several else ():
         yield of_finding(verdict, one)
 
 

@@ -106,7 +106,7 @@ def data_state(result: Result) -> str:
 
 def class_lines(one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
     """Minimum, median and maximum of each link class, with their shares of the typical value and of the limit."""
-    unit, known = matrix.matrix.unit, findings.shares(one.test.record or {}, result, matrix)
+    unit, known = matrix.matrix.unit, findings.class_shares(one.test.record or {}, result, matrix)
     return [
         ", ".join([summary_line(name, summary, unit), *([str(known[name])] if name in known else [])])
         for name, summary in matrix.matrix.classes.items()
@@ -118,7 +118,7 @@ def typical_lines(judged: Iterable[Judged]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for one in judged:
         for result, matrix in one.matrices:
-            for name, share in findings.shares(one.test.record or {}, result, matrix).items():
+            for name, share in findings.class_shares(one.test.record or {}, result, matrix).items():
                 if share.source:
                     found.setdefault(share.source, []).append(f"{name} {share.value}")
     return found

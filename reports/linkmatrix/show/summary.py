@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from ..errors import clean
-from ..judge.findings import percents, shares
+from ..judge.findings import class_shares, percents
 from ..judge.verdicts import Verdict
 from ..record.names import HANDOVER, is_collective, is_simulation
 from ..record.units import counted, figure, first
@@ -128,7 +128,7 @@ def kinds(judged: Iterable[Judged]) -> list[Kind]:
             kind.testcases.add(result["testcase"])
             kind.verdict = max(kind.verdict, one.of_matrix(matrix))
             kind.summaries += matrix.matrix.classes.values()
-            for share in shares(one.test.record or {}, result, matrix).values():
+            for share in class_shares(one.test.record or {}, result, matrix).values():
                 kind.of_limit += share.of_limit or ()
                 kind.of_typical += share.of_typical or ()
     return list(found.values())
