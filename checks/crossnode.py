@@ -204,7 +204,7 @@ class sweep_run(CrossNode, measuring_run, special=True):
         figures = {}
         for result, matrix in self.judged_results():
             for group, summary in matrix.matrix.classes.items():
-                known, unit = matrix.expected.of_class.get(group), matrix.matrix.unit
+                known, unit = matrix.expected.class_references.get(group), matrix.matrix.unit
                 failed = matrix.counts[Verdict.FAIL]
                 figure = Figure(summary.median, unit, known, limited=known is not None, cells=failed)
                 agreed = not figure.outside or failed

@@ -71,7 +71,7 @@ def matrix_figures(matrix):
     figures = {}
     for group, summary in of.classes.items():
         for name, value in (("min", summary.low), ("median", summary.median), ("max", summary.high)):
-            known = matrix.expected.of_class.get(group)
+            known = matrix.expected.class_references.get(group)
             figures[f"{name}[{group or UNKNOWN}]".replace(":", "/")] = Figure(value, of.unit, known)
     if of.external is not None:
         for axis, medians in zip(("rows", "columns"), of.external.medians, strict=True):
