@@ -126,7 +126,7 @@ def of_other_noise(runs: int) -> list[Row]:
         for _ in range(runs):
             noise = scale * np.abs(chance.standard_t(degrees, (intermittent.PASSES, 1, CELLS, intermittent.PER_PASS)))
             samples = 1 + noise if is_latency else 1 - noise
-            alarms += bool(intermittent.count(samples, is_latency, device).found.any())
+            alarms += bool(intermittent.count_slow_samples(samples, is_latency, device).found.any())
         fault = f"{what} of GPUs, t{degrees} noise of {100 * scale:g} %, 12 cells"
         rows.append(Row("intermittent", fault, 100 * alarms / runs, np.nan))
     for what, memory, timing, cells in (
@@ -146,7 +146,7 @@ def matrix_rules(samples: np.ndarray, references: References) -> np.ndarray:
     grids = (np.median(samples, axis=-1), ordered[..., 0], ordered[..., -1], np.full((GPUS, GPUS), float(SAMPLES)))
     result = result_of(Measured(*(np.where(diagonal, np.nan, grid) for grid in grids)))
     each = np.moveaxis(np.where(diagonal[..., None], np.nan, samples), -1, 0)[..., None]
-    slow = intermittent.count(each, False, cell_prior("gate", "device"), short=False)
+    slow = intermittent.count_slow_samples(each, False, cell_prior("gate", "device"), short=False)
     whole = judge_result(result, references, TABLE, slow=slow).whole
     assert whole is not None
     return np.array([*RULES])[whole.rules]

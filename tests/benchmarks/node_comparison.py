@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from linkmatrix.judge.node_comparison import Figures, Key, differences
+from linkmatrix.judge.node_comparison import Key, NodeMedians, differences
 from linkmatrix.references.noise import ALONE, Carrier
 
 FIGURES = 9
@@ -27,7 +27,7 @@ def named(draw: np.random.Generator, nodes: int, sigma: float, loss: float = 0.0
     values = 390.0 * (1 + draw.normal(0, sigma, (FIGURES, nodes)))
     values[:slow_figures, 0] *= 1 - loss
     figures = {
-        Key("cuda", f"testcase{at}", 1 << 29, "", "NV18", ("NVIDIA H200",)): Figures(
+        Key("cuda", f"testcase{at}", 1 << 29, "", "NV18", ("NVIDIA H200",)): NodeMedians(
             {f"n{node}": float(value) for node, value in enumerate(row)}, "GB/s", ALONE[Carrier.LINK]
         )
         for at, row in enumerate(values)

@@ -220,7 +220,7 @@ def test_acceptance_finds_what_the_issue_asks_for_between_gpus(cells):
     assert intermittent.power(prior, cells, 11, PER_PASS) < 0.99, "eleven passes of six are too few"
 
 
-@pytest.mark.parametrize("prior", [*intermittent.PRIORS.values(), intermittent.OTHERS])
+@pytest.mark.parametrize("prior", [*intermittent.PRIORS.values(), intermittent.OTHER_PRIOR])
 @pytest.mark.parametrize("cells", [1, 2, 12, 56])
 def test_the_detection_power_is_that_of_the_rule(prior, cells):
     chance, passes = np.random.default_rng(5), np.full(cells, PASSES)

@@ -8,7 +8,7 @@ import pytest
 
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.findings import slow_node_findings
-from linkmatrix.judge.node_comparison import Figures, Key, differences
+from linkmatrix.judge.node_comparison import Key, NodeMedians, differences
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
 
@@ -72,7 +72,7 @@ def test_nodes_with_another_number_of_gpus_or_other_processors_are_not_compared(
 def group(testcase, values, models=("NVIDIA H200",)):
     """{key: figures} of a group of alike nodes."""
     of_node = {f"{models[0]} {at}": value for at, value in enumerate(values)}
-    return {KEY._replace(testcase=testcase, models=models): Figures(of_node, "GB/s", 0.02)}
+    return {KEY._replace(testcase=testcase, models=models): NodeMedians(of_node, "GB/s", 0.02)}
 
 
 def test_half_of_a_small_group_is_not_named_in_a_large_sweep():
@@ -94,14 +94,14 @@ def test_a_test_case_with_more_noise_than_others_has_its_own_spread():
 
 def one_figure(*values, unit="GB/s", floor=0.02):
     """The figures of nodes n0, n1 …"""
-    return {KEY: Figures({f"n{at}": value for at, value in enumerate(values)}, unit, floor)}
+    return {KEY: NodeMedians({f"n{at}": value for at, value in enumerate(values)}, unit, floor)}
 
 
 def test_a_deviation_below_the_floor_of_the_carrier_is_no_finding():
     assert differences(one_figure(100.0, 100.0, 100.0, 98.5)) == []
     (one,) = differences(one_figure(100.0, 100.0, 100.0, 97.5))
     assert one.node == "n3" and one.worse == pytest.approx(0.025) and one.limit == 0.02
-    assert (one.beyond, one.figures) == (1, 1)
+    assert (one.beyond, one.compared) == (1, 1)
 
 
 def test_noisy_figures_raise_the_limit():
@@ -115,7 +115,7 @@ def test_a_slower_latency_is_worse_and_a_faster_node_is_no_finding():
 
 
 def test_figures_of_noisy_links_do_not_hide_those_of_steady_links():
-    steady = Figures({f"n{at}": value for at, value in enumerate((390.0, 390.1, 389.9, 375.0))}, "GB/s", 0.02)
-    noisy = Figures({f"n{at}": value for at, value in enumerate((50.0, 55.0, 45.0, 52.0))}, "GB/s", 0.08)
+    steady = NodeMedians({f"n{at}": value for at, value in enumerate((390.0, 390.1, 389.9, 375.0))}, "GB/s", 0.02)
+    noisy = NodeMedians({f"n{at}": value for at, value in enumerate((50.0, 55.0, 45.0, 52.0))}, "GB/s", 0.08)
     found = differences({KEY: steady, KEY._replace(link_class="HOST"): noisy})
     assert [(one.node, one.key.link_class) for one in found] == [("n3", "NV18")]

@@ -1,18 +1,21 @@
-"""Intermittent cells: cells of which single samples are slow while the median is not.
+"""Intermittent cells: the median is good, but single samples are slow.
 
-The short samples of a cell are compared with each other only. A sample is slow if its speed is more than 25 % below the
-cell's usual speed. The usual speed is the 90th percentile of the samples, so that a cell may be slow half of the time.
-A cell whose fast samples differ much needs a larger deviation.
+A sample is slow if its speed is more than 25 % below the usual speed of its cell. The usual speed is the 90th
+percentile of the cell's samples, so that a cell may be slow half of the time. If the fast samples of a cell differ
+much, the limit is larger than 25 %. Samples are compared only with samples of the same cell.
 
-A pass is slow if any of its samples is slow: a burst of slow samples counts once. A cell is intermittent if at least
-two of its passes are slow, and if healthy cells have so many slow passes in at most one of 1,000 matrices. The chance
-is that of a beta-binomial distribution: binomial, with a rate that is known from a prior (`PRIORS`). The rate of the
-other cells of the matrix may lower the chance and never raises it. Cells that are intermittent are left out of the
-rate, and the search is repeated until nothing is found.
+A pass is slow if it has a slow sample, so that a burst of slow samples counts once. A cell is intermittent if both are
+true:
 
-A cell without short samples has its ordinary samples as passes of one sample each; consecutive slow samples are one
-pass. The cell is WARN at most. So is a cell whose data CPUs copy inside a node, and a cell whose copies CPUs start and
-time: the operating system delays these copies.
+* Two or more of its passes are slow.
+* Healthy cells have so many slow passes in at most one of 1,000 matrices. This probability is the upper tail of a
+  beta-binomial distribution: the rate of slow passes has a prior (`PRIORS`). The other cells of the matrix update the
+  prior only if this lowers the probability. Intermittent cells do not update it, and the search is repeated until it
+  finds no further cell.
+
+If a cell has no short samples, its ordinary samples are passes of one sample each. Consecutive slow samples are then
+one pass. Such a cell is WARN at most. So is a cell whose data CPUs copy inside a node, and a cell whose copies CPUs
+start and time: the operating system delays these copies.
 """
 
 from __future__ import annotations
@@ -31,50 +34,50 @@ from ..record.units import counted
 
 SLOW = 0.25  # a sample is slow if it is slower than the cell's usual speed by more than this fraction
 SLOW_LATENCY = 1 / (1 - SLOW) - 1  # the same for a latency
-USUAL, FAST = 0.9, 0.75  # quantiles of the samples, from slow to fast: the usual speed, and the end of fast samples
-NOISE = 5.0  # number of σ of the fast samples that a slow sample is below the median of a healthy cell
-LEAST_PASSES = 2  # slow passes of an intermittent cell: one burst is no fault of a link
+USUAL, FAST = 0.9, 0.75  # quantiles of a cell's speeds: the usual speed, and the slowest of the fast samples
+NOISE = 5.0  # a slow sample is at least this number of σ below the median; σ is that of the fast samples
+MIN_PASSES = 2  # slow passes of an intermittent cell: a healthy cell can have one burst
 FALSE_ALARMS = 0.001  # probability per healthy matrix
 PASSES, PER_PASS = 12, 6  # short samples per cell in acceptance
 QUICK_SAMPLES = 7  # samples per cell without short samples
-LEAST_DEVICES, MOST_CELLS = 4, 0.5  # with so many devices, more intermittent cells than this share have a common cause
-SAME_PASSES = 0.75  # slow passes coincide if most cells share this fraction of them
+MIN_DEVICES, MAX_SHARE = 4, 0.5  # with 4 or more devices, more than half of the cells have a common cause
+SAME_PASSES = 0.75  # slow passes coincide if this share of them are slow in most cells
 EXAMPLE = 0.1  # share of slow samples for which the detection power is printed
 SIGMAS_OF_USUAL, SIGMAS_OF_FAST = 1.2816, 0.6745  # normal quantiles of USUAL and FAST
 
 
 class Prior(NamedTuple):
-    """What is known of healthy cells before a run: the share of slow passes, and how many samples this is worth."""
+    """The rate of slow passes of healthy cells, before a run. samples: weight of the rate, as a number of samples."""
 
     rate: float
     samples: float
 
 
-#: (back end, timing, memory) → prior, measured on 2 × H100: see "Intermittent cells" in docs/evidence.md.
+#: {(back end, timing, memory): prior}, measured on 2 × H100: see "Intermittent cells" in docs/evidence.md.
 PRIORS = {("cuda", "gate", "device"): Prior(2e-5, 10_000), ("cuda", "gate", "host"): Prior(0.02, 36)}
 BETWEEN_NODES = "NET"
 STARTED_BY_HOST = "in-turn"  # a value of the key `timing`
-OTHERS = Prior(0.1, 18)  # the scheduler of the operating system delays these samples
+OTHER_PRIOR = Prior(0.1, 18)  # the scheduler of the operating system delays these samples
 
 
 def cell_prior(record: Mapping[str, Any], result: Result) -> Prior:
     """The prior of the cells of a result."""
-    return PRIORS.get((record["backend"], result["timing"], result["memory"]), OTHERS)
+    return PRIORS.get((record["backend"], result["timing"], result["memory"]), OTHER_PRIOR)
 
 
 @dataclass(frozen=True)
 class SlowSamples:
-    """The slow samples of each cell of a matrix; arrays are rows × columns.
+    """The slow samples of the cells of a matrix. All arrays are rows × columns.
 
-    samples, slow: number of samples, and of slow samples.
-    passes, slow_passes: the same for passes.
+    samples, slow: numbers of samples and of slow samples.
+    passes, slow_passes: numbers of passes and of slow passes.
     worst: the largest deviation of a sample from the cell's usual speed, as a fraction.
     usual: the usual speed, in the matrix's unit.
     found: True for intermittent cells.
     fails: True for intermittent cells that are FAIL, not WARN.
-    short: whether these are short samples.
-    common: a clause if most cells are intermittent, else "".
-    has_common_cause: whether too many cells are intermittent to flag a device or pair.
+    short: whether the samples are short samples.
+    common: a clause about a common cause, "" unless most cells are intermittent.
+    has_common_cause: whether no device or pair is flagged, because too many cells are intermittent.
     """
 
     samples: np.ndarray
@@ -90,7 +93,7 @@ class SlowSamples:
     has_common_cause: bool
 
     def sentence(self, row: int, column: int) -> str:
-        """ "7 of 72 samples, in 6 of 12 passes, are 50.1 % slower than usual"."""
+        """ "7 of 72 short samples, in 6 of 12 passes, are up to 50 % worse than its usual speed"."""
         slow = f"{self.slow[row, column]} of {self.samples[row, column]}{' short' if self.short else ''} samples"
         passes = f", in {self.slow_passes[row, column]} of {self.passes[row, column]} passes," if self.short else ""
         worst = f"{100 * self.worst[row, column]:.0f} %"
@@ -98,12 +101,12 @@ class SlowSamples:
 
 
 def find_slow_samples(record: Mapping[str, Any], result: Result) -> SlowSamples | None:
-    """The slow samples of a result; None where the record lists no samples."""
+    """The slow samples of a result; None if the record contains no samples."""
     short = short_sample_array(result)
     samples = ordinary_sample_array(result) if short is None else short
     if samples is None:
         return None
-    found = count(samples, result["unit"] == "us", cell_prior(record, result), short is not None)
+    found = count_slow_samples(samples, result["unit"] == "us", cell_prior(record, result), short is not None)
     return replace(found, fails=found.fails & ~delayed_by_host(record, result))
 
 
@@ -121,13 +124,13 @@ def delayed_by_host(record: Mapping[str, Any], result: Result) -> np.ndarray:
 
 
 def short_sample_array(result: Result) -> np.ndarray | None:
-    """The short samples, passes × rows × columns × samples, NaN for none; None where the record has none."""
+    """The short samples, passes × rows × columns × samples, padded with NaN; None if the record has none."""
     passes = (result.get("short_samples") or {}).get("passes")
     return padded_samples([one["values"] for one in passes]) if passes else None
 
 
 def ordinary_sample_array(result: Result) -> np.ndarray | None:
-    """The ordinary samples, each as a pass of one sample: passes × rows × columns × 1. None without samples."""
+    """The ordinary samples as passes of one sample: passes × rows × columns × 1; None if the record has none."""
     if result.get("sampled") is None:
         return None
     return np.moveaxis(padded_samples([result["sampled"]])[0], -1, 0)[..., None]
@@ -144,14 +147,15 @@ def padded_samples(passes: list[Any]) -> np.ndarray:
     return found
 
 
-def count(samples: np.ndarray, is_latency: bool, prior: Prior, short: bool = True) -> SlowSamples:
+def count_slow_samples(samples: np.ndarray, is_latency: bool, prior: Prior, short: bool = True) -> SlowSamples:
     """Counts the slow samples of each cell and finds the intermittent cells.
 
-    samples: passes × rows × columns × samples, NaN for none.
+    samples: passes × rows × columns × samples, padded with NaN.
+    short: whether these are short samples.
     """
-    deviations, usual = slowdowns(samples, is_latency)
+    deviation, usual = slowdowns(samples, is_latency)
     known = np.isfinite(samples)
-    slow = deviations > threshold(samples, usual, is_latency)
+    slow = deviation > threshold(samples, usual, is_latency)
     slow_passes = slow.any(axis=-1) if short else first_of_bursts(slow[..., 0])
     passes = known.any(axis=-1) & (~slow.any(axis=-1) | slow_passes)
     found = intermittent(passes.sum(axis=0), slow_passes.sum(axis=0), prior, samples.shape[-1])
@@ -160,7 +164,7 @@ def count(samples: np.ndarray, is_latency: bool, prior: Prior, short: bool = Tru
         slow.sum(axis=(0, -1)),
         passes.sum(axis=0),
         slow_passes.sum(axis=0),
-        np.where(slow, deviations, 0).max(axis=(0, -1)),
+        np.where(slow, deviation, 0).max(axis=(0, -1)),
         usual,
         found,
         found & short,
@@ -170,26 +174,30 @@ def count(samples: np.ndarray, is_latency: bool, prior: Prior, short: bool = Tru
 
 
 def first_of_bursts(slow: np.ndarray) -> np.ndarray:
-    """True for slow samples after a sample that is not slow; samples × rows × columns."""
+    """True for the first slow sample of each burst; samples × rows × columns."""
     return slow & ~np.concatenate([np.zeros_like(slow[:1]), slow[:-1]])
 
 
 def common_cause(found: np.ndarray, known: np.ndarray, slow: np.ndarray) -> tuple[str, bool]:
-    """(a clause if most cells are intermittent, whether so many are that no device or pair is at fault).
+    """(a clause, "" unless most cells are intermittent; whether no device or pair is flagged for this reason).
 
-    found, known: the intermittent cells, and all cells, of a matrix. slow: its slow passes, passes × rows × columns.
+    found, known: True for intermittent cells, and for measured cells; rows × columns.
+    slow: True for slow passes; passes × rows × columns.
     """
-    number, cells, of_many = int(found.sum()), int(known.sum()), max(found.shape) >= LEAST_DEVICES
-    if not (number > MOST_CELLS * cells if of_many else number == cells > 1):
+    number, cells, several = int(found.sum()), int(known.sum()), max(found.shape) >= MIN_DEVICES
+    if not (number > MAX_SHARE * cells if several else number == cells > 1):
         return "", False
     each = slow[:, found]
-    coinciding = each[each.mean(axis=1) > MOST_CELLS].sum() / each.sum() >= SAME_PASSES
+    coinciding = each[each.mean(axis=1) > MAX_SHARE].sum() / each.sum() >= SAME_PASSES
     clause = f"; {number} of {cells} cells are slow{' in the same passes' if coinciding else ''}"
-    return clause + (": check for a common cause first" if of_many else ""), of_many
+    return clause + (": check for a common cause first" if several else ""), several
 
 
 def slowdowns(samples: np.ndarray, is_latency: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(by which fraction each sample is worse than the cell's usual speed, this speed); NaN for none."""
+    """(fraction by which each sample is worse than the usual speed of its cell, usual speed of each cell).
+
+    NaN without samples.
+    """
     usual = quantile(samples, USUAL, is_latency)
     with np.errstate(invalid="ignore"):
         off = samples / usual[..., None] - 1
@@ -197,9 +205,9 @@ def slowdowns(samples: np.ndarray, is_latency: bool) -> tuple[np.ndarray, np.nda
 
 
 def threshold(samples: np.ndarray, usual: np.ndarray, is_latency: bool) -> np.ndarray:
-    """By which fraction a sample of each cell must be worse than usual to be slow; rows × columns × 1.
+    """The fraction by which a slow sample is worse than the usual speed of its cell; rows × columns × 1.
 
-    σ is that of the fast samples: slow samples do not change it, up to three quarters of all.
+    The noise is estimated from the fast samples, so that slow samples do not raise the threshold.
     """
     fast = quantile(samples, FAST, is_latency)
     with np.errstate(invalid="ignore"):
@@ -208,26 +216,26 @@ def threshold(samples: np.ndarray, usual: np.ndarray, is_latency: bool) -> np.nd
 
 
 def quantile(samples: np.ndarray, share: float, is_latency: bool) -> np.ndarray:
-    """The value that this share of a cell's samples is not faster than; rows × columns, NaN without samples."""
-    each = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
-    each = np.sort(each, axis=-1)  # NaN last
-    number = np.isfinite(each).sum(axis=-1)
+    """A quantile of the samples of each cell, from slow to fast; rows × columns, NaN without samples."""
+    ordered = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
+    ordered = np.sort(ordered, axis=-1)  # NaN last
+    number = np.isfinite(ordered).sum(axis=-1)
     at = (number - 1).clip(0) * (1 - share if is_latency else share)
     low = np.floor(at).astype(int)
     high = np.minimum(low + 1, (number - 1).clip(0))
-    below, above = (np.take_along_axis(each, of[..., None], axis=-1)[..., 0] for of in (low, high))
+    below, above = (np.take_along_axis(ordered, index[..., None], axis=-1)[..., 0] for index in (low, high))
     return below + (at - low) * (above - below)
 
 
 def intermittent(passes: np.ndarray, slow: np.ndarray, prior: Prior, per_pass: int) -> np.ndarray:
-    """True for intermittent cells. passes, slow: of each cell, how many passes, and how many of these are slow."""
+    """True for intermittent cells; rows × columns. passes, slow: numbers of passes and of slow passes per cell."""
     found = np.zeros(passes.shape, dtype=bool)
     cells = int((passes > 0).sum())
     while True:
         more = found.copy()
         of_slow, of_fast = (np.where(found, 0, counts) for counts in (slow, passes - slow))
         slow_total, fast_total = int(of_slow.sum()), int(of_fast.sum())
-        for place in zip(*np.nonzero((slow >= LEAST_PASSES) & ~found), strict=True):
+        for place in zip(*np.nonzero((slow >= MIN_PASSES) & ~found), strict=True):
             rest = slow_total - int(of_slow[place]), fast_total - int(of_fast[place])
             more[place] = is_intermittent(int(passes[place]), int(slow[place]), cells, rest, prior, per_pass)
         if (more == found).all():
@@ -238,16 +246,22 @@ def intermittent(passes: np.ndarray, slow: np.ndarray, prior: Prior, per_pass: i
 def is_intermittent(
     passes: int, slow: int, cells: int, rest: tuple[int, int], prior: Prior, per_pass: int = PER_PASS
 ) -> bool:
-    """Whether a cell with so many slow passes is intermittent. rest: slow and fast passes of the other cells."""
+    """Whether a cell is intermittent.
+
+    passes, slow: its numbers of passes and of slow passes.
+    cells: number of cells of the matrix.
+    rest: numbers of slow and of fast passes of the other cells.
+    per_pass: samples per pass.
+    """
     weight = prior.samples / per_pass
     a, b = prior.rate * weight, (1 - prior.rate) * weight
     chance = min(upper_tail(passes, slow, a, b), upper_tail(passes, slow, a + rest[0], b + rest[1]))
-    return slow >= LEAST_PASSES and chance * cells <= FALSE_ALARMS
+    return slow >= MIN_PASSES and chance * cells <= FALSE_ALARMS
 
 
 @lru_cache(maxsize=4096)
 def upper_tail(trials: int, least: int, a: float, b: float) -> float:
-    """P(X >= least) of a beta-binomial distribution, accurate where it is small."""
+    """P(X >= least) of a beta-binomial distribution, also accurate for small probabilities."""
 
     def log_beta(x: float, y: float) -> float:
         return math.lgamma(x) + math.lgamma(y) - math.lgamma(x + y)
@@ -259,7 +273,7 @@ def upper_tail(trials: int, least: int, a: float, b: float) -> float:
 
 
 def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list[str]:
-    """A sentence about the worst test case with short samples, and one about the worst without.
+    """Sentences about the power to detect intermittent links: a sentence per verdict, for its worst test case.
 
     results: (record, result) of each matrix of a run.
     """
@@ -292,7 +306,7 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
 
 
 def too_noisy(result: Result) -> int:
-    """The number of cells of which a short sample at half of the usual speed is not slow."""
+    """The number of cells in which a short sample at half of the usual speed does not count as slow."""
     samples, is_latency = short_sample_array(result), result["unit"] == "us"
     assert samples is not None
     half = 1.0 if is_latency else 0.5
@@ -301,32 +315,32 @@ def too_noisy(result: Result) -> int:
 
 @lru_cache(maxsize=4096)
 def power(prior: Prior, cells: int, passes: int = PASSES, per_pass: int = PER_PASS) -> float:
-    """The chance that a cell with a fault is found by its short samples, while the other cells have no slow pass.
+    """The probability that a fault is found by short samples.
 
-    The cell is slow in `EXAMPLE` of its samples.
+    The faulty cell is slow in `EXAMPLE` of its samples. The other cells have no slow pass.
     """
     chance, rest = 1 - chance_unseen(EXAMPLE, per_pass), (0, (cells - 1) * passes)
     return math.fsum(
         math.comb(passes, k) * chance**k * (1 - chance) ** (passes - k)
-        for k in range(LEAST_PASSES, passes + 1)
+        for k in range(MIN_PASSES, passes + 1)
         if is_intermittent(passes, k, cells, rest, prior, per_pass)
     )
 
 
 @lru_cache(maxsize=4096)
 def ordinary_power(prior: Prior, cells: int, samples: int = QUICK_SAMPLES) -> float:
-    """The chance that a cell with a fault is found by its ordinary samples. A burst of slow samples is one pass."""
+    """The probability that the fault of `power` is found by ordinary samples."""
     return math.fsum(
         math.comb(slow - 1, bursts - 1)
         * math.comb(samples - slow + 1, bursts)
         * EXAMPLE**slow
         * (1 - EXAMPLE) ** (samples - slow)
-        for slow in range(LEAST_PASSES, samples + 1)
-        for bursts in range(LEAST_PASSES, slow + 1)
+        for slow in range(MIN_PASSES, samples + 1)
+        for bursts in range(MIN_PASSES, slow + 1)
         if is_intermittent(samples - slow + bursts, bursts, cells, (0, (cells - 1) * samples), prior, 1)
     )
 
 
 def chance_unseen(share: float, samples: int = QUICK_SAMPLES) -> float:
-    """The chance that no sample is slow, of a cell that is slow in a share of its samples."""
+    """The probability that a cell has no slow sample. share: of slow samples."""
     return math.pow(1 - share, samples)

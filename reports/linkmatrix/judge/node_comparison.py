@@ -1,14 +1,16 @@
-"""Node against node: the nodes of a sweep that are slower than the other nodes. Needs no references.
+"""Compares the nodes of a sweep with each other, without references, and finds slow nodes.
 
-A figure is the median of the cells of one link class, in one test case, on one node. Nodes are alike if their figures
-have the same back end, test case, size, variant, link class, GPUs and processor. Each figure is compared with the
-median of the figures of all alike nodes.
+The compared value is the median of one link class, in one test case, on one node. Two nodes are alike if back end, test
+case, size, variant, link class, GPUs and processor are equal. Each median is compared with that of all alike nodes.
 
-The rule is that of Iglewicz and Hoaglin (How to Detect and Handle Outliers, 1993): a value is an outlier if its
-distance from the median exceeds a multiple of the scaled median absolute deviation. The multiple is k(m) of `noise`:
-among all m figures of healthy nodes, a false finding has a probability of 1 %. The deviations of all figures with the
-same floor share one σ. From six nodes, a figure whose own σ is more than twice as large keeps its own σ. A
-deviation below the floor of the carrier (`noise.ALONE`) is never a finding.
+The rule is by Iglewicz and Hoaglin (How to Detect and Handle Outliers, 1993): a value is an outlier if its distance
+from the median exceeds k · σ. σ is the scaled median absolute deviation.
+
+* k depends on the number m of compared values (`noise.sigmas`). With k(m), 1 % of healthy sweeps have a false finding.
+* One σ is estimated for all keys with the same floor. A key with six or more nodes keeps its own σ if this σ is more
+  than twice the common σ.
+* A deviation below the floor of the carrier (`noise.ALONE`) is never a finding.
+
 `python -m tests.benchmarks.node_comparison` measures the error rates.
 """
 
@@ -28,16 +30,16 @@ from .cell_sentences import quantity
 if TYPE_CHECKING:
     from .evaluate import Evaluation
 
-LEAST_NODES = 3  # with two nodes, the slow node cannot be identified
-ENOUGH_NODES = 6  # the σ of one figure from fewer nodes is rough: one slow node would hide itself
-MOST_FLAGGED = 1 / 3  # of the nodes: if more nodes are slow, they have a common cause
-SMALL = {3: 2.15, 4: 1.39, 5: 1.38}  # factor of the spread around the median of so few values; see `noise.of_few`
+MIN_NODES = 3  # with two nodes, the slow node cannot be identified
+ENOUGH_NODES = 6  # least number of nodes for a σ of one key: with fewer nodes, a slow node increases σ too much
+MAX_FLAGGED = 1 / 3  # of the nodes: if more nodes are slow, they have a common cause
+SMALL_SAMPLE_FACTORS = {3: 2.15, 4: 1.39, 5: 1.38}  # {number of nodes: factor of σ}; see `noise.small_sample_factor`
 
 Measured = tuple[str, Mapping[str, Any], "Evaluation"]  # node, its record, its evaluation
 
 
 class Key(NamedTuple):
-    """What alike nodes have in common. models: the model of each device, and of the host's processor."""
+    """The properties that alike nodes share. models: the model of each device, and of the host's processor."""
 
     backend: str
     testcase: str
@@ -47,19 +49,21 @@ class Key(NamedTuple):
     models: tuple[str, ...]
 
 
-class Figures(NamedTuple):
-    """{node: median} of nodes of the same models, in `unit`. floor: the least deviation of a finding, a fraction."""
+class NodeMedians(NamedTuple):
+    """{node: median} of alike nodes, in `unit`. floor: the least deviation of a finding, as a fraction."""
 
-    of_node: dict[str, float]
+    medians: dict[str, float]
     unit: str
     floor: float
 
 
 class Difference(NamedTuple):
-    """The worst figure of a node that differs.
+    """The worst median of a slow node.
 
-    worse: the fraction by which the figure is worse than the median of the alike nodes. limit: the largest fraction
-    that is no finding. beyond, figures: how many figures of the node are beyond their limit, of how many.
+    worse: the fraction by which the node's median is worse than the median of the alike nodes.
+    limit: the largest fraction that is no finding.
+    beyond: number of the node's medians beyond their limit.
+    compared: number of the node's medians.
     """
 
     node: str
@@ -67,12 +71,12 @@ class Difference(NamedTuple):
     worse: float
     limit: float
     beyond: int
-    figures: int
+    compared: int
 
 
-def node_figures(measured: Iterable[Measured]) -> dict[Key, Figures]:
-    """The figures of the nodes of a sweep, without disturbed cells and without collectives."""
-    found: dict[Key, Figures] = {}
+def node_medians(measured: Iterable[Measured]) -> dict[Key, NodeMedians]:
+    """The medians of the nodes of a sweep, without disturbed cells and without collectives."""
+    found: dict[Key, NodeMedians] = {}
     for node, record, evaluation in measured:
         models = (*sorted(device["name"] for device in record["devices"]), record["host"]["cpu"])
         for result, matrix in zip(record["results"], evaluation.matrices, strict=True):
@@ -80,19 +84,19 @@ def node_figures(measured: Iterable[Measured]) -> dict[Key, Figures]:
                 continue
             values, codes = matrix.whole.observed, matrix.whole.block.classes
             for code, name in enumerate(matrix.matrix.class_names):
-                inside = values[(codes == code) & np.isfinite(values)]
-                if len(inside):
+                members = values[(codes == code) & np.isfinite(values)]
+                if len(members):
                     variant = matrix.matrix.variant
                     key = Key(record["backend"], result["testcase"], result["size_bytes"], variant, name, models)
                     floor = noise.floor_alone(result, name, record["backend"])
-                    alike = found.setdefault(key, Figures({}, result["unit"], floor))
-                    alike.of_node[node] = float(np.median(inside))
+                    alike = found.setdefault(key, NodeMedians({}, result["unit"], floor))
+                    alike.medians[node] = float(np.median(members))
     return found
 
 
-def differences(figures: Mapping[Key, Figures]) -> list[Difference]:
-    """The nodes that differ, the least deviation first; [] if more than a third of the nodes differ."""
-    compared = {key: one for key, one in figures.items() if len(one.of_node) >= LEAST_NODES}
+def differences(figures: Mapping[Key, NodeMedians]) -> list[Difference]:
+    """The slow nodes, the smallest deviation first; [] if more than MAX_FLAGGED of the nodes are slow."""
+    compared = {key: one for key, one in figures.items() if len(one.medians) >= MIN_NODES}
     deviations = {key: worse_than_median(one) for key, one in compared.items()}
     total = sum(map(len, deviations.values()))
     by_floor: dict[float, list[Key]] = defaultdict(list)
@@ -109,13 +113,13 @@ def differences(figures: Mapping[Key, Figures]) -> list[Difference]:
     beyond = [
         (worse, node, key)
         for key, of in deviations.items()
-        if sum(worse > limits[key] for worse in of.values()) <= MOST_FLAGGED * len(of)
+        if sum(worse > limits[key] for worse in of.values()) <= MAX_FLAGGED * len(of)
         for node, worse in of.items()
         if worse > limits[key]
     ]
     count = Counter(node for _, node, _ in beyond)
     nodes = {node for of in deviations.values() for node in of}
-    if len(count) > MOST_FLAGGED * len(nodes):
+    if len(count) > MAX_FLAGGED * len(nodes):
         return []
     known = Counter(node for of in deviations.values() for node in of)
     worst = {node: (worse, key) for worse, node, key in sorted(beyond)}
@@ -124,35 +128,35 @@ def differences(figures: Mapping[Key, Figures]) -> list[Difference]:
 
 
 def robust_spread(deviations: Sequence[Mapping[str, float]]) -> float:
-    """The standard deviation of all deviations, estimated by the median of their absolute values.
+    """σ of all deviations, estimated from the median of their absolute values.
 
-    deviations: for each figure, {node: deviation from the median of all nodes, as a fraction}.
+    deviations: for each key, {node: deviation from the median of the alike nodes, as a fraction}.
     """
     fewest = min(map(len, deviations))
     every = np.abs([off for of in deviations for off in of.values()])
-    return 1.4826 * SMALL.get(fewest, noise.small_sample_factor(fewest)) * float(np.median(every))
+    return 1.4826 * SMALL_SAMPLE_FACTORS.get(fewest, noise.small_sample_factor(fewest)) * float(np.median(every))
 
 
-def worse_than_median(one: Figures) -> dict[str, float]:
-    """{node: the fraction by which its figure is worse than the median of all alike nodes; negative: better}."""
-    middle, sign = float(np.median(list(one.of_node.values()))), 1 if one.unit == "us" else -1
-    return {node: sign * (value / middle - 1) for node, value in one.of_node.items()}
+def worse_than_median(one: NodeMedians) -> dict[str, float]:
+    """{node: the fraction by which its median is worse than the median of all alike nodes; negative: better}."""
+    middle, sign = float(np.median(list(one.medians.values()))), 1 if one.unit == "us" else -1
+    return {node: sign * (value / middle - 1) for node, value in one.medians.items()}
 
 
 def node_findings(measured: Iterable[Measured]) -> Iterator[tuple[Difference, str, str]]:
-    """(difference, sentence with the figures, sentence about the comparison) of each node that differs."""
-    figures = node_figures(measured)
+    """Yields (difference, sentence with values, sentence about the comparison) for each slow node."""
+    figures = node_medians(measured)
     for one in differences(figures):
         alike = figures[one.key]
-        others = [value for node, value in alike.of_node.items() if node != one.node]
+        others = [value for node, value in alike.medians.items() if node != one.node]
         value, middle, low, high = (
             quantity(number, alike.unit)
-            for number in (alike.of_node[one.node], float(np.median(others)), min(others), max(others))
+            for number in (alike.medians[one.node], float(np.median(others)), min(others), max(others))
         )
         yield (
             one,
             f"{one.node}: {one.key.testcase} {one.key.link_class} {value} is {100 * one.worse:.1f} % worse than on"
             f" {counted(len(others), 'alike node')} (median {middle}, {low} to {high})",
             f"this node exceeds the limit of {100 * one.limit:.1f} % in {one.beyond} of"
-            f" {counted(one.figures, 'figure')}; {len(alike.of_node)} alike nodes compared",
+            f" {counted(one.compared, 'figure')}; {len(alike.medians)} alike nodes compared",
         )

@@ -166,12 +166,12 @@ def ending(record: Mapping[str, Any]) -> Verdict:
     DISTURBED if memory that other processes hold is the only cause in the record.
     """
     if record["result"] == "FAIL" and "soak" in record:
-        from .soak_cells import computes_wrong, verdict_of_cells
+        from .soak_cells import computes_wrong, failed_cells_verdict
 
         soaked = record["soak"]
         is_good = all(one["complete"] and one.get("verified") is not False for one in record["results"])
         if soaked["failures"] > 0 and is_good and not computes_wrong(soaked):
-            return verdict_of_cells(record)  # no other cause of the FAIL
+            return failed_cells_verdict(record)  # no other cause of the FAIL
     if record["result"] in ("PASS", "FAIL"):
         return Verdict[record["result"]]
     kinds = {one.get("kind") for one in record.get("lost", ())}

@@ -1,8 +1,8 @@
 """Soaks (--soak): wrong results of heated devices, cells that failed later, and lasting changes of values.
 
-The cells of a soak are judged as a matrix. The value of a cell is the value that it did not exceed for a fifth of the
-time, and in at least two parts of the time. A link at half speed for a while therefore fails, and a single disturbed
-pass does not count.
+The cells of a soak are judged like the cells of a matrix. The value of a cell is a low quantile of its intervals: a
+fifth of the intervals, and at least two, are not better. A link at half speed for a fifth of the time is FAIL. A single
+disturbed interval does not count.
 """
 
 from __future__ import annotations
@@ -20,22 +20,21 @@ from .disturbances import disturbance_sentences
 from .rules import ORDER, STRAGGLER_LIMITS, Judged
 from .verdicts import Verdict
 
-MOST = 3  # sentences per type
-LEAST_BINS = 2  # least number of bins on each side of a step
-LASTS = 0.9  # share of the bins after a step that must be beyond its middle
-SURE = 6.0  # least step in standard errors; noise rarely reaches 5 in 1,000 cells of 60 bins
-LASTING = 0.2  # share of a cell's time
-LEAST_PARTS = 2  # least number of intervals: a single one may be disturbed
-HELD = (
-    ORDER["off reference"],
-    ORDER["disturbed"],
-    ORDER["impossible"],
-)  # rules of a cell that is worse in the soak than before
+MAX_SENTENCES = 3  # per type
+MIN_BINS = 2  # on each side of a step
+LASTING_SHARE = 0.9  # of the bins after a step: these must be worse than the middle of the step
+MIN_STEP = 6.0  # in standard errors; noise rarely reaches 5 in 1,000 cells of 60 bins
+SOAK_QUANTILE = 0.2  # of a cell's intervals
+MIN_INTERVALS = 2  # a single interval may be disturbed
+#: Rules by which a cell can be worse in the soak than before.
+SOAK_RULES = (ORDER["off reference"], ORDER["disturbed"], ORDER["impossible"])
 
 
 class Step(NamedTuple):
-    """A lasting change of a cell. worse: by which fraction it is worse than before. at: seconds after the soak began.
+    """A lasting change of a cell.
 
+    worse: the fraction by which the cell is worse than before.
+    at: seconds after the soak began.
     lasting, bins: number of later intervals in which the cell is worse, and of all later intervals.
     """
 
@@ -45,8 +44,8 @@ class Step(NamedTuple):
     bins: int
 
     @property
-    def told(self) -> str:
-        """How long the change lasted."""
+    def duration(self) -> str:
+        """A clause about how long the change lasted."""
         if self.lasting == self.bins:
             return "and stayed worse"
         return f"and was worse in {self.lasting} of {self.bins} bins since"
@@ -77,8 +76,8 @@ def soak_facts(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     failed = sorted((one for one in events if " is " in one["what"]), key=lambda one: not is_corrupt(one))
     if soak["failures"] and (failed or not computes_wrong(soak)):
         passes = "1 pass" if soak["passes"] == 1 else f"{soak['passes']} passes"
-        what = "; ".join(f"{one['what']} {after(one['at'])}" for one in failed[:MOST])
-        verdict = verdict_of_cells(record)
+        what = "; ".join(f"{one['what']} {after(one['at'])}" for one in failed[:MAX_SENTENCES])
+        verdict = failed_cells_verdict(record)
         others = first(disturbance_sentences(soak), 1) if verdict is Verdict.DISTURBED else []
         sentence = f"{counted(soak['failures'], 'failure')} in {passes} of the soak"
         yield verdict, ": ".join(part for part in (sentence, what, *others) if part)
@@ -90,25 +89,24 @@ def soak_facts(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
         if "held back" in one["what"] or " rose by " in one["what"]
     ]
     if devices:
-        yield Verdict.WARN, f"during the soak {'; '.join(first(devices, MOST))}"
+        yield Verdict.WARN, f"during the soak {'; '.join(first(devices, MAX_SENTENCES))}"
     for matrix in soak["matrices"]:
-        if changed := steps(matrix, soak["bin_seconds"]):
+        if changed := lasting_changes(matrix, soak["bin_seconds"]):
             (pair, step), *more = sorted(changed.items(), key=lambda item: -item[1].worse)
             rest = f", and {counted(len(more), 'more cell')} changed" if more else ""
             yield (
                 Verdict.WARN,
                 (
                     f"{matrix['testcase']}: {pair} became {100 * step.worse:.1f} % worse {after(step.at)} of the soak,"
-                    f" {step.told}{rest}"
+                    f" {step.duration}{rest}"
                 ),
             )
 
 
-def verdict_of_cells(record: Mapping[str, Any]) -> Verdict:
+def failed_cells_verdict(record: Mapping[str, Any]) -> Verdict:
     """The verdict of the cells that failed in a soak.
 
-    Corrupt data is FAIL. A cell that ended with an error or a timeout is DISTURBED if another process used the node,
-    otherwise INCOMPLETE. A soak runs on one node.
+    FAIL for corrupt data. For an error or a timeout: DISTURBED if another process used the node, otherwise INCOMPLETE.
     """
     if any(is_corrupt(one) for one in record["soak"]["events"]):
         return Verdict.FAIL
@@ -117,7 +115,7 @@ def verdict_of_cells(record: Mapping[str, Any]) -> Verdict:
 
 
 def is_corrupt(event: Mapping[str, Any]) -> bool:
-    """Whether an event is a cell with wrong data."""
+    """Whether an event of a soak reports a cell with wrong data."""
     return str(event["what"]).endswith(" is corrupt")
 
 
@@ -127,7 +125,7 @@ def computes_wrong(soak: Mapping[str, Any]) -> bool:
 
 
 def unmeasured_in_soak(record: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """(sentence, index of the test case) of cells without a value in a soak that had a pass."""
+    """Yields (sentence, index of the test case) for test cases with cells that the soak did not measure again."""
     soak = record["soak"]
     found = {(one["testcase"], one["size_bytes"]): grids.numbers(one["count"]) for one in soak["matrices"]}
     for place, result in enumerate(record["results"] if soak["passes"] else []):
@@ -140,12 +138,12 @@ def unmeasured_in_soak(record: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def after(seconds: float) -> str:
-    """ "after 12.5 min"."""
+    """A time as text: "after 12.5 min"."""
     return f"after {seconds:.0f} s" if seconds < 120 else f"after {seconds / 60:.1f} min"
 
 
-def steps(matrix: Mapping[str, Any], bin_seconds: float) -> dict[str, Step]:
-    """{"gpu0->gpu1": step} of the cells that became worse by more than STRAGGLER_LIMITS and stayed worse."""
+def lasting_changes(matrix: Mapping[str, Any], bin_seconds: float) -> dict[str, Step]:
+    """{"gpu0->gpu1": step} of the cells that became worse by more than STRAGGLER_LIMITS, and stayed worse."""
     found = {}
     for row, line in zip(matrix["rows"], matrix["bins"], strict=True):
         for column, bins in zip(matrix["columns"], line, strict=True):
@@ -156,10 +154,10 @@ def steps(matrix: Mapping[str, Any], bin_seconds: float) -> dict[str, Step]:
 
 
 def fit_step(bins: Sequence[float | None], bin_seconds: float, unit: str) -> Step | None:
-    """The step that explains the bins best; None if noise explains the bins. bins: means of equal intervals."""
+    """Fits a step to the values of a cell; None if noise explains the values. bins: means of equal intervals."""
     known = [(at, value) for at, value in enumerate(bins) if value is not None]
     best: tuple[float, Step] | None = None
-    for split in range(LEAST_BINS, len(known) - LEAST_BINS + 1):
+    for split in range(MIN_BINS, len(known) - MIN_BINS + 1):
         before, later = ([value for _, value in part] for part in (known[:split], known[split:]))
         low, high = sum(before) / len(before), sum(later) / len(later)
         rest = sum((value - low) ** 2 for value in before) + sum((value - high) ** 2 for value in later)
@@ -167,15 +165,17 @@ def fit_step(bins: Sequence[float | None], bin_seconds: float, unit: str) -> Ste
         worse = (high - low if unit == "us" else low - high) / low if low else 0.0
         middle = (low + high) / 2
         lasting = sum(value > middle if unit == "us" else value < middle for value in later)
-        stays = lasting >= LASTS * len(later)
-        if stays and worse > 0 and abs(high - low) > SURE * error and (best is None or rest < best[0]):
+        stays = lasting >= LASTING_SHARE * len(later)
+        if stays and worse > 0 and abs(high - low) > MIN_STEP * error and (best is None or rest < best[0]):
             best = (rest, Step(worse, known[split][0] * bin_seconds, lasting, len(later)))
     return best[1] if best else None
 
 
 class SoakFinding(NamedTuple):
-    """A finding about the cells of a test case in a soak. verdict: the best that it allows. place: index of the test
-    case.
+    """A finding about the cells of a test case in a soak.
+
+    verdict: the best verdict that the finding allows.
+    place: index of the test case.
     """
 
     verdict: Verdict
@@ -184,7 +184,10 @@ class SoakFinding(NamedTuple):
 
 
 def soak_results(record: Mapping[str, Any]) -> Iterator[tuple[int, Result]]:
-    """(index, result) of the test cases of a soak, with the values of the soak instead of the values before it."""
+    """Yields (index, result) for each test case of a soak.
+
+    The results have the values of the soak; see `lasting_value`.
+    """
     soak = record.get("soak") or {"matrices": ()}
     found = {(one["testcase"], one["size_bytes"]): one for one in soak["matrices"]}
     for place, result in enumerate(record["results"]):
@@ -192,31 +195,31 @@ def soak_results(record: Mapping[str, Any]) -> Iterator[tuple[int, Result]]:
         if matrix is None or "cells" in result:
             continue
         values = grids.numbers(result["values"])
-        hot = np.array([[lasting_value(cell, result["unit"]) for cell in row] for row in matrix["bins"]])
-        if hot.shape != values.shape:
-            continue  # `left_out` reports the missing value
-        hot = grids.from_array(np.where(np.isfinite(hot), hot, values))
-        changed = dict.fromkeys(("values", "low", "high"), hot)
+        soaked = np.array([[lasting_value(cell, result["unit"]) for cell in row] for row in matrix["bins"]])
+        if soaked.shape != values.shape:
+            continue  # `unmeasured_in_soak` reports the missing values
+        soaked = grids.from_array(np.where(np.isfinite(soaked), soaked, values))
+        changed = dict.fromkeys(("values", "low", "high"), soaked)
         yield place, {**result, **changed, "others": soak.get("others") or result.get("others")}
 
 
 def lasting_value(bins: Sequence[float | None], unit: str) -> float:
-    """The value that a cell did not exceed for LASTING of its measured intervals; NaN without a value."""
+    """The value of a cell in the soak: SOAK_QUANTILE of its intervals are not better. NaN without a value."""
     known = sorted((one for one in bins if one is not None), reverse=unit == "us")
     if not known:
         return math.nan
-    return known[min(len(known), max(LEAST_PARTS, math.ceil(LASTING * len(known)))) - 1]
+    return known[min(len(known), max(MIN_INTERVALS, math.ceil(SOAK_QUANTILE * len(known)))) - 1]
 
 
-def soak_findings(place: int, testcase: str, before: Judged | None, hot: Judged | None) -> Iterator[SoakFinding]:
-    """Findings about the cells that are worse in the soak than before, according to their references."""
-    if before is None or hot is None:
+def soak_findings(place: int, testcase: str, before: Judged | None, soaked: Judged | None) -> Iterator[SoakFinding]:
+    """Yields findings about cells that are worse in the soak than before, compared with their references."""
+    if before is None or soaked is None:
         return
     for verdict in (Verdict.FAIL, Verdict.DISTURBED):
-        cells = np.argwhere(np.isin(hot.rules, HELD) & (hot.codes == verdict) & (before.codes < verdict))
+        cells = np.argwhere(np.isin(soaked.rules, SOAK_RULES) & (soaked.codes == verdict) & (before.codes < verdict))
         if not len(cells):
             continue
-        worst = max(cells.tolist(), key=lambda at: float(np.nan_to_num(hot.worse[at[0], at[1]])))
+        worst = max(cells.tolist(), key=lambda at: float(np.nan_to_num(soaked.worse[at[0], at[1]])))
         more = f"; {counted(len(cells) - 1, 'more cell')} too" if len(cells) > 1 else ""
-        lasted = f"in {100 * LASTING:.0f} % of the soak or more,"
-        yield SoakFinding(verdict, f"{testcase}: {lasted} {hot.cell(*worst).reason}{more}", place)
+        lasted = f"in {100 * SOAK_QUANTILE:.0f} % of the soak or more,"
+        yield SoakFinding(verdict, f"{testcase}: {lasted} {soaked.cell(*worst).reason}{more}", place)
