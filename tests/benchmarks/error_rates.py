@@ -136,7 +136,7 @@ def of_other_noise(runs: int) -> list[Row]:
         ("other cells", "host", "messages", 12),
     ):
         alarms = false_alarms(chance, runs, cell_prior(timing, memory), cells, each=True)
-        rows.append(Row("intermittent", f"{cells} {what}, each with a rate of its own", 100 * alarms, np.nan))
+        rows.append(Row("intermittent", f"{cells} {what} with different rates", 100 * alarms, np.nan))
     return rows
 
 
