@@ -15,6 +15,7 @@ from linkmatrix.references.tables import References
 from linkmatrix.runs.judging import judge
 from linkmatrix.runs.testcases import Test as Stored
 from linkmatrix.show import nodes, prometheus, summary, words
+from linkmatrix.show.analysis import Analysis
 
 pytestmark = pytest.mark.usefixtures("wide_terminal")
 
@@ -65,7 +66,7 @@ def test_its_node_is_the_worst_with_the_reason(judged):
 
 
 def test_it_reaches_an_alarm(judged):
-    verdicts = [one for one in prometheus.samples(judged, []) if one.metric == "verdict"]
+    verdicts = [one for one in prometheus.samples(Analysis(None, judged), []) if one.metric == "verdict"]
     failed = [one.labels["testcase"] for one in verdicts if one.value == int(Verdict.INCOMPLETE)]
     assert failed == ["node_sweep %node=n2"]
 

@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from linkmatrix import cli, files
 from linkmatrix.commands import export
 from linkmatrix.show import node_lists, prometheus
+from linkmatrix.show.analysis import Analysis
 
 REAL = Path(__file__).parents[1] / "data" / "h200x4_full.record.json"
 KINDS = {"string": str, "Int64": int, "float64": float}
@@ -104,7 +105,7 @@ def test_prometheus_can_read_it(exported, write_record, make_record):
 
 
 def test_metrics_of_one_name_stand_together_and_are_described_once():
-    out = prometheus.text([], [])
+    out = prometheus.text(Analysis(None, []), [])
     assert out.count("# TYPE linkmatrix_run_verdict ") == 1 and "linkmatrix_run_verdict 4" in out
     assert [line for line in out.splitlines() if not LINE.fullmatch(line)] == []
 

@@ -41,6 +41,14 @@ AWKWARD = [
 PLAYED = f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n"
 
 
+def judged(name, verdict=Verdict.FAIL, hashcode=None, partition="s:p", **test):
+    test = testcases.Test(name, hashcode=name if hashcode is None else hashcode, partition=partition, **test)
+    return SimpleNamespace(test=test, verdict=verdict, matrices=())
+
+
+RUN, GOOD = SimpleNamespace(rerun="reframe"), judged("good", Verdict.PASS)
+
+
 @pytest.fixture
 def typed(tmp_path):
     """What the program `linkmatrix`, or `p2p_matrix`, gets where a line is typed into each shell that there is."""
@@ -69,9 +77,7 @@ def typed(tmp_path):
 @pytest.mark.parametrize("name", AWKWARD)
 def test_the_line_of_a_failed_test_case_says_to_reframe_what_the_report_says(tmp_path, typed, name):
     name = name.format(tmp_path / "made")
-    case = {"name": name, "display_name": name, "system": name, "partition": name, "hashcode": name or "abc"}
-    failed = SimpleNamespace(test=testcases.Test(name=name), verdict=Verdict.FAIL)
-    (line,) = rerun_lines([failed], {"runs": [{"testcases": [case]}]})
+    (line,) = rerun_lines([judged(name, hashcode=name or "abc", partition=f"{name}:{name}")])
     head, _, command = line.partition("again: ")
     assert head.strip() == ""
     assert typed(command) == ["measure", "--", f"--system={name}:{name}", "-n", f"/{name or 'abc'}"]
@@ -112,69 +118,44 @@ def test_ranks_are_started_again_by_the_launcher_of_the_machine(tmp_path, monkey
 
 def test_a_name_of_two_lines_is_no_second_command(tmp_path, typed):
     name = f"one\ntouch {tmp_path / 'made'}"
-    case = {"name": name, "system": "s", "partition": "p", "hashcode": name}
-    failed = SimpleNamespace(test=testcases.Test(name=name), verdict=Verdict.FAIL)
-    (line,) = rerun_lines([failed], {"runs": [{"testcases": [case]}]})
+    (line,) = rerun_lines([judged(name)])
     assert typed(line.partition("again: ")[2])[-1] == "/" + name.replace("\n", " ")
 
 
 def test_a_fixture_has_no_line_because_its_hash_selects_no_test():
-    def judged(name, verdict):
-        test = testcases.Test(name=name, hashcode=name, fixture=name == "session")
-        return SimpleNamespace(test=test, verdict=verdict, matrices=())
-
-    failed = [judged(name, Verdict.INCOMPLETE) for name in ("session", "test")]
-    cases = [{"name": name, "system": "s", "partition": "p", "hashcode": name} for name in ("session", "test")]
-    (line,) = rerun_lines(failed, {"runs": [{"testcases": cases}]})
+    failed = [judged("session", fixture=True), judged("test")]
+    (line,) = rerun_lines(failed)
     assert line.endswith("# test")
-    (command,) = Analysis(
-        SimpleNamespace(rerun="reframe"), [*failed, judged("more", Verdict.PASS)], Verdict.FAIL
-    ).repeat()
+    (command,) = Analysis(RUN, [*failed, GOOD], Verdict.FAIL).repeat()
     assert command.endswith("-n /test")
 
 
 def test_one_command_repeats_all_failed_tests_of_a_partition():
-    def judged(name, verdict, partition="s:p"):
-        test = testcases.Test(name=name, hashcode=name, partition=partition)
-        return SimpleNamespace(test=test, verdict=verdict, matrices=())
-
     names = [f"test{number}" for number in range(5)]
     failed = [judged(name, Verdict.DISTURBED) for name in names]
-    run, good = SimpleNamespace(rerun="reframe"), judged("good", Verdict.PASS)
-    (command,) = Analysis(run, [*failed, good], Verdict.FAIL).repeat()
+    (command,) = Analysis(RUN, [*failed, GOOD], Verdict.FAIL).repeat()
     assert re.findall(r"-n /(\w+)", command) == names
-    two = Analysis(run, [*failed, judged("worse", Verdict.FAIL, "s:q"), good], Verdict.FAIL).repeat()
+    two = Analysis(RUN, [*failed, judged("worse", partition="s:q"), GOOD], Verdict.FAIL).repeat()
     assert [re.findall(r"--system=(\S+)", command) for command in two] == [["s:q"], ["s:p"]]
 
 
 def test_a_test_that_was_pinned_to_a_node_is_repeated_on_it():
-    def judged(name):
-        test = testcases.Test(name, hashcode="abc", partition="s:p", node="n7")
-        return SimpleNamespace(test=test, verdict=Verdict.FAIL, matrices=())
-
-    good = SimpleNamespace(test=testcases.Test("good"), verdict=Verdict.PASS, matrices=())
-    both = [judged("intranode_p2p %testcase=a"), judged("node_sweep %node=n7"), good]
-    one, two = Analysis(SimpleNamespace(rerun="reframe"), both, Verdict.FAIL).repeat()
+    both = [judged(name, node="n7") for name in ("intranode_p2p %testcase=a", "node_sweep %node=n7")]
+    one, two = Analysis(RUN, [*both, GOOD], Verdict.FAIL).repeat()
     assert one.endswith("-S on=n7") and "LINKMATRIX_NODES" not in one
     assert two.startswith("LINKMATRIX_NODES=n7 ") and "-S" not in two
 
 
 def test_tests_of_several_runs_are_repeated_by_reframe_and_not_by_the_launcher_of_this_machine(make_record):
-    def judged(partition, verdict):
-        test = testcases.Test("p2p", hashcode="abc", partition=partition, record=make_record())
-        return SimpleNamespace(test=test, verdict=verdict, matrices=())
-
-    both = [judged("s:p", Verdict.NOT_JUDGED), judged("s:q", Verdict.NOT_JUDGED)]
+    both = [judged("p2p", Verdict.NOT_JUDGED, partition=one, record=make_record()) for one in ("s:p", "s:q")]
     found = Analysis(SimpleNamespace(rerun=""), both, Verdict.NOT_JUDGED).repeat()
     assert [shlex.split(command)[3:] for command in found] == [
-        [f"--system={one}", "-n", "/abc"] for one in ("s:p", "s:q")
+        [f"--system={one}", "-n", "/p2p"] for one in ("s:p", "s:q")
     ]
 
 
 def test_the_name_of_a_node_steers_no_terminal(typed):
-    case = {"name": "a", "system": "s", "partition": "p", "hashcode": "abc", "node": "n\x1b[2J\n1"}
-    failed = SimpleNamespace(test=testcases.Test(name="a"), verdict=Verdict.FAIL)
-    (line,) = rerun_lines([failed], {"runs": [{"testcases": [case]}]})
+    (line,) = rerun_lines([judged("node_sweep %node=n1", hashcode="abc", node="n\x1b[2J\n1")])
     assert line.isprintable()
     assert typed(line.partition("again: ")[2])[-1] == "/abc"
 
@@ -214,13 +195,10 @@ def test_a_sweep_of_plain_reframe_is_repeated_with_its_nodes(typed):
 def test_the_command_of_acceptance_takes_its_short_samples_again(make_record):
     record = make_record()
     record["results"][0]["short_samples"] = {"asked": 72, "fewest": 72}
-    test = testcases.Test(name="a", hashcode="abc", partition="s:p", record=record)
-    good = testcases.Test(name="good", hashcode="good", partition="s:p")
-    judged = [SimpleNamespace(test=one, verdict=of, matrices=()) for one, of in ((test, Verdict.FAIL), (good, 0))]
-    (command,) = Analysis(SimpleNamespace(rerun="reframe"), judged, Verdict.FAIL).repeat()
+    failed = judged("abc", record=record)
+    (command,) = Analysis(RUN, [failed, GOOD], Verdict.FAIL).repeat()
     assert "-n /abc" in command and command.endswith("--setvar=nodes_session.short_samples=72")
-    case = {"name": "a", "system": "s", "partition": "p", "hashcode": "abc"}
-    (line,) = rerun_lines(judged, {"runs": [{"testcases": [case]}]})
+    (line,) = rerun_lines([failed])
     assert "--setvar=node_session.short_samples=72" in line
 
 

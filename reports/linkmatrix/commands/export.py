@@ -21,6 +21,7 @@ from ..references.tables import References
 from ..runs import bundle, folders, judging, known_good, notes, stored
 from ..runs.judging import Judged
 from ..show import node_lists, prometheus, words
+from ..show.analysis import Analysis
 from . import arguments
 
 if TYPE_CHECKING:
@@ -45,11 +46,10 @@ FORMULA = re.compile(r"[=+\-@\t\r]")  # what a spreadsheet takes for the beginni
 
 
 class Exported(NamedTuple):
-    """The input of an exporter: tests with verdicts, and the components that all runs leave flagged."""
+    """The input of an exporter: the analysis of all runs, and the components that all runs leave flagged."""
 
-    judged: list[Judged]
+    analysis: Analysis
     suspects: list["Suspect"]
-    clean_runs: int
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -121,13 +121,14 @@ def content_of(options: argparse.Namespace) -> bytes | None:
     if not judged:
         say(f"{found[0].path} has no test case: there is nothing to export", to=sys.stderr)
         return None
+    analysis = Analysis(None, judged)
     if options.format != "prometheus":  # which has comments; in a table each line is a row
-        say(*words.notices(judged), to=sys.stderr)
+        say(*analysis.notices, to=sys.stderr)
     suspects: list[Suspect] = []
     if options.format in WITH_SUSPECTS:
         every = found if options.paths else stored.find_each(folders.reports(folders.prefix()))
         suspects = suspects_of(options, every, references)
-    return FORMATS[options.format](Exported(judged, suspects, options.clean_runs))
+    return FORMATS[options.format](Exported(analysis, suspects))
 
 
 def suspects_of(options: argparse.Namespace, found: list[stored.Run], references: References) -> list["Suspect"]:
@@ -264,7 +265,7 @@ def texts() -> list[str]:
 
 def to_csv(exported: Exported) -> bytes:
     """CSV by RFC 4180 with line feeds, without texts that a spreadsheet would evaluate."""
-    every = cells_of(exported.judged)
+    every = cells_of(exported.analysis.judged)
     for name in texts():
         every[name] = every[name].map(plain_text, na_action="ignore")
     return every.to_csv(index=False, lineterminator="\n").encode()
@@ -279,12 +280,12 @@ def to_parquet(exported: Exported) -> bytes:
     """The same columns as Parquet."""
     import pyarrow  # noqa: F401  # pandas would say it in many words
 
-    return cells_of(exported.judged).to_parquet(None, engine="pyarrow", index=False)
+    return cells_of(exported.analysis.judged).to_parquet(None, engine="pyarrow", index=False)
 
 
 def to_prometheus(exported: Exported) -> bytes:
     """Metrics for the textfile collector of node_exporter."""
-    return prometheus.text(exported.judged, exported.suspects).encode()
+    return prometheus.text(exported.analysis, exported.suspects).encode()
 
 
 FORMATS: dict[str, Callable[[Exported], bytes]] = {

@@ -71,9 +71,9 @@ def write_certificate(options: argparse.Namespace) -> int:
     one = certificate.certified(found, options.reference)
     html = folder / "certificate.html"
     write_new(html, one.page.encode())
-    say(*words.notices(one.judged), html, *(f"{words.WORDS[why.verdict]}  {why.sentence}" for why in one.reasons))
-    say(f"SHA-256 of {archive.name}: {found.sha256}", words.WORDS[one.verdict])
-    return one.exit_code
+    say(*one.analysis.notices, html, *(f"{words.WORDS[why.verdict]}  {why.sentence}" for why in one.reasons))
+    say(f"SHA-256 of {archive.name}: {found.sha256}", words.WORDS[one.analysis.verdict])
+    return judging.exit_code(one.analysis.judged, one.analysis.verdict, acceptance=True)
 
 
 def draw_maps(analysis: Analysis, folder: Path, written: list[Path]) -> dict[tuple[MatrixVerdict, str], bytes]:

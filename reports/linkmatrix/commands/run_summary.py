@@ -1,13 +1,11 @@
 """The verdict of a run that has ended, with its reasons, as `linkmatrix run` prints it."""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from ..errors import BadInput, clean, say
-from ..files import read_json
 from ..judge.verdicts import Verdict
 from ..record import reading, units
 from ..references.tables import References
@@ -15,7 +13,7 @@ from ..runs import completeness, judging, stored, supervise, verdict_file
 from ..runs.judging import Judged, after_retries
 from ..runs.modes import PAIR
 from ..show import summary, words
-from ..show.analysis import Analysis, rerun_command, short_samples
+from ..show.analysis import Analysis, rerun_commands
 from ..show.screen import Screen
 from ..show.words import MOST
 from ..site import nodes as site_nodes
@@ -57,59 +55,44 @@ def analysed_report(report: Path, code: int, repository: Path) -> tuple[Analysis
     """As `analysed`, without the comparison with the mode. Raises BadInput."""
     run = stored.find(report)
     judged = judged_tests(run, repository)
-    content = read_json(report)
-    attempts = content["runs"]
     final, passed_later = after_retries(judged)
     analysis, screen = Analysis(run, final), Screen()
     lines = [*analysis.notices, *summary.kind_lines(summary.kinds(final), screen)]
     lines += [words.verdict_tally(final), *summary.node_lines(final)] if judged else ["No test case ran: not a PASS."]
-    lines += warning_lines(final) if analysis.verdict is Verdict.WARN else []
-    lines += [*reason_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
-    if len(attempts) > 1 and not any(one.test.rerun for one in judged):
-        again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
-        count = "1 retry" if len(attempts) == 2 else f"{len(attempts) - 1} retries"
+    lines += warning_lines(analysis) if analysis.verdict is Verdict.WARN else []
+    lines += [*reason_lines(analysis), *(f"note: {clean(note)}" for note in run.notes)]
+    retries = max((one.test.attempt for one in judged), default=0)
+    if retries and not any(one.test.rerun for one in judged):
+        again = sorted({one.test.name for one in judged if one.test.attempt})
+        count = "1 retry" if retries == 1 else f"{retries} retries"
         lines.append(f"{count}, of {', '.join(again)[:400]}: a failed attempt counts")
         lines += [f"  passed when it was repeated: {clean(one)}" for one in passed_later]
     if code != 0 and all(one.test.result in ("", "pass") for one in judged) and analysis.verdict < Verdict.INCOMPLETE:
         analysis.verdict = Verdict.INCOMPLETE
         lines.append(f"ReFrame ended with {code} though no test case failed: see {supervise.log()}")
-    unsaid = words.only_references_missing(judged) or all(words.has_nothing_to_do(one) for one in judged)
-    if unsaid and judging.overall(judged) in (Verdict.NOT_JUDGED, Verdict.INCOMPLETE):
+    unsaid = analysis.wants_references or all(words.has_nothing_to_do(one) for one in judged)
+    if unsaid and analysis.verdict in (Verdict.NOT_JUDGED, Verdict.INCOMPLETE):
         found = units.first([one.text for one in analysis.findings], MOST)
         return analysis, [*lines, *found, " ".join(analysis.assessment), *analysis.steps]
-    return analysis, [*lines, *units.first(list(rerun_lines(judged, content)), MOST_RERUNS)]
+    return analysis, [*lines, *units.first(rerun_lines(judged), MOST_RERUNS)]
 
 
-def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
-    """The command that measures each test case again that is DISTURBED, INCOMPLETE or FAIL.
-
-    A fixture has none: ReFrame runs no test for its hash.
-    """
-    failed = {one.test.name: one for one in judged if one.verdict >= Verdict.DISTURBED and not one.test.fixture}
-    told = set()
-    for attempt in content["runs"]:
-        for case in attempt["testcases"]:
-            name = str(case.get("display_name") or case["name"])
-            if name in failed and name not in told and case.get("hashcode"):
-                told.add(name)
-                place = f"{case.get('system')}:{case.get('partition')}"
-                short = short_samples([failed[name]])
-                swept = str(case.get("node") or "")
-                pinned = "" if swept else str(case.get("on") or "")
-                again = rerun_command(place, [str(case["hashcode"])], swept, short, pinned)
-                yield f"  again: {again}  # {clean(name)}"
+def rerun_lines(judged: list[Judged]) -> list[str]:
+    """The command that measures each test case again that is DISTURBED, INCOMPLETE or FAIL."""
+    failed = (one for one in judged if one.verdict >= Verdict.DISTURBED and one.test.hashcode)
+    commands = ((one.test.name, command) for one in failed for command in rerun_commands([one]))
+    return list(dict.fromkeys(f"  again: {command}  # {clean(name)}" for name, command in commands))
 
 
-def reason_lines(judged: list[Judged]) -> list[str]:
+def reason_lines(analysis: Analysis) -> list[str]:
     """The reasons of tests that were not measured, then those of DISTURBED, INCOMPLETE and FAIL that no cell shows.
 
     A line per reason. Nodes of a sweep have lines of their own.
     """
     unmeasured: dict[tuple[str, str], list[str]] = {}
     others: dict[tuple[str, str], list[str]] = {}
-    places = words.Places.of(judged)
-    for one in (one for one in judged if not one.test.node):
-        name = places.added(one.test.name, one)
+    for one in (one for one in analysis.judged if not one.test.node):
+        name = analysis.places.added(one.test.name, one)
         if one.test.unmeasured and one.test.result != "skip":
             reason = (one.test.reason or one.test.unmeasured).removeprefix("sanity error: ")
             unmeasured.setdefault(("not measured", reason), []).append(name)
@@ -127,12 +110,12 @@ def grouped_lines(names: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
     return units.first(lines, MOST_REASONS)
 
 
-def warning_lines(judged: list[Judged]) -> list[str]:
+def warning_lines(analysis: Analysis) -> list[str]:
     """The worst cell of each test case that is WARN, with its reason."""
-    lines, places = [], words.Places.of(judged)
-    for one in judged:
+    lines = []
+    for one in analysis.judged:
         for result, matrix in one.matrices if one.verdict is Verdict.WARN else ():
-            cells, name = matrix.worst_cells(1)[0], places.added(result["testcase"], one)
+            cells, name = matrix.worst_cells(1)[0], analysis.places.added(result["testcase"], one)
             lines += [f"  WARN: {clean(name)}: {clean(cell.reason)[:MOST_CHARACTERS]}" for _, cell in cells]
     return units.first(lines, MOST_REASONS)
 

@@ -18,18 +18,17 @@ from ..runs.bundle import Bundle
 from ..runs.judging import Judged, after_retries, attempts_of, reasons_in
 from ..runs.stored import Run
 from . import html, words
+from .analysis import Analysis
 
 SUBJECT = "this run"
 
 
 class Certificate(NamedTuple):
-    """A certificate. page: HTML. reasons: why the verdict is not that of the tests. exit_code: as of acceptance."""
+    """A certificate. page: HTML. reasons: why the verdict is not that of the tests."""
 
     page: str
-    judged: Sequence[Judged]
-    verdict: Verdict
+    analysis: Analysis
     reasons: Sequence[Reason]
-    exit_code: int
 
 
 def certified(bundle: Bundle, table: str | None = None) -> Certificate:
@@ -45,7 +44,8 @@ def certified(bundle: Bundle, table: str | None = None) -> Certificate:
     if failed:
         reasons.append(Reason(Verdict.WARN, f"{units.counted(failed, 'other attempt')} did not pass"))
     verdict = max([judging.overall(judged), *(one.verdict for one in reasons)])
-    records = words.records_of(judged)
+    analysis = Analysis(bundle.run, judged, verdict)
+    records = analysis.records
     software = (f"{name} {version}" for record in records for name, version in record["software"].items())
     programs = (f"{record['program']} {record['version']}" for record in records)
     html_page = html.rendered(
@@ -55,8 +55,8 @@ def certified(bundle: Bundle, table: str | None = None) -> Certificate:
         simulated=words.simulated_line(records),
         word=WORDS[verdict],
         glyph=words.GLYPHS[verdict],
-        tally=words.verdict_tally(list(judged)),
-        step=words.next_step(verdict),
+        tally=words.verdict_tally(judged),
+        steps=analysis.only_step,
         reasons=[(WORDS[reason.verdict], reason.sentence) for reason in reasons],
         facts=[
             ("Measured", started(bundle.run).replace("T", " ").replace("Z", " UTC") or "unknown"),
@@ -73,7 +73,7 @@ def certified(bundle: Bundle, table: str | None = None) -> Certificate:
         name=bundle.path.name,
         sha256=bundle.sha256,
     )
-    return Certificate(html_page, judged, verdict, reasons, judging.exit_code(judged, verdict, acceptance=True))
+    return Certificate(html_page, analysis, reasons)
 
 
 def refused(bundle: Bundle, judged: Sequence[Judged], references: References, table: str | None) -> Iterator[str]:

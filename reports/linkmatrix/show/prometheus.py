@@ -3,18 +3,19 @@
 Units are bytes per second and seconds. Samples have no times, because the textfile collector refuses them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import clean
 from ..references.keys import distinguishing_words
-from ..runs import judging
-from ..runs.judging import Judged
 from . import words
 
 if TYPE_CHECKING:
     from ..runs.suspects import Suspect
+    from .analysis import Analysis
 
 PREFIX = "linkmatrix_"
 #: Unit of a record → (metric, its factor to the base unit)
@@ -46,15 +47,15 @@ class Sample(NamedTuple):
     value: float
 
 
-def text(judged: list[Judged], suspects: list["Suspect"]) -> str:
+def text(analysis: Analysis, suspects: list[Suspect]) -> str:
     """The whole file, by metric, each with HELP and TYPE; begins with a comment if a fault was simulated."""
     kept: dict[tuple[str, str], float] = {}
-    for sample in samples(judged, suspects):
+    for sample in samples(analysis, suspects):
         key = (sample.metric, labelled({name: clean(value) for name, value in sample.labels.items()}))
         # of test cases that come twice the worse verdict counts, and otherwise the newer value
         worse = sample.metric == "verdict" and key in kept
         kept[key] = max(kept[key], sample.value) if worse else sample.value
-    lines = [f"# {line}" for line in words.notices(judged)]
+    lines = [f"# {line}" for line in analysis.notices]
     for metric, purpose in METRICS.items():
         found = {labels: value for (name, labels), value in kept.items() if name == metric}
         if found:
@@ -63,10 +64,10 @@ def text(judged: list[Judged], suspects: list["Suspect"]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def samples(judged: list[Judged], suspects: list["Suspect"]) -> Iterator[Sample]:
+def samples(analysis: Analysis, suspects: list[Suspect]) -> Iterator[Sample]:
     """All lines; the oldest run first."""
     newest: dict[str, float] = {}
-    for one in sorted(judged, key=lambda one: one.test.record["started"] if one.test.record else ""):
+    for one in sorted(analysis.judged, key=lambda one: one.test.record["started"] if one.test.record else ""):
         record = one.test.record
         place = {"partition": one.test.partition, "host": record["host"]["name"] if record else one.test.node}
         if record:
@@ -88,7 +89,7 @@ def samples(judged: list[Judged], suspects: list["Suspect"]) -> Iterator[Sample]
                 word = words.WORDS[verdict].lower().replace(" ", "_")
                 yield Sample("cells", {**case, "verdict": word}, count)
             yield Sample("verdict", case, int(one.of_matrix(matrix)))
-    yield Sample("run_verdict", {}, int(judging.overall(judged)))
+    yield Sample("run_verdict", {}, int(analysis.verdict))
     for partition, when in newest.items():
         yield Sample("last_run_timestamp_seconds", {"partition": partition}, when)
     yield Sample("suspects", {}, len(suspects))
