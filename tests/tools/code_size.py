@@ -36,8 +36,8 @@ def main() -> None:
     for name, number in totals.items():
         print(f"| **{name}** | | {number} |")
     print(f"\nFiles of more than {LONG} lines: {', '.join(name for name, number in code.items() if number > LONG)}")
-    modules, seconds = loaded_by_show()
-    print(f"\n`linkmatrix show` loads {modules} modules of linkmatrix and takes {seconds:.2f} s.")
+    modules, empty, seconds = loaded_by_show()
+    print(f"\n`linkmatrix show` loads {modules} modules and {empty} empty packages, and takes {seconds:.2f} s.")
     print(f"\nThe longest chain of imports: {' → '.join(longest_chain())}")
 
 
@@ -52,16 +52,19 @@ def part_of(name: str) -> str:
     return "/".join(folders[: 3 if folders[0] == "reports" else 2])
 
 
-def loaded_by_show() -> tuple[int, float]:
-    """(modules of linkmatrix, seconds) that `linkmatrix show` of a record loads and takes: the fastest of three."""
+def loaded_by_show() -> tuple[int, int, float]:
+    """(modules with code, packages without code, seconds) of `linkmatrix show` of a record, the fastest of three."""
     show = f"from linkmatrix import cli; cli.main(['show', {str(RECORD)!r}])"
-    tell = "import sys; print(sum(name.startswith('linkmatrix.') for name in sys.modules), file=sys.stderr)"
+    files = "[one.__file__ for name, one in sys.modules.items() if name.startswith('linkmatrix.')]"
+    tell = f"import sys; print(*{files}, sep='\\n', file=sys.stderr)"
     best = float("inf")
     for _ in range(3):
         begin = time.perf_counter()
         done = subprocess.run([sys.executable, "-c", f"{show}\n{tell}"], text=True, capture_output=True, check=True)
         best = min(best, time.perf_counter() - begin)
-    return int(done.stderr.split()[-1]), best
+    paths = [path for path in map(Path, done.stderr.splitlines()) if path.suffix == ".py"]
+    empty = sum(len(ast.parse(path.read_text(encoding="utf-8")).body) <= 1 for path in paths)  # a docstring at most
+    return len(paths) - empty, empty, best
 
 
 def imported(path: Path) -> set[Path]:
