@@ -169,7 +169,7 @@ def test_the_share_of_pairs_counts_both_ways_once_and_is_none_of_a_single_endpoi
     assert sampled_matrix.measured_share(two | {"rows": ["n0"], "matchings": {"drawn": []}}) == 0.0
     (whole,) = make_record()["results"]
     assert words.coverage(whole) == sampled_matrix.bottleneck_sentence(whole) == ""
-    assert [*sampled_matrix.unjudged(whole)] == []
+    assert [*sampled_matrix.unjudged_sentences(whole)] == []
 
 
 def test_an_endpoint_whose_slowness_was_not_settled_has_incomplete(record):

@@ -45,7 +45,10 @@ def result_of(found, metric="bandwidth"):
 
 
 def sentences(result):
-    return [*sampled_matrix.faults(result), *filter(None, [sampled_matrix.oversubscription_sentence(result)])]
+    return [
+        *sampled_matrix.slow_group_sentences(result),
+        *filter(None, [sampled_matrix.oversubscription_sentence(result)]),
+    ]
 
 
 def test_oversubscription_is_said_with_its_ratio_and_is_no_fault():

@@ -1,6 +1,6 @@
-"""Differences in the inventory of nodes and GPUs that should be alike: drivers, firmware, links, connections.
+"""Compares the inventory of nodes and GPUs that should be alike: drivers, firmware, links, connections.
 
-Each difference names the node or the device that differs from the others.
+A difference names the node or the device that differs from the other nodes or devices.
 """
 
 from collections import Counter, defaultdict
@@ -11,38 +11,36 @@ from ..record import units
 from ..record.names import DIRECT, PCI_CLASSES
 from ..record.units import counted
 
-OF_PART = ("vbios", "firmware")  # facts in a device's `part`
-OF_STATE = {
-    "nvlinks_active": "active NVLinks",
-    "pcie_width": "PCIe width",
-}  # facts in a device's `state`; an idle PCIe link reduces its speed
-OF_GPUS = ("cuda", "ipc")  # back ends that open every GPU of a node
+PART_FACTS = ("vbios", "firmware")  # facts in a device's `part`
+#: Facts in a device's `state`. The PCIe generation is no such fact, because an idle PCIe link reduces its speed.
+STATE_FACTS = {"nvlinks_active": "active NVLinks", "pcie_width": "PCIe width"}
+GPU_BACKENDS = ("cuda", "ipc")  # back ends that open every GPU of a node
 SOFTWARE = ("CUDA", "NCCL", "MPI")
 
 
 def difference_sentences(name: str, found: Mapping[str, str]) -> list[str]:
     """Sentences such as "n17: vbios is 96.00.61, and 96.00.74 on 7 of 8".
 
-    name: of the fact. found: {node or device: fact}; "" for an unknown fact, which is left out.
+    name: the name of the fact. found: {node or device: fact}; "" for an unknown fact, which is not compared.
     """
-    known = {who: fact for who, fact in found.items() if fact}
+    known = {label: fact for label, fact in found.items() if fact}
     counts = Counter(known.values())
     if len(counts) < 2:
         return []
     (usual, most), (_, second) = counts.most_common(2)
-    if most == second:  # no fact is the usual one
-        each = units.first([f"{who} has {fact}" for who, fact in known.items()])
+    if most == second:  # no fact is more frequent than all others
+        each = units.first([f"{label} has {fact}" for label, fact in known.items()])
         return [f"{name} differs: {', '.join(each)}"]
     rest = f"{usual} on {most} of {len(known)}"
-    unlike = [f"{who}: {name} is {fact}, and {rest}" for who, fact in known.items() if fact != usual]
+    unlike = [f"{label}: {name} is {fact}, and {rest}" for label, fact in known.items() if fact != usual]
     return units.first(unlike)
 
 
 def device_differences(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(device, sentence) of each device with fewer active NVLinks, or a slower PCIe link, than the devices like it.
+    """Yields (device, sentence) for devices with fewer active NVLinks or a slower PCIe link than alike devices.
 
-    Devices are alike if model and node are the same. An idle PCIe link reduces its speed. Its generation therefore
-    counts only if the run copied from or to host memory. The highest recorded generation counts.
+    Devices are alike if model and node are equal. An idle PCIe link reduces its generation. Generations are therefore
+    compared only if the run copied from or to host memory, and the highest recorded generation of each device counts.
     """
     names = {
         "nvlinks_active": "active NVLinks",
@@ -65,7 +63,7 @@ def device_differences(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def highest(record: Mapping[str, Any], device: Mapping[str, Any], name: str) -> int | None:
-    """The highest recorded value of a device's state, before, during and after the run; None without a value."""
+    """The highest recorded value of a state of a device, such as "pcie_width"; None without a value."""
     texts = [device.get("state", {}).get(name)]
     for one in record.get("health") or ():
         readings = one["readings"] if one["label"] == device["label"] else ()
@@ -76,9 +74,10 @@ def highest(record: Mapping[str, Any], device: Mapping[str, Any], name: str) -> 
 def node_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
     """Sentences about differences between the nodes of a partition.
 
-    Compared facts are driver, kernel, product, board, BIOS, CUDA, NCCL, MPI, VBIOS and firmware, the rates and widths
-    of links, and the number of devices. records: (partition, record) of any number of nodes. If two records differ
-    about a node, the first one counts.
+    The compared facts are driver, kernel, product, board, BIOS, CUDA, NCCL, MPI, VBIOS, firmware, rates and widths of
+    links, and numbers of devices.
+
+    records: (partition, record) of any number of nodes. If two records of a node differ, the first record counts.
     """
     records = list(records)
     found = [line for (_, name), of in facts_by_name(records).items() for line in difference_sentences(name, of)]
@@ -88,39 +87,39 @@ def node_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[s
 def device_count_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
     """Sentences about nodes with another number of devices of a model than most nodes.
 
-    Only records of one check and of one node are compared. Records with --devices or with ranks do not show all
-    devices.
+    Only records of the same check are compared, and only records that contain all devices of one node: no records
+    with --devices, and no records of ranks.
     """
     found: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
     for partition, record in records:
         nodes = {device["node"] for device in record["devices"]}
-        some = any(word.startswith("--devices") for word in record["command"])
-        if len(nodes) != 1 or record["backend"] not in OF_GPUS or some:
+        is_part = any(word.startswith("--devices") for word in record["command"])
+        if len(nodes) != 1 or record["backend"] not in GPU_BACKENDS or is_part:
             continue
         for model, count in Counter(device["name"] for device in record["devices"]).items():
             found[partition, model, record["asked_by"] or ""].setdefault(*nodes, str(count))
-    told: dict[str, str] = {}  # node and fact → the sentence of the first check
-    for (_, model, _), of in found.items():
-        for line in difference_sentences(f"number of {model}", of):
-            told.setdefault(line.partition(", ")[0], line)
-    return list(told.values())
+    sentences: dict[str, str] = {}  # {beginning of a sentence, with node and fact: sentence about the first check}
+    for (_, model, _), node_counts in found.items():
+        for line in difference_sentences(f"number of {model}", node_counts):
+            sentences.setdefault(line.partition(", ")[0], line)
+    return list(sentences.values())
 
 
 def equal_groups(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
-    """{node: its facts that differ in its partition, "driver 580, kernel 6.1"}; "" if no fact differs.
+    """{node: the facts that are not equal on all nodes of its partition: "driver 580, kernel 6.1"}; "" without any.
 
-    Figures of nodes are comparable only if these facts are equal. records: see `node_differences`.
+    Values of two nodes are comparable only if these facts are equal. records: see `node_differences`.
     """
     found: dict[str, list[str]] = defaultdict(list)
     for (_, name), of in facts_by_name(records).items():
         known = {fact for fact in of.values() if fact}
         for node, fact in of.items():
             found[node] += [f"{name} {fact}"] if len(known) > 1 and fact else []
-    return {node: ", ".join(said) for node, said in found.items()}
+    return {node: ", ".join(facts) for node, facts in found.items()}
 
 
 def facts_by_name(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[tuple[str, str], dict[str, str]]:
-    """The facts of nodes in records, such as driver versions: {(partition, name of the fact): {node: fact}}."""
+    """The facts of nodes: {(partition, name of the fact, such as "driver"): {node: fact}}."""
     found: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     software: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for partition, record in records:
@@ -130,15 +129,15 @@ def facts_by_name(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[tupl
             software[partition, name][node].add(fact)
     for key, of in software.items():
         usual = Counter(map(frozenset, of.values())).most_common(1)[0][0]
-        # a node that was measured in fewer environments does not differ
+        # a node that was measured in fewer environments is not different
         found[key] = {node: " and ".join(sorted(usual if facts <= usual else facts)) for node, facts in of.items()}
     return found
 
 
 def node_software(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yields (node, name, version) of each library in a record of one node; nothing for a record of several nodes.
+    """Yields (node, name, version) for each library in a record of one node.
 
-    Such a record does not contain which of its nodes has a library.
+    A record of several nodes does not contain the node of a library, and yields nothing.
     """
     names = {device["node"] for device in record["devices"]}
     if len(names) == 1:
@@ -147,7 +146,7 @@ def node_software(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def node_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(node, name of a fact, fact) of each node of a record, for facts that no environment changes."""
+    """Yields (node, name of a fact, fact) for the facts of nodes that do not depend on the environment."""
     names = list(dict.fromkeys(device["node"] for device in record["devices"]))
     if len(names) == 1 and record["software"].get("driver"):
         yield names[0], "driver", record["software"]["driver"]
@@ -158,8 +157,8 @@ def node_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield from ((node["name"], name, fact) for name, fact in known.items() if fact)
     of_model: dict[tuple[str, str], set[str]] = defaultdict(set)
     for device in record["devices"]:
-        facts = {name: device["part"].get(name) for name in OF_PART}
-        facts |= {word: device.get("state", {}).get(name) for name, word in OF_STATE.items()}
+        facts = {name: device["part"].get(name) for name in PART_FACTS}
+        facts |= {word: device.get("state", {}).get(name) for name, word in STATE_FACTS.items()}
         for name, fact in facts.items():
             if fact:
                 of_model[device["node"], f"{name} of {device['name']}"].add(fact)
@@ -175,35 +174,35 @@ def node_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield node, name, " and ".join(sorted(every))
 
 
-LEAST_GPUS = 3  # with fewer GPUs, the usual connection is unknown
-MOST_GPUS = 128  # maximum per node
-MOST_UNLIKE = 1 / 3  # of a node's GPUs: if more GPUs differ, the node is built that way
+MIN_GPUS = 3  # with fewer GPUs, the usual connection is unknown
+MAX_GPUS = 128  # per node
+MAX_DIFFERENT = 1 / 3  # of a node's GPUs: if more GPUs differ, the difference is the design of the node
 
 
-class Unlike(NamedTuple):
-    """A GPU, or a pair of GPUs, whose connections differ. kind: a key of `findings.NEXT`."""
+class ConnectionDifference(NamedTuple):
+    """A GPU or a pair of GPUs with an unusual connection. kind: a key of `findings.NEXT`."""
 
     component: str
     kind: str
     sentence: str
 
 
-def connection_differences(record: Mapping[str, Any]) -> Iterator[Unlike]:
-    """The GPUs of each node whose connections differ from those of the other GPUs."""
+def connection_differences(record: Mapping[str, Any]) -> Iterator[ConnectionDifference]:
+    """Yields the GPUs whose connections differ from those of the other GPUs of their node."""
     nodes: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for device in record["devices"]:
         nodes[device["node"]].append(device)
-    at = {label: place for place, label in enumerate(record["topology"]["labels"])}
+    positions = {label: at for at, label in enumerate(record["topology"]["labels"])}
     classes = record["topology"]["link_class"]
     for devices in nodes.values():
-        there = {device["label"]: at[device["label"]] for device in devices if device["label"] in at}
-        if there and len(classes) == len(at) and len(there) <= MOST_GPUS:
-            links = Links.of(classes, there)
+        labels = [device["label"] for device in devices if device["label"] in positions]
+        if labels and len(classes) == len(positions) and len(labels) <= MAX_GPUS:
+            links = Links.from_classes(classes, {label: positions[label] for label in labels})
             yield from off_nvlink(links)
-            yield from unlike_links(links)
+            yield from different_links(links)
         yield from far_from_adapters(devices)
         yield from slow_links(devices)
-        if record["backend"] == "imported":  # PCIe cards without a bridge have no active NVLink
+        if record["backend"] == "imported":  # linkmatrix itself measures PCIe cards without NVLink bridge
             yield from inactive_links(devices)
         yield from link_errors(devices)
 
@@ -211,7 +210,7 @@ def connection_differences(record: Mapping[str, Any]) -> Iterator[Unlike]:
 class Links(NamedTuple):
     """The NVLinks between the GPUs of a node, in the order of `labels`.
 
-    counts: {pair: number of links, None: unknown, 0: none}. classes: {pair: link class}.
+    counts: {pair: number of links}; None if unknown. classes: {pair: link class}.
     """
 
     labels: Sequence[str]
@@ -219,10 +218,10 @@ class Links(NamedTuple):
     classes: Mapping[tuple[str, str], str]
 
     @classmethod
-    def of(cls, classes: Sequence[Sequence[str]], at: Mapping[str, int]) -> "Links":
-        """The links of some GPUs. classes: link classes of all devices. at: {label: position in `classes`}.
+    def from_classes(cls, classes: Sequence[Sequence[str]], at: Mapping[str, int]) -> "Links":
+        """The links of some GPUs. If one direction of a pair is unknown, the pair has the class of the other direction.
 
-        If only one direction of a pair is known, it counts for both directions.
+        classes: link classes of all devices, as in the record. at: {label of a GPU: index in `classes`}.
         """
         known = {
             (a, b): classes[row][column] or classes[column][row]
@@ -233,93 +232,93 @@ class Links(NamedTuple):
         counts = {pair: nvlink_count(name) for pair, name in known.items()}
         return cls(list(at), counts, known)
 
-    def to_others(self, label: str, among: Sequence[str]) -> list[int | None]:
-        """The numbers of links from a GPU to the other GPUs of `among`."""
+    def peer_counts(self, label: str, among: Sequence[str]) -> list[int | None]:
+        """The numbers of links from a GPU to the other GPUs in `among`."""
         return [self.counts[label, other] for other in among if other != label]
 
 
 def nvlink_count(name: str) -> int | None:
-    """The number of links of a link class: 18 for NV18; None for an unknown class."""
+    """The number of NVLinks of a link class: 18 for NV18, 0 for PCIe; None for an unknown class."""
     bonded = DIRECT.fullmatch(name)
     return int(bonded[2]) if bonded else 0 if name else None
 
 
-def off_nvlink(links: Links) -> Iterator[Unlike]:
-    """GPUs without any NVLink, on a node where all other GPUs are connected to each other."""
-    off = [label for label in links.labels if not any(n is None or n for n in links.to_others(label, links.labels))]
+def off_nvlink(links: Links) -> Iterator[ConnectionDifference]:
+    """Yields GPUs without NVLink, on a node on which all other GPUs are connected by NVLink."""
+    off = [label for label in links.labels if not any(n is None or n for n in links.peer_counts(label, links.labels))]
     rest = [label for label in links.labels if label not in off]
-    whole = all(n for label in rest for n in links.to_others(label, rest))
-    if not off or len(rest) < LEAST_GPUS or len(off) > MOST_UNLIKE * len(links.labels) or not whole:
+    is_complete = all(n for label in rest for n in links.peer_counts(label, rest))
+    if not off or len(rest) < MIN_GPUS or len(off) > MAX_DIFFERENT * len(links.labels) or not is_complete:
         return
     usual = ", ".join(sorted({links.classes[a, b] for a in rest for b in rest if a != b}))
     for label in off:
         has = ", ".join(sorted({links.classes[label, other] for other in rest} - {""}))
-        yield Unlike(
+        yield ConnectionDifference(
             label, "off NVLink", f"{label} has no NVLink ({has}); the other {len(rest)} have {usual} to each other"
         )
 
 
-def unlike_links(links: Links) -> Iterator[Unlike]:
-    """GPUs and pairs whose number of NVLinks differs from that of all other GPUs."""
-    some = [label for label in links.labels if any(links.to_others(label, links.labels))]
-    known = Counter(n for pair, n in links.counts.items() if set(pair) <= set(some) and n is not None)
-    if len(some) < LEAST_GPUS or len(known) < 2:
+def different_links(links: Links) -> Iterator[ConnectionDifference]:
+    """Yields GPUs and pairs whose number of NVLinks differs from the usual number."""
+    connected = [label for label in links.labels if any(links.peer_counts(label, links.labels))]
+    known = Counter(n for pair, n in links.counts.items() if set(pair) <= set(connected) and n is not None)
+    if len(connected) < MIN_GPUS or len(known) < 2:
         return
     usual = known.most_common(1)[0][0]
-    unlike = [label for label in some if usual not in links.to_others(label, some)]
-    rest = [label for label in some if label not in unlike]
+    unlike = [label for label in connected if usual not in links.peer_counts(label, connected)]
+    rest = [label for label in connected if label not in unlike]
     pairs = [(a, b) for a in rest for b in rest if a < b and links.counts[a, b] not in (usual, None)]
-    if not usual or len(unlike) > MOST_UNLIKE * len(some) or len(rest) < LEAST_GPUS or len(pairs) > 1:
+    if not usual or len(unlike) > MAX_DIFFERENT * len(connected) or len(rest) < MIN_GPUS or len(pairs) > 1:
         return
     for label in unlike:
-        has = sorted({n for n in links.to_others(label, some) if n is not None})
-        counts = " or ".join(map(str, has))
-        yield Unlike(label, "unlike links", f"{label} has {counts} NVLinks to each other GPU, other pairs have {usual}")
-    for a, b in pairs if len(rest) > LEAST_GPUS else ():
+        has = sorted({n for n in links.peer_counts(label, connected) if n is not None})
+        text = f"{label} has {' or '.join(map(str, has))} NVLinks to each other GPU, other pairs have {usual}"
+        yield ConnectionDifference(label, "unlike links", text)
+    for a, b in pairs if len(rest) > MIN_GPUS else ():
         text = (
             f"{a} and {b} have {counted(links.counts[a, b] or 0, 'NVLink')} to each other, the other pairs have {usual}"
         )
-        yield Unlike(f"{a} and {b}", "unlike links", text)
+        yield ConnectionDifference(f"{a} and {b}", "unlike links", text)
 
 
-def far_from_adapters(devices: Sequence[Mapping[str, Any]]) -> Iterator[Unlike]:
-    """GPUs whose nearest network adapter is farther away than that of the other GPUs."""
+def far_from_adapters(devices: Sequence[Mapping[str, Any]]) -> Iterator[ConnectionDifference]:
+    """Yields GPUs whose nearest network adapter is farther away than that of the other GPUs."""
     found = {device["label"]: device.get("state", {}).get("nic_class") for device in devices}
     found = {label: name for label, name in found.items() if name in PCI_CLASSES}
     usual, count = Counter(found.values()).most_common(1)[0] if found else ("", 0)
     unlike = [label for label, name in found.items() if PCI_CLASSES.index(name) > PCI_CLASSES.index(usual)]
-    if count < LEAST_GPUS or len(unlike) > MOST_UNLIKE * len(found):
+    if count < MIN_GPUS or len(unlike) > MAX_DIFFERENT * len(found):
         return
     for label in unlike:
         text = f"{label}: its nearest network adapter is at {found[label]}, that of {count} GPUs at {usual}"
-        yield Unlike(label, "far adapter", text)
+        yield ConnectionDifference(label, "far adapter", text)
 
 
-def slow_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[Unlike]:
-    """GPUs with an NVLink that is slower than the NVLinks of the other GPUs."""
+def slow_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[ConnectionDifference]:
+    """Yields GPUs with an NVLink that is slower than the NVLinks of the other GPUs."""
     texts = {device["label"]: device.get("state", {}).get("nvlink_speed_least", "") for device in devices}
     speeds = {label: float(text) for label, text in texts.items() if text.replace(".", "", 1).isdecimal()}
     most = max(speeds.values(), default=0.0)
     for label, speed in speeds.items():
         if speed < most:
-            yield Unlike(
+            yield ConnectionDifference(
                 label, "unlike links", f"{label}: an NVLink runs at {speed:g} GB/s, other NVLinks at {most:g} GB/s"
             )
 
 
-def inactive_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[Unlike]:
-    """GPUs of a node on which no NVLink is active."""
+def inactive_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[ConnectionDifference]:
+    """Yields the GPUs of a node as one difference, if none of their NVLinks is active."""
     states = [device.get("state", {}) for device in devices]
     links = {state.get("nvlinks", "0") for state in states}
     if devices and "0" not in links and all(state.get("nvlinks_active") == "0" for state in states):
         labels = units.first([device["label"] for device in devices])
         count = f"{counted(len(devices), 'GPU')} {'has' if len(devices) == 1 else 'have'}"
-        yield Unlike(", ".join(labels), "no active NVLink", f"{count} no active NVLink")
+        yield ConnectionDifference(", ".join(labels), "no active NVLink", f"{count} no active NVLink")
 
 
-def link_errors(devices: Sequence[Mapping[str, Any]]) -> Iterator[Unlike]:
-    """GPUs whose NVLinks have counted errors since the driver was loaded."""
+def link_errors(devices: Sequence[Mapping[str, Any]]) -> Iterator[ConnectionDifference]:
+    """Yields GPUs whose NVLinks have counted errors since the driver was loaded."""
     for device in devices:
         errors = device.get("state", {}).get("nvlink_errors", "none")
         if errors != "none":
-            yield Unlike(device["label"], "link errors", f"{device['label']}: {errors}")
+            yield ConnectionDifference(device["label"], "link errors", f"{device['label']}: {errors}")

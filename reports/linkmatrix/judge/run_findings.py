@@ -1,12 +1,14 @@
-"""The findings of a record besides its cells, and the verdicts that they allow: counters, lost endpoints, samples.
+"""The findings of a record that are not about values of cells: error counters, lost endpoints, samples, and others.
 
 A lost device is FAIL. A lost process is INCOMPLETE. A device whose memory another process holds is DISTURBED.
 
-A driver counts an Xid on a device also where another user's program reads memory that is not its own. Seven processes
-died in this way on one of two H100: the driver counted Xid 31 seven times, and no cell was slower. An Xid whose remedy
-in NVIDIA's catalogue (https://docs.nvidia.com/deploy/xid-errors) is to restart the program, or none, is no error of
-the device if other processes had a context on it and were gone at the end. It is an error if no process is known to
-have left, and if the run itself could not use the device to its end.
+A driver also counts an Xid if another user's program crashes on a device. Example: seven programs crashed on one of two
+H100, the driver counted Xid 31 seven times, and no cell was slower. Such an Xid is no error of the device if all of
+these are true:
+
+* NVIDIA's catalogue (https://docs.nvidia.com/deploy/xid-errors) lists no remedy, or only to restart the program.
+* Another process had a context on the device and ended before the last poll.
+* The run lost neither the device nor a cell of the device.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,19 +25,20 @@ from ..references.keys import size_of
 from .disturbances import MEMORY, disturbances, others_entries, process_name
 from .verdicts import Verdict
 
-MOST_SAMPLED = 64  # the programs keep samples of at most so many rows or columns: src/core/result.hpp
-OF_KIND = {"device": Verdict.FAIL, MEMORY: Verdict.DISTURBED, "process": Verdict.INCOMPLETE}
+MAX_SAMPLED = 64  # rows or columns: the programs keep no samples of larger matrices, see src/core/result.hpp
+LOST_VERDICTS = {"device": Verdict.FAIL, MEMORY: Verdict.DISTURBED, "process": Verdict.INCOMPLETE}
 PROGRAM_XIDS = {"xid_13", "xid_31", "xid_43", "xid_45"}  # graphics exception, page fault, stopped channel, cleanup
 
 
 class Fact(NamedTuple):
-    """A finding of a record, besides its cells.
+    """A finding of a record that is not about the value of a cell.
 
     verdict: the best verdict that the fact allows.
     result: index of the test case; None: all test cases.
-    topic: selects the next step: "counters", "throttled", "samples", "computes wrong" or "".
+    topic: selects the next step: "counters", "throttled", "samples", "references", "computes wrong" or "".
     who: the component; "" if unknown.
-    cells: (affected cells, all cells) of a fact about samples. The sentence begins with these numbers.
+    cells: (number of affected cells, number of cells), for a fact about samples. The sentence begins with these
+        numbers.
     """
 
     verdict: Verdict
@@ -47,11 +50,11 @@ class Fact(NamedTuple):
 
 
 def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), table: str = "") -> Iterator[Fact]:
-    """The findings of a checked record, besides its cells, that allow no PASS.
+    """Yields the facts of a checked record that allow no PASS.
 
     tolerated_counters: names of error counters that may rise. table: name of the reference table, "" for none.
     """
-    for one in errors(record):
+    for one in error_counters(record):
         verdict = Verdict.WARN if one.name in tolerated_counters else Verdict.FAIL
         yield Fact(verdict, one.sentence, topic="counters")
     yield from (Fact(Verdict.WARN, sentence) for sentence in crashed_programs(record))
@@ -71,8 +74,10 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
         if has_matchings(result):
             from . import sampled_matrix
 
-            yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in sampled_matrix.unjudged(result))
-            yield from (Fact(Verdict.WARN, sentence, place) for sentence in sampled_matrix.faults(result))
+            yield from (
+                Fact(Verdict.INCOMPLETE, sentence, place) for sentence in sampled_matrix.unjudged_sentences(result)
+            )
+            yield from (Fact(Verdict.WARN, sentence, place) for sentence in sampled_matrix.slow_group_sentences(result))
         yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in too_few_short_samples(record, result))
         if "cells" in result:
             continue
@@ -82,7 +87,7 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
 
 
 def other_size(table: str, result: Result) -> str:
-    """The sentence about references that are for another size than the measured one."""
+    """The sentence about a table of references for another size than the measured size."""
     size = result["size_bytes"]
     measured = "the size of the measurement is unknown" if size is None else f"the measurement used {units.size(size)}"
     wanted = units.size(size_of(table))
@@ -90,7 +95,7 @@ def other_size(table: str, result: Result) -> str:
 
 
 def duplicate_devices(record: Mapping[str, Any]) -> Iterator[str]:
-    """Sentences about devices that have two labels. The cells between these labels measure no link."""
+    """Sentences about devices with two labels. The cells between these labels measure no link."""
     known: dict[str, str] = {}
     for device in record["devices"]:
         first = known.setdefault(device["uuid"] or device["label"], device["label"])
@@ -100,7 +105,7 @@ def duplicate_devices(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def sample_facts(result: Result, place: int) -> Iterator[Fact]:
-    """The fact about cells with too few samples for an interval of the median; nothing if all cells have enough."""
+    """Yields a fact if cells have too few samples for an interval of the median."""
     least, single, too_few, measured = sample_counts(result)
     more = f"measure with --samples {LEAST_SAMPLES} or more"
     kinds = (
@@ -117,23 +122,23 @@ def sample_facts(result: Result, place: int) -> Iterator[Fact]:
 def too_few_short_samples(record: Mapping[str, Any], result: Result) -> Iterator[str]:
     """Yields a sentence if cells lack short samples that the command requested.
 
-    Visibility tests, soaks and matrices of more than MOST_SAMPLED endpoints take no short samples.
+    Visibility tests, soaks and matrices of more than MAX_SAMPLED endpoints take no short samples.
     """
-    said = result.get("short_samples")
+    taken = result.get("short_samples")
     takes_none = result["quantity"] == HANDOVER or "soak" in record
     words = [word for part in record["command"] for word in part.split()]
     asks = any(option.value != "0" for option in option_values(words, "--short-samples"))
-    if said is None and asks and not takes_none:
+    if taken is None and asks and not takes_none:
         yield "the record lacks the requested short samples: an intermittent link may be missed"
-    if said and said["fewest"] < said["asked"] and max(len(result["rows"]), len(result["columns"])) <= MOST_SAMPLED:
+    if taken and taken["fewest"] < taken["asked"] and max(len(result["rows"]), len(result["columns"])) <= MAX_SAMPLED:
         yield (
-            f"a cell has {said['fewest']} of the {said['asked']} requested short samples: an intermittent link"
+            f"a cell has {taken['fewest']} of the {taken['asked']} requested short samples: an intermittent link"
             " may be missed; measure without other work, or with a longer --max-time"
         )
 
 
 def sample_counts(result: Result) -> tuple[int, int, int, int]:
-    """(fewest samples of a cell, cells with one sample, cells with too few, cells with any)."""
+    """(fewest samples per cell, cells with one sample, cells with too few samples, cells with samples)."""
     samples = grids.numbers(result["samples"])
     samples = samples[samples > 0]
     least = int(samples.min(initial=LEAST_SAMPLES))
@@ -141,7 +146,7 @@ def sample_counts(result: Result) -> tuple[int, int, int, int]:
 
 
 def missing_bisection_cells(result: Result) -> Iterator[str]:
-    """A sentence if a bisection has fewer cells than one direction between its two halves."""
+    """Yields a sentence if a bisection lacks cells from one half to the other half."""
     if result["schedule"]["mode"] != "bisection":
         return  # `checking.left_out` knows the cells of other schedules
     rows, columns = len(result["rows"]), len(result["columns"])
@@ -153,9 +158,9 @@ def missing_bisection_cells(result: Result) -> Iterator[str]:
 
 
 def lost_endpoint_facts(record: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
-    """(verdict, sentence) of each lost endpoint."""
+    """Yields (verdict, sentence) for each lost endpoint."""
     for one in record.get("lost", ()):
-        verdict = OF_KIND.get(one.get("kind"), Verdict.INCOMPLETE)
+        verdict = LOST_VERDICTS.get(one.get("kind"), Verdict.INCOMPLETE)
         more = ": measure again without that process" if verdict is Verdict.DISTURBED else ""
         yield verdict, f"{one['label']} was lost: {one['why']}{more}"
 
@@ -163,7 +168,7 @@ def lost_endpoint_facts(record: Mapping[str, Any]) -> Iterator[tuple[Verdict, st
 def ending(record: Mapping[str, Any]) -> Verdict:
     """The best verdict that the result of a program (PASS, FAIL, ERROR, TIMEOUT or INCOMPLETE) allows.
 
-    DISTURBED if memory that other processes hold is the only cause in the record.
+    DISTURBED if the only recorded cause is that other processes hold memory.
     """
     if record["result"] == "FAIL" and "soak" in record:
         from .soak_cells import computes_wrong, failed_cells_verdict
@@ -182,7 +187,7 @@ def ending(record: Mapping[str, Any]) -> Verdict:
 
 
 def memory_is_held(record: Mapping[str, Any]) -> bool:
-    """Whether another process held the memory of a device, and the run could not measure a cell there, or nothing."""
+    """Whether a cell or all cells were not measured because another process held the memory of a device."""
     held = any(one["kind"] == MEMORY for others in others_entries(record) for one in others.get("disturbances") or ())
     return held and (not record["results"] or any(lacks_memory(record, result) for result in record["results"]))
 
@@ -202,45 +207,45 @@ def lacks_memory(record: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
 
 
 def error_sentences(record: Mapping[str, Any]) -> list[str]:
-    """A sentence for each error counter that rose, except the Xids of other programs."""
-    return [one.sentence for one in errors(record)]
+    """A sentence per error counter that rose, without the Xids of other programs."""
+    return [one.sentence for one in error_counters(record)]
 
 
-def errors(record: Mapping[str, Any]) -> list[CounterRise]:
-    """The error counters of devices and adapters that rose during the run, except the Xids of other programs."""
+def error_counters(record: Mapping[str, Any]) -> list[CounterRise]:
+    """The error counters of devices and adapters that rose during the run, without the Xids of other programs."""
     theirs = foreign_xids(record)
     return [one for one in counter_rises(record) if one not in theirs.get(one.label, ())]
 
 
 def crashed_programs(record: Mapping[str, Any]) -> list[str]:
-    """A sentence per device on which programs of other users crashed, with the Xids that they caused."""
-    there = ended_processes(record)
+    """A sentence per device on which programs of other users crashed, with their Xids."""
+    ended = ended_processes(record)
     return [
-        f"{label}: programs of other users crashed on it ({', '.join(first(sorted(there[label])))}): "
-        + ", ".join(f"{one.name} {one.after - one.before:.0f} times" for one in counted if one.name != EVENT_PREFIX)
+        f"{label}: programs of other users crashed on it ({', '.join(first(sorted(ended[label])))}): "
+        + ", ".join(f"{one.name} {one.after - one.before:.0f} times" for one in counters if one.name != EVENT_PREFIX)
         + "; the device is not at fault"
-        for label, counted in foreign_xids(record).items()
+        for label, counters in foreign_xids(record).items()
     ]
 
 
 def foreign_xids(record: Mapping[str, Any]) -> dict[str, list[CounterRise]]:
-    """{device: its Xid counters and their sum} of the devices on which programs of other users crashed."""
+    """{device: its Xid counters, including their sum}, for devices on which programs of other users crashed."""
     xids: dict[str, list[CounterRise]] = {}
     for one in counter_rises(record):
         if one.name.startswith(EVENT_PREFIX):
             xids.setdefault(one.label, []).append(one)
-    there = ended_processes(record).keys() - failed_endpoints(record) if xids else set()
-    return {label: counted for label, counted in xids.items() if label in there and only_program_xids(counted)}
+    crashed = ended_processes(record).keys() - failed_endpoints(record) if xids else set()
+    return {label: counters for label, counters in xids.items() if label in crashed and only_program_xids(counters)}
 
 
-def only_program_xids(counted: Sequence[CounterRise]) -> bool:
-    """Whether every counted Xid is one of PROGRAM_XIDS, which end a program and damage nothing else."""
-    known = {one.name: one.after - one.before for one in counted}
+def only_program_xids(counters: Sequence[CounterRise]) -> bool:
+    """Whether all counted Xids are PROGRAM_XIDS: errors of a program, not of the device."""
+    known = {one.name: one.after - one.before for one in counters}
     return known.keys() <= PROGRAM_XIDS | {EVENT_PREFIX} and known.pop(EVENT_PREFIX, 0.0) == sum(known.values())
 
 
 def failed_endpoints(record: Mapping[str, Any]) -> set[str]:
-    """The devices that the run lost, and the endpoints of cells that ended with an error."""
+    """The lost endpoints, and the endpoints of cells that ended with an error."""
     failed = {one["label"] for one in record["lost"]}
     for result in record["results"]:
         if "status" in result and "error" in grids.distinct_values(
@@ -253,21 +258,21 @@ def failed_endpoints(record: Mapping[str, Any]) -> set[str]:
 
 
 def ended_processes(record: Mapping[str, Any]) -> dict[str, set[str]]:
-    """{device: processes that had a context on it at some poll but not at the last, "pid 2983 (hog of bob)"}."""
+    """{device: names of the processes with a context on the device that ended before the last poll}."""
     found: dict[str, dict[int, str]] = {}
     last: set[tuple[str, int]] = set()
     for others in others_entries(record):
-        there = [one for one in others["processes"] if one.get("on") != "node"] if others["shared"] else []
-        last = {(process["where"], process["pid"]) for process in there}
-        for process in there:
+        on_devices = [one for one in others["processes"] if one.get("on") != "node"] if others["shared"] else []
+        last = {(process["where"], process["pid"]) for process in on_devices}
+        for process in on_devices:
             named = found.setdefault(process["where"], {})
             named[process["pid"]] = max(named.get(process["pid"], ""), process_name(process), key=len)
-    gone = {label: {said for pid, said in named.items() if (label, pid) not in last} for label, named in found.items()}
-    return {label: said for label, said in gone.items() if said}
+    gone = {label: {name for pid, name in named.items() if (label, pid) not in last} for label, named in found.items()}
+    return {label: names for label, names in gone.items() if names}
 
 
-WRONG, ROUNDS, UNSEEN = "wrong_words", "rounds", "unseen"  # parts of its result
-MOST = 4  # directions in a sentence
+WRONG, ROUNDS, UNSEEN = "wrong_words", "rounds", "unseen"  # parts of the result of a visibility test
+MAX_CELLS = 4  # in a sentence
 REMEDY = (
     "NCCL and similar programs may compute with old data or hang; check IOMMU and ACS (iommu=pt, ACS off) and"
     " the peer access of the virtual machine, or run without peer access: NCCL_P2P_DISABLE=1"
@@ -280,7 +285,7 @@ def is_visibility_test(result: Result) -> bool:
 
 
 def handover_sentences(result: Result) -> Iterator[tuple[Verdict, str]]:
-    """(verdict, sentence) about wrong words, unseen flags and unchecked rounds of a visibility test."""
+    """Yields (verdict, sentence) about wrong words, unseen flags and unchecked rounds of a visibility test."""
     if not is_visibility_test(result):
         return
     ok = grids.where(result["status"], "ok")
@@ -296,29 +301,29 @@ def handover_sentences(result: Result) -> Iterator[tuple[Verdict, str]]:
 
 
 def part_counts(result: Result, part: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The counts of a part of a visibility test, rows × columns; NaN for cells without a count."""
+    """The counts of a part of a visibility test, rows × columns; NaN without a count. part: "wrong_words", …"""
     return grids.numbers(result["parts"][part]["values"]) if part in result["parts"] else np.full(shape, np.nan)
 
 
 def order_sentences(result: Result) -> Iterator[str]:
-    """The paths on which the writes of a visibility test are not ordered; nothing for other matrices."""
+    """Sentences about paths on which writes are not ordered, for a visibility test."""
     if not is_visibility_test(result) or not {WRONG, ROUNDS, UNSEEN} <= result["parts"].keys():
         return
-    wrong, unseen = ({way: count for way, count in counts(result, part) if count} for part in (WRONG, UNSEEN))
-    rounds = dict(counts(result, ROUNDS))
+    wrong, unseen = ({cell: count for cell, count in counts_by_cell(result, part) if count} for part in (WRONG, UNSEEN))
+    rounds = dict(counts_by_cell(result, ROUNDS))
     if wrong:
-        worst = sorted(wrong, key=lambda way: -wrong[way])
-        told = [f"{way} {counted(wrong[way], 'word')} in {counted(rounds[way], 'round')}" for way in worst]
+        worst = sorted(wrong, key=lambda cell: -wrong[cell])
+        words = [f"{cell} {counted(wrong[cell], 'word')} in {counted(rounds[cell], 'round')}" for cell in worst]
         yield (
-            f"the order of writes is not kept on {', '.join(first(worst, MOST))}: wrong data after a set flag"
-            f" ({', '.join(first(told, MOST))}); {REMEDY}"
+            f"the order of writes is not kept on {', '.join(first(worst, MAX_CELLS))}: wrong data after a set flag"
+            f" ({', '.join(first(words, MAX_CELLS))}); {REMEDY}"
         )
     if unseen:
-        yield f"a flag was set, but never became visible: {', '.join(first(list(unseen), MOST))}; {REMEDY}"
+        yield f"a flag was set, but never became visible: {', '.join(first(list(unseen), MAX_CELLS))}; {REMEDY}"
 
 
-def counts(result: Result, part: str) -> Iterator[tuple[str, int]]:
-    """Yields (cell, count), such as ("gpu1->gpu2", 12), for each cell with a count. part: "wrong_words", …"""
+def counts_by_cell(result: Result, part: str) -> Iterator[tuple[str, int]]:
+    """Yields (cell, count) for each cell with a count: ("gpu1->gpu2", 12). part: "wrong_words", …"""
     for row, values in zip(result["rows"], result["parts"][part]["values"], strict=True):
         for column, value in zip(result["columns"], values, strict=True):
             if value is not None:

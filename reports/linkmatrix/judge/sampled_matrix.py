@@ -1,11 +1,14 @@
-"""Sampled matrices: a few matchings of many endpoints.
+"""Sampled matrices: cells of a few matchings of many endpoints. A matching is a set of disjoint pairs.
 
-An endpoint is judged by its measured cells. A pair that was not drawn is not judged.
+An endpoint is judged by its measured cells. Pairs that are in no matching are not judged.
 
-All endpoints of a group, such as a leaf switch, send concurrently to as many endpoints of another group. The sum
-divided by the bandwidth of one line gives the number of lines that the uplinks of the group carry. A few concurrent
-endpoints give the bandwidth of one line. A group is named only if it is slow with every group
-that was measured with it.
+Groups of endpoints, such as those of a leaf switch, are judged by the traffic between groups:
+
+* A few endpoints of a group send concurrently to another group: the value of a pair is the bandwidth of one line.
+* All endpoints of a group send concurrently: the sum divided by the bandwidth of one line is the number of lines that
+  the uplinks of the group carry.
+
+A group is named only if it is slow with every group that was measured with it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,10 +21,10 @@ from ..record.matrix import external_cells, from_result
 from ..record.units import MOST_NAMED, counted, first
 from ..references import noise
 
-LEAST = 0.03  # least deviation of a slow group, as a fraction
-SIGMAS = 5  # of the spread of the groups
-LEAST_RATIO = 1.05  # least ratio of oversubscription; less is noise
-LEAST_PARTNERS = 2  # other groups that were measured with a group
+MIN_DEVIATION = 0.03  # of a slow group, as a fraction
+MIN_SIGMAS = 5  # the same, in σ of the groups
+MIN_RATIO = 1.05  # of oversubscription; a lower ratio is noise
+MIN_PARTNERS = 2  # groups that were measured with a slow group
 
 
 def measured_share(result: Mapping[str, Any]) -> float:
@@ -36,13 +39,13 @@ def measured_share(result: Mapping[str, Any]) -> float:
 
 
 def coverage(result: Mapping[str, Any]) -> str:
-    """ "0.4 % of pairs measured: links not judged"."""
+    """The measured share as text: "0.4 % of pairs measured: links not judged"."""
     share = 100 * measured_share(result)
     return f"{share:.2g} % of pairs measured: links not judged" if share < 100 else "all pairs measured"
 
 
 def bottleneck_sentence(result: Mapping[str, Any]) -> str:
-    """The sentence about the bottleneck that all pairs share, as the program recorded it; "" without a bottleneck."""
+    """The sentence about the shared bottleneck that the program recorded; "" without a bottleneck."""
     found = result.get("matchings", {}).get("shared_bottleneck")
     if found is None:
         return ""
@@ -57,17 +60,17 @@ def bottleneck_sentence(result: Mapping[str, Any]) -> str:
     )
 
 
-def unjudged(result: Mapping[str, Any]) -> Iterator[str]:
-    """Sentences about endpoints and groups of a sampled matrix without a verdict."""
+def unjudged_sentences(result: Mapping[str, Any]) -> Iterator[str]:
+    """Yields sentences about the endpoints and groups of a sampled matrix that are not judged."""
     if not has_matchings(result):
         return
     missing = unmeasured_endpoints(result)
     if missing:
         yield f"{', '.join(first(missing))}: no cell was measured, so they are not judged"
-    still = result["matchings"]["open"]
-    if still:
-        said = ", ".join(first(still))
-        yield f"{said}: slow in some cells, not confirmed within --max-time; measure again with a longer --max-time"
+    unconfirmed = result["matchings"]["open"]
+    if unconfirmed:
+        labels = ", ".join(first(unconfirmed))
+        yield f"{labels}: slow in some cells, not confirmed within --max-time; measure again with a longer --max-time"
     if bottleneck := bottleneck_sentence(result):
         yield bottleneck
     groups = unmeasured_groups(result)
@@ -76,22 +79,24 @@ def unjudged(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def unmeasured_endpoints(result: Mapping[str, Any]) -> list[str]:
-    """The endpoints without any measured cell."""
+    """The endpoints without a measured cell."""
     labels = result["rows"]
     if "cells" in result:
         medians = zip(labels, *external_cells(result).medians, strict=True)
         return [label for label, row, column in medians if not row > 0 and not column > 0]
     known = np.isfinite(from_result(result).whole.values)
-    there = known.any(axis=1) | known.any(axis=0)
-    return [label for label, has in zip(labels, there.tolist(), strict=True) if not has]
+    has_cell = known.any(axis=1) | known.any(axis=0)
+    return [label for label, has in zip(labels, has_cell.tolist(), strict=True) if not has]
 
 
 class GroupLoad(NamedTuple):
-    """A group in one direction. direction: "sends", "receives" or "both".
+    """The traffic of a group in one direction.
 
-    full_load: the best share of the usual number of lines that the group reached with another group, all endpoints
-    concurrently. light_load: the best share of a line, with few concurrent endpoints. lines: the number of lines that
-    the uplinks carry. partners: the number of other groups.
+    direction: "sends", "receives" or "both".
+    full_load: the best traffic of all endpoints with another group, as a share of the usual number of lines.
+    light_load: the best traffic per pair with few endpoints, as a share of the bandwidth of one line.
+    lines: the number of lines that the uplinks carry.
+    partners: the number of groups that were measured with this group.
     """
 
     group: str
@@ -102,47 +107,51 @@ class GroupLoad(NamedTuple):
     partners: int
 
 
-def group_loads(matchings: Mapping[str, Any], both_ways: bool) -> tuple[list[GroupLoad], float, float]:
-    """(each group and direction, number of lines of the median group, median number of concurrent pairs).
+def group_loads(matchings: Mapping[str, Any], is_bidirectional: bool) -> tuple[list[GroupLoad], float, float]:
+    """(load of each group and direction, median number of lines, median number of concurrent pairs).
 
-    both_ways: whether a cell is the sum of both directions.
+    matchings: `matchings` of a result.
+    is_bidirectional: whether a cell is the sum of both directions.
     """
     crossings = matchings["crossings"]
     few = [one for one in crossings if one["few"]]
     full = [one for one in crossings if not one["few"]]
     if not few or not full:
         return [], 0.0, 0.0
-    line = float(np.median([one["best"] for one in few]))  # the best, because flows may share a cable
+    line = float(np.median([one["best"] for one in few]))  # the maximum, because pairs may share a cable
     usual = float(np.median([one["rate"] * one["pairs"] / line for one in full]))
-    is_narrow = float(np.median([one["rate"] for one in full])) * LEAST_RATIO < line
+    is_narrow = float(np.median([one["rate"] for one in full])) * MIN_RATIO < line
     seen: dict[tuple[str, str], dict[bool, list[tuple[float, float, str]]]] = {}
     for one in crossings:
         lines = one["rate"] * one["pairs"] / line
-        most = min(usual, one["pairs"]) if is_narrow else one["pairs"]  # without a limit, each pair has its line
+        most = min(usual, one["pairs"]) if is_narrow else one["pairs"]  # no bottleneck: a line per pair
         score = one["best"] / line if one["few"] else lines / most
         sides = [("sends", one["from"], one["to"]), ("receives", one["to"], one["from"])]
-        for way, group, other in [("both", *side[1:]) for side in sides] if both_ways else sides:
-            seen.setdefault((group, way), {True: [], False: []})[one["few"]].append((score, lines, other))
+        for direction, group, other in [("both", *side[1:]) for side in sides] if is_bidirectional else sides:
+            seen.setdefault((group, direction), {True: [], False: []})[one["few"]].append((score, lines, other))
     found = []
-    for (group, way), of_it in seen.items():
-        if of_it[False] and of_it[True]:
-            best, lines, _ = max(of_it[False])
-            found.append(
-                GroupLoad(group, way, best, max(of_it[True])[0], lines, len({other for *_, other in of_it[False]}))
-            )
+    for (group, direction), loads in seen.items():
+        if loads[False] and loads[True]:
+            best, lines, _ = max(loads[False])
+            partners = {other for *_, other in loads[False]}
+            found.append(GroupLoad(group, direction, best, max(loads[True])[0], lines, len(partners)))
     return found, usual, float(np.median([one["pairs"] for one in full]))
 
 
 def lower_than_median(scores: np.ndarray) -> np.ndarray:
-    """True where a score is lower than the median by more than the spread of the scores."""
+    """True for scores that are lower than the median by more than MIN_DEVIATION and MIN_SIGMAS · σ."""
     middle = float(np.median(scores))
     spread = noise.robust_sigma(scores)
-    return scores < middle * (1 - max(LEAST, SIGMAS * spread))
+    return scores < middle * (1 - max(MIN_DEVIATION, MIN_SIGMAS * spread))
 
 
-def slow_groups(matchings: Mapping[str, Any], both_ways: bool) -> list[tuple[str, str, str]]:
-    """(group, "sends", "receives" or "sends and receives", "all", "few" or "both") of each group at fault."""
-    ends, _, _ = group_loads(matchings, both_ways)
+def slow_groups(matchings: Mapping[str, Any], is_bidirectional: bool) -> list[tuple[str, str, str]]:
+    """(group, direction, load) of each faulty group.
+
+    direction: "sends", "receives" or "sends and receives".
+    load: the load with which the group is slow: "all" (endpoints), "few" or "both".
+    """
+    ends, _, _ = group_loads(matchings, is_bidirectional)
     if not ends:
         return []
     full, few = (
@@ -151,7 +160,7 @@ def slow_groups(matchings: Mapping[str, Any], both_ways: bool) -> list[tuple[str
     )
     found: dict[str, tuple[list[str], list[str]]] = {}
     for end, of_all, of_few in zip(ends, full.tolist(), few.tolist(), strict=True):
-        if (of_all or of_few) and end.partners >= LEAST_PARTNERS:
+        if (of_all or of_few) and end.partners >= MIN_PARTNERS:
             ways, what = found.setdefault(end.group, ([], []))
             ways.append(end.direction)
             what += ["all"] * of_all + ["few"] * of_few
@@ -165,25 +174,25 @@ def slow_groups(matchings: Mapping[str, Any], both_ways: bool) -> list[tuple[str
     ]
 
 
-def faults(result: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each group at fault; nothing for a record without groups."""
-    matchings, both_ways = result["matchings"], result["metric"] == "bidirectional"
+def slow_group_sentences(result: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a sentence per faulty group."""
+    matchings, is_bidirectional = result["matchings"], result["metric"] == "bidirectional"
     if not matchings.get("groups"):
         return
-    ends, usual, _ = group_loads(matchings, both_ways)
-    found = slow_groups(matchings, both_ways)
-    for group, ways, what in found[:MOST_NAMED]:
-        of_it = [end for end in ends if end.group == group]
-        lines = min(end.lines for end in of_it)
-        slow = 100 * (1 - min(end.light_load for end in of_it))
-        if what == "all":
+    ends, usual, _ = group_loads(matchings, is_bidirectional)
+    found = slow_groups(matchings, is_bidirectional)
+    for group, direction, load in found[:MOST_NAMED]:
+        loads = [end for end in ends if end.group == group]
+        lines = min(end.lines for end in loads)
+        slow = 100 * (1 - min(end.light_load for end in loads))
+        if load == "all":
             yield (
-                f"{group} {ways} {lines:.1f} lines of traffic over its uplinks, other groups {usual:.1f}; few pairs are"
-                " fine: check for missing uplinks and for other traffic"
+                f"{group} {direction} {lines:.1f} lines of traffic over its uplinks, other groups {usual:.1f}; few"
+                " pairs are fine: check for missing uplinks and for other traffic"
             )
         else:
             yield (
-                f"{group} {ways} {slow:.1f} % slow over its uplinks, also with few pairs:"
+                f"{group} {direction} {slow:.1f} % slow over its uplinks, also with few pairs:"
                 " check the path: cables, ports, error rates"
             )
     if len(found) > MOST_NAMED:
@@ -191,11 +200,11 @@ def faults(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def oversubscription_sentence(result: Mapping[str, Any]) -> str:
-    """The sentence about oversubscription that all groups share, which is no fault; "" without oversubscription."""
+    """The sentence about the oversubscription of all groups, which is no fault; "" without oversubscription."""
     if not result["matchings"].get("groups"):
         return ""
     _, usual, pairs = group_loads(result["matchings"], result["metric"] == "bidirectional")
-    if usual <= 0 or pairs / usual < LEAST_RATIO:
+    if usual <= 0 or pairs / usual < MIN_RATIO:
         return ""
     return (
         f"groups are {pairs / usual:.2f}:1 oversubscribed, which is no fault: {pairs:.0f} endpoints of a group reach"
@@ -204,7 +213,7 @@ def oversubscription_sentence(result: Mapping[str, Any]) -> str:
 
 
 def unmeasured_groups(result: Mapping[str, Any]) -> list[str]:
-    """The groups that lack a measurement to another group, with all endpoints or with few."""
+    """The groups that were not measured with another group, with all endpoints or with few endpoints."""
     matchings = result["matchings"]
     if not matchings.get("groups") or result["metric"] == "latency":
         return []

@@ -1,7 +1,7 @@
-"""The verdict of a test: the worst of its check's reasons, its record's facts, its cells and its program's result.
+"""The verdict of a test: the worst verdict of the check, the record's facts, the cells and the program's result.
 
-No other module decides the verdict of a test. The check calls `judge_test` in its own process. Readers call it again
-for other references, or for a record that no check judged.
+No other module decides the verdict of a test. The check calls `judge_test`. Commands call it again for other
+references, and for records that no check judged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .verdicts import Reason, Verdict, worst
 if TYPE_CHECKING:
     from ..references.tables import References
 
-BY_SIGNAL = "ended by signal"  # prefix of a program's error after a signal
+BY_SIGNAL = "ended by signal"  # prefix of the error of a program that a signal ended
 TOPOLOGY = "--topology"  # with this option, a program measures no matrix
 
 NO_MEASUREMENT = "the imported text contains no measurement: there is nothing to compare with references"
@@ -28,10 +28,12 @@ NO_MEASUREMENT = "the imported text contains no measurement: there is nothing to
 
 @dataclass(frozen=True)
 class CheckFacts:
-    """The findings and settings of a check that no record contains.
+    """The findings and settings of a check that its record does not contain.
 
-    testcase: the test case that the record must contain, "" for none. reasons: findings of the check itself.
-    tolerated_counters: names of error counters that may rise. measures: whether the test leaves a record.
+    testcase: the test case that the record must contain; "" for all test cases that the record expects.
+    reasons: findings of the check itself.
+    tolerated_counters: names of error counters that may rise.
+    measures: whether the test leaves a record.
     """
 
     testcase: str = ""
@@ -42,10 +44,12 @@ class CheckFacts:
 
 @dataclass(frozen=True)
 class TestVerdict:
-    """The verdict of a test, with everything that decided the verdict.
+    """The verdict of a test, and its causes.
 
-    reasons: of the check and of the way in which the program ended. facts: of the record. evaluation: of the cells,
-    None without a record or a matrix. table: the references that the cells were compared with, "" for none.
+    reasons: findings of the check, and how the program ended.
+    facts: findings of the record.
+    evaluation: the verdicts on the cells; None if no cells were judged.
+    table: name of the table of references; "" for none.
     """
 
     __test__ = False  # no test of pytest
@@ -60,23 +64,24 @@ class TestVerdict:
 def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: References, table: str) -> TestVerdict:
     """Judges a test.
 
-    record: checked, None if the test left none. found: what its check found. table: name of the reference table, ""
-    if the partition names none.
+    record: a checked record; None if the test left no record.
+    found: findings and settings of the check.
+    table: name of the table of references; "" for none.
     """
     if record is None:
         reasons = found.reasons
         if found.measures and not any(one.verdict >= Verdict.INCOMPLETE for one in reasons):
             reasons = (*reasons, Reason(Verdict.INCOMPLETE, "the test left no record"))
-        return TestVerdict(worst_of(reasons), reasons, (), None, table)
+        return TestVerdict(worst_verdict(reasons), reasons, (), None, table)
     if is_topology_only(record) and not found.testcase:
         known = tuple(facts(record, found.tolerated_counters))
-        return TestVerdict(worst_of(found.reasons, known), found.reasons, known, None, table)
+        return TestVerdict(worst_verdict(found.reasons, known), found.reasons, known, None, table)
     evaluation = evaluate(record, references, table or None)
     reasons = (*found.reasons, *record_reasons(record, found.testcase))
     known = (*facts(record, found.tolerated_counters, table), *(Fact(*one) for one in evaluation.soaked))
     known += tuple(unreferenced(record, evaluation, table) if table else ())
     cells = [matrix.verdict for matrix in evaluation.matrices]
-    verdict = max([worst_of(reasons, known), evaluation.floor, *cells])
+    verdict = max([worst_verdict(reasons, known), evaluation.floor, *cells])
     if verdict is Verdict.FAIL and detects_no_processes(record):
         program = (record.get("imported") or record)["program"]
         reasons = (*reasons, Reason(verdict, f"{program} does not detect other processes: no component is flagged"))
@@ -84,35 +89,35 @@ def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: 
 
 
 def unreferenced(record: Mapping[str, Any], evaluation: Evaluation, table: str) -> Iterator[Fact]:
-    """The test cases that have cells without a reference in the named table."""
+    """Yields a fact per test case with cells that the named table lacks."""
     for place, (result, matrix) in enumerate(zip(record["results"], evaluation.matrices, strict=True)):
-        if (
-            matrix.unjudged and matrix.expected.name and size_of(table) in (None, result["size_bytes"])
-        ):  # another size has its own finding
+        has_size = size_of(table) in (None, result["size_bytes"])  # another size is a fact of the record
+        if matrix.unjudged and matrix.expected.name and has_size:
             lacking = f"{matrix.unjudged} of {units.counted(sum(matrix.counts.values()), 'cell')}"
             sentence = f"{lacking} of {result['testcase']} have no reference in the table '{table}'"
             yield Fact(Verdict.INCOMPLETE, sentence, place, "references")
 
 
-def worst_of(reasons: tuple[Reason, ...], known: tuple[Fact, ...] = ()) -> Verdict:
-    """The worst verdict of reasons and facts; PASS without any."""
+def worst_verdict(reasons: tuple[Reason, ...], known: tuple[Fact, ...] = ()) -> Verdict:
+    """The worst verdict of reasons and facts; PASS if there are none."""
     return worst([Verdict.PASS, *(one.verdict for one in (*reasons, *known))])
 
 
 def is_topology_only(record: Mapping[str, Any]) -> bool:
-    """Whether the program was asked for the topology only, and ended with PASS."""
+    """Whether the program printed only the topology (--topology), and ended with PASS."""
     return not record["results"] and TOPOLOGY in record["command"] and record["result"] == "PASS"
 
 
 def is_import_without_matrix(record: Mapping[str, Any]) -> bool:
-    """Whether another program reported connections or states of devices, and measured nothing."""
+    """Whether a foreign program reported only connections or states of devices."""
     return bool(record.get("imported")) and not record["results"] and record["result"] == "PASS"
 
 
 def ending_sentence(result: str, error: str) -> str:
-    """How a program ended that did not pass, as a sentence.
+    """The sentence about the end of a program that did not pass.
 
-    result: the record's result. A signal ends a program with TIMEOUT, which is no time limit. error: "" for none.
+    result: the record's result. error: the record's error, "" for none. A program that a signal ended has the result
+    TIMEOUT: the sentence then names the signal.
     """
     if error.startswith(BY_SIGNAL):
         return f"the program was {error}"
@@ -120,9 +125,9 @@ def ending_sentence(result: str, error: str) -> str:
 
 
 def record_reasons(record: Mapping[str, Any], testcase: str) -> Iterator[Reason]:
-    """Why a record allows no PASS: its program's result, or a missing matrix or test case.
+    """Yields the reasons why a record allows no PASS: the program's result, or a missing matrix or test case.
 
-    testcase: the test case that the record must contain; "": all that the record expects.
+    testcase: see `CheckFacts`.
     """
     ended = ending(record)
     missing = Verdict.DISTURBED if ended is Verdict.DISTURBED else Verdict.INCOMPLETE

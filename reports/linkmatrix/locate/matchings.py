@@ -127,7 +127,10 @@ def fault_sentences(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[F
         return [], ["nothing was measured"]
     found = faults(result, cells)
     said = [(one, sentence(one, labels[one.endpoint], result)) for one in found]
-    rest = [*sampled_matrix.faults(result), *filter(None, [sampled_matrix.oversubscription_sentence(result)])]
+    rest = [
+        *sampled_matrix.slow_group_sentences(result),
+        *filter(None, [sampled_matrix.oversubscription_sentence(result)]),
+    ]
     rest += [text for one, text in said if not one.reproduced]
     rest += unexplained_sentences(cells, found, result, labels)
     return [(one, text) for one, text in said if one.reproduced], rest

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..judge.sampled_matrix import LEAST_RATIO
+from ..judge.sampled_matrix import MIN_RATIO
 from ..record import units
 from ..references import noise
 from .families import SHARED
@@ -220,7 +220,7 @@ class Sharing:
     def is_oversubscribed(self) -> bool:
         """Whether most switches reach other switches more slowly, by about the same ratio."""
         alike = [abs(of - self.usual) <= SPREAD for of in self.losses.values()]
-        return self.usual < -np.log(LEAST_RATIO) and float(np.mean(alike)) >= ALIKE
+        return self.usual < -np.log(MIN_RATIO) and float(np.mean(alike)) >= ALIKE
 
     @property
     def narrow(self) -> list[int]:
@@ -279,8 +279,8 @@ def is_slow_alone(crossing: np.ndarray, deviation: np.ndarray, again: np.ndarray
     """Whether cells between switches are equally slow when nothing else is sent. The cells then share no bottleneck."""
     if again is None:
         return False
-    tried = crossing & np.isfinite(again) & (deviation < -np.log(LEAST_RATIO))
-    return bool(tried.any()) and float(np.median(again[tried] - deviation[tried])) < np.log(LEAST_RATIO)
+    tried = crossing & np.isfinite(again) & (deviation < -np.log(MIN_RATIO))
+    return bool(tried.any()) and float(np.median(again[tried] - deviation[tried])) < np.log(MIN_RATIO)
 
 
 def without_uplink_links(found: Sequence[Finding], layout: Layout) -> list[Finding]:
