@@ -26,6 +26,7 @@ from linkmatrix.runs.testcases import Test
 from tests.tools import stored_verdicts, stores
 from tests.tools.plain_record import TESTCASE, one_record
 from tests.tools.simulated_reframe import Machine
+from tests.tools.sites import Site
 
 # no test asserts a time
 hypothesis.settings.register_profile("linkmatrix", deadline=None)
@@ -122,6 +123,12 @@ def good(request, site_of_sweeps, make_record, linkmatrix):
 
     known.add = add
     return known
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch, write_record, reference_folder):
+    """A site with references in git. Its runs have stored verdicts."""
+    return Site(tmp_path, monkeypatch, write_record, reference_folder)
 
 
 @pytest.fixture

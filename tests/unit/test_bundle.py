@@ -7,19 +7,19 @@ import struct
 import tarfile
 
 import pytest
-from sites import Site
 
-from linkmatrix import cli
 from linkmatrix.errors import BadInput
 from linkmatrix.runs import verdict_file
-from linkmatrix.runs.bundle import ABOUT, SUMS, archived, load, packed, sums
+from linkmatrix.runs.bundle import ABOUT, SUMS, load, packed
 from tests.tools.json_places import places, value_at
 
 from .test_hostile_text import OF_RECORDS, OF_REPORTS, STEERS, Tags, ended, put
 
 GOOD = {ABOUT: b"{}", "records/1-0-0/record.json": b"{}"}
+WHOLE = packed(GOOD)
 OTHER = "records/1-0-1/record.json"
-RECORD, VERDICT = "records/1-0-0/record.json", "records/1-0-0/verdict.json"
+RECORD, VERDICT, REPORT = "records/1-0-0/record.json", "records/1-0-0/verdict.json", "reports/1.json"
+KINDS = {"record": RECORD, "verdict": VERDICT, "report": REPORT, "about": ABOUT}
 
 
 def entry(name, **changes):
@@ -29,10 +29,10 @@ def entry(name, **changes):
     return one
 
 
-def with_entries(*entries, format=tarfile.USTAR_FORMAT):
-    """A bundle with further entries at its end, as (entry, content)."""
-    target = io.BytesIO(packed(GOOD))
-    with tarfile.open(fileobj=target, mode="a", format=format) as archive:
+def with_entries(*entries, base=WHOLE, format=tarfile.USTAR_FORMAT):
+    """A bundle with further entries at its end, as (entry, content). base: the bundle, b"" for a new archive."""
+    target = io.BytesIO(base)
+    with tarfile.open(fileobj=target, mode="a" if base else "w", format=format) as archive:
         for one, content in entries:
             one.size = len(content)
             archive.addfile(one, io.BytesIO(content))
@@ -45,10 +45,11 @@ def sparse(size):
     header[483:495] = b"%011o\0" % size
     header[148:156] = b" " * 8
     header[148:156] = b"%06o\0 " % sum(header)
-    return packed(GOOD)[:-10240] + bytes(header) + bytes(10240)
+    return WHOLE[:-10240] + bytes(header) + bytes(10240)
 
 
 MOST = 8**11 - 1  # bytes that a header can claim
+LIST = WHOLE[512:1024].rstrip(b"\0")  # SHA256SUMS is the first member
 TRICKS = {
     "symbolic link": with_entries((entry(OTHER, type=tarfile.SYMTYPE, linkname="/etc/passwd"), b"")),
     "hard link": with_entries((entry(OTHER, type=tarfile.LNKTYPE, linkname=ABOUT), b"")),
@@ -67,89 +68,81 @@ TRICKS = {
     "other owner": with_entries((entry(OTHER, uid=1), b"{}")),
     "extended header": with_entries((entry(OTHER, pax_headers={"path": ABOUT}), b"{}"), format=tarfile.PAX_FORMAT),
     "sparse bomb": sparse(MOST),
-    "lie about its size": entry(SUMS, size=MOST, mode=0o644).tobuf(tarfile.USTAR_FORMAT) + packed(GOOD)[512:],
-    "behind the end": packed(GOOD) + b"more",
-    "zeros behind the end": packed(GOOD) + bytes(512),
-    "compressed": gzip.compress(packed(GOOD), mtime=0),
+    "lie about its size": entry(SUMS, size=MOST, mode=0o644).tobuf(tarfile.USTAR_FORMAT) + WHOLE[512:],
+    "behind the end": WHOLE + b"more",
+    "zeros behind the end": WHOLE + bytes(512),
+    "compressed": gzip.compress(WHOLE, mtime=0),
     "nothing": b"",
     "no tar": struct.pack(">4096I", *range(4096)),
-    "without its list": archived(GOOD),
-    "without a member": archived({SUMS: sums(GOOD), ABOUT: b"{}"}),
+    "without its list": with_entries(*((entry(name), content) for name, content in GOOD.items()), base=b""),
+    "without a member": with_entries((entry(SUMS), LIST), (entry(ABOUT), b"{}"), base=b""),
+    "other list": with_entries(*((entry(name), text) for name, text in {SUMS: LIST[1:], **GOOD}.items()), base=b""),
 }
 
 
 @pytest.mark.parametrize("trick", TRICKS)
-def test_a_trick_of_tar_is_refused(trick, tmp_path):
+def test_a_trick_of_tar_is_refused(trick, tmp_path, linkmatrix):
     path = tmp_path / "lot.tar"
     path.write_bytes(TRICKS[trick])
     with pytest.raises(BadInput, match="lot.tar"):
         load(path)
-    assert cli.main(["show", str(path)]) == 2
+    assert linkmatrix("show", path)[0] == 2
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch, write_record, reference_folder):
-    return Site(tmp_path, monkeypatch, write_record, reference_folder)
-
-
-@pytest.fixture
-def lot(site, tmp_path, monkeypatch):
+def lot(site, tmp_path, linkmatrix):
     """Makes a bundle of a run, and leaves for a folder that has nothing else."""
 
     def make(**changes):
         site.measure(1, **changes)
         path = tmp_path / "lot.tar"
-        assert cli.main(["export", "--format", "bundle", "--out", str(path)]) == 0
+        assert linkmatrix("export", "--format", "bundle", "--out", path)[0] == 0
         site.leave()
         return path
 
     return make
 
 
-def test_a_bundle_is_the_same_wherever_it_is_made_and_replaces_no_file(site, tmp_path):
+def test_a_bundle_is_the_same_wherever_it_is_made_and_replaces_no_file(site, tmp_path, linkmatrix):
     site.measure(1)
-    words = ["export", "--format", "bundle", "--out"]
-    assert [cli.main([*words, str(tmp_path / name)]) for name in ("a.tar", "b.tar")] == [0, 0]
-    assert cli.main([*words, str(tmp_path / "a.tar")]) == 4
+    made = [linkmatrix("export", "--format", "bundle", "--out", tmp_path / f"{name}.tar")[0] for name in "aba"]
+    assert made == [0, 0, 4]
     assert (tmp_path / "a.tar").read_bytes() == (tmp_path / "b.tar").read_bytes()
     members, _ = load(tmp_path / "a.tar")
-    assert {"reports/1.json", RECORD, VERDICT, "config/references/p2p.yaml", ABOUT} == members.keys()
+    assert {REPORT, RECORD, VERDICT, "config/references/p2p.yaml", ABOUT} == members.keys()
     assert json.loads(members[ABOUT])["versions"].keys() >= {"linkmatrix", "reframe-hpc"}
 
 
 @pytest.mark.parametrize(("cell", "code"), [(396.0, 0), (300.0, 1), ("timeout", 3)])
 @pytest.mark.parametrize("command", ["show", "diagnose", "report"])
-def test_a_bundle_is_judged_anywhere(lot, capsys, command, cell, code):
-    path = str(lot(off={(0, 1): cell}))
-    assert cli.main([command, path]) == code
-    assert cli.main([command, path, "--reference", "hgx"]) == code  # of the bundle: there is no other here
-    assert cli.main([command, path, "--reference", "other"]) == 2
-    assert "other attempt" not in capsys.readouterr().out
+def test_a_bundle_is_judged_anywhere(lot, linkmatrix, command, cell, code):
+    path = lot(off={(0, 1): cell})
+    for reference, expected in ([], code), (["--reference", "hgx"], code), (["--reference", "other"], 2):
+        found, out, _ = linkmatrix(command, path, *reference)  # hgx is in the bundle: there is no other here
+        assert found == expected and "other attempt" not in out
 
 
-def test_a_test_case_that_the_table_lacks_is_judged_as_before(lot, site, capsys):
+def test_a_test_case_that_the_table_lacks_is_judged_as_before(lot, site, linkmatrix):
     file = site.references / "p2p.yaml"
     file.write_text(file.read_text().replace("device_to_device", "another"))
-    assert cli.main(["show", str(lot())]) == 0
-    assert "its record gives" not in capsys.readouterr().out
+    code, out, _ = linkmatrix("show", lot())
+    assert code == 0 and "its record gives" not in out
 
 
-def test_a_record_without_a_report_is_a_bundle_too(site, tmp_path, write_record):
+def test_a_record_without_a_report_is_a_bundle_too(site, tmp_path, write_record, linkmatrix):
     record, path = write_record(path=tmp_path / "alone" / "one.json"), tmp_path / "lot.tar"
-    assert cli.main(["export", "--format", "bundle", "--out", str(path), str(record)]) == 0
+    assert linkmatrix("export", "--format", "bundle", "--out", path, record)[0] == 0
     site.leave()
-    assert cli.main(["show", str(path), "--reference", "hgx"]) == 0
+    assert linkmatrix("show", path, "--reference", "hgx")[0] == 0
 
 
 def test_every_flipped_byte_is_refused(lot):
     path = lot()
     whole = path.read_bytes()
-    for place in sorted({*range(0, 520), *range(0, len(whole), len(whole) // 150), len(whole) - 1}):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        with pytest.raises(BadInput, match="lot.tar"):
-            load(path)
-    for cut in (0, 1, 511, 512, len(whole) // 2, len(whole) - 512):
-        path.write_bytes(whole[:cut])
+    places = sorted({*range(0, 520), *range(0, len(whole), len(whole) // 150), len(whole) - 1})
+    flipped = (whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :] for place in places)
+    for content in (*flipped, *(whole[:cut] for cut in (0, 1, 511, 512, len(whole) // 2, len(whole) - 512))):
+        path.write_bytes(content)
         with pytest.raises(BadInput, match="lot.tar"):
             load(path)
 
@@ -158,16 +151,16 @@ def forged(path, lost="", **changes):
     """Changes members of the bundle, given by their content, and makes every hash fit. lost: a member to remove."""
     members, _ = load(path)
     for name, change in changes.items():
-        place = {"record": RECORD, "verdict": VERDICT, "report": "reports/1.json", "about": ABOUT}[name]
+        place = KINDS[name]
         content = json.loads(members[place])
         change(content)
         members[place] = json.dumps(content).encode()
-    verdict, report = json.loads(members[VERDICT]), json.loads(members["reports/1.json"])
+    verdict, report = json.loads(members[VERDICT]), json.loads(members[REPORT])
     verdict["record_sha256"] = verdict_file.sha256(members[RECORD])
     members[VERDICT] = json.dumps(verdict).encode()
     if "report" not in changes:
         report["runs"][0]["testcases"][0]["verdict_sha256"] = verdict_file.sha256(members[VERDICT])
-        members["reports/1.json"] = json.dumps(report).encode()
+        members[REPORT] = json.dumps(report).encode()
     members.pop(lost, None)
     path.write_bytes(packed(members))
 
@@ -197,14 +190,12 @@ EDITED = "PASS, its record gives FAIL"
     ],
 )
 def test_a_bundle_with_fitting_hashes_has_the_verdict_of_its_records_or_is_refused(
-    lot, capsys, measured, changes, code, fact
+    lot, linkmatrix, measured, changes, code, fact
 ):
     path = lot(**measured)
     forged(path, **changes)
-    capsys.readouterr()
-    assert cli.main(["show", str(path)]) == code
-    out, refused = capsys.readouterr()
-    assert fact in " ".join((out + refused).split())
+    found, out, refused = linkmatrix("show", path)
+    assert found == code and fact in " ".join((out + refused).split())
     assert refused.count("\n") == (code == 2) and "linkmatrix-" not in refused
 
 
@@ -220,8 +211,7 @@ def test_no_text_of_a_bundle_steers_a_terminal_or_is_markup_of_its_page(lot, tmp
     monkeypatch.setenv("COLUMNS", "9999")  # a paragraph that is wrapped may begin a line with any word
     path, shapes = lot(), set()
     whole = path.read_bytes()
-    kinds = {RECORD: "record", VERDICT: "verdict", "reports/1.json": "report", ABOUT: "about"}
-    for name, kind in kinds.items():
+    for kind, name in KINDS.items():
         content = json.loads(load(path)[0][name])
         for place in [place for place in places(content) if isinstance(value_at(content, place), str)]:
             shape = (name, tuple("" if isinstance(step, int) else step for step in place))

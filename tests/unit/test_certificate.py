@@ -5,9 +5,7 @@ import json
 import re
 
 import pytest
-from sites import Site
 
-from linkmatrix import cli
 from linkmatrix.judge.verdicts import Reason, Verdict
 from linkmatrix.runs import bundle
 
@@ -15,23 +13,18 @@ SLOW = {"off": {(0, 1): 300.0}}
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch, write_record, reference_folder):
-    return Site(tmp_path, monkeypatch, write_record, reference_folder)
-
-
-@pytest.fixture
-def certified(site, tmp_path, capsys):
+def certified(site, tmp_path, linkmatrix):
     """(exit code, text of the page, output) of a certificate."""
 
     def run(*arguments, out="lot"):
-        code = cli.main(["report", "--certificate", "--out", str(tmp_path / out), *map(str, arguments)])
+        code, told, _ = linkmatrix("report", "--certificate", "--out", tmp_path / out, *arguments)
         page = (tmp_path / out / "certificate.html").read_text()
-        return code, " ".join(html.unescape(re.sub("<[^>]*>", " ", page)).split()), capsys.readouterr().out
+        return code, " ".join(html.unescape(re.sub("<[^>]*>", " ", page)).split()), told
 
     return run
 
 
-def test_a_certificate_has_what_the_signers_need_and_is_the_same_from_its_bundle(site, certified, tmp_path):
+def test_a_certificate_has_what_the_signers_need_and_is_the_same_from_its_bundle(site, certified, tmp_path, linkmatrix):
     site.measure(1)
     code, text, out = certified()
     _, digest = bundle.load(tmp_path / "lot" / "certificate.tar")
@@ -41,7 +34,7 @@ def test_a_certificate_has_what_the_signers_need_and_is_the_same_from_its_bundle
     site.leave()
     archive = tmp_path / "lot" / "certificate.tar"
     assert certified(archive, out="again")[:2] == (code, text)
-    assert cli.main(["report", "--certificate", "--out", str(tmp_path / "lot"), str(archive)]) == 4  # one is there
+    assert linkmatrix("report", "--certificate", "--out", tmp_path / "lot", archive)[0] == 4  # one is there
 
 
 def other_references(site):
@@ -146,13 +139,9 @@ def test_a_waiver_is_listed_with_its_reason_and_changes_no_verdict(site, certifi
     assert "gpu1->gpu0: ticket 4711 until 2026-11-01 (expired)" in text
 
 
-def test_a_certificate_is_of_one_run(site):
-    report = str(site.measure(1))
-    assert cli.main(["report", "--certificate", report, report]) == 2
-    assert cli.main(["export", "--format", "bundle", report, report]) == 2
-
-
-def test_an_unknown_table_leaves_no_archive(site, tmp_path):
-    site.measure(1)
-    command = ["report", "--certificate", "--out", str(tmp_path / "lot"), "--reference", "typo"]
-    assert cli.main(command) == 2 and not list((tmp_path / "lot").glob("*"))
+def test_a_certificate_is_of_one_run_and_a_known_table(site, tmp_path, linkmatrix):
+    report = site.measure(1)
+    assert linkmatrix("report", "--certificate", report, report)[0] == 2
+    assert linkmatrix("export", "--format", "bundle", report, report)[0] == 2
+    assert linkmatrix("report", "--certificate", "--out", tmp_path / "lot", "--reference", "typo")[0] == 2
+    assert not list((tmp_path / "lot").glob("*"))
