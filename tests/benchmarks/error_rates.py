@@ -67,31 +67,28 @@ def computed() -> list[Row]:
 
 
 def of_samples(runs: int) -> list[Row]:
-    """The rows of intermittent cells: 50 % in 10 % of samples.
+    """The rows of intermittent cells: a loss of 50 % in some samples.
 
-    The rate of healthy cells is drawn from the prior for each matrix. The power is that which the programs print.
+    The rate of each healthy cell is drawn from the prior. The power is that which the programs print.
     """
     chance, rows = np.random.default_rng(1), []
-    for what, timing, memory, all_cells in (
-        *((f"{gpus} GPUs", "gate", "device", gpus * (gpus - 1)) for gpus in (2, 4, 8, 16)),
-        *((counted(links, "host link"), "gate", "host", links) for links in (1, 2, 8, 16)),
-        *((counted(cells, "other cell"), "messages", "host", cells) for cells in (1, 2, 12, 56)),
+    for what, prior, all_cells in (
+        *((f"{gpus} GPUs", intermittent.GPU_MEMORY, gpus * (gpus - 1)) for gpus in (2, 4, 8, 16)),
+        *((counted(links, "host link"), intermittent.HOST_LINKS, links) for links in (1, 2, 8, 16)),
+        *((f"network of {cells} cells", intermittent.NETWORK, cells) for cells in (56,)),
+        *((counted(cells, "other cell"), intermittent.OTHER_PRIOR, cells) for cells in (1, 2, 12)),
     ):
-        prior = cell_prior(timing, memory)
-        power = intermittent.power(prior, all_cells)
         alarms = false_alarms(chance, ALARMS * runs, prior, all_cells)
-        rows.append(Row("intermittent", f"50 % in 10 % of 72 short samples, {what}", 100 * alarms, 100 * power))
-    for what, timing, memory in (("12 host links", "gate", "host"), ("12 other cells", "messages", "host")):
-        prior = cell_prior(timing, memory)
+        for share in (intermittent.EXAMPLE,) if prior is intermittent.GPU_MEMORY else (intermittent.EXAMPLE, 0.25):
+            fault = f"50 % in {100 * share:.0f} % of 72 short samples, {what}"
+            rows.append(
+                Row("intermittent", fault, 100 * alarms, 100 * intermittent.power(prior, all_cells, share=share))
+            )
+    for what, prior in (("12 host links", intermittent.HOST_LINKS), ("12 other cells", intermittent.OTHER_PRIOR)):
         power = intermittent.ordinary_power(prior, CELLS, SAMPLES)
         alarms = false_alarms(chance, ALARMS * runs, prior, CELLS, (SAMPLES, 1))
         rows.append(Row("may be intermittent", f"50 % in 10 % of 7 samples, {what}", 100 * alarms, 100 * power))
     return rows
-
-
-def cell_prior(timing: str, memory: str) -> intermittent.Prior:
-    """The prior of test cases of the programs for GPUs."""
-    return intermittent.cell_prior({"backend": "cuda"}, {"timing": timing, "memory": memory})
 
 
 def false_alarms(
@@ -100,22 +97,20 @@ def false_alarms(
     prior: intermittent.Prior,
     cells: int,
     sizes: tuple[int, int] = (intermittent.PASSES, intermittent.PER_PASS),
-    each: bool = False,
 ) -> float:
     """The share of healthy matrices with an intermittent cell.
 
-    sizes: passes of each cell, and samples of each pass. each: whether each cell has a rate of its own.
+    sizes: passes of each cell, and samples of each pass.
     """
     weight, passes = prior.samples / sizes[1], np.full(cells, sizes[0])
-    rates = chance.beta(prior.rate * weight, (1 - prior.rate) * weight, (runs, cells if each else 1))
-    slow = chance.binomial(sizes[0], np.broadcast_to(rates, (runs, cells)))
+    slow = chance.binomial(sizes[0], chance.beta(prior.rate * weight, (1 - prior.rate) * weight, (runs, cells)))
     found = (intermittent.intermittent(passes, one, prior, sizes[1]).any() for one in slow[slow.max(axis=1) > 1])
     return sum(found) / runs
 
 
 def of_other_noise(runs: int) -> list[Row]:
-    """False alarms of `intermittent` where the noise of healthy cells is not as the rule assumes."""
-    chance, rows, device = np.random.default_rng(3), [], cell_prior("gate", "device")
+    """False alarms of `intermittent` where the noise of healthy cells has heavy tails."""
+    chance, rows = np.random.default_rng(3), []
     for what, is_latency, degrees, scale in (
         ("bandwidth", False, 3, 0.01),
         ("bandwidth", False, 3, 0.03),
@@ -126,17 +121,9 @@ def of_other_noise(runs: int) -> list[Row]:
         for _ in range(runs):
             noise = scale * np.abs(chance.standard_t(degrees, (intermittent.PASSES, 1, CELLS, intermittent.PER_PASS)))
             samples = 1 + noise if is_latency else 1 - noise
-            alarms += bool(intermittent.count_slow_samples(samples, is_latency, device).found.any())
+            alarms += bool(intermittent.count_slow_samples(samples, is_latency, intermittent.GPU_MEMORY).found.any())
         fault = f"{what} of GPUs, t{degrees} noise of {100 * scale:g} %, 12 cells"
         rows.append(Row("intermittent", fault, 100 * alarms / runs, np.nan))
-    for what, memory, timing, cells in (
-        ("host links", "host", "gate", 2),
-        ("host links", "host", "gate", 8),
-        ("other cells", "host", "messages", 2),
-        ("other cells", "host", "messages", 12),
-    ):
-        alarms = false_alarms(chance, runs, cell_prior(timing, memory), cells, each=True)
-        rows.append(Row("intermittent", f"{cells} {what} with different rates", 100 * alarms, np.nan))
     return rows
 
 
@@ -146,7 +133,7 @@ def matrix_rules(samples: np.ndarray, references: References) -> np.ndarray:
     grids = (np.median(samples, axis=-1), ordered[..., 0], ordered[..., -1], np.full((GPUS, GPUS), float(SAMPLES)))
     result = result_of(Measured(*(np.where(diagonal, np.nan, grid) for grid in grids)))
     each = np.moveaxis(np.where(diagonal[..., None], np.nan, samples), -1, 0)[..., None]
-    slow = intermittent.count_slow_samples(each, False, cell_prior("gate", "device"), short=False)
+    slow = intermittent.count_slow_samples(each, False, intermittent.GPU_MEMORY, short=False)
     whole = judge_result(result, references, TABLE, slow=slow).whole
     assert whole is not None
     return np.array([*RULES])[whole.rules]

@@ -60,5 +60,5 @@ def test_acceptance_meets_its_aims_between_gpus_and_has_few_false_alarms_everywh
 
 
 def test_priors_are_those_of_the_docs():
-    for prior in (*intermittent.PRIORS.values(), intermittent.OTHER_PRIOR):
+    for prior in (intermittent.GPU_MEMORY, intermittent.HOST_LINKS, intermittent.OTHER_PRIOR):
         assert re.search(rf"\| {100 * prior.rate:g} % \| {prior.samples:,} samples \|", TEXT)

@@ -214,13 +214,13 @@ def test_a_matrix_too_large_for_short_samples_is_not_incomplete(make_record):
 
 @pytest.mark.parametrize("cells", [1, 2, 12, 56])
 def test_acceptance_finds_what_the_issue_asks_for_between_gpus(cells):
-    prior = intermittent.PRIORS["cuda", "gate", "device"]
+    prior = intermittent.GPU_MEMORY
     assert intermittent.chance_unseen(0.1) == pytest.approx(0.478, abs=0.001)
     assert intermittent.power(prior, cells, PASSES, PER_PASS) >= 0.99
     assert intermittent.power(prior, cells, 11, PER_PASS) < 0.99, "eleven passes of six are too few"
 
 
-@pytest.mark.parametrize("prior", [*intermittent.PRIORS.values(), intermittent.OTHER_PRIOR])
+@pytest.mark.parametrize("prior", [intermittent.GPU_MEMORY, intermittent.HOST_LINKS, intermittent.OTHER_PRIOR])
 @pytest.mark.parametrize("cells", [1, 2, 12, 56])
 def test_the_detection_power_is_that_of_the_rule(prior, cells):
     chance, passes = np.random.default_rng(5), np.full(cells, PASSES)
@@ -237,14 +237,28 @@ def test_the_detection_power_is_that_of_the_rule(prior, cells):
 def test_healthy_matrices_of_gpus_have_few_false_alarms(gpus, rate):
     runs, cells = 2000, gpus * (gpus - 1)
     slow = np.random.default_rng(2).binomial(PASSES, 1 - (1 - rate) ** PER_PASS, (runs, cells))
-    prior, passes = intermittent.PRIORS["cuda", "gate", "device"], np.full(cells, PASSES)
+    prior, passes = intermittent.GPU_MEMORY, np.full(cells, PASSES)
     alarms = sum(intermittent.intermittent(passes, one, prior, PER_PASS).any() for one in slow[slow.max(axis=1) > 1])
     assert alarms <= 7  # 2 are expected of 1 in 1,000: more than 7 are so with 0.1 %
 
 
+@pytest.mark.parametrize("cells", [1, 2, 4, 8])
+def test_healthy_links_to_a_busy_host_have_few_false_alarms(make_record, cells):
+    """Copies in both directions on one H100: a beta distribution of mean 5.9 % and weight 15 samples fits them."""
+    content = make_record(count=2)
+    (result,) = content["results"]
+    result |= {"timing": "gate", "memory": "host", "metric": "bidirectional"}
+    prior, random = intermittent.cell_prior(content, result), np.random.default_rng(1)
+    weight, passes, runs = 14.9 / PER_PASS, np.full(cells, PASSES), 2000
+    rates = random.beta(0.059 * weight, 0.941 * weight, (runs, cells))
+    slow = random.binomial(PASSES, rates)
+    alarms = sum(intermittent.intermittent(passes, one, prior, PER_PASS).any() for one in slow)
+    assert alarms <= 0.01 * runs
+
+
 def test_a_run_states_the_detection_power_of_its_worst_test_case(judged_run, make_record):
     _, found = judged_run(with_samples(make_record(), [396.0] * 7))
-    prior = intermittent.PRIORS["cuda", "gate", "device"]
+    prior = intermittent.GPU_MEMORY
     (sentence,) = (one for one in Analysis(None, found).assessment if "Intermittent links: " in one)
     assert CASE in sentence and "12 cells, 7 samples each" in sentence
     assert f"WARN in {100 * intermittent.ordinary_power(prior, 12, 7):.1f} %" in sentence

@@ -9,9 +9,10 @@ true:
 
 * Two or more of its passes are slow.
 * Healthy cells have so many slow passes in at most one of 1,000 matrices. This probability is the upper tail of a
-  beta-binomial distribution: the rate of slow passes has a prior (`PRIORS`). The other cells of the matrix update the
-  prior only if this lowers the probability. Intermittent cells do not update it, and the search is repeated until it
-  finds no further cell.
+  beta-binomial distribution: the rate of slow passes differs from cell to cell. A prior (`cell_prior`) contains the
+  mean and the spread of this rate. The prior counts as `PRIOR_CELLS` cells. The other cells of the matrix can lower
+  the mean, but never raise it. Intermittent cells do not count, and the search is repeated until it finds no further
+  cell.
 
 If a cell has no short samples, its ordinary samples are passes of one sample each. Consecutive slow samples are then
 one pass. Such a cell is WARN at most. So is a cell whose data CPUs copy inside a node, and a cell whose copies CPUs
@@ -38,6 +39,7 @@ USUAL, FAST = 0.9, 0.75  # quantiles of a cell's speeds: the usual speed, and th
 NOISE = 5.0  # a slow sample is at least this number of σ below the median; σ is that of the fast samples
 MIN_PASSES = 2  # slow passes of an intermittent cell: a healthy cell can have one burst
 FALSE_ALARMS = 0.001  # probability per healthy matrix
+PRIOR_CELLS = 14  # cells: with fewer, a few fast cells lower the mean too much, and false alarms exceed FALSE_ALARMS
 PASSES, PER_PASS = 12, 6  # short samples per cell in acceptance
 QUICK_SAMPLES = 7  # samples per cell without short samples
 MIN_DEVICES, MAX_SHARE = 4, 0.5  # with 4 or more devices, more than half of the cells have a common cause
@@ -53,16 +55,24 @@ class Prior(NamedTuple):
     samples: float
 
 
-#: {(back end, timing, memory): prior}, measured on 2 × H100: see "Intermittent cells" in docs/evidence.md.
-PRIORS = {("cuda", "gate", "device"): Prior(2e-5, 10_000), ("cuda", "gate", "host"): Prior(0.02, 36)}
+#: Measured on 2 × H100 and on 1 × H100: see "Intermittent cells" in docs/evidence.md.
+GPU_MEMORY = Prior(2e-5, 10_000)  # timed on the GPU
+HOST_LINKS = Prior(0.02, 36)  # between a GPU and host memory, timed on the GPU, in one direction
+NETWORK = HOST_LINKS  # assumed: adapters copy the data, as GPUs do
+OTHER_PRIOR = Prior(0.1, 18)  # both directions of a host link compete; the operating system delays all other samples
 BETWEEN_NODES = "NET"
 STARTED_BY_HOST = "in-turn"  # a value of the key `timing`
-OTHER_PRIOR = Prior(0.1, 18)  # the scheduler of the operating system delays these samples
 
 
 def cell_prior(record: Mapping[str, Any], result: Result) -> Prior:
     """The prior of the cells of a result."""
-    return PRIORS.get((record["backend"], result["timing"], result["memory"]), OTHER_PRIOR)
+    if any(BETWEEN_NODES in row for row in result["link_class"]):
+        return NETWORK
+    if (record["backend"], result["timing"]) != ("cuda", "gate"):
+        return OTHER_PRIOR
+    if result["memory"] == "device":
+        return GPU_MEMORY
+    return OTHER_PRIOR if result["metric"] == "bidirectional" else HOST_LINKS
 
 
 @dataclass(frozen=True)
@@ -233,10 +243,10 @@ def intermittent(passes: np.ndarray, slow: np.ndarray, prior: Prior, per_pass: i
     cells = int((passes > 0).sum())
     while True:
         more = found.copy()
-        of_slow, of_fast = (np.where(found, 0, counts) for counts in (slow, passes - slow))
-        slow_total, fast_total = int(of_slow.sum()), int(of_fast.sum())
+        other_slow, other_fast = (np.where(found, 0, counts) for counts in (slow, passes - slow))
+        slow_total, fast_total = int(other_slow.sum()), int(other_fast.sum())
         for place in zip(*np.nonzero((slow >= MIN_PASSES) & ~found), strict=True):
-            rest = slow_total - int(of_slow[place]), fast_total - int(of_fast[place])
+            rest = slow_total - int(other_slow[place]), fast_total - int(other_fast[place])
             more[place] = is_intermittent(int(passes[place]), int(slow[place]), cells, rest, prior, per_pass)
         if (more == found).all():
             return found
@@ -254,8 +264,9 @@ def is_intermittent(
     per_pass: samples per pass.
     """
     weight = prior.samples / per_pass
-    a, b = prior.rate * weight, (1 - prior.rate) * weight
-    chance = min(upper_tail(passes, slow, a, b), upper_tail(passes, slow, a + rest[0], b + rest[1]))
+    known = PRIOR_CELLS * weight
+    mean = min(prior.rate, (prior.rate * known + rest[0]) / (known + sum(rest)))
+    chance = upper_tail(passes, slow, mean * weight, (1 - mean) * weight)
     return slow >= MIN_PASSES and chance * cells <= FALSE_ALARMS
 
 
@@ -314,12 +325,12 @@ def too_noisy(result: Result) -> int:
 
 
 @lru_cache(maxsize=4096)
-def power(prior: Prior, cells: int, passes: int = PASSES, per_pass: int = PER_PASS) -> float:
-    """The probability that a fault is found by short samples.
+def power(prior: Prior, cells: int, passes: int = PASSES, per_pass: int = PER_PASS, share: float = EXAMPLE) -> float:
+    """The chance that a cell with a fault is found by its short samples, while the other cells have no slow pass.
 
-    The faulty cell is slow in `EXAMPLE` of its samples. The other cells have no slow pass.
+    share: the share of the cell's samples that are slow.
     """
-    chance, rest = 1 - chance_unseen(EXAMPLE, per_pass), (0, (cells - 1) * passes)
+    chance, rest = 1 - chance_unseen(share, per_pass), (0, (cells - 1) * passes)
     return math.fsum(
         math.comb(passes, k) * chance**k * (1 - chance) ** (passes - k)
         for k in range(MIN_PASSES, passes + 1)
