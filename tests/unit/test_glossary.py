@@ -1,57 +1,30 @@
-"""The glossary contains the words of verdicts, link classes, cell states, transports and methods that outputs use."""
+"""The glossary contains the words that outputs use."""
 
 import json
 import re
 from pathlib import Path
 
+import output_words
 import printed_sentences
 import pytest
 
 from linkmatrix.commands import compare
 from linkmatrix.judge.verdicts import WORDS
-from linkmatrix.record import names, reading
-from linkmatrix.show import machine, summary
+from linkmatrix.record import names
+from linkmatrix.show import machine
 
-#: Words of methods and of the suite with a special meaning. Add a word that a new output uses.
+#: Words of sentences that no table of the sources contains. Add a word that a new sentence uses.
 TERMS = (
-    *("cell", "matrix", "pair", "endpoint", "rank", "device", "egress", "ingress", "round", "sample", "short sample"),
-    *(
-        "interval",
-        "interference",
-        "fitted overhead",
-        "gate",
-        "in turn",
-        "control measurement",
-        "remeasured",
-        "reproduced",
-    ),
-    *("matching", "soak", "throttled", "pinned", "pageable", "staged", "direct", "reference", "table", "tolerance"),
-    *(
-        "limit",
-        "typical",
-        "waiver",
-        "detection power",
-        "finding",
-        "σ",
-        "suspect",
-        "median polish",
-        "intermittent",
-        "drift",
-    ),
-    *(
-        "impossible",
-        "rail",
-        "leaf switch",
-        "uplink",
-        "oversubscribed",
-        "congestion",
-        "socket",
-        "context",
-        "flagged",
-        "clean",
-    ),
-    *("known good", "part", "slot", "suite", "session", "sweep", "manifest", "left out", "bundle", "record", "report"),
-    *("bus bandwidth", "algorithm bandwidth", "efficiency", "spread", "test case", "link class", "partition", "lost"),
+    """
+cell, matrix, pair, endpoint, rank, device, egress, ingress, round, sample, short sample, interval, interference,
+fitted overhead, gate, in turn, control measurement, remeasured, reproduced, matching, soak, throttled, pinned,
+pageable, staged, direct, reference, table, tolerance, limit, typical, waiver, detection power, finding, σ, suspect,
+median polish, intermittent, drift, impossible, rail, leaf switch, uplink, oversubscribed, congestion, socket, context,
+flagged, clean, known good, part, slot, suite, session, sweep, manifest, left out, bundle, record, report,
+bus bandwidth, algorithm bandwidth, efficiency, spread, test case, link class, partition, lost
+""".replace("\n", " ")
+    .strip()
+    .split(", ")
 )
 REPOSITORY = Path(__file__).resolve().parents[2]
 #: A link class in a source of the programs.
@@ -61,10 +34,14 @@ CLASS_FILES = ("device/cuda/nvml.cpp", "device/host/pci.cpp", "p2p/plan.cpp", "r
 
 
 def glossary():
-    """The words of the first columns."""
+    """The words of the first columns: quoted words, and words between commas."""
     lines = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines()
-    first = [line.split("|")[1] for line in lines if line.startswith("|")]
-    return {word.strip().strip("`…_") for cell in first for word in cell.split(",")}
+    found = set()
+    for line in lines:
+        cell = line.split("|")[1] if line.startswith("|") else ""
+        words = [*re.findall("`([^`]+)`", cell), *cell.split(",")]
+        found |= {word.strip().strip("`…_") for word in words}
+    return found
 
 
 def classes_of_programs():
@@ -80,13 +57,6 @@ def classes_of_records():
         for result in json.loads(path.read_text(encoding="utf-8"))["results"]:
             found |= {name for row in result.get("link_class") or [] for name in row if name}
     return {re.sub(r"\d+", "#", name).replace("#-devices", "#-device") for name in found}
-
-
-def enumerated(name):
-    """The words that the schema of the record allows for a definition, or for a field of a result."""
-    schema = reading.schema()
-    fields = schema["properties"]["results"]["items"]["properties"]
-    return set((schema["$defs"].get(name) or fields[name])["enum"]) - {None}
 
 
 def test_every_verdict_is_in_the_glossary():
@@ -107,9 +77,24 @@ def test_every_link_class_is_in_the_glossary(classes):
     assert classes - glossary() == set()
 
 
-@pytest.mark.parametrize("name", ["status", "transport", "direction", "engine", "kernel", "host_pages"])
-def test_every_word_of_a_field_is_in_the_glossary(name):
-    assert enumerated(name) - glossary() == set()
+def unknown(kind):
+    """{word: origin} of the words of a kind that the glossary lacks."""
+    exact, known = kind == "enumerations", glossary()
+    known |= set() if exact else {word.casefold() for word in known}
+    if kind == "test cases":
+        known |= {part for word in known for part in word.split("_")}
+    return {
+        word: origin
+        for words, origin in output_words.collected(kind).items()
+        for word in re.split(r", | \\ ", words)
+        if (word if exact else word.casefold()) not in known
+    }
+
+
+@pytest.mark.parametrize("kind", output_words.KINDS)
+def test_every_word_of_tables_and_templates_is_in_the_glossary(kind):
+    assert len(output_words.collected(kind)) > 10
+    assert unknown(kind) == {}
 
 
 def test_every_term_that_outputs_use_is_in_the_glossary():
@@ -119,18 +104,6 @@ def test_every_term_that_outputs_use_is_in_the_glossary():
     assert len(used) > 50
     known = glossary()
     assert {term for term in used if not any(re.search(rf"\b{term}\b", word) for word in known)} == set()
-
-
-def test_every_suffix_of_a_test_case_is_in_the_glossary():
-    cases = json.loads((REPOSITORY / "checks" / "testcases.json").read_text(encoding="utf-8"))
-    suffixes = {one["name"].rpartition("_")[2] for one in cases} - {"copy"}
-    assert {"ce", "sm", "mpi"} <= suffixes
-    known = glossary()
-    assert {suffix for suffix in suffixes if not any(word.endswith(suffix) for word in known)} == set()
-
-
-def test_the_columns_of_the_kinds_are_in_the_glossary():
-    assert set(summary.HEADS) - glossary() == set()
 
 
 def test_the_glossary_is_on_the_site():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: Columns of out-of-place and in-place: head, unit, and the part of a result that they show; "" for its values.
 COLUMNS = (("time", "µs", "time"), ("algbw", "GB/s", "algorithm_bandwidth"), ("busbw", "GB/s", ""))
 #: Columns of each number of devices of a simulation.
-OF_SIMULATION = (("time", "µs", "time"), ("efficiency", "%", "efficiency"), ("rate", "GFLOP/s", ""))
+SIMULATION_COLUMNS = (("time", "µs", "time"), ("efficiency", "%", "efficiency"), ("rate", "GFLOP/s", ""))
 TIME_DECIMALS = 1
 MOST_SIZES = 12  # that are named before a line
 LEAST_POINTS = 3  # of a curve
@@ -130,7 +130,7 @@ class Collective:
 
 def columns_of(result: Result) -> tuple[tuple[str, str, str], ...]:
     """The columns of out-of-place and in-place of a collective, or of each number of devices of a simulation."""
-    return OF_SIMULATION if is_simulation(result) else COLUMNS
+    return SIMULATION_COLUMNS if is_simulation(result) else COLUMNS
 
 
 def size_text(result: Result) -> str:
