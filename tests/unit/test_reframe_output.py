@@ -67,3 +67,18 @@ def test_a_build_by_make_counts_no_steps(tmp_path):
     folder.mkdir(parents=True)
     (folder / "rfm_build.out").write_text("[ 12%] Building CXX object a.o\n")
     assert compiled(tmp_path, 0) == ""
+
+
+def test_the_end_of_a_run_without_a_report_has_the_reason_and_no_traceback(capsys):
+    """Fault injection: with a full disk, the end of ReFrame's output is a traceback of its logger."""
+    lines = [
+        "before",
+        "Traceback (most recent call last):",
+        '  File "logging.py", line 1159, in shutdown',
+        "    h.close()",
+    ]
+    output = ReframeOutput(io.StringIO())
+    for line in [*lines, "OSError: [Errno 28] No space left on device", "after"]:
+        output.take(f"{line}\n")
+    output.unreported()
+    assert capsys.readouterr().out.splitlines() == ["before", "OSError: [Errno 28] No space left on device", "after"]

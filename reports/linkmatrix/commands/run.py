@@ -18,7 +18,7 @@ from .. import lock, suite
 from ..errors import BadInput, say
 from ..files import read_json, write_whole
 from ..judge.verdicts import BASELINE, EXIT_CODES, Verdict
-from ..runs import completeness, folders, judging, manifest, missing_runs, resume, supervise
+from ..runs import completeness, folders, judging, junit, manifest, missing_runs, resume, supervise
 from ..runs.judging import Judged, after_retries
 from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, extras, selects
 from ..show import words
@@ -217,7 +217,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     without_programs(prefix, report, options.more)
     before, void = resume.kept(before, judged_cases(report, repository)) if before.passed else (before, [])
     resume.note(last, options.mode, stamp, before, report)
-    if note := supervise.mended(for_junit, read_json(report)):
+    if note := junit.correct(for_junit, read_json(report)):
         say(note)
     ran = completeness.Ran(options.mode, options.system, report, before, repository)
     analysis, lines = analysed(ran, options, code)
@@ -228,7 +228,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     acceptance = options.mode == ACCEPTANCE
     if acceptance and verdict is Verdict.NOT_JUDGED:
         lines.append("acceptance requires a reference for each value, so this is exit code 3")
-    if note := supervise.noticed(for_junit, analysis.notices):
+    if note := junit.add_run_notices(for_junit, analysis.notices):
         say(note)
     step = analysis.only_step
     lines = [for_mode(line, options) for line in lines if f"Next step: {line}" not in step]  # the step is printed last

@@ -1,4 +1,4 @@
-"""Runs ReFrame: its process group, its output with progress, and its JUnit file.
+"""Runs ReFrame: its process group, and its output with progress.
 
 All output is in ReFrame's log file.
 """
@@ -12,8 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-import xml.etree.ElementTree as Tree
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -144,6 +143,7 @@ def stopped(child: subprocess.Popen[str], reason: str) -> int:
 SHOWN = re.compile(r"(ERROR|WARNING|linkmatrix|waiting): ")
 #: ReFrame warns about each fixture that lacks a variable of -S, which is harmless.
 HARMLESS = re.compile(r"WARNING: test '[^']*': the following variables were not set|WARNING: Ignoring check search")
+TRACEBACK = "Traceback (most recent call last):"
 STARTED = re.compile(r"\[ RUN +\] (\S+)")
 ENDED = re.compile(r"\[ +(?:OK|FAIL|SKIP|ABORT) +\] \( *(\d+)/(\d+)\)")
 BUILD = "build_linkmatrix"
@@ -163,6 +163,7 @@ class ReframeOutput:
     def __init__(self, to: TextIO | None = None) -> None:
         self.to = to or sys.stderr
         self.last: list[str] = []  # lines of any kind, for a run without a report
+        self.in_traceback = False
         self.shown: list[str] = []
         self.phase = ""
         self.count = ""
@@ -189,7 +190,9 @@ class ReframeOutput:
         """Reads one line."""
         line = without_colours(line.rstrip("\n"))
         with self.lock:
-            self.last = [*self.last, line][-MOST_KEPT:] if line.strip() else self.last
+            self.in_traceback = line.startswith(TRACEBACK) or (self.in_traceback and line.startswith(" "))
+            if line.strip() and not self.in_traceback:  # the last line of a traceback has the reason
+                self.last = [*self.last, line][-MOST_KEPT:]
             if SHOWN.match(line) and not HARMLESS.match(line) and line not in self.shown:
                 self.shown.append(line)
                 if len(self.shown) <= MOST_SHOWN:
@@ -278,70 +281,3 @@ def run(
         return supervised(command, folder, timeout, environment, prepare), output
     with output:
         return supervised(command, folder, timeout, environment, prepare, output.take), output
-
-
-SKIPPED = ("skip",)
-NO_FAILURE = ("pass", "xfail")
-
-
-def mended(path: Path, report: dict[str, Any]) -> str:
-    """Corrects the JUnit file of a run by its report. Returns a note if that fails, else ""."""
-
-    def change(suites: Sequence[Tree.Element]) -> None:
-        for suite, run in zip(suites, report["runs"], strict=True):
-            mend(suite, run["testcases"])
-
-    return changed(path, change)
-
-
-def noticed(path: Path, lines: Sequence[str]) -> str:
-    """Writes the notices of a run ("SIMULATED: …") into its JUnit file. Returns a note if that fails, else ""."""
-
-    def change(suites: Sequence[Tree.Element]) -> None:
-        for suite in suites:
-            add_notices(suite, lines)
-
-    return changed(path, change) if lines else ""
-
-
-def changed(path: Path, change: Callable[[Sequence[Tree.Element]], None]) -> str:
-    """Changes the suites of a JUnit file. Returns a note if that fails and the file was removed, else ""."""
-    if not path.is_file():
-        return ""
-    try:
-        # ReFrame calls its encoding 'utf8', of which expat knows no more than ASCII
-        tree = Tree.parse(path, Tree.XMLParser(encoding="utf-8"))
-        change(tree.getroot().findall("testsuite"))
-        new = path.with_name(f".{path.name}.{os.getpid()}")
-        tree.write(new, encoding="utf-8", xml_declaration=True)
-        new.replace(path)
-    except (OSError, ValueError, KeyError, TypeError, Tree.ParseError) as error:
-        path.unlink(missing_ok=True)
-        return f"note: {path.name} was removed, because it does not fit the report: {type(error).__name__} {error}"
-    return ""
-
-
-def add_notices(suite: Tree.Element, lines: Sequence[str]) -> None:
-    """Adds a property for each notice: {"linkmatrix.simulated": "--simulate-fault … made this result. …"}."""
-    properties = suite.find("properties")
-    if properties is None:  # the schema has them first
-        properties = Tree.Element("properties")
-        suite.insert(0, properties)
-    for line in lines:
-        name, _, value = line.partition(": ")
-        name = f"linkmatrix.{name.lower().replace(' ', '_')}"
-        Tree.SubElement(properties, "property", {"name": name, "value": value})
-
-
-def mend(suite: Tree.Element, cases: list[dict[str, Any]]) -> None:
-    """Adds the elements `skipped` and `error` to a suite, and their counts. Raises ValueError for other cases."""
-    counts = {"skipped": 0, "error": 0}
-    for test, case in zip(suite.findall("testcase"), cases, strict=True):
-        if case["result"] in NO_FAILURE or test.find("failure") is not None:
-            continue
-        kind = "skipped" if case["result"] in SKIPPED else "error"
-        counts[kind] += 1
-        reason = str(case.get("fail_reason") or f"ReFrame ended it with '{case['result']}'")
-        Tree.SubElement(test, kind, {"type": str(case["result"]), "message": reason})
-    suite.set("skipped", str(counts["skipped"]))
-    suite.set("errors", str(counts["error"]))

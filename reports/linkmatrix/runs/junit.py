@@ -1,0 +1,73 @@
+"""Corrects the JUnit file that ReFrame writes: skipped tests, errors, and the notices of a run."""
+
+import os
+import xml.etree.ElementTree as Tree
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+SKIPPED = ("skip",)
+NO_FAILURE = ("pass", "xfail")
+
+
+def correct(path: Path, report: dict[str, Any]) -> str:
+    """Corrects the JUnit file of a run by its report. Returns a note if that fails, else ""."""
+
+    def change(suites: Sequence[Tree.Element]) -> None:
+        for suite, run in zip(suites, report["runs"], strict=True):
+            mend(suite, run["testcases"])
+
+    return change_suites(path, change)
+
+
+def add_run_notices(path: Path, lines: Sequence[str]) -> str:
+    """Writes the notices of a run ("SIMULATED: …") into its JUnit file. Returns a note if that fails, else ""."""
+
+    def change(suites: Sequence[Tree.Element]) -> None:
+        for suite in suites:
+            add_notices(suite, lines)
+
+    return change_suites(path, change) if lines else ""
+
+
+def change_suites(path: Path, change: Callable[[Sequence[Tree.Element]], None]) -> str:
+    """Changes the suites of a JUnit file. Returns a note if that fails and the file was removed, else ""."""
+    if not path.is_file():
+        return ""
+    try:
+        # ReFrame calls its encoding 'utf8', of which expat knows no more than ASCII
+        tree = Tree.parse(path, Tree.XMLParser(encoding="utf-8"))
+        change(tree.getroot().findall("testsuite"))
+        new = path.with_name(f".{path.name}.{os.getpid()}")
+        tree.write(new, encoding="utf-8", xml_declaration=True)
+        new.replace(path)
+    except (OSError, ValueError, KeyError, TypeError, Tree.ParseError) as error:
+        path.unlink(missing_ok=True)
+        return f"note: {path.name} was removed, because it does not fit the report: {type(error).__name__} {error}"
+    return ""
+
+
+def add_notices(suite: Tree.Element, lines: Sequence[str]) -> None:
+    """Adds a property for each notice: {"linkmatrix.simulated": "--simulate-fault … made this result. …"}."""
+    properties = suite.find("properties")
+    if properties is None:  # the schema has them first
+        properties = Tree.Element("properties")
+        suite.insert(0, properties)
+    for line in lines:
+        name, _, value = line.partition(": ")
+        name = f"linkmatrix.{name.lower().replace(' ', '_')}"
+        Tree.SubElement(properties, "property", {"name": name, "value": value})
+
+
+def mend(suite: Tree.Element, cases: list[dict[str, Any]]) -> None:
+    """Adds the elements `skipped` and `error` to a suite, and their counts. Raises ValueError for other cases."""
+    counts = {"skipped": 0, "error": 0}
+    for test, case in zip(suite.findall("testcase"), cases, strict=True):
+        if case["result"] in NO_FAILURE or test.find("failure") is not None:
+            continue
+        kind = "skipped" if case["result"] in SKIPPED else "error"
+        counts[kind] += 1
+        reason = str(case.get("fail_reason") or f"ReFrame ended it with '{case['result']}'")
+        Tree.SubElement(test, kind, {"type": str(case["result"]), "message": reason})
+    suite.set("skipped", str(counts["skipped"]))
+    suite.set("errors", str(counts["error"]))
