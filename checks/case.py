@@ -3,7 +3,7 @@
 from reframe.core.builtins import variable
 
 from linkmatrix.judge.verdicts import missing
-from linkmatrix.references.tables import lines_of
+from linkmatrix.references.tables import program_references
 from linkmatrix.suite import PROGRAMS
 
 from .cells import ALL_PAIRS, cell_faults, endpoints
@@ -68,7 +68,7 @@ class p2p_matrix_case(measuring_run, special=True):
         if self.program != PROGRAMS[0] or not self.reference_name:
             return ()
         file = self.current_partition.extras.get("reference_file", "p2p.yaml")
-        return lines_of(type(self).__name__, self.reference_name, testcase, file)
+        return program_references(type(self).__name__, self.reference_name, testcase, file)
 
     def requested_size(self):
         return self.size if self.takes_size() else None

@@ -86,7 +86,7 @@ class p2p_matrix_run(session_test, special=True):
             self.request_gpus(self.least_gpus)
         extras = self.current_partition.extras
         self.reference_name = self.reference_name or extras.get("reference", "")
-        refused = tables.refused(self.extra_opts, type(self).__name__, self.size_variable)
+        refused = tables.refused_option(self.extra_opts, type(self).__name__, self.size_variable)
         if refused and self.reference_name:
             raise ReframeError(refused)
         try:
@@ -165,7 +165,7 @@ class p2p_matrix_run(session_test, special=True):
         return () if given & tables.OTHERS else self.testcase_references(testcase)
 
     def testcase_references(self, testcase):
-        """The references of a test case, as `tables.lines_of` returns them."""
+        """The references of a test case, as `tables.program_references` returns them."""
         return ()
 
     def environment_of_ranks(self):

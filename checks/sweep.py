@@ -9,7 +9,7 @@ from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 
 from linkmatrix.judge.verdicts import Verdict, missing
-from linkmatrix.references.tables import lines_of
+from linkmatrix.references.tables import program_references
 
 from . import nodes
 from .adapters import adapter_faults
@@ -96,7 +96,11 @@ class node_sweep(p2p_matrix_run, special=True):
 
     def testcase_references(self, testcase):
         """The references of the check that measures the same, from all files, as the judge uses them."""
-        return lines_of("intranode_p2p", self.reference_name, testcase) if testcase and self.reference_name else ()
+        return (
+            program_references("intranode_p2p", self.reference_name, testcase)
+            if testcase and self.reference_name
+            else ()
+        )
 
     @run_before("run")
     def be_skipped_where_no_job_starts(self):

@@ -20,7 +20,7 @@ from linkmatrix.locate.sentences import subject_name
 from linkmatrix.record.matrix import from_result
 from linkmatrix.record.names import lasting_names
 from linkmatrix.references import noise
-from linkmatrix.references.noise import floor_of
+from linkmatrix.references.noise import reference_floor
 from tests.tools.fabric import Fabric, Machine, Part, Run, record_of
 
 RUNS = 6  # that references are adopted from
@@ -60,7 +60,7 @@ class Bench:
         """(value, lower tolerance) of each cell, as `adopt` calculates them."""
         classes = self.fabric.classes
         found = noise.spread(runs, classes)
-        floors = {name: floor_of(self.result, name, "mpi") for name in self.matrix.class_names}
+        floors = {name: reference_floor(self.result, name, "mpi") for name in self.matrix.class_names}
         cells = int(np.isfinite(found.centre).sum())
         table = cell_references(self.matrix, found, classes, cells, RUNS, floors)[0]
         of_class = {name[5:-1]: one for name, one in table.items() if name.startswith("cell[")}

@@ -106,10 +106,10 @@ def adopted(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
 def tell_program(lab: Lab) -> None:
     """Write the file for the program's option --references, as a check does."""
     os.environ["RFM_REFERENCE_PREFIX"] = str(lab.references)
-    from linkmatrix.references.tables import References, lines_of
+    from linkmatrix.references.tables import References, program_references
 
     cases = [case for case in References.load(lab.references).testcases(TABLE) if not case.startswith("rank_")]
-    lines = [line for case in cases for line in lines_of("intranode_p2p", TABLE, case)]
+    lines = [line for case in cases for line in program_references("intranode_p2p", TABLE, case)]
     if lines:
         (lab.folder / "references.tsv").write_text("".join(f"{line}\n" for line in lines))
 

@@ -122,5 +122,5 @@ def search(values: np.ndarray, layout: Layout, sigma: float, floor: float = 0.02
 
 def search_inside(values: np.ndarray, layout: Layout, floor: float) -> list[Finding]:
     """The findings of `linkmatrix diagnose` without references. floor: of the test case."""
-    found, _ = hypotheses.search(*noise.against_class(np.log(values), layout.classes, floor), layout)
+    found, _ = hypotheses.search(*noise.class_deviations(np.log(values), layout.classes, floor), layout)
     return [one for one in found if one.kind != "class"]

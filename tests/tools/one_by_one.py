@@ -47,7 +47,7 @@ def cells_of(result, references, table):
         for c, column in enumerate(result["columns"]):
             if result["status"][r][c] != "not-applicable":
                 group = result["link_class"][r][c] or "unknown"
-                paths[r, c] = (classes.of((row, column), group) if classes else group), group
+                paths[r, c] = (classes.cell_class((row, column), group) if classes else group), group
                 reference = expected[r, c] = own.get((row, column)) or shared.get(paths[r, c][0])
                 if reference and result["status"][r][c] == "ok" and result["values"][r][c] is not None:
                     reached.setdefault(group, []).append(result["values"][r][c] / reference.value)

@@ -213,7 +213,7 @@ def test_dates_sessions_and_systems_choose(run, store):
     assert run(folder, "--table", "hgx", "--testcase", "none")[0] == 2
     assert run(folder)[0] == 3  # records name no table
     with pytest.raises(BadInput):
-        adopt.floor_of("2")
+        adopt.reference_floor("2")
 
 
 def test_runs_that_agree_on_nothing_give_no_reference(run, store):

@@ -115,10 +115,10 @@ def test_a_pair_that_fell_to_another_class_is_lowered_only_with_a_reason(run, st
     assert code == 3 and "1 reference would be lowered" in out and run.file.read_text() == before
     known = adopted(run, folder, "--as-is", "the slot", "--allow-lower", "--reason", "the slot")
     assert known.table("hgx", TESTCASE)["gpu2->gpu3"].value == pytest.approx(20, rel=0.01)
-    assert known.pair_classes("hgx", TESTCASE).of("gpu2->gpu3") == "SYS"
+    assert known.pair_classes("hgx", TESTCASE).pair_class("gpu2->gpu3") == "SYS"
     assert verdicts(known, levels(make_record(count=8), 1, fell))[1] is Verdict.PASS
     repaired = adopted(run, store(6, "repaired", size=8, change=machine(2)))
-    assert repaired.pair_classes("hgx", TESTCASE).of("gpu2->gpu3") == "PIX"
+    assert repaired.pair_classes("hgx", TESTCASE).pair_class("gpu2->gpu3") == "PIX"
     assert verdicts(repaired, levels(make_record(count=8), 1, switches))[1] is Verdict.PASS
     assert verdicts(repaired, levels(make_record(count=8), 1, fell))[1] is Verdict.FAIL
 

@@ -44,7 +44,7 @@ def test_limits_between_ranks_follow_from_their_noise_and_half_the_rate_fails(ru
     assert code == 0, out
     references = References.load(run.file)
     good = between_ranks(make_record(count=8), 99, QUIET, memory)
-    table = references.of(good, good["results"][0]).table("hgx", "rank_to_rank_bandwidth_mpi")
+    table = references.for_result(good, good["results"][0]).table("hgx", "rank_to_rank_bandwidth_mpi")
     assert {name: -table[f"cell[{name}]"].lower for name in wanted} == wanted
     assert evaluate(good, references, "hgx").verdict < Verdict.INCOMPLETE
     for depth in (0.45, 0.1):

@@ -10,16 +10,16 @@ from linkmatrix.references import noise
 
 
 def test_k_is_that_of_the_number_of_cells():
-    assert [round(noise.sigmas(n * (n - 1)), 1) for n in (8, 64, 1024)] == [3.6, 4.6, 5.6]
+    assert [round(noise.sigma_limit(n * (n - 1)), 1) for n in (8, 64, 1024)] == [3.6, 4.6, 5.6]
 
 
 def test_noise_above_the_floor_makes_the_limit():
     values = 400 * (1 + 0.01 * np.random.default_rng(1).standard_normal((30, 8, 8)))
     values[:, range(8), range(8)] = np.nan
     found = noise.spread(values, np.full((8, 8), "NV18"))
-    assert found.of_class["NV18"] == pytest.approx(0.01, rel=0.1)
-    limit = noise.tolerance(found.of_class["NV18"], 56, 30)
-    reference = proposal.make_reference(400.0, found.of_class["NV18"], 56, 30, noise.Floor(0.02, 0.05), "GB/s")
+    assert found.class_sigma["NV18"] == pytest.approx(0.01, rel=0.1)
+    limit = noise.tolerance(found.class_sigma["NV18"], 56, 30)
+    reference = proposal.make_reference(400.0, found.class_sigma["NV18"], 56, 30, noise.Floor(0.02, 0.05), "GB/s")
     assert reference.lower == -proposal.rounded(limit) and 0.03 < limit < 0.045
     assert reference.upper == 0.05
 
@@ -33,7 +33,7 @@ def test_a_healthy_run_of_few_cells_is_seldom_outside_the_limit(runs, cells):
     alarms = 0
     for trial in values:
         found = noise.spread(trial[:runs], classes)
-        limit = noise.tolerance(found.of_class["HOST"], cells, runs)
+        limit = noise.tolerance(found.class_sigma["HOST"], cells, runs)
         alarms += bool((trial[runs] / found.centre - 1 < -limit).any())
     assert alarms / trials < 0.01 + 3 * (0.01 / trials) ** 0.5
 
@@ -63,7 +63,7 @@ def test_a_class_of_equal_noise_has_its_spread(runs, sigma):
     chance = np.random.default_rng(0)
     values = 100 * (1 + sigma * chance.standard_normal((runs, 12, 12)))
     found = noise.spread(values, np.full((12, 12), "NET"))
-    assert found.of_class["NET"] == pytest.approx(sigma, rel=0.35, abs=1e-9)
+    assert found.class_sigma["NET"] == pytest.approx(sigma, rel=0.35, abs=1e-9)
     assert np.allclose(found.centre, np.median(values, axis=0))
 
 
@@ -72,7 +72,7 @@ def test_the_noise_of_few_runs_is_not_taken_for_less_than_it_is(runs):
     """Their median lies near each of them: the noise of six was understated by a seventh."""
     values = 100 * (1 + 0.01 * np.random.default_rng(5).standard_normal((runs, 200, 200)))
     found = noise.spread(values, np.full((200, 200), "NET"))
-    assert found.of_class["NET"] == pytest.approx(0.01, rel=0.02)
+    assert found.class_sigma["NET"] == pytest.approx(0.01, rel=0.02)
 
 
 def test_a_cell_that_a_run_lacks_has_no_reference():

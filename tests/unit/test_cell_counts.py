@@ -100,7 +100,7 @@ def test_cells_of_a_class_may_differ_as_much_as_they_do_and_no_less_than_any_of_
     values = np.array([off[place] for place in places if (place[0] < 3) != (place[1] < 3)])
     spread = np.median(np.abs(values / np.median(values) - 1))
     limits = dict(zip(matrix.class_names, cell_counts.class_limits(matrix), strict=True))
-    assert limits == {"X": 0.20, "NODE": 0.20, "NET": pytest.approx(noise.sigmas(36) * 1.4826 * spread)}
+    assert limits == {"X": 0.20, "NODE": 0.20, "NET": pytest.approx(noise.sigma_limit(36) * 1.4826 * spread)}
     assert limits["NET"] > 0.1
 
 

@@ -17,7 +17,7 @@ from linkmatrix.locate.deviations import (
 )
 from linkmatrix.locate.layout import layout_of
 from linkmatrix.record.matrix import from_result
-from linkmatrix.references.noise import LEAST_OF_SEVERAL, sigmas
+from linkmatrix.references.noise import LEAST_GROUP_DEVIATION, sigma_limit
 from linkmatrix.references.tables import Reference, References
 from tests.tools.rank_records import of_ranks
 
@@ -67,13 +67,13 @@ def together(make_record, limit=0.03, drift=0.0, noise=0.0005, inside=1, nodes=N
     alone = np.where(layout.classes >= 0, downwards(limit), np.nan)
     found = with_joint_limits(record, result, Deviations(layout.classes, deviation, alone, sigma=alone), names.classes)
     applies = layout.classes >= 0
-    assert found.sigma[applies] == pytest.approx(found.joint_limit[applies] / sigmas(applies.sum()))
+    assert found.sigma[applies] == pytest.approx(found.joint_limit[applies] / sigma_limit(applies.sum()))
     return [np.unique(found.joint_limit[layout.classes == group]) for group in range(len(names.classes))], alone[0, 1]
 
 
 def test_a_part_is_held_against_the_noise_of_its_like_where_that_is_less_than_a_tolerance(make_record):
     (net,), alone = together(make_record)
-    assert net == pytest.approx(downwards(LEAST_OF_SEVERAL), abs=1e-3) and net < alone
+    assert net == pytest.approx(downwards(LEAST_GROUP_DEVIATION), abs=1e-3) and net < alone
     (noisy,), _ = together(make_record, noise=0.02)
     assert noisy == [alone], "of noise that is as much as its tolerance, that is all that is allowed"
 

@@ -321,7 +321,7 @@ def test_a_link_of_ranks_at_half_its_rate_is_seen_without_references(monkeypatch
     link = faults.Fault("link", (0, devices - 1))
     assert faults.located([link], faults.search_inside(values, layout, faults.RANKS))
     if devices == 4:
-        monkeypatch.setattr(noise, "ENOUGH", 1000)  # the floor alone hides one direction
+        monkeypatch.setattr(noise, "LEAST_CELLS", 1000)  # the floor alone hides one direction
         values[3, 0] *= 2
         assert faults.search_inside(values, layout, faults.RANKS) == []
 

@@ -74,7 +74,7 @@ def objects(schema):
             yield from objects(one)
 
 
-def test_every_field_of_a_record_says_what_it_means_and_numbers_have_a_unit():
+def test_every_field_of_a_record_has_a_description_and_numbers_have_a_unit():
     schema = reading.schema()
     for one in objects(schema):
         for name, field in one["properties"].items():
@@ -94,8 +94,8 @@ def test_every_object_of_a_record_has_its_table(site):
         tuple(re.sub("<.*?>", "", cell) for cell in re.findall(r"<td>(.*?)</td>", row))
         for row in re.findall(r"<tr class.*?</tr>", text, re.DOTALL)
     }
-    assert ("bridges", "whole number", "PCI bridges", "yes", "that both are behind") in rows
-    assert ("wrong", "whole number", "products", "yes", "of which a bit is not what it must be") in rows
+    assert ("bridges", "whole number", "PCI bridges", "yes", "PCI bridges above both the adapter and the GPU") in rows
+    assert ("wrong", "whole number", "products", "yes", "number of products with a wrong bit") in rows
     assert ("started", "time, UTC", "", "yes", "when the program began") in rows
 
 

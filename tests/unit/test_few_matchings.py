@@ -248,4 +248,4 @@ def test_show_and_diagnose_say_what_was_not_judged(record, tmp_path, capsys):
 
 def test_references_of_matchings_stand_in_a_table_of_their_own():
     asked = {"asked_by": "crossnode_matchings %testcase=node_to_node_bandwidth_mpi %extent=all"}
-    assert keys.variant_text(asked) == "@all@matchings"
+    assert keys.measured_variant(asked) == "@all@matchings"

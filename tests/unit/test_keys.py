@@ -19,7 +19,7 @@ from linkmatrix.references import keys
     ],
 )
 def test_a_table_says_its_size_behind_an_at_sign(table, size):
-    assert keys.size_of(table) == size
+    assert keys.table_size(table) == size
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,9 @@ def test_ranks_are_known_by_their_engine_or_their_program(make_record, engine, b
     content = make_record()
     content["backend"] = backend
     result = content["results"][0] | {"engine": engine, "memory": "host"}
-    assert keys.check_of(content, result) == check
-    assert keys.check_of(content | {"asked_by": "node_sweep %x=1"}, result) == check  # measures for others
-    assert keys.check_of(content | {"asked_by": "another %x=1"}, result) == "another"
+    assert keys.measuring_check(content, result) == check
+    assert keys.measuring_check(content | {"asked_by": "node_sweep %x=1"}, result) == check  # measures for others
+    assert keys.measuring_check(content | {"asked_by": "another %x=1"}, result) == "another"
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_collectives_have_the_references_of_the_check_that_measures_the_same(mak
     if nodes is None:
         content["devices"] = []
     result = content["results"][0] | {"engine": engine, "rows": ["all"], "columns": ["out-of-place", "in-place"]}
-    assert keys.check_of(content, result) == check
-    assert keys.check_of(content | {"asked_by": "another %x=1"}, result) == "another"
+    assert keys.measuring_check(content, result) == check
+    assert keys.measuring_check(content | {"asked_by": "another %x=1"}, result) == "another"
 
 
 def test_what_nobody_asked_for_is_the_usual():
-    assert keys.variant_text({}) == keys.variant_text({"asked_by": None}) == ""
+    assert keys.measured_variant({}) == keys.measured_variant({"asked_by": None}) == ""
     assert keys.asking_check({"asked_by": "node_sweep"}) == keys.asking_check({}) == ""

@@ -83,7 +83,7 @@ def test_a_bandwidth_may_be_off_by_what_its_lower_tolerance_leaves(make_record):
     assert np.isnan(deviation[0, 2]) and np.isnan(deviation[1, 0]) and np.isnan(limit[1, 0])
     # log(1 + limit) is -log(0.98)
     assert limit[0, 1] == limit[0, 2] == pytest.approx(1 / 0.98 - 1) and limit[0, 3] == pytest.approx(99)
-    k = noise.sigmas(12)
+    k = noise.sigma_limit(12)
     assert sigma[0, 1] == pytest.approx(limit[0, 1] / k) and sigma[1, 0] == pytest.approx(1 / k)
 
 

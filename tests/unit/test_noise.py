@@ -17,20 +17,20 @@ def runs_of(*cells):
 
 
 def test_one_cell_or_none_may_be_wrong_once_in_a_hundred_runs():
-    assert noise.sigmas(1) == pytest.approx(2.3263, abs=1e-4)
-    assert noise.sigmas(0) == noise.sigmas(1)
-    assert noise.sigmas(2) == pytest.approx(2.5758, abs=1e-4)
-    assert noise.sigmas_of(0.5) == 0
+    assert noise.sigma_limit(1) == pytest.approx(2.3263, abs=1e-4)
+    assert noise.sigma_limit(0) == noise.sigma_limit(1)
+    assert noise.sigma_limit(2) == pytest.approx(2.5758, abs=1e-4)
+    assert noise.normal_sigmas(0.5) == 0
 
 
 def test_the_spread_of_a_class_is_the_median_deviation_of_all_its_cells_and_no_other_class_counts():
     loud = [value + 9 * (value - 100) for value in SIX]
     found = noise.spread(runs_of(SIX, SIX, loud), np.array([["NV18", "NV18", "NET"]]))
-    assert found.of_class == {
+    assert found.class_sigma == {
         "NV18": pytest.approx(1.4826 * UP_TO_SIX * 0.01),
         "NET": pytest.approx(1.4826 * UP_TO_SIX * 0.10),
     }
-    assert found.sigma.tolist() == [[found.of_class["NV18"], found.of_class["NV18"], found.of_class["NET"]]]
+    assert found.sigma.tolist() == [[found.class_sigma["NV18"], found.class_sigma["NV18"], found.class_sigma["NET"]]]
     assert found.centre.tolist() == [[100, 100, 100]]
     assert found.residuals[:, 0, 0].tolist() == pytest.approx([-0.02, -0.01, 0, 0, 0.01, 0.02])
 
@@ -39,8 +39,8 @@ def test_a_cell_that_one_run_lacks_says_nothing_and_leaves_its_class_as_it_is():
     lacking = [np.nan, *[500.0] * 5]
     found = noise.spread(runs_of(SIX, lacking, SIX), np.array([["NV18", "NV18", "NV18"]]))
     assert np.isnan(found.centre[0]).tolist() == np.isnan(found.sigma[0]).tolist() == [False, True, False]
-    assert found.of_class == {"NV18": pytest.approx(1.4826 * UP_TO_SIX * 0.01)}
-    assert noise.spread(runs_of(lacking), np.array([["NV18"]])).of_class == {}
+    assert found.class_sigma == {"NV18": pytest.approx(1.4826 * UP_TO_SIX * 0.01)}
+    assert noise.spread(runs_of(lacking), np.array([["NV18"]])).class_sigma == {}
 
 
 @pytest.mark.parametrize(("runs", "own"), [(12, True), (11, False)])
@@ -50,7 +50,7 @@ def test_twelve_runs_know_a_cell_that_is_more_than_twice_as_noisy_as_its_class(r
     quiet, loud = 100 * (1 + 0.01 * steps), 100 * (1 + 0.01 * louder * steps)
     found = noise.spread(runs_of(quiet, quiet, quiet, loud), np.full((1, 4), "NV18"))
     of_class, its_own = (
-        found.of_class["NV18"],
+        found.class_sigma["NV18"],
         1.4826 * noise.small_sample_factor(runs) * 0.01 * louder * np.median(np.abs(steps)),
     )
     assert found.sigma[0, :3].tolist() == [of_class] * 3
@@ -63,7 +63,7 @@ def spread_of(residuals, sigma):
 
 
 def test_an_outlier_is_beyond_the_floor_and_beyond_the_noise_of_all_runs_together():
-    k = noise.with_uncertain_sigma(noise.sigmas(3 * 2), 3, 2)
+    k = noise.with_uncertain_sigma(noise.sigma_limit(3 * 2), 3, 2)
     found = spread_of([[[0.021, -0.021, 0.0]], [[0.019, -0.019, np.nan]]], [[0.0001, 0.0001, 0.0001]])
     assert noise.outliers(found, 3, 0.02).tolist() == [[[True, True, False]], [[False, False, False]]]
     assert noise.outliers(found, 3, np.array([[0.03, 0.01, 0.01]])).tolist() == [
@@ -88,34 +88,34 @@ def test_a_cell_is_held_against_the_middle_that_the_upper_part_of_its_class_has(
     slow = STEPS.copy()
     slow[:3] -= 0.5  # a slow part does not move what is expected
     for logs in (STEPS, slow):
-        deviation, found, limit = noise.against_class(logs[None, :], np.zeros((1, 11), dtype=int), 0.0001)
+        deviation, found, limit = noise.class_deviations(logs[None, :], np.zeros((1, 11), dtype=int), 0.0001)
         assert deviation[0] == pytest.approx(logs - middle)
         assert found[0] == pytest.approx(np.full(11, sigma))
-        assert limit[0] == pytest.approx(np.full(11, noise.sigmas(11) * sigma))
+        assert limit[0] == pytest.approx(np.full(11, noise.sigma_limit(11) * sigma))
 
 
 def test_each_class_has_its_floor_and_a_cell_of_none_has_the_greatest():
     classes = np.array([[0, 0, 1, 1, -1, 2, 3, 3]])
     logs = np.array([[5.0, 5.0, 2.0, 2.0, 7.0, 1.0, np.nan, 4.0]])
-    deviation, sigma, limit = noise.against_class(logs, classes, [0.02, 0.2, 0.1, 0.05])
+    deviation, sigma, limit = noise.class_deviations(logs, classes, [0.02, 0.2, 0.1, 0.05])
     assert limit[0].tolist() == pytest.approx([0.02, 0.02, 0.2, 0.2, 0.2, 0.1, 0.05, 0.05])
     # a single cell of a class has nothing to be held against
     assert np.isnan(deviation[0]).tolist() == np.isnan(sigma[0]).tolist() == [False] * 4 + [True] * 4
     assert deviation[0, :4].tolist() == [0, 0, 0, 0]
     # of cells that agree the floor says what noise is
-    assert sigma[0, :4].tolist() == pytest.approx([0.02 / noise.sigmas(7)] * 2 + [0.2 / noise.sigmas(7)] * 2)
+    assert sigma[0, :4].tolist() == pytest.approx([0.02 / noise.sigma_limit(7)] * 2 + [0.2 / noise.sigma_limit(7)] * 2)
 
 
-@pytest.mark.parametrize(("cells", "limit"), [(12, noise.LEAST_ROUGH), (11, 0.5)])
+@pytest.mark.parametrize(("cells", "limit"), [(12, noise.LEAST_ROUGH_FLOOR), (11, 0.5)])
 def test_twelve_cells_that_agree_say_that_a_rough_floor_is_too_rough(cells, limit):
     logs, classes = np.zeros((1, cells)), np.zeros((1, cells), dtype=int)
-    assert noise.against_class(logs, classes, 0.5)[2][0].tolist() == pytest.approx([limit] * cells)
+    assert noise.class_deviations(logs, classes, 0.5)[2][0].tolist() == pytest.approx([limit] * cells)
 
 
 def test_a_rough_floor_is_no_less_than_twice_what_the_cells_of_a_class_show():
     off = np.array([-0.01, 0.0, 0.0, 0.01])
     assert noise.measured_floor(off, 0.0, 3.0, 0.2) == 0.2  # a fine one stays
-    assert noise.measured_floor(off, 0.0, 3.0, noise.ROUGH) == noise.LEAST_ROUGH
+    assert noise.measured_floor(off, 0.0, 3.0, noise.ROUGH_FLOOR) == noise.LEAST_ROUGH_FLOOR
     assert noise.measured_floor(off, 0.02, 3.0, 0.5) == pytest.approx(2 * 3.0 * 0.02)  # spread of the upper part
     both_sides = np.array([-0.04, -0.03, -0.03, 0.0, 0.01, 0.01, 0.02])
     assert noise.measured_floor(both_sides + 0.01, 0.0, 3.0, 0.5) == pytest.approx(2 * 3.0 * 1.4826 * 0.02)
@@ -126,10 +126,10 @@ def test_a_rough_floor_is_no_less_than_twice_what_the_cells_of_a_class_show():
 def test_few_cells_say_nothing_about_noise_and_fine_floors_stay():
     layout = faults.layout_of(3, per_node=1)
     values = faults.matrix_with([], 0.0, layout, 0.001, np.random.default_rng(1))
-    _, _, limit = noise.against_class(np.log(values), layout.classes, 0.5)
+    _, _, limit = noise.class_deviations(np.log(values), layout.classes, 0.5)
     assert (limit == 0.5).all()
     layout = faults.layout_of(8, per_node=1)
     values = faults.matrix_with([], 0.0, layout, 0.0001, np.random.default_rng(1))
-    assert (noise.against_class(np.log(values), layout.classes, 0.2)[2] == 0.2).all()
-    rough = noise.against_class(np.log(values), layout.classes, 0.5)[2]
-    assert set(rough[layout.classes >= 0]) == {noise.LEAST_ROUGH}
+    assert (noise.class_deviations(np.log(values), layout.classes, 0.2)[2] == 0.2).all()
+    rough = noise.class_deviations(np.log(values), layout.classes, 0.5)[2]
+    assert set(rough[layout.classes >= 0]) == {noise.LEAST_ROUGH_FLOOR}

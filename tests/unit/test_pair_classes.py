@@ -127,7 +127,7 @@ def test_a_single_pair_counts_before_groups_of_pairs(make_record):
     found = judged(fallen(make_record(value=400.0), (0, 1)), known)
     assert found.verdict is Verdict.PASS and found.cells["gpu0", "gpu1"].reference == SLOW
     classes = known.pair_classes("hgx")
-    assert classes.of("gpu0->gpu1") == "SYS" and classes.pairs["SYS"] == [("gpu0", "gpu1")]
+    assert classes.pair_class("gpu0->gpu1") == "SYS" and classes.pairs["SYS"] == [("gpu0", "gpu1")]
     assert ("gpu0", "gpu1") not in classes.pairs["NV18"] and len(classes.pairs["NV18"]) == 11
 
 
@@ -162,12 +162,16 @@ def test_a_matrix_has_the_pairs_of_its_kinds_of_endpoints():
 
 def test_the_first_class_that_contains_a_pair_counts():
     classes = PairClasses.read({"PIX": "gpu[0-1]->gpu[0-1], gpu[2-3]->gpu[2-3]", "SYS": "gpu[0-3]->gpu[0-3]"})
-    assert (classes.of("gpu0->gpu1"), classes.of("gpu0->gpu2"), classes.of("gpu0->gpu0")) == ("PIX", "SYS", None)
+    assert (classes.pair_class("gpu0->gpu1"), classes.pair_class("gpu0->gpu2"), classes.pair_class("gpu0->gpu0")) == (
+        "PIX",
+        "SYS",
+        None,
+    )
     assert len(classes.pairs["PIX"]) == 4 and len(classes.pairs["SYS"]) == 8
     labels = [f"gpu{number}" for number in range(4)]
     codes, names = MatrixClasses(classes, TESTCASE, labels, labels).codes(labels, labels, np.zeros((4, 4), int), ["X"])
     for (r, row), (c, column) in product(enumerate(labels), repeat=2):
-        assert names[codes[r, c]] == (classes.of(f"{row}->{column}") or "X")
+        assert names[codes[r, c]] == (classes.pair_class(f"{row}->{column}") or "X")
 
 
 @pytest.fixture
@@ -267,7 +271,7 @@ def test_groups_contain_the_pairs_of_a_mask_and_no_others(rows, columns, data):
     assert [Group.read(text) for text in texts] == groups
     classes = PairClasses.read({"NV18": ", ".join(texts)}) if texts else PairClasses({})
     for (r, row), (c, column) in product(enumerate(rows), enumerate(columns)):
-        assert (classes.of(f"{row}->{column}") == "NV18") is bool(inside[r, c])
+        assert (classes.pair_class(f"{row}->{column}") == "NV18") is bool(inside[r, c])
 
 
 def test_all_pairs_of_eight_are_one_group():

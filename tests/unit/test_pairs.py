@@ -47,7 +47,7 @@ def test_the_references_of_a_published_system_are_its_figures():
 )
 def test_a_run_on_a_published_system_has_a_verdict(make_record, osu, name, variant):
     references = References.load()
-    assert keys.variant_text({"asked_by": name}) == variant
+    assert keys.measured_variant({"asked_by": name}) == variant
     content = sweep(make_record, osu, asked_by=name)
     assert evaluate(content, references, f"abci-anode{variant}").verdict is Verdict.PASS
     slow = sweep(make_record, osu, asked_by=name, times=1.3 if "lat" in osu else 0.7)
@@ -57,9 +57,9 @@ def test_a_run_on_a_published_system_has_a_verdict(make_record, osu, name, varia
 
 def test_another_way_between_gpus_is_held_against_nothing_of_the_usual_one(make_record):
     name = asked(4, OWN["latency"], " %route=staged", "crossnode_device_pairs")
-    assert keys.variant_text({"asked_by": name}) == "@4-pairs@sweep@device@staged"
+    assert keys.measured_variant({"asked_by": name}) == "@4-pairs@sweep@device@staged"
     content = sweep(make_record, "osu_multi_lat_dd_4_pairs", asked_by=name)
-    table = f"abci-anode{keys.variant_text(content)}"
+    table = f"abci-anode{keys.measured_variant(content)}"
     assert evaluate(content, References.load(), table).verdict is Verdict.NOT_JUDGED
 
 
@@ -70,7 +70,7 @@ def test_a_few_ranks_are_never_held_against_references_of_all(make_record):
     references = References.read(head + line, Path("p2p.yaml"))
     few = sweep(make_record, "osu_mbw_mr_hh_4_pairs")
     few["results"] = [result for result in few["results"] if result["size_bytes"] == 1 << 20]
-    assert keys.check_of(few, few["results"][0]) == "crossnode_pairs"
+    assert keys.measuring_check(few, few["results"][0]) == "crossnode_pairs"
     assert evaluate(few, references, "here").verdict is Verdict.NOT_JUDGED
     del few["results"][0]["pairs"]
     assert evaluate(few, references, "here").verdict is Verdict.PASS

@@ -200,4 +200,4 @@ def test_what_of_a_machine_was_measured_is_in_the_report(tmp_path, make_record, 
 def test_a_misspelt_table_is_unknown(name, known):
     text = f"intranode_p2p:\n{HEAD}  hgx@512MiB:\n    write:\n      gpu0->gpu1: [396, -0.02, 0.05, GB/s]\n"
     references = References.read(text, Path("p2p.yaml"))
-    assert references.knows(name) is known and references.covers(name, "other") is not known
+    assert references.has_table(name) is known and references.covers(name, "other") is not known

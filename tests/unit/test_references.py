@@ -190,7 +190,7 @@ def test_a_package_without_a_repository_says_how_references_are_named(monkeypatc
     monkeypatch.setattr(tables, "FOLDER", tmp_path / "none")
     with pytest.raises(BadInput) as caught:
         References.load(None)
-    said = "there is no config/references here, nor in a folder above: name one with --references DIR"
+    said = "config/references is missing here and in the folders above: name one with --references DIR"
     assert str(caught.value) == said
 
 

@@ -241,7 +241,7 @@ def test_a_reference_that_says_its_size_is_for_that_size_alone(make_record, tabl
     one = judging.judge(test, references, None)
     assert one.verdict is (Verdict.FAIL if verdict is Verdict.PASS and value < 396 else verdict)
     said = [fact.sentence for fact in one.facts]
-    assert said == ([] if verdict is Verdict.PASS else [SIZES.format(table, units.size(keys.size_of(table)))])
+    assert said == ([] if verdict is Verdict.PASS else [SIZES.format(table, units.size(keys.table_size(table)))])
 
 
 def test_a_topology_passes_only_where_its_program_ended_well_and_its_record_says_nothing_else(make_record, judged_run):

@@ -222,8 +222,8 @@ def test_a_process_is_told_what_the_cells_of_its_test_cases_should_be(processes,
 
 
 @pytest.fixture
-def lines_of(monkeypatch, tmp_path):
-    """`references.tables.lines_of`, of what `p2p.yaml` has."""
+def program_references(monkeypatch, tmp_path):
+    """`references.tables.program_references`, of what `p2p.yaml` has."""
     module = importlib.import_module("linkmatrix.references.tables")
     module.loaded.cache_clear()
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
@@ -232,53 +232,60 @@ def lines_of(monkeypatch, tmp_path):
         "      gpu0->gpu1: [395.0, -0.02, null, GB/s]\n      cell[NV18]: [390.5, -0.02, 0.02, GB/s]\n"
         "      min[NV18]: [380.0, -0.02, null, GB/s]\n"
     )
-    yield module.lines_of
+    yield module.program_references
     module.loaded.cache_clear()
 
 
-def test_the_program_is_told_of_cells_and_link_classes_and_of_no_summaries(lines_of):
+def test_the_program_is_told_of_cells_and_link_classes_and_of_no_summaries(program_references):
     expected = ("a\tgpu0->gpu1\t395.0\tGB/s", "a\tcell[NV18]\t390.5\tGB/s")
-    assert lines_of("intranode_p2p", "mine", "a", "p2p.yaml") == lines_of("intranode_p2p", "mine", "a") == expected
-    assert lines_of("intranode_p2p", "mine", "b") == lines_of("intranode_p2p", "other", "a") == ()
-    assert lines_of("crossnode_matrix", "mine", "a") == (), "nothing of another check's"
+    assert (
+        program_references("intranode_p2p", "mine", "a", "p2p.yaml")
+        == program_references("intranode_p2p", "mine", "a")
+        == expected
+    )
+    assert program_references("intranode_p2p", "mine", "b") == program_references("intranode_p2p", "other", "a") == ()
+    assert program_references("crossnode_matrix", "mine", "a") == (), "nothing of another check's"
 
 
-def test_the_program_is_told_of_each_pair_of_an_adopted_class(lines_of, tmp_path):
+def test_the_program_is_told_of_each_pair_of_an_adopted_class(program_references, tmp_path):
     """It knows the class that is found only: a pair that fell to another one would have the reference of that."""
     file = tmp_path / "p2p.yaml"
     file.write_text(file.read_text().replace("  mine:\n", "  mine:\n    $classes:\n      NV18: gpu[0-2]->gpu[0-1]\n"))
-    told = {tuple(line.split("\t")[1:3]) for line in lines_of("intranode_p2p", "mine", "a")}
+    told = {tuple(line.split("\t")[1:3]) for line in program_references("intranode_p2p", "mine", "a")}
     others = ("gpu1->gpu0", "gpu2->gpu0", "gpu2->gpu1")
     assert told == {("gpu0->gpu1", "395.0"), *((pair, "390.5") for pair in others)}
 
 
-def test_a_folder_of_references_is_read_once_for_what_is_told_and_what_is_judged(lines_of, tmp_path):
+def test_a_folder_of_references_is_read_once_for_what_is_told_and_what_is_judged(program_references, tmp_path):
     judged_by = importlib.import_module("linkmatrix.references.tables").loaded
     judged_by(str(tmp_path))
-    lines_of("intranode_p2p", "mine", "a")
+    program_references("intranode_p2p", "mine", "a")
     assert judged_by.cache_info().misses == 1
 
 
-def test_references_that_cannot_be_read_are_refused_elsewhere_and_told_to_nobody(lines_of, tmp_path):
+def test_references_that_cannot_be_read_are_refused_elsewhere_and_told_to_nobody(program_references, tmp_path):
     (tmp_path / "p2p.yaml").write_text("[")
-    assert lines_of("intranode_p2p", "mine", "a", "p2p.yaml") == ()
-    assert lines_of("intranode_p2p", "mine", "a", "none.yaml") == ()
+    assert program_references("intranode_p2p", "mine", "a", "p2p.yaml") == ()
+    assert program_references("intranode_p2p", "mine", "a", "none.yaml") == ()
 
 
 @pytest.mark.parametrize(
     "key", ['"gpu0->gpu1\\t9"', '"cell[NV18\\n]"', '"cell[a\\rb]"', '"cell[a\\x85b]"'], ids=["tab", "line", "cr", "nel"]
 )
-def test_a_name_that_is_no_word_of_a_line_is_told_to_nobody(lines_of, tmp_path, key):
+def test_a_name_that_is_no_word_of_a_line_is_told_to_nobody(program_references, tmp_path, key):
     """The program would refuse its file, and with it all that the process measures."""
     with (tmp_path / "p2p.yaml").open("a") as file:
         file.write(f"      {key}: [395.0, -0.02, null, GB/s]\n")
-    assert [line.split("\t")[1] for line in lines_of("intranode_p2p", "mine", "a")] == ["gpu0->gpu1", "cell[NV18]"]
+    assert [line.split("\t")[1] for line in program_references("intranode_p2p", "mine", "a")] == [
+        "gpu0->gpu1",
+        "cell[NV18]",
+    ]
 
 
-def test_a_value_that_no_cell_can_have_is_told_to_nobody(lines_of, tmp_path):
+def test_a_value_that_no_cell_can_have_is_told_to_nobody(program_references, tmp_path):
     with (tmp_path / "p2p.yaml").open("a") as file:
         file.write("      gpu1->gpu0: [1.0e-10, -0.02, null, GB/s]\n      gpu2->gpu0: [1.0e-9, -0.02, null, GB/s]\n")
-    names = [line.split("\t")[1] for line in lines_of("intranode_p2p", "mine", "a")]
+    names = [line.split("\t")[1] for line in program_references("intranode_p2p", "mine", "a")]
     assert names == ["gpu0->gpu1", "cell[NV18]", "gpu2->gpu0"]
 
 

@@ -26,12 +26,12 @@ RANKS = {"memory": "host", "engine": "mpi", "transport": "mpi", "unit": "GB/s"}
     ],
 )
 def test_what_carries_a_cell_decides_what_it_is_allowed(result, link_class, backend, carrier):
-    assert noise.carrier_of(result, link_class, backend) is carrier
-    assert noise.floor_of(result, link_class, backend) == noise.FLOORS[carrier]
-    assert noise.floor_alone(result, link_class, backend) == noise.ALONE[carrier]
+    assert noise.cell_carrier(result, link_class, backend) is carrier
+    assert noise.reference_floor(result, link_class, backend) == noise.FLOORS[carrier]
+    assert noise.floor_without_reference(result, link_class, backend) == noise.FLOORS_WITHOUT_REFERENCE[carrier]
     latency = result | {"unit": "us"}
-    assert noise.floor_of(latency, link_class, backend) == Floor(0.25, 0.20)
-    assert noise.floor_alone(latency, link_class, backend) == 0.20
+    assert noise.reference_floor(latency, link_class, backend) == Floor(0.25, 0.20)
+    assert noise.floor_without_reference(latency, link_class, backend) == 0.20
 
 
 def test_a_reference_lets_no_more_pass_than_there_is_without_one():
@@ -40,6 +40,11 @@ def test_a_reference_lets_no_more_pass_than_there_is_without_one():
     for carrier, floor in noise.FLOORS.items():
         if carrier is Carrier.PROCESSOR:
             continue
-        alone = noise.ALONE[carrier]
-        assert floor.lower <= (alone if alone < noise.ROUGH else noise.LEAST_ROUGH), carrier
-    assert noise.ALONE[Carrier.PROCESSOR] == faults.RANKS > noise.ROUGH > noise.ALONE[Carrier.LINK]
+        alone = noise.FLOORS_WITHOUT_REFERENCE[carrier]
+        assert floor.lower <= (alone if alone < noise.ROUGH_FLOOR else noise.LEAST_ROUGH_FLOOR), carrier
+    assert (
+        noise.FLOORS_WITHOUT_REFERENCE[Carrier.PROCESSOR]
+        == faults.RANKS
+        > noise.ROUGH_FLOOR
+        > noise.FLOORS_WITHOUT_REFERENCE[Carrier.LINK]
+    )

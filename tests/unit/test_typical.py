@@ -8,7 +8,7 @@ import yaml
 
 from linkmatrix.errors import BadInput
 from linkmatrix.record import grids, reading
-from linkmatrix.references.typical import FILE, link_of, typical_values
+from linkmatrix.references.typical import FILE, pair_link_name, typical_values
 
 REPOSITORY = Path(__file__).parents[2]
 OWN = "tests/data/"
@@ -57,7 +57,7 @@ def test_a_record_tells_product_and_link():
     by_name = {result["testcase"]: result for result in record["results"]}
     found = typical_values()
     host, peer = by_name["host_to_device_memcpy_ce"], by_name["device_to_device_memcpy_write_ce"]
-    assert link_of(record, host, "HOST") == "PCIe 5 x16"
+    assert pair_link_name(record, host, "HOST") == "PCIe 5 x16"
     assert found.of(record, host, "HOST").value == 55.43
     assert found.of(record, peer, "NV18").value == 396.72
     assert found.of(record, peer, "PIX") is None

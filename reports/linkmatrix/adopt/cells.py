@@ -13,7 +13,7 @@ from ..locate.deviations import ROUNDED
 from ..record.matrix import Matrix
 from ..record.names import lasting_names
 from ..references import noise
-from ..references.noise import FLOORS, LEAST_OF_SEVERAL, STEADY, Floor
+from ..references.noise import FLOORS, LEAST_GROUP_DEVIATION, STEADY, Floor
 from ..references.pair_classes import (
     BETWEEN_NODES,
     MAX_LISTED_ENDPOINTS,
@@ -27,7 +27,7 @@ from ..references.reading import Reference, Table
 from .proposal import Pairs, Proposal, make_reference
 
 Floors = Mapping[str, Floor]  # {link class: floor}
-#: Floors of link classes in which the diagnosis flags deviations of LEAST_OF_SEVERAL or more: cells must be more alike.
+#: Floors of link classes whose cells must be alike: the diagnosis flags deviations from LEAST_GROUP_DEVIATION on.
 STEADY_FLOORS = {FLOORS[one] for one in STEADY}
 ERRORS = 2  # standard errors of a median: 95 % of equally fast cells differ by less
 MAX_GROUPS_PER_CLASS = 64  # a class of many endpoints that needs more groups is not adopted
@@ -48,7 +48,7 @@ def cell_references(
     can_share = applies & nameable(*names)
     shared = np.zeros(applies.shape, dtype=bool)
     of_class = {}
-    for group, sigma in found.of_class.items():
+    for group, sigma in found.class_sigma.items():
         of_group = applies & (classes == group)
         middle = float(np.median(found.centre[of_group]))
         reference = make_reference(middle, sigma, cells, count, floors[group], matrix.unit)
@@ -56,7 +56,7 @@ def cell_references(
         if small:
             near = min(near, noise_margin(reference, sigma, cells, count))
         within = np.abs(found.centre / middle - 1) <= near
-        alike = of_group & can_share & within & (found.sigma <= noise.OWN_SPREAD * sigma)
+        alike = of_group & can_share & within & (found.sigma <= noise.OWN_SIGMA_FACTOR * sigma)
         if alike.sum() > 1:
             of_class[group] = reference
             shared |= alike
@@ -86,7 +86,7 @@ def similarity_limit(reference: Reference, floor: Floor) -> float:
     """
     lower, upper = -(reference.lower or 0), reference.upper or 0
     near = min(lower, upper) / 2
-    return min(near, LEAST_OF_SEVERAL / 2) if floor in STEADY_FLOORS and lower <= floor.lower + ROUNDED else near
+    return min(near, LEAST_GROUP_DEVIATION / 2) if floor in STEADY_FLOORS and lower <= floor.lower + ROUNDED else near
 
 
 def noise_margin(reference: Reference, sigma: float, cells: int, count: int) -> float:
@@ -112,7 +112,7 @@ def class_references(
     medians: {link class: median of all runs}.
     """
     made_of = {}
-    for group, sigma in found.of_class.items():
+    for group, sigma in found.class_sigma.items():
         middle = medians[group]
         off = np.abs(found.centre[classes == group] / middle - 1)
         among = 1.4826 * float(np.median(off[np.isfinite(off)]))
@@ -149,7 +149,7 @@ def large_matrix_classes(matrix: Matrix, classes: np.ndarray, applies: np.ndarra
 
 def adopted_class(pair: str, found: str, classes: PairClasses) -> str | None:
     """The class that a pair is compared with; None without one. found: the pair's class in the runs."""
-    return classes.of(pair) or (None if found in classes.groups else found)
+    return classes.pair_class(pair) or (None if found in classes.groups else found)
 
 
 def fit_to_table(proposal: Proposal, present: Table, classes: PairClasses) -> Proposal:
@@ -164,7 +164,7 @@ def fit_to_table(proposal: Proposal, present: Table, classes: PairClasses) -> Pr
     table, shares = dict(proposal.table), dict.fromkeys(proposal.spreads, 0)
     moved: dict[str, list[Group]] = {}
     for pair, (group, reference) in proposal.pairs.items():
-        differs = classes.of(pair) not in (None, group)
+        differs = classes.pair_class(pair) not in (None, group)
         if differs:
             moved.setdefault(group, []).append(Group.read(pair))
         if pair in table or pair in present or differs:
@@ -182,7 +182,7 @@ def fit_to_table(proposal: Proposal, present: Table, classes: PairClasses) -> Pr
 def new_groups(proposal: Proposal, group: str, classes: PairClasses) -> Sequence[Group]:
     """The groups of the pairs that the runs found in a class, and that have no adopted class."""
     endpoints = [pair.partition("->")[::2] for pair, (pair_class, _) in proposal.pairs.items() if pair_class == group]
-    endpoints = [pair for pair in endpoints if is_nameable(*pair) and classes.of("->".join(pair)) is None]
+    endpoints = [pair for pair in endpoints if is_nameable(*pair) and classes.pair_class("->".join(pair)) is None]
     rows, columns = (list(dict.fromkeys(axis)) for axis in zip(*endpoints, strict=True)) if endpoints else ([], [])
     inside = np.zeros((len(rows), len(columns)), dtype=bool)
     for source, destination in endpoints:

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..record.matrix import from_result
-from ..references.noise import Floor, floor_of
+from ..references.noise import Floor, reference_floor
 from .proposal import Sample
 
 #: Probabilities of a false refusal, in total 1 % for one link class. TREND_LEVEL is the smallest p-value of six runs,
@@ -204,7 +204,7 @@ def series_of(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> Ite
                 levels.setdefault(group, {}).setdefault(run, []).append(of_run[group] / middle)
             several = len(sizes) > 1
             units[group] = (100.0, "% of the median of each size") if several else (middle, first.result["unit"])
-            least[group] = SHARE_OF_FLOOR * min(floor or floor_of(first.result, group, first.record["backend"]))
+            least[group] = SHARE_OF_FLOOR * min(floor or reference_floor(first.result, group, first.record["backend"]))
     for group, of_runs in sorted(levels.items()):
         scale, unit = units[group]
         runs = sorted(of_runs)

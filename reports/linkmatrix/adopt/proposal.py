@@ -11,7 +11,7 @@ from ..errors import BadInput
 from ..judge.rules import IMPLAUSIBLE
 from ..record.matrix import Matrix
 from ..references import noise
-from ..references.keys import check_of
+from ..references.keys import measuring_check
 from ..references.noise import Floor
 from ..references.pair_classes import Group
 from ..references.reading import TOLERANCE_RANGE, Reference, Table
@@ -42,7 +42,7 @@ class Sample(NamedTuple):
     @property
     def check(self) -> str:
         """The name of the check that the references belong to."""
-        return check_of(self.record, self.result)
+        return measuring_check(self.record, self.result)
 
 
 class Summary(NamedTuple):
@@ -169,6 +169,6 @@ def provenance(samples: Sequence[Sample], spreads: Mapping[str, float], cells: i
     return (
         f"{len(samples)} runs of {days} on {on}, {record['program']} {record['version']},"
         f" {result['size_bytes']} bytes{software}",
-        f"sigma {noises}; limits: larger of floor and {noise.sigmas_of_runs(cells, len(samples)):.1f} sigma"
+        f"sigma {noises}; limits: larger of floor and {noise.sigma_limit_of_runs(cells, len(samples)):.1f} sigma"
         f" ({cells} cells)",
     )

@@ -15,9 +15,9 @@ from ..judge.evaluate import judge_result
 from ..locate import diagnosis
 from ..record.external_cells import REMEDY, ROUNDING
 from ..record.matrix import Block, Matrix, from_result
-from ..record.names import collective_extent, is_collective, lasting_names, variant_text
+from ..record.names import collective_extent, is_collective, lasting_names, option_text
 from ..references import noise
-from ..references.noise import Carrier, Floor, carrier_of, floor_of
+from ..references.noise import Carrier, Floor, cell_carrier, reference_floor
 from ..references.pair_classes import Group, places_by_node
 from ..references.tables import References, Table
 from . import drift
@@ -62,7 +62,7 @@ def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
             sample.variant,
             result["testcase"],
             result["size_bytes"],
-            variant_text(result),
+            option_text(result),
             *(tuple(lasting_names(result["testcase"], result[axis])) for axis in ("rows", "columns")),
             collective_extent(sample.record) if is_collective(result) else spread_of(result["rows"]),
         )
@@ -121,17 +121,17 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     if not cells:
         raise BadInput(f"{name}: no cell was measured in all {len(samples)} runs")
     backend = samples[0].record["backend"]
-    floors = {group: floor or floor_of(samples[0].result, group, backend) for group in first.class_names}
+    floors = {group: floor or reference_floor(samples[0].result, group, backend) for group in first.class_names}
     least = np.array([min(floors[group]) for group in first.class_names])[block.classes]
     noisy = outlier_sentences(samples, found, noise.outliers(found, cells, least), chosen)
     if first.fits_memory and not with_outliers:
         refuse(name, noisy, HEALTHY)
     summaries: dict[str, Summary] = {}
-    for group in found.of_class if first.fits_memory else first.classes:
-        sigma = found.of_class.get(group)
+    for group in found.class_sigma if first.fits_memory else first.classes:
+        sigma = found.class_sigma.get(group)
         if sigma is None or not all(group in matrix.classes for matrix in matrices):
             raise BadInput(f"{name}: {group} is missing in a run, or in the rows that were read")
-        by_link = unit != "us" and carrier_of(samples[0].result, group, backend) in OF_LINKS
+        by_link = unit != "us" and cell_carrier(samples[0].result, group, backend) in OF_LINKS
         refuse_noise(name, group, sigma, cells, len(samples), MOST_OF_LINKS if by_link else MOST_NOISE)
         of_runs = [matrix.classes[group] for matrix in matrices]
         each = zip(*((one.median, one.low, one.high) for one in of_runs), strict=True)
@@ -152,7 +152,7 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     slow = slow_components(samples, first, found)
     if not as_is:
         refuse(name, slow, REPAIR)
-    lines = provenance(samples, found.of_class, cells)
+    lines = provenance(samples, found.class_sigma, cells)
     lines += () if first.fits_memory else (f"sigma from {len(chosen)} of {len(first.rows)} rows of each run",)
     return Proposal(
         testcase=name,
@@ -160,7 +160,7 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
         table=table,
         cells=cells,
         runs=len(samples),
-        spreads=found.of_class,
+        spreads=found.class_sigma,
         provenance=lines,
         noisy=tuple(noisy),
         slow=slow,

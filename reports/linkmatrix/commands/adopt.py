@@ -24,7 +24,7 @@ from ..references import noise
 from ..references.keys import SWEEP, with_variant
 from ..references.noise import Floor
 from ..references.pair_classes import PairClasses
-from ..references.tables import References, files_of
+from ..references.tables import References, reference_files
 from ..runs import folders, testcases
 from . import arguments, use_references
 
@@ -86,7 +86,7 @@ def file_of(table: str | None, folder: Path) -> Path:
     usual = folder / "p2p.yaml"
     if table is None or not folder.is_dir():
         return usual
-    others = [file for file in files_of(folder) if file != usual]
+    others = [file for file in reference_files(folder) if file != usual]
     machine = table.partition("@")[0]
     has = (file for file in others if machine in {name.partition("@")[0] for name in References.load(file).names()})
     return next(has, usual)
@@ -142,7 +142,7 @@ def proposed_changes(
     options: argparse.Namespace, samples: list[propose.Sample], present: References
 ) -> tuple[Changes, Changes, list[str]]:
     """(changes by test case, changes that would lower references, reasons why other test cases are refused)."""
-    floor = floor_of(options.floor) if options.floor else None
+    floor = reference_floor(options.floor) if options.floor else None
     chosen, problems = runs_by_testcase(options, samples)
     collectives = {sample.result["testcase"] for sample in samples if is_collective(sample.result)}
     changes: Changes = {}
@@ -206,7 +206,7 @@ def runs_by_testcase(
     return {key: groups for key, groups in found.items() if key not in refused}, problems
 
 
-def floor_of(text: str) -> Floor:
+def reference_floor(text: str) -> Floor:
     """ "2,5" as fractions. Raises BadInput."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)", text)
     if match is None or not (0 < float(match[1]) < 100 and 0 < float(match[2]) < 1000):
@@ -242,7 +242,7 @@ def summary(key: tuple[str, str, str], proposal: Proposal, changes: list[Change]
     yield f"{key[1]}, {key[2]}: {proposal.runs} runs, {said}"
     for group, sigma in proposal.spreads.items():
         middle = proposal.summaries[group].median
-        k = noise.sigmas_of_runs(proposal.cells, proposal.runs)
+        k = noise.sigma_limit_of_runs(proposal.cells, proposal.runs)
         yield (
             f"  {group}: median {middle.value:g} {middle.unit}, sigma {100 * sigma:.3f} %, limits"
             f" {100 * (middle.lower or 0):+.1f} % and {100 * (middle.upper or 0):+.1f} %: the larger of the floor and"

@@ -16,7 +16,7 @@ from ..adopt.propose import FEWEST
 from ..adopt.usable import usable
 from ..errors import BadInput, say
 from ..record import units
-from ..references.keys import check_of, with_variant
+from ..references.keys import measuring_check, with_variant
 from ..references.tables import References
 from ..runs import completeness, folders, manifest, resume, stored, supervise
 from ..runs.modes import ACCEPTANCE, MODES, PAIR, SWEEP, selects
@@ -172,7 +172,7 @@ def by_references(report: Path, repository: Path, table: str) -> tuple[list[Test
     without, others = [], []
     for test in stored.find(report).tests:
         results = test.record["results"] if test.record else []
-        tables = [references.for_check(check_of(test.record, result)) for result in results]
+        tables = [references.for_check(measuring_check(test.record, result)) for result in results]
         names = [result["testcase"] for result in results]
         known = [of.table(with_variant(table, test.variant), name) for of, name in zip(tables, names, strict=True)]
         if known:

@@ -21,7 +21,7 @@ from ..record import units
 from ..record.matrix import Matrix, from_result
 from ..record.names import simulated_fault
 from ..references.keys import distinguishing_words
-from ..references.noise import floor_of
+from ..references.noise import reference_floor
 from ..runs import folders, missing_runs, notes
 from ..runs import series as over_runs
 from ..runs.components import Slot, parse_slot
@@ -290,7 +290,7 @@ def fleet_blocks(tests: Iterable[Test], choice: Choice, testcases: set[str], gro
         cells = nodes.with_positions(record, chosen(test, matrix, choice))
         placed.append(cells.assign(link_class=cells["link_class"] + apart))
         for name in matrix.class_names:
-            floors[result["testcase"], name + apart] = min(floor_of(result, name, record["backend"]))
+            floors[result["testcase"], name + apart] = min(reference_floor(result, name, record["backend"]))
     if not placed:
         return
     newest = nodes.newest(pandas.concat(placed, ignore_index=True))

@@ -200,7 +200,7 @@ def check_run(
     for scope, name, value in assigned(more):
         for test in tests if name == EXTRA_OPTS else ():
             check, sizes = str(test.get("@class")), next((one for one in ("size", "sizes") if one in test), "")
-            if scope in ("", check) and (why := tables.refused(value.split(","), check, sizes)):
+            if scope in ("", check) and (why := tables.refused_option(value.split(","), check, sizes)):
                 raise BadInput(why)
         taking = [test for test in tests if scope in ("", test.get("@class"))]
         if name == "nodes" and value != "2" and {test.get("extent") for test in taking if name in test} == {"two"}:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..references import noise
-from ..references.noise import floor_of_ranks
+from ..references.noise import rank_floor
 from .verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -89,12 +89,12 @@ def class_limits(matrix: Matrix) -> np.ndarray:
     size = len(matrix.rows)
     chosen = np.unique(np.linspace(0, size - 1, min(size, SAMPLED_ROWS)).astype(int))
     part = matrix.part(chosen, np.arange(len(matrix.columns))).whole
-    limits = np.array([floor_of_ranks(matrix.unit, name) for name in matrix.class_names])
+    limits = np.array([rank_floor(matrix.unit, name) for name in matrix.class_names])
     for code, name in enumerate(matrix.class_names):
         values = part.values[(part.classes == code) & np.isfinite(part.values)]
         if len(values) and name in matrix.classes:
             off = np.abs(values / matrix.classes[name].median - 1)
-            limits[code] = max(limits[code], noise.sigmas(size * size) * 1.4826 * float(np.median(off)))
+            limits[code] = max(limits[code], noise.sigma_limit(size * size) * 1.4826 * float(np.median(off)))
     return limits
 
 

@@ -250,7 +250,7 @@ def evaluate(record: Mapping[str, Any], references: References, reference_name: 
 
     def judged(result: Result) -> MatrixVerdict:
         others, slow = disturbances(record, result), find_slow_samples(record, result)
-        return judge_result(result, references.of(record, result), reference_name, node, others, slow)
+        return judge_result(result, references.for_result(record, result), reference_name, node, others, slow)
 
     matrices = tuple(judged(result) for result in record["results"])
     soaked: list[SoakFinding] = []

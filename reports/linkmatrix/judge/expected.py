@@ -41,7 +41,7 @@ class Expected:
 
     def adopted_class(self, pair: Pair, link_class: str) -> str:
         """The link class of a cell in the references. link_class: the class that the run found."""
-        return self.classes.of(pair, link_class) if self.classes else link_class
+        return self.classes.cell_class(pair, link_class) if self.classes else link_class
 
     def class_codes(self, matrix: Matrix, block: Block) -> tuple[np.ndarray, Sequence[str]]:
         """(indices, rows × columns; names) of the adopted link classes of a block's cells."""

@@ -6,7 +6,7 @@ case, size, variant, link class, GPUs and processor are equal. Each median is co
 The rule is by Iglewicz and Hoaglin (How to Detect and Handle Outliers, 1993): a value is an outlier if its distance
 from the median exceeds k · σ. σ is the scaled median absolute deviation.
 
-* k depends on the number m of compared values (`noise.sigmas`). With k(m), 1 % of healthy sweeps have a false finding.
+* k depends on the number m of compared values (`noise.sigma_limit`). 1 % of healthy sweeps have a false finding.
 * One σ is estimated for all keys with the same floor. A key with six or more nodes keeps its own σ if this σ is more
   than twice the common σ.
 * A deviation below the floor of the carrier (`noise.ALONE`) is never a finding.
@@ -88,7 +88,7 @@ def node_medians(measured: Iterable[Measured]) -> dict[Key, NodeMedians]:
                 if len(members):
                     variant = matrix.matrix.variant
                     key = Key(record["backend"], result["testcase"], result["size_bytes"], variant, name, models)
-                    floor = noise.floor_alone(result, name, record["backend"])
+                    floor = noise.floor_without_reference(result, name, record["backend"])
                     alike = found.setdefault(key, NodeMedians({}, result["unit"], floor))
                     alike.medians[node] = float(np.median(members))
     return found
@@ -107,9 +107,9 @@ def differences(figures: Mapping[Key, NodeMedians]) -> list[Difference]:
         shared = robust_spread([deviations[key] for key in keys])
         for key in keys:
             own = robust_spread([deviations[key]])
-            keeps = len(deviations[key]) >= ENOUGH_NODES and own > noise.OWN_SPREAD * shared
+            keeps = len(deviations[key]) >= ENOUGH_NODES and own > noise.OWN_SIGMA_FACTOR * shared
             sigma = own if keeps else shared
-            limits[key] = max(floor, noise.sigmas(total) * sigma)
+            limits[key] = max(floor, noise.sigma_limit(total) * sigma)
     beyond = [
         (worse, node, key)
         for key, of in deviations.items()

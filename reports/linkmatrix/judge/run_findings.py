@@ -21,7 +21,7 @@ from ..record import grids, units
 from ..record.checking import LEAST_SAMPLES, has_matchings
 from ..record.names import EVENT_PREFIX, HANDOVER, CounterRise, Result, counter_rises, option_values
 from ..record.units import counted, first
-from ..references.keys import size_of
+from ..references.keys import table_size
 from .disturbances import MEMORY, disturbances, others_entries, process_name
 from .verdicts import Verdict
 
@@ -69,7 +69,7 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
         for reason in result.get("throttled") or []:
             yield Fact(Verdict.WARN, f"a device was throttled during the measurement: {reason}", place, "throttled")
         yield from (Fact(*one, place) for one in handover_sentences(result))
-        if size_of(table) not in (None, result["size_bytes"]):
+        if table_size(table) not in (None, result["size_bytes"]):
             yield Fact(Verdict.INCOMPLETE, other_size(table, result), place)
         if has_matchings(result):
             from . import sampled_matrix
@@ -90,7 +90,7 @@ def other_size(table: str, result: Result) -> str:
     """The sentence about a table of references for another size than the measured size."""
     size = result["size_bytes"]
     measured = "the size of the measurement is unknown" if size is None else f"the measurement used {units.size(size)}"
-    wanted = units.size(size_of(table))
+    wanted = units.size(table_size(table))
     return f"the table '{table}' is for {wanted}, and {measured}: name another table, or measure with {wanted}"
 
 

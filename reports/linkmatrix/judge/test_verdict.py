@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..record import units
-from ..references.keys import size_of
+from ..references.keys import table_size
 from .disturbances import detects_no_processes
 from .evaluate import Evaluation, evaluate
 from .run_findings import Fact, ending, facts
@@ -91,7 +91,7 @@ def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: 
 def unreferenced(record: Mapping[str, Any], evaluation: Evaluation, table: str) -> Iterator[Fact]:
     """Yields a fact per test case with cells that the named table lacks."""
     for place, (result, matrix) in enumerate(zip(record["results"], evaluation.matrices, strict=True)):
-        has_size = size_of(table) in (None, result["size_bytes"])  # another size is a fact of the record
+        has_size = table_size(table) in (None, result["size_bytes"])  # another size is a fact of the record
         if matrix.unjudged and matrix.expected.name and has_size:
             lacking = f"{matrix.unjudged} of {units.counted(sum(matrix.counts.values()), 'cell')}"
             sentence = f"{lacking} of {result['testcase']} have no reference in the table '{table}'"

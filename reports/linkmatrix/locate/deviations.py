@@ -17,9 +17,9 @@ import numpy as np
 
 from ..record import grids
 from ..record.checking import LEAST_SAMPLES
-from ..record.names import FEW_CELLS, Result, variant_text
+from ..record.names import FEW_CELLS, Result, option_text
 from ..references import noise
-from ..references.noise import FLOORS, LEAST_OF_SEVERAL, STEADY, carrier_of, floor_alone
+from ..references.noise import FLOORS, LEAST_GROUP_DEVIATION, STEADY, cell_carrier, floor_without_reference
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -87,9 +87,9 @@ def from_inside(
 
     values: rows × columns, NaN for missing values. classes, names: from `classes_of`.
     """
-    floors = [floor_alone(result, name, content["backend"]) for name in names]
+    floors = [floor_without_reference(result, name, content["backend"]) for name in names]
     sign = -1.0 if result["unit"] == "us" else 1.0
-    deviation, sigma, limit = noise.against_class(sign * np.log(values), classes, floors)
+    deviation, sigma, limit = noise.class_deviations(sign * np.log(values), classes, floors)
     if is_smaller_size(content, result):
         deviation = deviation * 0.0
     return Deviations(classes, of_small_classes(content, result, deviation, classes, names), limit, sigma=sigma)
@@ -103,7 +103,7 @@ def is_smaller_size(content: Mapping[str, Any], result: Result) -> bool:
     if result["unit"] == "us":
         return False
     same = (one for one in content["results"] if one["testcase"] == result["testcase"])
-    alike = (one for one in same if variant_text(one) == variant_text(result))
+    alike = (one for one in same if option_text(one) == option_text(result))
     return any((one["size_bytes"] or 0) > (result["size_bytes"] or 0) for one in alike)
 
 
@@ -126,7 +126,7 @@ def of_small_classes(
         with np.errstate(invalid="ignore", divide="ignore"):
             width = np.where(inside & (samples >= LEAST_SAMPLES), np.log(high / low), np.inf)
         best = width.ravel()[int(np.argmax(np.where(inside, found, -np.inf)))]
-        steady = carrier_of(result, name, content["backend"]) in STEADY
+        steady = cell_carrier(result, name, content["backend"]) in STEADY
         found[inside & ((-found <= width + best) | (not steady))] = 0.0
     return found
 
@@ -143,7 +143,7 @@ def from_references(matrix: MatrixVerdict, classes: np.ndarray) -> Deviations:
     # a lower tolerance of 2 % is log(0.98), and `search` uses log(1 + limit)
     limit = downwards(limit) if bandwidth else limit
     deviation = deviation if bandwidth else -deviation
-    return Deviations(classes, deviation, limit, sigma=np.nan_to_num(limit, nan=1.0) / noise.sigmas(cells))
+    return Deviations(classes, deviation, limit, sigma=np.nan_to_num(limit, nan=1.0) / noise.sigma_limit(cells))
 
 
 def downwards(fraction: Any) -> Any:
@@ -154,21 +154,21 @@ def downwards(fraction: Any) -> Any:
 def with_joint_limits(content: Mapping[str, Any], result: Result, seen: Deviations, names: Sequence[str]) -> Deviations:
     """The deviations from references, with the limit and the noise of several cells of a component.
 
-    The limit is k(m)·σ of the link class in this run, and at least LEAST_OF_SEVERAL, relative to the level of the
+    The limit is k(m)·σ of the link class in this run, and at least LEAST_GROUP_DEVIATION, relative to the level of the
     class. A loss of the whole class is drift, which tolerances are for. The limit is at most the tolerance. A tolerance
     above its floor stays, because it contains measured noise. A class with too few cells keeps its tolerance. names: of
     the link classes, by index.
     """
     classes, bandwidth = seen.classes, result["unit"] != "us"
-    k = noise.sigmas(int((classes >= 0).sum()))
+    k = noise.sigma_limit(int((classes >= 0).sum()))
     joint = np.array(seen.limit)
     for group, name in enumerate(names):
         inside = (classes == group) & np.isfinite(seen.deviation)
-        carrier = carrier_of(result, name, content["backend"])
-        if not bandwidth or carrier not in STEADY or inside.sum() < noise.ENOUGH:
+        carrier = cell_carrier(result, name, content["backend"])
+        if not bandwidth or carrier not in STEADY or inside.sum() < noise.LEAST_CELLS:
             continue
         level, sigma = noise.upper_part(seen.deviation[inside])  # the cells of one of four nodes are half of the class
-        least = max(downwards(LEAST_OF_SEVERAL), k * sigma) + max(0.0, -level)
+        least = max(downwards(LEAST_GROUP_DEVIATION), k * sigma) + max(0.0, -level)
         floor = downwards(FLOORS[carrier].lower)
         with np.errstate(invalid="ignore"):
             lowered = (classes == group) & (seen.limit <= floor + ROUNDED)

@@ -111,7 +111,7 @@ def search(
         least,
         least if joint_limit is None else np.log1p(np.nan_to_num(joint_limit)).ravel(),
         applies,
-        noise.sigmas_of(ALARMS / max(count, 1)),
+        noise.normal_sigmas(ALARMS / max(count, 1)),
         np.zeros(x.shape, dtype=bool) if alone is None else ~np.isfinite(again),
         np.isfinite(again) & applies & (again >= -least),
         x if before is None else np.where(np.isfinite(before), before, deviation).ravel(),
@@ -303,7 +303,7 @@ class Evidence:
         least = self.several if count > 1 else self.least
         shift, alone = float(np.median(x[fresh])), float(np.median(least[fresh]))
         together = max(
-            min(alone, noise.LEAST_OF_SEVERAL), min(alone, alone * math.sqrt(noise.MEDIAN_EFFICIENCY / count))
+            min(alone, noise.LEAST_GROUP_DEVIATION), min(alone, alone * math.sqrt(noise.MEDIAN_EFFICIENCY / count))
         )
         if shift >= -together or (x[fresh] < -least[fresh]).sum() < max(1.0, BEYOND * count):
             return None

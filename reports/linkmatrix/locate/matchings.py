@@ -192,7 +192,7 @@ def slower_than_fastest(logs: np.ndarray, least: float) -> np.ndarray:
     """
     high, higher = np.quantile(logs, FASTEST)
     sigma = float(higher - high) / (1.8808 - 1.2816)
-    limit = high - 1.2816 * sigma - max(least, noise.sigmas(len(logs)) * sigma)
+    limit = high - 1.2816 * sigma - max(least, noise.sigma_limit(len(logs)) * sigma)
     slow = logs < limit
     about = np.abs(logs - limit) < float(np.median(logs[~slow]) - limit) / 2
     return slow & bool(about.sum() <= ABOUT * (~slow).sum())

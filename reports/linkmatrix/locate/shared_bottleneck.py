@@ -190,7 +190,7 @@ def sentence(one: Bottleneck, names: Names, unit: str, leaves_known: bool) -> st
 LEAST_LEAVES = 3  # switches: with two, the slow switch is unknown
 ALIKE = 0.75  # least share of switches that are as slow as the median switch
 SPREAD = 0.10  # their largest difference, as a logarithm
-SIGMAS = 5  # least deviation of a named switch, in σ of the switches; at least LEAST_OF_SEVERAL
+SIGMAS = 5  # least deviation of a named switch, in σ of the switches; at least LEAST_GROUP_DEVIATION
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ class Sharing:
         """The switches of several nodes that reach other switches more slowly than the median switch does."""
         every = np.array(list(self.losses.values()))
         differ = noise.robust_sigma(every)
-        least = self.usual - max(noise.LEAST_OF_SEVERAL, SIGMAS * differ)
+        least = self.usual - max(noise.LEAST_GROUP_DEVIATION, SIGMAS * differ)
         return [leaf for leaf, of in self.losses.items() if of < least and leaf in self.inside]
 
     def cells(self, leaf: int, layout: Layout) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import grids
-from .names import FEW_CELLS, UNKNOWN, Pair, is_collective, variant_text
+from .names import FEW_CELLS, UNKNOWN, Pair, is_collective, option_text
 
 if TYPE_CHECKING:
     from .external_cells import ExternalCells
@@ -301,6 +301,6 @@ def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
         rows=tuple(result["rows"]),
         columns=tuple(result["columns"]),
         maps={name: (source if name == "values" else result)[name] for name in names if found} | column_classes,
-        variant=variant_text(result),
+        variant=option_text(result),
         external=cells_in_file,
     )

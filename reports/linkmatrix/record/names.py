@@ -183,7 +183,7 @@ def collective_library(result: Mapping[str, Any]) -> str:
     return library and f"{library} between {'host memory' if result['memory'] == 'host' else 'devices'}"
 
 
-def variant_text(result: Mapping[str, Any]) -> str:
+def option_text(result: Mapping[str, Any]) -> str:
     """The options of a result other than test case and size, as programs print them: ", offset 4, 32 blocks"."""
     words = {"offset": "offset {}", "blocks": "{} blocks", "threads": "{} threads"}
     parts = [text.format(result[key]) for key, text in words.items() if result.get(key)]

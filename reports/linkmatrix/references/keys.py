@@ -1,20 +1,24 @@
-"""The keys of references: the check that measured a result, and the variant that it measured.
+"""The keys of references: the check that measured a result, and the variant of the measurement.
 
 The name of a table of references is the name of the machine, followed by '@' and a word for each difference from the
-usual measurement. "hgx-h200@all@device" is for all nodes, and the memory of GPUs. The checks pass such names to
-ReFrame.
+usual measurement. "hgx-h200@all@device" is for all nodes and GPU memory. The checks pass such names to ReFrame.
 
-A word may be a size. "hgx-h200@1MiB", and "NET@4096" of a sweep, are compared with results of this size only. A table
-without a size is for the default sizes of the program. Default sizes differ between test cases and back ends, so such a
-table is compared with results of any size.
+A word may be a size, as in "hgx-h200@1MiB", or "NET@4096" of a sweep. Such references apply to results of this size
+only. A table without a size applies to results of any size, because the default size depends on test case and back end.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..record.names import DEFAULT_LIBRARY, collective_extent, collective_library, is_collective, is_simulation
-from ..record.names import variant_text as asked_for
+from ..record.names import (
+    DEFAULT_LIBRARY,
+    collective_extent,
+    collective_library,
+    is_collective,
+    is_simulation,
+    option_text,
+)
 from ..record.units import SUFFIXES
 
 SWEEP = "@sweep"
@@ -29,10 +33,10 @@ VARIANTS = [
     *((rf"%route={route}\b", f"@{route}") for route in ("staged", "without_gdrcopy", "without_gpudirect")),
 ]
 WORDS = {word for _, word in VARIANTS}
-#: {whether between the memory of GPUs: the check with concurrent pairs of ranks}.
+#: {whether the buffers are in GPU memory: the check with concurrent pairs of ranks}.
 PAIRS = {False: "crossnode_pairs", True: "crossnode_device_pairs"}
-#: Checks that use the references of other checks, because they measure the same.
-FOR_OTHERS = ("node_sweep",)
+#: Checks without references of their own. They use the references of the check that measures the same.
+BORROWING_CHECKS = ("node_sweep",)
 #: {(engine, whether on several nodes): the check of collectives}.
 COLLECTIVES = {
     ("nccl", False): "device_collectives",
@@ -40,14 +44,14 @@ COLLECTIVES = {
     ("mpi", False): "rank_collectives",
     ("mpi", True): "node_collectives",
 }
-#: {(whether with ranks, whether on several nodes): the check of simulations}.
+#: {(whether on several ranks, whether on several nodes): the check of simulations}.
 SIMULATIONS = {(False, False): "device_scaling", (True, False): "rank_scaling", (True, True): "node_scaling"}
-COLLECTIVE = "collective_perf"  # collectives on an unknown number of nodes, and NCCL's pairs of several nodes
-SENDS = "device_sends"  # NCCL's pairs on one node
+COLLECTIVE = "collective_perf"  # collectives on an unknown number of nodes, and NCCL's sends between nodes
+SENDS = "device_sends"  # NCCL's sends inside a node
 
 
-def size_of(table: str) -> int | None:
-    """The size in bytes in the name of a table, 1048576 for "hgx-h200@1MiB"; None without a size."""
+def table_size(table: str) -> int | None:
+    """The size in the name of a table in bytes: 1048576 for "hgx-h200@1MiB"; None without a size."""
     for word in table.split("@")[1:]:
         match = re.fullmatch(r"(\d+)([A-Za-z]*)", word)
         if match and match[2] in SUFFIXES:
@@ -56,13 +60,13 @@ def size_of(table: str) -> int | None:
 
 
 def asking_check(record: Mapping[str, Any]) -> str:
-    """The name of the check that requested a record; "" for none, and for checks without their own references."""
+    """The name of the check that requested a record; "" for no check, and for the checks of BORROWING_CHECKS."""
     asked = str(record.get("asked_by") or "").partition(" ")[0]
-    return "" if asked in FOR_OTHERS else asked
+    return "" if asked in BORROWING_CHECKS else asked
 
 
-def check_of(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
-    """The name of the check that requested a result, else of the check that measures the same."""
+def measuring_check(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    """The name of the check that requested a result. Without one, the name of the check that measures the same."""
     asked = asking_check(record)
     if asked:
         return asked
@@ -83,29 +87,32 @@ def check_of(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     return "process_p2p" if on_device else "rank_p2p"
 
 
-def variant_text(record: Mapping[str, Any]) -> str:
-    """The words of the measured variant, "@all@device", from the name of the check; "" for the usual measurement."""
+def measured_variant(record: Mapping[str, Any]) -> str:
+    """The variant words of a record from the name of its check: "@all@device"; "" for the usual measurement."""
     asked_by = record.get("asked_by") or ""
     return "".join(word for pattern, word in VARIANTS if re.search(pattern, asked_by))
 
 
-def way_between_devices(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
-    """The route of messages between GPUs, "mpi, without gdrcopy"; "" for other matrices.
+def device_route(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
+    """The route of MPI messages between GPUs, such as "mpi, without gdrcopy"; "" for other results.
 
-    variant: of the test, if known.
+    variant: the variant words of the test; "" to take them from the record.
     """
     if result["memory"] != "device" or result["engine"] != "mpi":
         return ""
-    words = (variant or variant_text(record)).split("@")
+    words = (variant or measured_variant(record)).split("@")
     left_out = [word.replace("_", " ") for word in words if word.startswith("without_")]
     return ", ".join([str(result["transport"]), *left_out])
 
 
 def distinguishing_words(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
-    """The words that distinguish results of one test case and size, such as ", 4 pairs, device memory, staged".
+    """The words that distinguish results of one test case and size.
 
-    Collectives have their numbers of nodes and ranks, and their library unless it is NCCL. Simulations on the cores of
-    a host have these words. Results of other programs have the program. variant: of the test, if known.
+    * between endpoints: options and route: ", 4 pairs, device memory, staged"
+    * collectives: numbers of nodes and ranks, and the library unless it is NCCL
+    * simulations on the cores of a host: numbers of nodes and ranks, and "cores of a host"
+
+    Results of other programs also have the name of the program. variant: see `device_route`.
     """
     program = (record.get("imported") or {}).get("program")
     by = f", by {program}" if program else ""
@@ -113,21 +120,21 @@ def distinguishing_words(record: Mapping[str, Any], result: Mapping[str, Any], v
         on_host = is_simulation(result) and result["memory"] == "host"
         library = "cores of a host" if on_host else collective_library(result)
         return f", {collective_extent(record)}" + (f", {library}" if library not in ("", DEFAULT_LIBRARY) else "") + by
-    way = way_between_devices(record, result, variant)
-    return asked_for(result) + (f", device memory, {way}" if way else "") + by
+    way = device_route(record, result, variant)
+    return option_text(result) + (f", device memory, {way}" if way else "") + by
 
 
 def is_known(testcase: str) -> bool:
-    """Whether the name of a test case contains its engine, buffers and collective, and none is unknown."""
+    """Whether the name of a test case contains no "unknown" engine, buffer or collective."""
     return "_unknown_" not in testcase
 
 
 def without_variant(table: str) -> str:
-    """The name of a table without the words of VARIANTS. Its size and misspelt words stay."""
+    """The name of a table without the words of VARIANTS: "hgx@1MiB" for "hgx@all@1MiB"."""
     machine, *words = table.split("@")
     return "@".join([machine, *(word for word in words if f"@{word}" not in WORDS)])
 
 
 def with_variant(table: str, variant: str) -> str:
-    """The name of a table for a variant. A name that contains '@' stays as it is."""
+    """The name of a table for a variant. A name that contains '@' already stays unchanged."""
     return table if "@" in table else table + variant

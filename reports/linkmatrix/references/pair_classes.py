@@ -1,15 +1,16 @@
-"""The link class that each pair of endpoints had when its reference was adopted: `$classes` of a table of references.
+"""The adopted link classes: the class of each pair of endpoints when its reference was adopted.
 
-A pair is compared with the reference of its adopted class, even if a run finds the pair in another class. The syntax of
-endpoints is the syntax of Slurm's node lists::
+A pair is compared with the reference of its adopted class, even if a run finds the pair in another class. The key
+`$classes` of a table of references contains the adopted classes. Endpoints are written like Slurm's node lists::
 
     $classes:
       PIX: gpu[0-1]->gpu[0-1], gpu[2-3]->gpu[2-3]
       SYS: gpu[0-3]->gpu[0-3]
 
-The first class that contains a pair counts, so SYS contains the remaining pairs here. A group of one pair, such as
-`gpu0->gpu3`, counts before all other groups. An endpoint is no pair with itself. `node*:rank[0-7]->rank[0-7]` contains
-the pairs inside each node. The ranks of each node are counted from 0.
+* The first class that contains a pair is its class. In the example, SYS has the remaining pairs.
+* A group of one pair, such as `gpu0->gpu3`, has priority over larger groups.
+* A pair has two different endpoints.
+* `node*:rank[0-7]->rank[0-7]` contains the pairs inside each node. The ranks of each node are counted from 0.
 """
 
 import re
@@ -24,7 +25,7 @@ import numpy as np
 from ..record.names import NO_CLASS, Pair, lasting_names
 
 EACH_NODE = "node*:"
-BETWEEN_NODES = "NET"  # the class of pairs between nodes, which is never adopted: jobs differ in nodes and their number
+BETWEEN_NODES = "NET"  # class of pairs between nodes: never adopted, because jobs run on different nodes
 MAX_LISTED_ENDPOINTS = 16  # a matrix of more endpoints has no reference per pair; see checks/variables.py
 MAX_GROUPS = 1024  # groups of pairs per table
 NAMES = re.compile(r"(?P<prefix>[^\[\]>,:\s]+?)(\[(?P<ranges>\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*)\])?")
@@ -42,18 +43,18 @@ class Names(NamedTuple):
         """Parses a text such as "gpu[0-3,6]" or "all". Raises ValueError."""
         found = NAMES.fullmatch(text)
         if found is None:
-            raise ValueError(f"'{text}' names no endpoints: write gpu[0-7]")
+            raise ValueError(f"'{text}' is not a list of endpoints: write gpu[0-7]")
         if not found["ranges"]:
-            return cls.of([text])[0]
+            return cls.covering([text])[0]
         bounds = [one.partition("-") for one in found["ranges"].split(",")]
         ranges = tuple((int(first), int(last or first)) for first, _, last in bounds)
         if any(last < first for first, last in ranges):
-            raise ValueError(f"'{text}' names no endpoints: write the lower number first")
+            raise ValueError(f"'{text}' is not a list of endpoints: write the lower number first")
         return cls(found["prefix"], ranges)
 
     @classmethod
-    def of(cls, names: Iterable[str]) -> list["Names"]:
-        """The shortest list of `Names` that together contain exactly these names."""
+    def covering(cls, names: Iterable[str]) -> list["Names"]:
+        """`Names` that together contain exactly these names: one per prefix, and one per name without a number."""
         found: dict[str, list[int]] = {}
         alone = []
         for name in names:
@@ -62,7 +63,7 @@ class Names(NamedTuple):
                 found.setdefault(match[1], []).append(int(match[2]))
             else:
                 alone.append(cls(name))
-        return [*(cls(prefix, ranges_of(numbers)) for prefix, numbers in found.items()), *alone]
+        return [*(cls(prefix, number_ranges(numbers)) for prefix, numbers in found.items()), *alone]
 
     def __contains__(self, name: object) -> bool:
         if not self.ranges:
@@ -88,7 +89,7 @@ class Names(NamedTuple):
         return f"{self.prefix}[{','.join(str(a) if a == b else f'{a}-{b}' for a, b in self.ranges)}]"
 
 
-def ranges_of(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
+def number_ranges(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
     """The ranges of consecutive numbers: ((0, 3), (6, 6)) for 0, 1, 2, 3, 6."""
     found: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
@@ -100,7 +101,7 @@ def ranges_of(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
 
 
 class Group(NamedTuple):
-    """All pairs of a source and a destination that differ. each_node: only pairs inside a node."""
+    """The pairs of two different endpoints, a source and a destination. each_node: only the pairs inside a node."""
 
     sources: Names
     destinations: Names
@@ -117,7 +118,7 @@ class Group(NamedTuple):
 
     @property
     def is_pair(self) -> bool:
-        """Whether the group is one pair, which counts before other groups."""
+        """Whether the group is one pair, which has priority over larger groups."""
         return not self.each_node and self.sources.count == self.destinations.count == 1
 
     def __str__(self) -> str:
@@ -126,19 +127,13 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class PairClasses:
-    """The adopted classes of a table: {link class: groups of pairs}. The first class that contains a pair counts.
-
-    Groups of one pair count before all other groups.
-    """
+    """The adopted classes of a table of references. groups: {link class: groups of pairs}, in order of priority."""
 
     groups: Mapping[str, tuple[Group, ...]]
 
     @classmethod
     def read(cls, content: object) -> "PairClasses":
-        """Parses the content of `$classes`, {link class: text with its groups of pairs}. Raises ValueError.
-
-        BETWEEN_NODES is left out.
-        """
+        """Parses the content of `$classes`, {link class: text}, and ignores BETWEEN_NODES. Raises ValueError."""
         if not isinstance(content, dict):
             raise ValueError("it must be a mapping of link classes to pairs of endpoints")
         found: dict[str, tuple[Group, ...]] = {}
@@ -146,7 +141,8 @@ class PairClasses:
             if not name or not isinstance(text, str):
                 raise ValueError(f"{name}: write its pairs of endpoints, such as gpu[0-7]->gpu[0-7]")
             groups = tuple(Group.read(one) for one in re.split(r",\s+", text))
-            found |= {name: groups} if name != BETWEEN_NODES else {}
+            if name != BETWEEN_NODES:
+                found[name] = groups
         if sum(map(len, found.values())) > MAX_GROUPS:
             raise ValueError(f"there are more than {MAX_GROUPS} groups of pairs")
         return cls(found)
@@ -155,23 +151,23 @@ class PairClasses:
         return bool(self.groups)
 
     def texts(self) -> dict[str, str]:
-        """The content of `$classes`, as `read` parses it."""
+        """{link class: text of its groups}: the content of `$classes`."""
         return {name: ", ".join(map(str, groups)) for name, groups in self.groups.items()}
 
-    def of(self, name: str) -> str | None:
+    def pair_class(self, name: str) -> str | None:
         """The class of a pair such as "gpu0->gpu3"; None if no class contains the pair."""
         source, _, destination = name.partition("->")
-        return next((one for one, group in self.ordered if contains([group], source, destination)), None)
+        return next((found for found, group in self.ordered if contains([group], source, destination)), None)
 
     @cached_property
     def ordered(self) -> list[tuple[str, Group]]:
-        """(class, group) of each group. The first group that contains a pair counts."""
+        """The groups as (class, group), in order of priority: groups of one pair are first."""
         every = [(name, one) for name, groups in self.groups.items() for one in groups]
         return sorted(every, key=lambda item: not item[1].is_pair)
 
     @cached_property
     def pairs(self) -> dict[str, list[Pair]]:
-        """{class: pairs}, without classes of many endpoints and classes inside each node."""
+        """{class: pairs} of the classes whose pairs `listed_pairs` returns."""
         each = {name: self.listed_pairs(name) for name in self.groups}
         return {name: pairs for name, pairs in each.items() if pairs is not None}
 
@@ -184,10 +180,12 @@ class PairClasses:
         if len({label for side in sides for label in side.each()}) > MAX_LISTED_ENDPOINTS:
             return None
         named = [(a, b) for one in groups for a in one.sources.each() for b in one.destinations.each()]
-        return [pair for pair in dict.fromkeys(named) if pair[0] != pair[1] and self.of("->".join(pair)) == name]
+        return [
+            pair for pair in dict.fromkeys(named) if pair[0] != pair[1] and self.pair_class("->".join(pair)) == name
+        ]
 
     def with_groups(self, more: Mapping[str, Sequence[Group]]) -> "PairClasses":
-        """These classes with more groups, which count after the present groups."""
+        """These classes with additional groups of lower priority."""
         both = {name: [*self.groups.get(name, ()), *more.get(name, ())] for name in {**self.groups, **more}}
         return PairClasses({name: tuple(dict.fromkeys(groups)) for name, groups in both.items() if groups})
 
@@ -198,7 +196,7 @@ def endpoint_type(name: str) -> str:
 
 
 def contains(groups: Iterable[Group], source: str, destination: str) -> bool:
-    """Whether one of the groups contains a pair. Groups inside each node are left out."""
+    """Whether one of the groups contains a pair. Groups inside each node are ignored."""
     if source == destination:
         return False
     return any(source in one.sources and destination in one.destinations for one in groups if not one.each_node)
@@ -208,10 +206,12 @@ NO_CLASSES = PairClasses({})
 
 
 class MatrixClasses:
-    """The classes by which the cells of one matrix are compared: the adopted class of a pair, or else the found class.
+    """The link classes whose references apply to the cells of one matrix.
 
-    A class in `$classes` contains the adopted pairs only. Any other pair that is found in this class has NO_CLASS. A
-    table that has only "numa0->gpu0" of a class has no pairs for a matrix of the reverse direction.
+    * A pair in `$classes` has its adopted class.
+    * Another pair has the class that the run found.
+    * If the found class is a class of `$classes`, the pair has NO_CLASS, because the class has adopted pairs only. This
+      does not apply to a class with pairs of the reverse direction only: "numa0->gpu0" for a matrix of "gpu0->numa0".
     """
 
     def __init__(self, classes: PairClasses, testcase: str, rows: Sequence[str], columns: Sequence[str]) -> None:
@@ -230,7 +230,7 @@ class MatrixClasses:
 
     @cached_property
     def masks(self) -> list[tuple[str, bool, np.ndarray, np.ndarray]]:
-        """(class, each_node, mask of the sources, mask of the destinations) of each group. The first match counts."""
+        """(class, each_node, mask of the sources, mask of the destinations) of each group, in order of priority."""
         return [
             (
                 name,
@@ -246,9 +246,9 @@ class MatrixClasses:
     def codes(
         self, rows: Sequence[str], columns: Sequence[str], found: np.ndarray, names: Sequence[str]
     ) -> tuple[np.ndarray, list[str]]:
-        """(codes, classes): the class of each cell as an index of `classes`; codes: rows × columns.
+        """(codes, classes): `classes[code]` is the class of a cell; codes: rows × columns.
 
-        found: the classes that a run found, as indices of `names`.
+        found: the classes that a run found, as indices of `names`; rows × columns.
         """
         known = [*names, *(name for name in (*self.classes.groups, NO_CLASS) if name not in names)]
         limited = np.array([self.has_pairs(name) for name in names], dtype=bool)
@@ -256,27 +256,27 @@ class MatrixClasses:
         at_row, at_column = (np.array([self.index[label] for label in axis], dtype=int) for axis in (rows, columns))
         nodes = np.array(self.nodes)
         same_node = nodes[at_row][:, None] == nodes[at_column]
-        others = at_row[:, None] != at_column
+        off_diagonal = at_row[:, None] != at_column
         for name, each_node, sources, destinations in reversed(self.masks):
-            inside = sources[at_row][:, None] & destinations[at_column] & others
+            inside = sources[at_row][:, None] & destinations[at_column] & off_diagonal
             codes[inside & same_node if each_node else inside] = known.index(name)
         return codes, known
 
     def has_pairs(self, name: str) -> bool:
-        """Whether the table has pairs for this matrix in a class, and not of its reverse direction alone."""
+        """Whether the class has adopted pairs other than pairs of the matrix's reverse direction."""
         groups = self.classes.groups.get(name, ())
-        there = {(endpoint_type(one.sources.prefix), endpoint_type(one.destinations.prefix)) for one in groups}
+        adopted = {(endpoint_type(one.sources.prefix), endpoint_type(one.destinations.prefix)) for one in groups}
         reverse = {direction[::-1] for direction in self.directions} - self.directions
-        return bool(there) and not there <= reverse
+        return bool(adopted) and not adopted <= reverse
 
-    def of(self, pair: Pair, found: str) -> str:
-        """The link class whose reference applies to a cell. found: the class that a run found."""
+    def cell_class(self, pair: Pair, found: str) -> str:
+        """The link class whose reference applies to one cell. found: the class that a run found."""
         codes, known = self.codes([pair[0]], [pair[1]], np.zeros((1, 1), dtype=int), [found])
         return known[codes[0, 0]]
 
 
 def places_by_node(labels: Sequence[str]) -> tuple[list[int], list[str]]:
-    """(number of the node, name on the node) of each label: ([0, 1], ["rank0", "rank0"]) for "n17:gpu0", "n40:gpu0"."""
+    """(node numbers, names inside the nodes) of labels: ([0, 1], ["rank0", "rank0"]) for "n17:gpu0", "n40:gpu0"."""
     names = [label.rpartition(":")[0] for label in labels]
     number = {name: at for at, name in enumerate(dict.fromkeys(names))}
     counted: Counter[str] = Counter()
@@ -290,20 +290,20 @@ def places_by_node(labels: Sequence[str]) -> tuple[list[int], list[str]]:
 def cover_pairs(
     rows: Sequence[str], columns: Sequence[str], inside: np.ndarray, each_node: bool = False
 ) -> list[Group]:
-    """Groups that contain exactly the pairs of a mask, rows × columns.
+    """Groups that contain exactly the pairs of the mask `inside`, rows × columns.
 
-    Rows with the same columns form one group. The mask of an endpoint with itself is ignored.
+    Rows with the same columns form one group. The diagonal of the mask is ignored.
     """
-    at = {name: column for column, name in enumerate(columns)}
+    column_index = {name: column for column, name in enumerate(columns)}
     chosen: dict[bytes, list[int]] = {}
     for row, name in enumerate(rows):
         if not inside[row].any():
             continue
         chosen.setdefault(inside[row].tobytes(), []).append(row)
-        if name in at:
-            with_own = inside[row].copy()
-            with_own[at[name]] = True
-            chosen.setdefault(with_own.tobytes(), []).append(row)
+        if name in column_index:
+            with_diagonal = inside[row].copy()
+            with_diagonal[column_index[name]] = True
+            chosen.setdefault(with_diagonal.tobytes(), []).append(row)
     found, done = [], set()
     for key, members in sorted(chosen.items(), key=lambda item: -len(item[1])):
         rest = [row for row in members if row not in done]
@@ -313,7 +313,7 @@ def cover_pairs(
         wanted = np.flatnonzero(np.frombuffer(key, dtype=bool)).tolist()
         found += [
             Group(source, destination, each_node)
-            for source in Names.of(rows[row] for row in rest)
-            for destination in Names.of(columns[column] for column in wanted)
+            for source in Names.covering(rows[row] for row in rest)
+            for destination in Names.covering(columns[column] for column in wanted)
         ]
     return found

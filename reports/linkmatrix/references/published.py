@@ -1,7 +1,7 @@
-"""Published systems: outputs of programs that others published, next to which a run is shown.
+"""Published systems: program outputs that other sites published, for comparison with a run.
 
 config/references/published contains the outputs and command lines, unchanged. The first line of each document names its
-source. The figures are references only for runs on the same systems (config/references/abci.yaml).
+source. No verdict depends on these figures; config/references/abci.yaml has references for runs on the same system.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ OSU_TESTS = {
 
 
 class Printed(NamedTuple):
-    """A matrix of a published system: a test case, or a part of one, of one size.
+    """A published matrix of one test case and size.
 
-    size_bytes: None if unknown. extent: the ranks and nodes of a collective, None for other test cases.
+    part: the name of a part of the test case, "" for the whole. size_bytes: None if unknown. extent: the numbers of
+    nodes and ranks of a collective; None for other test cases.
     """
 
     testcase: str
@@ -45,7 +46,7 @@ class Printed(NamedTuple):
 
 
 class Series(NamedTuple):
-    """The efficiency of a simulation by number of devices, the mean over all numbers of bodies above one."""
+    """The efficiency of a simulation: {number of devices: mean over all numbers of bodies above `bodies_above`}."""
 
     testcase: str
     bodies_above: int
@@ -53,7 +54,7 @@ class Series(NamedTuple):
 
 
 class Published(NamedTuple):
-    """The figures of a published system. classes: {pair: link class}."""
+    """The figures of a published system. classes: {pair of endpoints: link class}."""
 
     classes: Mapping[Pair, str]
     tables: list[Printed]
@@ -62,9 +63,10 @@ class Published(NamedTuple):
 
 @dataclass(frozen=True)
 class System:
-    """A published system.
+    """A published system. document: its file in FOLDER.
 
-    runs: whether a run of the document belongs to the system. size: the bytes of a copy where no table contains them.
+    runs: a predicate for the runs of the document that belong to the system. size: the bytes per copy, for tables
+    without a size.
     """
 
     document: str
@@ -73,7 +75,10 @@ class System:
 
 
 def abci(letter: str, devices: int) -> Callable[[Run], bool]:
-    """Selects the runs on one of ABCI's two node types: columns of pages, and matrices of that many devices."""
+    """A predicate for the runs on one of ABCI's two node types.
+
+    letter: the type in the heading of a column, "A" or "V". devices: the devices of a node, for other tables.
+    """
     return lambda run: (
         run.software["column"].startswith(f"ComputeNode({letter})")
         if "column" in run.software
@@ -95,7 +100,7 @@ NAMES = tuple(SYSTEMS)
 
 
 def load(name: str) -> Published:
-    """The figures of a system. Raises BadInput."""
+    """The figures of a system of SYSTEMS. Raises BadInput for an unknown name or an unreadable document."""
     from ..foreign import nccl, scan, to_record
 
     if name not in SYSTEMS:
@@ -107,20 +112,20 @@ def load(name: str) -> Published:
         raise BadInput(
             f"the document of the system '{name}' cannot be read, install linkmatrix again: {error}"
         ) from None
-    runs = [run for run in [*scan.read_text(text), *of_pages(text)] if not run.tables or system.runs(run)]
+    runs = [run for run in [*scan.read_text(text), *page_runs(text)] if not run.tables or system.runs(run)]
     classes = {pair: word for run in runs if run.topology for pair, word in run.topology.link_class.items() if word}
     tables = [
         printed
         for run in runs
         for printed in printed_tables(run, system, to_record.extent(run) if run.program in nccl.PROGRAMS else None)
     ]
-    return Published(classes, tables, list(series_of(text)))
+    return Published(classes, tables, list(read_series(text)))
 
 
 def printed_tables(run: Run, system: System, extent: Extent | None) -> Iterator[Printed]:
-    """The tables of a run, each followed by its parts. Cells without a number are left out."""
+    """Yields each table of a run, followed by its parts. Cells without a number are left out."""
     for table in run.tables:
-        grids = [("", table.unit, table.cells), *((name, of.unit, of.cells) for name, of in table.parts.items())]
+        grids = [("", table.unit, table.cells), *((name, part.unit, part.cells) for name, part in table.parts.items())]
         for name, unit, cells in grids:
             size = system.size if table.size_bytes is None and unit == "GB/s" else table.size_bytes
             numbers = {
@@ -132,10 +137,10 @@ def printed_tables(run: Run, system: System, extent: Extent | None) -> Iterator[
             yield Printed(table.testcase, name, unit, size, numbers, extent)
 
 
-def of_pages(text: str) -> list[Run]:
-    """Tables of OSU's figures with one line per size: one run per column.
+def page_runs(text: str) -> list[Run]:
+    """One run per column of the OSU tables in a document. A table has one line per size.
 
-    The name of a column of host memory ends with "Mem".
+    The heading of a column for host memory ends with "Mem".
     """
     from ..foreign import osu
     from ..foreign.table import Run
@@ -157,8 +162,8 @@ def of_pages(text: str) -> list[Run]:
     return found
 
 
-def series_of(text: str) -> Iterator[Series]:
-    """Efficiencies by number of devices: a line `devices 1 2 3 …` above a line of numbers."""
+def read_series(text: str) -> Iterator[Series]:
+    """Yields the efficiencies in a document: a line `devices 1 2 3 …` and a line `average efficiency` with numbers."""
     for match in EFFICIENCY.finditer(text):
         devices, values = match[1].split(), match[2].split()
         if len(devices) == len(values):  # the document: "average efficiency of nbodies>50000"

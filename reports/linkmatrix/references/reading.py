@@ -1,4 +1,4 @@
-"""Reads files of references. Errors name the file and the key, also of typos and of limits without effect."""
+"""Reads files of references. Errors name the file and the key. Typos and tolerances without effect are errors."""
 
 import math
 import re
@@ -26,7 +26,7 @@ class StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: igno
 
 
 def strict_mapping(loader: StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    """The mapping of a node. Refuses repeated keys, and keys that YAML does not read as text, such as `no`."""
+    """The mapping of a node. Raises YAMLError for a repeated key, and for a key that is not text, such as `no`."""
     keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
     for (key, _), found in zip(node.value, keys, strict=True):
         if not isinstance(found, str) or key.tag != TEXT:
@@ -39,7 +39,7 @@ def strict_mapping(loader: StrictLoader, node: yaml.MappingNode) -> dict[Any, An
 
 
 def strict_number(_: StrictLoader, node: yaml.ScalarNode) -> float:
-    """The number of a node in decimal digits. Refuses 0777 and 3:20:10, which YAML 1.1 reads as 511 and 12010."""
+    """The number of a node. Raises YAMLError for 0777 and 3:20:10, which are 511 and 12010 in YAML 1.1."""
     number = decimal(node.value)
     if number is None:
         problem = f"YAML reads '{node.value}' as another number: write the number in decimal digits"
@@ -49,7 +49,7 @@ def strict_number(_: StrictLoader, node: yaml.ScalarNode) -> float:
 
 @cache
 def decimal(text: str) -> float | None:
-    """The number of a text in decimal digits, an int without a point; None for any other text."""
+    """The number of a text in decimal digits: an int if it has no point and no exponent. None for any other text."""
     match = DECIMAL.fullmatch(text)
     if match is None:
         return None
@@ -63,9 +63,9 @@ for kind in ("int", "float"):
 
 
 def refuse_tags_and_deep_nesting(text: str) -> None:
-    """Raises YAMLError for deep nesting and for tags.
+    """Raises YAMLError for deep nesting, which overflows libyaml's stack, and for tags.
 
-    libyaml overflows the stack for deep nesting. PyYAML raises other errors for a text that its tag does not match.
+    PyYAML raises other exceptions than YAMLError for a text that contradicts its tag.
     """
     depth = 0
     for event in yaml.parse(text, Loader=StrictLoader):
@@ -78,7 +78,7 @@ def refuse_tags_and_deep_nesting(text: str) -> None:
 
 
 CLASSES = "$classes"
-TYPICAL = "typical.yaml"  # typical values, which `typical` reads
+TYPICAL = "typical.yaml"  # the file of typical values, which the module `typical` reads
 INDEX = ["reference_name", "testcase"]
 MAX_VALUE = 1e9  # the maximum in the schema of records
 MAX_BYTES = 256 * 1024 * 1024  # maximum size of a file
@@ -90,9 +90,9 @@ WAIVER = re.compile(r"\S.* until (?P<day>\d{4}-\d\d-\d\d)")
 
 @dataclass(frozen=True)
 class Reference:
-    """An expected value with tolerances as fractions: lower is at most 0, upper at least 0, None is no limit.
+    """An expected value with tolerances as fractions: lower ≤ 0, upper ≥ 0, None for no limit.
 
-    waiver: why the machine is expected to miss it and until which day, "ticket 4711 until 2026-12-31"; "" for none.
+    waiver: the reason for an expected failure with its last day, "ticket 4711 until 2026-12-31"; "" for none.
     """
 
     value: float
@@ -103,7 +103,7 @@ class Reference:
 
     @property
     def waived_until(self) -> str:
-        """The last day of the waiver, "2026-12-31"."""
+        """The last day of the waiver, such as "2026-12-31"."""
         return self.waiver[-len("2026-12-31") :]
 
     @property
@@ -123,8 +123,8 @@ Table = dict[str, Reference]  # performance variable → reference
 class Content(NamedTuple):
     """The content of one or several files of references.
 
-    tables: {(check, table of references, test case): references}. classes: {(check, table of references): adopted
-    classes of pairs}.
+    * tables: {(check, name of the table, test case): references}
+    * classes: {(check, name of the table): adopted classes of pairs}
     """
 
     tables: dict[tuple[str, str, str], Table]
@@ -132,14 +132,14 @@ class Content(NamedTuple):
 
     def add(self, other: "Content", file: Path) -> None:
         """Adds the content of a file. Raises BadInput for a key that already has another value."""
-        for known, more, name in ((self.tables, other.tables, "references"), (self.classes, other.classes, CLASSES)):
-            for key, value in more.items():
+        for known, added, kind in ((self.tables, other.tables, "references"), (self.classes, other.classes, CLASSES)):
+            for key, value in added.items():
                 if known.setdefault(key, value) != value:
-                    raise BadInput(f"{file}: {', '.join(key)} already has {name}: keep one of the two")
+                    raise BadInput(f"{file}: {', '.join(key)} already has {kind}: keep one of the two")
 
 
 def read_file(file: Path) -> Content:
-    """The content of a file. Raises BadInput, which names file and key."""
+    """The content of a file. Raises BadInput; the message names file and key."""
     raw = read_whole(file, MAX_BYTES)
     try:
         text = raw.decode("utf-8")
@@ -150,9 +150,9 @@ def read_file(file: Path) -> Content:
 
 @lru_cache(maxsize=8)
 def read_text(text: str, file: Path) -> Content:
-    """The content of the text of a file. Raises BadInput, which names file and key.
+    """The content of the text of a file. Raises BadInput; the message names file and key.
 
-    A process needs the same files several times: the content is kept, and is not to be changed.
+    The result is cached, so callers must not change it.
     """
     try:
         refuse_tags_and_deep_nesting(text)
@@ -178,7 +178,7 @@ def read_text(text: str, file: Path) -> Content:
 
 
 def adopted_classes(content: Any, where: str) -> PairClasses:
-    """The adopted classes of pairs. Raises BadInput, which begins with `where`."""
+    """Parses the content of `$classes`. Raises BadInput; the message begins with `where`."""
     try:
         return PairClasses.read(content)
     except ValueError as error:
@@ -186,16 +186,14 @@ def adopted_classes(content: Any, where: str) -> PairClasses:
 
 
 def mapping(value: Any, file: Path, where: str) -> dict[Any, Any]:
-    """Returns `value`. Raises BadInput if it is no mapping."""
+    """Returns `value` if it is a mapping, otherwise raises BadInput. where: the key of `value`, for the message."""
     if not isinstance(value, dict):
         raise BadInput(f"{file}: {where} must be a mapping, and is a {type(value).__name__}")
     return value
 
 
 def reference(value: Any, where: str) -> Reference:
-    """The reference of [value, lower, upper, unit], or of [$xfail, waiver, [...]]. Raises BadInput, which begins with
-    `where`.
-    """
+    """Parses [value, lower, upper, unit] or [$xfail, waiver, [value, …]]. Raises BadInput; it begins with `where`."""
     if isinstance(value, list) and value[:1] == [XFAIL]:
         return replace(reference(value[-1], where), waiver=waiver(value[1:-1], where))
     if not isinstance(value, list) or len(value) != 4:
@@ -220,7 +218,7 @@ def reference(value: Any, where: str) -> Reference:
 
 
 def waiver(words: list[Any], where: str) -> str:
-    """The reason of a waiver, which ends with its last day. Raises BadInput, which begins with `where`."""
+    """The text of a waiver: its reason, and its last day at the end. Raises BadInput; it begins with `where`."""
     text = words[0] if len(words) == 1 and isinstance(words[0], str) else ""
     match = WAIVER.fullmatch(text)
     try:
@@ -232,10 +230,10 @@ def waiver(words: list[Any], where: str) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number. true and false are not, although Python's bool is an int."""
+    """Whether a value is a number. A bool is not a number here, although Python's bool is an int."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def format_number(number: float) -> str:
-    """A number without an exponent: YAML 1.1 reads 1e+06 as text."""
+    """A number as text with six significant digits, without an exponent, because 1e+06 is text in YAML 1.1."""
     return format(Decimal(f"{number:.6g}"), "f")

@@ -15,8 +15,11 @@ A reference is [value, lower tolerance, upper tolerance, unit]. Tolerances are f
 limit. A bandwidth needs a lower tolerance, and a latency an upper tolerance. A limit is at most ten times the value.
 [$xfail, REASON until 2026-12-31, [395.9, -0.02, 0.02, GB/s]] waives a reference, as in ReFrame.
 
-A cell has the reference of its pair, or else the reference of its pair's class in `$classes` (`pair_classes`). Without
-`$classes`, `cell[NV18]` is the reference of each cell that a run finds in this class.
+The reference of a cell is the first of these that exists:
+
+1. the reference of its pair, `gpu0->gpu1`
+2. the reference of its pair's class in `$classes` (see `pair_classes`)
+3. without `$classes`, the reference of the class that the run found, `cell[NV18]`
 """
 
 import copy
@@ -38,20 +41,22 @@ FOLDER = suite.REFERENCES
 CLASS_ROW = re.compile(r"cell\[(?P<any>.+)\]|(?P<one>[^\[\]>]+)@(?P<size>\d+)")
 
 Key = tuple[str, str]  # table of references, test case
-NO_CHECK = ""  # the check of references that belong to any check
+NO_CHECK = ""  # key of references that belong to any check
 
 
-def files_of(folder: Path) -> list[Path]:
+def reference_files(folder: Path) -> list[Path]:
     """The files of references in a folder, sorted."""
     # a hidden file is a temporary file of an editor, or of an interrupted write
     return [file for file in sorted(folder.glob("[!.]*.yaml")) if file.name != TYPICAL]
 
 
 class References:
-    """All references of a folder, {(check, table of references, test case): {variable: reference}}.
+    """All references of a folder. `for_result` selects the references of a result.
 
-    classes: {(check, table of references): adopted classes of pairs}. Keys without a check are for any check. `of`
-    returns the references of a result.
+    * tables: {(check, name of the table, test case): {performance variable: reference}}
+    * classes: {(check, name of the table): adopted classes of pairs}
+
+    A key without a check applies to any check.
     """
 
     def __init__(
@@ -66,37 +71,37 @@ class References:
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "References":
-        """Reads a file, or all *.yaml of a folder. Raises BadInput, which names file and key.
+        """Reads a file, or all *.yaml of a folder. Raises BadInput; the message names file and key.
 
-        path: None is config/references. A folder without files has no references. A test that needs a reference is then
-        INCOMPLETE.
+        path: None for config/references. A folder without files has no references.
         """
         if path is None and not FOLDER.exists():
-            raise BadInput("there is no config/references here, nor in a folder above: name one with --references DIR")
+            raise BadInput("config/references is missing here and in the folders above: name one with --references DIR")
         path = FOLDER if path is None else Path(path)
         if not path.exists():
             raise BadInput(f"{path} does not exist: name a file or folder of references")
         found = Content({}, {})
-        for file in files_of(path) if path.is_dir() else [path]:
+        for file in reference_files(path) if path.is_dir() else [path]:
             found.add(read_file(file), file)
         return cls(*found)
 
     @classmethod
     def read(cls, text: str, file: Path) -> "References":
-        """Parses the present or future text of `file`. Raises BadInput, which names file and key."""
+        """Parses the text of a file that need not exist yet. Raises BadInput; the message names file and key."""
         return cls(*read_text(text, file))
 
-    def of(self, record: Mapping[str, Any], result: Mapping[str, Any]) -> "References":
-        """The references of a result: those of its check and its size.
+    def for_result(self, record: Mapping[str, Any], result: Mapping[str, Any]) -> "References":
+        """The references for the check and the size of a result.
 
-        A result without a check has the references of the check that measures the same, or else the only references.
+        A result without a check has the references of the check that measures the same. If this check has none, it has
+        the references of another check, unless several checks have different references.
         """
-        # a result of some pairs of ranks is never compared with references of all ranks
+        # concurrent pairs of ranks are never compared with the references of a check without pairs
         only = bool(keys.asking_check(record) or result.get("pairs"))
-        return self.for_check(keys.check_of(record, result), only, result["size_bytes"])
+        return self.for_check(keys.measuring_check(record, result), only, result["size_bytes"])
 
     def for_check(self, check: str, only: bool = True, size: int | None = None) -> "References":
-        """The references of a check. only: never return those of another check."""
+        """The references for a check and a size in bytes. only: never use the references of another check."""
         found = copy.copy(self)
         found._check, found._only, found._size = check, only, size
         return found
@@ -110,33 +115,34 @@ class References:
         return sorted(testcase for table, testcase in self._tables if table == name)
 
     def table(self, name: str, testcase: str) -> Table:
-        """All references of a test case.
+        """{performance variable: reference} of a test case in the table `name`.
 
-        Empty if there are none, if several checks have different references, and if the table is for another size.
+        Empty if there are none, if several checks have different references, or if the table is for another size.
         """
         check = self._check_of(name, testcase)
         return {} if check is None else self._tables[name, testcase][check]
 
     def covers(self, name: str, testcase: str) -> bool:
-        """Whether cells of a test case must have references: not if the table has only other test cases or checks.
+        """Whether the cells of a test case must have references.
 
-        A table that does not exist covers every test case, so nothing that is misspelt passes.
+        False for a test case or check that the table lacks. True if the table does not exist: a test with a misspelt
+        table must not pass.
         """
-        if not self.knows(name):
+        if not self.has_table(name):
             return True
-        if None not in (self._size, keys.size_of(name)) and self._size != keys.size_of(name):
+        if None not in (self._size, keys.table_size(name)) and self._size != keys.table_size(name):
             return True
         by_check = self._tables.get((name, testcase), {})
         return bool(by_check) and (not self._only or bool(by_check.keys() & {self._check, NO_CHECK}))
 
-    def knows(self, name: str) -> bool:
-        """Whether there is a table `name`, or a table of the same machine and size with another variant."""
+    def has_table(self, name: str) -> bool:
+        """Whether the table `name` exists, or a table of the same machine and size with another variant."""
         names = self.names()
         return name in names or keys.without_variant(name) in map(keys.without_variant, names)
 
     def _check_of(self, name: str, testcase: str) -> str | None:
-        """The check whose references `table` returns; None for none."""
-        if None not in (self._size, keys.size_of(name)) and self._size != keys.size_of(name):
+        """The check whose references apply to a test case; None if no references apply."""
+        if None not in (self._size, keys.table_size(name)) and self._size != keys.table_size(name):
             return None
         by_check = self._tables.get((name, testcase), {})
         for check in (self._check, NO_CHECK):
@@ -149,38 +155,44 @@ class References:
         return next(iter(by_check), None) if alike else None
 
     def pair_classes(self, name: str, testcase: str = "") -> PairClasses:
-        """The adopted classes of a table's pairs. testcase: its references may belong to another check."""
+        """The adopted classes of a table's pairs.
+
+        testcase: takes the classes of the check whose references apply to this test case.
+        """
         check = self._check_of(name, testcase) if testcase else self._check
         return self._classes.get((check or NO_CHECK, name), NO_CLASSES)
 
     def matrix_classes(
         self, name: str | None, testcase: str, rows: Sequence[str], columns: Sequence[str]
     ) -> MatrixClasses | None:
-        """The classes by which the cells of a matrix are compared; None for the found classes."""
+        """The classes whose references apply to the cells of a matrix; None for the classes that the run found.
+
+        name: the name of the table, None for none. rows, columns: the labels of the matrix.
+        """
         classes = self.pair_classes(name, testcase) if name else NO_CLASSES
         return MatrixClasses(classes, testcase, rows, columns) if classes else None
 
     def expanded(self, name: str, testcase: str) -> Table:
-        """The table, with one row per pair instead of the row of an adopted class.
+        """`table` with one entry per pair instead of the entry of an adopted class.
 
-        The row of a class of many endpoints is kept.
+        The entry of a class of many endpoints stays.
         """
         return expanded(self.table(name, testcase), self.pair_classes(name, testcase))
 
     def cells(
         self, name: str, testcase: str, rows: Sequence[str] = (), columns: Sequence[str] = ()
     ) -> dict[Pair, Reference]:
-        """{(source, destination): reference} of the cells.
+        """{(source, destination): reference} of the pairs in a table.
 
-        rows, columns: labels of a matrix, which replace the names in the table. Pairs of an adopted class whose types
-        of endpoints are not in the matrix are left out.
+        rows, columns: labels of a matrix, which replace the endpoint names of the table. Pairs of an adopted class are
+        then left out if the matrix has no endpoints of their types.
         """
-        written = self.table(name, testcase)
+        table = self.table(name, testcase)
         lasting = [lasting_names(testcase, axis) for axis in (rows, columns)]
         label = {
-            name: of
+            lasting_name: label
             for names, labels in zip(reversed(lasting), (columns, rows), strict=True)
-            for name, of in zip(names, labels, strict=True)
+            for lasting_name, label in zip(names, labels, strict=True)
         }
         sources, destinations = ({endpoint_type(one) for one in names} for names in lasting)
         found = {}
@@ -190,14 +202,14 @@ class References:
                 continue
             in_rows = not rows or endpoint_type(source) in sources
             in_columns = not columns or endpoint_type(destination) in destinations
-            if (in_rows and in_columns) or variable in written:
+            if (in_rows and in_columns) or variable in table:
                 found[label.get(source, source), label.get(destination, destination)] = reference
         return found
 
     def classes(self, name: str, testcase: str) -> dict[str, Reference]:
-        """{link class: reference} of cells without a reference of their pair.
+        """{link class: reference} for pairs without their own reference.
 
-        "cell[NV18]" is for any size, "NV18@4096" for cells of 4096 bytes.
+        The entry "cell[NV18]" applies to any size, and "NV18@4096" to 4096 bytes.
         """
         found = {}
         for variable, reference in self.table(name, testcase).items():
@@ -208,7 +220,7 @@ class References:
 
 
 def expanded(table: Table, classes: PairClasses) -> Table:
-    """A table with one row per pair instead of the row of an adopted class. See `References.expanded`."""
+    """A table with one entry per pair instead of the entry of an adopted class. See `References.expanded`."""
     found: Table = {}
     for variable, reference in table.items():
         match = CLASS_ROW.fullmatch(variable)
@@ -216,22 +228,22 @@ def expanded(table: Table, classes: PairClasses) -> Table:
         if pairs is None:
             found[variable] = reference
         else:
-            found |= {of: reference for pair in pairs if (of := "->".join(pair)) not in table}
+            found |= {name: reference for pair in pairs if (name := "->".join(pair)) not in table}
     return found
 
 
-#: Options of the program that change what the program measures, or its references.
 SIZE = "--size"
-OTHERS = {"--references", SIZE, "--sweep", "--random-sizes", "--blocks", "--concurrency"}
-#: Options of the program with which a check's references do not describe what the program measures.
-UNDESCRIBED = OTHERS - {"--references"}
+#: Options of the program for measurements that a check's references do not describe.
+UNDESCRIBED = {SIZE, "--sweep", "--random-sizes", "--blocks", "--concurrency"}
+#: Options of the program that change the measurement or its references.
+OTHERS = {"--references", *UNDESCRIBED}
 LEAST = 1e-9  # the smallest value that src/measure/references.cpp accepts
 
 
-def refused(extra_opts: Iterable[str], check: str, size_variable: str) -> str:
-    """A sentence about an option that the references do not describe; "" for none.
+def refused_option(extra_opts: Iterable[str], check: str, size_variable: str) -> str:
+    """The error message for an option in extra_opts that the references do not describe; "" without such an option.
 
-    check: a class of tests. size_variable: its variable for the size, "" if it has none.
+    check: the class of the test. size_variable: the variable of the test that sets the size; "" if it has none.
     """
     found = sorted(UNDESCRIBED & {word.partition("=")[0] for word in extra_opts})
     if not found:
@@ -243,16 +255,17 @@ def refused(extra_opts: Iterable[str], check: str, size_variable: str) -> str:
 
 @functools.cache
 def loaded(path: str) -> References:
-    """All references of a file or folder, read once for all tests."""
+    """All references of a file or folder, cached for all tests."""
     return References.load(path)
 
 
-def lines_of(check: str, table: str, testcase: str, file: str = "") -> tuple[str, ...]:
-    """Lines for the program's --references: test case, name, value and unit, separated by tabs.
+def program_references(check: str, table: str, testcase: str, file: str = "") -> tuple[str, ...]:
+    """The lines of the file for the program's --references: test case, name, value and unit, separated by tabs.
 
-    The names are pairs, and link classes without adopted pairs. file: of the partition; "" for all files. Without a
-    table, or with an unreadable file, the result is (). The judge reports an unreadable file. References that the
-    program would refuse are left out, because the program would refuse all test cases of its process.
+    * A name is a pair, or a link class without adopted pairs.
+    * file: the file that the partition names; "" for all files.
+    * The result is () without a table, and for an unreadable file, which is reported later with the verdict.
+    * References that the program refuses are left out, because it would then measure nothing.
     """
     folder = os.environ["RFM_REFERENCE_PREFIX"]
     try:

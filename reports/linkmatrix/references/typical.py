@@ -1,6 +1,6 @@
 """Typical values of GPU models, PCIe links, adapters and collectives, each with its source.
 
-`config/references/typical.yaml` describes its fields. No verdict depends on a typical value.
+The file `config/references/typical.yaml` describes its fields. No verdict depends on a typical value.
 """
 
 import re
@@ -19,7 +19,7 @@ from .reading import MAX_VALUE, TYPICAL, StrictLoader, is_number, mapping, refus
 
 FILE = suite.REFERENCES / TYPICAL
 MOST_BYTES = 1024 * 1024
-ANY = "any"  # product of a link that does not depend on the GPU
+ANY = "any"  # product of values that do not depend on the GPU
 MEASURED, MINIMUM = "measured", "minimum"
 #: Unit of the file → unit of a record.
 TO_UNIT = {"GB/s": ("GB/s", 1.0), "MB/s": ("GB/s", 1e-3), "us": ("us", 1.0), "Gb/s": ("GB/s", 1 / 8)}
@@ -27,15 +27,15 @@ FIELDS = {"product", "testcase", "link", "value", "unit", "kind", "source", "quo
 SOURCE_FIELDS = {"title", "place", "date"}
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 INFINIBAND = re.compile(r"\b(HDR|NDR|XDR)\b")
-NCCL_RAN = "NCCL ran "  # begins the note of a collective: "NCCL ran RING, SIMPLE, channels 0..23"
+NCCL_RAN = "NCCL ran "  # prefix of a collective's note: "NCCL ran RING, SIMPLE, channels 0..23"
 ALGORITHMS = {"NVLS": "NVLS", "RING": "Ring"}
-LEAST_COLLECTIVE = 1 << 30  # bytes from which the bus bandwidth of a collective is compared
+LEAST_COLLECTIVE = 1 << 30  # bytes; smaller collectives are not compared
 
 Key = tuple[str, str, str]  # product, test case, link
 
 
 class Typical(NamedTuple):
-    """A typical value in the unit of a record. minimum: whether it is the minimum that an operator accepts."""
+    """A typical value in the unit of a record. minimum: true for the minimum that an operator accepts."""
 
     value: float
     unit: str
@@ -45,19 +45,19 @@ class Typical(NamedTuple):
     date: str
 
     def share(self, value: float) -> float:
-        """A measured value as a fraction of the typical value. Values below 1 are worse, also for latencies."""
+        """A measured value as a fraction of the typical value. Fractions below 1 are worse, also for latencies."""
         return self.value / value if self.unit == "us" else value / self.value
 
 
 class TypicalValues(NamedTuple):
-    """products: {device name: product}. values: {(product, test case, link): the value}."""
+    """The content of typical.yaml. products: {device name: product}. values: {(product, test case, link): value}."""
 
     products: Mapping[str, str]
     values: Mapping[Key, Typical]
 
     def of(self, record: Mapping[str, Any], result: Result, link_class: str) -> Typical | None:
-        """The typical value of the cells of a link class of a result; None if unknown."""
-        links = links_of(record, result, link_class)
+        """The typical value of a result's cells of one link class; None if unknown."""
+        links = link_names(record, result, link_class)
         names = {device["name"] for device in record["devices"]}
         product = self.products.get(next(iter(names)), ANY) if len(names) == 1 else ANY
         keys = ((one, result["testcase"], link) for one in (product, ANY) for link in links)
@@ -65,26 +65,26 @@ class TypicalValues(NamedTuple):
         return next((one for one in found if one is not None and one.unit == result["unit"]), None)
 
 
-def links_of(record: Mapping[str, Any], result: Result, link_class: str) -> tuple[str, ...]:
-    """The names of a link class in typical.yaml, the most specific first; () if the record does not contain it."""
+def link_names(record: Mapping[str, Any], result: Result, link_class: str) -> tuple[str, ...]:
+    """The names under which typical.yaml may list a link class, the most specific first; () if none fits."""
     if is_collective(result):
         extent, large = collective_extent(record), (result["size_bytes"] or 0) >= LEAST_COLLECTIVE
         if extent.nodes != 1 or not large or result["memory"] != "device":
             return ()
-        usual, algorithm = f"{extent.ranks} GPUs", algorithm_of(result)
+        usual, algorithm = f"{extent.ranks} GPUs", nccl_algorithm(result)
         return (f"{usual} {algorithm}", usual) if algorithm else (usual,)
-    link = link_of(record, result, link_class)
+    link = pair_link_name(record, result, link_class)
     return (link_class, link) if link_class == "HOST" else (link,)
 
 
-def algorithm_of(result: Result) -> str:
-    """ "NVLS" or "Ring" if NCCL ran this algorithm only; "" if the record does not contain it."""
+def nccl_algorithm(result: Result) -> str:
+    """The algorithm of an NCCL collective, "NVLS" or "Ring"; "" for several algorithms, and if unknown."""
     found = {note.removeprefix(NCCL_RAN).partition(",")[0] for note in result["notes"] if note.startswith(NCCL_RAN)}
     return ALGORITHMS.get(found.pop(), "") if len(found) == 1 else ""
 
 
-def link_of(record: Mapping[str, Any], result: Result, link_class: str) -> str:
-    """The name of a link class of pairs in typical.yaml; "" if the record does not contain the link."""
+def pair_link_name(record: Mapping[str, Any], result: Result, link_class: str) -> str:
+    """The name of a link class between pairs in typical.yaml, such as "PCIe 5 x16"; "" if the link is unknown."""
     if link_class == "HOST":
         states = [device.get("state", {}) for device in record["devices"]]
         links = {(state.get("pcie_generation_most"), state.get("pcie_width_most")) for state in states}
@@ -99,7 +99,7 @@ def link_of(record: Mapping[str, Any], result: Result, link_class: str) -> str:
 
 @cache
 def typical_values(file: Path = FILE) -> TypicalValues:
-    """The content of a file of typical values; empty without a file. Raises BadInput with the file and the key."""
+    """The content of a file of typical values; empty without a file. Raises BadInput; it names the file and the key."""
     if not file.exists():
         return TypicalValues({}, {})
     text = read_whole(file, MOST_BYTES).decode()
@@ -124,7 +124,7 @@ def typical_values(file: Path = FILE) -> TypicalValues:
     require(isinstance(content["values"], list), file, "values must be a list")
     found: dict[Key, Typical] = {}
     for number, entry in enumerate(content["values"], 1):
-        key, value = entry_of(entry, f"values, entry {number}", file, {*products.values(), ANY}, sources)
+        key, value = read_entry(entry, f"values, entry {number}", file, {*products.values(), ANY}, sources)
         known = found.get(key)
         require(
             known is None or known.minimum != value.minimum,
@@ -136,10 +136,10 @@ def typical_values(file: Path = FILE) -> TypicalValues:
     return TypicalValues(products, found)
 
 
-def entry_of(
+def read_entry(
     entry: Any, where: str, file: Path, products: set[str], sources: Mapping[str, Mapping[str, str]]
 ) -> tuple[Key, Typical]:
-    """An item of `values`. Raises BadInput."""
+    """Parses an item of `values`. Raises BadInput. where: the name of the item in messages."""
     entry = mapping(entry, file, where)
     require(set(entry) == FIELDS, file, f"{where} must have the fields {', '.join(sorted(FIELDS))}")
     texts = all(isinstance(entry[name], str) and entry[name] for name in FIELDS - {"value"})

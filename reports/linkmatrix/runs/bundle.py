@@ -33,7 +33,7 @@ from ..errors import BadInput
 from ..files import read_json, read_whole, write_whole
 from ..judge.test_verdict import judge_test
 from ..judge.verdicts import WORDS, Reason
-from ..references.tables import files_of
+from ..references.tables import reference_files
 from . import folders, missing_runs, stored, testcases, verdict_file
 from .stored import Run
 from .testcases import Test
@@ -79,7 +79,7 @@ def made(run: Run, references: Path, repository: Path) -> bytes:
     manifests = sorted((repository / "config" / "manifests").glob("[!.]*.json"))
     if manifests and (problem := frozen(manifests[0].parent).get("problem")):
         commit["manifests"] = problem
-    tables = files_of(references) if references.is_dir() else [references]
+    tables = reference_files(references) if references.is_dir() else [references]
     members = {f"config/references/{file.name}": file.read_bytes() for file in tables}
     members |= {f"config/manifests/{file.name}": file.read_bytes() for file in manifests}
     number, without_report = 0, []

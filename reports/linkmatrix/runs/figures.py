@@ -24,7 +24,7 @@ from ..record.names import (
     is_simulation,
 )
 from ..record.units import counted
-from ..references.keys import way_between_devices
+from ..references.keys import device_route
 from ..references.published import Published, Series
 from .stored import Run
 
@@ -133,7 +133,7 @@ def of_run(run: Run) -> Iterator[Figures]:
             matrix = from_result(result, part)
             medians = {name: of.median for name, of in matrix.classes.items()} if matrix.external else {}
             what = (matrix.testcase, part or "", matrix.unit, matrix.size_bytes)
-            way = way_between_devices(record, result, test.variant).removeprefix("mpi").removeprefix(", ")
+            way = device_route(record, result, test.variant).removeprefix("mpi").removeprefix(", ")
             library = collective_library(result) if extent is not None else ""
             yield Figures(*what, cells_of(matrix), medians, alias, extent, library, of_cores, matrix.variant, way)
 

@@ -21,7 +21,7 @@ from ..judge.disturbances import MEMORY
 from ..judge.verdicts import Verdict
 from ..locate.layout import Layout, Names, Subject, layout_of, part_of
 from ..record.names import Result
-from ..references.keys import distinguishing_words, size_of
+from ..references.keys import distinguishing_words, table_size
 from . import components
 from .components import Sighting
 
@@ -60,7 +60,7 @@ class JudgedClasses(NamedTuple):
 
 def path_of(record: Mapping[str, Any], result: Result, variant: str) -> str:
     """The path of a result, as `Scope` has it; variant: of the test, with its size if a user set the size."""
-    size = size_of(variant)
+    size = table_size(variant)
     words = distinguishing_words(record, result, variant) + ("" if size is None else f", {size} bytes")
     return words.removeprefix(", ")
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import BadInput
 from ..files import read_json
 from ..record import reading
-from ..record.names import variant_text
+from ..record.names import option_text
 from ..record.units import counted
 from ..references import keys
 from . import modes
@@ -158,7 +158,7 @@ def first_like(test: Test, apart: int | None, known: Iterable[tuple[int, Test]])
     def asked(one: Test) -> tuple[str, str] | None:
         if one.record is None or of_process(one) or not one.record["asked_by"]:
             return None
-        return keys.asking_check(one.record), keys.variant_text(one.record)
+        return keys.asking_check(one.record), keys.measured_variant(one.record)
 
     return next(
         (
@@ -180,7 +180,7 @@ def keys_of(run: Run, test: Test) -> list[Hashable]:
 def measurements(record: Mapping[str, Any]) -> list[Hashable]:
     """The keys of a record's measurements, equal in every copy and every part of the record."""
     of_run = program_run(record)
-    found = [(of_run, one["testcase"], one["size_bytes"], variant_text(one)) for one in record["results"]]
+    found = [(of_run, one["testcase"], one["size_bytes"], option_text(one)) for one in record["results"]]
     return list(dict.fromkeys(found)) or [(of_run, record["asked_by"])]
 
 
@@ -218,7 +218,7 @@ def of_records(paths: Iterable[Path]) -> Run:
         tests.append(
             Test(
                 name=name_of(path, cases),
-                variant=keys.variant_text(content),
+                variant=keys.measured_variant(content),
                 path=path,
                 record=content,
                 stored=verdict_beside(path),

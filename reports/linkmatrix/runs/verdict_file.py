@@ -99,7 +99,7 @@ def content_of(subject: Subject, found: TestVerdict, check: CheckFacts, referenc
         "record_sha256": subject.record_sha256,
         "references": {
             "table": found.table,
-            "known": references.knows(found.table),
+            "known": references.has_table(found.table),
             "sha256": sha256_of(entries),
             "entries": entries,
             "classes": classes.texts(),
@@ -141,7 +141,7 @@ def entries_of(
     found: dict[str, dict[str, list[Any]]] = {}
     classes = NO_CLASSES
     for result in record["results"] if table else ():
-        known = references.of(record, result)
+        known = references.for_result(record, result)
         for name, one in known.table(table, result["testcase"]).items():
             entry = [one.value, one.lower, one.upper, one.unit, *filter(None, [one.waiver])]
             found.setdefault(result["testcase"], {})[name] = entry

@@ -173,7 +173,7 @@ def waivers_in(judged: Iterable[Judged], references: References, day: str) -> It
     for one in judged:
         known = one.test.stored.references if one.test.stored else references
         for result in one.test.record["results"] if one.test.record and one.reference else ():
-            rows = known.of(one.test.record, result).table(one.reference, result["testcase"])
+            rows = known.for_result(one.test.record, result).table(one.reference, result["testcase"])
             for row, reference in rows.items():
                 if reference.waiver:
                     state = " (expired)" if reference.waived_until < day else ""

@@ -229,10 +229,10 @@ def heads(one: Judged, result: Result) -> tuple[str, ...]:
     """The heads of a column: pairs, memory and transport."""
     pairs = result.get("pairs") or pairs_of_nodes(one, result)
     who = units.counted(pairs, "pair") if pairs else "ranks"
-    from ..references.keys import way_between_devices
+    from ..references.keys import device_route
 
     record = one.test.record or {}
-    way = way_between_devices(record, result, one.test.variant)
+    way = device_route(record, result, one.test.variant)
     put = " put" if "_put_" in result["testcase"] else ""
     return f"{who}{put}", result["memory"], way
 

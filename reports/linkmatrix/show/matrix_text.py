@@ -15,7 +15,7 @@ import numpy as np
 from ..judge import findings
 from ..judge.cell_sentences import remeasured_lines
 from ..record.matrix import ClassSummary, from_result, has_status
-from ..record.names import variant_text
+from ..record.names import option_text
 from ..record.units import counted, figure, size
 from .words import DECIMALS, UNITS, WORDS, compared_share, coverage, has_values
 
@@ -53,7 +53,7 @@ Bands = Mapping[str, Sequence[tuple[int, Band]]]  # link class → (place on the
 def title(result: Result) -> str:
     """The quantity of a matrix, its size and how to read it, on one line."""
     unit, count = UNITS[result["unit"]], size(result["size_bytes"])
-    return f"{result['quantity']} ({unit}), {count}{variant_text(result)}, row = source, column = destination"
+    return f"{result['quantity']} ({unit}), {count}{option_text(result)}, row = source, column = destination"
 
 
 def method_line(result: Result) -> str:

@@ -183,7 +183,7 @@ def compared_hosts(positions: pandas.DataFrame, unit: str) -> tuple[pandas.DataF
     middle = positions.groupby(POSITION)["value"].transform("median")
     off = sign * (positions["value"] / middle - 1)
     sigma = 1.4826 * float((off - off.median()).abs().median())
-    limit = max(float(positions["floor"].max()), noise.sigmas(len(off)) * sigma)
+    limit = max(float(positions["floor"].max()), noise.sigma_limit(len(off)) * sigma)
     enough = positions["of_host"].nunique() >= LEAST_HOSTS
     positions = positions.assign(off=off, outlier=enough & (off < -limit)).sort_values("off", kind="stable")
     hosts = positions.groupby("of_host").agg(
