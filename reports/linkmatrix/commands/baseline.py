@@ -19,7 +19,7 @@ from ..record import units
 from ..references.keys import measuring_check, with_variant
 from ..references.tables import References
 from ..runs import completeness, folders, manifest, resume, stored, supervise
-from ..runs.modes import ACCEPTANCE, MODES, PAIR, SWEEP, selects
+from ..runs.modes import MODES, PAIR, SWEEP, selects
 from ..runs.testcases import Test
 from ..site import configured, machine
 from . import begin, run_options, use_references
@@ -30,6 +30,7 @@ MOST_RUNS = 100
 MOST_REPEATED = 2  # maximum number of runs, as a multiple of --runs
 IDLE = "Next step: Let each program wait until other processes end: linkmatrix baseline --wait-idle 600"
 REASON = "linkmatrix baseline, without test cases that are too noisy for references"  # in the manifest
+RETRY = "--retries=1"  # a value outside its reference is FAIL only if it is outside again
 GENERIC = "this-machine"  # the system of machines without a system file
 
 
@@ -111,20 +112,18 @@ def run_baseline(options: argparse.Namespace) -> int:
     say(f"adopted: {units.counted(len(with_references), 'test case')} in the table {table}")
     say(*(f"left out: {test.name}" for test in without))
     more = list(options.more)
-    if (
-        selects(more) or options.mode == ACCEPTANCE
-    ):  # the test cases of this run differ from those of later runs of the mode
+    if selects(more):  # the test cases of this run differ from those of later runs of the mode
         more += [f"--exclude=/{test.hashcode}" for test in without]
     else:
         whole = completeness.Ran(options.mode, options.system, reports[-1], resume.Before(), repository)
         less = {manifest.key(test.name, test.environ): test.hashcode for test in without}
         say(*completeness.frozen(whole, REASON, less))
-    command = shlex.join(["linkmatrix", "run", *selection, *(["--", *more] if more else [])])
+    command = shlex.join(["linkmatrix", "run", *selection, RETRY, *(["--", *more] if more else [])])
     if code := use_references.use_table(repository, place, table):
         say(f"Then compare a run with the references: {command}")
         return code
     say(f"baseline: next, a run is compared with the references: {command}")
-    return called("run", [*chosen, "--", *more])
+    return called("run", [*chosen, RETRY, "--", *more])
 
 
 def usable_tests(report: Path) -> set[str]:

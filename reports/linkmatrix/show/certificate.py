@@ -186,6 +186,7 @@ def not_covered(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[str]:
     (mode, known), (measured, _) = manifests_of(bundle), completeness.measured_in(bundle.run.tests)
     for partition in sorted(set(measured) - set(known)):
         yield f"no manifest lists the test cases of {mode or 'this selection'} of {partition or 'these records'}"
+    yield from completeness.left_out_lines(known, measured)
     if problem := bundle.frozen.get("manifests"):
         yield f"the manifests are not under version control: {problem}"
     if not bundle.run.started:
