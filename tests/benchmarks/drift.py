@@ -39,8 +39,8 @@ def simulate(chance: np.random.Generator, noise: str, sigma: float, level: np.nd
 
 def rate(chance: np.random.Generator, noise: str, sigma: float, level: np.ndarray, count: int) -> float:
     """The share of simulated series in which a trend or a step is found."""
-    found = drift.examine(simulate(chance, noise, sigma, level, count), LEAST)
-    return float((found.trend | found.step).mean())
+    found = drift.drift_evidence(simulate(chance, noise, sigma, level, count), LEAST)
+    return float((found.has_trend | found.has_step).mean())
 
 
 def rate_of_nodes(chance: np.random.Generator, sigma: float, apart: float, runs: int, count: int) -> float:
@@ -51,7 +51,7 @@ def rate_of_nodes(chance: np.random.Generator, sigma: float, apart: float, runs:
     refused = 0
     for one in levels:
         series = drift.Series("NV18", one, "GB/s", [""] * runs, names, LEAST)
-        refused += bool(drift.series_sentences([series]))
+        refused += bool(drift.drift_sentences([series]))
     return refused / count
 
 

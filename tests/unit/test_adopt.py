@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 
 from linkmatrix.adopt import writing
-from linkmatrix.adopt.usable import usable
+from linkmatrix.adopt.usable import select_usable
 from linkmatrix.commands import adopt
 from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
@@ -158,7 +158,7 @@ def test_a_fault_that_was_simulated_is_not_adopted(run, store, options):
 def test_a_record_that_may_be_of_another_run_is_not_adopted(run, make_record):
     doubt = "its record says that it began in 2020"
     test = testcases.Test(name=TESTCASE, result="pass", record=make_record(), doubts=(doubt,))
-    samples, refused = usable([test], False)
+    samples, refused = select_usable([test], False)
     assert not samples and doubt in refused[0]
 
 

@@ -271,7 +271,7 @@ def test_references_that_another_file_has_are_not_adopted_beside_them(
     """A run knows the table of its partition, which nobody named."""
     content = sweep(make_record, "osu_bw_hh", asked_by=asked(1))
     samples = [Sample("a run", content, result, "abci-anode@1-pairs@sweep", "") for result in content["results"]]
-    monkeypatch.setattr(adopt, "usable", lambda *_: (samples * 6, []))
+    monkeypatch.setattr(adopt, "select_usable", lambda *_: (samples * 6, []))
     monkeypatch.setattr(adopt, "selected", lambda _: ([], []))
     references = tmp_path / "config" / "references"
     references.mkdir(parents=True)

@@ -1,17 +1,15 @@
-"""Trends and steps among the runs of a test case, in order of time.
+"""Statistical tests for trends and steps among the runs of a test case, in order of time.
 
 The tests use one number per run and link class: the median of the cells. The cells of a run are not independent,
 because they have common causes.
 
-Trend: the exact two-sided test of Mann and Kendall. It assumes no distribution of the noise. The smallest p-value of
-six runs is 1/360: each run is below the run before, or each run is above it.
-
-Step: the best split into an earlier and a later side, by Student's t. The noise is the variance inside both sides. The
-p-value is multiplied by the number of splits (Bonferroni). With ranks, the smallest p-value of six runs would be 2/20.
-This test therefore assumes normal noise.
-
-The runs of each host are a series of their own, because healthy hosts differ. A change of the host is no step.
-Hosts that differ by more than the floor, one after the other, are reported as such.
+* Trend: the exact two-sided Mann-Kendall test. It assumes no distribution of the noise. The smallest p-value of six
+  runs is 1/360: the values always fall, or always rise.
+* Step: the best split into earlier and later runs, by Student's t. The noise is the variance inside both sides, and is
+  assumed to be normal. The p-value is multiplied by the number of splits (Bonferroni). A rank test is not possible: its
+  smallest p-value of six runs would be 2/20.
+* Hosts: the runs of each host are tested separately, because healthy hosts differ. If the series of a class changes its
+  host and its level by more than the floor, the difference between the hosts is reported.
 
 A change of less than half of the floor is ignored. The reference then differs from the newest runs by at most about a
 quarter of the floor.
@@ -30,17 +28,17 @@ from ..record.matrix import from_result
 from ..references.noise import Floor, reference_floor
 from .proposal import Sample
 
-#: Probabilities of a false refusal, in total 1 % for one link class. TREND_LEVEL is the smallest p-value of six runs,
-#: per link class. STEP_LEVEL is divided by the number of link classes of the test case.
-TREND_LEVEL, STEP_LEVEL = 2 / 720, 0.007
-SHARE_OF_FLOOR = 0.5  # a smaller trend or step is ignored
-LEAST_SIDE, SHARE_OF_RUNS = 2, 0.1  # smallest side of a step: runs, and share of the runs; an outlier is no step
-MOST_EXACT = 60  # runs; with more runs the normal approximation is used
+#: Significance levels: probabilities of a false refusal, in total 1 % for one link class.
+TREND_LEVEL = 2 / 720  # per link class; the smallest p-value of six runs
+STEP_LEVEL = 0.007  # divided by the number of link classes of the test case
+FLOOR_FRACTION = 0.5  # a trend or step of a smaller fraction of the floor is ignored
+LEAST_SIDE, RUN_FRACTION = 2, 0.1  # the smallest side of a step, in runs and as a fraction of all runs
+MOST_EXACT = 60  # runs; the normal approximation is used for more runs
 TREND, STEP = "trend", "step"
 
 
 class Drift(NamedTuple):
-    """A trend or a step. change: per run (trend) or in total (step), as a fraction. after: runs before the step."""
+    """A trend or a step. change: per run (trend) or in total (step), as a fraction. after: the runs before the step."""
 
     kind: str
     change: float
@@ -49,9 +47,12 @@ class Drift(NamedTuple):
 
 @dataclass(frozen=True)
 class Series:
-    """The level of one link class in each run, in order of time.
+    """The median of one link class in each run, in order of time.
 
-    runs: date and time of each run. hosts: the host of each run. least: the smallest change that counts.
+    * group: name of the link class, with the host if the runs are of one host
+    * levels: one number per run
+    * runs, hosts: date with time, and host, of each run
+    * least_change: smaller changes are ignored, as a fraction
     """
 
     group: str
@@ -59,10 +60,10 @@ class Series:
     unit: str
     runs: Sequence[str]
     hosts: Sequence[str]
-    least: float
+    least_change: float
 
     def by_host(self) -> list["Series"]:
-        """The runs of each host; the series itself if all runs are of one host."""
+        """One series per host; the series itself if all runs are of one host."""
         names = sorted(set(self.hosts))
         if len(names) == 1:
             return [self]
@@ -74,42 +75,46 @@ class Series:
                 self.unit,
                 [self.runs[at] for at in chosen],
                 [name] * len(chosen),
-                self.least,
+                self.least_change,
             )
             for name, chosen in parts
         ]
 
 
 class Evidence(NamedTuple):
-    """The results of both tests, one number per series. trend, step: whether each is significant and large enough.
+    """The results of both tests: arrays with one item per series.
 
-    slope, size: of the trend per run and of the step, as fractions. after: the number of runs before the step.
-    fits_step: whether two levels fit the runs at least as well as a straight line.
+    * has_trend, has_step: whether the trend or step is significant and large enough
+    * slope: the change per run, as a fraction
+    * step_size: the change at the best split, as a fraction
+    * after: the number of runs before the step
+    * fits_step: whether two levels fit the runs at least as well as a straight line
     """
 
-    trend: np.ndarray
+    has_trend: np.ndarray
     slope: np.ndarray
-    step: np.ndarray
-    size: np.ndarray
+    has_step: np.ndarray
+    step_size: np.ndarray
     after: np.ndarray
     fits_step: np.ndarray
 
 
-def find(levels: np.ndarray, least: float, classes: int = 1) -> Drift | None:
-    """The trend or the step of a series; None if there is none.
+def find_drift(levels: np.ndarray, least: float, classes: int = 1) -> Drift | None:
+    """The trend or the step of a series; None if neither is significant.
 
-    least: the smallest change that counts, as a fraction. classes: the number of link classes of the test case.
+    levels: one number per run. least: smaller changes are ignored, as a fraction. classes: the number of link classes
+    that are tested.
     """
     if len(levels) < 2 * LEAST_SIDE:
         return None
-    found = examine(levels[None], least, classes)
-    if found.step[0] and (found.fits_step[0] or not found.trend[0]):
-        return Drift(STEP, float(found.size[0]), int(found.after[0]))
-    return Drift(TREND, float(found.slope[0])) if found.trend[0] else None
+    found = drift_evidence(levels[None], least, classes)
+    if found.has_step[0] and (found.fits_step[0] or not found.has_trend[0]):
+        return Drift(STEP, float(found.step_size[0]), int(found.after[0]))
+    return Drift(TREND, float(found.slope[0])) if found.has_trend[0] else None
 
 
-def examine(levels: np.ndarray, least: float, classes: int = 1) -> Evidence:
-    """The tests of many series. levels: series × runs. least, classes: as `find`."""
+def drift_evidence(levels: np.ndarray, least: float, classes: int = 1) -> Evidence:
+    """Test several series. levels: series × runs. least, classes: see `find_drift`."""
     count = levels.shape[1]
     first, second = np.triu_indices(count, 1)
     differences = levels[:, second] - levels[:, first]
@@ -127,9 +132,10 @@ def examine(levels: np.ndarray, least: float, classes: int = 1) -> Evidence:
 
 
 def least_score(count: int) -> int:
-    """The smallest score of Mann and Kendall that is significant, two-sided: later pairs above minus later pairs below.
+    """The smallest significant score of the two-sided Mann-Kendall test for `count` runs.
 
-    Exact for up to MOST_EXACT runs, else the normal approximation. More than the largest score if none is significant.
+    The score is the number of pairs of runs that rise, minus the number of pairs that fall. The result is exact up to
+    MOST_EXACT runs. It exceeds every possible score if no score is significant.
     """
     pairs = count * (count - 1) // 2
     if count > MOST_EXACT:
@@ -145,19 +151,19 @@ def least_score(count: int) -> int:
 
 
 def possible_splits(count: int) -> range:
-    """The numbers of runs before a step that the test tries."""
-    side = max(LEAST_SIDE, math.ceil(SHARE_OF_RUNS * count))
+    """The possible numbers of runs before a step, for `count` runs. A single outlier is not a step."""
+    side = max(LEAST_SIDE, math.ceil(RUN_FRACTION * count))
     return range(side, count - side + 1)
 
 
 def residual_of_step(levels: np.ndarray, after: int) -> np.ndarray:
-    """The sum of the squared distances from the mean of the side, per series."""
+    """The sum of the squared distances of the runs from the mean of their side, per series."""
     sides = (levels[:, :after], levels[:, after:])
     return sum(((side - side.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) for side in sides)
 
 
 def residual_of_line(levels: np.ndarray) -> np.ndarray:
-    """The sum of the squared distances from the best straight line, per series."""
+    """The sum of the squared distances of the runs from the best straight line, per series."""
     time = np.arange(levels.shape[1]) - (levels.shape[1] - 1) / 2
     off = levels - levels.mean(axis=1, keepdims=True)
     return (off**2).sum(axis=1) - (off @ time) ** 2 / (time**2).sum()
@@ -172,7 +178,7 @@ def student_ratio(levels: np.ndarray, after: int, residual: np.ndarray) -> np.nd
 
 
 def student_tail(ratio: np.ndarray, freedom: int) -> np.ndarray:
-    """P(|T| ≥ ratio) of Student's distribution with this many degrees of freedom."""
+    """P(|T| ≥ ratio) of Student's distribution with `freedom` degrees of freedom."""
     angle = np.arctan(ratio / math.sqrt(freedom))
     square = np.cos(angle) ** 2
     odd = freedom % 2
@@ -183,10 +189,11 @@ def student_tail(ratio: np.ndarray, freedom: int) -> np.ndarray:
     return np.maximum(0.0, 1 - inside)
 
 
-def series_of(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> Iterator[Series]:
-    """One series per link class of a test case. sizes: {size: its runs}.
+def class_series(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> Iterator[Series]:
+    """Yields one series per link class of a test case. sizes: {size: the results of the runs}.
 
-    The sizes of a run share causes. The level of several sizes is the median of their percentages.
+    The sizes of a run are not independent. The level of a run with several sizes is the median over the sizes, in % of
+    the median of all runs.
     """
     levels: dict[str, dict[tuple[str, str, str], list[float]]] = {}
     units: dict[str, tuple[float, str]] = {}
@@ -196,38 +203,38 @@ def series_of(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> Ite
         # one matrix in memory at a time
         medians = [{name: one.median for name, one in from_result(of.result).classes.items()} for of in samples]
         for group in set.intersection(*map(set, medians)):
-            middle = float(np.median([of_run[group] for of_run in medians]))
+            middle = float(np.median([run_medians[group] for run_medians in medians]))
             if middle <= 0:
                 continue
-            for sample, of_run in zip(samples, medians, strict=True):
+            for sample, run_medians in zip(samples, medians, strict=True):
                 run = sample.record["started"], sample.source, sample.record["host"]["name"]
-                levels.setdefault(group, {}).setdefault(run, []).append(of_run[group] / middle)
+                levels.setdefault(group, {}).setdefault(run, []).append(run_medians[group] / middle)
             several = len(sizes) > 1
             units[group] = (100.0, "% of the median of each size") if several else (middle, first.result["unit"])
-            least[group] = SHARE_OF_FLOOR * min(floor or reference_floor(first.result, group, first.record["backend"]))
-    for group, of_runs in sorted(levels.items()):
+            least[group] = FLOOR_FRACTION * min(floor or reference_floor(first.result, group, first.record["backend"]))
+    for group, run_levels in sorted(levels.items()):
         scale, unit = units[group]
-        runs = sorted(of_runs)
-        values = scale * np.array([np.median(of_runs[run]) for run in runs])
+        runs = sorted(run_levels)
+        values = scale * np.array([np.median(run_levels[run]) for run in runs])
         times = [started[:16].replace("T", " ") for started, _, _ in runs]
         yield Series(group, values, unit, times, [host for _, _, host in runs], least[group])
 
 
 def sentences(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> list[str]:
-    """One sentence per link class with a trend or a step. sizes: {size: its runs}."""
-    return series_sentences(list(series_of(sizes, floor)))
+    """One sentence per trend, step or difference between hosts of a test case. sizes: {size: results of the runs}."""
+    return drift_sentences(list(class_series(sizes, floor)))
 
 
-def series_sentences(every: Sequence[Series]) -> list[str]:
-    """The sentences on the series of a test case, one series per link class."""
+def drift_sentences(every: Sequence[Series]) -> list[str]:
+    """One sentence per trend or step. Without any, one per difference between hosts. every: one series per class."""
     parts = [part for one in every for part in one.by_host()]
-    drifts = [sentence(one, found) for one in parts if (found := find(one.levels, one.least, len(parts)))]
+    drifts = [sentence(one, found) for one in parts if (found := find_drift(one.levels, one.least_change, len(parts)))]
     return drifts or [text for one in every if (text := host_sentence(one, len(every)))]
 
 
 def host_sentence(series: Series, classes: int) -> str:
-    """ "NV18 differs between hosts by -5.0 %: …" if a step of more than the floor is a change of the hosts; else ""."""
-    found = find(series.levels, series.least / SHARE_OF_FLOOR, classes)
+    """ "NV18 differs between hosts by -5.0 %: …" for a step above the floor between two hosts; otherwise ""."""
+    found = find_drift(series.levels, series.least_change / FLOOR_FRACTION, classes)
     if found is None or found.kind != STEP:
         return ""
     sides = slice(found.after), slice(found.after, None)
@@ -247,7 +254,7 @@ def sentence(series: Series, found: Drift) -> str:
         ends = f"from {levels[0]:.3g} to {levels[-1]:.3g} {unit} over {len(levels)} runs"
         return f"{series.group} {word} {ends} ({percent} per run, {series.runs[0]} to {series.runs[-1]})"
     after = found.after
-    before, behind = (float(np.median(side)) for side in (levels[:after], levels[after:]))
+    earlier, later = (float(np.median(side)) for side in (levels[:after], levels[after:]))
     runs = [f"run {number} ({series.runs[number - 1]})" for number in (after, after + 1)]
-    ends = f"from {before:.3g} to {behind:.3g} {unit}"
+    ends = f"from {earlier:.3g} to {later:.3g} {unit}"
     return f"{series.group} has a step of {percent} between {runs[0]} and {runs[1]}, {ends}"

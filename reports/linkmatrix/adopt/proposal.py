@@ -1,4 +1,4 @@
-"""A proposal of references: its calculation, its provenance, and the reasons to refuse it."""
+"""A proposal of references: its calculation, its origin, and the reasons to refuse it."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -16,21 +16,22 @@ from ..references.noise import Floor
 from ..references.pair_classes import Group
 from ..references.reading import TOLERANCE_RANGE, Reference, Table
 
-MOST_NOISE = 0.75  # the largest tolerance, as a fraction, that noise may require
-#: The same for bandwidths of GPU links, whose noise is tenths of a percent (config/references/p2p.yaml). Runs that need
-#: more have two levels, and a GPU that is 30 % slow would pass. This number is a choice, not a measurement.
-MOST_OF_LINKS = 0.35
+MOST_NOISE = 0.75  # the largest tolerance that noise may require, as a fraction
+#: The largest tolerance for bandwidths of GPU links, whose noise is tenths of a percent (config/references/p2p.yaml).
+#: Runs with more noise have two levels, and a GPU that is 30 % slow would pass. The number is chosen, not measured.
+MOST_LINK_NOISE = 0.35
 
-
-Pairs = Mapping[str, tuple[str, Reference]]
-FINGERPRINT = ("driver", "CUDA", "MPI", "cuda", "mpi")
+Pairs = Mapping[str, tuple[str, Reference]]  # {pair: (link class, reference of the pair)}
+FINGERPRINT = ("driver", "CUDA", "MPI", "cuda", "mpi")  # software that must not differ between the runs
 
 
 class Sample(NamedTuple):
     """One result of one run.
 
-    source: the path or the name of the test. table: the table of references that the partition names.
-    variant: the measured variant, which is a part of the names of tables for it.
+    * source: the path of the test, or its name
+    * record, result: the record of the run, and the entry of its `results`
+    * table: the name of the table of references that the partition names
+    * variant: the variant words of the name of a table, such as "@all@device" (see references.keys)
     """
 
     source: str
@@ -41,12 +42,12 @@ class Sample(NamedTuple):
 
     @property
     def check(self) -> str:
-        """The name of the check that the references belong to."""
+        """The name of the check whose references are proposed."""
         return measuring_check(self.record, self.result)
 
 
 class Summary(NamedTuple):
-    """References of the median, the lowest and the highest cell of a link class, one value per run."""
+    """References of the median, the lowest and the highest cell of a link class, over the runs."""
 
     median: Reference
     low: Reference
@@ -55,17 +56,18 @@ class Summary(NamedTuple):
 
 @dataclass(frozen=True)
 class Proposal:
-    """References of one test case, and the evidence for them.
+    """The proposed references of one test case, and the evidence for them.
 
-    table: {row of the file: reference}.
-    cells: the number of compared cells.
-    spreads: {link class: σ as a fraction}.
-    summaries: the summary of each link class.
-    noisy: a sentence per outlier.
-    slow: a sentence per trend or step, and per component that is slow in all runs together.
-    pairs: {pair: (link class, reference of its own)} of a small matrix.
-    groups: {link class: its pairs} of a matrix of many endpoints.
-    moved: {class: pairs} of the pairs that were adopted in another class.
+    * table: {row of the file: reference}
+    * cells, runs: the numbers of compared cells and runs
+    * spreads: {link class: σ as a fraction}
+    * provenance: comment lines about the origin of the references
+    * noisy: one sentence per outlier
+    * slow: one sentence per trend or step, and per component that is slow in the medians of all runs
+    * pairs: {pair: (link class, reference of the pair)} of a small matrix
+    * groups: {link class: groups of its pairs} of a matrix of many endpoints
+    * moved: {found class: pairs that were adopted in another class}
+    * summaries: {link class: references of its median, lowest and highest cell}
     """
 
     testcase: str
@@ -84,14 +86,17 @@ class Proposal:
 
 
 def refuse(name: str, sentences: Sequence[str], remedy: str) -> None:
-    """Raise BadInput with the first of the sentences, their number and the remedy; do nothing without sentences."""
+    """Raises BadInput with the first sentence, the number of further sentences and the remedy, if there are any."""
     if sentences:
         more = f", and {len(sentences) - 1} more" if len(sentences) > 1 else ""
         raise BadInput(f"{name}: {sentences[0]}{more}. {remedy}")
 
 
 def refuse_impossible(matrix: Matrix, found: noise.Spread, limit: np.ndarray, chosen: Sequence[int]) -> None:
-    """Raise BadInput for a bandwidth above the limit of its path. chosen: the indices of the rows of `found`."""
+    """Raises BadInput for a bandwidth above the limit of its path.
+
+    limit: the limits of the cells of `found`. chosen: the indices of the rows of `found` in the matrix.
+    """
     with np.errstate(invalid="ignore"):
         beyond_limit = (found.centre > limit * IMPLAUSIBLE) & (matrix.unit == "GB/s")
     for r, c in np.argwhere(beyond_limit)[:1]:
@@ -103,9 +108,9 @@ def refuse_impossible(matrix: Matrix, found: noise.Spread, limit: np.ndarray, ch
 
 
 def refuse_noise(name: str, group: str, sigma: float, cells: int, count: int, most: float = MOST_NOISE) -> None:
-    """Raise BadInput if the noise of a link class requires a tolerance above `most`.
+    """Raises BadInput if the noise of a link class requires a tolerance above `most`: faulty links would pass.
 
-    Such a tolerance would let faulty links pass. sigma, most: as fractions.
+    sigma, most: as fractions.
     """
     limit = noise.tolerance(sigma, cells, count)
     if limit > most:
@@ -115,40 +120,40 @@ def refuse_noise(name: str, group: str, sigma: float, cells: int, count: int, mo
         )
 
 
-def reference_of_runs(each: Sequence[float], sigma: float, cells: int, floor: Floor, unit: str) -> Reference:
-    """A reference for one figure per run. Its noise is the noise of its class or its own, whichever is larger."""
-    centre = float(statistics.median(each))
-    noise_of_figure = 1.4826 * float(np.median(np.abs(np.array(each) / centre - 1)))
-    return make_reference(centre, max(sigma, noise_of_figure), cells, len(each), floor, unit)
+def reference_of_runs(values: Sequence[float], sigma: float, cells: int, floor: Floor, unit: str) -> Reference:
+    """The reference from one value per run. Its σ is the larger of the class's `sigma` and the σ of the values."""
+    centre = float(statistics.median(values))
+    own_sigma = 1.4826 * float(np.median(np.abs(np.array(values) / centre - 1)))
+    return make_reference(centre, max(sigma, own_sigma), cells, len(values), floor, unit)
 
 
 def make_reference(centre: float, sigma: float, cells: int, count: int, floor: Floor, unit: str) -> Reference:
-    """A reference whose tolerance on each side is the larger of the floor and k·σ."""
+    """The reference with the value `centre`. Each tolerance is the larger of its floor and k·σ of `count` runs."""
     noise_limit = noise.tolerance(sigma, cells, count)
     return limited(centre, *(max(least, noise_limit) for least in floor), unit)
 
 
 def limited(centre: float, lower: float, upper: float, unit: str) -> Reference:
-    """A reference with tolerances inside TOLERANCE_RANGE."""
+    """A reference whose tolerances are limited to TOLERANCE_RANGE."""
     least, most = TOLERANCE_RANGE
     return Reference(float(f"{centre:.5g}"), max(-rounded(lower), least), min(rounded(upper), most), unit)
 
 
 def rounded(fraction: float) -> float:
-    """A tolerance rounded up to the next tenth of a percent, because more digits would suggest false precision."""
+    """A tolerance, rounded up to the next tenth of a percent: more digits would suggest false precision."""
     return float(f"{np.ceil(fraction * 1000 - 1e-9) / 1000:.4g}")
 
 
 def outlier_sentences(
     samples: Sequence[Sample], found: noise.Spread, off: np.ndarray, chosen: Sequence[int] | None = None
 ) -> list[str]:
-    """A sentence per outlier, the worst first: "gpu2->gpu5 in RUN, 12.1 % below its median of all runs".
+    """One sentence per outlier, the worst first: "gpu2->gpu5 in RUN, 12.1 % below its median of all runs".
 
-    off: mask of the outliers, runs × rows × columns. chosen: the indices of the rows of `found`; None for all.
+    off: the mask of the outliers, runs × rows × columns. chosen: the indices of the rows of `found` in the matrix;
+    None for all rows.
     """
-    places = sorted(np.argwhere(off).tolist(), key=lambda place: -abs(found.residuals[tuple(place)]))
     sentences = []
-    for run, row, column in places:
+    for run, row, column in sorted(np.argwhere(off).tolist(), key=lambda cell: -abs(found.residuals[tuple(cell)])):
         result, deviation = samples[run].result, found.residuals[run, row, column]
         side = "below" if deviation < 0 else "above"
         source = result["rows"][row if chosen is None else chosen[row]]
@@ -158,7 +163,7 @@ def outlier_sentences(
 
 
 def provenance(samples: Sequence[Sample], spreads: Mapping[str, float], cells: int) -> tuple[str, ...]:
-    """Comment lines for the file: the date, hosts, software and size of the runs, and how the limits follow."""
+    """Comment lines for the file: dates, hosts, software and size of the runs, and the calculation of the limits."""
     dates = sorted(sample.record["started"][:10] for sample in samples)
     days = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     record, result = samples[0].record, samples[0].result

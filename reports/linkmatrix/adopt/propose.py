@@ -1,7 +1,7 @@
-"""Groups stored runs, validates the runs, and calculates the proposed references.
+"""Groups and validates stored runs, and calculates the proposed references.
 
-Cells are arrays, runs × rows × columns, and not rows of runs/table.py. With rows, one run of 1,024 endpoints takes 2 s
-and 172 MB before the grouping; thirty runs take a minute and 5 GB. With arrays, they take 250 MB.
+The cells are arrays, runs × rows × columns. With a table of one row per cell (runs/table.py), 30 runs of 1,024
+endpoints would take a minute and 5 GB. With arrays, they take 250 MB.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,8 +24,8 @@ from . import drift
 from .cells import cell_references, class_references, large_matrix_classes
 from .proposal import (
     FINGERPRINT,
+    MOST_LINK_NOISE,
     MOST_NOISE,
-    MOST_OF_LINKS,
     Pairs,
     Proposal,
     Sample,
@@ -48,10 +48,10 @@ OF_LINKS = (Carrier.LINK, Carrier.HOST, Carrier.FABRIC)  # carriers whose bandwi
 
 
 def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
-    """{key: the results that measured the same}.
+    """{key: results of the same measurement}.
 
-    The key contains the check, the back end, the variant, the test case, the size and the endpoints. The nodes that a
-    job got are not a part of the key. For a collective, the key contains the numbers of nodes and ranks.
+    The key contains the check, back end, variant, test case, size, options and endpoints. It contains no names of
+    nodes, because jobs run on different nodes. For a collective, the key contains the numbers of nodes and ranks.
     """
     groups: dict[tuple[Any, ...], list[Sample]] = {}
     for sample in samples:
@@ -71,14 +71,14 @@ def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
 
 
 def spread_of(labels: Sequence[str]) -> tuple[int, ...]:
-    """The number of each rank's node: (0, 0, 1, 1) for "n17:rank0", "n17:rank1", "n40:rank2", "n40:rank3"."""
+    """The node numbers of ranks: (0, 0, 1, 1) for "n17:rank0", "n17:rank1", "n40:rank2", "n40:rank3"."""
     nodes = [label.partition(":")[0] for label in labels if ":" in label]
     number = {node: place for place, node in enumerate(dict.fromkeys(nodes))}
     return tuple(number[node] for node in nodes)
 
 
 def refuse_runs(name: str, samples: Sequence[Sample]) -> None:
-    """Raise BadInput for too few runs, and for runs of different machines."""
+    """Raises BadInput for too few runs, and for runs on different machines."""
     if len(samples) < FEWEST:
         raise BadInput(f"{name}: too few runs: {len(samples)}, at least {FEWEST} are needed to measure the noise")
     same_machine(name, samples)
@@ -87,9 +87,11 @@ def refuse_runs(name: str, samples: Sequence[Sample]) -> None:
 def propose_testcase(
     sizes: Mapping[int, Sequence[Sample]], sweep: bool, with_outliers: bool, floor: Floor | None, as_is: bool
 ) -> Proposal:
-    """The references of one test case. sizes: {size: its runs, in order of time}. sweep: whether rows name their size.
+    """The references of one test case.
 
-    Raises BadInput as `propose`, and without `as_is` for a trend or a step.
+    * sizes: {size: results of the runs, in order of time}
+    * sweep: whether the rows of the file contain a size, as in "NET@4096"
+    * Raises BadInput like `propose`, and for a trend or a step unless `as_is` is set.
     """
     name = next(iter(sizes.values()))[0].result["testcase"]
     drifts = drift.sentences(sizes, floor)
@@ -101,10 +103,14 @@ def propose_testcase(
 
 
 def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None, as_is: bool) -> Proposal:
-    """The references of one size of one test case, from its runs.
+    """The references of one size of one test case.
 
-    Raises BadInput for outliers, and without `as_is` for slow components. For matrices that are too large for memory,
-    some rows give the noise, and the records give the medians of each class.
+    * samples: results of the runs, in order of time
+    * floor: the smallest tolerances; None for the floors of the links
+    * Raises BadInput for outliers unless `with_outliers` is set, and for slow components unless `as_is` is set.
+
+    For a matrix that is too large for memory, the noise is calculated from some rows. The medians of the classes are in
+    the records.
     """
     matrices = [from_result(sample.result) for sample in samples]
     first = matrices[0]
@@ -132,7 +138,7 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
         if sigma is None or not all(group in matrix.classes for matrix in matrices):
             raise BadInput(f"{name}: {group} is missing in a run, or in the rows that were read")
         by_link = unit != "us" and cell_carrier(samples[0].result, group, backend) in OF_LINKS
-        refuse_noise(name, group, sigma, cells, len(samples), MOST_OF_LINKS if by_link else MOST_NOISE)
+        refuse_noise(name, group, sigma, cells, len(samples), MOST_LINK_NOISE if by_link else MOST_NOISE)
         of_runs = [matrix.classes[group] for matrix in matrices]
         each = zip(*((one.median, one.low, one.high) for one in of_runs), strict=True)
         summaries[group] = Summary(*(reference_of_runs(one, sigma, cells, floors[group], unit) for one in each))
@@ -180,7 +186,7 @@ def sampled_rows(matrix: Matrix) -> list[int]:
 def measured(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
     """The values of the chosen rows, rows × columns; NaN for cells without a value.
 
-    Raises BadInput if the file of cells does not match the record.
+    Raises BadInput if the file of the cells differs from the record.
     """
     if matrix.external is None:
         return Block(matrix).measured
@@ -200,9 +206,9 @@ def measured(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
 
 
 def slow_components(samples: Sequence[Sample], matrix: Matrix, found: noise.Spread) -> tuple[str, ...]:
-    """Sentences on components that are slower than similar components in all runs together.
+    """One sentence per component that is slower than similar components in the medians of all runs.
 
-    For a matrix too large for memory, the sentences describe the newest run.
+    For a matrix that is too large for memory, the sentences describe the newest run.
     """
     if matrix.fits_memory:
         return tuple(diagnosis.of_values(samples[0].record, samples[0].result, matrix, found.centre))
@@ -213,7 +219,7 @@ def slow_components(samples: Sequence[Sample], matrix: Matrix, found: noise.Spre
 
 
 def self_failing_cells(samples: Sequence[Sample], matrices: Sequence[Matrix], table: Table) -> Iterator[str]:
-    """Yield a sentence per cell that fails against the references made from its own run."""
+    """Yields one sentence per lowest or highest cell of a run that is outside the proposed references."""
     for sample, matrix in zip(samples, matrices, strict=True):
         for group, of_run in matrix.classes.items():
             reference = table[f"cell[{group}]"]
@@ -224,9 +230,10 @@ def self_failing_cells(samples: Sequence[Sample], matrices: Sequence[Matrix], ta
 
 
 def sweep_proposal(proposals: Mapping[int, Proposal]) -> Proposal:
-    """One proposal from the proposals of a sweep, {size: proposal}.
+    """One proposal for a sweep. proposals: {size: proposal}.
 
-    A reference such as "NET@4096" applies to each cell of its class and size. So its limits include those of the cells.
+    A reference such as "NET@4096" applies to each cell of its class and size. Its limits therefore include the lowest
+    and the highest cell.
     """
     first = next(iter(proposals.values()))
     table: Table = {}
@@ -243,7 +250,7 @@ def sweep_proposal(proposals: Mapping[int, Proposal]) -> Proposal:
 
 
 def same_machine(name: str, samples: Sequence[Sample]) -> None:
-    """Raise BadInput if driver, CUDA, MPI or devices differ between the runs: such differences are not noise."""
+    """Raises BadInput if driver, CUDA, MPI or devices differ between the runs: such differences are not noise."""
     for key in FINGERPRINT:
         versions = sorted({sample.record["software"].get(key, "") for sample in samples})
         if len(versions) > 1:

@@ -1,4 +1,4 @@
-"""Selects the stored results that are usable for references, and gives reasons for the refused results."""
+"""Selects the stored results that are usable for references, and explains why other results are refused."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -13,11 +13,11 @@ from ..runs.testcases import Test
 from .proposal import Sample
 
 
-def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list[str]]:
-    """Select the usable results. Returns them, and one sentence for each refused result.
+def select_usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list[str]]:
+    """(usable results, one sentence per refused result).
 
-    Refused are results that failed sanity, are incomplete, are not verified or were disturbed. A result that only
-    misses its references is used, because the references may be wrong. with_failed: refuse only simulated faults.
+    A result is refused if its test failed sanity, or if it is incomplete, unverified or disturbed. A result that only
+    misses its references is usable, because the references may be wrong. with_failed: refuse only simulated faults.
     """
     samples, refused = [], []
     for test in tests:
@@ -27,21 +27,23 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
                 refused.append(f"{source}: {test.reason or 'the test has no record'}")
             continue
         simulated = simulated_fault(test.record)
-        why = f"simulated fault: {simulated}" if simulated else "" if with_failed else next(test_reasons(test), "")
-        if why:
-            refused.append(f"{source}: {why}")
+        reason = f"simulated fault: {simulated}" if simulated else ""
+        if not (reason or with_failed):
+            reason = next(test_reasons(test), "")
+        if reason:
+            refused.append(f"{source}: {reason}")
             continue
-        for place, result in enumerate(test.record["results"]):
-            why = "" if with_failed else next(result_reasons(test, test.record, place), "")
-            if why:
-                refused.append(f"{source}: {result['testcase']}: {why}")
+        for number, result in enumerate(test.record["results"]):
+            reason = "" if with_failed else next(result_reasons(test, test.record, number), "")
+            if reason:
+                refused.append(f"{source}: {result['testcase']}: {reason}")
             else:
                 samples.append(Sample(source, test.record, result, test.reference, test.variant))
     return samples, refused
 
 
 def test_reasons(test: Test) -> Iterator[str]:
-    """Yield reasons that make all results of a test unusable, independent of references."""
+    """Yields the reasons why all results of a test are unusable. References do not matter."""
     assert test.record is not None
     if test.stored is None and test.result not in ("", "pass") and test.phase != "performance":
         yield f"ReFrame ended the test with '{test.result}'" + (f" ({test.reason[:120]})" if test.reason else "")
@@ -52,11 +54,11 @@ def test_reasons(test: Test) -> Iterator[str]:
         yield from (f"devices were throttled: {reason}" for reason in result.get("throttled", []))
 
 
-def result_reasons(test: Test, record: Mapping[str, Any], place: int) -> Iterator[str]:
-    """Yield reasons that make a result unusable, independent of references. place: its index in the record."""
-    result = record["results"][place]
+def result_reasons(test: Test, record: Mapping[str, Any], number: int) -> Iterator[str]:
+    """Yields the reasons why a result is unusable. References do not matter. number: the index of the result."""
+    result = record["results"][number]
     for fact in facts(record, test.check.tolerated_counters):
-        if fact.verdict > Verdict.NOT_JUDGED and fact.result in (None, place):
+        if fact.verdict > Verdict.NOT_JUDGED and fact.result in (None, number):
             yield fact.sentence
     if not is_known(result["testcase"]):
         yield "the measured quantity is unknown: the result cannot be compared"

@@ -1,4 +1,4 @@
-"""Changes a file of references by a proposal. The file is written completely or not at all."""
+"""Writes proposed references into their file. The file is written completely or not at all."""
 
 import copy
 import io
@@ -26,7 +26,7 @@ ADOPTED, LOWERED, AS_IS = "# adopted: ", "# lowered: ", "# as is: "
 
 
 class Change(NamedTuple):
-    """The change of one variable. present: None for a new variable. kind: "new", "kept", "raised" or "lowered"."""
+    """The change of one reference. present: None if there is none. kind: "new", "kept", "raised" or "lowered"."""
 
     variable: str
     present: Reference | None
@@ -35,7 +35,7 @@ class Change(NamedTuple):
 
 
 def differences(present: Table, proposal: Proposal) -> Iterator[Change]:
-    """Yield the change of each variable of the proposal."""
+    """Yields the change of each row of the proposal. present: the rows of the file."""
     noise_limit = max(
         0.001, *(noise.tolerance(sigma, proposal.cells, proposal.runs) / 2 for sigma in proposal.spreads.values())
     )
@@ -53,8 +53,8 @@ def differences(present: Table, proposal: Proposal) -> Iterator[Change]:
 def table_changes(present: Table, proposal: Proposal, classes: PairClasses) -> list[Change]:
     """The changes of the rows `present` by a fitted proposal. classes: the adopted and the proposed classes.
 
-    If the reference of a class changes, or a pair moves to another class, a pair that keeps the old reference gets its
-    own row.
+    A pair keeps its old reference in a new row of its own, if the reference of its class changes, or if the pair moves
+    to another class.
     """
     found = list(differences(with_pair_rows(present, proposal, classes), proposal))
     changed = {change.variable for change in found if change.kind in ("raised", "lowered")}
@@ -74,7 +74,12 @@ def updated_text(
     reason: str | None,
     as_is: str | None = None,
 ) -> str:
-    """The text with new, raised and lowered references. Comments and other rows are kept. Raises BadInput."""
+    """The text of the file with the new, raised and lowered references. Comments and other rows stay.
+
+    * changes: {(check, name of the table, test case): (proposal, its changes)}
+    * reason, as_is: texts of --reason and --as-is, which become comments
+    * Raises BadInput if the text is not valid YAML.
+    """
     yaml = YAML()
     yaml.preserve_quotes, yaml.width = True, 10**6
     try:
@@ -130,7 +135,7 @@ def shared(content: CommentedMap, references: CommentedMap) -> bool:
 def add_classes(content: CommentedMap, cases: CommentedMap, proposal: Proposal) -> bool:
     """Add the proposed classes of pairs to a table, above its test cases. Returns whether `$classes` is new.
 
-    A pair that moves to another class is removed from the class that lists exactly this pair.
+    A pair that moves to another class is removed from its old class if the old class lists the pair separately.
     """
     if inserted := CLASSES not in cases:
         cases.insert(0, CLASSES, CommentedMap())
@@ -158,10 +163,10 @@ def flow(items: list[Any]) -> CommentedSeq:
 
 
 def write_reference(references: CommentedMap, change: Change) -> None:
-    """Write a reference. A present reference is changed in place, which keeps its comment."""
+    """Writes a reference into a table. An existing reference is changed in place, so its comment stays."""
     r = change.proposed
     yaml = YAML(typ="rt")
-    # as a person would write them: 395.57, not 395.570000
+    # written as 395.57, not 395.570000
     numbers = [None if number is None else yaml.load(format_number(number)) for number in (r.value, r.lower, r.upper)]
     known = references.get(change.variable)
     if isinstance(known, CommentedSeq) and len(known) == 4:
@@ -172,9 +177,10 @@ def write_reference(references: CommentedMap, change: Change) -> None:
 
 
 def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]], inserted: set[tuple[str, str]]) -> str:
-    """The text with provenance as comments above each test case. New provenance replaces the old; reasons stay.
+    """The text with comments about the origin of the references above each test case.
 
-    inserted: tables with new `$classes` on top. Comments above `$classes` belong to the first test case.
+    * notes: {(check, name of the table, test case): comment lines}. They replace the old ADOPTED comments.
+    * inserted: the tables whose `$classes` are new. Comments above `$classes` move to the first test case.
     """
     lines: list[str] = []
     moved: list[str] = []
@@ -202,7 +208,7 @@ def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]], inserted
 
 
 def comments_above(lines: list[str]) -> int:
-    """The index of the first line of the comment block at the end of the lines."""
+    """The index of the first line of the comment block at the end of `lines`; their number without such a block."""
     above = len(lines)
     while above and lines[above - 1].strip().startswith("#"):
         above -= 1
@@ -210,7 +216,7 @@ def comments_above(lines: list[str]) -> int:
 
 
 def write(file: Path, text: str, changes: dict[tuple[str, str, str], tuple[Proposal, list[Change]]]) -> None:
-    """Write the file if the text reads back as intended. Raises BadInput and OSError."""
+    """Writes the file, if parsing `text` gives the proposed references. Raises BadInput and OSError."""
     read = References.read(text, file)
     for (check, table, testcase), (proposal, found) in changes.items():
         known = read.for_check(check)

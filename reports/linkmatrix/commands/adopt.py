@@ -14,7 +14,7 @@ from pathlib import Path
 from ..adopt import propose
 from ..adopt.cells import fit_to_table
 from ..adopt.propose import Proposal
-from ..adopt.usable import usable
+from ..adopt.usable import select_usable
 from ..adopt.writing import Change, table_changes, updated_text, write
 from ..errors import BadInput, say
 from ..files import changing, path_of
@@ -95,7 +95,7 @@ def file_of(table: str | None, folder: Path) -> Path:
 def adopt_into(file: Path, options: argparse.Namespace) -> int:
     """As `run_adopt`, with the file locked."""
     tests, again = selected(options)
-    samples, refused = usable(tests, options.with_failed)
+    samples, refused = select_usable(tests, options.with_failed)
     for sentence in [*again, *refused]:
         say(f"left out: {sentence}")
     present = References.load(file) if file.exists() else References({})

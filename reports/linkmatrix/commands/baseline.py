@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 from ..adopt.propose import FEWEST
-from ..adopt.usable import usable
+from ..adopt.usable import select_usable
 from ..errors import BadInput, say
 from ..record import units
 from ..references.keys import measuring_check, with_variant
@@ -128,7 +128,11 @@ def run_baseline(options: argparse.Namespace) -> int:
 
 def usable_tests(report: Path) -> set[str]:
     """The names of the tests of a run whose results are all usable as references. Raises BadInput."""
-    return {test.name for test in stored.find(report).tests if test.record and not usable([test], with_failed=False)[1]}
+    return {
+        test.name
+        for test in stored.find(report).tests
+        if test.record and not select_usable([test], with_failed=False)[1]
+    }
 
 
 def quiet(command: str, chosen: list[str]) -> tuple[int, list[str]]:
