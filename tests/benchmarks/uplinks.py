@@ -18,7 +18,7 @@ import numpy as np
 
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import diagnosis, shared_bottleneck
-from linkmatrix.locate.deviations import from_inside
+from linkmatrix.locate.deviations import class_deviations
 from linkmatrix.record.names import lasting_names
 from linkmatrix.references.tables import Reference, References
 from tests.tools.confusion import Bench
@@ -117,7 +117,9 @@ class Tried:
         (matrix,) = evaluate(content, self.table if held else References({}), "cluster" if held else None).matrices
         found = diagnosis.diagnose(content, result, matrix)
         named = [
-            (one.kind, who) for one, who in zip(found.findings, found.who, strict=True) if not one.missing | one.once
+            (one.kind, who)
+            for one, who in zip(found.findings, found.components, strict=True)
+            if not one.missing | one.unconfirmed
         ]
         shared = [one for one in found.sentences if one.startswith("cells between these groups of nodes are")]
         if bad is None or not (named or shared):
@@ -137,7 +139,7 @@ def alarms(machine: Machine, runs: int) -> tuple[int, int]:
         run = bench.fabric.run()
         with np.errstate(invalid="ignore"):
             held = np.log(run.values / bench.expected)
-        inside = from_inside(bench.record, result, run.values, bench.layout.classes, bench.names.classes).deviation
+        inside = class_deviations(bench.record, result, run.values, bench.layout.classes, bench.names.classes).deviation
         for way, deviation in enumerate((held, inside)):
             at_once = shared_bottleneck.uplink_sharing(deviation, bench.layout, result, None)
             count[way] += bool(at_once and at_once.narrow)

@@ -13,7 +13,7 @@ import numpy as np
 from linkmatrix.adopt.cells import cell_references
 from linkmatrix.judge.expected import Expected
 from linkmatrix.locate.deviations import Deviations, with_joint_limits
-from linkmatrix.locate.families import members, named_family
+from linkmatrix.locate.families import find_family, member_cells
 from linkmatrix.locate.hypotheses import Finding, search
 from linkmatrix.locate.layout import layout_of
 from linkmatrix.locate.sentences import subject_name
@@ -88,11 +88,11 @@ class Bench:
             first = None if run.first is None else np.log(run.first / self.expected)
         seen = self.seen(deviation)
         found, _ = search(deviation, seen.sigma, self.limit, self.layout, alone, seen.joint_limit, first)
-        return [one for one in found if not one.once]
+        return [one for one in found if not one.unconfirmed]
 
     def named(self, one: Finding) -> set[tuple[str, str]]:
         """The names of a finding, and of components with the same cells."""
-        return {(kind, subject_name(kind, who, self.names)) for kind, who in ((one.kind, one.subject), *one.alike)}
+        return {(kind, subject_name(kind, who, self.names)) for kind, who in ((one.kind, one.subject), *one.equivalent)}
 
     def answer(self, faults: list[Fault], found: list[Finding]) -> str:
         """RIGHT if exactly the faults are named, else the kind of the finding, NOTHING or SEVERAL."""
@@ -127,8 +127,8 @@ class Bench:
 
     def cells_of(self, found: list[Finding]) -> np.ndarray:
         """Mask of the cells of all findings, including cells without a value."""
-        named = (named_family(self.layout, one.kind, one.subject) for one in found)
-        every = np.logical_or.reduce([members(*one).reshape(self.layout.classes.shape) for one in named])
+        named = (find_family(self.layout, one.kind, one.subject) for one in found)
+        every = np.logical_or.reduce([member_cells(*one).reshape(self.layout.classes.shape) for one in named])
         return every & (self.layout.classes >= 0)
 
     def slow_by(self, fault: Fault) -> np.ndarray:

@@ -267,7 +267,7 @@ def judged(folder: Path, references: Path, pid: int) -> dict[str, object]:
                 sentence = f"{WORDS[cell.verdict]}: {cell.reason}"
                 marked.append(f"{result['testcase']} {row}->{column} {cell.value} {sentence}")
             found = diagnose(test.test.record or {}, result, matrix)
-            each = zip(found.who, found.verdicts, strict=False)
+            each = zip(found.components, found.verdicts, strict=False)
             flagged += [f"{result['testcase']}: {who}" for who, verdict in each if verdict is Verdict.FAIL]
     records = [test.test.record or {} for test in tests]
     others = [one["others"] for record in records for one in (record, *record.get("results", [])) if one.get("others")]

@@ -104,7 +104,7 @@ def draw(number: int, layout: Layout, chance: np.random.Generator) -> list[Fault
 
 def located(faults: list[Fault], found: list[Finding]) -> bool:
     """Whether the findings are exactly the faults. Findings with the same cells count as equal."""
-    names = [{(one.kind, one.subject), *one.alike} for one in found]
+    names = [{(one.kind, one.subject), *one.equivalent} for one in found]
     return len(found) == len(faults) and all(
         any((fault.kind, fault.subject) in name for name in names) for fault in faults
     )

@@ -5,7 +5,7 @@ import pytest
 
 from linkmatrix.locate.hypotheses import Finding
 from linkmatrix.locate.layout import Layout
-from linkmatrix.locate.shared_bottleneck import FEWEST_ALIKE, LIKE, Bottleneck, alike_nodes, bottleneck, sentence
+from linkmatrix.locate.shared_bottleneck import EQUAL, MIN_EQUAL_NODES, Bottleneck, alike_nodes, bottleneck, sentence
 
 
 class Called:
@@ -112,11 +112,11 @@ def test_nodes_that_are_as_slow_as_each_other_may_share_what_nobody_knows():
     (said,) = alike_nodes(slow, deviation, layout, NAMES)
     assert said.startswith("[n1, n3, n5] are equally slow with all nodes, including each other: a shared leaf switch")
     assert said.endswith("explain this too; name the leaf switches with --groups FILE")
-    assert FEWEST_ALIKE == 3 and alike_nodes(slow[:2], deviation, layout, NAMES) == []
+    assert MIN_EQUAL_NODES == 3 and alike_nodes(slow[:2], deviation, layout, NAMES) == []
     assert alike_nodes(slow, deviation, layout, Called(NAMES.nodes, ("leaf",))) == [], "their leaf switches are known"
     assert alike_nodes([*slow[:2], finding(subject=2, shift=-0.3, missing=True)], deviation, layout, NAMES) == []
     assert alike_nodes([*slow[:2], finding("egress", 2)], deviation, layout, NAMES) == [], "no node as a whole"
-    other = float(np.expm1(np.log1p(-0.3) * (1 + 1.5 * LIKE)))
+    other = float(np.expm1(np.log1p(-0.3) * (1 + 1.5 * EQUAL)))
     assert alike_nodes([*slow[:2], finding(subject=2, shift=other)], deviation, layout, NAMES) == [], "another amount"
     deviation[np.ix_([0, 2, 4], [0, 2, 4])] = 2 * np.log1p(-0.3)
     assert alike_nodes(slow, deviation, layout, NAMES) == [], "slower among themselves: each of them is"

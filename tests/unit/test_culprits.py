@@ -177,7 +177,7 @@ def test_what_the_table_is_made_with_is_what_diagnose_does(benches):
         if r != c
     }
     (matrix,) = evaluate(content, References({("hgx", content["results"][0]["testcase"]): table}), "hgx").matrices
-    held = deviations.from_references(matrix, bench.layout.classes)
+    held = deviations.reference_deviations(matrix, bench.layout.classes)
     seen = deviations.with_joint_limits(content, content["results"][0], held, bench.names.classes)
     deviation, limit = seen.deviation, seen.limit
     there = np.isfinite(values)

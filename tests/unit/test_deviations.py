@@ -8,10 +8,10 @@ import pytest
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate.deviations import (
     Deviations,
+    class_deviations,
     classes_of,
     downwards,
-    from_inside,
-    from_references,
+    reference_deviations,
     remeasured_deviations,
     with_joint_limits,
 )
@@ -112,7 +112,7 @@ def test_a_cell_may_be_off_by_the_tolerance_of_its_reference_towards_what_is_wor
     result |= {"unit": unit, "metric": "latency" if unit == "us" else "bandwidth"}
     table = References({("hgx", result["testcase"]): {"cell[NV18]": reference}})
     matrix = evaluate(record, table, "hgx").matrices[0]
-    seen = from_references(matrix, classes_of(matrix.matrix)[0])
+    seen = reference_deviations(matrix, classes_of(matrix.matrix)[0])
     assert seen.limit[0, 1] == pytest.approx(limit) and np.isnan(seen.limit[1, 1])
     assert seen.deviation[0, 1] == pytest.approx(math.log(2 if unit == "us" else 0.5))
     assert np.isnan(seen.deviation[0, 2]) and seen.deviation[1, 0] == pytest.approx(
@@ -138,5 +138,5 @@ def test_without_references_few_cells_may_be_off_by_what_carries_them(make_recor
     (result,) = record["results"]
     result |= changes
     matrix = from_result(result)
-    seen = from_inside(record, result, matrix.whole.measured, *classes_of(matrix))
+    seen = class_deviations(record, result, matrix.whole.measured, *classes_of(matrix))
     assert seen.limit[0, 1] == pytest.approx(floor) and seen.deviation[0, 1] == 0.0

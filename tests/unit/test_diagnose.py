@@ -169,7 +169,7 @@ def test_with_two_nodes_the_node_and_the_pair_cannot_be_told_apart_and_that_is_s
     content = noisy(make_record, 8, lambda r, c: 0.5 * (r // 4 != c // 4), 2, nics=True)
     text, found = said(content, references(8, per_node=4))
     assert len(found.findings) == 1
-    kinds = {found.findings[0].kind, *(kind for kind, _ in found.findings[0].alike)}
+    kinds = {found.findings[0].kind, *(kind for kind, _ in found.findings[0].equivalent)}
     assert {"node", "node_pair", "class"} <= kinds
     assert "third node" in text
 
@@ -184,7 +184,7 @@ def test_a_cell_that_was_fine_alone_is_not_blamed_and_one_of_a_single_look_is_to
     assert found(("gpu2", "gpu5", 352.0, 396.0, "not-reproduced"))[1].findings == ()
     text, diagnosed = found(("gpu1", "gpu2", 380.0, 396.0, "not-reproduced"))
     assert "seen once: measure it again, alone" in text and ": check " not in text
-    assert [one.once for one in diagnosed.findings] == [True]
+    assert [one.unconfirmed for one in diagnosed.findings] == [True]
 
 
 def test_a_row_that_is_slow_only_together_is_named_though_each_cell_is_fine_alone(make_record):
@@ -212,7 +212,7 @@ def test_sums_of_both_directions_cannot_name_a_side(make_record):
 def test_without_references_a_slow_part_is_found_and_not_judged(make_record, write_record, capsys):
     content = noisy(make_record, slow=lambda r, c: 0.1 * (r == 3))
     text, found = said(content)
-    assert "gpu3 sends" in text and found.from_inside
+    assert "gpu3 sends" in text and found.without_references
     assert said(noisy(make_record, slow=lambda r, c: 0.1))[1].findings == ()
     assert cli.main(["diagnose", str(write_record(content))]) == 0
     assert "cannot be detected" in capsys.readouterr().out

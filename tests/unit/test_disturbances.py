@@ -131,7 +131,7 @@ def test_a_fault_of_another_node_is_located_beside_a_disturbed_node(two_nodes):
     record = two_nodes({(0, 1): 200.0, (2, 3): 100.0, (2, 1): 100.0})
     _, matrix = verdicts(record)
     found = diagnosis.diagnose(record, record["results"][0], matrix)
-    assert found.who == ("n1:gpu0->n1:gpu1",) and found.verdicts == (Verdict.FAIL,)
+    assert found.components == ("n1:gpu0->n1:gpu1",) and found.verdicts == (Verdict.FAIL,)
     assert "pid 2983 (hog of bob) had a context on n2:gpu1" in found.sentences
 
 
@@ -169,7 +169,7 @@ def test_cells_of_a_device_whose_memory_another_process_holds_are_disturbed(dist
     assert {cells[pair] for pair in cells if "gpu1" in pair} == {Verdict.DISTURBED}
     assert cells["gpu2", "gpu3"] is Verdict.INCOMPLETE
     found = diagnosis.diagnose(record, record["results"][0], matrix)
-    assert not any("gpu1" in who for who in found.who)
+    assert not any("gpu1" in who for who in found.components)
 
 
 def test_corrupt_data_of_a_device_without_memory_stays_a_failure(disturbed):

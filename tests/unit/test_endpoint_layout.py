@@ -124,7 +124,7 @@ def test_leaves_are_those_that_the_record_names_also_of_nodes(nodes):
         device["place"] = {"leaf": f"leaf{device['index'] // 4}"}
     layout, names = laid_out(nodes)
     assert layout.places("uplink")[0].tolist() == [0] * 4 + [1] * 4 and names.parts["leaf"] == ["leaf0", "leaf1"]
-    assert not families.is_a_part(layout, "leaf")  # a leaf of one node is that node
+    assert not families.is_hypothesis(layout, "leaf")  # a leaf of one node is that node
     for name in ("values", "status", "low", "high", "limit", "samples", "converged", "link_class"):
         nodes["results"][0][name] = [row[:2] for row in nodes["results"][0][name][:2]]
     nodes["results"][0]["rows"] = nodes["results"][0]["columns"] = ["n1", "n0"]
@@ -134,5 +134,5 @@ def test_leaves_are_those_that_the_record_names_also_of_nodes(nodes):
 
 def test_parts_are_numbered_as_devices_come():
     devices = [{"label": name} for name in "abcd"]
-    found = layout.numbered(devices, lambda device: {"b": "x", "c": "y", "d": "x"}.get(device["label"], ""))
+    found = layout.number_components(devices, lambda device: {"b": "x", "c": "y", "d": "x"}.get(device["label"], ""))
     assert (found.of, found.names) == ({"a": -1, "b": 0, "c": 1, "d": 0}, ["x", "y"])

@@ -52,13 +52,13 @@ def test_the_table_of_options_was_read():
 def test_each_ambiguity_has_a_command_that_parses(between, kinds):
     subjects = {"node_pair": (0, 1), "link": (0, 1)}
     first, *others = ((kind, subjects.get(kind, 0)) for kind in kinds)
-    one = Finding(*first, -0.1, 6, 6, 9.0, alike=tuple(others))
+    one = Finding(*first, -0.1, 6, 6, 9.0, equivalent=tuple(others))
     layout, names = between.layout, between.names
     if "nics" in kinds:
         bench = confusion.Bench(Fabric(Machine(2, 4, nics="numa"), np.random.default_rng(3)))
         layout, names = bench.layout, bench.names
     found = next_experiment(one, names, layout, between.record, between.result)
-    assert typed(found.command) and found.tells
+    assert typed(found.command) and found.conclusion
 
 
 @pytest.mark.parametrize("kind", ["egress", "device", "link", "cell", "nic", "node", "node_pair", "socket", "inside"])
@@ -120,7 +120,7 @@ def test_a_partition_without_scheduler_has_the_launcher_of_this_machine(between,
 
 @pytest.mark.parametrize("kinds", [("node", "node_pair"), ("nic", "device"), ("class", "inside"), ("nic", "node")])
 def test_a_run_of_linkmatrix_measures_the_partition_of_the_record(between, kinds):
-    one = Finding(kinds[0], 0, -0.1, 6, 6, 9.0, alike=((kinds[1], (0, 1) if kinds[1] == "node_pair" else 0),))
+    one = Finding(kinds[0], 0, -0.1, 6, 6, 9.0, equivalent=((kinds[1], (0, 1) if kinds[1] == "node_pair" else 0),))
     origin = Origin(OF_ALL, "abc", "s:p", "slurm")
     found = next_experiment(one, between.names, between.layout, between.record, between.result, origin)
     assert found.command.startswith("linkmatrix run ") and "--system=s:p" in typed(found.command)

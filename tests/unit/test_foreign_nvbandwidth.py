@@ -136,7 +136,7 @@ def test_an_output_of_version_0_10_is_read_whole_and_healthy():
     evaluation = evaluate(record, References({}), None)
     assert list(findings(record, evaluation)) == []
     both = zip(record["results"], evaluation.matrices, strict=True)
-    assert [who for result, matrix in both for who in diagnose(record, result, matrix).who] == []
+    assert [who for result, matrix in both for who in diagnose(record, result, matrix).components] == []
 
 
 @pytest.mark.parametrize(

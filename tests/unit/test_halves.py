@@ -58,14 +58,14 @@ def test_a_slow_rank_is_named_among_any_number(case):
 def test_a_slow_rank_is_among_those_that_are_named_where_halves_are_not_equal(ranks, data):
     slow = data.draw(st.integers(0, ranks - 1))
     sides, _ = collective_cause.slow_digits(result(ranks, (slow,)))
-    assert not sides or (f"gpu{slow}",) in collective_cause.suspects(sides, topology(ranks)["labels"])
+    assert not sides or (f"gpu{slow}",) in collective_cause.suspect_ranks(sides, topology(ranks)["labels"])
 
 
 @pytest.mark.parametrize("slow", [(4, 5), (0, 2), (3, 6)])
 def test_what_lies_between_two_ranks_is_no_fault_of_one(slow):
     """Only halves that have both are slow. Ranks that differ in more digits share the suspicion with like pairs."""
     sides, _ = collective_cause.slow_digits(result(8, slow))
-    found = collective_cause.suspects(sides, topology(8)["labels"])
+    found = collective_cause.suspect_ranks(sides, topology(8)["labels"])
     assert tuple(f"gpu{rank}" for rank in slow) in found
     assert all(len(one) == 2 for one in found) and len(found) <= 2
     assert "check the path between two ranks" in said(result(8, slow), 8)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from linkmatrix.locate import hypotheses
-from linkmatrix.locate.families import Family, families, members, named_family
+from linkmatrix.locate.families import Family, families, find_family, member_cells
 from linkmatrix.locate.layout import Layout
 
 #: two nodes of two devices; a NIC for each device, a rail for those of a number
@@ -43,9 +43,9 @@ CELLS = [
 
 def off_diagonal(layout, kind, subject):
     """The cells of a hypothesis that are not on the diagonal."""
-    family, group = named_family(layout, kind, subject)
+    family, group = find_family(layout, kind, subject)
     assert family.kind == kind and family.subject(group) == subject
-    cells = members(family, group).reshape(layout.classes.shape)
+    cells = member_cells(family, group).reshape(layout.classes.shape)
     return {(r, c) for r, c in zip(*np.nonzero(cells), strict=True) if r != c}
 
 
@@ -69,7 +69,7 @@ def test_what_is_simplest_to_act_on_comes_first():
 
 def test_sums_of_both_directions_have_no_sides():
     one_sided = {"egress", "ingress", "cell", *(kind for kind, *_ in CELLS if kind.endswith("gress"))}
-    assert kinds(unlike(both_ways=True)) == [kind for kind, *_ in CELLS if kind not in one_sided]
+    assert kinds(unlike(bidirectional=True)) == [kind for kind, *_ in CELLS if kind not in one_sided]
 
 
 def test_a_matrix_of_nodes_has_no_devices_and_one_without_nics_and_rails_none_of_those():
@@ -104,10 +104,10 @@ def test_cells_between_different_endpoints_are_rows_columns_and_themselves(shape
     layout = Layout(np.zeros(shape, dtype=int), *places, square=False)
     assert kinds(layout) == ["egress", "ingress", "cell", "class"]
     last = (rows - 1, columns - 1)
-    family, group = named_family(layout, "cell", last)
-    assert np.flatnonzero(members(family, group)).tolist() == [rows * columns - 1]
+    family, group = find_family(layout, "cell", last)
+    assert np.flatnonzero(member_cells(family, group)).tolist() == [rows * columns - 1]
     assert family.subject(group) == last
-    assert kinds(Layout(np.zeros(shape, dtype=int), *places, square=False, both_ways=True)) == ["cell", "class"]
+    assert kinds(Layout(np.zeros(shape, dtype=int), *places, square=False, bidirectional=True)) == ["cell", "class"]
 
 
 #: A hypothesis of all cells, whichever there are.
@@ -117,18 +117,18 @@ def tried(x, limit, fresh=None, applies=None, alone=None, several=None):
     every = np.ones(len(x), dtype=bool)
     family, nothing = Family("class", (np.zeros(len(x), dtype=int),), 1), np.zeros(len(x), dtype=bool)
     evidence = hypotheses.Evidence(
-        known=[family],
+        families=[family],
         x=x,
-        calm=x if alone is None else np.array(alone),
-        spread=np.full(len(x), 0.01),
-        least=np.full(len(x), limit),
-        several=np.full(len(x), several or limit),
-        applies=every if applies is None else np.array(applies, dtype=bool),
-        chance=0.0,
-        single=nothing,
+        best_x=x if alone is None else np.array(alone),
+        sigma=np.full(len(x), 0.01),
+        cell_limit=np.full(len(x), limit),
+        joint_limit=np.full(len(x), several or limit),
+        measured=every if applies is None else np.array(applies, dtype=bool),
+        threshold=0.0,
+        measured_once=nothing,
         healthy_alone=nothing,
-        first=x,
-        there=every,
+        first_x=x,
+        applies=every,
     )
     found = evidence.tested(family, 0, every if fresh is None else np.array(fresh, dtype=bool))
     return None if found is None else (found[0], found[2], found[3])
@@ -193,7 +193,7 @@ def searched(slow, count=8, depth=0.1, sigma=0.01, limit=0.05, layout=None):
 
 def test_evidence_is_the_gain_in_likelihood_and_a_shift_a_fraction():
     (one,), left = searched([(3, c) for c in range(8) if c != 3])
-    assert (one.kind, one.subject, one.cells, one.agreeing, one.alike, left) == ("egress", 3, 7, 7, (), 0)
+    assert (one.kind, one.subject, one.cells, one.agreeing, one.equivalent, left) == ("egress", 3, 7, 7, (), 0)
     assert one.shift == pytest.approx(-0.1)
     assert one.evidence == pytest.approx(7 * math.log(0.9) ** 2 / (2 * 0.01**2))
 
@@ -201,7 +201,7 @@ def test_evidence_is_the_gain_in_likelihood_and_a_shift_a_fraction():
 def test_what_has_the_same_cells_is_named_beside_it():
     (one,), _ = searched([(0, 1), (1, 0)], count=2)
     assert (one.kind, one.subject) == ("device", 0)
-    assert one.alike == (("device", 1), ("link", (0, 1)), ("class", 0))
+    assert one.equivalent == (("device", 1), ("link", (0, 1)), ("class", 0))
 
 
 def test_twelve_findings_are_the_most_and_what_they_leave_is_counted():
@@ -209,9 +209,9 @@ def test_twelve_findings_are_the_most_and_what_they_leave_is_counted():
     cells = [(r, (r + step) % 16) for r in range(16) for step in ((1, 3) if r % 2 else (5,))]
     layout = faults.layout_of(16, per_node=16)
     found, left = searched(cells, 16, layout=layout)
-    assert len(found) == hypotheses.MOST and left == len(cells) - hypotheses.MOST
-    found, left = searched(cells[: hypotheses.MOST - 1], 16, layout=layout)
-    assert len(found) == hypotheses.MOST - 1 and left == 0
+    assert len(found) == hypotheses.MAX_FINDINGS and left == len(cells) - hypotheses.MAX_FINDINGS
+    found, left = searched(cells[: hypotheses.MAX_FINDINGS - 1], 16, layout=layout)
+    assert len(found) == hypotheses.MAX_FINDINGS - 1 and left == 0
 
 
 def test_a_cell_of_which_no_noise_is_known_proves_little():
@@ -238,8 +238,10 @@ def one_cell_slow(moments, count=64, depth=0.06):
 
 def test_a_cell_that_so_many_looks_make_slow_by_chance_is_to_be_measured_again_and_names_no_part():
     few, many = one_cell_slow(0), one_cell_slow(30)
-    assert [(one.kind, one.subject, one.once) for one in few] == [("cell", (0, 1), False)]
-    assert [(one.subject, one.once, one.again) for one in many if one.subject == (0, 1)] == [((0, 1), True, True)]
+    assert [(one.kind, one.subject, one.unconfirmed) for one in few] == [("cell", (0, 1), False)]
+    assert [(one.subject, one.unconfirmed, one.slow_alone) for one in many if one.subject == (0, 1)] == [
+        ((0, 1), True, True)
+    ]
 
 
 def slow_alone_of(deep, count=600, moments=1200):
@@ -252,7 +254,7 @@ def slow_alone_of(deep, count=600, moments=1200):
     x[0, 1] = before[0, 1] = alone[0, 1] = -0.06
     known = np.full(x.shape, 0.0015), np.full(x.shape, 0.02), layout
     (found,) = hypotheses.search(x, *known, alone, before=before)[0]
-    return found.subject, found.once, found.again
+    return found.subject, found.unconfirmed, found.slow_alone
 
 
 def test_a_cell_that_stood_out_a_little_and_was_disturbed_twice_more_looks_as_deep_as_these_two():
@@ -263,7 +265,7 @@ def test_a_cell_that_stood_out_a_little_and_was_disturbed_twice_more_looks_as_de
 
 
 def test_two_disturbed_cells_of_few_say_nothing_of_a_third_that_stays_slow():
-    assert [(one.subject, one.once) for one in one_cell_slow(2, count=8)] == [((0, 1), False)]
+    assert [(one.subject, one.unconfirmed) for one in one_cell_slow(2, count=8)] == [((0, 1), False)]
 
 
 def test_a_row_is_named_however_many_cells_were_disturbed_for_a_moment():
@@ -273,4 +275,4 @@ def test_a_row_is_named_however_many_cells_were_disturbed_for_a_moment():
         x[at, (at + 7) % 64], alone[at, (at + 7) % 64] = -0.07, 0.0
     x[63], alone[63] = -0.06, -0.06
     (found,) = hypotheses.search(x, np.full(x.shape, 0.0015), np.full(x.shape, 0.02), layout, alone)[0]
-    assert (found.kind, found.subject, found.once) == ("egress", 63, False)
+    assert (found.kind, found.subject, found.unconfirmed) == ("egress", 63, False)

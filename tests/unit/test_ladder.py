@@ -8,7 +8,7 @@ import pytest
 
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import diagnosis, next_steps, node_causes
-from linkmatrix.locate.next_steps import LADDER, TOPICS, Rung, rung_of
+from linkmatrix.locate.next_steps import STAGE_STEPS, TOPICS, Stage, next_stage
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import suspects
 from linkmatrix.runs.suspicion import Kept, Suspect
@@ -78,17 +78,17 @@ def test_a_cell_that_was_fine_alone_and_one_that_was_disturbed_are_measured_agai
 
 
 @pytest.mark.parametrize(
-    ("flagged", "swap", "rung"),
+    ("flagged", "swap", "stage"),
     [
-        (1, "", Rung.AGAIN),
-        (2, "", Rung.SWAP),
-        (2, "the fault followed the component (GPU 1 from slot 3 to slot 4)", Rung.REPAIR),
-        (2, "whether the component (GPU 1) or the slot (3) is at fault is not known yet: measure it", Rung.SWAP),
+        (1, "", Stage.AGAIN),
+        (2, "", Stage.SWAP),
+        (2, "the fault followed the component (GPU 1 from slot 3 to slot 4)", Stage.REPAIR),
+        (2, "whether the component (GPU 1) or the slot (3) is at fault is not known yet: measure it", Stage.SWAP),
     ],
 )
-def test_flags_of_several_runs_climb_the_ladder(flagged, swap, rung):
+def test_flags_of_several_runs_climb_the_ladder(flagged, swap, stage):
     one = Suspect("n17", "gpu3", flagged=flagged, found=flagged, seen=3, swap=swap)
-    assert [*one.advice()] == [step.replace("{who}", "gpu3") for step in LADDER["device", rung]]
+    assert [*one.advice()] == [step.replace("{who}", "gpu3") for step in STAGE_STEPS["device", stage]]
 
 
 def test_a_flag_after_an_earlier_one_was_removed_begins_at_the_first_rung():
@@ -97,15 +97,15 @@ def test_a_flag_after_an_earlier_one_was_removed_begins_at_the_first_rung():
     for day in (2, 3, 4):
         kept.add(f"2026-11-0{day}", {}, ["write"], 3)
     kept.add("2026-11-20", {"read": "slow"}, [], 3)
-    assert (kept.flagged, kept.found, rung_of(kept.found)) == (2, 1, Rung.AGAIN)
+    assert (kept.flagged, kept.found, next_stage(kept.found)) == (2, 1, Stage.AGAIN)
     kept.add("2026-11-21", {"write": "slow"}, [], 3)
-    assert rung_of(kept.found) is Rung.SWAP
+    assert next_stage(kept.found) is Stage.SWAP
 
 
 def test_each_kind_of_component_has_each_rung():
-    assert set(LADDER) == {*product(next_steps.KINDS, Rung)}
+    assert set(STAGE_STEPS) == {*product(next_steps.KINDS, Stage)}
     assert {*next_steps.KINDS} <= {*TOPICS}
-    assert rung_of(1) < rung_of(1, remeasured=True) < rung_of(1, swapped=True)
+    assert next_stage(1) < next_stage(1, remeasured=True) < next_stage(1, swapped=True)
 
 
 def diagnosed(content):
@@ -121,7 +121,7 @@ def diagnosed(content):
 )
 def test_more_than_a_third_of_the_devices_is_the_fault_of_the_node(make_record, count, devices, of_node):
     found, flagged = diagnosed(slow(make_record, *devices, count=count))
-    assert {bool(one.of_node) for one in found.findings} == {of_node}
+    assert {bool(one.node_cause) for one in found.findings} == {of_node}
     assert flagged == (set() if of_node else {f"gpu{device}" for device in devices})
     assert any("clocks, driver, host and" in one for one in found.sentences) is of_node
 

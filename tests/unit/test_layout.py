@@ -45,14 +45,14 @@ def test_endpoints_are_where_the_record_says(two_nodes):
     assert [places.tolist() for places in layout.places("nics")] == [[0, -1, -1, -1]] * 2
     assert layout.row_rail.tolist() == layout.column_rail.tolist() == [0, 1, 0, 1]
     assert layout.classes.tolist() == [[-1, 0, 1, 1], [0, -1, 1, 1], [1, 1, -1, 0], [1, 1, 0, -1]]
-    assert (layout.square, layout.both_ways, layout.of_nodes) == (True, False, False)
+    assert (layout.square, layout.bidirectional, layout.of_nodes) == (True, False, False)
     labels = [f"gpu{index}" for index in range(4)]
     parts = {"nics": ["mlx5_0, mlx5_9 of n17"], "socket": ["NUMA node 0 of n17", "NUMA node 0 of n18"]}
     near = dict(zip(labels, [("mlx5_0", "mlx5_9"), (), ("mlx5_0",), ("mlx5_1",)], strict=True))
     nics = ["mlx5_0 of n18", "mlx5_1 of n18"]
     assert names == Names(labels, labels, ["n17", "n18"], nics, ["NV18", "NET"], parts, near)
     two_nodes["results"][0]["metric"] = "bidirectional"
-    assert laid_out(two_nodes)[0].both_ways
+    assert laid_out(two_nodes)[0].bidirectional
 
 
 def test_rows_that_are_nodes_are_themselves(two_nodes):
@@ -71,7 +71,7 @@ def held_against(content, **cells):
     """(deviation, sigma, limit) of a record against references of some cells, by "row_column"."""
     table = {f"gpu{name[1]}->gpu{name[2]}": Reference(*one) for name, one in cells.items()}
     found = evaluate(content, References({("hgx", TESTCASE): table}), "hgx").matrices[0]
-    seen = deviations.from_references(found, laid_out(content)[0].classes)
+    seen = deviations.reference_deviations(found, laid_out(content)[0].classes)
     return seen.deviation, seen.sigma, seen.limit
 
 
@@ -125,8 +125,8 @@ def gone(make_record, words, count=8):
     content = make_record(count=count, off=words)
     result = content["results"][0]
     matrix = from_result(result)
-    lacking = matrix.whole.is_status(*diagnosis.LACKING)
-    found = diagnosis.findings_without_value(matrix, layout_of(content, result, matrix)[0], lacking)
+    lacking = matrix.whole.is_status(*diagnosis.WITHOUT_VALUE)
+    found = diagnosis.missing_findings(matrix, layout_of(content, result, matrix)[0], lacking)
     return [(one.kind, one.subject, one.cells, one.missing) for one in found]
 
 
@@ -156,7 +156,7 @@ def test_devices_that_were_held_back_are_said_beside_what_is_slow_or_was_held_ag
     assert any(told in one and "gpu3: power" not in one for one in said(slow).sentences)
     assert said(healthy).sentences == ()
     table = {"cell[NV18]": Reference(396.0, -0.02, 0.05, "GB/s")}
-    assert told in said(healthy, table).sentences[0] and not said(healthy, table).from_inside
+    assert told in said(healthy, table).sentences[0] and not said(healthy, table).without_references
 
 
 def test_a_diagnosis_of_values_is_that_of_their_matrix(make_record):
@@ -164,13 +164,13 @@ def test_a_diagnosis_of_values_is_that_of_their_matrix(make_record):
     result = content["results"][0]
     matrix = from_result(result)
     values = matrix.whole.measured.copy()
-    assert diagnosis.of_values(content, result, matrix, values) == []
+    assert diagnosis.sentences_for_values(content, result, matrix, values) == []
     values[3, :] *= 0.9
-    (told,) = diagnosis.of_values(content, result, matrix, values)
+    (told,) = diagnosis.sentences_for_values(content, result, matrix, values)
     assert told == "gpu3 sends 10.0 % slow to every peer, receives fine (7 of 7 cells): check its egress"
     result.update(unit="us", metric="latency")
     matrix = from_result(result)
-    (told,) = diagnosis.of_values(content, result, matrix, np.where(values < 390, values / 0.5, values))
+    (told,) = diagnosis.sentences_for_values(content, result, matrix, np.where(values < 390, values / 0.5, values))
     assert told.startswith("gpu3 sends at 80.0 % more latency to every peer")
 
 
@@ -194,7 +194,7 @@ def test_of_a_matrix_that_is_not_held_its_worst_endpoints_are_looked_at(make_rec
             read = reading.load(path)
             (found,) = evaluate(read, references, name).matrices
             told = diagnosis.diagnose(read, read["results"][0], found)
-            assert told.from_inside == (name is None) and told.effects == ()
+            assert told.without_references == (name is None) and told.effects == ()
             if slow == 1.0:
                 assert (told.findings, told.sentences) == ((), ())
                 continue

@@ -45,32 +45,32 @@ def result(values, half=0.002):
     ],
 )
 def test_the_rank_or_the_link_that_holds_the_others_back_is_named(values, named):
-    cured, gap = collective_cause.holding_back(result(values))
+    cured, gap = collective_cause.slow_ranks(result(values))
     assert sorted(one.name.removeprefix("without-") for one in cured) == named
     assert (gap > 0.02) == bool(named)
 
 
 def test_a_step_inside_the_noise_is_none():
-    assert collective_cause.holding_back(result([330, 330, 330, 350], half=0.03)) == ([], 0.0)
+    assert collective_cause.slow_ranks(result([330, 330, 330, 350], half=0.03)) == ([], 0.0)
 
 
 @pytest.mark.parametrize("values", [[0.049, 0.048, 0.875], [280, 354, 281, 353]])
 def test_a_cell_that_is_too_noisy_accuses_nobody(values):
     """As 3 ranks of a busy host had it: two columns in a bad minute, the third not; all intervals were apart."""
     found = result(values)
-    assert collective_cause.holding_back(found)[0]
+    assert collective_cause.slow_ranks(found)[0]
     found["converged"][0][0] = False
-    assert collective_cause.holding_back(found) == ([], 0.0)
+    assert collective_cause.slow_ranks(found) == ([], 0.0)
 
 
 @given(st.lists(st.floats(0.955, 1.045), min_size=3, max_size=16))
 def test_ranks_of_a_host_that_differ_as_its_noise_does_are_not_named(values):
-    assert collective_cause.holding_back(result(values) | {"memory": "host"}) == ([], 0.0)
+    assert collective_cause.slow_ranks(result(values) | {"memory": "host"}) == ([], 0.0)
 
 
 @pytest.mark.parametrize("values", [[1.0, 1.005, 1.029], [1.0, 1.026, 1.028]])
 def test_gpus_that_differ_as_a_column_does_from_run_to_run_are_not_named(values):
-    assert collective_cause.holding_back(result(values, half=0.0005)) == ([], 0.0)
+    assert collective_cause.slow_ranks(result(values, half=0.0005)) == ([], 0.0)
 
 
 def topology(classes):
@@ -91,7 +91,7 @@ def test_a_rank_with_other_links_than_the_rest_is_not_accused():
 
 @given(st.lists(st.floats(1.0, 1.01), min_size=3, max_size=16))
 def test_of_ranks_that_are_alike_none_is_named(values):
-    assert collective_cause.holding_back(result(values)) == ([], 0.0)
+    assert collective_cause.slow_ranks(result(values)) == ([], 0.0)
 
 
 @given(st.integers(3, 64), st.floats(0.05, 0.9), st.data())
@@ -99,7 +99,7 @@ def test_a_slow_rank_is_named_among_any_number(ranks, loss, data):
     slow = data.draw(st.integers(0, ranks - 1))
     noise = data.draw(st.lists(st.floats(0.999, 1.001), min_size=ranks, max_size=ranks))
     values = [value * (1.0 if rank == slow else 1 - loss) for rank, value in enumerate(noise)]
-    cured, gap = collective_cause.holding_back(result(values))
+    cured, gap = collective_cause.slow_ranks(result(values))
     assert [one.name.removeprefix("without-") for one in cured] == [f"gpu{slow}"]
     assert gap == pytest.approx(1 / (1 - loss) - 1, rel=0.1)
 

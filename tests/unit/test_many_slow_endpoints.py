@@ -117,7 +117,7 @@ def test_cells_are_not_slow_by_less_than_the_noise_of_the_fastest():
 
 def ends_of(cells, count):
     rows, columns = (np.array(axis) for axis in zip(*cells, strict=True))
-    return matchings.Ends(rows, count + columns, 2 * count)
+    return matchings.CellEnds(rows, count + columns, 2 * count)
 
 
 def test_an_end_is_slow_with_everyone_where_two_cells_at_least_are_its_own_fault():

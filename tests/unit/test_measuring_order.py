@@ -19,7 +19,7 @@ def diagnosed(text):
         for result, matrix in zip(record["results"], matrices, strict=True):
             one = diagnose(record, result, matrix)
             drifts = [sentence for sentence in one.sentences if "drift" in sentence]
-            found[record["imported"]["program"], result["testcase"]] = list(one.who), drifts
+            found[record["imported"]["program"], result["testcase"]] = list(one.components), drifts
     return {testcase: of for (program, testcase), of in found.items() if program == "p2p_bandwidth_latency_test"}
 
 

@@ -42,7 +42,7 @@ def named(record, slow):
     deviation[np.eye(len(deviation), dtype=bool)] = np.nan
     found, left = search(deviation, np.full(slow.shape, 0.002), np.full(slow.shape, 0.02), layout)
     assert not left
-    kinds = [[(one.kind, one.subject), *one.alike] for one in found]
+    kinds = [[(one.kind, one.subject), *one.equivalent] for one in found]
     return [{(kind, sentences.subject_name(kind, who, names)) for kind, who in group} for group in kinds]
 
 

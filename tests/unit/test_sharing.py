@@ -101,7 +101,7 @@ def test_a_node_alone_at_its_leaf_switch_is_not_the_uplink():
     (judged,) = evaluate(content, TABLE, "cluster").matrices
     found = diagnosis.diagnose(content, result, judged)
     assert [(one.kind, one.subject) for one in found.findings] == [("device", 15)]
-    assert any(kind == "node" for kind, _ in found.findings[0].alike)
+    assert any(kind == "node" for kind, _ in found.findings[0].equivalent)
 
 
 def values_of_leaves(spoil):

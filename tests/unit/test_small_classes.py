@@ -46,7 +46,7 @@ def judged(record, testcase=HOST_TO_DEVICE):
 def findings(record, testcase=HOST_TO_DEVICE):
     """The kinds and components that a matrix without references names."""
     found = diagnose(record, *judged(record, testcase))
-    return list(zip((one.kind for one in found.findings), found.who, strict=True))
+    return list(zip((one.kind for one in found.findings), found.components, strict=True))
 
 
 def test_the_healthy_cell_is_the_baseline_and_the_slow_one_is_named_with_the_process(busy):

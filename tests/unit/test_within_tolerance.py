@@ -50,7 +50,7 @@ def told(*slow, **changes):
 def test_a_part_between_nodes_is_named_by_the_noise_of_its_like_and_passes(parts, kind):
     verdict, found = told(parts)
     (one,) = found.findings
-    assert (one.kind, one.allowed) == (kind, True) and one.shift == pytest.approx(-0.025, abs=0.003)
+    assert (one.kind, one.within_tolerance) == (kind, True) and one.shift == pytest.approx(-0.025, abs=0.003)
     assert ALLOWED in found.sentences[0] and verdict < Verdict.FAIL
 
 
@@ -70,7 +70,7 @@ def test_a_part_on_a_node_that_another_process_used_is_no_finding():
 
 def test_a_part_with_a_cell_beyond_its_tolerance_fails_and_is_not_said_to_be_allowed():
     verdict, found = told(*LINK, depth=0.04)
-    assert [(one.kind, one.allowed) for one in found.findings] == [("link", False)]
+    assert [(one.kind, one.within_tolerance) for one in found.findings] == [("link", False)]
     assert verdict is Verdict.FAIL and ALLOWED not in found.sentences[0]
 
 

@@ -211,7 +211,7 @@ def slow_components(samples: Sequence[Sample], matrix: Matrix, found: noise.Spre
     For a matrix that is too large for memory, the sentences describe the newest run.
     """
     if matrix.fits_memory:
-        return tuple(diagnosis.of_values(samples[0].record, samples[0].result, matrix, found.centre))
+        return tuple(diagnosis.sentences_for_values(samples[0].record, samples[0].result, matrix, found.centre))
     record, result = samples[-1].record, samples[-1].result
     node = {device["label"]: device["node"] for device in record["devices"]}
     seen = diagnosis.diagnose(record, result, judge_result(result, References({}), None, node))

@@ -10,7 +10,7 @@ from ..errors import BadInput
 from ..judge.cell_sentences import confirmation
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict, worst
-from ..locate.collective_cause import Pairs, explain, is_of_pairs
+from ..locate.collective_cause import Pairs, explain, is_pair_bandwidth
 from ..locate.diagnosis import NEXT
 from ..record import units
 from ..record.names import Result, is_collective, is_simulation
@@ -64,7 +64,7 @@ def run_diagnose(options: argparse.Namespace) -> int:
             components = (
                 found,
                 analysis.places.name(one),
-                diagnosis.who,
+                diagnosis.components,
                 tuple(fault.kind for fault in diagnosis.findings),
             )
             if diagnosis.findings and not everything and components in shown_by:
@@ -119,7 +119,7 @@ def lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict
         yield from (cell.reason for cell in failed)
     yield from found.effects
     yield from filter(None, [confirmation(result) if found.sentences else ""])
-    if found.from_inside:
+    if found.without_references:
         yield "No references: a fault that slows all links of a class equally cannot be detected."
 
 
@@ -130,7 +130,7 @@ def pairs_of(analysis: Analysis, one: Judged, collective: Result) -> list[Pairs]
         Pairs(result, matrix, analysis.diagnosis(other, result, matrix, of_good=True).sentences)
         for other, result, matrix in analysis.matrices
         if nodes & {device["node"] for device in (other.test.record or {}).get("devices", [])}
-        and is_of_pairs(result, collective)
+        and is_pair_bandwidth(result, collective)
     ]
 
 

@@ -1,9 +1,8 @@
 """The deviation of each cell as a logarithm (slow is negative), its noise, and its limit.
 
-A cell fails only by its reference, whose tolerance has a floor for all sites (`noise.FLOORS`): 3 % between nodes, where
-the noise of a run is tenths of a percent. A component with several cells is compared with the noise of the run: the
-deviations of the cells of its link class. A component that is slower than its like is therefore named, even if each of
-its cells passes.
+The limit of one cell is the tolerance of its reference. Tolerances have floors for all sites (`noise.FLOORS`), such as
+3 % between nodes, although the noise of a run is only tenths of a percent. The limit of a component with several cells
+follows from the noise of the run. A slow component is therefore found even if each of its cells is PASS.
 """
 
 from __future__ import annotations
@@ -26,24 +25,24 @@ if TYPE_CHECKING:
     from ..record.matrix import Matrix
 
 ROUNDED = 1e-6  # relative rounding error of a tolerance
-LEAST_EFFECT = 0.01  # least printed effect of a row or column, as a fraction
-MOST_EFFECTS = 4
-MOST_ROUNDS = 10  # of median polish
+MIN_EFFECT = 0.01  # of a printed row or column, as a fraction
+MAX_EFFECTS = 4  # printed rows or columns
+MAX_ROUNDS = 10  # of median polish
 SETTLED = 1e-6  # median polish ends if effects change by less, as logarithms
 
 
 @dataclass(frozen=True)
 class Deviations:
-    """The deviations of a matrix; arrays are rows × columns.
+    """The deviations of the cells of a matrix. All arrays are rows × columns.
 
-    classes: the link class of each cell as an index, -1 for a cell that does not apply.
+    classes: the link class of each cell as an index; -1 for cells that the test case leaves out.
     deviation: the logarithm of value / expected, negative for a slow cell, NaN without a value.
     limit: the allowed deviation of one cell, as a positive fraction.
-    part: whether the matrix is a part of a larger matrix, so that some cells of its endpoints are unknown.
+    part: whether some cells of the endpoints are missing, because the matrix is a submatrix.
     sigma: the noise of one cell, as a fraction.
     joint_limit: the allowed deviation of several cells of one component; None: `limit`.
-    before: the first deviations of remeasured cells, NaN for other cells; None without any.
-    impossible: True for cells above the limit of their path; None without any.
+    before: the first deviations of remeasured cells, NaN for other cells; None if no cell was remeasured.
+    impossible: True for cells above the limit of their path; None: no cell.
     """
 
     classes: np.ndarray
@@ -57,21 +56,21 @@ class Deviations:
 
     @property
     def fine(self) -> np.ndarray:
-        """True for measured cells inside their limit that are possible."""
+        """True for measured cells inside their limit, and not above the limit of their path."""
         with np.errstate(invalid="ignore"):
             within = self.deviation >= -np.log1p(np.nan_to_num(self.limit))
         return within if self.impossible is None else within & ~self.impossible
 
     @property
     def has_slow_cell(self) -> bool:
-        """Whether a cell uses more than half of its limit. Otherwise no component is slow."""
+        """Whether a cell is slower than half of its limit allows. Without such a cell, no component is slow."""
         with np.errstate(invalid="ignore"):
             slow = self.deviation < -np.log1p(np.nan_to_num(self.limit)) / 2
         return bool((slow & (self.classes >= 0)).any())
 
 
 def classes_of(matrix: Matrix) -> tuple[np.ndarray, list[str]]:
-    """(index of each cell's link class, -1 for a cell that does not apply; the names of the classes)."""
+    """(link class of each cell as an index, see `Deviations.classes`; names of the link classes)."""
     codes, applies = matrix.whole.classes, matrix.whole.applies
     used = dict.fromkeys(codes[applies].tolist())
     number = np.full(len(matrix.class_names) + 1, -1)
@@ -79,11 +78,10 @@ def classes_of(matrix: Matrix) -> tuple[np.ndarray, list[str]]:
     return np.where(applies, number[codes], -1), [matrix.class_names[code] for code in used]
 
 
-def from_inside(
+def class_deviations(
     content: Mapping[str, Any], result: Result, values: np.ndarray, classes: np.ndarray, names: Sequence[str]
 ) -> Deviations:
-    """The deviation of each cell from the upper part of its link class. A class that is slow as a whole appears
-    healthy.
+    """The deviations from the faster cells of each link class. A class that is slow as a whole appears healthy.
 
     values: rows × columns, NaN for missing values. classes, names: from `classes_of`.
     """
@@ -92,13 +90,13 @@ def from_inside(
     deviation, sigma, limit = noise.class_deviations(sign * np.log(values), classes, floors)
     if is_smaller_size(content, result):
         deviation = deviation * 0.0
-    return Deviations(classes, of_small_classes(content, result, deviation, classes, names), limit, sigma=sigma)
+    return Deviations(classes, ignore_small_classes(content, result, deviation, classes, names), limit, sigma=sigma)
 
 
 def is_smaller_size(content: Mapping[str, Any], result: Result) -> bool:
-    """Whether the record contains the bandwidth of the same test case with larger transfers.
+    """Whether the record contains the same test case with larger transfers, and the result is no latency.
 
-    The overhead of small transfers differs between healthy devices. Only the largest size shows the link.
+    The overhead of small transfers differs between healthy devices. Only the largest size measures the link.
     """
     if result["unit"] == "us":
         return False
@@ -107,15 +105,19 @@ def is_smaller_size(content: Mapping[str, Any], result: Result) -> bool:
     return any((one["size_bytes"] or 0) > (result["size_bytes"] or 0) for one in alike)
 
 
-def of_small_classes(
+def ignore_small_classes(
     content: Mapping[str, Any], result: Result, deviation: np.ndarray, classes: np.ndarray, names: Sequence[str]
 ) -> np.ndarray:
-    """The deviations, with 0 for the cells of small classes that noise may explain.
+    """The deviations, with 0 for cells of small classes whose deviation may be noise.
 
-    A class of at most FEW_CELLS cells does not show its noise. A cell differs from the best cell only if the intervals
-    of the two medians do not overlap, both have LEAST_SAMPLES samples, and the carrier is one of STEADY.
+    The noise of a class with at most FEW_CELLS cells is unknown. A cell of such a class keeps its deviation if all of
+    these are true:
+
+    * The intervals of its median and of the best cell's median do not overlap.
+    * Both have LEAST_SAMPLES samples.
+    * The carrier is one of STEADY.
     """
-    if "low" not in result:  # its cells are in a file next to the record
+    if "low" not in result:  # the cells are in a file
         return deviation
     found = np.array(deviation)
     low, high, samples = (grids.numbers(result[name]) for name in ("low", "high", "samples"))
@@ -131,8 +133,8 @@ def of_small_classes(
     return found
 
 
-def from_references(matrix: MatrixVerdict, classes: np.ndarray) -> Deviations:
-    """The deviation of each cell from its reference; NaN without a reference. classes: from `classes_of`."""
+def reference_deviations(matrix: MatrixVerdict, classes: np.ndarray) -> Deviations:
+    """The deviations of the cells from their references; NaN without a reference. classes: from `classes_of`."""
     judged, bandwidth = matrix.whole, matrix.matrix.unit != "us"
     assert judged is not None
     values, expected = judged.observed, judged.value
@@ -147,17 +149,24 @@ def from_references(matrix: MatrixVerdict, classes: np.ndarray) -> Deviations:
 
 
 def downwards(fraction: Any) -> Any:
-    """The fraction upwards that is as far, in logarithms, as this fraction downwards."""
+    """Converts a tolerance for lower values to the equally large tolerance for higher values, in logarithms.
+
+    0.02 becomes 0.0204, because log(1 + 0.0204) = -log(1 - 0.02).
+    """
     return 1 / (1 - fraction) - 1
 
 
 def with_joint_limits(content: Mapping[str, Any], result: Result, seen: Deviations, names: Sequence[str]) -> Deviations:
-    """The deviations from references, with the limit and the noise of several cells of a component.
+    """The deviations with `joint_limit`, and with the noise σ that follows from this limit.
 
-    The limit is k(m)·σ of the link class in this run, and at least LEAST_GROUP_DEVIATION, relative to the level of the
-    class. A loss of the whole class is drift, which tolerances are for. The limit is at most the tolerance. A tolerance
-    above its floor stays, because it contains measured noise. A class with too few cells keeps its tolerance. names: of
-    the link classes, by index.
+    The joint limit is k(m) · σ of the link class in this run, at least LEAST_GROUP_DEVIATION, plus the loss of the
+    class as a whole, because tolerances allow such a drift. These cells keep their tolerance as joint limit:
+
+    * cells with a smaller tolerance
+    * cells whose tolerance is above its floor: this tolerance contains measured noise
+    * cells of a class with fewer than LEAST_CELLS cells, and latencies
+
+    names: names of the link classes, by index.
     """
     classes, bandwidth = seen.classes, result["unit"] != "us"
     k = noise.sigma_limit(int((classes >= 0).sum()))
@@ -177,7 +186,7 @@ def with_joint_limits(content: Mapping[str, Any], result: Result, seen: Deviatio
 
 
 def remeasured_deviations(deviation: np.ndarray, result: Result, matrix: Matrix, when: str) -> np.ndarray | None:
-    """The deviations of the remeasured cells, NaN for other cells; None without remeasured cells.
+    """The deviations of the remeasured cells, NaN for other cells; None if no cell was remeasured.
 
     when: "before" for the first measurement, "after" for the median of the remeasurements.
     """
@@ -195,11 +204,11 @@ def remeasured_deviations(deviation: np.ndarray, result: Result, matrix: Matrix,
 
 
 def polish(deviation: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """The level, the row effects and the column effects by median polish, without NaN."""
+    """Median polish: (level, effects of the rows, effects of the columns), without NaN."""
     rest = np.array(deviation, dtype=float)
     rows, columns, level = np.zeros(rest.shape[0]), np.zeros(rest.shape[1]), 0.0
     with np.errstate(invalid="ignore"):
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             step = noise.medians(rest, 1)
             done = np.abs(step).max(initial=0.0) < SETTLED
             rest, rows = rest - step[:, None], rows + step
@@ -215,14 +224,14 @@ def polish(deviation: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
 
 
 def effects(deviation: np.ndarray, rows: Sequence[str], columns: Sequence[str], unit: str) -> Iterator[str]:
-    """Sentences about rows and columns that deviate as a whole, by median polish. rows, columns: the labels."""
+    """Yields sentences about rows and columns that are slow as a whole, by median polish. rows, columns: labels."""
     if min(deviation.shape) < 2 or not np.isfinite(deviation).any():
         return
     _, of_rows, of_columns = polish(deviation)
     for word, labels, found in (("row", rows, of_rows), ("column", columns, of_columns)):
-        order = [index for index in np.argsort(found) if found[index] <= math.log1p(-LEAST_EFFECT)]
-        told = [f"{labels[index]} {100 * math.expm1(found[index]):.1f} %" for index in order[:MOST_EFFECTS]]
-        if told:
+        order = [index for index in np.argsort(found) if found[index] <= math.log1p(-MIN_EFFECT)]
+        lines = [f"{labels[index]} {100 * math.expm1(found[index]):.1f} %" for index in order[:MAX_EFFECTS]]
+        if lines:
             what = "speed" if unit == "us" else "bandwidth"
-            more = f" and {len(order) - len(told)} more" if len(order) > len(told) else ""
-            yield f"{word} effects by median polish ({what}): {', '.join(told)}{more}"
+            more = f" and {len(order) - len(lines)} more" if len(order) > len(lines) else ""
+            yield f"{word} effects by median polish ({what}): {', '.join(lines)}{more}"

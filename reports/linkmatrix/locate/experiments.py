@@ -1,4 +1,4 @@
-"""The most informative next experiment for a slow component: a command, and what its result shows."""
+"""The next experiment for a slow component: a command, and the conclusion from its result."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..invocation import launcher
-from .layout import Layout, Names, of_subject
+from .layout import Layout, Names, subject_masks
 from .next_steps import Origin
 
 if TYPE_CHECKING:
     from ..record.names import Result
     from .hypotheses import Finding
 
-SAMPLES = "21"  # three times the usual number: the interval of a median is almost half as wide
-MOST_SUSPECTS, GOOD = 4, 2  # numbers of suspects and of healthy endpoints or nodes that are remeasured
+SAMPLES = "21"  # three times the usual number halves the interval of a median, nearly
+MAX_SUSPECTS, HEALTHY = 4, 2  # numbers of suspect and of healthy endpoints or nodes in an experiment
 INSIDE = "measure inside the node: a faulty device is slow there"
 EACH_ADAPTER = "measure each adapter alone: a slow adapter is at fault"
 ALL_DEVICES = "measure all devices: a device that is slow with a third device is at fault"
@@ -29,19 +29,22 @@ AGAIN_ALONE = "measure the same again, alone: an endpoint that stays slow next t
 LAUNCHED = ("mpi", "ipc")  # back ends that need a launcher
 #: Schedulers whose jobs take the option --nodelist.
 WITH_NODELIST = ("slurm", "squeue")
-SWEEP, NODES = "node_sweep", "LINKMATRIX_NODES"  # the check of one node of many, and the variable that names nodes
+SWEEP, NODES = (
+    "node_sweep",
+    "LINKMATRIX_NODES",
+)  # a check that measures each node alone, and the variable with its nodes
 
 
 class Experiment(NamedTuple):
-    """A command, and what its result shows."""
+    """A command, and the conclusion from its result."""
 
     command: str
-    tells: str
+    conclusion: str
 
 
 @dataclass(frozen=True)
 class Case:
-    """The data of a finding from which commands are made."""
+    """A finding and its context, from which commands are made. Fields: see `next_experiment`."""
 
     one: Finding
     names: Names
@@ -58,21 +61,21 @@ class Case:
     @property
     def suspects(self) -> list[str]:
         """The endpoints of the finding."""
-        rows, columns = of_subject(self.one.kind, self.one.subject, self.layout)
+        rows, columns = subject_masks(self.one.kind, self.one.subject, self.layout)
         named = [self.names.rows[at] for at in np.flatnonzero(rows)]
         named += [self.names.columns[at] for at in np.flatnonzero(columns)]
         return list(dict.fromkeys(named))
 
-    def beside(self, suspects: Sequence[str], every: Iterable[str]) -> list[str]:
-        """Some suspects, followed by some healthy endpoints or nodes of `every`."""
-        return [*suspects[:MOST_SUSPECTS], *[one for one in every if one not in suspects][:GOOD]]
+    def with_healthy(self, suspects: Sequence[str], every: Iterable[str]) -> list[str]:
+        """Up to MAX_SUSPECTS suspects, followed by HEALTHY other endpoints or nodes of `every`."""
+        return [*suspects[:MAX_SUSPECTS], *[one for one in every if one not in suspects][:HEALTHY]]
 
     def node_of(self, label: str) -> str:
-        """The node of an endpoint. A node is its own node."""
+        """The node of an endpoint; the label itself if it is a node."""
         return str(self.devices[label]["node"]) if label in self.devices else label
 
     def nodes_of(self, labels: Iterable[str]) -> list[str]:
-        """The nodes of endpoints, each once."""
+        """The nodes of endpoints, without duplicates."""
         return list(dict.fromkeys(self.node_of(label) for label in labels))
 
 
@@ -84,24 +87,24 @@ def next_experiment(
     result: Result,
     origin: Origin | None = None,
 ) -> Experiment | None:
-    """The next experiment after a finding; None for imported records, which no command of linkmatrix repeats.
+    """The next experiment for a finding; None for records of other programs than p2p_matrix.
 
-    origin: the test that left the record; None for a record alone.
+    origin: the test that left the record; None if the test is unknown.
     """
     if content.get("program") != "p2p_matrix":
         return None
     case = Case(one, names, layout, content, result, origin or Origin())
-    kinds = {one.kind, *(kind for kind, _ in one.alike)}
-    for wanted, tells, made in EXPERIMENTS:
+    kinds = {one.kind, *(kind for kind, _ in one.equivalent)}
+    for wanted, conclusion, command in EXPERIMENTS:
         if wanted <= kinds:
-            return Experiment(shlex.join(made(case)), tells)
+            return Experiment(shlex.join(command(case)), conclusion)
     if case.origin.is_queued:
         return Experiment(shlex.join(repeat_test(case)), MORE_SAMPLES)
     return Experiment(shlex.join(repeat_alone(case)), AGAIN_ALONE)
 
 
 def repeat_test(case: Case) -> list[str]:
-    """The ReFrame test, on the nodes of the suspects and some healthy nodes, with more samples.
+    """Repeats the ReFrame test with more samples, on the nodes of the suspects and some healthy nodes.
 
     ReFrame starts the program with the scheduler and launcher of the partition.
     """
@@ -114,46 +117,46 @@ def repeat_test(case: Case) -> list[str]:
         return [*words, "-S", f"{check}.on={every[0]}"]
     if origin.scheduler not in WITH_NODELIST:
         return words
-    is_of_all = "%extent=all" in origin.name
-    nodes = case.beside(case.nodes_of(case.suspects), case.nodes_of(case.names.rows)) if is_of_all else every
-    return [*words, f"-Jnodelist={','.join(nodes)}", *(["-S", f"{check}.nodes={len(nodes)}"] if is_of_all else [])]
+    is_all_nodes = "%extent=all" in origin.name
+    nodes = case.with_healthy(case.nodes_of(case.suspects), case.nodes_of(case.names.rows)) if is_all_nodes else every
+    return [*words, f"-Jnodelist={','.join(nodes)}", *(["-S", f"{check}.nodes={len(nodes)}"] if is_all_nodes else [])]
 
 
 def repeat_alone(case: Case) -> list[str]:
-    """The suspects and some healthy endpoints, one pair at a time, with more samples."""
+    """Measures the suspects and some healthy endpoints, one pair at a time, with more samples."""
     options = ["--concurrency", "serial", "--samples", SAMPLES]
     if case.content["backend"] in LAUNCHED:
-        nodes = case.beside(case.nodes_of(case.suspects), case.nodes_of(case.names.rows))
-        return [*launched(case, nodes), *measured(case), *options]
+        nodes = case.with_healthy(case.nodes_of(case.suspects), case.nodes_of(case.names.rows))
+        return [*launched(case, nodes), *testcase_options(case), *options]
     devices = [label for label in dict.fromkeys([*case.names.rows, *case.names.columns]) if label in case.devices]
-    chosen = case.beside([label for label in case.suspects if label in devices], devices)
+    chosen = case.with_healthy([label for label in case.suspects if label in devices], devices)
     indices = [case.devices[label]["index"] for label in chosen]
-    some = ["--devices", ",".join(map(str, indices))] if len(indices) > 1 and not case.layout.of_nodes else []
-    return ["p2p_matrix", "--backend", case.content["backend"], *measured(case), *some, *options]
+    devices_option = ["--devices", ",".join(map(str, indices))] if len(indices) > 1 and not case.layout.of_nodes else []
+    return ["p2p_matrix", "--backend", case.content["backend"], *testcase_options(case), *devices_option, *options]
 
 
 def launched(case: Case, nodes: Sequence[str]) -> list[str]:
-    """The command that starts p2p_matrix on these nodes, with the same number of ranks per node as in the run."""
+    """The command that starts p2p_matrix on nodes, with the number of ranks per node of the run."""
     ranks = {node: 0 for node in nodes}
     for device in case.devices.values():
         if device["node"] in ranks:
             ranks[device["node"]] += 1
     words = launcher({node: max(count, 1) for node, count in ranks.items()}, case.origin.scheduler)
     memory = ["--memory", "device"] if case.result["memory"] == "device" else []
-    # nothing else chooses NVLink between nodes
+    # NVLink between nodes needs this option
     transport = ["--transport", "fabric"] if case.result["transport"] == "fabric" else []
     return [*words, "p2p_matrix", "--backend", "mpi", *memory, *transport]
 
 
-def measured(case: Case) -> list[str]:
-    """The options for the test case, and for its size if the record's command sets a size."""
+def testcase_options(case: Case) -> list[str]:
+    """The options --testcase, and --size if the record's command has a size."""
     words = [word.partition("=")[0] for word in case.content["command"]]
-    own_size = case.result["metric"] != "latency" and {"--size", "--sweep"} & {*words}
-    return ["--testcase", case.result["testcase"], *(["--size", str(case.result["size_bytes"])] if own_size else [])]
+    has_size = case.result["metric"] != "latency" and {"--size", "--sweep"} & {*words}
+    return ["--testcase", case.result["testcase"], *(["--size", str(case.result["size_bytes"])] if has_size else [])]
 
 
 def third_node(case: Case) -> list[str]:
-    """The same check on three nodes."""
+    """Repeats the check on three nodes."""
     check = "crossnode_device_matrix" if case.result["memory"] == "device" else "crossnode_matrix"
     name = f"{check}.*{case.result['testcase']}.*extent=all"
     run = ["linkmatrix", "run", "--mode=nightly", *case.origin.system]
@@ -161,31 +164,32 @@ def third_node(case: Case) -> list[str]:
 
 
 def inside_nodes(case: Case) -> list[str]:
-    """The devices of the suspect's nodes, each node alone."""
+    """Measures the nodes of the suspects, each node alone."""
     nodes = ",".join(case.nodes_of(case.suspects))
     return ["linkmatrix", "run", "--mode=sweep", *case.origin.system, "--nodes", nodes]
 
 
 def every_node(case: Case) -> list[str]:
-    """All nodes of the partition, each node alone."""
+    """Measures all nodes of the partition, each node alone."""
     return ["linkmatrix", "run", "--mode=sweep", *case.origin.system]
 
 
 def each_adapter(case: Case) -> list[str]:
-    """Each adapter alone, without GPUs and without MPI."""
+    """Measures each adapter alone, without GPUs and MPI."""
     suite = "nodes_session.suite=rdma_perftest"
     run = ["linkmatrix", "run", "--mode=nightly", *case.origin.system]
     return [*run, "--", "-n", "rdma_perftest", "-S", suite]
 
 
 def all_devices(case: Case) -> list[str]:
-    """All devices of the node."""
+    """Measures all devices of the node."""
     if case.origin.is_queued:
         return repeat_test(case)
-    return ["p2p_matrix", "--backend", case.content["backend"], *measured(case), "--samples", SAMPLES]
+    return ["p2p_matrix", "--backend", case.content["backend"], *testcase_options(case), "--samples", SAMPLES]
 
 
-#: (kinds that cannot be told apart, advice, command). The first row whose kinds all explain the cells decides.
+#: (kinds of indistinguishable hypotheses, conclusion, command). The first row whose kinds all explain the cells is
+#: used.
 EXPERIMENTS: Sequence[tuple[set[str], str, Callable[[Case], list[str]]]] = (
     ({"node", "node_pair"}, THIRD_NODE, third_node),
     ({"node", "class"}, THIRD_NODE, third_node),
@@ -204,6 +208,6 @@ EXPERIMENTS: Sequence[tuple[set[str], str, Callable[[Case], list[str]]]] = (
 
 
 def advice(one: Finding) -> str:
-    """The experiment that distinguishes the hypotheses with the same cells, as an imperative."""
-    kinds = {one.kind, *(kind for kind, _ in one.alike)}
+    """How to distinguish the hypotheses with the same cells as a finding: an imperative, with the conclusion."""
+    kinds = {one.kind, *(kind for kind, _ in one.equivalent)}
     return next((text for wanted, text, _ in EXPERIMENTS if wanted <= kinds), "measure with more endpoints")

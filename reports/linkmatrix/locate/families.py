@@ -1,52 +1,52 @@
-"""The hypotheses that a layout allows: for each kind, the cells that each component would make slow.
+"""The hypotheses of a layout: the cells that each component would make slow if it were faulty.
 
-Data between nodes passes an endpoint, its adapters, a PCIe switch, a socket, the node and its leaf switch. A component
-that several endpoints share is a separate hypothesis. Otherwise its first endpoint or a larger component would be
-named.
+Data between nodes passes an endpoint, its adapters, a PCIe switch, a socket, the node and its leaf switch. Each
+component that several endpoints share is a hypothesis.
 
-Data inside an NVLink domain that spans nodes passes NVLink switches instead. The components are the device, its tray (a
-node) and the domain: each pair uses all switch planes alike.
+Data inside an NVLink domain that spans nodes passes NVLink switches. The components are the device, its tray (a node)
+and the domain. Each pair uses all switch planes equally, so that planes are no hypotheses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from .layout import Layout, Places, Subject
+    from .layout import Indices, Layout, Subject
 
-#: Components that data between nodes passes, the smallest first. Their cells are those between nodes with an end there.
-PASSED = ("nic", "network", "nics", "switch", "socket", "node", "leaf")
+#: Components that data between nodes passes, the smallest first. Their cells are between nodes, with an endpoint there.
+PATH_COMPONENTS = ("nic", "network", "nics", "switch", "socket", "node", "leaf")
 ONE_WAY = ("nic", "network", "nics", "node")  # components with a sending and a receiving side
-#: A component with the same endpoints as one of these is no hypothesis of its own.
+#: {component: components}. If its groups of endpoints are equal to those of one of these, it is no hypothesis.
 SAME_AS = {"switch": ("nic", "nics"), "socket": ("switch", "node"), "leaf": ("node",)}
-SHARED = ("class", "rail", "rail_ends", "leaf", "uplink", "domain")  # components that endpoints of many nodes share
+SHARED = ("class", "rail", "rail_ends", "leaf", "uplink", "domain")  # components that several nodes share
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """The hypotheses of one kind.
+    """The hypotheses of one kind. Each group of cells is a hypothesis.
 
-    labels: the group of each cell, -1 for none; with two labels a cell is in two groups. groups: number of groups.
-    pairs: if not 0, a group is a pair of indices below this number.
+    labels: one or two flat arrays with the group of each cell, -1 for none. With two arrays, a cell is in two groups.
+    groups: number of groups.
+    pairs: if not 0, group a * pairs + b is the pair (a, b).
     """
 
     kind: str
     labels: tuple[np.ndarray, ...]
     groups: int
-    pairs: int = field(default=0)  # if not 0, a group is a pair of indices below this number
+    pairs: int = 0
 
     def subject(self, group: int) -> Subject:
-        """The index, or the pair of indices, of a group."""
+        """The index, or the pair of indices, of a group's component."""
         return divmod(group, self.pairs) if self.pairs else group
 
 
 def families(layout: Layout) -> list[Family]:
-    """All hypotheses that the layout allows, the simplest repair first."""
+    """All hypotheses of a layout, the simplest repair first."""
     rows, columns = shape = layout.classes.shape
     row, column = np.indices(shape, sparse=True)
     found: list[Family] = []
@@ -59,11 +59,11 @@ def families(layout: Layout) -> list[Family]:
             flat = tuple(label.ravel() for label in inside)
             found.append(Family(kind, flat, pairs * pairs if pairs else most + 1, pairs))
 
-    if layout.in_itself:
+    if layout.is_local:
         add("ingress", column)
         add("class", layout.classes)
         return found
-    one_way = not layout.both_ways
+    one_way = not layout.bidirectional
     if one_way and not layout.of_nodes:
         add("egress", row)
         add("ingress", column)
@@ -75,26 +75,26 @@ def families(layout: Layout) -> list[Family]:
         n = max(rows, columns)
         add("cell", row * n + column, pairs=n)
     if layout.has_nodes:
-        between_nodes(layout, add)
-    if layout.square and is_a_part(layout, "socket"):
+        add_between_nodes(layout, add)
+    if layout.square and is_hypothesis(layout, "socket"):
         of_row, of_column = broadcast_components(layout, "socket")
         add("memory", of_row, np.where(of_row == of_column, -1, of_column))
         row_node, column_node = broadcast_components(layout, "node")
-        apart = (row_node == column_node) & (of_row != of_column) & (np.minimum(of_row, of_column) >= 0)
-        add("between_sockets", row_node, scope=apart)
+        across = (row_node == column_node) & (of_row != of_column) & (np.minimum(of_row, of_column) >= 0)
+        add("between_sockets", row_node, scope=across)
     add("class", layout.classes)
     return found
 
 
-def between_nodes(layout: Layout, add: Callable[..., None]) -> None:
-    """Adds the hypotheses about cells between nodes, and about cells inside one of several nodes."""
+def add_between_nodes(layout: Layout, add: Callable[..., None]) -> None:
+    """Adds the hypotheses of a matrix of several nodes. add: adds a family."""
     row, column = np.indices(layout.classes.shape, sparse=True)
     row_node, column_node = broadcast_components(layout, "node")
     in_domain = layout.in_domain
     inside = (row_node == column_node) & ~in_domain
     net = (row_node != column_node) & ~in_domain
-    passed = [part for part in PASSED if is_a_part(layout, part)]
-    if not layout.both_ways:
+    passed = [part for part in PATH_COMPONENTS if is_hypothesis(layout, part)]
+    if not layout.bidirectional:
         for part in ONE_WAY:
             if part in passed:
                 of_row, of_column = broadcast_components(layout, part)
@@ -111,7 +111,7 @@ def between_nodes(layout: Layout, add: Callable[..., None]) -> None:
     add("node_pair", low * nodes + high, scope=net, pairs=nodes)
     add("inside", row_node, scope=row_node == column_node)
     if in_domain.any():
-        inside_domains(layout, add, net)
+        add_inside_domains(layout, add, net)
     row_rail, column_rail = broadcast_components(layout, "rail")
     add("rail", row_rail, scope=net & (row_rail == column_rail))
     if len(np.unique(layout.row_rail)) > 1:
@@ -121,13 +121,13 @@ def between_nodes(layout: Layout, add: Callable[..., None]) -> None:
         add("uplink", of_row, of_column, scope=of_row != of_column)
 
 
-def inside_domains(layout: Layout, add: Callable[..., None], net: np.ndarray) -> None:
-    """Adds the hypotheses about cells inside NVLink domains. net: mask of the cells over the network."""
+def add_inside_domains(layout: Layout, add: Callable[..., None], net: np.ndarray) -> None:
+    """Adds the hypotheses about cells inside NVLink domains. net: True for cells over the network."""
     row, column = np.indices(layout.classes.shape, sparse=True)
     row_node, column_node = broadcast_components(layout, "node")
     in_domain = layout.in_domain
-    if net.any():  # otherwise these are all cells of a device
-        if not layout.both_ways:
+    if net.any():  # otherwise the hypotheses are equal to those of the device
+        if not layout.bidirectional:
             add("nvlinks_egress", row, scope=in_domain)
             add("nvlinks_ingress", column, scope=in_domain)
         add("nvlinks", row, np.where(row == column, -1, column), scope=in_domain)
@@ -136,19 +136,19 @@ def inside_domains(layout: Layout, add: Callable[..., None], net: np.ndarray) ->
     add("domain", broadcast_components(layout, "domain")[0], scope=in_domain)
 
 
-def broadcast_components(layout: Layout, kind: str) -> Places:
-    """The components of the rows and of the columns, each as an array of the matrix's shape."""
+def broadcast_components(layout: Layout, kind: str) -> Indices:
+    """(the component of each cell's row, of each cell's column), each rows × columns."""
     of_rows, of_columns = layout.places(kind)
     shape = layout.classes.shape
     return np.broadcast_to(of_rows[:, None], shape), np.broadcast_to(of_columns[None, :], shape)
 
 
-def is_a_part(layout: Layout, part: str) -> bool:
-    """Whether a kind of component is known, and groups endpoints differently from single endpoints and other kinds."""
+def is_hypothesis(layout: Layout, part: str) -> bool:
+    """Whether a kind of component is a hypothesis: known, and not equal to endpoints or to another kind."""
     of_rows = layout.places(part)[0]
     if part == "node":
         return True
-    if part == "network":  # the adapters of an endpoint distinguish it
+    if part == "network":  # equal to the endpoints if each endpoint has its own adapters
         own = np.where(layout.row_nic >= 0, layout.row_nic, -2 - layout.places("nics")[0])
         shared = len(np.unique(own)) < len(own) or bool((own == -1).any())
         return shared and not layout.of_nodes and len(np.unique(layout.row_node)) < len(own)
@@ -165,21 +165,21 @@ def is_a_part(layout: Layout, part: str) -> bool:
 
 
 def same_groups(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two numberings of endpoints form the same groups."""
-    together = len(np.unique(np.stack([one, other]), axis=1)[0])
-    return len(np.unique(one)) == together == len(np.unique(other))
+    """Whether two arrays of group numbers divide the endpoints into the same groups."""
+    both = len(np.unique(np.stack([one, other]), axis=1)[0])
+    return len(np.unique(one)) == both == len(np.unique(other))
 
 
-def named_family(layout: Layout, kind: str, subject: Subject) -> tuple[Family, int]:
-    """The family of a hypothesis, and the number of its group."""
+def find_family(layout: Layout, kind: str, subject: Subject) -> tuple[Family, int]:
+    """(family, number of the group) of a hypothesis."""
     family = next(family for family in families(layout) if family.kind == kind)
     if isinstance(subject, tuple):
         return family, subject[0] * family.pairs + subject[1]
     return family, subject
 
 
-def members(family: Family, group: int) -> np.ndarray:
-    """True for the cells of a hypothesis."""
+def member_cells(family: Family, group: int) -> np.ndarray:
+    """True for the cells of a group; flat, with an item per cell."""
     inside = family.labels[0] == group
     for label in family.labels[1:]:
         inside = inside | (label == group)

@@ -1,10 +1,14 @@
 """The layout of a matrix: node, adapters, PCIe switch, NUMA node, rail, leaf switch and NVLink domain of each endpoint.
 
-The adapters of a device are those nearest to it by PCI; the adapters of host memory are all adapters of its NUMA node.
-An adapter that is down carries no data. If counters show the adapters that carried the data of the ranks, other
-adapters carry none. If one adapter carried all data of a node, it is the adapter of all devices of the node. A single
-remaining adapter belongs to the endpoint. Several remaining adapters form one component, and none of them is flagged
-alone.
+The adapters of a device are the nearest adapters by PCI path. The adapters of host memory are all adapters of its NUMA
+node. These rules reduce the adapters:
+
+* An adapter that is down carries no data.
+* If counters contain the bytes of the ranks, adapters without these bytes carry no data.
+* If one adapter carried all data of a node, it is the adapter of all devices of the node.
+
+If a single adapter remains, it is the adapter of the endpoint ("nic"). Several remaining adapters are one component
+("nics"), and no single adapter of them is flagged.
 """
 
 from __future__ import annotations
@@ -22,9 +26,9 @@ if TYPE_CHECKING:
     from ..record.names import Result
 
 Subject = int | tuple[int, int]
-Places = tuple[np.ndarray, np.ndarray]  # component of each row and of each column, -1 for none
+Indices = tuple[np.ndarray, np.ndarray]  # (component of each row, component of each column); -1 for none
 
-#: Kind of a hypothesis → its component, if the names differ.
+#: {kind of a hypothesis: its component}, if the names differ.
 PART_OF = {
     "inside": "node",
     "node_pair": "node",
@@ -35,8 +39,8 @@ PART_OF = {
     "rail_ends": "rail",
 }
 NVLINKS = ("links", "nvlinks")  # links of a device inside its node, and inside its NVLink domain
-UP = ("ACTIVE", "ACTIVE_DEFER", "up", "unknown")  # states of a port, in the kernel's words
-LEAST = 0.99  # least share of the ranks' bytes in the counters of the adapters that carried them
+UP = ("ACTIVE", "ACTIVE_DEFER", "up", "unknown")  # states of a port, as in the kernel
+MIN_COUNTED = 0.99  # share of the ranks' bytes that counters of adapters must contain
 ONE_SWITCH = ("PIX", "PXB")  # PCI paths without a host bridge
 Device = Mapping[str, Any]
 
@@ -49,15 +53,15 @@ def part_of(kind: str) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """The indices of the components of each row and column, -1 for unknown.
+    """The components of the rows and columns of a matrix, as indices; -1 for unknown.
 
-    classes: index of the link class of each cell, rows × columns.
-    row_nic, column_nic: the adapter, if a single adapter is nearest.
+    classes: the link class of each cell, rows × columns; -1 for cells that the test case leaves out.
+    row_nic, column_nic: the adapter, if the endpoint has a single adapter.
     square: whether rows and columns are the same endpoints.
-    both_ways: whether a cell is the sum of both directions, so that egress and ingress have the same cells.
-    of_nodes: whether a row is a whole node.
-    in_itself: whether each column is a device that copies within its own memory.
-    parts: {"nics" (sets of adapters), "switch", "socket", "leaf", "domain": indices of rows and columns}, if known.
+    bidirectional: whether a cell is the sum of both directions, so that egress and ingress have the same cells.
+    of_nodes: whether rows and columns are nodes.
+    is_local: whether each column is a device that copies within its own memory.
+    parts: {component: its indices}, if known, for "nics" (sets of adapters), "switch", "socket", "leaf", "domain".
         "domain" exists only if cells between nodes of a domain use NVLink.
     """
 
@@ -69,24 +73,24 @@ class Layout:
     row_rail: np.ndarray
     column_rail: np.ndarray
     square: bool = True
-    both_ways: bool = False
+    bidirectional: bool = False
     of_nodes: bool = False
-    in_itself: bool = False
-    parts: Mapping[str, Places] = field(default_factory=dict)
+    is_local: bool = False
+    parts: Mapping[str, Indices] = field(default_factory=dict)
 
     @property
     def has_nodes(self) -> bool:
-        """Whether the node of each endpoint is known, and there are at least two nodes."""
+        """Whether the matrix has two or more nodes, and the node of each endpoint is known."""
         return self.square and bool((self.row_node >= 0).all()) and len(np.unique(self.row_node)) > 1
 
     @property
     def in_domain(self) -> np.ndarray:
-        """Mask, rows × columns, of the cells inside an NVLink domain that spans nodes."""
+        """True for cells inside an NVLink domain that spans nodes; rows × columns."""
         of_rows, of_columns = self.places("domain")
         return (of_rows[:, None] == of_columns[None, :]) & (of_rows[:, None] >= 0)
 
-    def places(self, kind: str) -> Places:
-        """The component of each row and column for a kind of hypothesis."""
+    def places(self, kind: str) -> Indices:
+        """The component of each row and column, for a kind of hypothesis."""
         rows, columns = self.classes.shape
         known = {
             "node": (self.row_node, self.column_node),
@@ -100,10 +104,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Names:
-    """The names of the indices of a `Layout`: rows, columns, nodes, nics, classes and parts.
-
-    near: {endpoint: adapters that may carry its data}.
-    """
+    """The names of the components of a `Layout`, by index. near: {endpoint: adapters that may carry its data}."""
 
     rows: Sequence[str]
     columns: Sequence[str]
@@ -115,66 +116,66 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Numbered:
-    """Components of one type. of: {label of a device: number, -1 for none}. names: by number."""
+class Components:
+    """Components of one type. of: {label of a device: index of its component, -1 for none}. names: by index."""
 
     of: Mapping[str, int]
     names: Sequence[str]
 
 
-def numbered(devices: Iterable[Device], part: Callable[[Device], str]) -> Numbered:
-    """Numbers the components in the order of their devices. part: returns the component of a device, "" for none."""
+def number_components(devices: Iterable[Device], part: Callable[[Device], str]) -> Components:
+    """Numbers the components of devices. part: returns the name of a device's component, "" for none."""
     of_device = {device["label"]: part(device) for device in devices}
     number = {name: at for at, name in enumerate(dict.fromkeys(name for name in of_device.values() if name))}
-    return Numbered({label: number.get(name, -1) for label, name in of_device.items()}, list(number))
+    return Components({label: number.get(name, -1) for label, name in of_device.items()}, list(number))
 
 
 def layout_of(content: Mapping[str, Any], result: Result, matrix: Matrix) -> tuple[Layout, Names]:
     """The layout of a matrix, and the names of its components."""
     devices = {device["label"]: device for device in content.get("devices", [])}
     every = list(devices.values())
-    node = numbered(every, lambda device: device["node"])
+    node = number_components(every, lambda device: device["node"])
     rows, columns = list(matrix.rows), list(matrix.columns)
     of_nodes = set(rows) <= set(node.names) - set(devices)  # rows are nodes
-    near = adapters_of(content, result, every)
+    near = data_adapters(content, result, every)
     parts = {
-        "nics": numbered(every, lambda device: adapter_name(near[device["label"]], device, alone=False)),
-        "switch": numbered(every, switches_of(content, every)),
-        "socket": numbered(every, socket),
-        "leaf": numbered(every, leaf),
-        "domain": numbered(every, domain),
+        "nics": number_components(every, lambda device: adapter_name(near[device["label"]], device, alone=False)),
+        "switch": number_components(every, switches_of(content, every)),
+        "socket": number_components(every, socket),
+        "leaf": number_components(every, leaf),
+        "domain": number_components(every, domain),
     }
-    nic = numbered(every, lambda device: adapter_name(near[device["label"]], device, alone=True))
+    nic = number_components(every, lambda device: adapter_name(near[device["label"]], device, alone=True))
     if of_nodes:
-        node = Numbered({name: at for at, name in enumerate(node.names)}, node.names)
+        node = Components({name: at for at, name in enumerate(node.names)}, node.names)
         leaves = {device["node"]: parts["leaf"].of[device["label"]] for device in every}
-        parts = {"leaf": Numbered(leaves, parts["leaf"].names), "domain": Numbered({}, [])}
+        parts = {"leaf": Components(leaves, parts["leaf"].names), "domain": Components({}, [])}
 
-    def places(of: Mapping[str, int]) -> Places:
+    def indices(of: Mapping[str, int]) -> Indices:
         found = [np.array([of.get(label, -1) for label in labels], dtype=int) for labels in (rows, columns)]
         return found[0], found[1]
 
     index, classes = classes_of(matrix)
-    if not crosses_nodes(places(parts["domain"].of), places(node.of), nvlink_cells(index, classes)):
-        parts["domain"] = Numbered({}, [])
+    if not crosses_nodes(indices(parts["domain"].of), indices(node.of), nvlink_cells(index, classes)):
+        parts["domain"] = Components({}, [])
     layout = Layout(
         index,
-        *places(node.of),
-        *places({} if of_nodes else nic.of),
-        *places({} if of_nodes else rails(every, nic)),
+        *indices(node.of),
+        *indices({} if of_nodes else nic.of),
+        *indices({} if of_nodes else rails(every, nic)),
         square=rows == columns,
-        both_ways=result["metric"] == "bidirectional",
+        bidirectional=result["metric"] == "bidirectional",
         of_nodes=of_nodes,
-        in_itself=classes == ["LOCAL"] and len(rows) == 1,
-        parts={kind: places(part.of) for kind, part in parts.items() if part.names},
+        is_local=classes == ["LOCAL"] and len(rows) == 1,
+        parts={kind: indices(part.of) for kind, part in parts.items() if part.names},
     )
     named = {kind: part.names for kind, part in parts.items() if part.names}
     return layout, Names(rows, columns, node.names, nic.names, classes, named, near)
 
 
-def adapters_of(content: Mapping[str, Any], result: Result, devices: Sequence[Device]) -> dict[str, tuple[str, ...]]:
-    """{label: names of the adapters that may carry the data of a device}. See the module's docstring."""
-    by = carried_by(result)
+def data_adapters(content: Mapping[str, Any], result: Result, devices: Sequence[Device]) -> dict[str, tuple[str, ...]]:
+    """{device: names of the adapters that may carry its data}, by the rules in the docstring of this module."""
+    by = counted_adapters(result)
     ports: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for port in content.get("adapters", []):
         where = (port["place"].get("node", content["host"]["name"]), port["name"])
@@ -182,41 +183,43 @@ def adapters_of(content: Mapping[str, Any], result: Result, devices: Sequence[De
     for where in ((device["node"], name) for device in devices for name in device["nics"]):
         ports.setdefault(where, [])
 
-    def may(node: str, name: str) -> bool:
-        of_it = ports[node, name]
-        is_up = not of_it or any((port["state"] or "unknown") in UP for port in of_it)
-        return is_up and (node not in by or bool(counter_names(name, of_it) & by[node]))
+    def may_carry(node: str, name: str) -> bool:
+        known = ports[node, name]
+        is_up = not known or any((port["state"] or "unknown") in UP for port in known)
+        return is_up and (node not in by or bool(counter_names(name, known) & by[node]))
 
-    alone = {node: carried_all(node, ports, names) for node, names in by.items()}
+    alone = {node: only_adapter(node, ports, names) for node, names in by.items()}
     return {
         device["label"]: alone.get(device["node"])
-        or tuple(name for name in device["nics"] if may(device["node"], name))
+        or tuple(name for name in device["nics"] if may_carry(device["node"], name))
         for device in devices
     }
 
 
-def carried_all(
+def only_adapter(
     node: str, ports: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]], by: set[str]
 ) -> tuple[str, ...]:
     """The adapter that carried all data of a node's ranks; () if it is not a single adapter.
 
-    ports: {(node, adapter): its ports}. by: the result of `carried_by` for the node.
+    ports: {(node, adapter): its ports}. by: the result of `counted_adapters` for the node.
     """
-    known = {name: counter_names(name, of_it) for (where, name), of_it in ports.items() if where == node}
+    known = {name: counter_names(name, of_adapter) for (where, name), of_adapter in ports.items() if where == node}
     carried = [name for name, words in known.items() if words & by]
     return (carried[0],) if len(carried) == 1 and by <= known[carried[0]] else ()
 
 
-def carried_by(result: Result) -> dict[str, set[str]]:
-    """{node: adapters that its ranks used}, for nodes whose counters contain all bytes of the ranks."""
+def counted_adapters(result: Result) -> dict[str, set[str]]:
+    """{node: counters with the bytes of its ranks}, for nodes whose counters contain MIN_COUNTED of these bytes."""
     uses = [one for one in (result.get("others") or {}).get("uses", []) if one["of"] in ("net_out", "net_in")]
     unknown = {one["label"] for one in uses if not (one["counted"] and one["own"] and one.get("by"))}
-    unknown |= {one["label"] for one in uses if one["label"] not in unknown and one["counted"] < LEAST * one["own"]}
+    unknown |= {
+        one["label"] for one in uses if one["label"] not in unknown and one["counted"] < MIN_COUNTED * one["own"]
+    }
     return {one["label"]: {*one["by"].split(", ")} for one in uses if one["label"] not in unknown}
 
 
 def counter_names(name: str, ports: Sequence[Mapping[str, Any]]) -> set[str]:
-    """The names under which counters may contain the bytes of an adapter: its ports, interfaces and bond."""
+    """The names of an adapter's counters: its ports, interfaces and bond."""
     numbers = {f"{name}:{port['place'].get('port', '1')}" for port in ports}
     interfaces = (interface for port in ports for interface in port.get("interfaces", []))
     return {name, *numbers, *(word for one in interfaces for word in (one.get("name"), one.get("bond")) if word)}
@@ -225,13 +228,14 @@ def counter_names(name: str, ports: Sequence[Mapping[str, Any]]) -> set[str]:
 def adapter_name(names: Sequence[str], device: Device, alone: bool) -> str:
     """The name of a device's adapters: "mlx5_2 of n17", or "mlx5_2, mlx5_3 of n17".
 
-    alone: True returns "" for several adapters, False returns "" for a single adapter.
+    alone: True: the name of a single adapter, "" for several. False: the name of several adapters, "" for a single
+        adapter.
     """
     return f"{', '.join(sorted(names))} of {device['node']}" if names and (len(names) == 1) == alone else ""
 
 
 def socket(device: Device) -> str:
-    """The NUMA node of a device; "" if unknown."""
+    """The NUMA node of a device, such as "NUMA node 1 of n17"; "" if unknown."""
     number = device["numa"]
     return f"NUMA node {number} of {device['node']}" if number is not None and number >= 0 else ""
 
@@ -242,26 +246,26 @@ def leaf(device: Device) -> str:
 
 
 def domain(device: Device) -> str:
-    """The NVLink domain and clique of a device, where the record contains them."""
+    """The NVLink domain and clique of a device; "" if unknown."""
     return str(device.get("place", {}).get("domain", ""))
 
 
 def nvlink_cells(index: np.ndarray, classes: Sequence[str]) -> np.ndarray:
-    """Mask of the cells whose link class is NVLink. index: class of each cell, -1 for none."""
+    """True for cells whose link class is NVLink. index: class of each cell, -1 for none."""
     return np.isin(index, [at for at, name in enumerate(classes) if name.startswith("NV")])
 
 
-def crosses_nodes(domains: Places, nodes: Places, nvlink: np.ndarray) -> bool:
-    """Whether cells between nodes of one domain use NVLink: otherwise the domain carries none of the cells."""
+def crosses_nodes(domains: Indices, nodes: Indices, nvlink: np.ndarray) -> bool:
+    """Whether cells between nodes of one domain use NVLink. nvlink: from `nvlink_cells`."""
     same = (domains[0][:, None] == domains[1][None, :]) & (domains[0] >= 0)[:, None]
     return bool((same & (nodes[0][:, None] != nodes[1][None, :]) & nvlink).any())
 
 
 def switches_of(content: Mapping[str, Any], devices: Sequence[Device]) -> Callable[[Device], str]:
-    """A function that returns the PCIe switch of a device.
+    """Returns a function that returns the name of a device's PCIe switch, "" if unknown.
 
-    Devices and adapters that reach each other without a host bridge share a switch. The first adapter gives it its
-    name.
+    A device and an adapter share a switch if the PCI path between them has no host bridge. The switch is named after
+    the first adapter.
     """
     labels = {(device["node"], device["pci"]): device["label"] for device in devices if device["pci"]}
     behind: dict[str, str] = {}
@@ -273,28 +277,29 @@ def switches_of(content: Mapping[str, Any], devices: Sequence[Device]) -> Callab
     return lambda device: behind.get(device["label"], "")
 
 
-def rails(devices: Sequence[Device], nic: Numbered) -> dict[str, int]:
-    """{label: index of its rail}: the position of its adapter, or else of the device, on its node.
+def rails(devices: Sequence[Device], nic: Components) -> dict[str, int]:
+    """{device: index of its rail}. The rail is the position of the device's adapter on its node.
 
-    In a network of planes, a rail is a plane.
+    If the adapter of a device is unknown, the rails are the positions of the devices. In a network of planes, a rail is
+    a plane.
     """
     by_nic = all(number >= 0 for number in nic.of.values())
     found: dict[str, int] = {}
-    of_node: dict[str, dict[Any, int]] = {}
+    numbers: dict[str, dict[Any, int]] = {}
     for device in devices:
-        known = of_node.setdefault(device["node"], {})
+        known = numbers.setdefault(device["node"], {})
         found[device["label"]] = known.setdefault(nic.of[device["label"]] if by_nic else device["label"], len(known))
     return found
 
 
-def of_subject(kind: str, subject: Subject, layout: Layout) -> Places:
-    """Masks of the rows and of the columns that belong to the subject of a finding."""
+def subject_masks(kind: str, subject: Subject, layout: Layout) -> Indices:
+    """(True for the rows, True for the columns) of the component of a finding."""
     rows, columns = layout.places(kind)
     wanted = subject if isinstance(subject, tuple) else (subject,)
     if part_of(kind) in ("egress", "ingress", "device", "link", "cell", *NVLINKS):
         rows, columns = (np.arange(length) for length in layout.classes.shape)
         if kind == "cell":
             return rows == wanted[0], columns == wanted[1]
-        if not layout.square:  # the same index on the other axis is another endpoint
+        if not layout.square:  # row i and column i are different endpoints
             rows, columns = (-1 - rows, columns) if kind == "ingress" else (rows, -1 - columns)
     return np.isin(rows, wanted), np.isin(columns, wanted)

@@ -1,12 +1,15 @@
-"""Slow endpoints of a record of sampled matchings, as findings and sentences.
+"""Slow endpoints of sampled matrices, as findings and sentences.
 
-The program decides which endpoints and cells are slow, and records them (`Suspicion` in src/measure/suspicion.hpp). An
-endpoint sends and receives; a permanent fault slows all its cells in one direction or in both.
+The program decides which endpoints and cells are slow (`Suspicion` in src/measure/suspicion.hpp), and records them. A
+permanent fault of an endpoint slows all its cells in one direction or in both directions.
 
-Slow cells that no faulty endpoint explains have their own sentences. An endpoint is at fault if more of its cells are
-slow than chance explains. If many endpoints are slow, other endpoints are often slow because of their partners, so
-chance explains as much. If half of the pairs are slow, the median of concurrent pairs is slow itself. The sentences
-then name the endpoints that were slow with every peer, or the number of slow pairs.
+Other slow cells have sentences of their own, because the program attributes slow cells only if chance does not explain
+them:
+
+* If many endpoints are slow, healthy endpoints often have slow partners.
+* If half of the pairs are slow, the median of concurrent pairs is slow too.
+
+These sentences name the endpoints that were slow with every peer, or the number of slow pairs.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -22,19 +25,19 @@ from ..record.names import Result
 from ..references import noise
 from .hypotheses import Finding, slowness
 
-LEAST_OFF = 0.025  # least deviation of a slow cell from the fastest cells, as a logarithm
-LEAST_SLOW = 2  # slow cells of a faulty endpoint that no other process disturbed
+MIN_DEVIATION = 0.025  # of a slow cell from the fastest cells, as a logarithm
+MIN_SLOW = 2  # undisturbed slow cells of a faulty endpoint
 SUSPECT = {
     "sends and receives": "check its adapters, PCIe, clocks and uplink",
     "sends": "check its sending side: adapter, uplink and routing",
     "receives": "check its receiving side: adapter, uplink and routing",
 }
-MANY = 0.2  # with a larger share of slow cells, the median of concurrent cells may be slow itself
-TOO_MANY = 0.5  # with a larger share, no endpoint is named
-FASTEST = 0.90, 0.97  # quantiles of all cells, which give speed and noise of healthy cells
-ABOUT = 0.2  # largest share of cells near the limit, relative to the fast cells; noise alone has 0.5
-PARTNERS = 2  # least number of partners of an end that is slow with each of them
-HOW = {  # (sends slowly, receives slowly) → sentence
+MANY = 0.2  # share of slow cells: with a larger share, the median of concurrent cells may be slow too
+TOO_MANY = 0.5  # share of slow cells: with a larger share, no endpoint is named
+FASTEST = 0.90, 0.97  # quantiles of all cells, from which speed and noise of healthy cells are estimated
+MAX_NEAR = 0.2  # cells near the limit, as a share of the fast cells; noise alone has a share of 0.5
+MIN_PARTNERS = 2  # of an endpoint that is slow with each partner
+CLAUSES = {  # {(sends slowly, receives slowly): clause}
     (True, True): "{was} slow with every peer",
     (True, False): "sent slowly to every peer",
     (False, True): "received slowly from every peer",
@@ -44,14 +47,14 @@ AGAIN = "measure again with a longer --max-time, or the full matrix of {it} and 
 
 @dataclass(frozen=True)
 class Cells:
-    """The measured cells: row and column indices, values, and whether the program recorded the cell as slow."""
+    """The measured cells of a matrix, as flat arrays: indices of row and column, value, and True for slow cells."""
 
     rows: np.ndarray
     columns: np.ndarray
     values: np.ndarray
     slow: np.ndarray
 
-    def of(self, endpoint: int, direction: str) -> np.ndarray:
+    def of_endpoint(self, endpoint: int, direction: str) -> np.ndarray:
         """True for the cells of an endpoint in a direction: "sends", "receives" or "sends and receives"."""
         sent = (self.rows == endpoint) & ("sends" in direction)
         return sent | ((self.columns == endpoint) & ("receives" in direction))
@@ -59,11 +62,14 @@ class Cells:
 
 @dataclass(frozen=True)
 class Fault:
-    """A slow endpoint as the record has it.
+    """A slow endpoint of a record. The program measures slow endpoints again after a pause.
 
-    endpoint: index of its row. direction: "sends", "receives" or "sends and receives". shift: median deviation of the
-    speed of its slow cells, as a fraction. slow of cells: before the pause. slow_again of confirmed: matchings after
-    the pause. reproduced: whether it was slow after the pause too, or was not measured after the pause.
+    endpoint: index of its row.
+    direction: "sends", "receives" or "sends and receives".
+    shift: median deviation of the speed of its slow cells, as a fraction.
+    slow, cells: numbers of its slow cells and of its cells, before the pause.
+    slow_again, confirmed: numbers of slow matchings and of matchings with this endpoint, after the pause.
+    reproduced: whether the endpoint was slow after the pause too, or was not measured after the pause.
     """
 
     endpoint: int
@@ -77,7 +83,7 @@ class Fault:
 
 
 def measured_cells(result: Result, judged: MatrixVerdict) -> Cells:
-    """The measured cells of the judged matrix, block by block. Disturbed cells are left out if the matrix is loaded."""
+    """The measured cells of a matrix. If the matrix is in memory, without disturbed cells."""
     disturbed = None if judged.whole is None else judged.whole.disturbed
     rows, columns, values = [], [], []
     for block in judged.matrix.blocks():
@@ -92,18 +98,18 @@ def measured_cells(result: Result, judged: MatrixVerdict) -> Cells:
     return Cells(row, column, np.concatenate(values), is_slow)
 
 
-def faults(result: Result, cells: Cells) -> list[Fault]:
-    """The slow endpoints of the record that have at least two slow cells without a disturbance."""
+def recorded_faults(result: Result, cells: Cells) -> list[Fault]:
+    """The recorded slow endpoints that have at least MIN_SLOW undisturbed slow cells."""
     found = []
     for one in result["matchings"]["slow_endpoints"]:
         fault = Fault(**{**one, "endpoint": result["rows"].index(one["endpoint"])})
-        if (cells.slow & cells.of(fault.endpoint, fault.direction)).sum() >= LEAST_SLOW:
+        if (cells.slow & cells.of_endpoint(fault.endpoint, fault.direction)).sum() >= MIN_SLOW:
             found.append(fault)
     return found
 
 
 def sentence(one: Fault, label: str, result: Result) -> str:
-    """ "n17 sends 10.2 % slow to with every partner (6 of 6 cells, and 3 of 3 after a pause of 10 s): suspect …"."""
+    """The sentence: "n17 sends 10.2 % slow, with every partner (6 of 6 cells, and 3 of 3 after a pause of 10 s): …"."""
     amount = slowness(one.shift, result["unit"])
     pause = f"after a pause of {result['matchings']['pause']:.0f} s"
     seen = f"{one.slow} of {units.counted(one.cells, 'cell')}"
@@ -119,42 +125,44 @@ def sentence(one: Fault, label: str, result: Result) -> str:
 
 
 def fault_sentences(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[Fault, str]], list[str]]:
-    """(reproduced faults, each with its sentence; other sentences). judged: the matrix of the result."""
+    """([(reproduced fault, sentence)], other sentences). judged: the matrix of the result."""
     if bottleneck := sampled_matrix.bottleneck_sentence(result):
         return [], [bottleneck]
     cells, labels = measured_cells(result, judged), judged.matrix.rows
     if not len(cells.values):
         return [], ["nothing was measured"]
-    found = faults(result, cells)
-    said = [(one, sentence(one, labels[one.endpoint], result)) for one in found]
+    found = recorded_faults(result, cells)
+    sentences = [(one, sentence(one, labels[one.endpoint], result)) for one in found]
     rest = [
         *sampled_matrix.slow_group_sentences(result),
         *filter(None, [sampled_matrix.oversubscription_sentence(result)]),
     ]
-    rest += [text for one, text in said if not one.reproduced]
+    rest += [text for one, text in sentences if not one.reproduced]
     rest += unexplained_sentences(cells, found, result, labels)
-    return [(one, text) for one, text in said if one.reproduced], rest
+    return [(one, text) for one, text in sentences if one.reproduced], rest
 
 
 def unexplained_sentences(cells: Cells, found: Sequence[Fault], result: Result, labels: Sequence[str]) -> Iterator[str]:
     """Sentences about the slow cells that no slow endpoint explains."""
     rest = np.ones(len(cells.values), dtype=bool)
     for one in found:
-        rest &= ~cells.of(one.endpoint, one.direction)
+        rest &= ~cells.of_endpoint(one.endpoint, one.direction)
     if not rest.any():
         return
     logs = np.log(cells.values[rest]) * (-1 if result["unit"] == "us" else 1)
-    slower = slower_than_fastest(logs, LEAST_OFF)
+    slower = slower_than_fastest(logs, MIN_DEVIATION)
     slow = slower if slower.mean() >= MANY else cells.slow[rest]
-    again = [(one["row"], one["column"]) for one in result["remeasured"]]
-    unconfirmed, both_ways = {*result["matchings"]["open"]}, result["metric"] == "bidirectional"
-    yield from unresolved_sentences(cells.rows[rest], cells.columns[rest], slow, labels, both_ways, unconfirmed, again)
+    remeasured = [(one["row"], one["column"]) for one in result["remeasured"]]
+    unconfirmed, bidirectional = {*result["matchings"]["open"]}, result["metric"] == "bidirectional"
+    yield from unresolved_sentences(
+        cells.rows[rest], cells.columns[rest], slow, labels, bidirectional, unconfirmed, remeasured
+    )
 
 
-def finding(one: Fault, of_nodes: bool) -> Finding:
-    """The fault as a finding of a whole matrix."""
+def as_finding(one: Fault, has_node_rows: bool) -> Finding:
+    """Converts a fault to a finding. has_node_rows: whether rows are nodes."""
     kind = {"sends": "egress", "receives": "ingress"}.get(one.direction, "")
-    kind = ("node_" if kind else "node") + kind if of_nodes else kind or "device"
+    kind = ("node_" if kind else "node") + kind if has_node_rows else kind or "device"
     return Finding(kind, one.endpoint, one.shift, one.cells + one.confirmed, one.slow + one.slow_again, 0.0)
 
 
@@ -165,47 +173,49 @@ def confirmed_faults(result: Result, judged: MatrixVerdict) -> list[tuple[str, s
     ]
 
 
-class Ends(NamedTuple):
-    """The two ends of each cell, as numbers below `count`: the sending side of an endpoint, then the receiving sides.
+class CellEnds(NamedTuple):
+    """The two ends of each cell, as numbers below `count`.
 
-    In bidirectional cells, an end is an endpoint.
+    An end is the sending side or the receiving side of an endpoint; sending sides have the lower numbers. The ends of
+    bidirectional cells are endpoints.
     """
 
     senders: np.ndarray
     receivers: np.ndarray
     count: int
 
-    def having(self, cells: np.ndarray) -> np.ndarray:
-        """The number of these cells per end."""
+    def cell_counts(self, cells: np.ndarray) -> np.ndarray:
+        """For each end, its number of cells among `cells`."""
         return sum(np.bincount(side[cells], minlength=self.count) for side in (self.senders, self.receivers))
 
     def cells(self, ends: np.ndarray) -> np.ndarray:
-        """True for the cells of these ends."""
+        """True for the cells of `ends`."""
         return ends[self.senders] | ends[self.receivers]
 
 
 def slower_than_fastest(logs: np.ndarray, least: float) -> np.ndarray:
-    """True for cells that are slower than the fastest cells by more than noise and by more than `least`, a logarithm.
+    """True for cells that are slower than the fastest cells, by more than noise and by more than `least`.
 
-    The noise follows from the 90 % and 97 % quantiles, which are 1.282 and 1.881 σ above the median of a normal
-    distribution. If many cells are near the limit, slow and fast cells are not two groups, and no cell is slow.
+    logs, least: logarithms. The noise is estimated from the 90 % and 97 % quantiles, which are 1.282 σ and 1.881 σ
+    above the median of a normal distribution. If many cells are near the limit, there are no separate groups of slow
+    and fast cells, and no cell is slow.
     """
     high, higher = np.quantile(logs, FASTEST)
     sigma = float(higher - high) / (1.8808 - 1.2816)
     limit = high - 1.2816 * sigma - max(least, noise.sigma_limit(len(logs)) * sigma)
     slow = logs < limit
-    about = np.abs(logs - limit) < float(np.median(logs[~slow]) - limit) / 2
-    return slow & bool(about.sum() <= ABOUT * (~slow).sum())
+    near = np.abs(logs - limit) < float(np.median(logs[~slow]) - limit) / 2
+    return slow & bool(near.sum() <= MAX_NEAR * (~slow).sum())
 
 
-def slow_with_every_peer(ends: Ends, slow: np.ndarray) -> np.ndarray:
-    """True for ends whose cells are all slow, at least two of which no other such end with more cells explains."""
-    count = ends.having(np.ones(len(slow), dtype=bool))
-    every = (ends.having(slow) == count) & (count >= PARTNERS)
+def slow_with_every_peer(ends: CellEnds, slow: np.ndarray) -> np.ndarray:
+    """True for ends with only slow cells, of which at least two belong to no such end with more cells."""
+    count = ends.cell_counts(np.ones(len(slow), dtype=bool))
+    every = (ends.cell_counts(slow) == count) & (count >= MIN_PARTNERS)
     found = np.zeros(ends.count, dtype=bool)
     for most in sorted({*count[every].tolist()}, reverse=True):
-        rest = ends.having(slow & ~ends.cells(found))
-        found |= every & (count == most) & (rest >= PARTNERS)
+        rest = ends.cell_counts(slow & ~ends.cells(found))
+        found |= every & (count == most) & (rest >= MIN_PARTNERS)
     return found
 
 
@@ -214,14 +224,16 @@ def unresolved_sentences(
     columns: np.ndarray,
     slow: np.ndarray,
     labels: Sequence[str],
-    both_ways: bool,
+    bidirectional: bool,
     unconfirmed: Set[str],
     reproduced: Sequence[tuple[str, str]],
 ) -> Iterator[str]:
-    """Sentences about slow cells that no faulty endpoint has.
+    """Yields sentences about the slow cells that no faulty endpoint explains.
 
-    rows, columns: of the cells, as indices of labels. slow: True for slow cells. unconfirmed: endpoints that the
-    program did not confirm. reproduced: pairs that were slow again.
+    rows, columns: row and column of each cell, as indices of `labels`.
+    slow: True for slow cells.
+    unconfirmed: endpoints that the program did not confirm.
+    reproduced: pairs that were slow again.
     """
     total = f"{int(slow.sum())} of {units.counted(len(slow), 'cell')}"
     if slow.sum() >= TOO_MANY * len(slow):
@@ -230,18 +242,20 @@ def unresolved_sentences(
             " full matrix, at least of some endpoints"
         )
         return
-    ends = Ends(rows, columns if both_ways else len(labels) + columns, len(labels) * (1 if both_ways else 2))
+    ends = CellEnds(
+        rows, columns if bidirectional else len(labels) + columns, len(labels) * (1 if bidirectional else 2)
+    )
     found = slow_with_every_peer(ends, slow)
-    ways = (found, found) if both_ways else (found[: len(labels)], found[len(labels) :])
-    for how, text in HOW.items():
-        named = [labels[at] for at in np.flatnonzero((ways[0] == how[0]) & (ways[1] == how[1]))]
+    sides = (found, found) if bidirectional else (found[: len(labels)], found[len(labels) :])
+    for (sends, receives), text in CLAUSES.items():
+        named = [labels[at] for at in np.flatnonzero((sides[0] == sends) & (sides[1] == receives))]
         yield from uncertain_sentence(
             [one for one in named if one in unconfirmed], text, "it was not confirmed within --max-time"
         )
         others = [one for one in named if one not in unconfirmed]
         yield from uncertain_sentence(others, text, f"chance may explain it where {total} are slow")
     slow = slow & ~ends.cells(found)
-    count = ends.having(slow)
+    count = ends.cell_counts(slow)
     alone = slow & (count[ends.senders] == 1) & (count[ends.receivers] == 1)
     yield from path_sentences(
         [(labels[row], labels[column]) for row, column in zip(rows[alone], columns[alone], strict=True)], reproduced
@@ -255,7 +269,7 @@ def unresolved_sentences(
 
 
 def uncertain_sentence(names: Sequence[str], text: str, why: str) -> Iterator[str]:
-    """ "n5 was slow with every peer: uncertain, because it was not confirmed within --max-time; measure again …"."""
+    """Yields a sentence if there are names: "n5 was slow with every peer: uncertain, because …; measure again …"."""
     if names:
         was, it, them = ("was", "it", "it") if len(names) == 1 else ("were", "they", "them")
         who = ", ".join(units.first(list(names)))
@@ -263,10 +277,7 @@ def uncertain_sentence(names: Sequence[str], text: str, why: str) -> Iterator[st
 
 
 def path_sentences(pairs: Sequence[tuple[str, str]], reproduced: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Sentences about slow pairs whose endpoints are both fine with other peers.
-
-    reproduced: pairs that were slow again.
-    """
+    """Yields sentences about slow pairs whose endpoints are fine with other peers. reproduced: pairs slow again."""
     again = [f"{row}->{column}" for row, column in pairs if (row, column) in reproduced]
     if again:
         names = ", ".join(units.first(again))

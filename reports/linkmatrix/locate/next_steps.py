@@ -9,11 +9,12 @@ from ..judge.findings import NEXT
 from ..judge.verdicts import NEXT_STEPS, WAIT, Verdict
 
 
-class Rung(IntEnum):
-    """The kind of the next step.
+class Stage(IntEnum):
+    """How well a fault is confirmed, which decides the next step.
 
-    AGAIN: one measurement shows the fault. SWAP: two runs show the fault, or a remeasurement, alone and undisturbed.
-    REPAIR: a swap has shown which part is faulty.
+    AGAIN: a single measurement shows the fault. Next: measure again.
+    SWAP: two runs show the fault, or an undisturbed remeasurement. Next: swap the component.
+    REPAIR: a swap has shown whether component or slot is faulty. Next: repair.
     """
 
     AGAIN = 0
@@ -21,15 +22,16 @@ class Rung(IntEnum):
     REPAIR = 2
 
 
-def rung_of(runs: int, remeasured: bool = False, swapped: bool = False) -> Rung:
-    """The next step for a component.
+def next_stage(runs: int, remeasured: bool = False, swapped: bool = False) -> Stage:
+    """The stage of a fault.
 
-    runs: number of runs that found the fault. remeasured: whether the component was slow again when measured alone and
-    undisturbed. swapped: whether a swap has shown which part is faulty.
+    runs: number of runs that found the fault.
+    remeasured: whether the component was slow again when measured alone and undisturbed.
+    swapped: whether a swap has shown whether component or slot is faulty.
     """
     if swapped:
-        return Rung.REPAIR
-    return Rung.SWAP if remeasured or runs > 1 else Rung.AGAIN
+        return Stage.REPAIR
+    return Stage.SWAP if remeasured or runs > 1 else Stage.AGAIN
 
 
 ALONE = (
@@ -50,43 +52,43 @@ HOST = (
 FABRIC = ("Check the switches between {who}: rates and error counters of their ports, number of uplinks, routing.",)
 ENDS = ("Check the network between the endpoints: state and rate of the adapters, error counters, routing.",)
 CORES = ("Check the node of {who}: other processes on its cores and memory, core binding, clocks.",)
-#: (kind of component, rung) → steps. {who}: the names of the components.
-LADDER: dict[tuple[str, Rung], tuple[str, ...]] = {
-    ("device", Rung.AGAIN): (ALONE,),
-    ("device", Rung.SWAP): (
+#: {(kind of component, stage): steps}. {who}: the names of the components.
+STAGE_STEPS: dict[tuple[str, Stage], tuple[str, ...]] = {
+    ("device", Stage.AGAIN): (ALONE,),
+    ("device", Stage.SWAP): (
         "Check {who}: dmesg for Xid errors, nvidia-smi -q -d PERFORMANCE,ECC for throttling, nvidia-smi nvlink -e"
         " for link errors.",
         f"Swap {{who}} with a healthy device, then measure both. {MOVES}",
     ),
-    ("device", Rung.REPAIR): ("If the fault moved with {who}, replace {who}. If the fault stayed, repair the slot.",),
-    ("link", Rung.AGAIN): (ALONE,),
-    ("link", Rung.SWAP): (
+    ("device", Stage.REPAIR): ("If the fault moved with {who}, replace {who}. If the fault stayed, repair the slot.",),
+    ("link", Stage.AGAIN): (ALONE,),
+    ("link", Stage.SWAP): (
         "Check both endpoints of {who}: nvidia-smi nvlink -s and -e (NVLink), width and speed in lspci -vv (PCIe).",
         f"Swap one endpoint of {{who}} with a healthy device, then measure both. {MOVES}",
     ),
-    ("link", Rung.REPAIR): (
+    ("link", Stage.REPAIR): (
         "If the fault moved with an endpoint of {who}, replace it. If the fault stayed, repair the slot.",
     ),
-    ("adapter", Rung.AGAIN): (ALONE,),
-    ("adapter", Rung.SWAP): (
+    ("adapter", Stage.AGAIN): (ALONE,),
+    ("adapter", Stage.SWAP): (
         "Check {who}: state and rate (ibstat, ethtool), error counters, PCIe width and speed (lspci -vv, LnkSta).",
         "Swap the cable of {who} with a healthy cable, then the switch port. The fault moves with the faulty"
         " component.",
     ),
-    ("adapter", Rung.REPAIR): (
+    ("adapter", Stage.REPAIR): (
         "Replace the component with which the fault of {who} moved: adapter, cable or switch port.",
     ),
-    **{(kind, Rung.AGAIN): (ALONE,) for kind in ("node", "host", "fabric")},
-    **{("node", rung): NODE for rung in (Rung.SWAP, Rung.REPAIR)},
-    **{("host", rung): HOST for rung in (Rung.SWAP, Rung.REPAIR)},
-    **{("fabric", rung): FABRIC for rung in (Rung.SWAP, Rung.REPAIR)},
-    ("rank", Rung.AGAIN): (RANK,),
-    **{("rank", rung): CORES for rung in (Rung.SWAP, Rung.REPAIR)},
-    ("path", Rung.AGAIN): (PATH,),
-    **{("path", rung): ENDS for rung in (Rung.SWAP, Rung.REPAIR)},
+    **{(kind, Stage.AGAIN): (ALONE,) for kind in ("node", "host", "fabric")},
+    **{("node", stage): NODE for stage in (Stage.SWAP, Stage.REPAIR)},
+    **{("host", stage): HOST for stage in (Stage.SWAP, Stage.REPAIR)},
+    **{("fabric", stage): FABRIC for stage in (Stage.SWAP, Stage.REPAIR)},
+    ("rank", Stage.AGAIN): (RANK,),
+    **{("rank", stage): CORES for stage in (Stage.SWAP, Stage.REPAIR)},
+    ("path", Stage.AGAIN): (PATH,),
+    **{("path", stage): ENDS for stage in (Stage.SWAP, Stage.REPAIR)},
 }
-KINDS = tuple(dict.fromkeys(kind for kind, _ in LADDER))
-#: Topic of a finding → its steps, the most urgent topic first. {who}: the components or processes of that topic.
+KINDS = tuple(dict.fromkeys(kind for kind, _ in STAGE_STEPS))
+#: {topic of a finding: steps}, the most urgent topic first. {who}: the components or processes.
 TOPICS: dict[str, tuple[str, ...]] = {
     "wrong data": (
         "Take the nodes of {who} out of service now: the data that arrives is not the data that was sent.",
@@ -117,13 +119,13 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Check whether {who} is present: nvidia-smi -L or ibstat, and dmesg for a lost device or link.",
         "Restart the device or its node and measure again. Replace a device that still does not answer.",
     ),
-    **{kind: LADDER[kind, Rung.AGAIN] for kind in ("device", "link", "adapter", "node", "host", "fabric")},
+    **{kind: STAGE_STEPS[kind, Stage.AGAIN] for kind in ("device", "link", "adapter", "node", "host", "fabric")},
     "settings": (
         "Replace no component: {who} and other components are slow for a common reason. Measure again. If the result is"
         " the same, compare driver, BIOS, clocks and power limits with the runs of the references. linkmatrix history"
         " prints the changes.",
     ),
-    **{kind: LADDER[kind, Rung.AGAIN] for kind in ("rank", "path")},
+    **{kind: STAGE_STEPS[kind, Stage.AGAIN] for kind in ("rank", "path")},
     "once": ("Measure {who} again, alone. A component that was slow once is not flagged.",),
     **{kind: (step,) for kind, step in NEXT.items()},
     "changed": (
@@ -166,14 +168,14 @@ TOPICS: dict[str, tuple[str, ...]] = {
 }
 WRONG_BITS = ("wrong data", "computes wrong")
 SLOW = (*KINDS, "once", "cell", "gone", *WRONG_BITS)
-#: Topics that a run without references begins with
+#: Topics whose steps come before the adoption of references
 BEFORE_ASSESSMENT = (*SLOW, *NEXT, "settings", "changed", "intermittent", "disturbed")
 
 
 class Origin(NamedTuple):
-    """The test of ReFrame that left a record: its name, hash, partition, and the scheduler of the partition.
+    """The test of ReFrame that left a record. All fields are "" if the test is unknown.
 
-    All are "" for a record alone. Without a scheduler the launcher is not known.
+    scheduler: the scheduler of the partition.
     """
 
     name: str = ""
@@ -183,10 +185,10 @@ class Origin(NamedTuple):
 
     @property
     def is_queued(self) -> bool:
-        """Whether its programs run in jobs of a scheduler, and not on this machine."""
+        """Whether the programs of the test run in jobs of a scheduler."""
         return self.scheduler not in ("", "local")
 
     @property
     def system(self) -> list[str]:
-        """The option of a command of linkmatrix with the partition."""
+        """The option --system of linkmatrix's commands, [] without a partition."""
         return [f"--system={self.partition}"] if self.partition else []

@@ -1,6 +1,6 @@
 """The sentences of findings: component, deviation, cells, and what to check.
 
-A sentence says "all cells", "every peer" or "fine" only if each of these cells was measured and agrees.
+A sentence contains "all cells", "every peer" or "fine" only if each of these cells was measured and agrees.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from ..judge.run_findings import error_sentences
 from ..record import units
 from .experiments import advice
-from .families import members, named_family
+from .families import find_family, member_cells
 from .hypotheses import Finding, slowness
 from .layout import Layout, Names, Subject, part_of
 from .node_causes import CAUSES
@@ -24,12 +24,17 @@ if TYPE_CHECKING:
     from ..record.names import Result
     from .deviations import Deviations
 
-MOST_ALIKE = 3
+MAX_EQUIVALENT = 3  # components that fit the same cells
 
 
 class Words(NamedTuple):
-    """The parts of a sentence. head: the component, before the deviation. every: added if every cell of the component
-    agrees. tail: added if the cells that distinguish it are fine. suspect: what to check. cells: the name of its cells.
+    """The parts of the sentence about a kind of finding.
+
+    head: the component, before the deviation.
+    every: added if every cell of the component is slow.
+    tail: added if all cells that another cause would make slow are fine.
+    suspect: the advice.
+    cells: the cells of the component, after the word "cells".
     """
 
     head: str
@@ -133,17 +138,17 @@ WORDS = {
     "rail_ends": Words("{all}cells over rail {who} are", "", "", "check the switch of this rail", "over rail {who}"),
     "class": Words("{all}{who} cells are", "", "", CLASS, "of {who}"),
 }
-ALLOWED = ", inside their references, but by more than the noise of their link class"
-IN_ITSELF = Words("{who} copies within its own memory", "", "", ITSELF, "of {who}")
+WITHIN_TOLERANCE = ", inside their references, but by more than the noise of their link class"
+LOCAL_COPIES = Words("{who} copies within its own memory", "", "", ITSELF, "of {who}")
 
 
 def words_of(kind: str, names: Names) -> Words:
-    """The words of a kind of finding. Copies inside devices have neither a receiver nor a peer."""
-    return IN_ITSELF if kind == "ingress" and [*names.classes] == ["LOCAL"] else WORDS[kind]
+    """The words of a kind of finding. Copies inside devices have words of their own."""
+    return LOCAL_COPIES if kind == "ingress" and [*names.classes] == ["LOCAL"] else WORDS[kind]
 
 
 def subject_name(kind: str, subject: Subject, names: Names) -> str:
-    """ "gpu3", "gpu2->gpu5 and gpu5->gpu2", "nodes n17 and n18", "NV18"."""
+    """The name of the component of a finding: "gpu3", "gpu2->gpu5 and gpu5->gpu2", "nodes n17 and n18", "NV18"."""
     if isinstance(subject, tuple):
         a, b = subject
         if kind == "node_pair":
@@ -161,7 +166,7 @@ def subject_name(kind: str, subject: Subject, names: Names) -> str:
 
 
 def suspect(kind: str, subject: Subject, names: Names) -> str:
-    """What to check, without the word "check": "the link between them"."""
+    """The advice of a finding without the word "check": "the link between them"."""
     text = words_of(kind, names).suspect.removeprefix("check ")
     if "{near}" not in text:
         return text
@@ -174,13 +179,16 @@ def suspect(kind: str, subject: Subject, names: Names) -> str:
 
 
 def all_cells_agree(one: Finding, seen: Deviations) -> bool:
-    """Whether every cell of the matrix is measured, and every cell of the finding is as slow as the finding."""
+    """Whether every cell of the finding is slow, and every cell of the matrix was measured."""
     applies = seen.classes >= 0
     return not seen.part and one.agreeing == one.cells and bool(np.isfinite(seen.deviation[applies]).all())
 
 
 def other_cells_fine(one: Finding, seen: Deviations, layout: Layout) -> bool:
-    """Whether all cells that would be slow for another cause were measured and are within their limits."""
+    """Whether the cells that another cause would make slow were all measured and are within their limits.
+
+    For an egress these are the cells that the endpoint receives. For the links of a device: its cells to other nodes.
+    """
     if seen.part:
         return False
     row, column = np.indices(seen.classes.shape)
@@ -199,18 +207,20 @@ def other_cells_fine(one: Finding, seen: Deviations, layout: Layout) -> bool:
 def sentence(
     one: Finding, names: Names, content: Mapping[str, Any], result: Result, seen: Deviations, layout: Layout
 ) -> str:
-    """ "gpu3 sends 11.0 % slow to every peer, receives fine (7 of 7 cells): check its egress"."""
+    """The sentence: "gpu3 sends 11.0 % slow to every peer, receives fine (7 of 7 cells): check its egress"."""
     who = subject_name(one.kind, one.subject, names)
     words, each = words_of(one.kind, names), all_cells_agree(one, seen)
     text = f"{words.head.format(who=who, all='all ' if each else '')} {slowness(one.shift, result['unit'])}"
     text += (words.every if each else "") + (words.tail if words.tail and other_cells_fine(one, seen, layout) else "")
     text += f" ({one.agreeing} of {units.counted(one.cells, 'cell')})"
-    if one.once:
-        why = "slow again alone, but among so many disturbed cells this can be chance" if one.again else "seen once"
+    if one.unconfirmed:
+        why = (
+            "slow again alone, but among so many disturbed cells this can be chance" if one.slow_alone else "seen once"
+        )
         return f"{text}, {why}: measure it again, alone, before you check a component" + evidence(who, content)
-    text += ALLOWED if one.allowed else ""
-    if one.of_node:
-        return f"{text}, {one.of_node}: check {CAUSES}" + evidence(who, content)
+    text += WITHIN_TOLERANCE if one.within_tolerance else ""
+    if one.node_cause:
+        return f"{text}, {one.node_cause}: check {CAUSES}" + evidence(who, content)
     text += f": check {suspect(one.kind, one.subject, names)}"
     if result["metric"] == "bidirectional" and one.kind == "device":
         text += "; a sum of both directions does not separate egress and ingress: measure one direction"
@@ -218,42 +228,47 @@ def sentence(
 
 
 def or_else(one: Finding, names: Names) -> str:
-    """The other components that fit the same cells, and the experiment that distinguishes them; "" without any."""
-    if not one.alike:
+    """A sentence about other components that explain the same cells, and how to distinguish them; "" without any."""
+    if not one.equivalent:
         return ""
-    others = [f"{subject_name(kind, subject, names)} ({suspect(kind, subject, names)})" for kind, subject in one.alike]
-    return f". The same cells also fit: {'; '.join(units.first(others, MOST_ALIKE))}. To distinguish: {advice(one)}"
+    others = [
+        f"{subject_name(kind, subject, names)} ({suspect(kind, subject, names)})" for kind, subject in one.equivalent
+    ]
+    return f". The same cells also fit: {'; '.join(units.first(others, MAX_EQUIVALENT))}. To distinguish: {advice(one)}"
 
 
 def evidence(who: str, content: Mapping[str, Any]) -> str:
-    """The error counters of a component that rose: of "n1:gpu3", of "mlx5_0 of n1" on any port, of all devices of a
-    node.
+    """A sentence about error counters of a component that rose; "" without any.
+
+    who: the component's name: "n1:gpu3", "mlx5_0 of n1" (all its ports), or a node (all its devices).
     """
     words = {*who.replace("->", " ").replace(",", " ").split()}
 
-    def is_of_it(label: str) -> bool:
+    def belongs(label: str) -> bool:
         adapter, _, port = label.rpartition(":")
         label = adapter if port.isdecimal() and adapter else label
         node, _, name = label.rpartition(":")
         return label in words or (node in words and (name in words or who == node or "nodes" in words))
 
-    risen = [line for line in error_sentences(content) if is_of_it(line.partition(": ")[0])]
-    return f". Evidence: {'; '.join(units.first(risen, MOST_ALIKE))}" if risen else ""
+    risen = [line for line in error_sentences(content) if belongs(line.partition(": ")[0])]
+    return f". Evidence: {'; '.join(units.first(risen, MAX_EQUIVALENT))}" if risen else ""
 
 
 def missing_sentence(one: Finding, names: Names, content: Mapping[str, Any], matrix: Matrix, layout: Layout) -> str:
-    """ "none of the 14 cells of gpu3 has a value (14 timeout): check the device itself: …"."""
+    """The sentence of a finding without values: "none of the 14 cells of gpu3 has a value (14 timeout): check …"."""
     who = subject_name(one.kind, one.subject, names)
     words = words_of(one.kind, names)
     cells = f"cells {words.cells.format(who=who)}"
     text = f"none of the {one.cells} {cells} has a value"
     if one.agreeing < one.cells:
         text = f"{one.agreeing} of the {one.cells} {cells} have no value"
-    family, group = named_family(layout, one.kind, one.subject)
-    of_it = (members(family, group) & (layout.classes.ravel() >= 0)).reshape(layout.classes.shape)
+    family, group = find_family(layout, one.kind, one.subject)
+    own = (member_cells(family, group) & (layout.classes.ravel() >= 0)).reshape(layout.classes.shape)
     codes, statuses = matrix.whole.status
-    counts = Counter(statuses[code] for code in codes[of_it].tolist())
-    said = ", ".join(f"{count} {status}" for status, count in counts.items() if status != "ok")
+    counts = Counter(statuses[code] for code in codes[own].tolist())
+    causes = ", ".join(f"{count} {status}" for status, count in counts.items() if status != "ok")
     return (
-        f"{text} ({said}): check {suspect(one.kind, one.subject, names)}" + or_else(one, names) + evidence(who, content)
+        f"{text} ({causes}): check {suspect(one.kind, one.subject, names)}"
+        + or_else(one, names)
+        + evidence(who, content)
     )

@@ -1,15 +1,16 @@
-"""Shared bottlenecks between nodes: uplinks that are oversubscribed, faulty or unknown.
+"""Bottlenecks that nodes share: uplinks of leaf switches that are oversubscribed or faulty.
 
-Unknown leaf switches: a slow uplink then appears as many slow paths or as many slow nodes. Nodes that are fast with
-each other are not at fault. The nodes therefore fall into groups, by pairs that are fast, or by nodes whose pairs are
-mostly slow. Between two groups of several nodes there is a bottleneck, which no component is named for. A node that is
-slow with every node forms a group of one node, which is no evidence of a bottleneck.
+If the leaf switches are unknown, a slow uplink looks like many slow paths or many slow nodes. The nodes are therefore
+divided into groups: by fast pairs, or into nodes with mostly slow pairs and other nodes. Two groups of several nodes
+have a bottleneck between them. No component is named. A group of one node is no evidence of a bottleneck.
 
-Known leaf switches: in a round all nodes send concurrently, and the cells between two leaf switches share the uplinks.
-If most switches lose about the same share, their uplinks are oversubscribed, which is no fault. The expected value of
-cells between switches is then lower by this ratio, and only a switch that is slower than that is flagged. A partly
-broken uplink is full only in rounds in which nearly all of its nodes send to other switches, so a third of its cells
-may be healthy. Such an uplink is found by the medians of switches, not by single cells.
+If the leaf switches are known, all nodes send concurrently in a round, and the cells between two switches share
+uplinks:
+
+* If most switches lose about the same share, the uplinks are oversubscribed, which is no fault. The expected value of
+  the cells between switches is then lower by this ratio.
+* A switch that loses more is named. Its uplink is found by medians, not by single cells: an uplink with missing lines
+  is full only if nearly all nodes of its switch send to other switches, so that a third of its cells may be healthy.
 """
 
 from __future__ import annotations
@@ -31,19 +32,20 @@ if TYPE_CHECKING:
     from .deviations import Deviations
     from .layout import Layout, Names
 
-LEAST_NODES = 2  # least nodes of a group
-MOST_GROUPS, MOST_NODES = 3, 4  # maximum numbers of named groups and nodes
-FEWEST_ALIKE = 3  # least number of equally slow nodes
-LIKE = 0.1  # largest difference, as a share of their loss
+MIN_NODES = 2  # of a group
+MAX_GROUPS, MAX_NODES = 3, 4  # numbers of named groups and of named nodes
+MIN_EQUAL_NODES = 3  # equally slow nodes
+EQUAL = 0.1  # largest difference of equally slow nodes, as a share of their loss
 
 
 @dataclass(frozen=True)
 class Bottleneck:
     """A bottleneck between groups of nodes.
 
-    groups: indices of nodes, the smallest group first. between: True for measured cells between two groups; rows ×
-    columns. shift: the median deviation of these cells, as a fraction. again, fine: number of these cells that were
-    remeasured alone, and that were healthy then.
+    groups: indices of the nodes of each group, the smallest group first.
+    between: True for measured cells between two groups; rows × columns.
+    shift: the median deviation of these cells, as a fraction.
+    again, fine: numbers of these cells that were remeasured alone, and that were healthy alone.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -56,10 +58,10 @@ class Bottleneck:
 def bottleneck(
     found: Sequence[Finding], deviation: np.ndarray, limit: np.ndarray, layout: Layout, alone: np.ndarray | None
 ) -> Bottleneck | None:
-    """The bottleneck between groups of nodes; None if there is none, or if one finding or a known shared component
-    explains it.
+    """The bottleneck between groups of nodes, or None.
 
-    deviation, limit, alone: as in `search`.
+    None also if one finding, or a finding about a shared component, explains the slow cells. deviation, limit, alone:
+    see `search`.
     """
     if len(found) < 2 or not layout.has_nodes or any(one.kind in SHARED for one in found):
         return None
@@ -71,13 +73,13 @@ def bottleneck(
     )
     net = np.isfinite(deviation) & (row != column)
     nodes = np.unique(layout.row_node)
-    count = int(nodes.max()) + 1  # the last node may have no measured cell
+    count = int(nodes.max()) + 1  # also if the last nodes have no measured cell
     is_slow = slow_pairs(row[net], column[net], slow[net], count)
     is_measured = slow_pairs(row[net], column[net], np.ones(int(net.sum()), dtype=bool), count)
     group = components(is_measured & ~is_slow, nodes)
-    if (np.bincount(group[group >= 0]) >= LEAST_NODES).sum() < 2:
+    if (np.bincount(group[group >= 0]) >= MIN_NODES).sum() < 2:
         group = mostly_slow(is_slow, is_measured, nodes)
-    large = np.flatnonzero(np.bincount(group[group >= 0]) >= LEAST_NODES)
+    large = np.flatnonzero(np.bincount(group[group >= 0]) >= MIN_NODES)
     if len(large) < 2 or not all(is_fast_inside(is_slow, np.flatnonzero(group == one)) for one in large):
         return None
     between = net & (group[row] != group[column]) & np.isin(group[row], large) & np.isin(group[column], large)
@@ -90,19 +92,18 @@ def bottleneck(
 
 
 def allowed_deviation(found: Sequence[Finding], limit: np.ndarray) -> np.ndarray:
-    """The allowed deviation of each cell, as a logarithm, next to these findings.
+    """The allowed deviation of each cell as a logarithm: its limit, or half of the findings' median loss if smaller.
 
-    It is the smaller of the cell's limit and half of the median loss of the findings. The limit is that of one cell: of
-    many cells that are 5 % slow, every other cell is inside a limit of 5 %.
+    A limit alone is too large for many cells: of cells that are 5 % slow, every other cell is inside a limit of 5 %.
     """
     shifts = [-np.log1p(one.shift) for one in found if not one.missing]
     return np.minimum(np.log1p(np.nan_to_num(limit)), np.median(shifts) / 2 if shifts else np.inf)
 
 
 def alike_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout, names: Names) -> list[str]:
-    """A sentence if the slow nodes may share an unknown leaf switch; [] if the leaf switches are known.
+    """A sentence if equally slow nodes may share an unknown leaf switch; [] otherwise.
 
-    The nodes are equally slow, and not slower among themselves.
+    The cells among these nodes are as slow as their other cells.
     """
     whole = {one.subject: one.shift for one in found if one.kind == "node" and not one.missing}
     if not layout.has_nodes or "leaf" in names.parts:
@@ -110,24 +111,27 @@ def alike_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout,
     if not layout.of_nodes and len(np.unique(layout.row_node)) == len(layout.row_node):
         whole |= {int(layout.row_node[one.subject]): one.shift for one in found if one.kind == "device"}
     nodes = [node for node in whole if isinstance(node, int)]
-    if len(nodes) < FEWEST_ALIKE:
+    if len(nodes) < MIN_EQUAL_NODES:
         return []
     slow = np.log1p([whole[node] for node in nodes])
     usual = float(np.median(slow))
     row, column = layout.row_node[:, None], layout.column_node[None, :]
     among = np.isin(row, nodes) & np.isin(column, nodes) & (row != column) & np.isfinite(deviation)
-    same = LIKE * abs(usual)
+    same = EQUAL * abs(usual)
     if not among.any() or np.abs(slow - usual).max() > same or abs(float(np.median(deviation[among])) - usual) > same:
         return []
-    said = ", ".join(units.first([names.nodes[node] for node in sorted(nodes)], MOST_NODES))
+    listed = ", ".join(units.first([names.nodes[node] for node in sorted(nodes)], MAX_NODES))
     return [
-        f"[{said}] are equally slow with all nodes, including each other: a shared leaf switch would explain this"
+        f"[{listed}] are equally slow with all nodes, including each other: a shared leaf switch would explain this"
         " too; name the leaf switches with --groups FILE"
     ]
 
 
 def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray, count: int) -> np.ndarray:
-    """True where most cells between two nodes are slow, in any direction; nodes × nodes, False without cells."""
+    """True for pairs of nodes with mostly slow cells in a direction; nodes × nodes. False without cells.
+
+    row, column: nodes of each cell. slow: True for slow cells. count: number of nodes.
+    """
     low, high = np.minimum(row, column), np.maximum(row, column)
     cells, bad = (np.bincount(low * count + high, weights, count * count) for weights in (None, slow.astype(float)))
     found = ((cells > 0) & (bad >= AGREE * cells)).reshape(count, count)
@@ -135,7 +139,10 @@ def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray, count: int
 
 
 def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """The number of the group of each node, -1 outside `nodes`. Nodes that are connected in `joined` form a group."""
+    """The group of each node as a number, -1 for nodes outside `nodes`. Connected nodes form a group.
+
+    joined: True for connected pairs; nodes × nodes.
+    """
     group, number = np.full(len(joined), -1), 0
     for start in nodes.tolist():
         if group[start] >= 0:
@@ -152,10 +159,10 @@ def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
 
 
 def mostly_slow(is_slow: np.ndarray, is_measured: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """The group of each node, as in `components`: the nodes whose pairs are mostly slow, and the other nodes.
+    """The group of each node: 0 for nodes whose pairs are mostly slow, 1 for other nodes, -1 outside `nodes`.
 
-    An uplink that lacks lines is full in most rounds, not in all, so its fast pairs connect its nodes to all other
-    nodes. If the pairs among the slow nodes were not measured, there are no groups.
+    An uplink with missing lines is not full in every round. Fast pairs then connect its nodes to other nodes, and
+    `components` finds no groups. If the pairs among the slow nodes were not measured, all groups are -1.
     """
     count = is_measured.sum(axis=1)
     slow = 2 * (is_slow & is_measured).sum(axis=1) > count
@@ -174,11 +181,11 @@ def is_fast_inside(is_slow: np.ndarray, members: np.ndarray) -> bool:
 
 
 def sentence(one: Bottleneck, names: Names, unit: str, leaves_known: bool) -> str:
-    """The sentence about a bottleneck: the slow cells, the groups, and whether load or path is the cause."""
-    said = [f"[{', '.join(units.first([names.nodes[node] for node in of], MOST_NODES))}]" for of in one.groups]
+    """The sentence about a bottleneck. leaves_known: whether the leaf switches of the nodes are known."""
+    groups = [f"[{', '.join(units.first([names.nodes[node] for node in of], MAX_NODES))}]" for of in one.groups]
     text = (
         f"cells between these groups of nodes are {slowness(one.shift, unit)}, cells inside each group are fine:"
-        f" {' and '.join(units.first(said, MOST_GROUPS))}: a shared bottleneck, its members are uncertain"
+        f" {' and '.join(units.first(groups, MAX_GROUPS))}: a shared bottleneck, its members are uncertain"
     )
     if one.again and 2 * one.fine >= one.again:
         text += f"; measured alone, {one.fine} of {one.again} are fine: congestion, which is no fault"
@@ -187,18 +194,19 @@ def sentence(one: Bottleneck, names: Names, unit: str, leaves_known: bool) -> st
     return text if leaves_known else f"{text}; name the leaf switches with --groups FILE"
 
 
-LEAST_LEAVES = 3  # switches: with two, the slow switch is unknown
-ALIKE = 0.75  # least share of switches that are as slow as the median switch
-SPREAD = 0.10  # their largest difference, as a logarithm
-SIGMAS = 5  # least deviation of a named switch, in σ of the switches; at least LEAST_GROUP_DEVIATION
+MIN_LEAVES = 3  # with two switches, the slow switch is unknown
+MIN_ALIKE = 0.75  # share of switches that are as slow as the median switch, for oversubscription
+SPREAD = 0.10  # largest difference of these switches, as a logarithm
+MIN_SIGMAS = 5  # deviation of a named switch, in σ of the switches
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """The speed between leaf switches while all nodes send, as medians of logarithmic deviations (slow is negative).
+    """The speeds between leaf switches while all nodes send, as logarithmic deviations (slow is negative).
 
-    inside: {switch: median of the cells inside}. best: {switch: median of the cells to the switch that it reaches
-    best}. crossing: True for cells between two switches; rows × columns.
+    inside: {switch: median of the cells between nodes of the switch}.
+    best: {switch: median of the cells to another switch, for the switch with the best median}.
+    crossing: True for cells between two switches; rows × columns.
     """
 
     inside: dict[int, float]
@@ -207,9 +215,9 @@ class Sharing:
 
     @property
     def losses(self) -> dict[int, float]:
-        """{switch: speed of its nodes to other switches relative to each other, as a logarithm; slow is negative}."""
+        """{switch: speed to other switches relative to the speed inside, as a logarithm; slow is negative}."""
         usual = float(np.median(list(self.inside.values())))
-        return {leaf: of - self.inside.get(leaf, usual) for leaf, of in self.best.items()}
+        return {leaf: best - self.inside.get(leaf, usual) for leaf, best in self.best.items()}
 
     @property
     def usual(self) -> float:
@@ -218,17 +226,17 @@ class Sharing:
 
     @property
     def is_oversubscribed(self) -> bool:
-        """Whether most switches reach other switches more slowly, by about the same ratio."""
-        alike = [abs(of - self.usual) <= SPREAD for of in self.losses.values()]
-        return self.usual < -np.log(MIN_RATIO) and float(np.mean(alike)) >= ALIKE
+        """Whether most switches lose about the same share of their speed to other switches."""
+        alike = [abs(loss - self.usual) <= SPREAD for loss in self.losses.values()]
+        return self.usual < -np.log(MIN_RATIO) and float(np.mean(alike)) >= MIN_ALIKE
 
     @property
     def narrow(self) -> list[int]:
-        """The switches of several nodes that reach other switches more slowly than the median switch does."""
+        """The switches of several nodes that lose clearly more than the median switch."""
         every = np.array(list(self.losses.values()))
-        differ = noise.robust_sigma(every)
-        least = self.usual - max(noise.LEAST_GROUP_DEVIATION, SIGMAS * differ)
-        return [leaf for leaf, of in self.losses.items() if of < least and leaf in self.inside]
+        sigma = noise.robust_sigma(every)
+        least = self.usual - max(noise.LEAST_GROUP_DEVIATION, MIN_SIGMAS * sigma)
+        return [leaf for leaf, loss in self.losses.items() if loss < least and leaf in self.inside]
 
     def cells(self, leaf: int, layout: Layout) -> np.ndarray:
         """True for the cells between a switch and other switches; rows × columns."""
@@ -239,15 +247,16 @@ class Sharing:
         """The speed inside a switch relative to the speed to other switches."""
         return float(np.exp(-self.losses[leaf]))
 
-    def without(self, deviation: np.ndarray) -> np.ndarray:
-        """The deviations after the usual loss between leaf switches (oversubscription) is subtracted."""
+    def without_oversubscription(self, deviation: np.ndarray) -> np.ndarray:
+        """The deviations without the usual loss between leaf switches."""
         return deviation - np.where(self.crossing, self.usual, 0.0)
 
 
-def uplink_sharing(deviation: np.ndarray, layout: Layout, result: Result, again: np.ndarray | None) -> Sharing | None:
-    """The speeds between leaf switches; None if switches are unknown, or if the cells are equally slow alone.
+def uplink_sharing(deviation: np.ndarray, layout: Layout, result: Result, alone: np.ndarray | None) -> Sharing | None:
+    """The speeds between leaf switches.
 
-    again: deviations of the cells that were remeasured alone, NaN for other cells.
+    None if the switches are unknown or too few, or if the cells are equally slow when measured alone.
+    alone: deviations of the cells that were remeasured alone, NaN for other cells.
     """
     leaf = layout.parts.get("leaf")
     if leaf is None or not layout.has_nodes or result["schedule"] is None or result["schedule"]["pairs_at_once"] < 2:
@@ -257,7 +266,7 @@ def uplink_sharing(deviation: np.ndarray, layout: Layout, result: Result, again:
     known = net & (rows >= 0) & (columns >= 0)
     crossing, within = known & (rows != columns), known & (rows == columns)
     leaves = np.unique(rows[known]).tolist()
-    if len(leaves) < LEAST_LEAVES or not within.any() or is_slow_alone(crossing, deviation, again):
+    if len(leaves) < MIN_LEAVES or not within.any() or is_slow_alone(crossing, deviation, alone):
         return None
     best = {}
     for one in leaves:
@@ -265,9 +274,9 @@ def uplink_sharing(deviation: np.ndarray, layout: Layout, result: Result, again:
         medians = [float(np.median(deviation[cells])) for cells in others if cells.any()]
         if medians:
             best[one] = max(medians)
-    own = {one: deviation[within & (rows == one)] for one in leaves}
-    inside = {one: float(np.median(found)) for one, found in own.items() if found.size}
-    return Sharing(inside, best, crossing) if len(best) >= LEAST_LEAVES else None
+    members = {one: deviation[within & (rows == one)] for one in leaves}
+    inside = {one: float(np.median(found)) for one, found in members.items() if found.size}
+    return Sharing(inside, best, crossing) if len(best) >= MIN_LEAVES else None
 
 
 def cells_between(rows: np.ndarray, columns: np.ndarray, one: int, other: int) -> np.ndarray:
@@ -275,16 +284,16 @@ def cells_between(rows: np.ndarray, columns: np.ndarray, one: int, other: int) -
     return ((rows == one) & (columns == other)) | ((rows == other) & (columns == one))
 
 
-def is_slow_alone(crossing: np.ndarray, deviation: np.ndarray, again: np.ndarray | None) -> bool:
-    """Whether cells between switches are equally slow when nothing else is sent. The cells then share no bottleneck."""
-    if again is None:
+def is_slow_alone(crossing: np.ndarray, deviation: np.ndarray, alone: np.ndarray | None) -> bool:
+    """Whether cells between switches are equally slow when measured alone. The cells then share no bottleneck."""
+    if alone is None:
         return False
-    tried = crossing & np.isfinite(again) & (deviation < -np.log(MIN_RATIO))
-    return bool(tried.any()) and float(np.median(again[tried] - deviation[tried])) < np.log(MIN_RATIO)
+    tried = crossing & np.isfinite(alone) & (deviation < -np.log(MIN_RATIO))
+    return bool(tried.any()) and float(np.median(alone[tried] - deviation[tried])) < np.log(MIN_RATIO)
 
 
 def without_uplink_links(found: Sequence[Finding], layout: Layout) -> list[Finding]:
-    """The findings without links that cross a faulty uplink and are no slower than this uplink."""
+    """The findings without links that are slow only because of a faulty uplink."""
     leaf = layout.parts["leaf"]
     uplinks = {one.subject: one.shift for one in found if one.kind == "uplink"}
 
@@ -298,43 +307,48 @@ def without_uplink_links(found: Sequence[Finding], layout: Layout) -> list[Findi
 
 
 def narrow_uplinks(
-    one: Sharing, seen: Deviations, layout: Layout, reached: np.ndarray, again: np.ndarray | None
+    one: Sharing, seen: Deviations, layout: Layout, reached: np.ndarray, alone: np.ndarray | None
 ) -> tuple[list[Finding], np.ndarray]:
     """(findings about narrow uplinks, True for the cells that they explain).
 
-    reached: logarithms of the values of cells, larger is better. again: see `uplink_sharing`. A cell that is slower
-    than its uplink by more than uplinks differ has a fault of its own, with one exception: a cell that shared a round
-    with cells of other slow uplinks may lose more than its own uplink loses. Such a cell still reaches what most cells
-    of the uplink reach. It has a fault of its own only if it is slow alone.
+    An uplink explains a cell if one of these is true:
+
+    * The cell is not slower than the uplink, except by SPREAD.
+    * The value of the cell is like the median value of the uplink's cells, and the cell is not slow alone. Such a cell
+      shared a round with cells of other slow uplinks.
+
+    reached: logarithms of the values of cells, larger is better. alone: see `uplink_sharing`.
     """
     slow_alone = np.zeros(one.crossing.shape, dtype=bool)
-    if again is not None:
-        slow_alone = np.isfinite(again) & (again < -np.log1p(np.nan_to_num(seen.limit)))
-    told, every = [], np.zeros(one.crossing.shape, dtype=bool)
+    if alone is not None:
+        slow_alone = np.isfinite(alone) & (alone < -np.log1p(np.nan_to_num(seen.limit)))
+    findings, explained = [], np.zeros(one.crossing.shape, dtype=bool)
     for leaf in one.narrow:
         cells = one.cells(leaf, layout)
         x, shift = seen.deviation[cells], one.losses[leaf] - one.usual
         evidence = float(x.sum() ** 2 / (2 * (seen.sigma[cells] ** 2).sum()))
-        allowed = not (x < -np.log1p(np.nan_to_num(seen.limit[cells]))).any()
+        within = not (x < -np.log1p(np.nan_to_num(seen.limit[cells]))).any()
         agreeing = int((x <= shift / 2).sum())
-        told.append(Finding("uplink", leaf, float(np.expm1(shift)), x.size, agreeing, evidence, allowed=allowed))
-        as_most = (reached > float(np.median(reached[cells])) - SPREAD) & ~slow_alone
-        every |= cells & ((seen.deviation > shift - SPREAD) | as_most)
-    return told, every
+        findings.append(
+            Finding("uplink", leaf, float(np.expm1(shift)), x.size, agreeing, evidence, within_tolerance=within)
+        )
+        like_median = (reached > float(np.median(reached[cells])) - SPREAD) & ~slow_alone
+        explained |= cells & ((seen.deviation > shift - SPREAD) | like_median)
+    return findings, explained
 
 
 def sharing_sentences(one: Sharing, leaves: Sequence[str]) -> list[str]:
-    """Sentences about oversubscription and about the narrow uplinks. leaves: the names of the switches."""
-    said = []
+    """Sentences about oversubscription and narrow uplinks. leaves: names of the switches."""
+    sentences = []
     if one.is_oversubscribed:
         ratio = float(np.exp(-one.usual))
-        said.append(
+        sentences.append(
             f"leaf switches are {ratio:.2f}:1 oversubscribed, which is no fault: while all nodes send, they"
             f" reach other leaf switches with 1/{ratio:.2f} of their speed"
         )
-    said += [
+    sentences += [
         f"uplink of {leaves[leaf]}: while all nodes send, its nodes reach other leaf switches with"
         f" 1/{one.ratio(leaf):.2f} of their speed inside {leaves[leaf]}"
         for leaf in one.narrow
     ]
-    return said
+    return sentences

@@ -168,7 +168,7 @@ def flagged_adapter(finding: Finding, names: Names, known: Mapping[str, object])
     if part_of(finding.kind) != "nic" or not isinstance(finding.subject, int):
         return "", False
     name = names.nics[finding.subject]
-    others = {part_of(kind) for kind, _ in (*finding.alike, *finding.rivals)}
+    others = {part_of(kind) for kind, _ in (*finding.equivalent, *finding.rivals)}
     return (name, bool(others - {"nic"})) if name in known else ("", False)
 
 

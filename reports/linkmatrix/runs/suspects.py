@@ -216,7 +216,7 @@ def of_findings(
     # the sentences of a diagnosis begin with one for each finding
     for finding, sentence in zip(diagnosed.findings, diagnosed.sentences, strict=False):
         # no value, slow once, each of its cells passes, or the fault is the node's
-        if finding.missing or finding.once or finding.allowed or finding.of_node:
+        if finding.missing or finding.unconfirmed or finding.within_tolerance or finding.node_cause:
             continue
         adapter, or_device = scopes.flagged_adapter(finding, names, adapters)
         if adapter:
@@ -235,7 +235,7 @@ def of_cells(
     layout, _ = layout_of(record, result, matrix.matrix)
     codes, block = matrix.whole.codes, matrix.whole.block
     wrong = set(zip(*np.nonzero(block.is_status("corrupt")), strict=True))
-    explained = layout.of_nodes or any(not one.missing and not one.allowed for one in diagnosed.findings)
+    explained = layout.of_nodes or any(not one.missing and not one.within_tolerance for one in diagnosed.findings)
     fails = (codes == Verdict.FAIL) & ~slow_alike(matrix.whole)
     unexplained = set() if explained else set(zip(*np.nonzero(fails), strict=True))
     for r, c in sorted(wrong | unexplained)[:MOST_CELLS]:
@@ -257,7 +257,7 @@ def ends(finding: Finding, layout: Layout, matrix: Matrix) -> list[str]:
     rows, columns = matrix.rows, matrix.columns
     if kind in SHARED:
         return []
-    if layout.of_nodes and (kind not in OF_A_NODE or finding.alike):
+    if layout.of_nodes and (kind not in OF_A_NODE or finding.equivalent):
         return []
     if kind in ("link", "cell"):
         assert isinstance(subject, tuple)

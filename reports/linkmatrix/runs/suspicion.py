@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import NamedTuple
 
-from ..locate.next_steps import LADDER, rung_of
+from ..locate.next_steps import STAGE_STEPS, next_stage
 from ..record import units
 from .attribution import Evidence, Key, Pair, SwapResult, attribute, is_decided, sentence_of
 from .components import ADAPTER, NODE, Component, Device, Names, Sighting, slot_name
@@ -89,8 +89,8 @@ class Suspect:
     def advice(self) -> Iterator[str]:
         """The next steps, by the number of flags and the result of a swap."""
         kind = {ADAPTER: "adapter", NODE: "node"}.get(self.kind, "node" if self.is_node else "device")
-        rung = rung_of(self.found, swapped=is_decided(self.swap))
-        yield from (step.replace("{who}", self.label or self.node) for step in LADDER[kind, rung])
+        stage = next_stage(self.found, swapped=is_decided(self.swap))
+        yield from (step.replace("{who}", self.label or self.node) for step in STAGE_STEPS[kind, stage])
 
     def of_driver(self) -> str:
         """A sentence on a driver update after the flag; "" without one."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import clean
 from ..judge import intermittent
 from ..judge.verdicts import BASELINE, NEXT_STEPS, Verdict
-from ..locate.next_steps import BEFORE_ASSESSMENT, LADDER, SLOW, TOPICS, WRONG_BITS, Origin, Rung
+from ..locate.next_steps import BEFORE_ASSESSMENT, SLOW, STAGE_STEPS, TOPICS, WRONG_BITS, Origin, Stage
 from ..record.units import listed
 from ..runs import judging
 from ..runs.modes import NODES, of_program, session_options
@@ -173,15 +173,15 @@ class Analysis:
             return list(TOPICS["not run"])
         for topic in topics[:MOST_TOPICS]:
             of_topic = [one for one in found if one.topic == topic]
-            for rung in sorted({one.rung for one in of_topic}, reverse=True):
-                named = dict.fromkeys(one.who for one in of_topic if one.rung == rung and one.who)
+            for stage in sorted({one.stage for one in of_topic}, reverse=True):
+                named = dict.fromkeys(one.who for one in of_topic if one.stage == stage and one.who)
                 who = listed(list(named)) or "it"
-                texts = LADDER.get((topic, rung), TOPICS[topic])
+                texts = STAGE_STEPS.get((topic, stage), TOPICS[topic])
                 if topic == "program" and self.are_imports:
                     texts = (OF_IMPORT["FAIL" if "FAIL" in {one["result"] for one in self.records} else "ERROR"],)
                 told = [text.replace("{who}", who) for text in texts]
                 # FIRST already has the measurement again
-                is_first = rung is Rung.AGAIN and lines and lines[0] == FIRST and topic in SLOW
+                is_first = stage is Stage.AGAIN and lines and lines[0] == FIRST and topic in SLOW
                 lines += told[1:] if is_first else told
         lines += [COMPARE_IMPORT if self.are_imports else self.of_all_testcases(GET_REFERENCES)] if wanting else []
         return list(dict.fromkeys([*([SIMULATED] if self.simulated else []), *lines]))

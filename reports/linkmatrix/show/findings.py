@@ -20,7 +20,7 @@ from ..judge.disturbances import MEMORY, UNNAMED, disturbance_sentences, process
 from ..judge.inventory_diff import node_differences
 from ..judge.rules import ORDER, name
 from ..judge.verdicts import CellVerdict, Verdict
-from ..locate.next_steps import TOPICS, Rung, rung_of
+from ..locate.next_steps import TOPICS, Stage, next_stage
 from ..record import units
 from ..record.checking import has_matchings
 from ..record.matrix import has_status
@@ -87,7 +87,7 @@ class Headline:
     sure, command: the evidence for and against the finding; the command of the next measurement, "" for none.
     weight: the deviation from comparable components, as a fraction.
     simulated: whether the fault was simulated.
-    rung: how well the fault is confirmed.
+    stage: how well the fault is confirmed.
     of_sum: whether the values are sums of both directions, which hide the slow direction.
     """
 
@@ -100,7 +100,7 @@ class Headline:
     command: str = ""
     weight: float = 0.0
     simulated: bool = False
-    rung: Rung = Rung.AGAIN
+    stage: Stage = Stage.AGAIN
     of_sum: bool = False
 
     @property
@@ -145,7 +145,7 @@ def of_finding(verdict: Verdict, one: findings.Finding) -> Headline:
 
 def merge(known: Headline, one: Headline) -> Headline:
     """The more urgent one of two findings on the same component, with the test cases of both."""
-    return replace(known, where=tuple(dict.fromkeys([*known.where, *one.where])), rung=max(known.rung, one.rung))
+    return replace(known, where=tuple(dict.fromkeys([*known.where, *one.where])), stage=max(known.stage, one.stage))
 
 
 def with_node(one: Headline, test: Judged, places: words.Places) -> Headline:
@@ -226,10 +226,12 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diag
         sure[1:1] = [confirmed] if (confirmed := confirmation(result)) else []  # after the evidence for the finding
         command = next((line.removeprefix(NEXT) for line in lines if line.startswith(NEXT)), "")
         topic, of_it = topic_of(finding, one, result), found.verdicts[at]
-        told = Headline(of_it, topic, sentence, found.who[at], where, tuple(sure), command, finding.evidence)
+        told = Headline(of_it, topic, sentence, found.components[at], where, tuple(sure), command, finding.evidence)
         of_sum = result["metric"] == "bidirectional"
-        yield replace(told, rung=rung_of(1, is_slow_alone(result, found.who[at])), of_sum=of_sum)
-    if found.findings and all(finding.allowed for finding in found.findings):  # they do not explain the failure
+        yield replace(told, stage=next_stage(1, is_slow_alone(result, found.components[at])), of_sum=of_sum)
+    if found.findings and all(
+        finding.within_tolerance for finding in found.findings
+    ):  # they do not explain the failure
         yield from of_cells(result, matrix)
 
 
@@ -265,11 +267,11 @@ def is_slow_alone(result: Result, who: str) -> bool:
 
 def topic_of(finding: Finding, one: Judged, result: Result) -> str:
     """The row of `TOPICS` that a finding belongs to."""
-    if finding.once:
+    if finding.unconfirmed:
         return "once"
     if finding.missing:
         return "gone"
-    if finding.of_node:
+    if finding.node_cause:
         return "settings"
     of_ranks = result["memory"] != "device" and (one.test.record or {}).get("backend") in ("mpi", "host")
     return OF_KIND[finding.kind.removesuffix("_egress").removesuffix("_ingress")][of_ranks]

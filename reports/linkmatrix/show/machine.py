@@ -255,7 +255,7 @@ def marked_in(analysis: Analysis, one: Judged) -> Iterator[Mark]:
         if matrix.counts[Verdict.DISTURBED]:
             yield from disturbed_in(record, result)
         found = analysis.diagnosis(one, result, matrix)
-        for finding, who, verdict in zip(found.findings, found.who, found.verdicts, strict=True):
+        for finding, who, verdict in zip(found.findings, found.components, found.verdicts, strict=True):
             word = "no value" if finding.missing else DIRECTIONS.get(finding.kind.rpartition("_")[2], "slow")
             yield Mark(verdict, tuple(parts_of(finding, who, record, matrix)), who, word, where)
         for pair, word in marked_cells(found.findings, matrix).items() if not matrix.problem else ():
@@ -279,7 +279,7 @@ def marked_cells(found: Sequence[Finding], matrix: MatrixVerdict) -> dict[Pair, 
     cells |= {pair: "too fast" for pair in cells_by(matrix, "impossible")[:1]}
     if not any(finding.missing for finding in found):
         cells |= {pair: "no value" for pair in cells_by(matrix, "not measured", last="not-run")[:1]}
-    if all(finding.allowed for finding in found):
+    if all(finding.within_tolerance for finding in found):
         failed = [pair for pair, cell in matrix.worst_cells(1)[0] if cell.verdict is Verdict.FAIL or cell.value is None]
         cells |= {pair: "off" if matrix.cells[pair].value is not None else "no value" for pair in failed} | cells
     return cells
