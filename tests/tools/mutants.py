@@ -1,82 +1,70 @@
-"""Mutation tests with mutmut: does a test fail for each change of the judging code?
+"""Mutation tests: does a unit test fail for each change of the judging code?
 
 Run `make mutants`, or `python tests/tools/mutants.py references/noise.py locate` for some modules or subpackages.
-`--sample 60` runs at most 60 mutants per module, the same mutants each time. The tool prints the surviving mutants and
-the share of killed mutants per module and subpackage. Exit code 1: this share is below LEAST for a module.
+`--sample 60` runs at most 60 mutants per module, the same mutants each time. The tool prints the changed lines of each
+surviving mutant, and the share of killed mutants per module and subpackage. Exit code 1: this share is below LEAST for
+a module.
 
-mutmut requires the package at the top of its folder, so the tool works on copies, .build/mutants/SUBPACKAGE. mutmut's
-output is in mutmut.log in this folder. Killed mutants are not run again until their function changes.
-`cd .build/mutants/SUBPACKAGE && mutmut show NAME` shows a mutant.
+mutmut generates the mutants into a copy of the package in .build/mutants. One process of pytest collects the tests,
+and runs each test once to find out which functions it calls (`mutant_runner.py`). Each mutant then runs in a fork of
+this process. The output of pytest is in .build/mutants/pytest.log.
 """
 
 import argparse
 import ast
-import itertools
-import json
+import contextlib
+import difflib
 import math
 import os
 import random
 import shutil
-import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
+
+from mutant_runner import KILLED, MutantRunner
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "reports" / "linkmatrix"
 UNIT_TESTS = REPOSITORY / "tests" / "unit"
-COPIES = REPOSITORY / ".build" / "mutants"
-LOG = "mutmut.log"
-STATISTICS = "mutants/mutmut-stats.json"
+COPY = REPOSITORY / ".build" / "mutants"
 SUBPACKAGES = ("references", "judge", "locate", "foreign")
-#: The tests of a function: tests whose file imports its module come first, then the fastest.
-MOST_TESTS, MOST_SECONDS = 300, 15.0
-#: Files whose tests need more of the repository than COPIED, or a browser.
-LEFT_OUT = ("test_glossary.py", "test_page_browser.py")
 LEAST = 0.90
-UNKNOWN = "not checked"
-KILLED = ("killed", "timeout", "segfault", "suspicious")
-COPIED = (
-    "tests",
-    "config",
-    "checks",
-    "src",
-    "scripts",
-    "docs",
-    "CONTRIBUTING.md",
-    "README.md",
-    "spack-env",
-    ".ci",
-    "Makefile",
+#: Files of tests that run a browser.
+LEFT_OUT = ("test_page_browser.py",)
+OPTIONS = (
+    *("-s", "-q", "--tb=line", "-m", "not thorough", "-o", "tmp_path_retention_policy=none"),
+    *("-p", "no:xdist", "-p", "no:rerunfailures", "-p", "no:cacheprovider", "-p", "no:faulthandler"),
+    *("--hypothesis-seed=0", "--hypothesis-profile=mutants"),
 )
 
-CONFIG = """[mutmut]
-source_paths=linkmatrix
-only_mutate=
-    linkmatrix/{subpackage}/*
-also_copy=
-    {copied}
-pytest_add_cli_args=
-    -x
-    -p
-    no:cacheprovider
-    -p
-    no:xdist
-    -p
-    no:rerunfailures
-    -m
-    not thorough
-    --hypothesis-seed=0
-    --hypothesis-profile=mutants
-pytest_add_cli_args_test_selection=
-    {tests}
-"""
+
+class Mutants(NamedTuple):
+    """The mutants of a module. names: of the mutants. code: all variants of its functions. spans: {variant: lines}."""
+
+    names: list[str]
+    code: str
+    spans: dict[str, slice]
+
+    def change(self, name: str) -> str:
+        """The lines that a mutant changes, with - and +."""
+        before, after = (self.lines_of(variant) for variant in (f"{name.rpartition('_')[0]}_orig", name))
+        lines = (
+            line for line in difflib.unified_diff(before, after, n=0, lineterm="") if line[:3] not in ("---", "+++")
+        )
+        return "\n".join(f"    {line}" for line in lines if not line.startswith("@@"))
+
+    def lines_of(self, variant: str) -> list[str]:
+        """The body of a variant, without the line of its name."""
+        return self.code.splitlines()[self.spans[variant]]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the mutation tests. Exit code: 0 if enough mutants were killed, 1 if not, 2 if mutmut failed."""
+    """Run the mutation tests. Exit code: 0 if enough mutants were killed, 1 if not, 2 if pytest failed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("wanted", nargs="*", metavar="SUBPACKAGE[/MODULE.py]", help="default: all subpackages")
     parser.add_argument("--sample", type=int, metavar="N", help="run at most N mutants of each module")
@@ -88,8 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{unknown[0]} is not a subpackage or module of {', '.join(SUBPACKAGES)}", file=sys.stderr)
         return 2
     modules = list(dict.fromkeys(module for some in wanted.values() for module in some))
-    subpackages = dict.fromkeys(module.split("/")[0] for module in modules)
-    return max(measure(name, [one for one in modules if one.startswith(f"{name}/")], options) for name in subpackages)
+    return measure(modules, options.sample, options.jobs)
 
 
 def modules_of(wanted: str) -> list[str]:
@@ -99,26 +86,21 @@ def modules_of(wanted: str) -> list[str]:
     return [f"{subpackage}/{path.name}" for path in files if path.name != "__init__.py"]
 
 
-def tests_of(subpackage: str) -> list[str]:
-    """The files of unit tests about a module of the subpackage."""
-    found = {file for module in modules_of(subpackage) for file in tests_about(module)}
-    return sorted(f"tests/unit/{name}" for name in found - {*LEFT_OUT})
-
-
 def tests_about(module: str) -> list[str]:
-    """The names of the unit tests' files that import a module, or have its name."""
-    dotted = f"linkmatrix.{module.removesuffix('.py').replace('/', '.')}"
-    files = {
-        file.name for file, names in imports().items() if any(f"{name}.".startswith(f"{dotted}.") for name in names)
-    }
-    named = f"test_{Path(module).name}"
-    return sorted(files | ({named} if (UNIT_TESTS / named).exists() else set()))
+    """The names of the unit tests' files that import a module, or have its name; also of a subpackage."""
+    prefix = f"{dotted(module)}."
+    return [
+        file.name
+        for file, names in imports().items()
+        if file.name == f"test_{Path(module).name}" or any(f"{name}.".startswith(prefix) for name in names)
+    ]
 
 
 @cache
 def imports() -> dict[Path, list[str]]:
     """{file of unit tests: the full names that it imports}."""
-    return {file: list(imported(ast.parse(file.read_bytes()))) for file in UNIT_TESTS.glob("test_*.py")}
+    files = [file for file in sorted(UNIT_TESTS.glob("test_*.py")) if file.name not in LEFT_OUT]
+    return {file: list(imported(ast.parse(file.read_bytes()))) for file in files}
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -130,54 +112,9 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
 
 
-def measure(subpackage: str, modules: list[str], options: argparse.Namespace) -> int:
-    """Run the mutants of modules of one subpackage. Returns the exit code of `main`."""
-    folder = COPIES / subpackage
-    folder.mkdir(parents=True, exist_ok=True)
-    copy(PACKAGE, folder / "linkmatrix")
-    copied = [name for name in COPIED if (REPOSITORY / name).exists()]
-    for name in copied:
-        copy(REPOSITORY / name, folder / name)
-    shutil.copy2(REPOSITORY / "pyproject.toml", folder)
-    (folder / "setup.cfg").write_text(
-        CONFIG.format(
-            subpackage=subpackage,
-            copied="\n    ".join(copied),
-            tests="\n    ".join(tests_of(subpackage)),
-        )
-    )
-    names = {module: sample_of(mutants_of(folder, module), options.sample, module) for module in modules}
-    wanted = [name for some in names.values() for name in some]
-    known = results(folder)
-    untested = [name for name in wanted if known.get(name) not in KILLED]
-    (folder / STATISTICS).unlink(missing_ok=True)  # mutmut keeps the functions that a changed test called before
-    run(folder, untested[:1], options.jobs)
-    limit_tests(folder)
-    run(folder, untested[1:], options.jobs)
-    found = results(folder)
-    # mutmut forgets the results of changed functions while it runs
-    run(folder, [name for name in wanted if found.get(name, UNKNOWN) == UNKNOWN], options.jobs)
-    found = results(folder)
-    code = 0
-    for module, some in names.items():
-        code = max(code, print_results(module, [(name, found.get(name, UNKNOWN)) for name in some]))
-    if len(modules) > 1:
-        killed = sum(found.get(name) in KILLED for name in wanted)
-        low, high = interval(killed, len(wanted))
-        print(f"{subpackage}: {share(killed, len(wanted))}, 95 % interval {100 * low:.1f} to {100 * high:.1f} %")
-    return code
-
-
-def mutants_of(folder: Path, module: str) -> list[str]:
-    """The names of a module's mutants."""
-    source = (
-        "import json, pathlib, sys; from mutmut.mutation.file_mutation import mutate_file_contents as mutate;"
-        "print(json.dumps(list(mutate(sys.argv[1], pathlib.Path(sys.argv[1]).read_text(), None, None).mutant_names)))"
-    )
-    command = [sys.executable, "-c", source, f"linkmatrix/{module}"]
-    found = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
-    dotted = f"linkmatrix/{module}".removesuffix(".py").replace("/", ".")
-    return [f"{dotted}.{name}" for name in json.loads(found)]
+def dotted(module: str) -> str:
+    """ "linkmatrix.judge.rules" of "judge/rules.py"."""
+    return f"linkmatrix.{module.removesuffix('.py').replace('/', '.')}"
 
 
 def sample_of(names: list[str], size: int | None, seed: str) -> list[str]:
@@ -185,63 +122,81 @@ def sample_of(names: list[str], size: int | None, seed: str) -> list[str]:
     return names if size is None or len(names) <= size else random.Random(seed).sample(names, size)
 
 
-def limit_tests(folder: Path) -> None:
-    """Reduce the tests that mutmut runs per function: all of them would take days."""
-    file = folder / STATISTICS
-    if not file.exists():
-        return
-    content = json.loads(file.read_text())
-    seconds = content["duration_by_test"]
-    about = {name: {*tests_about(name)} for name in modules_of(folder.name)}
-    for function, tests in content["tests_by_mangled_function_name"].items():
-        direct = about.get(f"{folder.name}/{function.split('.')[2]}.py", set())
-        ranked = sorted(tests, key=lambda test: (test.split("::")[0].rpartition("/")[2] not in direct, seconds[test]))
-        total = itertools.accumulate(seconds[test] for test in ranked)
-        chosen = [test for test, until in zip(ranked, total, strict=True) if until <= MOST_SECONDS]
-        content["tests_by_mangled_function_name"][function] = chosen[:MOST_TESTS] or ranked[:1]
-    file.write_text(json.dumps(content))
+def measure(modules: list[str], sample: int | None, jobs: int) -> int:
+    """Run the mutants of modules, and print the results. Returns the exit code of `main`."""
+    mutants = copy_package(modules)
+    chosen = {dotted(module): sample_of(mutants[module].names, sample, module) for module in modules}
+    about = {dotted(module): {*tests_about(module)} for module in modules}
+    runner = MutantRunner(chosen, about, jobs)
+    subpackages = dict.fromkeys(module.split("/")[0] for module in modules)
+    tests = {name for subpackage in subpackages for name in tests_about(subpackage)}.union(*about.values())
+    files = [str(UNIT_TESTS / name) for name in sorted(tests)]
+    if code := run_pytest(files, runner):
+        print(f"pytest failed with exit code {code}: read {COPY / 'pytest.log'}", file=sys.stderr)
+        return 2
+    codes = [print_module(module, mutants[module], runner.results[dotted(module)]) for module in modules]
+    for subpackage in subpackages:
+        prefix = f"linkmatrix.{subpackage}."
+        print_total(
+            subpackage,
+            [one for name, some in runner.results.items() if name.startswith(prefix) for one in some.values()],
+        )
+    return max(codes)
 
 
-def run(folder: Path, names: list[str], jobs: int) -> None:
-    """Run mutmut on the named mutants, even if their results are known. Ends the process if mutmut fails."""
-    if not names:
-        return
-    print(f"running {len(names)} mutants; progress: {folder / LOG}", file=sys.stderr, flush=True)
-    command = [sys.executable, "-m", "mutmut", "run", "--max-children", str(jobs), *names]
-    with (folder / LOG).open("wb") as log:
-        code = subprocess.run(command, cwd=folder, check=False, stdout=log, stderr=subprocess.STDOUT).returncode
-    if code:
-        print(f"mutmut failed with exit code {code}: read {folder / LOG}", file=sys.stderr)
-        raise SystemExit(2)
+def copy_package(modules: list[str]) -> dict[str, Mutants]:
+    """Copy the package with the mutants of modules. Returns {module: its mutants}.
+
+    Links to the other folders of the repository are next to the copy, because `suite.py` looks for them there.
+    """
+    from mutmut.mutation.file_mutation import mutate_file_contents  # `make mutants` installs mutmut
+
+    shutil.rmtree(COPY, ignore_errors=True)
+    copy = COPY / "reports" / PACKAGE.name
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for entry in REPOSITORY.iterdir():
+        if entry.name not in ("reports", ".build", ".git"):
+            (COPY / entry.name).symlink_to(entry)
+    found = {}
+    for module in modules:
+        mutated = mutate_file_contents(module, (PACKAGE / module).read_text(), None, None)
+        (copy / module).write_text(mutated.code)
+        spans = {name: slice(span.start, span.end) for name, span in mutated.line_span_by_function_name.items()}
+        found[module] = Mutants(list(mutated.mutant_names), mutated.code, spans)
+    return found
 
 
-def copy(source: Path, target: Path) -> None:
-    """Copy files with their times, because mutmut generates mutants again for newer files."""
-    if source.is_file():
-        shutil.copy2(source, target)
-        return
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", ".spack-env"))
+def run_pytest(files: list[str], runner: MutantRunner) -> int:
+    """Run pytest with the runner on the copy of the package. Returns its exit code."""
+    import pytest
+
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a fork copies no threads
+    sys.path.insert(0, str(COPY / "reports"))
+    with (
+        (COPY / "pytest.log").open("w") as log,
+        contextlib.redirect_stdout(log),
+        tempfile.TemporaryDirectory() as folder,  # other runs of pytest remove old folders from the usual place
+    ):
+        places = ["--rootdir", str(REPOSITORY), "--basetemp", f"{folder}/tests"]
+        return int(pytest.main([*OPTIONS, *places, *files], plugins=[runner]))
 
 
-def results(folder: Path) -> dict[str, str]:
-    """{mutant: result} of all mutants that mutmut knows."""
-    command = [sys.executable, "-m", "mutmut", "results", "--all", "true"]
-    text = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True).stdout
-    lines = (line.strip().partition(": ") for line in text.splitlines())
-    return {name: status for name, _, status in lines if status}
-
-
-def print_results(module: str, found: list[tuple[str, str]]) -> int:
+def print_module(module: str, mutants: Mutants, results: dict[str, str]) -> int:
     """Print the surviving mutants and a line for the module. Returns 1 if too few mutants were killed."""
-    for name, status in found:
-        if status not in KILLED:
-            print(f"{status}: {name}")
-    statuses = Counter(status for _, status in found)
-    killed = sum(statuses[status] for status in KILLED)
-    counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
-    print(f"{module}: {share(killed, len(found))} ({counts})", flush=True)
-    return 0 if killed >= LEAST * len(found) else 1
+    for name, result in results.items():
+        if result not in KILLED:
+            print(f"{result}: {module} {name}\n{mutants.change(name)}")
+    counts = ", ".join(f"{count} {result}" for result, count in Counter(results.values()).most_common())
+    killed = sum(result in KILLED for result in results.values())
+    print(f"{module}: {share(killed, len(results))} ({counts})")
+    return 0 if killed >= LEAST * len(results) else 1
+
+
+def print_total(subpackage: str, results: list[str]) -> None:
+    """Print the share of killed mutants of a subpackage."""
+    killed = sum(result in KILLED for result in results)
+    low, high = interval(killed, len(results))
+    print(f"{subpackage}: {share(killed, len(results))}, 95 % interval {100 * low:.1f} to {100 * high:.1f} %")
 
 
 def share(killed: int, total: int) -> str:
@@ -253,7 +208,7 @@ def interval(killed: int, total: int) -> tuple[float, float]:
     """The 95 % Wilson interval of the share of killed mutants, as fractions."""
     z = 1.96
     middle = (killed + z * z / 2) / (total + z * z)
-    half = z / (total + z * z) * math.sqrt(killed * (total - killed) / total + z * z / 4)
+    half = z / (total + z * z) * math.sqrt(killed * (total - killed) / max(total, 1) + z * z / 4)
     return middle - half, middle + half
 
 

@@ -1,21 +1,19 @@
-"""`make mutants` chooses the tests that can detect a mutant."""
-
-import json
+"""`make mutants` chooses the tests that can detect a mutant, and the same sample each time."""
 
 import mutants
 import pytest
+from mutant_runner import PassingTest, limited_tests
 
 
 @pytest.mark.parametrize("subpackage", mutants.SUBPACKAGES)
-def test_the_tests_of_each_module_are_among_those_of_its_subpackage(subpackage):
-    chosen = mutants.tests_of(subpackage)
-    named = {f"test_{path.rpartition('/')[2]}" for path in mutants.modules_of(subpackage)}
-    assert {f"tests/unit/{name}" for name in named if (mutants.UNIT_TESTS / name).exists()} <= {*chosen}
-    assert len(chosen) >= 20
+def test_files_about_a_subpackage_are_found(subpackage):
+    assert len(mutants.tests_about(subpackage)) >= 20
 
 
-def test_a_test_that_imports_a_module_of_a_subpackage_is_chosen():
-    assert {f"tests/unit/test_{name}.py" for name in ("intermittent", "six_verdicts")} <= {*mutants.tests_of("judge")}
+def test_files_that_import_a_module_or_have_its_name_are_about_it():
+    assert "test_intermittent.py" in mutants.tests_about("judge/intermittent.py")
+    assert "test_collective_cause.py" in mutants.tests_about("locate/collective_cause.py")
+    assert "test_lock.py" not in mutants.tests_about("judge/rules.py")
 
 
 def test_each_file_that_is_left_out_exists():
@@ -39,16 +37,13 @@ def test_the_interval_of_a_share():
     assert mutants.interval(90, 100) == pytest.approx((0.826, 0.945), abs=0.001)
 
 
-def test_a_function_has_the_tests_about_its_module_first_and_then_the_fastest(tmp_path, monkeypatch):
-    monkeypatch.setattr(mutants, "MOST_TESTS", 2)
-    folder = tmp_path / "judge"
-    (folder / "mutants").mkdir(parents=True)
-    seconds = {"tests/unit/test_rules.py::a": 3.0, "tests/unit/test_cli.py::b": 1.0, "tests/unit/test_cli.py::c": 2.0}
-    content = {
-        "duration_by_test": seconds,
-        "tests_by_mangled_function_name": {"linkmatrix.judge.rules.x_of": [*seconds]},
-    }
-    (folder / mutants.STATISTICS).write_text(json.dumps(content))
-    mutants.limit_tests(folder)
-    (chosen,) = json.loads((folder / mutants.STATISTICS).read_text())["tests_by_mangled_function_name"].values()
-    assert chosen == ["tests/unit/test_rules.py::a", "tests/unit/test_cli.py::b"]
+def test_a_function_has_the_tests_about_its_module_first_and_then_the_fastest():
+    runs = [
+        PassingTest(0, "b", 2.0, ["f"]),
+        PassingTest(1, "b", 1.0, ["f"]),
+        PassingTest(2, "a", 3.0, ["f", "g"]),
+        PassingTest(3, "a", 0.1, ["g"]),
+    ]
+    assert [run.index for run in limited_tests("f", runs, {"a"})] == [2, 1, 0]
+    assert limited_tests("h", runs, {"a"}) == []
+    assert [run.index for run in limited_tests("f", [PassingTest(7, "a", 60.0, ["f"])], {"a"})] == [7]
