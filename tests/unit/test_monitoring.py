@@ -11,6 +11,7 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.runs.judging import Judged
 from linkmatrix.runs.testcases import Test
 from linkmatrix.show import prometheus, words
+from linkmatrix.show.analysis import Analysis
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "monitoring.md").read_text(encoding="utf-8")
@@ -57,7 +58,7 @@ def test_units_are_those_of_the_names():
 def test_exported_labels_are_documented(judged_run, make_record):
     record = make_record()
     record["partition"] = "hgx:gpu"
-    text = prometheus.text(judged_run(record, reference="hgx")[1], [])
+    text = prometheus.text(Analysis(*judged_run(record, reference="hgx")), [])
     labels = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -71,7 +72,7 @@ def test_a_message_without_data_has_the_size_0(judged_run, make_record):
     record = make_record()
     for result in record["results"]:
         result["size_bytes"] = 0
-    text = prometheus.text(judged_run(record)[1], [])
+    text = prometheus.text(Analysis(*judged_run(record)), [])
     cases = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     assert {sample.labels["size_bytes"] for sample in cases if "testcase" in sample.labels} == {"0"}
 
@@ -79,7 +80,7 @@ def test_a_message_without_data_has_the_size_0(judged_run, make_record):
 def test_a_node_without_a_record_is_the_host():
     """Otherwise all such nodes of a sweep share one series."""
     lost = [Judged(Test(name="a", testcase="x", node=node), Verdict.INCOMPLETE) for node in ("n1", "n2")]
-    text = prometheus.text(lost, [])
+    text = prometheus.text(Analysis(None, lost), [])
     assert [f'linkmatrix_verdict{{host="{node}",testcase="x"}} 4' in text for node in ("n1", "n2")] == [True, True]
 
 

@@ -121,7 +121,7 @@ def test_ignored_processes_are_shown_with_every_verdict(judged_run, make_record)
         run, judged = judged_run(with_ignored(make_record()), reference=reference)
         for text in outputs(run, judged):
             assert "Ignored processes: pid 77 (dcgm of root)" in text
-        assert prometheus.text(judged, []).startswith("# Ignored processes: pid 77 (dcgm of root)\n")
+        assert prometheus.text(Analysis(None, judged), []).startswith("# Ignored processes: pid 77 (dcgm of root)\n")
 
 
 def with_ignored(record):
@@ -150,17 +150,16 @@ def test_a_simulated_fault_is_the_first_line(capsys, tmp_path, command):
         assert "<title>SIMULATED FAIL" in shown
 
 
-def test_a_comparison_begins_with_a_simulated_fault_and_names_other_processes(capsys):
+def test_a_comparison_begins_with_a_simulated_fault_and_names_other_processes(linkmatrix):
     simulated_one, busy = DATA / "h200x2_soak_flip.record.json", DATA / "h100x2" / "busy_host.record.json"
-    assert cli.main(["compare", str(busy), "--against", str(simulated_one)]) == 0
-    first, second, *_ = capsys.readouterr().out.replace("\n  ", " ").splitlines()
+    first, second, *_ = linkmatrix.out("compare", busy, "--against", simulated_one).replace("\n  ", " ").splitlines()
     assert first.startswith(f"SIMULATED: --simulate-fault {FAULT}")
     assert second.startswith("this run: ") and HOG in second
 
 
 def test_a_simulated_fault_is_the_first_line_of_metrics(judged_run, make_record):
     _, judged = judged_run(simulated(make_record()), reference="hgx")
-    assert prometheus.text(judged, []).startswith(f"# SIMULATED: --simulate-fault {FAULT}")
+    assert prometheus.text(Analysis(None, judged), []).startswith(f"# SIMULATED: --simulate-fault {FAULT}")
 
 
 def test_beside_a_simulated_fault_a_real_one_keeps_its_steps(judged_run, make_record):
