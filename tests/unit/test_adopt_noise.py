@@ -62,7 +62,7 @@ def test_a_run_that_lost_ten_sigma_is_an_outlier(runs, cells):
 def test_a_class_of_equal_noise_has_its_spread(runs, sigma):
     chance = np.random.default_rng(0)
     values = 100 * (1 + sigma * chance.standard_normal((runs, 12, 12)))
-    found = noise.spread(values, np.full((12, 12), "NET"))
+    found = noise.spread(values.copy(), np.full((12, 12), "NET"))
     assert found.class_sigma["NET"] == pytest.approx(sigma, rel=0.35, abs=1e-9)
     assert np.allclose(found.centre, np.median(values, axis=0))
 

@@ -1,13 +1,18 @@
 """Matrices whose cells are in a file: references out of six runs of them."""
 
+import json
 import shutil
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from apart_records import TESTCASE, apart, nodes_of, sentences
 
 from linkmatrix import cli
+from linkmatrix.adopt.proposal import Sample
+from linkmatrix.adopt.propose import propose
 from linkmatrix.references.tables import References
+from linkmatrix.runs.stored import find
 
 pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("nothing_is_held")]
 
@@ -53,6 +58,21 @@ def test_runs_with_outliers_are_refused(make_record, tmp_path, capsys, slow, sai
     assert adopted(paths, file, "--write") == 3
     assert said in capsys.readouterr().out and not file.exists()
     assert adopted(paths, file, "--write", "--with-outliers", "--as-is", "known to be so") == 0
+
+
+def test_no_more_than_four_numbers_per_cell_and_run_are_in_memory(make_record, tmp_path, monkeypatch):
+    monkeypatch.undo()  # the cells fit into memory
+    base, runs, endpoints = apart(nodes_of(make_record, count=192, per_node=8), tmp_path / "run0"), 24, 192
+    for run in range(1, runs):
+        shutil.copytree(base.parent, tmp_path / f"run{run}")
+        content = json.loads(base.read_text()) | {"started": f"2026-11-21T{run:02}:00:00Z"}
+        (tmp_path / f"run{run}" / "record.json").write_text(json.dumps(content))
+    every = [Sample(str(run), one.record, one.record["results"][0]) for run, one in enumerate(find(tmp_path).tests)]
+    tracemalloc.start()
+    propose(every, False, None, False)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * 8 * runs * endpoints**2
 
 
 def test_without_their_cells_too_few_or_incomplete_runs_are_refused(make_record, tmp_path, capsys):

@@ -1,7 +1,7 @@
 """Groups and validates stored runs, and calculates the proposed references.
 
 The cells are arrays, runs × rows × columns. With a table of one row per cell (runs/table.py), 30 runs of 1,024
-endpoints would take a minute and 5 GB. With arrays, they take 250 MB.
+endpoints would take a minute and 5 GB. With arrays, the process needs 670 MB.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from ..errors import BadInput
 from ..judge.evaluate import judge_result
 from ..locate import diagnosis
 from ..record.external_cells import REMEDY, ROUNDING
-from ..record.matrix import Block, Matrix, from_result
+from ..record.matrix import Block, ClassSummary, Matrix, from_result
 from ..record.names import collective_extent, is_collective, lasting_names, option_text
 from ..references import noise
 from ..references.noise import Carrier, Floor, cell_carrier, reference_floor
@@ -112,16 +112,16 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     For a matrix that is too large for memory, the noise is calculated from some rows. The medians of the classes are in
     the records.
     """
-    matrices = [from_result(sample.result) for sample in samples]
-    first = matrices[0]
+    first = from_result(samples[0].result)
     name, unit = first.testcase, first.unit
     chosen = sampled_rows(first)
     block = Block(first) if first.fits_memory else first.part(chosen, range(len(first.columns))).whole
     classes = np.array(first.class_names)[block.classes]
     values = np.empty((len(samples), *classes.shape))
-    for run, matrix in enumerate(matrices):
-        values[run] = measured(matrix, chosen)
+    for run, sample in enumerate(samples):
+        values[run] = measured(from_result(sample.result), chosen)
     found = noise.spread(values, classes)
+    of_runs = [from_result(sample.result).classes for sample in samples]
     applies = np.isfinite(found.centre)
     cells = int(applies.sum()) if first.fits_memory else sum(summary.count for summary in first.classes.values())
     if not cells:
@@ -135,12 +135,11 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     summaries: dict[str, Summary] = {}
     for group in found.class_sigma if first.fits_memory else first.classes:
         sigma = found.class_sigma.get(group)
-        if sigma is None or not all(group in matrix.classes for matrix in matrices):
+        if sigma is None or not all(group in one for one in of_runs):
             raise BadInput(f"{name}: {group} is missing in a run, or in the rows that were read")
         by_link = unit != "us" and cell_carrier(samples[0].result, group, backend) in OF_LINKS
         refuse_noise(name, group, sigma, cells, len(samples), MOST_LINK_NOISE if by_link else MOST_NOISE)
-        of_runs = [matrix.classes[group] for matrix in matrices]
-        each = zip(*((one.median, one.low, one.high) for one in of_runs), strict=True)
+        each = zip(*((one[group].median, one[group].low, one[group].high) for one in of_runs), strict=True)
         summaries[group] = Summary(*(reference_of_runs(one, sigma, cells, floors[group], unit) for one in each))
     made_of = (first, found, classes, cells, len(samples), floors)
     pairs: Pairs = {}
@@ -151,7 +150,7 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
         groups = large_matrix_classes(first, classes, applies) if several or not pairs else {}
     else:
         table = class_references(*made_of, {group: one.median.value for group, one in summaries.items()})
-    noisy += [] if first.fits_memory else self_failing_cells(samples, matrices, table)
+    noisy += [] if first.fits_memory else self_failing_cells(samples, of_runs, table)
     if not with_outliers:
         refuse(name, noisy, HEALTHY)
     refuse_impossible(first, found, block.numbers("limit"), chosen)
@@ -190,14 +189,15 @@ def measured(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
     """
     if matrix.external is None:
         return Block(matrix).measured
-    if matrix.fits_memory:
-        return matrix.whole.measured
     in_file, rows = matrix.external.file_summary(), []
-    for row in chosen:
-        block = Block(matrix, slice(row, row + 1))
+    for part in [slice(0, len(chosen))] if matrix.fits_memory else [slice(row, row + 1) for row in chosen]:
+        block = Block(matrix, part)
         in_file.add(block)
-        rows.append(block.measured[0])
-    values = np.array(rows)
+        rows.append(block.measured)
+    values = np.concatenate(rows)
+    if matrix.fits_memory:
+        in_file.check()
+        return values
     stored = np.array(matrix.external.medians[0])[chosen]
     found = np.array([np.median(row[np.isfinite(row)]) if np.isfinite(row).any() else 0.0 for row in values])
     if not np.allclose(found, stored, rtol=ROUNDING):
@@ -218,10 +218,12 @@ def slow_components(samples: Sequence[Sample], matrix: Matrix, found: noise.Spre
     return seen.sentences if seen.findings else ()
 
 
-def self_failing_cells(samples: Sequence[Sample], matrices: Sequence[Matrix], table: Table) -> Iterator[str]:
+def self_failing_cells(
+    samples: Sequence[Sample], of_runs: Sequence[Mapping[str, ClassSummary]], table: Table
+) -> Iterator[str]:
     """Yields one sentence per lowest or highest cell of a run that is outside the proposed references."""
-    for sample, matrix in zip(samples, matrices, strict=True):
-        for group, of_run in matrix.classes.items():
+    for sample, classes in zip(samples, of_runs, strict=True):
+        for group, of_run in classes.items():
             reference = table[f"cell[{group}]"]
             for word, value in (("lowest", of_run.low), ("highest", of_run.high)):
                 if not reference.low_limit <= value <= reference.high_limit:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 
@@ -123,12 +123,16 @@ class FileSummary:
 
 
 class CellFile:
-    """The file of a result: endpoints × endpoints cells. node: the index of the node of each endpoint."""
+    """The file of a result: endpoints × endpoints cells. node: the index of the node of each endpoint.
+
+    last: the block of rows that was read last, and its file. Several maps use the same block. One block of all files
+    is kept, because a block of each of 30 files would need half a gigabyte.
+    """
+
+    last: ClassVar[tuple[CellFile, slice, np.ndarray] | None] = None
 
     def __init__(self, path: Path, endpoints: int, node: np.ndarray) -> None:
         self.path, self.endpoints, self.node = path, endpoints, node
-        self.last: tuple[tuple[int, int], np.ndarray] | None = None  # the last block: several maps use the same block
-        self.last_known: tuple[tuple[Any, Any], np.ndarray] | None = None
 
     @cached_property
     def start(self) -> int:
@@ -152,10 +156,9 @@ class CellFile:
 
     def rows(self, at: slice) -> np.ndarray:
         """The cells of some rows: an array of CELL, rows × columns. Raises BadInput if the file is not readable."""
-        key = (at.start, at.stop)
-        if self.last is not None and self.last[0] == key:
-            return self.last[1]
-        self.last = None  # free its memory first
+        if (last := CellFile.last) is not None and last[0] is self and last[1] == at:
+            return last[2]
+        CellFile.last = last = None  # free its memory first
         start, count = self.start, at.stop - at.start
         try:
             with self.path.open("rb") as file:
@@ -166,19 +169,14 @@ class CellFile:
         if len(found) != count * self.endpoints:
             raise BadInput(f"{self.path} was truncated while linkmatrix read it: {REMEDY}")
         found = found.reshape(count, self.endpoints)
-        self.last = key, found
+        CellFile.last = self, at, found
         return found
 
     def known(self, at: slice, words: Sequence[str]) -> np.ndarray:
         """The mask of the cells with a value, for some rows. words: the statuses by code."""
-        key = (at.start, at.stop)
-        if self.last_known is not None and self.last_known[0] == key:
-            return self.last_known[1]
         table = np.zeros(256, dtype=bool)
         table[: len(words)] = [word in checking.WITH_VALUE for word in words]
-        found = np.take(table, self.rows(at)["status"])
-        self.last_known = key, found
-        return found
+        return np.take(table, self.rows(at)["status"])
 
     def maps(self, words: Sequence[str]) -> dict[str, Grid]:
         """{name: map}, with the names of matrix.MAPS. words: the statuses by code."""

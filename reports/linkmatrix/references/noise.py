@@ -65,12 +65,13 @@ class Spread:
 def spread(values: np.ndarray, classes: np.ndarray) -> Spread:
     """The medians and the noise of runs.
 
-    values: runs × rows × columns, NaN for missing values. classes: the link class of each cell, rows × columns.
+    values: runs × rows × columns, NaN for missing values. This array becomes the residuals, because a copy of 30 runs
+    of 1,024 endpoints has 250 MB. classes: the link class of each cell, rows × columns.
     """
     runs = values.shape[0]
     applies = np.isfinite(values).all(axis=0)
     centre = np.where(applies, median_of_runs(values), np.nan)
-    residuals = values / centre
+    residuals = np.divide(values, centre, out=values)
     residuals -= 1
     small = small_sample_factor(runs)
     sigma = np.full(centre.shape, np.nan)
