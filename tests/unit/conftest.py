@@ -158,12 +158,26 @@ def machine(tmp_path, monkeypatch, write_record, reference_folder, linkmatrix):
 
 @pytest.fixture
 def linkmatrix(capsys):
-    """A function that runs a command of linkmatrix, and returns (exit code, stdout, stderr)."""
+    """A function that runs a command of linkmatrix, and returns (exit code, stdout, stderr).
+
+    `linkmatrix.out` and `linkmatrix.err` assert the exit code, and return the text of this stream.
+    """
 
     def run(*arguments):
         code = cli.main([str(argument) for argument in arguments])
         return code, *capsys.readouterr()
 
+    def out(*arguments, code=0):
+        found, printed, errors = run(*arguments)
+        assert found == code, printed + errors
+        return printed
+
+    def err(*arguments, code=2):
+        found, printed, errors = run(*arguments)
+        assert found == code, printed + errors
+        return errors
+
+    run.out, run.err = out, err
     return run
 
 

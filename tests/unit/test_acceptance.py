@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from linkmatrix import cli, files, suite
+from linkmatrix import files, suite
 from linkmatrix.commands import begin
 from linkmatrix.errors import BadInput
 from linkmatrix.runs import resume, supervise
@@ -46,13 +46,13 @@ def test_all_checks_are_loaded_where_the_user_selects(machine, more):
     assert " -c checks/intranode.py " in few and " -c checks/pairs.py " not in few and " -c checks " in every
 
 
-def test_samples_and_waiting_select_nothing_and_acceptance_takes_no_fewer_samples(machine, capsys):
+def test_samples_and_waiting_select_nothing_and_acceptance_takes_no_fewer_samples(machine, linkmatrix):
     machine.prepare("pass")
     code, out = machine.run("--samples", "31", "--wait-idle", "60")
     assert code == 0 and "from now on" in out  # the run is whole, so its manifest is frozen
     assert machine.commands()[0].endswith("-S extra_opts=--samples,31 -S wait_idle=60")
-    assert cli.main(["run", "--reframe", str(machine.reframe), "--samples", "3"]) == 2
-    assert "acceptance needs at least 7 samples" in capsys.readouterr().err and len(machine.commands()) == 1
+    errors = linkmatrix.err("run", "--reframe", machine.reframe, "--samples", "3")
+    assert "acceptance needs at least 7 samples" in errors and len(machine.commands()) == 1
 
 
 def test_a_pair_of_nodes_is_held_against_no_manifest_and_is_never_nothing(machine):
@@ -88,7 +88,9 @@ def test_a_report_of_another_session_is_not_that_of_the_run(machine):
 
 @pytest.mark.parametrize("left", [0, 1, 20, "whose it is", -1])
 @pytest.mark.parametrize("code", [0, 1])
-def test_a_report_that_a_full_disk_cut_off_is_called_so_and_not_that_of_another_session(machine, left, code, capsys):
+def test_a_report_that_a_full_disk_cut_off_is_called_so_and_not_that_of_another_session(
+    machine, left, code, linkmatrix
+):
     machine.prepare("pass")
     machine.run()
     whole = (machine.folder / "reports" / "run-report-0.json").read_text()
@@ -106,8 +108,7 @@ def test_a_report_that_a_full_disk_cut_off_is_called_so_and_not_that_of_another_
     (machine.folder / "cut").unlink()
     (machine.folder / "code").unlink()
     assert machine.run()[0] == 0
-    assert cli.main(["show", str(machine.folder / "reports" / "run-report-1.json")]) == 2
-    (said,) = capsys.readouterr().err.splitlines()
+    (said,) = linkmatrix.err("show", machine.folder / "reports" / "run-report-1.json").splitlines()
     assert said.startswith("linkmatrix: ") and "run-report-1.json is not valid JSON: " in said
     assert said.endswith(": free space on its disk if the disk is full, remove the file, and measure again")
 
@@ -199,12 +200,11 @@ def test_a_slow_cell_fails_though_reframe_stopped_at_a_missing_reference_before_
     assert out.count("Next step: ") == 1 and "linkmatrix diagnose" in out
 
 
-def test_a_reference_that_only_reframe_misses_is_named(machine, capsys):
+def test_a_reference_that_only_reframe_misses_is_named(machine, linkmatrix):
     machine.lack_a_reference("min[NV18]", "hgx")
     code, _ = machine.run()
     assert code == 3
-    assert cli.main(["show"]) == 3
-    out = capsys.readouterr().out
+    out = linkmatrix.out("show", code=3)
     assert "no reference value found" in out and "'min[NV18]'" in out
 
 
@@ -292,9 +292,8 @@ def test_a_disk_that_is_full_after_the_run_is_neither_pass_nor_fail(machine, mon
 
 
 @pytest.mark.parametrize("arguments", [["--retries", "-1"], ["--timeout", "0"], *KEPT])
-def test_bad_input_starts_nothing(machine, capsys, arguments):
-    assert cli.main(["run", "--reframe", str(machine.reframe), *arguments]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+def test_bad_input_starts_nothing(machine, linkmatrix, arguments):
+    assert linkmatrix.err("run", "--reframe", machine.reframe, *arguments).count("\n") == 1
 
 
 def test_a_run_prints_its_kinds_and_errors_of_reframe_but_not_its_other_output(machine):

@@ -110,10 +110,9 @@ def with_references(folder):
     return ["--references", str(folder / "p2p.yaml"), "--reference", "cluster"]
 
 
-def test_the_command_names_the_node_and_fails(between, write_record, tmp_path, capsys):
+def test_the_command_names_the_node_and_fails(between, write_record, tmp_path, linkmatrix):
     judged = with_references(tmp_path)
-    assert cli.main(["diagnose", str(write_record(between(slow=of("n19")))), *judged]) == 1
-    out = capsys.readouterr().out
+    out = linkmatrix.out("diagnose", write_record(between(slow=of("n19"))), *judged, code=1)
     assert "all cells of node n19 over the network" in out
     assert "row n19: FAIL in every cell" in out and "column n19: FAIL in every cell" in out
 

@@ -45,7 +45,7 @@ def test_each_program_is_beside_ours_with_the_ratio(run):
     assert "osu: none of its test cases was measured here" in lines
 
 
-def test_pairs_of_osu_are_beside_as_many_of_ours_with_their_rates_of_messages(tmp_path, capsys):
+def test_pairs_of_osu_are_beside_as_many_of_ours_with_their_rates_of_messages(tmp_path, capsys, linkmatrix):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "record.json").write_text((DATA / "hosts2_pairs.record.json").read_text())
     for pairs in (2, 4):
@@ -53,8 +53,7 @@ def test_pairs_of_osu_are_beside_as_many_of_ours_with_their_rates_of_messages(tm
         (tmp_path / "osu.txt").write_text(text + "4                     100.00       25000000.00\n")
         assert cli.main(["import", str(tmp_path / "osu.txt"), "--out", str(tmp_path / f"{pairs}")]) == 0
     capsys.readouterr()
-    assert cli.main(["compare", str(tmp_path), "--against", "peers"]) == 0
-    said = capsys.readouterr().out
+    said = linkmatrix.out("compare", tmp_path, "--against", "peers")
     of_two = "node_to_node_bandwidth_mpi, 2 pairs against osu_mbw_mr_hh_2_pairs (4 bytes)\n"
     assert of_two in said and " against 0.100 GB/s, 620 times slower" in said.partition(of_two)[2].splitlines()[0]
     rates = "node_to_node_bandwidth_mpi message rate, 2 pairs against osu_mbw_mr_hh_2_pairs (4 bytes)\n"
@@ -88,9 +87,8 @@ def test_a_program_that_said_nothing_is_a_record_without_results(run, tmp_path):
     assert compare()[0] == 3
 
 
-def test_history_has_a_line_for_each_program_that_measured_the_same(run, tmp_path, capsys):
+def test_history_has_a_line_for_each_program_that_measured_the_same(run, tmp_path, linkmatrix):
     run(f"{PUBLISHED}/004_a800.txt", f"{PUBLISHED}/003_h800.txt")
-    assert cli.main(["history", str(tmp_path / "run"), "--testcase", WRITE]) == 0
-    said = capsys.readouterr().out
+    said = linkmatrix.out("history", tmp_path / "run", "--testcase", WRITE)
     for program in ("p2p_bandwidth_latency_test", "nvbandwidth"):
         assert f"by {program}" in said

@@ -138,17 +138,15 @@ def test_nccl_in_the_systems_folders_is_found_by_cmake_itself(fake_nvidia_smi, t
 
 
 @pytest.mark.parametrize("query", ["No devices were found\n", "0, NVIDIA H200, GPU-1, 0000:1B:00.0, [N/A]\n"])
-def test_an_answer_that_is_not_understood_is_an_error(fake_nvidia_smi, config, capsys, query):
+def test_an_answer_that_is_not_understood_is_an_error(fake_nvidia_smi, config, linkmatrix, query):
     fake_nvidia_smi(query=query)
-    assert cli.main(["detect", "--config", str(config)]) == 4
-    assert capsys.readouterr().err.count("\n") == 1
+    assert linkmatrix.err("detect", "--config", config, code=4).count("\n") == 1
     assert list(config.iterdir()) == []
 
 
-def test_a_driver_that_fails_is_not_a_machine_without_gpus(fake_nvidia_smi, config, capsys):
+def test_a_driver_that_fails_is_not_a_machine_without_gpus(fake_nvidia_smi, config, linkmatrix):
     fake_nvidia_smi(script="#!/bin/sh\necho 'driver/library version mismatch' >&2\nexit 18\n")
-    assert cli.main(["detect", "--config", str(config)]) == 4
-    assert "driver/library version mismatch" in capsys.readouterr().err
+    assert "driver/library version mismatch" in linkmatrix.err("detect", "--config", config, code=4)
 
 
 def test_a_driver_that_hangs_is_given_up(fake_nvidia_smi, monkeypatch):
@@ -198,14 +196,13 @@ def test_open_mpi_may_start_ranks_of_root_and_more_ranks_than_cores(monkeypatch,
     assert partition["extras"].get("shared_cores", False) == few_cores
 
 
-def test_a_file_that_is_there_is_never_overwritten(fake_nvidia_smi, config, capsys):
+def test_a_file_that_is_there_is_never_overwritten(fake_nvidia_smi, config, linkmatrix):
     fake_nvidia_smi()
     mine = config / "topology" / "here-gpu" / "devices.json"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
     command = ["detect", "--system", "here", "--config", str(config)]
-    assert cli.main(command) == 2
-    said = capsys.readouterr().err
+    said = linkmatrix.err(*command)
     assert str(mine) in said and "--force" in said and said.count("\n") == 1
     assert mine.read_text() == "mine"
     assert not (config / "systems").exists()
@@ -213,10 +210,9 @@ def test_a_file_that_is_there_is_never_overwritten(fake_nvidia_smi, config, caps
     assert json.loads(mine.read_text())[0]["num_devices"] == 3
 
 
-def test_a_dry_run_shows_and_writes_nothing(fake_nvidia_smi, config, capsys):
+def test_a_dry_run_shows_and_writes_nothing(fake_nvidia_smi, config, linkmatrix):
     fake_nvidia_smi()
-    assert cli.main(["detect", "--system", "here", "--config", str(config), "--dry-run"]) == 0
-    assert "NVIDIA H200" in capsys.readouterr().out
+    assert "NVIDIA H200" in linkmatrix.out("detect", "--system", "here", "--config", config, "--dry-run")
     assert list(config.iterdir()) == []
 
 

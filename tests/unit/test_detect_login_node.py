@@ -48,13 +48,12 @@ def test_one_partition_of_a_cluster(login_node, tmp_path):
     assert "--partition=gpu" in text and "--partition=cpu" not in text
 
 
-def test_a_system_file_that_is_there_is_left_as_it_is(login_node, tmp_path, capsys):
+def test_a_system_file_that_is_there_is_left_as_it_is(login_node, tmp_path, linkmatrix):
     command = [*login_node("slurm", "sinfo", "scontrol"), "--scheduler", "slurm"]
     mine = tmp_path / "config" / "systems" / "mine.py"
     mine.parent.mkdir()
     mine.write_text("mine")
-    assert cli.main(command) == 2
-    assert "--force" in capsys.readouterr().err
+    assert "--force" in linkmatrix.err(*command)
     assert mine.read_text() == "mine"
     assert cli.main([*command, "--force"]) == 0
     assert mine.read_text() != "mine"
@@ -68,18 +67,16 @@ def test_a_system_file_that_is_there_is_left_as_it_is(login_node, tmp_path, caps
         (["--scheduler", "slurm", "--partition", "x"], "'x' is not a partition of this cluster (there are: cpu, gpu)"),
     ],
 )
-def test_what_is_not_there_is_one_sentence(login_node, tmp_path, capsys, options, sentence):
-    assert cli.main([*login_node("slurm", "sinfo", "scontrol"), *options]) == 2
-    said = capsys.readouterr().err
+def test_what_is_not_there_is_one_sentence(login_node, tmp_path, linkmatrix, options, sentence):
+    said = linkmatrix.err(*login_node("slurm", "sinfo", "scontrol"), *options)
     assert sentence in said and said.count("\n") == 1
     assert list((tmp_path / "config").iterdir()) == []
 
 
-def test_a_scheduler_that_fails_is_quoted_and_nothing_is_written(login_node, tmp_path, capsys):
+def test_a_scheduler_that_fails_is_quoted_and_nothing_is_written(login_node, tmp_path, linkmatrix):
     command = login_node("slurm", "sinfo", "scontrol")
     (tmp_path / "bin" / "sinfo").write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2\nexit 1\n")
-    assert cli.main([*command, "--scheduler", "auto"]) == 4
-    assert "Unable to contact slurm controller" in capsys.readouterr().err
+    assert "Unable to contact slurm controller" in linkmatrix.err(*command, "--scheduler", "auto", code=4)
     assert list((tmp_path / "config").iterdir()) == []
 
 

@@ -193,9 +193,9 @@ def test_a_row_that_is_slow_only_together_is_named_though_each_cell_is_fine_alon
     assert "gpu3 sends 1" in said(remeasured(content, *again), references(8))[0]
 
 
-def test_diagnose_says_how_sure_it_is_and_what_to_run_next(make_record, write_record, capsys):
-    assert cli.main(["diagnose", str(write_record(noisy(make_record, slow=lambda r, c: 0.11 * (r == 3))))]) == 0
-    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+def test_diagnose_says_how_sure_it_is_and_what_to_run_next(make_record, write_record, linkmatrix):
+    out = linkmatrix.out("diagnose", write_record(noisy(make_record, slow=lambda r, c: 0.11 * (r == 3))))
+    lines = [line.strip() for line in out.splitlines()]
     at = next(place for place, line in enumerate(lines) if line.startswith("gpu3 sends"))
     assert lines[at + 1].startswith("evidence for: 7 of 7 cells slow")
     assert "7 cells of the reverse direction fine" in lines[at + 1]
@@ -209,13 +209,12 @@ def test_sums_of_both_directions_cannot_name_a_side(make_record):
     assert [one.kind for one in found.findings] == ["device"] and "measure one direction" in text
 
 
-def test_without_references_a_slow_part_is_found_and_not_judged(make_record, write_record, capsys):
+def test_without_references_a_slow_part_is_found_and_not_judged(make_record, write_record, linkmatrix):
     content = noisy(make_record, slow=lambda r, c: 0.1 * (r == 3))
     text, found = said(content)
     assert "gpu3 sends" in text and found.without_references
     assert said(noisy(make_record, slow=lambda r, c: 0.1))[1].findings == ()
-    assert cli.main(["diagnose", str(write_record(content))]) == 0
-    assert "cannot be detected" in capsys.readouterr().out
+    assert "cannot be detected" in linkmatrix.out("diagnose", write_record(content))
 
 
 def test_a_long_latency_is_as_slow_as_a_low_bandwidth(make_record):
@@ -265,13 +264,13 @@ def test_faults_in_a_real_run_are_located_by_the_references_that_are_shipped(kin
     assert tried == 4
 
 
-def test_a_real_run_is_not_at_fault(capsys):
+def test_a_real_run_is_not_at_fault(capsys, linkmatrix):
     code = cli.main(["diagnose", str(DATA / "h200x4_full.record.json"), "--reference", "hgx-h200-half"])
     out = capsys.readouterr().out
     assert code == 0 and "suspect" not in out and out.startswith("WARN  ")
     assert "PASS  " not in out and " more with --all\n" in out
-    assert cli.main(["diagnose", str(DATA / "h200x4_full.record.json"), "--reference", "hgx-h200-half", "--all"]) == 0
-    assert len(re.findall("^PASS  ", capsys.readouterr().out, re.M)) >= 20
+    printed = linkmatrix.out("diagnose", DATA / "h200x4_full.record.json", "--reference", "hgx-h200-half", "--all")
+    assert len(re.findall("^PASS  ", printed, re.M)) >= 20
 
 
 def test_verdicts_of_classes_rows_and_columns_are_said(make_record):

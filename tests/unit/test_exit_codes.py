@@ -7,7 +7,6 @@ import socket
 import pytest
 import stored_verdicts
 
-from linkmatrix import cli
 from linkmatrix.judge.test_verdict import CheckFacts
 from linkmatrix.judge.verdicts import Reason, Verdict
 from linkmatrix.runs import judging, modes
@@ -49,9 +48,8 @@ REFUSED += ["--disable-hook=publish", "--disable-hook", "--disa"]  # `publish` g
 
 @pytest.mark.parametrize("words", [[one] for one in REFUSED] + [["-S", "strict_check=no"], ["-Sp2p.strict_check=0"]])
 @pytest.mark.parametrize("command", ["run", "measure"])
-def test_options_by_which_tests_pass_unchecked_are_refused_before_anything_starts(machine, capsys, command, words):
-    assert cli.main([command, "--reframe", str(machine.reframe), "--", *words]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+def test_options_by_which_tests_pass_unchecked_are_refused_before_anything_starts(machine, linkmatrix, command, words):
+    (line,) = linkmatrix.err(command, "--reframe", machine.reframe, "--", *words).splitlines()
     assert "is refused" in line and not (machine.folder / "command.txt").exists()
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from few_records import COUNT, drawn_for, few_record, held_against_nothing
 
-from linkmatrix import cli
 from linkmatrix.errors import BadInput
 from linkmatrix.judge import sampled_matrix
 from linkmatrix.judge.run_findings import facts
@@ -234,15 +233,13 @@ def test_matchings_that_cannot_be_are_refused(record, change):
         reading.check(content)
 
 
-def test_show_and_diagnose_say_what_was_not_judged(record, tmp_path, capsys):
+def test_show_and_diagnose_say_what_was_not_judged(record, tmp_path, linkmatrix):
     content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.9 if r == 5 else 1.0, faults=SENDS)
     path = tmp_path / "record.json"
     path.write_text(json.dumps(content))
-    assert cli.main(["show", str(path)]) == 0
-    shown = capsys.readouterr().out
+    shown = linkmatrix.out("show", path)
     assert "of pairs measured: links not judged" in shown and "n5 sends 10" in shown
-    assert cli.main(["diagnose", str(path)]) == 0
-    said = capsys.readouterr().out
+    said = linkmatrix.out("diagnose", path)
     assert "n5 sends 10" in said and "of pairs measured: links not judged" in said
 
 

@@ -41,21 +41,20 @@ def verdict_of(record):
     return judge_test(record, CheckFacts(), NO_REFERENCES, "").verdict
 
 
-def test_a_topology_is_a_result_and_the_gpu_off_nvlink_is_named(tmp_path, capsys):
+def test_a_topology_is_a_result_and_the_gpu_off_nvlink_is_named(tmp_path, capsys, linkmatrix):
     (record,) = records(FOREIGN["topo_b200_gpu2.txt"])
     assert found_in(record) == [("off NVLink", "gpu2")] and verdict_of(record) is Verdict.NOT_JUDGED
     assert [device["nics"] for device in record["devices"]][2:4] == [["mlx5_2"], ["mlx5_3"]]
     assert cli.main(["import", str(DATA / "foreign" / "topo_b200_gpu2.txt"), "--out", str(tmp_path)]) == 0
     for command in ("show", "diagnose"):
         capsys.readouterr()
-        assert cli.main([command, str(tmp_path / "01" / "record.json")]) == 0
-        told = " ".join(capsys.readouterr().out.split())
+        told = " ".join(linkmatrix.out(command, tmp_path / "01" / "record.json").split())
         assert "gpu2 has no NVLink" in told and "Check the fabric manager and the links of gpu2" in told
     assert cli.main(["report", str(tmp_path / "01" / "record.json"), "--out", str(tmp_path / "page")]) == 0
     assert "gpu2 has no NVLink" in next((tmp_path / "page").glob("**/*.html")).read_text()
 
 
-def test_the_step_after_an_import_is_about_the_import(tmp_path, capsys):
+def test_the_step_after_an_import_is_about_the_import(tmp_path, capsys, linkmatrix):
     foreign = DATA / "foreign"
     for name, step in (
         ("topo_and_matrix_b200.txt", "Next step: Check the fabric manager and the links of gpu2"),
@@ -64,8 +63,7 @@ def test_the_step_after_an_import_is_about_the_import(tmp_path, capsys):
         assert cli.main(["import", str(foreign / name), "--out", str(tmp_path / name)]) == 0
         for command in ("show", "diagnose"):
             capsys.readouterr()
-            assert cli.main([command, str(tmp_path / name)]) == 0
-            told = " ".join(capsys.readouterr().out.split())
+            told = " ".join(linkmatrix.out(command, tmp_path / name).split())
             assert step in told and "baseline" not in told
 
 
@@ -255,7 +253,7 @@ def test_a_topology_that_is_not_whole_is_incomplete():
     assert verdict_of(record) is Verdict.INCOMPLETE and "GPU4" in record["error"]
 
 
-def test_no_text_of_a_report_steers_a_terminal_or_is_markup(tmp_path, capsys):
+def test_no_text_of_a_report_steers_a_terminal_or_is_markup(tmp_path, linkmatrix):
     text = "\x9b31m\u202e\u2028<script>alert(1)</script>\nFORGED PASS\x1b[2J\ud800"
     content = json.loads(json.dumps(DCGM))
     (hardware,) = content["DCGM Diagnostic"]["test_categories"][1]["tests"]
@@ -265,8 +263,7 @@ def test_no_text_of_a_report_steers_a_terminal_or_is_markup(tmp_path, capsys):
     assert cli.main(["import", str(tmp_path / "diag.json"), "--out", str(tmp_path / "out")]) == 0
     record = str(tmp_path / "out" / "01" / "record.json")
     assert [cli.main([command, record]) for command in ("show", "diagnose")] == [0, 0]
-    assert cli.main(["report", record, "--out", str(tmp_path / "page")]) == 0
-    out = capsys.readouterr().out
+    out = linkmatrix.out("report", record, "--out", tmp_path / "page")
     page = next((tmp_path / "page").glob("**/*.html")).read_text()
     assert not {"\x9b", "\x1b", "\u202e", "\u2028", "\ud800"} & set(out + page)
     assert "\nFORGED" not in out and "<script>alert" not in page

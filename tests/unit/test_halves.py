@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkmatrix import cli
 from linkmatrix.locate import collective_cause
 
 DATA = Path(__file__).parent.parent / "data"
@@ -94,7 +93,7 @@ def test_two_slow_ranks_are_not_called_one():
     assert "gpu5" not in said(uneven, 8)
 
 
-def test_diagnose_says_it_without_any_reference(tmp_path, capsys):
+def test_diagnose_says_it_without_any_reference(tmp_path, linkmatrix):
     record = copy.deepcopy(RECORD)
     links = record["topology"]
     for number in (2, 3):
@@ -109,6 +108,5 @@ def test_diagnose_says_it_without_any_reference(tmp_path, capsys):
     record |= {"results": [result(4, (2,))], "expected": ["all_reduce_perf_halves"]}
     path = tmp_path / "run.record.json"
     path.write_text(json.dumps(record))
-    assert cli.main(["diagnose", str(path)]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    text = " ".join(linkmatrix.out("diagnose", path).split())
     assert "gpu2 and its links, if all links are alike" in text

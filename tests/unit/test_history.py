@@ -65,13 +65,12 @@ def test_of_a_long_series_the_end_is_looked_at():
     assert np.isfinite(change.before)
 
 
-def test_each_node_of_a_sweep_is_a_series(sweeps, make_record, monkeypatch, capsys):
+def test_each_node_of_a_sweep_is_a_series(sweeps, make_record, monkeypatch, capsys, linkmatrix):
     """One good and one slow node, measured in turn, are no changes of level."""
     monkeypatch.setenv("LINKMATRIX_PREFIX", str(sweeps.prefix))
     for number in range(1, 9):
         sweeps.add(number, [make_record(host=node, value=value) for node, value in (("n1", 396.0), ("n2", 350.0))])
-    assert cli.main(["history"]) == 0
-    said = capsys.readouterr().out
+    said = linkmatrix.out("history")
     assert "NV18, n1" in said and "NV18, n2" in said and said.count("8 runs") == 2
     assert "->" not in said.partition(" is flagged")[0]
     cli.main(["history", "--testcase", TESTCASE, "--node", "node001"])
@@ -116,7 +115,7 @@ def test_a_change_is_told_with_what_else_changed(history):
     assert "! 39" in out and "driver 580.1 -> 590.2" in out and "(-3." in out
 
 
-def test_a_change_with_others_who_came_or_went_is_told_with_them(tmp_path, capsys):
+def test_a_change_with_others_who_came_or_went_is_told_with_them(tmp_path, linkmatrix):
     """Recorded on the same two GPUs, alone and beside a process that copied between them."""
     paths = []
     for number in range(12):
@@ -125,8 +124,7 @@ def test_a_change_with_others_who_came_or_went_is_told_with_them(tmp_path, capsy
         content["started"] = f"2026-11-{number + 1:02}T01:50:22Z"
         paths.append(tmp_path / f"{number}.json")
         paths[-1].write_text(json.dumps(content), encoding="utf-8")
-    assert cli.main(["history", *map(str, paths), "--testcase", "device_to_device_memcpy_write_ce"]) == 0
-    out = capsys.readouterr().out
+    out = linkmatrix.out("history", *paths, "--testcase", "device_to_device_memcpy_write_ce")
     used = "pid 3849 (hog of root) had a context on gpu0; pid 3849 (hog of root) had a context on gpu1"
     assert f"-> 274.18 GB/s (-30.6 %) between 2026-11-03T01:50 and 2026-11-04T01:50: from then on {used}" in out
     assert f"between 2026-11-09T01:50 and 2026-11-10T01:50: until then {used}" in out
@@ -155,7 +153,7 @@ def test_the_worst_host_of_a_fleet_comes_first(history):
 
 
 def test_the_host_that_differs_is_named_first_and_similar_hosts_with_an_outlier_come_first(
-    tmp_path, make_record, write_record, capsys
+    tmp_path, make_record, write_record, linkmatrix
 ):
     paths = []
     for number in range(8):
@@ -163,8 +161,7 @@ def test_the_host_that_differs_is_named_first_and_similar_hosts_with_an_outlier_
         content = stores.of_node(make_record(value=value * (0.9 if number == 6 else 1)), f"n{number}")
         content["software"]["driver"] = driver
         paths.append(str(write_record(content, tmp_path / f"n{number}" / "record.json")))
-    assert cli.main(["history", "--fleet", *paths]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = linkmatrix.out("history", "--fleet", *paths).splitlines()
     assert lines[0] == "n5: driver is 575.2, and 580.1 on 5 of 8"
     heads = [at for at, line in enumerate(lines) if "with driver" in line]
     assert lines[heads[0]].endswith("NV18 with driver 575.2") and lines[heads[1]].endswith("NV18 with driver 580.1")
@@ -172,17 +169,16 @@ def test_the_host_that_differs_is_named_first_and_similar_hosts_with_an_outlier_
     assert "5 hosts" in lines[heads[1] + 1] and "0 with outliers" in lines[heads[1] + 1]
 
 
-def test_a_record_that_is_named_twice_is_one_run(write_record, capsys):
+def test_a_record_that_is_named_twice_is_one_run(write_record, linkmatrix):
     path = str(write_record())
-    assert cli.main(["history", path, path]) == 0
-    assert "1 run, " in capsys.readouterr().out
+    assert "1 run, " in linkmatrix.out("history", path, path)
 
 
 def test_too_few_runs_are_said(history):
     assert "six are needed" in history([396.0] * 5)[1]
 
 
-def test_one_pair_of_one_host_is_seen_beside_the_same_pair_elsewhere(tmp_path, make_record, write_record, capsys):
+def test_one_pair_of_one_host_is_seen_beside_the_same_pair_elsewhere(tmp_path, make_record, write_record, linkmatrix):
     def of_host(number):
         """Pair 1->2 is 10 % slow everywhere, which is its place; 0->3 of host n5 alone is 6 % slow."""
         off = {(r, c): noisy([396.0], seed=number * 16 + r * 4 + c)[0] for r in range(4) for c in range(4) if r != c}
@@ -190,8 +186,7 @@ def test_one_pair_of_one_host_is_seen_beside_the_same_pair_elsewhere(tmp_path, m
         off[0, 3] *= 0.94 if number == 5 else 1
         return write_record(make_record(off=off, host=f"n{number}"), tmp_path / f"n{number}" / "record.json")
 
-    assert cli.main(["history", "--fleet", *(str(of_host(number)) for number in range(8))]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = linkmatrix.out("history", "--fleet", *(str(of_host(number)) for number in range(8))).splitlines()
     assert "8 hosts, 12 positions" in lines[1] and ": 1 with outliers" in lines[1]
     assert lines[2].split()[:2] == ["!", "n5"] and "1 of 12 off: gpu0->gpu3 -6." in lines[2]
     assert not any(line.split()[0] == "!" for line in lines[3:])
@@ -298,9 +293,8 @@ def test_one_run_is_drawn_too(history, tmp_path):
     assert len(list((tmp_path / "pictures").iterdir())) == 2
 
 
-def test_a_fleet_has_no_time_to_draw_over(tmp_path, capsys):
-    assert cli.main(["history", "--fleet", "--plot", str(tmp_path)]) == 2
-    assert "--plot draws values over time" in capsys.readouterr().err
+def test_a_fleet_has_no_time_to_draw_over(tmp_path, linkmatrix):
+    assert "--plot draws values over time" in linkmatrix.err("history", "--fleet", "--plot", tmp_path)
 
 
 def stored(folder, number, record, **changes):
@@ -311,7 +305,7 @@ def stored(folder, number, record, **changes):
     file.write_text(json.dumps({**record, "host": host, "started": f"2026-11-2{number}T01:00:00Z", **changes}))
 
 
-def test_a_fleet_keeps_other_libraries_and_programs_apart(tmp_path, capsys):
+def test_a_fleet_keeps_other_libraries_and_programs_apart(tmp_path, capsys, linkmatrix):
     ours = json.loads((collectives.DATA / "h200x2_all_reduce.record.json").read_text())
     by_mpi = [{**one, "engine": "mpi", "memory": "host", "transport": "mpi"} for one in ours["results"]]
     theirs = json.loads(
@@ -322,8 +316,8 @@ def test_a_fleet_keeps_other_libraries_and_programs_apart(tmp_path, capsys):
     stored(tmp_path / "runs", 3, theirs)
     for options in (["--all", "--fleet"], ["--all"]):
         capsys.readouterr()
-        assert cli.main(["history", *options, str(tmp_path / "runs")]) == 0
-        lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("all_reduce_perf (1 GiB)")]
+        out = linkmatrix.out("history", *options, tmp_path / "runs")
+        lines = [line for line in out.splitlines() if line.startswith("all_reduce_perf (1 GiB)")]
         ends = [
             "2 ranks on one node",
             "2 ranks on one node, MPI between host memory",

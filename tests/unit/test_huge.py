@@ -99,9 +99,8 @@ def test_a_healthy_matrix_passes_and_nothing_is_at_fault(make_record, tmp_path):
     assert "at fault" not in sentences(tmp_path / "record.json", References({}))
 
 
-def test_without_references_everything_is_measured_and_nothing_passes(make_record, tmp_path, capsys):
-    assert cli.main(["show", str(apart(nodes_of(make_record), tmp_path))]) == 0
-    text = capsys.readouterr().out
+def test_without_references_everything_is_measured_and_nothing_passes(make_record, tmp_path, linkmatrix):
+    text = linkmatrix.out("show", apart(nodes_of(make_record), tmp_path))
     assert "NET: 4,032 NOT JUDGED of 4,032 cells" in text
     assert "There are no references" in text and "worst rows" in text and "NET: min" in text
 
@@ -119,25 +118,21 @@ def test_a_page_draws_the_worst_endpoints(make_record, tmp_path, monkeypatch, ca
         assert (tmp_path / "page" / f"{name}.png").stat().st_size > 10_000
 
 
-def test_commands_that_need_each_cell_say_where_they_are(make_record, tmp_path, capsys):
+def test_commands_that_need_each_cell_say_where_they_are(make_record, tmp_path, linkmatrix):
     path = str(apart(nodes_of(make_record, lambda r, c: 0.48 * (r == 17)), tmp_path))
-    assert cli.main(["export", path, "--format", "csv"]) == 0
-    assert "its cells are in cells.npy" in capsys.readouterr().out
-    assert cli.main(["history", path]) == 0
-    assert "NET" in capsys.readouterr().out
+    assert "its cells are in cells.npy" in linkmatrix.out("export", path, "--format", "csv")
+    assert "NET" in linkmatrix.out("history", path)
     run = stored.find(path and tmp_path / "record.json")
     (blamed,) = suspects.suspects([run], TABLE, "big", 3)
     assert "gpu17 sends" in blamed.sentence(3)
 
 
-def test_link_classes_are_compared(make_record, tmp_path, capsys):
+def test_link_classes_are_compared(make_record, tmp_path, linkmatrix):
     here = apart(nodes_of(make_record, lambda r, c: 0.2, 64, 8), tmp_path / "here")
     there = apart(nodes_of(make_record, count=64, per_node=8), tmp_path / "there")
-    assert cli.main(["compare", str(here), "--against", str(there)]) == 0
-    said = capsys.readouterr().out
+    said = linkmatrix.out("compare", here, "--against", there)
     assert re.search(r"NET: median 38\.\d\d against 4[78]\.\d\d GB/s, × 0\.8\n", said), said
     assert re.search(r"NODE: median 31[67]\.\d\d against 39[567]\.\d\d GB/s, × 0\.8\n", said), said
     plain = tmp_path / "plain.json"
     plain.write_text(json.dumps(nodes_of(make_record, count=64, per_node=8)))
-    assert cli.main(["compare", str(here), "--against", str(plain)]) == 0
-    assert "NET: median 38." in capsys.readouterr().out
+    assert "NET: median 38." in linkmatrix.out("compare", here, "--against", plain)

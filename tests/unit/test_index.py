@@ -13,7 +13,6 @@ import pytest
 import stores
 from stores import DAY, FIRST
 
-from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
 from linkmatrix.runs import folders, index, indexing, notes, stored, suspicion, testcases
@@ -278,11 +277,10 @@ def test_a_repair_is_of_its_place_however_its_node_is_named(store, named):
 
 
 @pytest.mark.parametrize(("place", "known"), [("n2/3", True), ("n2.cluster/3", True), ("n2", True), ("n2/9", False)])
-def test_a_note_on_a_place_that_no_run_has_seen_says_so(store, monkeypatch, capsys, place, known):
+def test_a_note_on_a_place_that_no_run_has_seen_says_so(store, monkeypatch, linkmatrix, place, known):
     store.add(1, nodes=("n2.cluster.example",))
     monkeypatch.setenv("LINKMATRIX_PREFIX", str(store.prefix))
-    assert cli.main(["note", "--repair", "--slot", place]) == 0
-    assert ("no stored run contains n2/slot 9" in capsys.readouterr().out) is not known
+    assert ("no stored run contains n2/slot 9" in linkmatrix.out("note", "--repair", "--slot", place)) is not known
     assert len(notes.load(store.prefix)) == 1
 
 

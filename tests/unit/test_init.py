@@ -18,11 +18,10 @@ SYSTEM = """system = {
 
 
 @pytest.fixture
-def site(tmp_path, capsys):
+def site(tmp_path, linkmatrix):
     """The folder of a site, made anew."""
     folder = tmp_path / "site"
-    assert cli.main(["init", str(folder)]) == 0
-    out = capsys.readouterr().out
+    out = linkmatrix.out("init", folder)
     assert f"next: cd {folder} && linkmatrix measure" in out
     return folder
 
@@ -70,29 +69,27 @@ def test_a_reference_of_the_site_that_cannot_be_read_is_named(site):
     assert code != 0 and str(site / "config" / "references" / "p2p.yaml") in out
 
 
-def test_the_differences_to_the_shipped_files_are_shown_and_nothing_is_changed(site, capsys):
-    assert cli.main(["init", str(site), "--diff"]) == 0
-    assert " 0 files with differences, 0 files not in" in capsys.readouterr().out
+def test_the_differences_to_the_shipped_files_are_shown_and_nothing_is_changed(site, linkmatrix):
+    assert " 0 files with differences, 0 files not in" in linkmatrix.out("init", site, "--diff")
     references = site / "config" / "references" / "p2p.yaml"
     references.write_text("ours: {}\n" + references.read_text())
     (site / "config" / "references" / "abci.yaml").unlink()
     (site / "config" / "systems" / "ours.py").write_text(SYSTEM)
     (site / "config" / "systems" / "abci.py").write_text(SYSTEM)
     before = {path: path.read_bytes() for path in site.rglob("*") if path.is_file()}
-    assert cli.main(["init", str(site), "--diff"]) == 0
-    out = capsys.readouterr().out
+    out = linkmatrix.out("init", site, "--diff")
     assert "\n-ours: {}\n" in out and "--- config/systems/abci.py of the site" in out and "ours.py" not in out
     assert out.splitlines()[-1].endswith(f"linkmatrix init {site}") and "2 files with differences" in out
     assert any(line.startswith("new in ") and line.endswith("abci.yaml") for line in out.splitlines())
     assert before == {path: path.read_bytes() for path in site.rglob("*") if path.is_file()}
 
 
-def test_a_folder_without_a_site_has_no_differences(tmp_path, capsys):
-    assert cli.main(["init", str(tmp_path / "none"), "--diff"]) == 2
-    assert "is not a folder of linkmatrix init" in capsys.readouterr().err and not (tmp_path / "none").exists()
+def test_a_folder_without_a_site_has_no_differences(tmp_path, linkmatrix):
+    errors = linkmatrix.err("init", tmp_path / "none", "--diff")
+    assert "is not a folder of linkmatrix init" in errors and not (tmp_path / "none").exists()
 
 
-def test_what_a_site_wrote_outlives_an_upgrade(site, tmp_path, monkeypatch, capsys):
+def test_what_a_site_wrote_outlives_an_upgrade(site, tmp_path, monkeypatch, linkmatrix):
     references = site / "config" / "references" / "p2p.yaml"
     references.write_text("intranode_p2p: {}\n")
     (site / "config" / "systems" / "ours.py").write_text(SYSTEM)
@@ -107,8 +104,7 @@ def test_what_a_site_wrote_outlives_an_upgrade(site, tmp_path, monkeypatch, caps
     (upgraded / "config" / "topology" / "vm-cpu" / "devices.json").write_text("[]")
     (upgraded / "checks").mkdir()
     monkeypatch.setattr(suite, "FOLDER", upgraded)
-    assert cli.main(["init", str(site)]) == 0
-    assert "1 files made" not in (out := capsys.readouterr().out) and "1 file made" in out
+    assert "1 files made" not in (out := linkmatrix.out("init", site)) and "1 file made" in out
     assert references.read_text() == "intranode_p2p: {}\n"
     assert (site / "config" / "systems" / "ours.py").read_text() == SYSTEM
     assert (site / "config" / "references" / "abci.yaml").read_text() == "new: {}\n"
@@ -117,48 +113,42 @@ def test_what_a_site_wrote_outlives_an_upgrade(site, tmp_path, monkeypatch, caps
 
 
 @pytest.mark.parametrize("name", ["my site", "a$b"])
-def test_a_path_that_reframe_cannot_take_is_refused_before_anything_is_made(tmp_path, capsys, name):
-    assert cli.main(["init", str(tmp_path / name)]) == 2
-    assert "without spaces" in capsys.readouterr().err and not (tmp_path / name).exists()
+def test_a_path_that_reframe_cannot_take_is_refused_before_anything_is_made(tmp_path, linkmatrix, name):
+    assert "without spaces" in linkmatrix.err("init", tmp_path / name) and not (tmp_path / name).exists()
 
 
-def test_a_clone_and_a_folder_of_other_checks_stay_as_they_are(tmp_path, capsys):
+def test_a_clone_and_a_folder_of_other_checks_stay_as_they_are(tmp_path, linkmatrix):
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "settings.py").write_text("site_configuration = {}\n")
-    assert cli.main(["init", str(tmp_path)]) == 2
-    assert "linkmatrix init did not write" in capsys.readouterr().err
+    assert "linkmatrix init did not write" in linkmatrix.err("init", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["config"]
     (tmp_path / "other" / "checks").mkdir(parents=True)
-    assert cli.main(["init", str(tmp_path / "other")]) == 2
-    assert "is not a link: move it away" in capsys.readouterr().err
+    assert "is not a link: move it away" in linkmatrix.err("init", tmp_path / "other")
 
 
-def test_the_command_that_is_told_is_one_that_a_shell_takes(tmp_path, capsys):
+def test_the_command_that_is_told_is_one_that_a_shell_takes(tmp_path, linkmatrix):
     folder = tmp_path / "a;id"
-    assert cli.main(["init", str(folder)]) == 0
-    assert f"next: cd '{folder}' && linkmatrix measure" in capsys.readouterr().out
+    assert f"next: cd '{folder}' && linkmatrix measure" in linkmatrix.out("init", folder)
 
 
 @pytest.mark.parametrize("below", ["config", "config/systems", "deep/er"])
-def test_no_site_is_made_within_a_clone(tmp_path, capsys, below):
+def test_no_site_is_made_within_a_clone(tmp_path, linkmatrix, below):
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "settings.py").write_text("site_configuration = {}\n")
-    assert cli.main(["init", str(tmp_path / below)]) == 2
-    assert f"is inside {tmp_path}" in capsys.readouterr().err
+    assert f"is inside {tmp_path}" in linkmatrix.err("init", tmp_path / below)
     assert [path.name for path in tmp_path.rglob("*")] == ["config", "settings.py"]
 
 
 @pytest.mark.parametrize("name", ["", "/config", "/config/references"])
 @pytest.mark.parametrize("target", [None, "nowhere", "loop"])
-def test_what_is_no_folder_in_the_place_of_one_is_said_and_left_alone(tmp_path, capsys, name, target):
+def test_what_is_no_folder_in_the_place_of_one_is_said_and_left_alone(tmp_path, linkmatrix, name, target):
     place = tmp_path / f"loop{name}"
     place.parent.mkdir(parents=True, exist_ok=True)
     if target:
         place.symlink_to(place if target == "loop" else tmp_path / target)
     else:
         place.write_text("kept")
-    assert cli.main(["init", str(tmp_path / "loop")]) == 2
-    assert f"{place} is not a folder" in capsys.readouterr().err
+    assert f"{place} is not a folder" in linkmatrix.err("init", tmp_path / "loop")
     assert place.is_symlink() if target else place.read_text() == "kept"
 
 

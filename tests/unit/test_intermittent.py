@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from linkmatrix import cli
 from linkmatrix.judge import intermittent
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.rules import RULES
@@ -274,10 +273,9 @@ def test_no_other_finding_hides_an_intermittent_cell(judged_run, make_record):
     assert [line for line in told if "gpu0->gpu1" in line and "--short-samples 72" in line]
 
 
-def test_the_diagnosis_names_a_failed_cell_and_does_not_advise_itself(make_record, write_record, tmp_path, capsys):
+def test_the_diagnosis_names_a_failed_cell_and_does_not_advise_itself(make_record, write_record, tmp_path, linkmatrix):
     path = write_record(with_short_samples(make_record(), SLOW), tmp_path / "record.json")
-    assert cli.main(["diagnose", str(path)]) == 1
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(linkmatrix.out("diagnose", path, code=1).split())
     assert "1 cell failed, and no single component explains it gpu0->gpu1 is intermittent: 3 of 72" in said
     assert "Next step: Measure gpu0->gpu1 again" in said and "linkmatrix diagnose" not in said
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from linkmatrix import cli
 from linkmatrix.judge import evaluate
 from linkmatrix.judge.verdicts import Verdict, worst
 from linkmatrix.record import reading
@@ -95,7 +94,7 @@ def test_any_matrix_is_judged_alike(make_record, cells, table, verified, width, 
     same_verdicts(result, References({("hgx", TESTCASE): table}), "hgx")
 
 
-def test_a_matrix_of_many_endpoints_is_shown_and_located(make_record, write_record, capsys, tmp_path):
+def test_a_matrix_of_many_endpoints_is_shown_and_located(make_record, write_record, linkmatrix, tmp_path):
     size = 160
     off = {(r, c): 396.0 + (r * 7 + c * 13) % 10 / 100 for r in range(size) for c in range(size) if r != c}
     off |= {(17, c): 350.0 for c in range(size) if c != 17}
@@ -105,11 +104,9 @@ def test_a_matrix_of_many_endpoints_is_shown_and_located(make_record, write_reco
     lines = ["intranode_p2p:", "  $index: [reference_name, testcase]", "  big:", f"    {TESTCASE}:"]
     (folder / "p2p.yaml").write_text("\n".join([*lines, "      'cell[NV18]': [396.0, -0.02, 0.05, GB/s]", ""]))
     options = [str(path), "--references", str(folder), "--reference", "big"]
-    assert cli.main(["show", *options]) == 1
-    out = capsys.readouterr().out
+    out = linkmatrix.out("show", *options, code=1)
     assert "FAIL: gpu17->gpu" in out and "and 154 more" in out
-    assert cli.main(["diagnose", *options]) == 1
-    out = capsys.readouterr().out
+    out = linkmatrix.out("diagnose", *options, code=1)
     assert "gpu17 sends" in out and "(159 of 159 cells): check its egress" in out
     assert f"NV18: FAIL (159 FAIL, {size * (size - 1) - 159} PASS)" in out and "row gpu17: FAIL in every cell" in out
 

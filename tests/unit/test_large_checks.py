@@ -12,7 +12,6 @@ from check_runs import after_run, checks
 from reasons import said as sentences
 
 import linkmatrix.record.reading
-from linkmatrix import cli
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
@@ -43,10 +42,9 @@ def faults(**spoiled):
     return sentences(crossnode.crossnode_matrix.faults(case(**spoiled)))
 
 
-def test_a_run_as_it_was_asked_for_has_no_faults_and_can_be_judged(stage, capsys):
+def test_a_run_as_it_was_asked_for_has_no_faults_and_can_be_judged(stage, linkmatrix):
     assert faults() == []
-    assert cli.main(["show", str(stage / "record.json")]) == 0  # NOT JUDGED
-    assert "1,560" in capsys.readouterr().out.replace("1560", "1,560")
+    assert "1,560" in linkmatrix.out("show", stage / "record.json").replace("1560", "1,560")
 
 
 def test_few_variables_are_published_and_none_of_a_pair(stage):

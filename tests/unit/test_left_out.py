@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkmatrix import cli
 from linkmatrix.locate import collective_cause
 
 DATA = Path(__file__).parent.parent / "data"
@@ -117,12 +116,11 @@ def of_three_gpus():
     return record
 
 
-def test_diagnose_says_it_without_any_reference(tmp_path, capsys):
+def test_diagnose_says_it_without_any_reference(tmp_path, linkmatrix):
     record = of_three_gpus() | {"results": [result([280.0, 280.0, 354.0])], "expected": ["all_reduce_perf_without"]}
     path = tmp_path / "run.record.json"
     path.write_text(json.dumps(record))
-    assert cli.main(["diagnose", str(path)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(linkmatrix.out("diagnose", path).split())
     assert (
         "without gpu2, the other ranks are 26.4 % faster than without any other rank: check gpu2 and its links" in said
     )

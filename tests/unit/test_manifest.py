@@ -109,15 +109,15 @@ def test_what_is_new_is_told(machine):
     assert code == 0 and "intranode_p2p %testcase=1" in out and "--manifest REASON adds them" in out
 
 
-def test_a_skip_is_excused_only_by_the_manifest(machine, capsys):
+def test_a_skip_is_excused_only_by_the_manifest(machine, linkmatrix):
     machine.prepare("pass", "skip")
     code, out = machine.run()
     assert code == 3 and not FILE.exists()
     code, out = machine.run("--manifest", "one GPU")
     assert code == 0 and "1 one may be skipped" in out
     assert machine.run()[0] == 0
-    assert cli.main(["show", str(machine.folder / "reports" / "run-report-2.json")]) == 0
-    assert "1 test case skipped, as recorded in the manifest: one GPU" in capsys.readouterr().out
+    printed = linkmatrix.out("show", machine.folder / "reports" / "run-report-2.json")
+    assert "1 test case skipped, as recorded in the manifest: one GPU" in printed
     machine.prepare("skip", "skip")
     code, out = machine.run()
     assert code == 4 and "0 of 1 test cases" in out  # nothing began
@@ -167,12 +167,12 @@ def test_a_pipe_in_the_place_of_a_manifest_or_of_what_resume_knows_is_not_waited
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"partition": "node:gpu"}', '{"partition": "a", "modes": {"acceptance": 1}}']
 )
-def test_a_manifest_that_cannot_be_read_is_one_sentence_and_nothing_starts(machine, capsys, text):
+def test_a_manifest_that_cannot_be_read_is_one_sentence_and_nothing_starts(machine, linkmatrix, text):
     FILE.parent.mkdir()
     FILE.write_text(text)
     machine.prepare("pass")
-    assert cli.main(["run", "--reframe", str(machine.reframe)]) == 2
-    assert capsys.readouterr().err.count("\n") == 1 and not (machine.folder / "command.txt").exists()
+    errors = linkmatrix.err("run", "--reframe", machine.reframe)
+    assert errors.count("\n") == 1 and not (machine.folder / "command.txt").exists()
 
 
 def test_only_what_is_known_to_choose_nothing_is_harmless():
@@ -185,7 +185,7 @@ def test_only_what_is_known_to_choose_nothing_is_harmless():
         assert modes.default_selection(more) == ()
 
 
-def test_a_second_manifest_of_a_partition_is_refused(machine, capsys):
+def test_a_second_manifest_of_a_partition_is_refused(machine, linkmatrix):
     """The copy would replace the manifest: fewer test cases would pass."""
     machine.prepare("pass", "pass")
     assert machine.run("--system", "node:gpu")[0] == 0
@@ -193,8 +193,7 @@ def test_a_second_manifest_of_a_partition_is_refused(machine, capsys):
     content["modes"]["acceptance"]["cases"].popitem()
     FILE.with_name("node-gpu_copy.json").write_text(json.dumps(content))
     keep(machine, 0)
-    assert cli.main(["run", "--reframe", str(machine.reframe), "--system", "node:gpu"]) == 2
-    assert "node-gpu_copy.json and" in capsys.readouterr().err
+    assert "node-gpu_copy.json and" in linkmatrix.err("run", "--reframe", machine.reframe, "--system", "node:gpu")
 
 
 def test_a_renamed_manifest_stays_the_manifest_of_its_partition(machine):

@@ -97,33 +97,30 @@ def test_without_a_report_nothing_was_run(machine, measure):
     assert code == 4 and "no test matches -n nothing" in out and len(out.splitlines()) == 1
 
 
-def test_a_full_disk_starts_nothing(machine, monkeypatch, capsys):
+def test_a_full_disk_starts_nothing(machine, monkeypatch, linkmatrix):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 10, 255 << 20))
-    assert cli.main(["measure", "--reframe", str(machine.reframe)]) == 4
-    (line,) = capsys.readouterr().out.splitlines()
+    (line,) = linkmatrix.out("measure", "--reframe", machine.reframe, code=4).splitlines()
     assert f"{machine.folder} has 255 MiB of free space, and a run needs 256" in line
     assert not (machine.folder / "command.txt").exists()
 
 
-def test_a_disk_that_fills_up_meanwhile_is_one_sentence_and_incomplete(machine, monkeypatch, capsys):
+def test_a_disk_that_fills_up_meanwhile_is_one_sentence_and_incomplete(machine, monkeypatch, linkmatrix):
     machine.prepare("pass")
     monkeypatch.setenv("RFM_TIMESTAMP_DIRS", "played")
     (machine.folder / "reports").mkdir()
     left = iter((1 << 30, 1 << 30, 4096))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1 << 31, 1 << 30, next(left)))
-    assert cli.main(["measure", "--reframe", str(machine.reframe)]) == 4
-    (line,) = capsys.readouterr().out.splitlines()
+    (line,) = linkmatrix.out("measure", "--reframe", machine.reframe, code=4).splitlines()
     assert f"the disk of {machine.folder} is full: remove files" in line and "run-report-0.json" in line
 
 
 @pytest.mark.parametrize("variable", ["LINKMATRIX_PREFIX", "LINKMATRIX_BUILD"])
 def test_a_folder_that_cannot_be_written_is_named_with_the_variable_for_another(
-    machine, monkeypatch, capsys, tmp_path, variable
+    machine, monkeypatch, linkmatrix, tmp_path, variable
 ):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(variable, str(tmp_path / "file" / "folder"))
-    assert cli.main(["measure", "--reframe", str(machine.reframe)]) == 4
-    (line,) = capsys.readouterr().out.splitlines()
+    (line,) = linkmatrix.out("measure", "--reframe", machine.reframe, code=4).splitlines()
     assert f"{tmp_path}/file/folder: Not a directory" in line and f"${variable}" in line
 
 
@@ -139,9 +136,8 @@ def test_a_build_folder_of_another_user_is_used_as_it_is(machine, monkeypatch, t
 
 
 @pytest.mark.parametrize("command", ["measure", "run"])
-def test_without_reframe_nothing_begins_and_its_installation_is_named(machine, capsys, command):
-    assert cli.main([command, "--reframe", "no-such-reframe"]) == 4
-    (line,) = capsys.readouterr().out.splitlines()
+def test_without_reframe_nothing_begins_and_its_installation_is_named(machine, linkmatrix, command):
+    (line,) = linkmatrix.out(command, "--reframe", "no-such-reframe", code=4).splitlines()
     assert "no-such-reframe" in line and "pip install ReFrame-HPC" in line
 
 

@@ -72,13 +72,11 @@ def test_a_table_has_them_on_standard_error_and_cells_alone_in_its_rows(write_re
 
 
 @pytest.mark.parametrize("form", ["hostfile", "slurm", "pbs", "sge"])
-def test_a_list_of_named_runs_begins_with_them_as_comments(form, write_record, make_record, tmp_path, capsys):
+def test_a_list_of_named_runs_begins_with_them_as_comments(form, write_record, make_record, tmp_path, linkmatrix):
     path = write_record(noticed(make_record(off={(3, c): 350.0 for c in range(3)})))
     measured = write_record(make_record(host="n2"), tmp_path / "n2" / "record.json")
     named = ["--format", form, "--nodes", "suspect"]
-    assert cli.main(["export", str(path), str(measured), *named]) == 0
-    first, second, *rest = capsys.readouterr().out.splitlines()
+    first, second, *rest = linkmatrix.out("export", path, measured, *named).splitlines()
     assert first.startswith(f"# {SIMULATED}") and FAULT in first and second == f"# {IGNORED}"
     assert "# no node is flagged" in rest
-    assert cli.main(["export", str(path), *named]) == 3  # a simulated fault answers no question
-    assert capsys.readouterr().err.startswith(SIMULATED)
+    assert linkmatrix.err("export", path, *named, code=3).startswith(SIMULATED)

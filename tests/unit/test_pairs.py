@@ -78,10 +78,9 @@ def test_a_few_ranks_are_never_held_against_references_of_all(make_record):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("osu", ["osu_bw_dd", "osu_mbw_mr_hh_4_pairs", "osu_multi_lat_hh_8_pairs", "osu_latency_hh"])
-def test_pairs_stand_beside_as_many_of_a_published_system_size_by_size(make_record, write_record, capsys, osu):
+def test_pairs_stand_beside_as_many_of_a_published_system_size_by_size(make_record, write_record, linkmatrix, osu):
     path = write_record(sweep(make_record, osu, times=2.0))
-    assert cli.main(["compare", str(path), "--against", "abci:anode"]) == 0
-    out = capsys.readouterr().out
+    out = linkmatrix.out("compare", path, "--against", "abci:anode")
     assert out.count(f"against {osu}, NET against all pairs: median") == 1 and " against osu_" in out
     table = [line for line in out.splitlines() if line.endswith("× 2")]
     assert len(table) == len(published_sizes("abci:anode", osu)) and table[-1].split()[:2] == ["4", "MiB"]
@@ -89,7 +88,7 @@ def test_pairs_stand_beside_as_many_of_a_published_system_size_by_size(make_reco
 
 @pytest.mark.thorough
 def test_host_memory_and_ways_between_gpus_of_one_run_stand_beside_their_like(
-    make_record, write_record, capsys, tmp_path
+    make_record, write_record, linkmatrix, tmp_path
 ):
     """All of a run have one test case; what each is held against differs by its memory, and says its way."""
     usual, without = (
@@ -99,15 +98,13 @@ def test_host_memory_and_ways_between_gpus_of_one_run_stand_beside_their_like(
     for number, (osu, name) in enumerate(ran, 2):
         path = tmp_path / "run" / str(number) / "record.json"
         write_record(sweep(make_record, osu, times=float(number), asked_by=name), path)
-    assert cli.main(["compare", str(tmp_path / "run"), "--against", "abci:anode"]) == 0
-    out = capsys.readouterr().out
+    out = linkmatrix.out("compare", tmp_path / "run", "--against", "abci:anode")
     heads = [line.partition(" against ")[0] for line in out.splitlines() if " against osu_" in line]
     name = "node_to_node_bandwidth_mpi, 4 pairs"
     assert heads == [name, name, f"{name}, without gdrcopy"]
     for times, osu in ((2, "dd"), (3, "hh"), (4, "dd")):
         assert f"osu_mbw_mr_{osu}_4_pairs" in out and out.count(f"× {times}\n") == 23
-    assert cli.main(["compare", str(tmp_path / "run"), "--against", str(tmp_path / "run")]) == 0
-    assert capsys.readouterr().out.count("× 1\n") == 3 * 23
+    assert linkmatrix.out("compare", tmp_path / "run", "--against", tmp_path / "run").count("× 1\n") == 3 * 23
     staged = sweep(make_record, "osu_mbw_mr_dd_4_pairs")
     staged["results"] = [result | {"transport": "staged"} for result in staged["results"]]
     path = write_record(staged, tmp_path / "staged.record.json")
@@ -115,7 +112,7 @@ def test_host_memory_and_ways_between_gpus_of_one_run_stand_beside_their_like(
 
 
 def test_pairs_memory_and_ways_are_series_of_their_own_over_time_and_in_what_is_exported(
-    make_record, write_record, capsys, tmp_path
+    make_record, write_record, capsys, linkmatrix, tmp_path
 ):
     staged = sweep(make_record, "osu_mbw_mr_dd_4_pairs")
     staged["results"] = [result | {"transport": "staged"} for result in staged["results"]]
@@ -125,8 +122,7 @@ def test_pairs_memory_and_ways_are_series_of_their_own_over_time_and_in_what_is_
         content |= {"results": content["results"][:1], "started": f"2026-11-21T01:50:2{number}Z"}
         write_record(content, tmp_path / str(number) / "record.json")
     apart = ["1 pair", "4 pairs", "4 pairs, device memory, mpi", "4 pairs, device memory, staged"]
-    assert cli.main(["history", str(tmp_path)]) == 0
-    heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("node_")]
+    heads = [line for line in linkmatrix.out("history", tmp_path).splitlines() if line.startswith("node_")]
     assert sorted(heads) == [f"node_to_node_bandwidth_mpi (1 byte), NET, {one}" for one in apart]
     assert cli.main(["export", "--format", "prometheus", str(tmp_path)]) in (0, 3)
     out = capsys.readouterr().out
@@ -134,17 +130,15 @@ def test_pairs_memory_and_ways_are_series_of_their_own_over_time_and_in_what_is_
         assert out.count(f'variant="{one}",link_class="NET",stat="median"') == 1
 
 
-def test_other_numbers_of_pairs_are_not_comparable(make_record, write_record, capsys, tmp_path):
+def test_other_numbers_of_pairs_are_not_comparable(make_record, write_record, linkmatrix, tmp_path):
     four = write_record(sweep(make_record, "osu_mbw_mr_hh_4_pairs"), tmp_path / "four.record.json")
     all_ = write_record(sweep(make_record, "osu_mbw_mr_hh_8_pairs"), tmp_path / "all.record.json")
     for here, there in ((four, all_), (all_, four)):
-        assert cli.main(["compare", str(here), "--against", str(there)]) == 3
-        assert "No test case was measured in both" in capsys.readouterr().out
+        assert "No test case was measured in both" in linkmatrix.out("compare", here, "--against", there, code=3)
     one = write_record(sweep(make_record, "osu_bw_hh"), tmp_path / "one.record.json")
     lone = write_record(sweep(make_record, "osu_bw_hh", ranks=1), tmp_path / "lone.record.json")
     for here, there in ((one, lone), (lone, one)):
-        assert cli.main(["compare", str(here), "--against", str(there)]) == 0
-        assert "× 1" in capsys.readouterr().out
+        assert "× 1" in linkmatrix.out("compare", here, "--against", there)
 
 
 def test_both_ways_of_one_pair_are_those_of_osu_and_of_several_nobodys(make_record):
@@ -155,9 +149,8 @@ def test_both_ways_of_one_pair_are_those_of_osu_and_of_several_nobodys(make_reco
     assert figures.osu_name(content, content["results"][0]) == "osu_mbw_mr_both_ways_hh_8_pairs"
 
 
-def test_a_recorded_sweep_stands_beside_the_published_system_that_the_system_file_promises(capsys):
-    assert cli.main(["compare", str(DATA / "slurm2_sweep.record.json"), "--against", "abci:anode"]) == 0
-    out = capsys.readouterr().out
+def test_a_recorded_sweep_stands_beside_the_published_system_that_the_system_file_promises(linkmatrix):
+    out = linkmatrix.out("compare", DATA / "slurm2_sweep.record.json", "--against", "abci:anode")
     assert "rank_to_rank_bandwidth_mpi against osu_bw_hh, NET against all pairs: median, GB/s" in out
     assert [line.split()[:2] for line in out.splitlines() if "KiB" in line][:3] == [
         ["1", "KiB"],
@@ -212,7 +205,7 @@ def test_a_size_without_a_value_says_why_in_the_table(judged):
 
 
 @pytest.mark.thorough
-def test_the_page_has_one_chart_of_all_sweeps_with_published_ones(make_record, write_record, tmp_path, capsys):
+def test_the_page_has_one_chart_of_all_sweeps_with_published_ones(make_record, write_record, tmp_path, linkmatrix):
     path = write_record(sweep(make_record, "osu_mbw_mr_hh_4_pairs"))
     out = tmp_path / "page"
     options = ["report", str(path), "--out", str(out), "--against", "abci:anode", "--against", "abci:vnode"]
@@ -221,10 +214,9 @@ def test_the_page_has_one_chart_of_all_sweeps_with_published_ones(make_record, w
     drawn = (out / "messages.svg").read_text(encoding="utf-8")
     assert drawn.count("legend") >= 1 and "bandwidth by bytes" not in drawn
     assert "bandwidth (GB/s) by bytes of a message" in (out / "report.html").read_text(encoding="utf-8")
-    assert cli.main([*options[:4], "--against", "nowhere"]) == 2
-    assert "no published system 'nowhere'" in capsys.readouterr().err
-    assert cli.main([*options[:3], str(tmp_path / "none"), "--against", "h800"]) == 2
-    assert "--against h800: the run and this system have no sweep of message sizes in common" in capsys.readouterr().err
+    assert "no published system 'nowhere'" in linkmatrix.err(*options[:4], "--against", "nowhere")
+    errors = linkmatrix.err(*options[:3], tmp_path / "none", "--against", "h800")
+    assert "--against h800: the run and this system have no sweep of message sizes in common" in errors
     assert not (tmp_path / "none").exists()
 
 
@@ -240,19 +232,18 @@ def test_published_tables_are_of_the_quantity_that_they_stand_beside():
 
 
 @pytest.mark.thorough
-def test_a_table_has_published_columns_behind_its_own(make_record, write_record, capsys, monkeypatch):
+def test_a_table_has_published_columns_behind_its_own(make_record, write_record, linkmatrix, monkeypatch):
     monkeypatch.setenv("COLUMNS", "150")
     content = sweep(make_record, "osu_multi_lat_hh_4_pairs", times=2.0)
     content["results"] = content["results"][2:5]
     path = write_record(content)
-    assert cli.main(["show", str(path), "--against", "abci:anode", "--against", "abci:vnode"]) == 0
-    out = capsys.readouterr().out
+    out = linkmatrix.out("show", path, "--against", "abci:anode", "--against", "abci:vnode")
     (line,) = (line for line in out.splitlines() if line.startswith("4 bytes "))
     anode, vnode = "3.280 1.470 3.230 1.490 3.260 1.500", "2.360 0.860 2.470 0.890"
     assert line.split()[2:] == ["2.980○", *anode.split(), *vnode.split()]
     assert "0 bytes" not in out and "8 KiB" not in out
-    assert cli.main(["show", str(path), "--against", "ppu"]) == 2
-    assert "--against ppu: the run and this system have no sweep of message sizes in common" in capsys.readouterr().err
+    errors = linkmatrix.err("show", path, "--against", "ppu")
+    assert "--against ppu: the run and this system have no sweep of message sizes in common" in errors
 
 
 def test_references_are_adopted_into_the_file_that_reframe_reads(tmp_path):

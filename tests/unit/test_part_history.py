@@ -113,9 +113,9 @@ def test_history_of_a_part_has_both_places_and_the_answer(stored):
     assert stored("--component", "4711")[0] == 3
 
 
-def test_history_of_a_place_has_both_parts_and_the_notes(stored, capsys):
-    assert cli.main(["note", "--slot", "n12/3", "cable reseated", "--repair", "--when", "2026-01-04T12:00"]) == 0
-    assert re.match(r"2026-01-04 12:00 repair of n12/slot 3: cable reseated \(noted by ", capsys.readouterr().out)
+def test_history_of_a_place_has_both_parts_and_the_notes(stored, linkmatrix):
+    printed = linkmatrix.out("note", "--slot", "n12/3", "cable reseated", "--repair", "--when", "2026-01-04T12:00")
+    assert re.match(r"2026-01-04 12:00 repair of n12/slot 3: cable reseated \(noted by ", printed)
     code, out = stored("--slot", "n12/3")
     assert code == 0 and out.startswith("n12/slot 3: 6 runs, flagged in 3\n")
     assert (
@@ -142,17 +142,15 @@ def test_history_of_a_place_has_both_parts_and_the_notes(stored, capsys):
         ["--component", "1", "x" * 1001],
     ],
 )
-def test_a_note_that_says_nothing_or_lies_ahead_is_refused(arguments, tmp_path, monkeypatch, capsys):
+def test_a_note_that_says_nothing_or_lies_ahead_is_refused(arguments, tmp_path, monkeypatch, linkmatrix):
     monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path))
-    assert cli.main(["note", *arguments]) == 2
-    assert capsys.readouterr().err.startswith("linkmatrix: ") and not list(tmp_path.iterdir())
+    assert linkmatrix.err("note", *arguments).startswith("linkmatrix: ") and not list(tmp_path.iterdir())
 
 
-def test_notes_that_cannot_be_read_are_never_dropped(tmp_path, monkeypatch, capsys):
+def test_notes_that_cannot_be_read_are_never_dropped(tmp_path, monkeypatch, linkmatrix):
     monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path))
     (tmp_path / notes.FILE).write_text("{")
-    assert cli.main(["note", "--component", "1", "x"]) == 2
-    assert notes.FILE in capsys.readouterr().err and (tmp_path / notes.FILE).read_text() == "{"
+    assert notes.FILE in linkmatrix.err("note", "--component", "1", "x") and (tmp_path / notes.FILE).read_text() == "{"
 
 
 def test_a_serial_number_of_a_board_is_no_part():

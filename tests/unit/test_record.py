@@ -11,7 +11,6 @@ from damaged_records import changed, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkmatrix import cli
 from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
@@ -226,14 +225,13 @@ def test_a_pass_of_a_matrix_that_is_not_whole_is_refused(tmp_path, make_record, 
     assert "not complete" in refusal(tmp_path, {**content, "result": "PASS"})
 
 
-def test_a_run_that_has_not_ended_is_no_pass_for_anybody(tmp_path, make_record, reference_folder, capsys):
+def test_a_run_that_has_not_ended_is_no_pass_for_anybody(tmp_path, make_record, reference_folder, linkmatrix):
     path = tmp_path / "record.json"
     path.write_text(json.dumps(make_record(result="INCOMPLETE")))
     evaluation = evaluate(reading.load(path), References.load(reference_folder), "hgx")
     assert evaluation.verdict is Verdict.INCOMPLETE
     references = ["--references", str(reference_folder), "--reference", "hgx"]
-    assert cli.main(["show", str(path), *references]) == 3
-    assert "INCOMPLETE" in capsys.readouterr().out
+    assert "INCOMPLETE" in linkmatrix.out("show", path, *references, code=3)
 
 
 def test_a_record_of_a_development_version_is_refused_by_its_name(make_record):

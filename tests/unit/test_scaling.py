@@ -67,8 +67,7 @@ def test_points_are_what_was_measured_and_has_an_efficiency(record):
 
 def test_a_simulation_has_its_own_charts_and_no_curve_of_sizes(record, tmp_path, linkmatrix):
     assert collectives.curves_of(record) == []
-    code, out, _ = linkmatrix("report", RECORD, "--out", tmp_path)
-    assert code == 0
+    linkmatrix.out("report", RECORD, "--out", tmp_path)
     for name in (STRONG, "nbody_float_weak"):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         svg = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
@@ -80,8 +79,7 @@ def test_a_simulation_has_its_own_charts_and_no_curve_of_sizes(record, tmp_path,
 
 
 def test_a_published_series_stands_beside_the_mean_of_as_many_bodies(linkmatrix, large):
-    code, out, _ = linkmatrix("compare", large((40_000, 10.0), (65_536, 90.0), (262_144, 98.0)), "--against", "a800")
-    assert code == 0
+    out = linkmatrix.out("compare", large((40_000, 10.0), (65_536, 90.0), (262_144, 98.0)), "--against", "a800")
     assert f"{STRONG} efficiency, mean over 65536, 262144 bodies here, more than 50000 there" in out
     assert "  1 device: 100.0 against 100.0 %, × 1\n" in out
     assert "  2 devices: 94.0 against 98.2 %, × 0.957\n" in out
@@ -89,14 +87,12 @@ def test_a_published_series_stands_beside_the_mean_of_as_many_bodies(linkmatrix,
 
 
 def test_fewer_bodies_than_the_published_series_has_are_not_comparable(linkmatrix):
-    code, out, _ = linkmatrix("compare", RECORD, "--against", "a800")
-    assert code == 3
+    out = linkmatrix.out("compare", RECORD, "--against", "a800", code=3)
     assert f"{STRONG} efficiency: 8192 bodies at most here, more than 50000 there: not comparable" in out
 
 
 def test_two_runs_of_a_simulation_meet_by_bodies_and_devices(linkmatrix):
-    code, out, _ = linkmatrix("compare", RECORD, "--against", RECORD)
-    assert code == 0
+    out = linkmatrix.out("compare", RECORD, "--against", RECORD)
     assert f"{STRONG}, compute rate of 2 ranks on one node" in out
     assert out.count("× 1;") + out.count("× 1\n") == 8
 

@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from linkmatrix import cli
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
@@ -121,9 +120,9 @@ def test_a_cut_list_says_how_many_more():
     assert units.first(["a", "b", "c", "d"], 2) == ["a", "b", "2 more"]
 
 
-def test_diagnose_says_that_a_dead_device_is_one(make_record, write_record, capsys):
-    assert cli.main(["diagnose", str(write_record(dead(make_record)))]) == 3
-    assert "none of the 14 cells of gpu3 has a value" in capsys.readouterr().out
+def test_diagnose_says_that_a_dead_device_is_one(make_record, write_record, linkmatrix):
+    out = linkmatrix.out("diagnose", write_record(dead(make_record)), code=3)
+    assert "none of the 14 cells of gpu3 has a value" in out
 
 
 def slow_row(make_record):

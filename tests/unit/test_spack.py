@@ -278,11 +278,10 @@ def test_what_spack_finds_becomes_a_packages_yaml_with_nccl_and_without_wrappers
     assert cli.main(command) == 2 and "--force" in capsys.readouterr().err
 
 
-def test_detect_without_a_spack_is_refused_in_a_sentence(tmp_path, monkeypatch, capsys):
+def test_detect_without_a_spack_is_refused_in_a_sentence(tmp_path, monkeypatch, linkmatrix):
     (tmp_path / "config").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert cli.main(["detect", "--spack", "--config", str(tmp_path / "config")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    assert linkmatrix.err("detect", "--spack", "--config", tmp_path / "config").count("\n") == 1
     assert not (tmp_path / "spack-env").exists()
 
 

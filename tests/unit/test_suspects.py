@@ -194,11 +194,10 @@ def test_a_bad_slot_stays_suspect_when_its_device_went_elsewhere_and_nothing_is_
     assert (one.node, one.place, one.flagged) == ("n1", "n1/slot 3", 2)
 
 
-def test_history_names_them(tmp_path, make_record, write_record, reference_folder, capsys):
+def test_history_names_them(tmp_path, make_record, write_record, reference_folder, linkmatrix):
     paths = [str(write_record(make_record(off=EGRESS), tmp_path / name / "record.json")) for name in "ab"]
     options = ["--references", str(reference_folder), "--reference", "hgx"]
-    assert cli.main(["history", *paths, *options]) == 0
-    assert "gpu3 of node001 is flagged since" in capsys.readouterr().out
+    assert "gpu3 of node001 is flagged since" in linkmatrix.out("history", *paths, *options)
     with pytest.raises(SystemExit, match="2"):
         cli.main(["history", *paths, *options, "--clean-runs", "0"])
 

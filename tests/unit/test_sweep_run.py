@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from linkmatrix import cli
 from linkmatrix.commands.run import for_mode
 from linkmatrix.judge.verdicts import Reason, Verdict
 from linkmatrix.runs import stored
@@ -79,9 +78,8 @@ def test_a_sweep_without_linkmatrix_is_repeated_with_its_nodes(sweep, machine):
         (["--mode=sweep", "--nodes", "n1", "--manifest", "why"], "a complete run"),
     ],
 )
-def test_nodes_that_make_no_sense_are_one_sentence(machine, capsys, arguments, said):
-    assert cli.main(["run", "--reframe", str(machine.reframe), *arguments]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+def test_nodes_that_make_no_sense_are_one_sentence(machine, linkmatrix, arguments, said):
+    (line,) = linkmatrix.err("run", "--reframe", machine.reframe, *arguments).splitlines()
     assert said in line
     assert not (machine.folder / "command.txt").exists()
 

@@ -6,7 +6,6 @@ import json
 import pytest
 from few_records import COUNT, drawn_for, few_record
 
-from linkmatrix import cli
 from linkmatrix.errors import BadInput
 from linkmatrix.judge import sampled_matrix
 from linkmatrix.judge.run_findings import facts
@@ -102,11 +101,10 @@ def record(make_record):
     return content
 
 
-def test_diagnose_names_the_group(record, tmp_path, capsys):
+def test_diagnose_names_the_group(record, tmp_path, linkmatrix):
     path = tmp_path / "record.json"
     path.write_text(json.dumps(record))
-    assert cli.main(["diagnose", str(path)]) == 0
-    assert "leaf2 sends and receives 3.0 lines of traffic over its uplinks" in capsys.readouterr().out
+    assert "leaf2 sends and receives 3.0 lines of traffic over its uplinks" in linkmatrix.out("diagnose", path)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from linkmatrix import cli
 from linkmatrix.commands import arguments, compare
 from linkmatrix.commands.arguments import Block
 from linkmatrix.show.screen import Screen
@@ -76,17 +75,15 @@ def slower(tmp_path):
     return make
 
 
-def test_the_slowest_test_case_of_a_comparison_is_printed_first(slower, capsys):
+def test_the_slowest_test_case_of_a_comparison_is_printed_first(slower, linkmatrix):
     path = slower("device_to_device_memcpy_read_ce")
-    assert cli.main(["compare", str(path), "--against", str(FULL)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = linkmatrix.out("compare", path, "--against", FULL).splitlines()
     assert lines[0] == "device_to_device_memcpy_read_ce (512 MiB)" and "× 0.5" in lines[1]
     assert lines[-1].endswith(" more with --all")
 
 
-def test_a_result_that_fails_is_diagnosed_first(slower, capsys):
+def test_a_result_that_fails_is_diagnosed_first(slower, linkmatrix):
     path = slower("device_to_device_memcpy_read_ce")
-    assert cli.main(["diagnose", str(path), "--reference", "hgx-h200-half"]) == 1
-    lines = capsys.readouterr().out.splitlines()
+    lines = linkmatrix.out("diagnose", path, "--reference", "hgx-h200-half", code=1).splitlines()
     assert lines[0] == "FAIL  device_to_device_memcpy_read_ce (512 MiB)"
     assert not any(line.startswith("PASS") for line in lines) and any("more with --all" in line for line in lines)
