@@ -28,7 +28,7 @@ UNITS = {
 def documented():
     """{metric: its labels} in the table of the page."""
     rows = [line.split("|")[1:-1] for line in PAGE.splitlines() if line.startswith("| `linkmatrix_")]
-    case = set(re.findall(r"`(\w+)`", re.search(r"^case: (.*)$", PAGE, re.MULTILINE)[1]))
+    case = set(re.findall(r"`(\w+)`", re.search(r'^"case" stands for (.*?)\.', PAGE, re.MULTILINE)[1]))
     return {
         name.strip(" `"): set(re.findall(r"`(\w+)`", labels)) | (case if "case" in labels else set())
         for name, _, labels in rows
