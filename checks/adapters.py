@@ -7,7 +7,7 @@ import math
 import re
 from dataclasses import dataclass, fields
 
-from linkmatrix.foreign.adapter_pairs import rates_of, share_of_alone
+from linkmatrix.foreign.adapter_pairs import concurrent_share, rates_of
 from linkmatrix.judge.verdicts import failed, mismatch, missing
 from linkmatrix.record.units import line_rate
 
@@ -200,7 +200,7 @@ def ratio_faults(record, groups):
 
 def at_once_faults(result, group):
     """The reason if all adapters concurrently reach less than the expected share of the sum of single adapters."""
-    share, together = share_of_alone(result), f"{result['testcase']}: all adapters concurrently reach"
+    share, together = concurrent_share(result), f"{result['testcase']}: all adapters concurrently reach"
     if group.at_once is None:
         return []
     return missed(result, together, share and 100 * share, 100 * group.at_once, "of the sum of their separate values")

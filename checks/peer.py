@@ -5,7 +5,7 @@ from dataclasses import replace
 from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import ReframeError
 
-from linkmatrix.foreign.peer_output import found_in, output_of, places_first, record_of
+from linkmatrix.foreign.peer_output import find_tables, parse_output, ranks_first, record_of
 from linkmatrix.judge.verdicts import missing
 from linkmatrix.reframe_ext.sessions.processes import PROGRAM_FOLDER, TESTCASES
 
@@ -69,7 +69,7 @@ class peer_run(foreign_run, special=True):
     def skip_what_is_not_installed(self):
         """Skip the test, without a verdict, if the program is not installed."""
         text = None if self.is_dry_run() else self.outputs()[0]
-        output = output_of(text or "")
+        output = parse_output(text or "")
         self.skip_if(
             bool(output.missing),
             f"{output.missing} is not installed on {output.node}: neither on PATH, nor by a module of the environment"
@@ -78,11 +78,11 @@ class peer_run(foreign_run, special=True):
 
     def outputs(self):
         text, errors = super().outputs()
-        return (None if text is None else places_first(text)), errors
+        return (None if text is None else ranks_first(text)), errors
 
     def read_output(self):
-        self.output = output_of(self.text)
-        self.found = found_in(self.output, self.testcase, self.full_command())
+        self.output = parse_output(self.text)
+        self.found = find_tables(self.output, self.testcase, self.full_command())
         content = record_of(self.output, self.found, self.testcase, self.display_name, self.link_class, self.size)
         return content, self.found.faults
 
@@ -93,7 +93,7 @@ class peer_run(foreign_run, special=True):
 
     def machine_faults(self):
         """Reasons for misplaced ranks, and for missing GPUs."""
-        places, each = self.output.places, self.num_tasks_per_node or 1
+        places, each = self.output.nodes, self.num_tasks_per_node or 1
         reasons = []
         if sorted(places.count(node) for node in set(places)) != [each] * (self.num_tasks // each):
             where = ", ".join(places) or "nowhere"

@@ -259,7 +259,7 @@ class peer_osu_pairs(peer_osu_crossnode):
 
     def machine_faults(self):
         """Reasons for pairs inside one node. The first half of the ranks sends to the second half."""
-        faults, places = peer_osu.machine_faults(self), self.output.places
+        faults, places = peer_osu.machine_faults(self), self.output.nodes
         inside = [
             f"{rank} and {rank + self.pairs}" for rank in range(self.pairs) if len({*places[rank :: self.pairs]}) < 2
         ]

@@ -7,7 +7,7 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
-from linkmatrix.foreign.adapter_pairs import faults_of, output_of, record_of
+from linkmatrix.foreign.adapter_pairs import measurement_faults, parse_output, record_of
 from linkmatrix.judge.verdicts import missing
 from linkmatrix.record.names import parse_size
 from linkmatrix.reframe_ext.sessions.processes import TOPOLOGY_FOLDER
@@ -129,9 +129,9 @@ class rdma_perftest(foreign_run, CrossNode):
 
     def read_output(self):
         command = " ".join(self.command())
-        self.output = output_of(self.text, self.environment_prefix + command)
+        self.output = parse_output(self.text, self.environment_prefix + command)
         content = record_of(self.output, self.testcase, self.steps()[-1], self.display_name, command, self.memory)
-        return content, faults_of(self.output, self.steps())
+        return content, measurement_faults(self.output, self.steps())
 
     def faults(self):
         groups = self.specified()

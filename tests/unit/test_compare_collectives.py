@@ -8,7 +8,7 @@ import pytest
 from collectives import DATA, DOCUMENT, LAYOUT, own
 
 from linkmatrix import cli
-from linkmatrix.foreign.launch import extent_of_command, extent_of_ranks
+from linkmatrix.foreign.launch import command_extent, ranks_extent
 from linkmatrix.foreign.nccl import algorithm_of
 from linkmatrix.record import reading
 from linkmatrix.references import published
@@ -186,12 +186,12 @@ def test_a_command_and_a_list_of_ranks_that_contradict_each_other_leave_it_unkno
     ],
 )
 def test_a_command_says_how_many_nodes_and_ranks_it_starts_or_nobody_knows(command, nodes, ranks):
-    assert extent_of_command(command) == (nodes, ranks)
+    assert command_extent(command) == (nodes, ranks)
 
 
 def test_a_list_of_ranks_with_a_gap_counts_nothing():
-    assert extent_of_ranks({0: ("a", 0), 2: ("a", 2)}) == extent_of_ranks({}) == (None, None)
-    assert extent_of_ranks({0: ("a", 0), 1: ("b", 0)}) == (2, 2)
+    assert ranks_extent({0: ("a", 0), 2: ("a", 2)}) == ranks_extent({}) == (None, None)
+    assert ranks_extent({0: ("a", 0), 1: ("b", 0)}) == (2, 2)
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,8 @@ def quoted(text):
 
 def looked_at(text, testcase, command, code=0, topology="", link_class="", size=None, places=("n1",)):
     """(what was found, its checked record)."""
-    said = output.output_of(printed(text, code, topology, places))
-    found = output.found_in(said, testcase, command)
+    said = output.parse_output(printed(text, code, topology, places))
+    found = output.find_tables(said, testcase, command)
     record = output.record_of(said, found, testcase, "peer_check", link_class, size)
     reading.check(record)
     return found, record
@@ -56,7 +56,7 @@ def looked_at(text, testcase, command, code=0, topology="", link_class="", size=
 
 def of_check(check, found, record, **more):
     """Stands for a test of that check that has read this."""
-    said = SimpleNamespace(places=more.pop("places", ("n1",)))
+    said = SimpleNamespace(nodes=more.pop("places", ("n1",)))
     one = SimpleNamespace(
         **{"num_tasks": 1, "num_tasks_per_node": None, "of_gpus": True, "link_class": "", **more},
         testcase=record["expected"][0],
@@ -286,14 +286,14 @@ def test_they_are_judged_by_references_of_their_own_check():
 
 def test_a_rank_that_is_heard_late_is_no_end():
     said = "rank 0 on n1\noutput\n| 1  2\nended code=0\nResult: PASS\nrank 1 on n2\n"
-    assert output.places_first(said).splitlines()[1:] == [
+    assert output.ranks_first(said).splitlines()[1:] == [
         "rank 1 on n2",
         "output",
         "| 1  2",
         "ended code=0",
         "Result: PASS",
     ]
-    assert output.output_of(said) == output.output_of(output.places_first(said))
+    assert output.parse_output(said) == output.parse_output(output.ranks_first(said))
 
 
 def stored(folder, name, make):

@@ -8,7 +8,7 @@ import pytest
 from reasons import said as sentences
 
 from linkmatrix.foreign import adapter_pairs
-from linkmatrix.foreign.adapter_pairs import faults_of
+from linkmatrix.foreign.adapter_pairs import measurement_faults
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
@@ -56,7 +56,7 @@ COMMAND = f"ib_write_bw -F --report_gbits -s {MIB} -D 6"
 
 def recorded(text, testcase="ib_write_bw", how="alone", memory="host", asked=""):
     """(output, its checked record)."""
-    output = adapter_pairs.output_of(text, asked)
+    output = adapter_pairs.parse_output(text, asked)
     record = adapter_pairs.record_of(output, testcase, how, "rdma_perftest", testcase, memory)
     reading.check(record)
     return output, record
@@ -64,7 +64,7 @@ def recorded(text, testcase="ib_write_bw", how="alone", memory="host", asked="")
 
 def test_each_adapter_is_a_row_and_what_it_has_of_its_line_rate_is_said():
     output, record = recorded(printed(step("mlx5_0"), step("mlx5_1", value="90.00")))
-    assert faults_of(output, ["alone"]) == []
+    assert measurement_faults(output, ["alone"]) == []
     (result,) = record["results"]
     assert (result["rows"], result["columns"], result["unit"]) == (["mlx5_0", "mlx5_1"], ["peer"], "GB/s")
     assert result["values"] == [[12.22125], [11.25]] and result["limit"] == [[12.5], [12.5]]
@@ -108,7 +108,7 @@ def test_latencies_are_typical_ones_and_have_no_line_rate():
 )
 def test_an_adapter_without_a_value_is_named_and_the_others_are_kept(spoilt, sentence):
     output, record = recorded(printed(step("mlx5_0", **spoilt), step("mlx5_1")))
-    (fault,) = faults_of(output, ["alone"])
+    (fault,) = measurement_faults(output, ["alone"])
     assert fault.startswith(f"ib_write_bw over mlx5_0 {sentence}")
     (result,) = record["results"]
     assert (result["status"], result["complete"], record["result"]) == ([["error"], ["ok"]], False, "ERROR")
@@ -119,12 +119,12 @@ def test_an_output_that_is_cut_anywhere_has_no_value():
     for lines in range(1, len(whole)):
         cut = "\n".join(whole[:lines])
         output, _ = recorded(printed(cut, step("mlx5_1")))
-        (fault,) = faults_of(output, ["alone"])
+        (fault,) = measurement_faults(output, ["alone"])
         assert fault.startswith("ib_write_bw over mlx5_0 printed no complete table"), lines
     for characters in range(1, len(whole[-2])):
         row = whole[-2][:-characters]
         output, _ = recorded(printed("\n".join([*whole[:-2], row]), step("mlx5_1")))
-        assert len(faults_of(output, ["alone"])) == 1, row
+        assert len(measurement_faults(output, ["alone"])) == 1, row
 
 
 def of_both(at_once):
@@ -144,7 +144,7 @@ def of_both(at_once):
 def test_another_measurement_than_was_asked_for_is_no_value(old, new, said):
     """Both directions have twice the line rate: the sum of two that are slow would keep what is promised of one."""
     output, record = recorded(printed(step("mlx5_0").replace(old, new), step("mlx5_1")), asked=COMMAND)
-    (fault,) = faults_of(output, ["alone"])
+    (fault,) = measurement_faults(output, ["alone"])
     assert fault.startswith(f"ib_write_bw over mlx5_0 printed a table of {said}: ")
     assert record["results"][0]["status"] == [["error"], ["ok"]]
 

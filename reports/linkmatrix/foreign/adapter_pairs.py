@@ -67,11 +67,11 @@ class Step:
         return tables[0] if len(tables) == 1 and self.code == 0 and whole else None
 
     @property
-    def other(self) -> str:
-        """The name of the printed measurement if it differs from the requested one, else "".
+    def other_measurement(self) -> str:
+        """The name of the printed measurement if it is not the requested measurement; else "".
 
-        A test of both directions prints their sum, which is twice the line rate. The reader must not mistake this
-        sum for the value of one direction.
+        A test of both directions prints their sum, up to twice the line rate. This sum is not the value of one
+        direction.
         """
         name, table = self.program.rpartition("/")[2], self.printed
         if name != ucx.PROGRAM and table.testcase != name:
@@ -82,14 +82,14 @@ class Step:
     @property
     def table(self) -> Table | None:
         """The table of the requested measurement; None without one."""
-        return self.printed if self.printed and not self.other else None
+        return self.printed if self.printed and not self.other_measurement else None
 
     def fault(self) -> str:
         """A sentence on why the step has no table."""
         words = [line.strip() for line in self.lines if line.strip(" -*")]
         last = words[-1].removeprefix("adapter_pairs: ") if words else "no output"
         if self.printed:
-            reason = f"printed a table of {self.other}: the command asked for '{self.command}'"
+            reason = f"printed a table of {self.other_measurement}: the command asked for '{self.command}'"
         elif self.code == 0:
             reason = f"printed no complete table of one size: its last line is '{last}'"
         else:
@@ -126,7 +126,7 @@ class Output:
         return min(known) if known and len(known) == len(rates) else None
 
 
-def output_of(text: str, command: str = "") -> Output:
+def parse_output(text: str, command: str = "") -> Output:
     """Parse the output of the script.
 
     command: the command line of each program; {adapter} is replaced by the adapter's name.
@@ -158,7 +158,7 @@ def port(node: str, name: str, rate: str) -> Json:
     return {"name": adapter, "rate": rate or None, **unknown, "part": {}, "place": place}
 
 
-def faults_of(output: Output, how: list[str]) -> list[str]:
+def measurement_faults(output: Output, how: list[str]) -> list[str]:
     """Sentences on missing measurements.
 
     how: the steps that each adapter must have: "alone", "at-once" or both.
@@ -173,14 +173,14 @@ def faults_of(output: Output, how: list[str]) -> list[str]:
 def record_of(output: Output, testcase: str, how: str, asked_by: str | None, command: str, memory: str) -> Json:
     """The record of a test case: a matrix with one row per adapter, each to the same adapter of the other node.
 
-    how: the step that the test case is about. For "at-once", the results of "alone" become a part of the matrix.
+    how: the measured step. For "at-once", the results of "alone" become a part of the matrix.
     """
     tables = {(step.adapter, step.how): step.table for step in output.steps}
     found = {name: tables.get((name, how)) for name in output.names}
     known = [table for table in found.values() if table]
     run = Run(program_of(output), tables=[], command=command, software=head_of(output))
     if known:
-        run.tables.append(joined(testcase, found, tables if how == "at-once" else {}, memory))
+        run.tables.append(merged_table(testcase, found, tables if how == "at-once" else {}, memory))
     text = "\n".join(step.text for step in output.steps)
     record = measured_record(run, text, list(output.nodes.values()), testcase, asked_by)
     record["host"]["name"] = output.nodes.get("client", "unknown")
@@ -201,14 +201,14 @@ def program_of(output: Output) -> str:
     return ucx.PROGRAM if {step.program for step in output.steps} == {ucx.PROGRAM} else perftest.PROGRAM
 
 
-def joined(
+def merged_table(
     testcase: str, found: dict[str, Table | None], tables: dict[tuple[str, str], Table | None], memory: str
 ) -> Table:
     """One table with a row per adapter. An adapter without a table has the status 'error'."""
     first = next(table for table in found.values() if table)
-    cells = {(name, PEER): value_of(table) for name, table in found.items()}
+    cells = {(name, PEER): table_value(table) for name, table in found.items()}
     alone: dict[Pair, Any] = {
-        (name, PEER): value_of(table)
+        (name, PEER): table_value(table)
         for (name, how), table in tables.items()
         if how == "alone" and table and name in found
     }
@@ -224,13 +224,13 @@ def joined(
     )
 
 
-def value_of(table: Table | None) -> float | str:
+def table_value(table: Table | None) -> float | str:
     """The only value of a table; 'error' without a table."""
     return next(iter(table.cells.values())) if table else "error"
 
 
 def head_of(output: Output) -> dict[str, str]:
-    """{setting: value} from perftest's head lines; one value if all adapters agree, else a list by adapter."""
+    """{setting: value} from perftest's head lines. If adapters differ, the value lists the adapters."""
     settings: dict[str, dict[str, str]] = {}
     program = "UCX" if program_of(output) == ucx.PROGRAM else "perftest"
     for step in output.steps:
@@ -255,20 +255,20 @@ def rates_of(result: Json) -> dict[str, tuple[float, float | None]]:
 
 
 def notes_of(result: Json) -> list[str]:
-    """Sentences on the share of the line rate per adapter, and of the concurrent sum relative to each alone."""
+    """Notes on a result: the share of the line rate per adapter, and the share that adapters reach concurrently."""
     of_line = [
         f"{name} {measured:.2f} of {rate:g} Gb/s ({100 * measured / rate:.1f} %)" if rate else f"{name} unknown"
         for name, (measured, rate) in rates_of(result).items()
     ]
     notes = [f"of the line rate: {', '.join(of_line)}"] if of_line else []
-    share = share_of_alone(result)
+    share = concurrent_share(result)
     return notes + (
         [f"concurrently {100 * share:.1f} % of the sum of their separate values"] if share is not None else []
     )
 
 
-def share_of_alone(result: Json) -> float | None:
-    """The concurrent sum of all adapters divided by the sum of their values alone; None if a value is missing."""
+def concurrent_share(result: Json) -> float | None:
+    """The sum of the concurrent values of all adapters / the sum of their values alone; None if a value is missing."""
     alone = result["parts"].get("alone", {"values": [[None]]})
     values, before = ([value for row in cells["values"] for value in row] for cells in (result, alone))
     return None if None in [*values, *before] else sum(values) / sum(before)

@@ -28,7 +28,7 @@ def read_json(content: Mapping[str, Any]) -> Reading:
     passed = 0
     for test, result in results(block):
         status = clean(result.get("status", "")).lower()
-        gpus = gpus_of(result)
+        gpus = gpu_labels(result)
         for label in gpus:
             run.states.setdefault(label, {})
         if status in SKIPPED:
@@ -36,7 +36,7 @@ def read_json(content: Mapping[str, Any]) -> Reading:
         elif status in PASSED:
             passed += 1
         elif len(run.findings) < MOST_FINDINGS:
-            sentence = ": ".join(filter(None, [f"{test} {status or 'without a status'}", reason_of(result)]))
+            sentence = ": ".join(filter(None, [f"{test} {status or 'without a status'}", failure_reason(result)]))
             run.findings.append({"program": PROGRAM, "component": ", ".join(gpus) or "node", "sentence": sentence})
     if block.get("runtime_error"):
         run.problems.append(f"DCGM reports a failure: {clean(block['runtime_error'])}")
@@ -49,7 +49,7 @@ def read_json(content: Mapping[str, Any]) -> Reading:
 
 
 def versions(content: Mapping[str, Any], block: Mapping[str, Any]) -> dict[str, str]:
-    """The versions of DCGM and of the driver. Each version of DCGM stores them in another place."""
+    """{name: version} of DCGM and of the driver, whose keys depend on the version of DCGM."""
     metadata = content.get("metadata")
     places = [content, block, metadata if isinstance(metadata, dict) else {}]
     found = {
@@ -74,7 +74,7 @@ def listed(value: Any) -> list[dict[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def gpus_of(result: Mapping[str, Any]) -> list[str]:
+def gpu_labels(result: Mapping[str, Any]) -> list[str]:
     """The labels of a result's GPUs, such as gpu0."""
     if str(result.get("entity_group", "GPU")).upper() != "GPU":
         return []
@@ -82,7 +82,7 @@ def gpus_of(result: Mapping[str, Any]) -> list[str]:
     return [f"gpu{int(word)}" for word in re.findall(r"(?<![\d.-])\d{1,4}(?![\d.])", words, re.ASCII)[:MOST_GPUS]]
 
 
-def reason_of(result: Mapping[str, Any]) -> str:
+def failure_reason(result: Mapping[str, Any]) -> str:
     """The warnings of a result, else its information, as one line."""
     found = result.get("warnings") or result.get("info") or ""
     words = found if isinstance(found, list) else [found]

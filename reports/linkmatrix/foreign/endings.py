@@ -1,4 +1,4 @@
-"""Finds early ends of a program, as the program or its launcher reports them: signals, aborts, CUDA errors."""
+"""Finds reports of a program's early end, by the program or its launcher: signals, aborts, CUDA errors."""
 
 import re
 
@@ -47,9 +47,9 @@ def ending(line: str) -> str:
 
 
 def note_ending(reading: Reading) -> None:
-    """Add a problem to the run if the line at the reading position reports an early end or an Xid error.
+    """Record a problem if the line at the reading position reports an early end or an Xid error.
 
-    The problem goes to the run before the line, or to the first run of the text.
+    The problem belongs to the run above the line, or to the first run of the text.
     """
     xid = XID.search(reading.line(), 0, MOST_CHARACTERS)
     how, means = (xid["how"], REPORTED) if xid else (ending(reading.line()), ENDED)

@@ -8,7 +8,7 @@ from ..record.names import Pair
 from .table import Reading
 
 MOST = 1e9  # the schema's maximum
-LACKS = "missing rows:"
+MISSING_ROWS = "missing rows:"
 MARKS = ("N/A", "x", "X", "-")
 
 
@@ -46,17 +46,17 @@ def read_grid(
     number: str,
     wanted: list[str],
     zero_is_mark: bool = False,
-    by_place: Sequence[str] = (),
+    unnamed: Sequence[str] = (),
     split: Callable[[str], list[str] | None] = str.split,
 ) -> Grid:
     """Read the rows at the reading position, and move the position behind them.
 
-    row_label: (first word of a line, number of the row) → the row's label; None if the line is no row.
+    row_label: (first word of a line, number of the row) → the row's label; None for a line that is not a row.
     number: a regular expression of a number, with the decimals that this program prints.
     wanted: the labels of all rows, in order.
-    zero_is_mark: 0.00 on the diagonal marks "itself".
-    by_place: filled by row_label with rows that have no name. Such rows are known by their number only.
-    split: line → its words, the row's label among them; None for a separator between two rows.
+    zero_is_mark: whether 0.00 on the diagonal means "does not apply".
+    unnamed: a list to which row_label adds each row without a name. Only their order identifies these rows.
+    split: line → its words, with the row's label first; None for a separator between two rows.
     """
     grid, seen = Grid(columns), []
     cell = re.compile(f"(?:{number})|" + "|".join(re.escape(mark) for mark in MARKS))
@@ -82,7 +82,7 @@ def read_grid(
         seen.append(label)
         reading.at += 1
     keep_in_order(grid, seen, wanted)
-    if by_place and seen != wanted:
+    if unnamed and seen != wanted:
         grid.faults.append("rows without a name are out of order: all rows are ignored")
         grid.rows.clear()
     drop_shifted(grid, (*MARKS, "0.00") if zero_is_mark else MARKS)
@@ -90,7 +90,7 @@ def read_grid(
 
 
 def keep_in_order(grid: Grid, seen: list[str], wanted: list[str]) -> None:
-    """Add a fault for each missing, unknown or misplaced row, and remove rows that cannot be trusted."""
+    """Add a fault for missing, unknown and misplaced rows. Remove unknown rows, and all rows if one is misplaced."""
     for label in [label for label in grid.rows if label not in wanted]:
         grid.faults.append(f"row {label} is no endpoint of the table: the row is ignored")
         del grid.rows[label]
@@ -100,12 +100,12 @@ def keep_in_order(grid: Grid, seen: list[str], wanted: list[str]) -> None:
         grid.rows.clear()
     missing = [label for label in wanted if label not in seen]
     if missing:
-        grid.faults.append(f"{LACKS} {', '.join(missing)}")
+        grid.faults.append(f"{MISSING_ROWS} {', '.join(missing)}")
 
 
 def drop_shifted(grid: Grid, marks: tuple[str, ...]) -> None:
-    """Remove rows of a square table whose diagonal has a number while other rows have a mark there."""
-    marked = [row for row in grid.rows if row in grid.columns and on_diagonal(grid, row) in marks]
+    """Remove rows with a number on the diagonal, if other rows of the square table have a mark on the diagonal."""
+    marked = [row for row in grid.rows if row in grid.columns and diagonal_word(grid, row) in marks]
     if not marked:
         return
     for row in [row for row in grid.rows if row in grid.columns and row not in marked]:
@@ -113,18 +113,19 @@ def drop_shifted(grid: Grid, marks: tuple[str, ...]) -> None:
         del grid.rows[row]
 
 
-def on_diagonal(grid: Grid, row: str) -> str:
-    """The word in the cell of a row and the column of the same name."""
+def diagonal_word(grid: Grid, row: str) -> str:
+    """The word of a row in the column with the row's name."""
     return grid.rows[row][grid.columns.index(row)]
 
 
 def numbers(
     words: dict[Pair, str], scale: float = 1.0, zero_applies: bool = True, no_path: str = "no-peer-access"
 ) -> dict[Pair, float | str]:
-    """Convert words to the cells of a record: numbers times `scale`, or a status word.
+    """The cells of a record from printed words: numbers times `scale`, or status words.
 
-    A marked diagonal is left out, as is a diagonal of 0.00 if `zero_applies` is false. no_path: the status of a marked
-    cell elsewhere.
+    Marks on the diagonal have no cell.
+    zero_applies: whether 0.00 on the diagonal is a value. If not, it has no cell.
+    no_path: the status of marks outside the diagonal.
     """
     cells: dict[Pair, float | str] = {}
     for (row, column), word in words.items():
@@ -140,15 +141,15 @@ def numbers(
 
 
 def cell_of(value: float) -> float | str:
-    """The cell with a value, rounded to nine digits; "error" for a value that no measurement has."""
+    """A value as a cell: the value rounded to nine digits, or "error" for an impossible value."""
     return float(f"{value:.9g}") if 0 < value <= MOST else "error"
 
 
 def measured(cells: Mapping[Pair, float | str]) -> dict[Pair, float]:
-    """The cells with a number."""
+    """The cells that have a number."""
     return {pair: value for pair, value in cells.items() if not isinstance(value, str)}
 
 
-def turned(cells: dict[Pair, float | str]) -> dict[Pair, float | str]:
+def transposed(cells: dict[Pair, float | str]) -> dict[Pair, float | str]:
     """The cells with rows and columns exchanged, for programs whose rows are destinations."""
     return {(column, row): value for (row, column), value in cells.items()}

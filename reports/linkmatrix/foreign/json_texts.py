@@ -22,13 +22,13 @@ DECODER = json.JSONDecoder()
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is JSON, complete or damaged. A line of a program may start with a bracket too."""
+    """Whether a text is JSON, complete or damaged. A text that starts with "[" must be complete JSON."""
     begin = text.lstrip()[:1]
     return begin == "{" or (begin == "[" and parsed(text) is not None)
 
 
 def embedded(text: str) -> str:
-    """The JSON of a known program inside other lines, such as the command above it; "" without one."""
+    """The first JSON of a known program in a text with other lines; "" without JSON."""
     end = 0
     while line := LINE.search(text, end):
         begin = line.end() - 1
@@ -42,15 +42,15 @@ def embedded(text: str) -> str:
 
 
 def parsed(text: str) -> Any:
-    """The content of a JSON text; None for any other text. NaN and Infinity become their names."""
+    """The content of a JSON text; None for any other text. NaN and Infinity become texts."""
     try:
-        return json.loads(text, parse_constant=lambda name: name, parse_float=finite)
+        return json.loads(text, parse_constant=lambda name: name, parse_float=float_or_text)
     except (ValueError, RecursionError):
         return None
 
 
-def finite(text: str) -> float | str:
-    """The number in a text; the text itself if a float cannot hold the number."""
+def float_or_text(text: str) -> float | str:
+    """The number in a text; the text if the number is too large for a float."""
     value = float(text)
     return value if math.isfinite(value) else text
 

@@ -1,7 +1,4 @@
-"""Counts the nodes and ranks that a command of nccl-tests starts, or that a list of ranks contains.
-
-Counts that the words of the command do not determine are None.
-"""
+"""Counts the nodes and ranks of a command of nccl-tests, or of a list of ranks. Unknown counts are None."""
 
 import re
 import shlex
@@ -25,22 +22,22 @@ PER_PROCESS = (
 )  # of nccl-tests: threads per process, and GPUs (ranks) per thread
 
 
-def extent_of_ranks(ranks: dict[int, tuple[str, int]]) -> Extent:
-    """The nodes and ranks in a list of ranks, {rank: (host, device)}; unknown if a rank is missing."""
+def ranks_extent(ranks: dict[int, tuple[str, int]]) -> Extent:
+    """The numbers of nodes and ranks in a list of ranks, {rank: (host, device)}; UNKNOWN if a rank is missing."""
     if not ranks or sorted(ranks) != list(range(len(ranks))):
         return UNKNOWN
     return Extent(len({host for host, _ in ranks.values()}), len(ranks))
 
 
-def labels_of_ranks(ranks: dict[int, tuple[str, int]]) -> tuple[str, ...]:
-    """The GPUs of a list of ranks, labelled as p2p_matrix labels them: with the host if there are several."""
+def rank_labels(ranks: dict[int, tuple[str, int]]) -> tuple[str, ...]:
+    """The labels of the GPUs of a list of ranks: "gpu0", or "host:gpu0" with several hosts; () if labels repeat."""
     several = len({host for host, _ in ranks.values()}) > 1
     found = [(f"{host}:" if several else "") + f"gpu{number}" for _, (host, number) in sorted(ranks.items())]
     return tuple(found) if len(set(found)) == len(found) else ()
 
 
-def extent_of_command(command: str | None) -> Extent:
-    """The nodes and ranks of a command line, such as `mpirun -np 16 --host a:8,b:8 all_reduce_perf -g 1`."""
+def command_extent(command: str | None) -> Extent:
+    """The numbers of nodes and ranks of a command, such as `mpirun -np 16 --host a:8,b:8 all_reduce_perf -g 1`."""
     try:
         words = shlex.split(command or "")
     except ValueError:  # an unclosed quotation
@@ -50,7 +47,7 @@ def extent_of_command(command: str | None) -> Extent:
         return UNKNOWN
     each = 1
     for names in PER_PROCESS:
-        count = number(words[at + 1 :], names, 1)
+        count = option_number(words[at + 1 :], names, 1)
         if count is None:
             return UNKNOWN
         each *= count
@@ -60,13 +57,13 @@ def extent_of_command(command: str | None) -> Extent:
     launcher = before[0].rpartition("/")[2]
     if launcher not in LAUNCHERS:
         return UNKNOWN
-    nodes, processes = (of_srun if launcher == "srun" else of_mpirun)(before)
+    nodes, processes = (srun_extent if launcher == "srun" else mpirun_extent)(before)
     return Extent(nodes, None if processes is None else processes * each)
 
 
-def of_mpirun(words: list[str]) -> Extent:
-    """(nodes, processes) of Open MPI. A host without `:slots` has one slot for each time that it is named."""
-    count, hosts = number(words, PROCESSES), value(words, HOSTS)
+def mpirun_extent(words: list[str]) -> Extent:
+    """(nodes, processes) of a command of Open MPI. A host without `:slots` has one slot per mention."""
+    count, hosts = option_number(words, PROCESSES), option_value(words, HOSTS)
     if hosts is None:
         return Extent(1 if count == 1 else None, count)
     slots = 0
@@ -81,17 +78,17 @@ def of_mpirun(words: list[str]) -> Extent:
     return Extent(named if count >= slots or named == 1 else None, count)
 
 
-def of_srun(words: list[str]) -> Extent:
-    """(nodes, processes) of Slurm; one process per node by default. Settings of the job are not known here."""
-    nodes, count = number(words, NODES), number(words, PROCESSES)
+def srun_extent(words: list[str]) -> Extent:
+    """(nodes, processes) of a command of Slurm, from its options only. The default is one process per node."""
+    nodes, count = option_number(words, NODES), option_number(words, PROCESSES)
     if count is None and nodes is not None:
-        per_node = number(words, PER_NODE, 1)
+        per_node = option_number(words, PER_NODE, 1)
         count = None if per_node is None else nodes * per_node
     return Extent(1 if count == 1 else nodes, count)
 
 
-def value(words: list[str], names: tuple[str, ...]) -> str | None:
-    """The value of the last of these options: `-n 2`, `-n2` or `--nodes=2`; None if the option is not there."""
+def option_value(words: list[str], names: tuple[str, ...]) -> str | None:
+    """The value of an option, `-n 2`, `-n2` or `--nodes=2`; None without the option. names: its spellings."""
     found = None
     for place, word in enumerate(words):
         for name in names:
@@ -103,9 +100,9 @@ def value(words: list[str], names: tuple[str, ...]) -> str | None:
     return found
 
 
-def number(words: list[str], names: tuple[str, ...], default: int | None = None) -> int | None:
-    """The number given to one of these options; `default` without the option, None if the value is no valid number."""
-    text = value(words, names)
+def option_number(words: list[str], names: tuple[str, ...], default: int | None = None) -> int | None:
+    """The number after an option; `default` without the option; None for an invalid number. names: its spellings."""
+    text = option_value(words, names)
     if text is None:
         return default
     return int(text) if text.isdigit() and 0 < int(text) <= 1 << 24 else None

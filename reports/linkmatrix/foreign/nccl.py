@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from ..record import units
 from .endings import COPIES
-from .nccl_sizes import Placement, Size, consistent, moves_nothing, size_table, too_small
+from .nccl_sizes import Placement, Size, is_consistent, is_too_small, moves_nothing, size_table
 from .table import Reading, Run
 
 PROGRAM, RCCL = "nccl_tests", "rccl_tests"
@@ -84,8 +84,8 @@ LIBRARY_VERSION = re.compile(r"^(RCCL|HIP|ROCm) version +: +(\S+)\s*$")
 
 
 def program_of(reading: Reading) -> str:
-    """The program of the lines at the reading position: nccl_tests unless an earlier line named rccl_tests."""
-    return reading._facts.program if reading._facts.program in PROGRAMS else PROGRAM
+    """The program at the reading position: rccl_tests if an earlier line of the run names it, else nccl_tests."""
+    return reading.current.program if reading.current.program in PROGRAMS else PROGRAM
 
 
 def rccl_version(reading: Reading, match: re.Match[str]) -> None:
@@ -105,12 +105,12 @@ def rank(reading: Reading, match: re.Match[str]) -> None:
     """Read `#  Rank  0 Group  0 Pid … on host device  0 [0x1b] NVIDIA H100`."""
     facts, number = reading.facts(program_of(reading)), int(match["rank"])
     if number in facts.ranks:
-        note_copies(reading, facts, f"rank {number} is listed twice")
+        report_copies(reading, facts, f"rank {number} is listed twice")
     facts.devices[number] = match["model"]
     facts.ranks[number] = match["host"], int(match["device"])
 
 
-def note_copies(reading: Reading, facts: Run, why: str) -> None:
+def report_copies(reading: Reading, facts: Run, why: str) -> None:
     """Report once per run that the lines of several copies of the program are mixed."""
     if COPIED not in facts.settings:
         facts.settings[COPIED] = "yes"
@@ -129,7 +129,7 @@ def nccl_version(code: int) -> str:
 
 
 def starting(reading: Reading, match: re.Match[str]) -> None:
-    """Read `# Collective test starting: all_reduce_perf` of newer versions, some of which print their version first."""
+    """Read `# Collective test starting: all_reduce_perf`. In some versions, a version line precedes this line."""
     if reading.facts(PROGRAM).software.keys() != {"nccl-tests", "NCCL"}:
         reading.end_run()
     reading.facts(PROGRAM).software["test"] = match[1]
@@ -141,8 +141,11 @@ def sizes(reading: Reading, match: re.Match[str]) -> None:
     facts.settings |= {"most": match["most"], "step": match["step"], "how": match["how"]}
 
 
-def note_cut(reading: Reading, settings: Mapping[str, str], largest: int) -> None:
-    """Report a table that ends before its largest size and has none of the lines that follow a complete table."""
+def report_cut_table(reading: Reading, settings: Mapping[str, str], largest: int) -> None:
+    """Report a table that ends before its largest size, without the lines that end a complete table.
+
+    settings: of `sizes`. largest: the largest size in the table.
+    """
     rest = itertools.takewhile(lambda line: not HEAD.match(line), reading.lines[reading.at :])
     has_fault = bool(reading.runs and reading.runs[-1].tables and reading.runs[-1].tables[-1].faults)
     if "most" not in settings or has_fault or any(END.match(line) for line in rest):
@@ -167,24 +170,24 @@ def table(reading: Reading, match: re.Match[str]) -> None:
         reading.skip(ROW, LOG)
         reading.command = None
         return
-    facts = reading._facts if reading._facts.program in PROGRAMS else reading.facts(PROGRAM)
+    facts = reading.current if reading.current.program in PROGRAMS else reading.facts(PROGRAM)
     started = COMMAND.search(reading.command or "")
     name = facts.software.get("test") or (started[1] if started else "nccl_unknown_test")
     if copied:
-        note_copies(reading, facts, "the head of a table is repeated")
+        report_copies(reading, facts, "the head of a table is repeated")
     pattern = ROWS[PER_ITERATION[0] in columns, "timestamp" in columns]
     settings = dict(facts.settings)
     seen: list[int] = []
     found = (size_of(row, reading.at, match["time"] == "cputime") for row in rows(reading, pattern, seen))
     if add_sizes(reading, facts, f"line {head}", name, found, columns.count(match["time"])):
-        note_cut(reading, settings, max(seen))
+        report_cut_table(reading, settings, max(seen))
         # a later table belongs to another command
         reading.command = None
         reading.end_run()
 
 
 def size_of(row: re.Match[str], line: int, cpu: bool) -> Size:
-    """The numbers of one row. cpu: whether the row has CPU times."""
+    """The numbers of one row. cpu: whether its times are CPU times."""
     placements = {
         placement: Placement(*(float(row[name + end]) for name in ("time", "alg", "bus")), row["wrong" + end])
         for placement, end in PLACEMENTS.items()
@@ -194,9 +197,9 @@ def size_of(row: re.Match[str], line: int, cpu: bool) -> Size:
 
 
 def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterable[Size], placements: int) -> int:
-    """Add a table for each valid size of a test. Returns the number of sizes, valid or not.
+    """Add a table for each valid size of a test. Returns the number of valid and invalid sizes.
 
-    facts: the run. where: the table's place in its text. name: the program.
+    facts: the run. where: the position of the test in its text. name: the program of the test, such as all_reduce_perf.
     placements: the number of placements in the head line.
     """
     testcase, program = name.lower() + algorithm_of(reading.command or ""), facts.program
@@ -207,29 +210,29 @@ def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterab
         if seen[:1] == [one.size] and len(set(seen)) > 1:
             seen.clear()  # -N repeats all sizes
         if one.size in seen:
-            note_copies(reading, facts, "a size is repeated")
+            report_copies(reading, facts, "a size is repeated")
             continue
         seen.append(one.size)
         alone = alone or (moves_nothing(one) and len(facts.ranks) < 2)
         if len(one.placements) < placements:
             reading.add_problem(f"{one.where}: a row of {name} lacks columns of its head: the row is ignored")
-        elif not consistent(one, name):
+        elif not is_consistent(one, name):
             reading.add_problem(
                 f"{one.where}: the numbers in a row of {name} contradict each other: the row is ignored"
             )
-        elif too_small(one):
+        elif is_too_small(one):
             small.append(units.size(one.size))
         else:
             reading.add(program, size_table(testcase, one, alone))
     if alone:
         reading.add_problem(f"{where}: {name} ran on one rank, which moves no data: start at least 2 ranks")
     if small:
-        note_small(reading, small)
+        add_small_sizes_note(reading, small)
     return sizes
 
 
 def has_known_units(reading: Reading, head: int) -> bool:
-    """Whether the line below a table's head has the expected units. If not, report the units found.
+    """Whether the line below a table's head has the expected units. Reports other units.
 
     head: the number of the head line.
     """
@@ -256,13 +259,13 @@ def rows(reading: Reading, pattern: re.Pattern[str], seen: list[int]) -> Iterato
         if between and begun:
             return
         if HEAD.match(line):
-            note_copies(reading, reading._facts, "the head of a table is repeated")
+            report_copies(reading, reading.current, "the head of a table is repeated")
         if between or LOG.match(line):
             reading.at += 1
             continue
         row = pattern.match(line)
         if row is None or reading.may_be_cut():
-            add_fault(reading, line)
+            add_row_fault(reading, line)
             return
         begun = True
         seen.append(int(row["size"]))
@@ -270,22 +273,22 @@ def rows(reading: Reading, pattern: re.Pattern[str], seen: list[int]) -> Iterato
         yield row
 
 
-def note_small(reading: Reading, small: Sequence[str]) -> None:
-    """Add a note to the first table of a run: which sizes have no bandwidth."""
+def add_small_sizes_note(reading: Reading, small: Sequence[str]) -> None:
+    """Add a note about sizes with a bandwidth of 0.00 to the first table of the last run."""
     if reading.runs and reading.runs[-1].program in PROGRAMS and reading.runs[-1].tables:
         note = f"sizes whose bandwidth is printed as 0.00 are ignored: {', '.join(small)}"
         first = reading.runs[-1].tables[0]
         reading.runs[-1].tables[0] = replace(first, notes=(*first.notes, note))
 
 
-def stray(reading: Reading, match: re.Match[str]) -> None:
-    """Report a row without the head of its table."""
+def row_without_head(reading: Reading, match: re.Match[str]) -> None:
+    """Report a row above which the head line of a table is missing."""
     reading.add_problem(
         f"line {reading.at + 1}: '{match[0].strip()[:60]}' is a row without the head of its table: the row is ignored"
     )
 
 
-def bounds(reading: Reading, match: re.Match[str]) -> None:
+def wrong_elements(reading: Reading, match: re.Match[str]) -> None:
     """Read `# Out of bounds values : 0 OK`, the count of wrong elements over all sizes."""
     reading.at += 1
     run = reading.runs[-1] if reading.runs else None
@@ -295,7 +298,7 @@ def bounds(reading: Reading, match: re.Match[str]) -> None:
 
 
 def add_wrong(run: Run, where: str) -> None:
-    """Record that a run had wrong data in some of its sizes."""
+    """Record wrong data in a run. The tables do not show which sizes are wrong, so no table is verified."""
     run.wrong.append(f"{where}: these sizes have wrong data")
     run.tables = [replace(table, verified=False) for table in run.tables]
 
@@ -307,7 +310,7 @@ def algorithm_of(command: str) -> str:
     return "".join(f"_{word}" for word in words)
 
 
-def add_fault(reading: Reading, line: str) -> None:
-    """Report a cut or shifted row as a fault of the last table."""
+def add_row_fault(reading: Reading, line: str) -> None:
+    """Add a fault to the last table if a line is a cut or shifted row."""
     if re.match(r"^\s*\d+\s+\d+\s+\w", line) and reading.runs and reading.runs[-1].program in PROGRAMS:
         reading.add_incomplete_row()

@@ -39,7 +39,7 @@ def read_json(content: Mapping[str, Any]) -> Reading:
 
 
 def versions(content: Mapping[str, Any]) -> dict[str, str]:
-    """The versions of nccl-tests and of NCCL. A number in `version` is the layout's version in newer files."""
+    """The versions of nccl-tests and of NCCL. In newer files, `version` is a number: the version of the layout."""
     found = {}
     if isinstance(content.get("version"), str):
         found["nccl-tests"] = content["version"]
@@ -90,7 +90,7 @@ def name_of(command: str | None, entries: list[Any]) -> str:
 
 
 def differences(entries: list[Any]) -> list[str]:
-    """A sentence for each size whose result differed between repeats. Newer versions compare them bit by bit."""
+    """A sentence for each size whose results differ between repeats. Newer versions of nccl-tests compare every bit."""
     found = []
     for place, entry in enumerate(entries[:MOST_SIZES], start=1):
         for placement in nccl.PLACEMENTS:

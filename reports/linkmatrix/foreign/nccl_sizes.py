@@ -33,8 +33,8 @@ class Placement(NamedTuple):
 class Size(NamedTuple):
     """The numbers of one size.
 
-    where: its place in the text, for sentences.
-    cpu: whether the times are CPU times, which the bandwidths do not match.
+    where: its position in the text, for sentences.
+    cpu: whether the times are CPU times. Bandwidths do not follow from CPU times.
     """
 
     size: int
@@ -44,7 +44,7 @@ class Size(NamedTuple):
     cpu: bool = False
 
 
-def consistent(row: Size, name: str) -> bool:
+def is_consistent(row: Size, name: str) -> bool:
     """Whether size, time and both bandwidths can belong to one measurement."""
     for placement in row.placements.values():
         if placement.bus > MOST_OF_ALGBW * placement.algorithm * (1 + SLACK) + 2 * ROUNDING:
@@ -57,14 +57,14 @@ def consistent(row: Size, name: str) -> bool:
     return True
 
 
-def too_small(row: Size) -> bool:
-    """Whether a bandwidth is printed as 0.00 because of few bytes, and not because nothing moved."""
+def is_too_small(row: Size) -> bool:
+    """Whether a bandwidth is printed as 0.00 only because the size is small."""
     zero = [placement for placement in row.placements.values() if placement.bus == 0]
     return bool(zero) and all(placement.time > 0 and row.size / placement.time / 1e3 < LEAST for placement in zero)
 
 
 def moves_nothing(row: Size) -> bool:
-    """Whether only the bus bandwidth is 0, as on one rank, where the factor between both bandwidths is 0."""
+    """Whether the bus bandwidth is 0 and the algorithm bandwidth is not. On one rank, the bus bandwidth is always 0."""
     return all(placement.bus == 0 and placement.algorithm >= MOVED for placement in row.placements.values())
 
 

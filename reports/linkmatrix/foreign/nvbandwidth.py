@@ -1,8 +1,8 @@
 """Reads the text of nvbandwidth 0.1 to 0.10 and of its forks; nvbandwidth_json reads `--json`.
 
-The arrow in a head line does not show the direction of the data. In testcases_ce.cpp of v0.2 and v0.8, "GPU(row) ->
-GPU(column)" of read test cases contains copies from column to row, and "GPU(row) <- GPU(column)" of write test cases
-contains copies from row to column. So the name of the test case decides, and the arrow is not read.
+The name of the test case determines the direction of the data. The arrow in a head line is wrong (testcases_ce.cpp of
+v0.2 and v0.8): "GPU(row) -> GPU(column)" of read test cases are copies from column to row, and "GPU(row) <-
+GPU(column)" of write test cases are copies from row to column.
 """
 
 import re
@@ -14,7 +14,7 @@ from ..errors import BadInput
 from ..record.names import Pair
 from . import launch
 from .endings import COPIES
-from .grid import LACKS, Grid, measured, numbers, prefixed, read_grid, row_number, turned
+from .grid import MISSING_ROWS, Grid, measured, numbers, prefixed, read_grid, row_number, transposed
 from .table import BLANK, Part, Reading, Run, Table
 
 PROGRAM, UNKNOWN = "nvbandwidth", "unknown_program"
@@ -49,7 +49,7 @@ def version(reading: Reading, match: re.Match[str]) -> None:
 
 
 def software(reading: Reading, match: re.Match[str]) -> None:
-    """Read the versions above the tables."""
+    """Read `CUDA Runtime Version: 12060`, or the version of the driver."""
     reading.facts(program_of(reading)).software[{"Driver": "driver"}.get(match[1], match[1])] = match[2]
 
 
@@ -67,12 +67,12 @@ def process(reading: Reading, match: re.Match[str]) -> None:
 
 
 def add_process(facts: Run, match: re.Match[str]) -> None:
-    """Store a process of a run: its host, its device's number there, and the device's model."""
+    """Store a process of a run: its host, the number of its device on the host, and the device's model."""
     facts.processes[int(match["rank"])] = match["host"], int(match["device"]), match["model"]
 
 
 def test_case(reading: Reading, match: re.Match[str]) -> None:
-    """Read `Running NAME.` and the tables below it: one, or both directions and their total."""
+    """Read `Running NAME.` and the tables below: one table, or three (each direction, and the total)."""
     name = match[1]
     reading.at += 1
     tables: dict[str, tuple[int, str, Grid]] = {}
@@ -91,7 +91,7 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
         tables[side] = (line, head[1], rows_of(reading, line, name))
         check_sum(reading, tables[side][2])
     if "Total" in tables and len({len(grid.columns) for _, _, grid in tables.values()}) == 1:
-        add_on_nodes(reading, name, table_of(name, tables, without_number(reading)))
+        add_table(reading, name, table_of(name, tables, missing_status(reading)))
     elif tables:
         reading.add_problem(f"line {reading.at + 1}: {name} has tables that do not belong together, or lacks the total")
     elif WRONG.match(reading.line()):
@@ -106,13 +106,13 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
         reading.add_problem(f"line {reading.at + 1}: {name} ran and printed no table")
 
 
-def add_on_nodes(reading: Reading, name: str, table: Table) -> None:
-    """Add a table. If a list of processes precedes the table, its endpoints are labelled with their nodes.
+def add_table(reading: Reading, name: str, table: Table) -> None:
+    """Add a table to the reading. After a list of processes, the table gets the labels of their nodes.
 
-    A test case for one node ran on the devices of the first process's node. It becomes a separate run.
+    A test case of one node ran on the node of the first process. The test case becomes a separate run.
     """
     program = program_of(reading)
-    run = reading._facts if reading._facts.program == program else Run("")
+    run = reading.current if reading.current.program == program else Run("")
     devices, node, ranks = run.devices, run.node, {}
     if run.processes and name.startswith(MULTINODE):
         ranks = {rank: (host, device) for rank, (host, device, _) in run.processes.items()}
@@ -122,14 +122,14 @@ def add_on_nodes(reading: Reading, name: str, table: Table) -> None:
         devices = {device: model for host, device, model in run.processes.values() if host == node}
     if run.tables and run.ranks != ranks:
         reading.end_run()
-    reading.add(program, on_nodes(table, launch.labels_of_ranks(ranks) if launch.extent_of_ranks(ranks).ranks else ()))
+    reading.add(program, with_node_labels(table, launch.rank_labels(ranks) if launch.ranks_extent(ranks).ranks else ()))
     added = reading.runs[-1]  # a repeated test case starts another run with the same processes
     added.processes, added.software, added.ranks = run.processes, run.software, ranks
     added.devices, added.node = devices, node
 
 
-def on_nodes(table: Table, labels: Sequence[str]) -> Table:
-    """The table with labels such as "worker-1:gpu2" in place of the numbers of processes."""
+def with_node_labels(table: Table, labels: Sequence[str]) -> Table:
+    """The table with labels[N], such as "worker-1:gpu2", in place of the label "gpuN"."""
     places = {f"gpu{rank}": label for rank, label in enumerate(labels)}
 
     def moved(cells: Mapping[Pair, Any]) -> dict[Pair, Any]:
@@ -160,21 +160,21 @@ def add_wrong(reading: Reading, name: str) -> None:
 
 
 def program_of(reading: Reading) -> str:
-    """The name of the program: nvbandwidth, or a fork that a version line or a command line names."""
+    """The name of the program, from the version line or the command line: nvbandwidth or a fork."""
     started = re.search(r"([a-z]{2,40}bandwidth)(?: -|$)", reading.command or "")
     return reading.fork or (started[1] if started else PROGRAM)
 
 
-def without_number(reading: Reading) -> str:
-    """The status of an N/A cell, by the command line or the version. Since 0.9, `--pair` excludes pairs."""
-    command, release = reading.command or "", reading._facts.software.get(program_of(reading), "")
+def missing_status(reading: Reading) -> str:
+    """The status of cells that are N/A, from the command line, else from the version. `--pair` excludes pairs."""
+    command, release = reading.command or "", reading.current.software.get(program_of(reading), "")
     if "bandwidth" in command:
         return "not-run" if re.search(r" --?pairs?\b", command) else "no-peer-access"
-    return no_number(release)
+    return missing_status_by_version(release)
 
 
-def no_number(release: str) -> str:
-    """The status of an N/A cell, by the version ("" if unknown)."""
+def missing_status_by_version(release: str) -> str:
+    """The status of cells that are N/A, from the version ("" if unknown): `--pair` exists since 0.9."""
     known = re.fullmatch(r"(\d{1,4})\.(\d{1,4})[\d.]*", release)
     return "no-peer-access" if known and (int(known[1]), int(known[2])) < PAIRS_SINCE else "not-run"
 
@@ -193,26 +193,26 @@ def rows_of(reading: Reading, line: int, name: str) -> Grid:
 
 
 def is_square(name: str) -> bool:
-    """Whether each device has a row. Other test cases have a single row."""
+    """Whether the table of a test case has a row per device. Other tables have a single row."""
     return name.removeprefix("multinode_").startswith("device_to_device")
 
 
 def check_sum(reading: Reading, grid: Grid) -> None:
-    """Compare the line `SUM NAME 442.52`, if there is one, with the numbers above. Raises BadInput."""
+    """Compare the line `SUM NAME 442.52`, if it exists, with the numbers above. Raises BadInput for another sum."""
     reading.skip(BLANK)
     printed = SUM.match(reading.line())
     if printed is None:
         return
-    fits = not other_sum(replace(grid, faults=[]), float(printed[2]))
-    if fits and all(fault.startswith(LACKS) for fault in grid.faults):
+    fits = not sum_difference(replace(grid, faults=[]), float(printed[2]))
+    if fits and all(fault.startswith(MISSING_ROWS) for fault in grid.faults):
         grid.faults.clear()  # the program omits rows without numbers
-    if not reading.may_be_cut() and (why := other_sum(grid, float(printed[2]))):
+    if not reading.may_be_cut() and (why := sum_difference(grid, float(printed[2]))):
         raise BadInput(f"line {reading.at + 1}: the numbers above {why}")
     reading.at += 1
 
 
-def other_sum(grid: Grid, printed: float) -> str:
-    """A sentence on the difference between a printed sum and the numbers; "" if they agree or rows are missing."""
+def sum_difference(grid: Grid, printed: float) -> str:
+    """A clause on a printed sum that differs from the sum of the numbers; "" if they agree or rows are missing."""
     found = [float(word) for word in grid.words().values() if word != "N/A"]
     if grid.faults or abs(sum(found) - printed) <= 0.005 * (len(found) + 2):
         return ""
@@ -228,15 +228,15 @@ def table_of(name: str, tables: dict[str, tuple[int, str, Grid]], no_path: str =
     scale = {"GB/s": 1.0, "ns": 0.001}[unit]
     count = len(grid.columns)
     plain = name.removeprefix(MULTINODE)
-    three = len(tables) > 1
-    rows = [f"gpu{index}" for index in range(count)] if is_square(name) else one_row(plain)
-    turn = column_is_source(plain, three)
+    has_directions = len(tables) > 1
+    rows = [f"gpu{index}" for index in range(count)] if is_square(name) else single_row_label(plain)
+    is_transposed = column_is_source(plain, has_directions)
     columns = [f"gpu{index}" for index in range(count)]
 
     def cells(part: Grid) -> dict[tuple[str, str], float | str]:
         named = {(rows[int(row)], f"gpu{column}"): word for (row, column), word in part.words().items()}
         read = numbers(named, scale, no_path=no_path)
-        return turned(read) if turn else read
+        return transposed(read) if is_transposed else read
 
     faults = list(grid.faults)
     parts = {}
@@ -247,10 +247,10 @@ def table_of(name: str, tables: dict[str, tuple[int, str, Grid]], no_path: str =
     found = cells(grid)
     if not faults and ("not-run" in found.values() or (is_square(name) and len(grid.rows) < count)):
         faults.append(UNMEASURED)
-    axes = (tuple(columns), tuple(rows)) if turn else (tuple(rows), tuple(columns))
+    axes = (tuple(columns), tuple(rows)) if is_transposed else (tuple(rows), tuple(columns))
     return Table(
-        testcase=(plain if "memcpy" in plain and is_square(plain) else name) + suffix(plain, three),
-        **kind(plain, three, unit),
+        testcase=(plain if "memcpy" in plain and is_square(plain) else name) + direction_suffix(plain, has_directions),
+        **quantity_fields(plain, has_directions, unit),
         size_bytes=None,
         rows=axes[0],
         columns=axes[1],
@@ -273,39 +273,43 @@ def engine_of(name: str) -> str | None:
     return found[1] if found else "ce" if name == "device_local_copy" else None
 
 
-def one_row(name: str) -> list[str]:
-    """The label of the row of a table with a single row."""
+def single_row_label(name: str) -> list[str]:
+    """The label of the only row of a table, in a list: "host", "local" or "all"."""
     if "host" in name:
         return ["host"]
     return ["local"] if "local" in name else ["all"]
 
 
-def column_is_source(name: str, three: bool) -> bool:
-    """Whether data moves from the column to the row, as in the program's testcases_*.cpp and testcase.cpp.
+def column_is_source(name: str, has_directions: bool) -> bool:
+    """Whether data moves from the column to the row (testcases_*.cpp and testcase.cpp of nvbandwidth).
 
-    three: whether there is a table per direction, as since 0.6. The first one, also Write1, is then from column to row.
+    has_directions: whether the output has a table per direction, as since 0.6. The first table is then from
+    column to row.
     """
     if name.startswith("device_to_device"):
-        return three or "_read_" in name or "latency" in name
+        return has_directions or "_read_" in name or "latency" in name
     return name.startswith(("device_to_host", "all_to_host", "all_to_one_read", "one_to_all_write"))
 
 
-def suffix(name: str, total: bool) -> str:
-    """ "_one_direction" for a bidirectional test case that prints one direction. In linkmatrix, it means the sum."""
-    return "_one_direction" if "bidirectional" in name and not summed(name, total) else ""
+def direction_suffix(name: str, total: bool) -> str:
+    """ "_one_direction" for a bidirectional test case whose value is not the sum of both directions; else ""."""
+    return "_one_direction" if "bidirectional" in name and not is_sum(name, total) else ""
 
 
-def summed(name: str, total: bool) -> bool:
-    """Whether the value is the sum of both directions. It always is for kernel copies between devices."""
+def is_sum(name: str, total: bool) -> bool:
+    """Whether the value is the sum of both directions, as always for kernel copies between devices.
+
+    total: whether the output has the table "Total".
+    """
     return total or (name.startswith("device_to_device") and name.endswith("_sm"))
 
 
-def kind(name: str, total: bool, unit: str) -> dict[str, str]:
-    """The metric and the quantity of a test case. unit: as printed."""
+def quantity_fields(name: str, total: bool, unit: str) -> dict[str, str]:
+    """The fields `metric` and `quantity` of a table. unit: as printed. total: as in `is_sum`."""
     if unit == "ns":
         return {"metric": "latency", "quantity": "load latency"}
     if "bidirectional" in name:
-        quantity = "sum of both directions" if summed(name, total) else "one direction, the other loaded"
+        quantity = "sum of both directions" if is_sum(name, total) else "one direction, the other loaded"
         return {"metric": "bidirectional", "quantity": quantity}
     total_of_all = name.startswith(("all_to_one", "one_to_all"))
     return {"metric": "bandwidth", "quantity": "total bandwidth" if total_of_all else "bandwidth"}

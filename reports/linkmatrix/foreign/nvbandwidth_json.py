@@ -12,11 +12,11 @@ from .nvbandwidth import (
     NAME,
     PROCESS,
     PROGRAM,
-    add_on_nodes,
     add_process,
+    add_table,
     is_square,
-    no_number,
-    other_sum,
+    missing_status_by_version,
+    sum_difference,
     table_of,
 )
 from .table import Reading, Table
@@ -52,30 +52,30 @@ def read_json(content: Mapping[str, Any]) -> Reading:
             facts.devices[int(match[1])] = match[2]
     for place, case in enumerate(cases):
         where = f"testcases[{place}]"
-        if why := failed(case):
+        if why := failure(case):
             name = f"{where}: {str(case.get('name'))[:80]}"
             if "Invalid value when checking the pattern" in why:
                 reading.run(program, place + 1).wrong.append(f"{name}: wrong data arrived")
             else:
                 reading.add_problem(f"{name} ended with {why}")
             continue
-        table = case_of(case, where, no_number(str(top.get("version", "")).removeprefix("v")))
+        table = entry_table(case, where, missing_status_by_version(str(top.get("version", "")).removeprefix("v")))
         if table is not None:
-            add_on_nodes(reading, case["name"], table)
+            add_table(reading, case["name"], table)
     if top.get("error"):
         reading.add_problem(f"{program} reports a failure: {' '.join(str(top['error']).split())[:120]}")
     return reading
 
 
-def failed(case: Any) -> str:
+def failure(case: Any) -> str:
     """The status and the error of a failed entry of `testcases`; "" if the entry did not fail."""
     if not isinstance(case, dict) or case.get("status") in ("Passed", "Waived", "Running", "Not Found"):
         return ""
     return f"'{str(case.get('status'))[:40]}': {' '.join(str(case.get('error', 'no reason')).split())[:120]}"
 
 
-def case_of(case: Any, where: str, no_path: str) -> Table | None:
-    """The table of an entry of `testcases`; None if it was waived or only announced. Raises BadInput for damage."""
+def entry_table(case: Any, where: str, no_path: str) -> Table | None:
+    """The table of an entry of `testcases`; None if the test case did not run. Raises BadInput for a damaged entry."""
     name = case.get("name") if isinstance(case, dict) else None
     if not isinstance(name, str) or not re.fullmatch(NAME, name):
         raise BadInput(f"{where} has no valid name")
@@ -102,15 +102,15 @@ def case_of(case: Any, where: str, no_path: str) -> Table | None:
             grid.rows[str(row)] = [str(word) for word in words]
         if is_square(case["name"]):
             drop_shifted(grid, MARKS)
-        tables[side] = (place_of(where), unit[1], grid)
+        tables[side] = (entry_number(where), unit[1], grid)
     total = tables["Total"][2]
     if not total.faults and all(word == "N/A" for word in total.words().values()):
         raise BadInput(f"{where}: {case['name']} has no number")
-    if isinstance(case.get("sum"), int | float) and (why := other_sum(total, case["sum"])):
+    if isinstance(case.get("sum"), int | float) and (why := sum_difference(total, case["sum"])):
         raise BadInput(f"{where}: the numbers of {case['name']} {why}")
     return table_of(case["name"], tables, no_path)
 
 
-def place_of(where: str) -> int:
-    """The number of a test case, counted from 1, in place of a line number, which JSON has not."""
+def entry_number(where: str) -> int:
+    """The number of an entry such as "testcases[0]", counted from 1. It replaces the line number, which JSON lacks."""
     return int(re.sub(r"\D", "", where) or 0) + 1

@@ -4,15 +4,15 @@ cli/testcases.cpp defines the source axis: `output.set(x, y)` fills column x of 
 GPUs and between racks. In gpu_to_rack, they go from the GPU of a row to the racks of the columns. N/A stands for 0: a
 GPU and itself, or a pair that was not measured.
 
-Copies between pairs match nvbandwidth: one pair at a time, behind a kernel that waits, buffers of 512 MiB by default,
-and the sum of both directions. So they have nvbandwidth's names.
+Copies between pairs are measured as in nvbandwidth, and have nvbandwidth's names: one pair at a time, behind a kernel
+that waits, buffers of 512 MiB by default, and the sum of both directions.
 """
 
 import re
 from typing import NamedTuple
 
 from . import launch
-from .grid import Grid, numbers, read_grid, turned
+from .grid import Grid, numbers, read_grid, transposed
 from .table import Reading, Run, Table
 
 PROGRAM = "nvloom"
@@ -33,7 +33,7 @@ SAMPLED, BOTH = "median bandwidth of sampled GPUs", "sum of both directions"
 MULTICAST = r"multicast_(?:one_to_all_mc|one_to_all_mc_red|all_to_one_mc_ld_reduce)"
 
 
-class Kind(NamedTuple):
+class Layout(NamedTuple):
     """A group of test cases with one layout.
 
     names: the pattern of their names.
@@ -48,17 +48,17 @@ class Kind(NamedTuple):
     column_is_source: bool = False
 
 
-KINDS = (
-    Kind(re.compile(rf"{COPY}_unidir_{HOW}"), "bandwidth", GPUS, GPUS, True),
-    Kind(re.compile(rf"{COPY}_bidir_{HOW}"), BOTH, GPUS, GPUS, True),
-    Kind(re.compile(rf"bisect_{COPY}_{HOW}"), "bandwidth, all GPUs concurrently", BISECT, ALL),
-    Kind(re.compile(rf"gpu_to_rack_{COPY}_unidir_{HOW}"), SAMPLED, GPUS, RACKS),
-    Kind(re.compile(rf"gpu_to_rack_{COPY}_bidir_{HOW}"), f"{SAMPLED}, {BOTH}", GPUS, RACKS),
-    Kind(re.compile(rf"rack_to_rack_unidir_{COPY}_{HOW}"), "total bandwidth", RACKS, RACKS, True),
-    Kind(re.compile(rf"rack_to_rack_bidir_{COPY}_{HOW}"), f"total bandwidth, {BOTH}", RACKS, RACKS, True),
-    Kind(re.compile(rf"all_(?:to|from)_one_{COPY}_{HOW}"), "total bandwidth", GPUS, ALL),
-    Kind(re.compile(MULTICAST), "bandwidth", GPUS, ALL),
-    Kind(re.compile(r"latency_(?P<memory>device|egm)"), LATENCY, GPUS, GPUS, True),
+LAYOUTS = (
+    Layout(re.compile(rf"{COPY}_unidir_{HOW}"), "bandwidth", GPUS, GPUS, True),
+    Layout(re.compile(rf"{COPY}_bidir_{HOW}"), BOTH, GPUS, GPUS, True),
+    Layout(re.compile(rf"bisect_{COPY}_{HOW}"), "bandwidth, all GPUs concurrently", BISECT, ALL),
+    Layout(re.compile(rf"gpu_to_rack_{COPY}_unidir_{HOW}"), SAMPLED, GPUS, RACKS),
+    Layout(re.compile(rf"gpu_to_rack_{COPY}_bidir_{HOW}"), f"{SAMPLED}, {BOTH}", GPUS, RACKS),
+    Layout(re.compile(rf"rack_to_rack_unidir_{COPY}_{HOW}"), "total bandwidth", RACKS, RACKS, True),
+    Layout(re.compile(rf"rack_to_rack_bidir_{COPY}_{HOW}"), f"total bandwidth, {BOTH}", RACKS, RACKS, True),
+    Layout(re.compile(rf"all_(?:to|from)_one_{COPY}_{HOW}"), "total bandwidth", GPUS, ALL),
+    Layout(re.compile(MULTICAST), "bandwidth", GPUS, ALL),
+    Layout(re.compile(r"latency_(?P<memory>device|egm)"), LATENCY, GPUS, GPUS, True),
 )
 
 
@@ -69,9 +69,9 @@ def version(reading: Reading, match: re.Match[str]) -> None:
 
 
 def header_line(reading: Reading, match: re.Match[str]) -> None:
-    """Read a line above the tables: a version, the buffer size or a process. Ignored before the version line."""
+    """Read a line above the tables: a version, the buffer size or a process. Lines above the version are ignored."""
     reading.at += 1
-    if reading._facts.program != PROGRAM:
+    if reading.current.program != PROGRAM:
         return
     facts, words = reading.facts(PROGRAM), match.groupdict()
     if "version" in words:
@@ -88,49 +88,49 @@ def header_line(reading: Reading, match: re.Match[str]) -> None:
 
 
 def test_case(reading: Reading, match: re.Match[str]) -> None:
-    """Read `Running NAME`, the columns, the rows and the summary. The table is ignored if one of them is wrong."""
+    """Read `Running NAME`, and the columns, rows and summary below. A table with a fault is ignored."""
     name, line = match[1], reading.at + 1
     reading.at += 1
     if reading.line().startswith("testcase WAIVED"):
         return
-    run = reading._facts if reading._facts.program == PROGRAM else Run(PROGRAM)
-    found = next(((kind, fit) for kind in KINDS if (fit := kind.names.fullmatch(name))), None)
+    run = reading.current if reading.current.program == PROGRAM else Run(PROGRAM)
+    found = next(((layout, fit) for layout in LAYOUTS if (fit := layout.names.fullmatch(name))), None)
     if found is None:
-        if run is not reading._facts:
+        if run is not reading.current:
             return  # another program's line
         reading.add_problem(f"line {line}: {name} of nvloom is an unknown test case: the table is ignored")
         return
-    kind, words = found[0], found[1].groupdict()
-    printed = {axis: labels(run, axis) for axis in (kind.rows, kind.columns)}
-    problem = unknown(run, kind, reading.line(), printed)
+    layout, words = found[0], found[1].groupdict()
+    printed = {axis: labels(run, axis) for axis in (layout.rows, layout.columns)}
+    problem = missing_facts(run, layout, reading.line(), printed)
     grid = Grid([])
     if not problem:
         reading.at += 1
-        rows = list(printed[kind.rows])
-        grid = read_grid(reading, list(printed[kind.columns]), row_label, NUMBER, rows, split=without_lines)
+        rows = list(printed[layout.rows])
+        grid = read_grid(reading, list(printed[layout.columns]), row_label, NUMBER, rows, split=line_words)
         problem = (grid.faults or [contradiction(reading, name, grid)])[0]
     if problem:
         reading.add_problem(f"line {line}: {name} of nvloom is ignored: {problem}")
         return
-    reading.add(PROGRAM, table_of(name, kind, words, printed, grid, line, int(run.settings[SIZE])))
+    reading.add(PROGRAM, table_of(name, layout, words, printed, grid, line, int(run.settings[SIZE])))
     added = reading.runs[-1]  # --repeat starts another run with the same processes
     added.ranks, added.devices, added.software, added.settings = run.ranks, run.devices, run.software, run.settings
 
 
 def row_label(word: str, _: int) -> str | None:
-    """The first word of a row: a number, a rack, or two numbers."""
+    """The label of a row: a number, a rack, or two numbers; None for another word."""
     return word if LABEL.fullmatch(word) else None
 
 
-def without_lines(text: str) -> list[str]:
-    """The words of a table's line, without the bars between racks."""
+def line_words(text: str) -> list[str]:
+    """The words of a line, without the bars between racks."""
     return [word for word in text.split() if word != "|"]
 
 
 def labels(run: Run, axis: str) -> dict[str, str]:
     """{printed label: label in a record} of an axis; {} if the list of processes is incomplete."""
-    named = launch.labels_of_ranks(run.ranks)
-    count = launch.extent_of_ranks(run.ranks).ranks or 0
+    named = launch.rank_labels(run.ranks)
+    count = launch.ranks_extent(run.ranks).ranks or 0
     if not named or not count or TWICE in run.settings:
         return {}
     if axis == RACKS:
@@ -141,19 +141,19 @@ def labels(run: Run, axis: str) -> dict[str, str]:
     return {"0": ALL} if axis == ALL else {str(rank): label for rank, label in enumerate(named)}
 
 
-def unknown(run: Run, kind: Kind, head: str, printed: dict[str, dict[str, str]]) -> str:
-    """A sentence on what a table lacks; "" if nothing. head: the line with the table's columns."""
+def missing_facts(run: Run, layout: Layout, head: str, printed: dict[str, dict[str, str]]) -> str:
+    """A clause on facts that are missing above a table; "" if none is missing. head: the line of columns."""
     if SIZE not in run.settings:
         return "the line 'Buffer size: … MiB' above it is missing"
     if not all(printed.values()):
         return "the list of processes above it, 'Process 0 (host): device 0: …', is incomplete"
-    if without_lines(head) != list(printed[kind.columns]):
-        return f"its columns are not the {kind.columns} of the listed processes (--richOutput is not supported)"
+    if line_words(head) != list(printed[layout.columns]):
+        return f"its columns are not the {layout.columns} of the listed processes (--richOutput is not supported)"
     return ""
 
 
 def contradiction(reading: Reading, name: str, grid: Grid) -> str:
-    """A sentence on a summary line, such as `Min NAME 352.10 GB/s`, that contradicts its table; "" without one."""
+    """A clause on a summary line that contradicts its table, such as `Min NAME 352.10 GB/s`; "" without one."""
     found = [float(word) for word in grid.words().values() if word != "N/A"]
     wanted = {"Min": min, "Max": max, "Total": sum}
     while (match := SUMMARY.match(reading.line())) or (not reading.line().strip() and reading.at < len(reading.lines)):
@@ -169,27 +169,34 @@ def contradiction(reading: Reading, name: str, grid: Grid) -> str:
 
 
 def table_of(
-    name: str, kind: Kind, words: dict[str, str], printed: dict[str, dict[str, str]], grid: Grid, line: int, size: int
+    name: str,
+    layout: Layout,
+    words: dict[str, str],
+    printed: dict[str, dict[str, str]],
+    grid: Grid,
+    line: int,
+    size: int,
 ) -> Table:
     """The table of a test case. words: the parts of its name, such as its direction and its engine."""
-    axes = [tuple(printed[axis].values()) for axis in (kind.rows, kind.columns)]
+    axes = [tuple(printed[axis].values()) for axis in (layout.rows, layout.columns)]
     named = {
-        (printed[kind.rows][row], printed[kind.columns][column]): word for (row, column), word in grid.words().items()
+        (printed[layout.rows][row], printed[layout.columns][column]): word
+        for (row, column), word in grid.words().items()
     }
-    latency = kind.quantity == LATENCY
+    latency = layout.quantity == LATENCY
     cells = numbers(named, 0.001 if latency else 1.0, no_path="not-run")
-    turn = kind.column_is_source or kind.columns == ALL
+    is_transposed = layout.column_is_source or layout.columns == ALL
     memory = words.get("memory", "device")
     alike = re.fullmatch(r"device_to_device_(uni|bi)dir_((?:write|read)_(?:ce|sm))", name)
     both = "bidirectional_" if alike and alike[1] == "bi" else ""
     return Table(
         testcase=f"device_to_device_{both}memcpy_{alike[2]}" if alike else f"nvloom_{name}",
-        quantity=kind.quantity,
+        quantity=layout.quantity,
         metric="latency" if latency else "bidirectional" if "_bidir_" in name else "bandwidth",
         size_bytes=None if latency else size,
-        rows=axes[turn],
-        columns=axes[not turn],
-        cells=turned(cells) if turn else cells,
+        rows=axes[is_transposed],
+        columns=axes[not is_transposed],
+        cells=transposed(cells) if is_transposed else cells,
         line=line,
         direction=words.get("direction") or ("read" if latency or name.endswith("ld_reduce") else "write"),
         engine=words.get("engine", "sm"),

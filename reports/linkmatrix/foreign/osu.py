@@ -46,9 +46,9 @@ METRICS = {"latency": "latency", "multi_lat": "latency", "bibw": "bidirectional"
 
 
 class Head(NamedTuple):
-    """The comments above the rows of a test.
+    """The facts in the comments above the rows of a test.
 
-    buffers: "hh", "dd", … or UNKNOWN. columns: their titles.
+    buffers: "hh", "dd" … or UNKNOWN. pairs: number of pairs of ranks. columns: titles of the columns.
     """
 
     buffers: str
@@ -85,7 +85,7 @@ def sizes(reading: Reading, match: re.Match[str]) -> None:
 
 
 def buffers_of_command(reading: Reading, test: str) -> str:
-    """The buffers, "dd" for `osu_bw -d cuda D D`, from the command line or a line above the title; else ""."""
+    """The buffers from the command line or a line above the title: "dd" for `osu_bw -d cuda D D`; "" if unknown."""
     lines = [*reading.lines[max(0, reading.at - 1 - LINES_ABOVE) : reading.at - 1], reading.command or ""]
     found = [match for line in lines if len(line) < MOST_LINE and (match := OPTIONS.search(line))]
     ours = [match for match in found if match["test"] == test]
@@ -93,9 +93,9 @@ def buffers_of_command(reading: Reading, test: str) -> str:
 
 
 def head_of(reading: Reading, test: str, buffers: str) -> Head | None:
-    """Read the comments below a title, up to the titles of the columns; None if they have another unit.
+    """Read the comments below a title, up to the titles of the columns; None if the columns have another unit.
 
-    buffers: the default, if no comment names the buffers.
+    buffers: the default, used if no comment names the buffers.
     """
     pairs = 1
     while reading.line().startswith("#"):
@@ -119,7 +119,7 @@ def head_of(reading: Reading, test: str, buffers: str) -> Head | None:
 
 
 def rows(reading: Reading, head: Head) -> Iterator[tuple[re.Match[str], str | None]]:
-    """Yield each valid row with its message rate; the rate is None if it is not printed."""
+    """Yield (row, its message rate or None) for each valid row."""
     decimals = None
     while reading.at < len(reading.lines):
         row = ROW.match(reading.line())
@@ -129,7 +129,7 @@ def rows(reading: Reading, head: Head) -> Iterator[tuple[re.Match[str], str | No
         places = len(row[2].partition(".")[2])
         decimals = places if decimals is None else decimals
         rate = row[3].split()[0] if head.columns[1:2] == [RATE] else None
-        if places != decimals or (rate and not fits(int(row[1]), float(row[2]), rate)):
+        if places != decimals or (rate and not is_consistent(int(row[1]), float(row[2]), rate)):
             return
         yield row, rate
         reading.at += 1
@@ -145,7 +145,7 @@ def table_of(row: re.Match[str], rate: str | None, test: str, head: Head, line: 
     return replace(table, parts=parts)
 
 
-def fits(size: int, bandwidth: float, rate: str) -> bool:
+def is_consistent(size: int, bandwidth: float, rate: str) -> bool:
     """Whether a bandwidth in MB/s and a message rate, each rounded to two decimals, belong to one measurement."""
     return bool(re.fullmatch(r"\d+\.\d\d", rate)) and abs(float(rate) * size / 1e6 - bandwidth) <= 0.005001 + size / 1e8
 

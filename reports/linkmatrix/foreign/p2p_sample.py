@@ -4,15 +4,15 @@ CUDA (p2pBandwidthLatencyTest.cu): cell (i, j) is a copy from i to j for writes,
 (`--p2p_read`). Bidirectional values are the sum of both directions. The diagonal is a copy inside a device. The program
 counts its bytes twice, linkmatrix once.
 
-PPU: the row is the root device, which writes to the column or reads from it. One process or several may run. Only the
-command line contains the kernel. With several processes, the head line always shows CE. So the command line decides, if
-there is one.
+PPU: the row is the root device, which writes to the column or reads from it. The program runs in one or several
+processes. Only the command line contains the kernel. With several processes, the head line always shows CE. The command
+line, if the text contains it, therefore has priority.
 """
 
 import re
 from typing import Any
 
-from .grid import measured, numbers, prefixed, read_grid, row_number, turned
+from .grid import measured, numbers, prefixed, read_grid, row_number, transposed
 from .table import BLANK, Part, Reading, Table, Topology
 
 CUDA, PPU = "p2p_bandwidth_latency_test", "p2p_bandwidth_latency_test_ppu"
@@ -42,7 +42,7 @@ QUANTITIES = {"latency": "copy latency", "bandwidth": "bandwidth", "bidirectiona
 
 
 def name_of(metric: str, direction: str, engine: str | None, kernel: str | None, peer: bool) -> str:
-    """The linkmatrix test case for these properties; another name if the engine or the kernel is unknown."""
+    """The test case with these properties. An unknown engine or kernel is a part of its name."""
     stem = {"bandwidth": "memcpy", "bidirectional": "bidirectional_memcpy", "latency": "copy_latency"}[metric]
     by = {"ce": "ce", "sm": OF_KERNEL[kernel], None: "unknown_engine"}[engine]
     return f"device_to_device_{stem}_{direction}_{by}{'' if peer else '_peer_off'}"
@@ -134,7 +134,7 @@ def cuda_table(reading: Reading, match: re.Match[str]) -> None:
         size_bytes=LATENCY_BYTES if latency else None,
         rows=labels,
         columns=labels,
-        cells=turned(cells) if direction == "read" else cells,
+        cells=transposed(cells) if direction == "read" else cells,
         line=line,
         transport="direct" if peer else "staged",
         local_copy=True,
@@ -145,14 +145,14 @@ def cuda_table(reading: Reading, match: re.Match[str]) -> None:
 
 
 def sample_engine(command: str | None) -> tuple[str, list[str]]:
-    """(engine, notes) from the command line; the program's default, with a note, without one."""
+    """(engine, notes) from the command line; without a command line, the program's default and a note."""
     if command is not None and "p2pBandwidthLatencyTest" in command:
         return "sm" if "--sm_copy" in command.split() else "ce", []
     return "ce", ["the text does not contain the engine: copy engines are assumed (kernels: --sm_copy)"]
 
 
 def halved(pair: tuple[str, str], value: float | str) -> float | str:
-    """The value of a cell; half of it for a copy inside a device, whose bytes the program counts twice."""
+    """The value of a cell, halved for a copy inside a device, because the program counts its bytes twice."""
     return float(f"{value / 2:.9g}") if pair[0] == pair[1] and not isinstance(value, str) else value
 
 
@@ -164,7 +164,7 @@ def cuda_enqueue(reading: Reading, name: str, direction: str) -> None:
     found = cuda_cells(reading)
     if found is not None:
         cells = numbers(found[1])
-        add_enqueue(reading, name, turned(cells) if direction == "read" else cells, found[2])
+        add_enqueue(reading, name, transposed(cells) if direction == "read" else cells, found[2])
 
 
 def add_enqueue(reading: Reading, name: str, cells: dict, faults: list[str]) -> None:
@@ -174,7 +174,7 @@ def add_enqueue(reading: Reading, name: str, cells: dict, faults: list[str]) -> 
 
 
 def cuda_connectivity(reading: Reading, _: re.Match[str]) -> None:
-    """Read the matrix of peer access: 1 where a device can access the other's memory."""
+    """Read the matrix of peer access: 1 if a device can access the memory of the other device."""
     line = reading.at + 1
     reading.at += 1
     found = cuda_cells(reading, number="[01]")
@@ -235,7 +235,7 @@ def ppu_mode(reading: Reading, match: re.Match[str]) -> None:
     direction, peer = match["do"].lower(), match["peer"] == "En"
     engine, kernel, notes = engine_of(reading.command, match["engine"].lower(), labels[0].startswith("host"))
     cells = numbers(words, zero_applies=False)
-    cells = turned(cells) if direction == "read" else cells
+    cells = transposed(cells) if direction == "read" else cells
     if latency and latency["clock"] == "CPU":
         add_enqueue(reading, "latency", cells, faults)
         return

@@ -21,14 +21,14 @@ COMPARES = {nvbandwidth.PROGRAM: {"-s", "--skipVerification"}}
 class Output:
     """The parsed output of the script.
 
-    places: the node of each rank.
+    nodes: the node of each rank.
     path: the program's path.
     missing: the program's name, if it is not installed.
     code: the exit code; None if the program did not end.
     topology, text: the output of nvidia-smi and of the program.
     """
 
-    places: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
     path: str = ""
     missing: str = ""
     code: int | None = None
@@ -38,27 +38,27 @@ class Output:
     @property
     def node(self) -> str:
         """The node of the first rank."""
-        return self.places[0] if self.places else "unknown"
+        return self.nodes[0] if self.nodes else "unknown"
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundTables:
     """A run of the program with the valid tables of a test case, and sentences on its faults."""
 
     run: Run
     faults: list[str] = field(default_factory=list)
 
 
-def places_first(printed: str) -> str:
-    """The output with the lines of ranks moved to the top. A line of a rank may arrive after the first rank's end."""
+def ranks_first(printed: str) -> str:
+    """The output with the lines "rank N on NODE" moved to the top, because some arrive after the end of rank 0."""
     lines = printed.splitlines(keepends=True)
     return "".join(sorted(lines, key=lambda line: not line.startswith("rank ")))
 
 
-def output_of(printed: str) -> Output:
+def parse_output(printed: str) -> Output:
     """Parse the output of the script."""
     fields: dict[str, str] = {}
-    places: dict[int, str] = {}
+    nodes: dict[int, str] = {}
     parts: dict[str, list[str]] = {"topology": [], "output": []}
     part = ""
     for line in printed.splitlines(keepends=True):
@@ -71,12 +71,12 @@ def output_of(printed: str) -> Output:
         elif word.startswith("|"):
             parts.get(part, []).append(line[len(word) :])
         elif word.startswith("rank"):
-            places[int(word.split()[1])] = rest
+            nodes[int(word.split()[1])] = rest
         else:
             fields.setdefault(word, rest.strip())
     code = fields.get("ended code=", "")
     return Output(
-        places=tuple(places[rank] for rank in sorted(places)),
+        nodes=tuple(nodes[rank] for rank in sorted(nodes)),
         path=fields.get("program ", ""),
         missing=fields.get("missing ", ""),
         code=int(code) if code.isdigit() else None,
@@ -85,19 +85,19 @@ def output_of(printed: str) -> Output:
     )
 
 
-def found_in(output: Output, testcase: str, command: str) -> Found:
+def find_tables(output: Output, testcase: str, command: str) -> FoundTables:
     """The valid tables of a test case in a program's output. command: the program's command line."""
     name = command.split()[0]
     nothing = Run(program_of(name), tables=[], command=command)
     if output.code != 0:
         how = ENDS.get(output.code, f"ended with exit code {output.code}")
-        return Found(nothing, faults=[f"{name} {how}: {last_words(output.text)}"])
+        return FoundTables(nothing, faults=[f"{name} {how}: {last_line_clause(output.text)}"])
     try:
         is_json = output.text.lstrip().startswith("{")
         runs = read_text(output.text if is_json else f"$ {command}\n{output.text}")
     except BadInput as error:
-        return Found(nothing, faults=[f"{name} printed no valid output: {error}"])
-    run = joined(runs)
+        return FoundTables(nothing, faults=[f"{name} printed no valid output: {error}"])
+    run = merged_run(runs)
     run.command, run.known = command, topology_of(output)
     faults = [f"{name}: {fault}" for fault in run.faults]
     tables = [table for table in run.tables if table.testcase == testcase]
@@ -108,7 +108,7 @@ def found_in(output: Output, testcase: str, command: str) -> Found:
     for size in dict.fromkeys(table.size_bytes for table in tables if all(table is not one for one in once.values())):
         faults.append(f"{name} printed {testcase}{'' if size is None else f' of {size} bytes'} twice")
     run.tables = [table for table in tables if table is once[table.key]]
-    return Found(run, faults)
+    return FoundTables(run, faults)
 
 
 def program_of(name: str) -> str:
@@ -116,8 +116,8 @@ def program_of(name: str) -> str:
     return next((program for begin, program in PROGRAMS.items() if name.startswith(begin)), nccl.PROGRAM)
 
 
-def joined(runs: list[Run]) -> Run:
-    """One run from all runs that the output of one process contains."""
+def merged_run(runs: list[Run]) -> Run:
+    """One run with the tables and problems of several runs."""
     first, *rest = runs
     for one in rest:
         first.tables = [*first.tables, *one.tables]
@@ -127,28 +127,28 @@ def joined(runs: list[Run]) -> Run:
 
 
 def topology_of(output: Output) -> Topology | None:
-    """The topology that nvidia-smi reported; None without a readable one."""
+    """The topology in the output of nvidia-smi; None without a readable topology."""
     try:
         return read_text(output.topology)[0].topology if output.topology else None
     except BadInput:
         return None
 
 
-def last_words(text: str) -> str:
-    """A clause with the last line of a text that has words."""
+def last_line_clause(text: str) -> str:
+    """A clause that quotes the last line with words of a text."""
     words = [line.strip() for line in text.splitlines() if line.strip(" -*#\t")]
     return f"its last line is '{words[-1][:120]}'" if words else "it printed nothing"
 
 
 def record_of(
-    output: Output, found: Found, testcase: str, asked_by: str, link_class: str, size: int | None
+    output: Output, found: FoundTables, testcase: str, asked_by: str, link_class: str, size: int | None
 ) -> dict[str, Any]:
     """The record of one test case.
 
     link_class: the class of the link between two ranks. size: bytes of a copy, if the program does not print them.
     """
     run = found.run
-    record = measured_record(run, output.text, list(output.places), testcase, asked_by, size)
+    record = measured_record(run, output.text, list(output.nodes), testcase, asked_by, size)
     record["devices"] = [{**device, "node": output.node} for device in record["devices"]]
     if found.faults:
         record |= {"result": "ERROR", "error": "; ".join(found.faults)[:4000]}

@@ -35,19 +35,19 @@ def title(reading: Reading, match: re.Match[str]) -> None:
 
 
 def device(reading: Reading, match: re.Match[str]) -> None:
-    """Read the line that names the adapter."""
-    if reading._facts.program == PROGRAM:
-        reading._facts.software["NIC"] = match[1]
+    """Read `Dual-port : OFF Device : mlx5_0`."""
+    if reading.current.program == PROGRAM:
+        reading.current.software["NIC"] = match[1]
 
 
 def rows(reading: Reading, match: re.Match[str]) -> None:
     """Read the line of columns, and a row per size."""
     latency, average = match.re in (LATENCY, DURATION), match.re is DURATION
-    if reading._facts.program != PROGRAM or (not latency and match[2] not in TO_GB):
+    if reading.current.program != PROGRAM or (not latency and match[2] not in TO_GB):
         reading.at += 1
         return
     reading.at += 1
-    software = reading._facts.software
+    software = reading.current.software
     test, nic = software.get("test", ""), software.get("NIC", "nic")
     columns = len(COLUMN.findall(match.string))
     memory = "device" if uses_gpu(reading) else "host"
@@ -55,7 +55,7 @@ def rows(reading: Reading, match: re.Match[str]) -> None:
         words = reading.line().split()
         if len(words) < 2 or not words[0].isdecimal():
             break
-        if reading.may_be_cut() or not believable(words, columns, latency, average):
+        if reading.may_be_cut() or not is_consistent(words, columns, latency, average):
             reading.add_problem(
                 f"line {reading.at + 1}: the numbers in a row of {test} contradict each other: the row is ignored"
             )
@@ -88,7 +88,7 @@ def table_of(
     """The table of one size.
 
     value, peak: in us or GB/s; a peak of 0 was not measured.
-    average: whether a latency is the average of all, not the typical latency.
+    average: whether a latency is the average, and not the typical latency.
     """
     both, pair = test.endswith("_both_ways"), (nic, "peer")
     bandwidth = "sum of both directions" if both else "bandwidth"
@@ -109,11 +109,11 @@ def table_of(
     )
 
 
-def believable(words: list[str], columns: int, latency: bool, average: bool) -> bool:
-    """Whether a row has a number per column, and the numbers agree.
+def is_consistent(words: list[str], columns: int, latency: bool, average: bool) -> bool:
+    """Whether a row has a word per column, and its numbers agree.
 
-    Agree means: the average bandwidth is at most the peak, and latencies are between minimum and maximum. A row in
-    which a word is missing or repeated has its numbers under the wrong titles, and fails.
+    Bandwidths agree if the average is at most the peak, latencies if they are between minimum and maximum. If a word of
+    a row is missing or repeated, the other numbers are in wrong columns and disagree.
     """
     used = words[2:6] if latency else words[2:4]
     if len(words) != columns or not words[1].isdecimal() or not all(map(NUMBER.fullmatch, used)):

@@ -30,11 +30,11 @@ MOST_HEAD, MOST_INDENT = 20_000, 200  # characters of a head line, and blanks be
 
 
 def headless_columns(reading: Reading, _: re.Match[str]) -> None:
-    """Report the columns of a table without a known head line."""
+    """Report a line of columns whose head line is missing or unknown."""
     reading.add_problem(f"line {reading.at + 1}: these columns have no known head line: the table is ignored")
 
 
-#: (pattern of a head line, its reader). A reader of several lines moves the reading position behind the last one.
+#: (pattern of a head line, its reader). A reader of several lines moves the reading position behind its last line.
 FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] = [
     (nvbandwidth.VERSION, nvbandwidth.version),
     (nvbandwidth.RUNNING, nvbandwidth.test_case),
@@ -62,8 +62,8 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (nccl.RCCL_VERSION, nccl.rccl_version),
     (nccl.LIBRARY_VERSION, nccl.library_version),
     (nccl.HEAD, nccl.table),
-    (nccl.BOUNDS, nccl.bounds),
-    (nccl.ROW, nccl.stray),
+    (nccl.BOUNDS, nccl.wrong_elements),
+    (nccl.ROW, nccl.row_without_head),
     (perftest.TITLE, perftest.title),
     (perftest.DEVICE, perftest.device),
     (perftest.BANDWIDTH, perftest.rows),
@@ -86,7 +86,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (re.compile(r"^\s*(?:HOST0:)?DEV0\s+(?:HOST1:DEV0|DEV1)\b"), headless_columns),
 ]
 
-HEADS = [head.pattern for head, reader in FORMATS if reader not in (headless_columns, nccl.stray)]
+HEADS = [head.pattern for head, reader in FORMATS if reader not in (headless_columns, nccl.row_without_head)]
 #: One pattern for all heads, for speed. Names of groups are removed, because they would be repeated.
 ANY_HEAD = re.compile("|".join(f"(?:{re.sub(r'[(][?]P<[a-z0-9]+>', '(?:', one)})" for one in HEADS))
 PROGRAMS = (
@@ -109,7 +109,7 @@ COMMAND = re.compile(
 
 
 def read_text(text: str) -> list[Run]:
-    """The runs in a text, in its order. Raises BadInput if there is none, or if one contradicts itself."""
+    """The runs in a text, in its order. Raises BadInput without runs, and if a run contradicts itself."""
     if len(text) > MOST_CHARACTERS:
         raise BadInput(f"the text has more than {MOST_CHARACTERS} characters: split the file, and import each file")
     if digits := MOST_DIGITS.search(text):
@@ -137,7 +137,10 @@ def read_text(text: str) -> list[Run]:
 
 
 def checked(runs: list[Run], unread: list[str]) -> list[Run]:
-    """The runs with content; the last run gets the problems that follow it. Raises BadInput for an impossible size."""
+    """The runs that have content. Raises BadInput for an impossible size.
+
+    unread: problems after the last run; they are added to this run.
+    """
     if runs:
         runs[-1].problems += unread
     runs = [run for run in runs if run.is_result]
@@ -160,7 +163,7 @@ def nothing_read(lines: Lines, unread: list[str]) -> str:
 
 
 def unreadable_reason(lines: list[str]) -> str:
-    """Why no number in the lines can be read: binary content, or decimal commas; "" otherwise."""
+    """The reason why numbers in the lines are unreadable: binary content, or decimal commas; "" for no reason."""
     if sum(line.count("\ufffd") for line in lines) > sum(map(len, lines)) // MOST_REPLACED:
         return "the file is binary"
     commas, points = (sum(len(one.findall(line)) for line in lines) for one in (DECIMAL_COMMA, DECIMAL_POINT))
@@ -173,7 +176,7 @@ def is_head(line: str) -> bool:
 
 
 def read_lines(reading: Reading) -> Reading:
-    """Read all lines with the readers of FORMATS."""
+    """Read all lines with the readers of FORMATS, and return the same `reading`."""
     while reading.at < len(reading.lines):
         line, at = reading.line(), reading.at
         if not line.strip() or len(line) > MOST_HEAD or not line[:MOST_INDENT].strip():

@@ -66,13 +66,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Topology:
-    """The connections between devices, {pair: value} for the pairs that the text contains.
+    """The connections between devices: {pair: value} of the pairs in the text.
 
-    link_class: the class as nvidia-smi names it.
+    link_class: as nvidia-smi names the class.
     links: the number of bonded links.
-    hops: the number of hops; 0 if no path exists.
+    hops: the number of hops; 0 without a path.
     numa: {device: NUMA node}.
-    nic_class: {(device, NIC): class}.
+    nic_class: {(device, NIC): link class}.
     """
 
     labels: tuple[str, ...]
@@ -86,7 +86,7 @@ class Topology:
     faults: tuple[str, ...] = ()
 
     def joined(self, other: Topology) -> Topology:
-        """Both topologies in one; where both contain a fact, `other` has priority."""
+        """The topology with the facts of both. If the facts differ, the fact of `other` is used."""
         both = {
             name: {**getattr(self, name), **getattr(other, name)}
             for name in ("link_class", "links", "peer_access", "hops", "numa", "nic_class")
@@ -98,18 +98,18 @@ class Topology:
 class Run:
     """One run of one program.
 
-    first, last: the lines of the run, from its first table.
+    first, last: the numbers of the first and last line, from the first table on.
     devices: {index: model}.
     ranks: {rank of a collective: (host, number of the device on the host)}.
-    states, models: state and model of each device, by label.
+    states, models: {label of a device: its state}, {label of a device: its model}.
     known: a topology found earlier in the same text.
     problems: sentences on missing data.
     wrong: sentences on wrong data.
-    notes: other remarks for the reader.
-    node: the host, if the text names one.
-    processes: {rank: (host, device, model)}. Some test cases use the first process only.
-    settings: values that the program prints above a table, for its reader only.
-    reported: whether the program gives verdicts itself.
+    notes: other remarks for the user.
+    node: the host; "" if the text does not name the host.
+    processes: {rank: (host, device, model)}.
+    settings: values above a table, which only the program's reader uses.
+    reported: whether the program reports verdicts.
     findings: as `imported.findings` in a record.
     """
 
@@ -154,9 +154,10 @@ class Run:
 
 
 class Reading:
-    """The state while reading a text: the position, the runs found, and facts for the run that comes next.
+    """The state of a reader: the text, the reading position, and the runs that were read.
 
-    If the text does not end with a line break, its last line may be cut. A number at its end is then ignored.
+    current: the run that receives the next facts and tables. It is in `runs` after its first table.
+    cut: whether the text has no line break at its end. Its last line may then be incomplete.
     """
 
     def __init__(self, text: str) -> None:
@@ -168,7 +169,7 @@ class Reading:
         self.waived = ""  # a sentence on a test case that the program skipped on purpose
         self.fork = ""  # the name of a fork of nvbandwidth that prints the same layout
         self.known: Topology | None = None
-        self._facts: Run = Run("")
+        self.current: Run = Run("")
         self._open = False
         self.early_problems: list[str] = []
 
@@ -182,46 +183,46 @@ class Reading:
             self.at += 1
 
     def may_be_cut(self) -> bool:
-        """Whether the reading position is at a last line without a line break."""
+        """Whether the line at the reading position may be incomplete: the last line, without a line break."""
         return self.cut and self.at == len(self.lines) - 1
 
     def end_run(self) -> None:
-        """Finish the run; what follows belongs to another run."""
-        self._facts, self._open = Run(""), False
+        """Finish the current run. The next facts and tables start another run."""
+        self.current, self._open = Run(""), False
 
     def add_problem(self, sentence: str) -> None:
-        """Record a problem: text that looks like a table and cannot be read.
+        """Record a problem: a text that resembles a table and is unreadable.
 
-        The problem belongs to the current run, or to the next one if no run has started.
+        The problem belongs to the current run. Before the first table, it belongs to the next run.
         """
-        (self._facts.problems if self._open else self.early_problems).append(sentence)
+        (self.current.problems if self._open else self.early_problems).append(sentence)
 
     def facts(self, program: str) -> Run:
-        """The run that receives facts printed before its first table. It starts with its first table."""
-        if self._open or self._facts.program not in ("", program):
+        """The run of `program` that receives facts above a table; a new run if the current run has tables."""
+        if self._open or self.current.program not in ("", program):
             self.end_run()
-        self._facts.program = program
-        return self._facts
+        self.current.program = program
+        return self.current
 
     def run(self, program: str, line: int) -> Run:
-        """The current run of `program`; a new one if another program ran before.
+        """The run of `program` that receives tables; a new run if the current run is another program's.
 
-        line: the number of the run's first line.
+        line: the number of the first line of a new run.
         """
-        if not self._open or self._facts.program != program:
-            if self._open or self._facts.program not in ("", program):
-                self._facts = Run("")
-            self._facts.program, self._facts.first, self._facts.command = program, line, self.command
-            self._facts.problems, self.early_problems = [*self.early_problems, *self._facts.problems], []
-            self.runs.append(self._facts)
+        if not self._open or self.current.program != program:
+            if self._open or self.current.program not in ("", program):
+                self.current = Run("")
+            self.current.program, self.current.first, self.current.command = program, line, self.command
+            self.current.problems, self.early_problems = [*self.early_problems, *self.current.problems], []
+            self.runs.append(self.current)
             self._open = True
-        return self._facts
+        return self.current
 
     def add(self, program: str, table: Table) -> None:
         """Add a table. A repeated test case, other devices or another command line start a new run."""
-        if self._open and self._facts.program == program and self._facts.tables:
-            run, others = self._facts, self._facts.tables
-            new_devices = square(table) and any(square(other) and other.rows != table.rows for other in others)
+        if self._open and self.current.program == program and self.current.tables:
+            run, others = self.current, self.current.tables
+            new_devices = is_square(table) and any(is_square(other) and other.rows != table.rows for other in others)
             if new_devices or table.key in [other.key for other in others] or run.command != self.command:
                 self.end_run()
         run = self.run(program, table.line)
@@ -231,8 +232,8 @@ class Reading:
         run.last = max(self.at, table.line)  # a table of a single line is added before the position moves
 
     def add_part(self, name: str, part: Part, faults: tuple[str, ...] = ()) -> bool:
-        """Add a further matrix to the last table. Returns False if no table fits."""
-        tables = self._facts.tables if self._open else []
+        """Add a matrix to the last table. Returns False if the last table lacks its rows or columns."""
+        tables = self.current.tables if self._open else []
         if not tables or name in tables[-1].parts:
             return False
         known = {(row, column) for row in tables[-1].rows for column in tables[-1].columns}
@@ -240,20 +241,20 @@ class Reading:
             return False
         last = tables[-1]
         tables[-1] = replace(last, parts={**last.parts, name: part}, faults=last.faults + faults)
-        self._facts.last = self.at
+        self.current.last = self.at
         return True
 
     def add_incomplete_row(self) -> None:
-        """Record the line at the reading position as a fault of the last table."""
+        """Add a fault to the last table: the line at the reading position is an incomplete row."""
         tables = self.runs[-1].tables
         fault = f"line {self.at + 1}: '{self.line().strip()[:60]}' is an incomplete row: the row is ignored"
         tables[-1] = replace(tables[-1], faults=(*tables[-1].faults, fault))
 
     def add_topology(self, program: str, topology: Topology) -> None:
-        """Add the topology of the current run. Link classes apply to later runs of the text too."""
-        before = self._facts.topology if self._open else None
+        """Add a topology to the current run. Later runs of the text use its link classes too."""
+        before = self.current.topology if self._open else None
         again = bool(before and before.link_class and topology.link_class)  # another node or another day
-        if self._open and (self._facts.tables or again):
+        if self._open and (self.current.tables or again):
             self.end_run()
         run = self.run(program, topology.line)
         run.topology = run.topology.joined(topology) if run.topology else topology
@@ -262,6 +263,6 @@ class Reading:
             self.known = topology
 
 
-def square(table: Table) -> bool:
+def is_square(table: Table) -> bool:
     """Whether both axes of a table are the same GPUs (not host memory, not network adapters)."""
     return table.rows == table.columns and table.memory == "device" and table.engine != "rdma"

@@ -11,7 +11,7 @@ from ..record import units
 from ..record.names import PCI_CLASSES, Extent, Pair
 from ..record.reading import SCHEMA
 from . import launch, nccl
-from .table import Run, Table, Topology, square
+from .table import Run, Table, Topology, is_square
 
 Record = dict[str, Any]
 HOST = re.compile(r"host|cpu\d+")  # cpu0: host memory of a NUMA node
@@ -57,14 +57,18 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
             "sha256": hashlib.sha256(content).hexdigest(),
             "lines": [run.first, max(run.first, run.last)],
             "column": None,
-            **(extent(run)._asdict() if run.program in nccl.PROGRAMS else {}),
+            **(collective_extent(run)._asdict() if run.program in nccl.PROGRAMS else {}),
             **({"findings": run.findings} if run.reported else {}),
         },
         "asked_by": None,
         "expected": list(dict.fromkeys(table.testcase for table in run.tables)),
         "lost": [],
         "results": [result(table, topology, size) for table in run.tables],
-        "result": "FAIL" if is_wrong(run) else "ERROR" if faults or not all(map(complete, run.tables)) else "PASS",
+        "result": "FAIL"
+        if has_wrong_data(run)
+        else "ERROR"
+        if faults or not all(map(is_complete, run.tables))
+        else "PASS",
         "error": "; ".join(units.first(faults))[:4000] or None,
         "notes": [*([] if measured else [LATER[0]]), *([LATER[1]] if run.tables else []), *run.notes],
     }
@@ -84,9 +88,9 @@ def measured_record(
     return record | {"asked_by": asked_by, "expected": [testcase]}
 
 
-def extent(run: Run) -> Extent:
-    """The nodes and ranks of a collective, from its list of ranks, else its command; None if the two contradict."""
-    listed, started = launch.extent_of_ranks(run.ranks), launch.extent_of_command(run.command)
+def collective_extent(run: Run) -> Extent:
+    """The numbers of nodes and ranks of a collective, from its list of ranks and its command; None if they differ."""
+    listed, started = launch.ranks_extent(run.ranks), launch.command_extent(run.command)
     counts = [{count for count in both if count is not None} for both in zip(listed, started, strict=True)]
     return Extent(*(distinct.pop() if len(distinct) == 1 else None for distinct in counts))
 
@@ -94,24 +98,24 @@ def extent(run: Run) -> Extent:
 def device_labels(run: Run) -> tuple[str, ...]:
     """The labels of the run's devices.
 
-    They come from the first of these that exists: a list of ranks, a topology, states, a table between devices, the
-    axes of other tables.
+    The source is the first of these that exists: a list of ranks, a topology, states of devices, a table between
+    devices, the axes of other tables.
     """
-    if 0 < (launch.extent_of_ranks(run.ranks).ranks or 0) <= MOST_RANKS:
-        return launch.labels_of_ranks(run.ranks)
+    if 0 < (launch.ranks_extent(run.ranks).ranks or 0) <= MOST_RANKS:
+        return launch.rank_labels(run.ranks)
     if run.topology:
         return run.topology.labels
     if run.states:
         return tuple(run.states)
     for table in run.tables:
-        if square(table):
+        if is_square(table):
             return table.rows
     named = [label for table in run.tables for label in (*table.rows, *table.columns) if re.match(r"gpu\d+$", label)]
     return tuple(dict.fromkeys(named))
 
 
 def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[str, Any]:
-    """An entry of `devices`, with the NICs nearest to the device."""
+    """An entry of `devices` in a record, with the NICs nearest to the device."""
     of_device = {nic: word for (name, nic), word in (topology.nic_class if topology else {}).items() if name == label}
     nearest = min((PCI_CLASSES.index(word) for word in of_device.values() if word in PCI_CLASSES), default=None)
     near = PCI_CLASSES[nearest] if nearest is not None else ""
@@ -134,7 +138,7 @@ def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[
 
 
 def topology_block(labels: tuple[str, ...], topology: Topology | None) -> dict[str, Any]:
-    """The block `topology`; null and "" mean unknown."""
+    """The block `topology` of a record; unknown values are null or ""."""
 
     def pairs(known: Any, diagonal: Any, unknown: Any = None) -> list[list[Any]]:
         return [[diagonal if a == b else (known or {}).get((a, b), unknown) for b in labels] for a in labels]
@@ -148,13 +152,13 @@ def topology_block(labels: tuple[str, ...], topology: Topology | None) -> dict[s
     }
 
 
-def is_wrong(run: Run) -> bool:
-    """Whether data arrived changed."""
+def has_wrong_data(run: Run) -> bool:
+    """Whether wrong data arrived."""
     return bool(run.wrong) or any(table.verified is False for table in run.tables)
 
 
-def complete(table: Table) -> bool:
-    """Whether every applicable cell has a number, or has no path between its two devices."""
+def is_complete(table: Table) -> bool:
+    """Whether every applicable cell has a number or the status 'no-peer-access'."""
     return all(
         isinstance(value := table.cells.get((row, column), "not-run"), (int, float)) or value == "no-peer-access"
         for row in table.rows
@@ -164,7 +168,7 @@ def complete(table: Table) -> bool:
 
 
 def result(table: Table, topology: Topology | None, size: int | None) -> dict[str, Any]:
-    """An entry of `results`."""
+    """An entry of `results` in a record. size: bytes per copy, if the table has no size."""
 
     def each(cell: Callable[[Pair], Any]) -> list[list[Any]]:
         return [[cell((row, column)) for column in table.columns] for row in table.rows]
@@ -224,6 +228,6 @@ def result(table: Table, topology: Topology | None, size: int | None) -> dict[st
         "schedule": {"mode": "serial", "rounds": 0, "pairs_at_once": 0, "interference": None, "witnessed": None},
         "remeasured": [],
         "seconds": 0.0,
-        "complete": complete(table),
+        "complete": is_complete(table),
         "notes": [*table.notes, *table.faults][:50],
     }

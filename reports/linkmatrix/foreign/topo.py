@@ -1,4 +1,4 @@
-"""Reads `nvidia-smi topo -m`, and the same table of other vendors: GPUs, and NICs if listed."""
+"""Reads `nvidia-smi topo -m`, and the same table of other vendors: link classes between GPUs and NICs."""
 
 import re
 
@@ -22,7 +22,7 @@ LEGEND_LINES = 40
 
 
 def matrix(reading: Reading, match: re.Match[str]) -> None:
-    """Read the line of columns, a row per GPU and NIC, and the legend. The column "NUMA Affinity" gives NUMA nodes."""
+    """Read the line of columns, a row per GPU and NIC, and the legend. "NUMA Affinity" contains the NUMA nodes."""
     line = reading.at + 1
     columns = re.findall(ENDPOINT if re.search(r"\s", match[0].strip()) else NUMBERED, match[0])
     affinity = "NUMA Affinity" in match[0]
@@ -32,7 +32,7 @@ def matrix(reading: Reading, match: re.Match[str]) -> None:
     faults: list[str] = []
     while (row := ROW.match(reading.line() + " ")) is not None and not HEAD.match(reading.line()):
         name = row[1] or row[2]
-        classes, rest = cells_of(reading.line()[row.end(1 if row[1] else 2) :], len(columns))
+        classes, rest = row_classes(reading.line()[row.end(1 if row[1] else 2) :], len(columns))
         cut = reading.may_be_cut() and not rest
         diagonal = classes.index("X") if classes.count("X") == 1 else -1
         whole = len(classes) == len(columns) and not cut
@@ -74,11 +74,11 @@ def matrix(reading: Reading, match: re.Match[str]) -> None:
     )
 
 
-def cells_of(text: str, count: int) -> tuple[list[str], list[str]]:
-    """The link classes of a row, and the words after the classes. No classes if the row has fewer than `count`.
+def row_classes(text: str, count: int) -> tuple[list[str], list[str]]:
+    """(link classes of a row, words after the classes). A row with fewer than `count` classes returns no classes.
 
-    The CPU affinity may follow the last class without a space: "NV180-71" is NV18 and "0-71". The other cells of the
-    row then contain the number of links.
+    If blanks are lost, "NV180-71" is NV18 and the CPU affinity "0-71". The other cells of the row show the number of
+    links.
     """
     classes: list[str] = []
     at = 0

@@ -2,9 +2,9 @@
 
 transferbench_nics.py and transferbench_rings.py read the presets `nicp2p` and `nicrings` between network adapters.
 
-Rows are sources, also if the destination executes (PeerToPeer and AllToAll in the source code: `srcs` is the row's
-memory, `dsts` the column's). GB/s are 1e9 bytes per second. The bytes of a copy inside a GPU are counted once. GFX, a
-kernel, is the engine `sm`; DMA is `ce`. CPU threads copy out of host memory; records have no engine for them.
+Rows are sources, also if the destination executes (PeerToPeer and AllToAll in the source code: `srcs` is the memory of
+the row, `dsts` the memory of the column). GB/s are 1e9 bytes per second. The bytes of a copy inside a GPU are counted
+once. GFX, a kernel, is the engine `sm`. DMA is `ce`. CPU threads copy host memory; records have no engine for them.
 """
 
 import re
@@ -36,7 +36,7 @@ TOTALS = re.compile(r"^\s*RTotal((?:\s+\d+\.\d{3})+)\s*$")
 ENGINES = {"GFX": "sm", "DMA": "ce", "0": "sm", "1": "ce"}
 MODES = {"0": "1:1", "1": "1:0", "2": "0:1"}  # A2A_MODE → reads:writes
 RULE = re.compile(r"^\s*=+\s*$")
-WAYS = ("->", "<-", "<->")
+DIRECTION_MARKS = ("->", "<-", "<->")
 TITLES = {"->": "one direction", "<-": "other direction"}
 
 
@@ -63,11 +63,11 @@ def size(reading: Reading, match: re.Match[str]) -> None:
 
 def settings(reading: Reading) -> dict[str, str]:
     """The settings that apply at the reading position."""
-    return reading._facts.settings if reading._facts.program == PROGRAM else {}
+    return reading.current.settings if reading.current.program == PROGRAM else {}
 
 
 def labels(reading: Reading) -> list[str]:
-    """The columns at the reading position, labelled as in records; [] if they are not 0, 1, 2 …"""
+    """The labels of the columns at the reading position, such as gpu0; [] if the numbers are not 0, 1, 2 …"""
     match = COLUMNS.match(reading.line())
     found = DEVICE.findall(match[1]) if match else []
     names = [f"{kind.lower()}{int(number)}" for kind, number in found]
@@ -85,12 +85,12 @@ def row_words(line: str) -> list[str] | None:
 
 
 def row_label(word: str, _: int) -> str | None:
-    """The label that row_words has made; None for another word."""
+    """The label of a row, as `row_words` returns it; None for another word."""
     return word if re.fullmatch(r"(cpu|gpu)\d+(->|<-|<->)?", word) else None
 
 
 def all_to_all(reading: Reading, match: re.Match[str]) -> None:
-    """Read `Summary: [67108864 bytes per Transfer]`, and the matrix with the sums of its rows and columns."""
+    """Read `Summary: [67108864 bytes per Transfer]`, and the matrix below with its sums of rows and columns."""
     line = reading.at + 1
     reading.at += 1
     reading.skip(RULE)
@@ -149,7 +149,7 @@ def check_rows(grid: Grid, names: list[str]) -> None:
 
 
 def check_columns(reading: Reading, grid: Grid, names: list[str]) -> None:
-    """Compare the line RTotal, if there is one, with the columns above. Raises BadInput if they differ."""
+    """Compare the line RTotal, if it exists, with the sums of the columns. Raises BadInput if they differ."""
     totals = TOTALS.match(reading.line())
     if totals is None or grid.faults or reading.may_be_cut():
         return
@@ -165,7 +165,7 @@ def check_columns(reading: Reading, grid: Grid, names: list[str]) -> None:
 
 
 def peer_to_peer(reading: Reading, match: re.Match[str]) -> None:
-    """Read a matrix of pairs of CPUs and GPUs, measured in sequence; three lines per source if bidirectional."""
+    """Read a matrix between CPUs and GPUs, which were measured pair by pair. Bidirectional: three lines per source."""
     line, both = reading.at + 1, match["ways"] == "Bi"
     reading.at += 1
     names, preset = labels(reading), settings(reading)
@@ -177,38 +177,38 @@ def peer_to_peer(reading: Reading, match: re.Match[str]) -> None:
         return
     bytes_moved = int(preset["bytes"])
     reading.at += 1
-    ways = WAYS if both else WAYS[:1]
-    wanted = [f"{name}{way}" for name in names for way in ways]
+    marks = DIRECTION_MARKS if both else DIRECTION_MARKS[:1]
+    wanted = [f"{name}{mark}" for name in names for mark in marks]
     grid = read_grid(reading, names, row_label, r"\d+\.\d\d", wanted, split=row_words)
     if both:
-        check_ways(grid, names)
+        check_directions(grid, names)
     check_averages(reading, grid, names)
     later = map(PAIRS.match, reading.lines[reading.at :])
     if not both and preset.get("P2P_MODE") == "0" and not any(found and found["ways"] == "Bi" for found in later):
         grid.faults.append("P2P_MODE is 0, but the bidirectional matrix is missing")
-    words = {way: part_of(grid, names, way) for way in ways}
+    words = {mark: direction_words(grid, names, mark) for mark in marks}
     read = match["read"] == "Remote"
     kinds = [kind for kind in ("cpu", "gpu") if any(name.startswith(kind) for name in names)]
     faults = list(grid.faults)
     for source, sink in sorted(((a, b) for a in kinds for b in kinds), reverse=True):
         rows, columns = (tuple(name for name in names if name.startswith(kind)) for kind in (source, sink))
-        table = block(words, rows, columns, both, read, ENGINES[match["engine"]])
+        table = table_fields(words, rows, columns, both, read, ENGINES[match["engine"]])
         own_faults = prefixed(table["testcase"], faults)
         reading.add(PROGRAM, Table(size_bytes=bytes_moved, line=line, faults=own_faults, **table))
         faults = []  # reported once, in the first table
-    reading._facts.settings["done"] = " ".join([*done, match["ways"]])
+    reading.current.settings["done"] = " ".join([*done, match["ways"]])
 
 
-def part_of(grid: Grid, names: list[str], way: str) -> dict[Pair, str]:
-    """{(row, column): word} in the rows of one direction. way: the mark of the direction in a row's label."""
+def direction_words(grid: Grid, names: list[str], mark: str) -> dict[Pair, str]:
+    """{(row, column): word} of the rows of one direction. mark: the end of the row labels, such as "->"."""
     return {
-        (row.removesuffix(way), column): word
+        (row.removesuffix(mark), column): word
         for (row, column), word in grid.words().items()
-        if row.removesuffix(way) in names
+        if row.removesuffix(mark) in names
     }
 
 
-def block(
+def table_fields(
     words: Mapping[str, Mapping[Pair, str]],
     rows: tuple[str, ...],
     columns: tuple[str, ...],
@@ -216,15 +216,16 @@ def block(
     read: bool,
     by: str,
 ) -> dict:
-    """The fields of a table of copies between host and device memory, or within one of the two.
+    """The fields of a `Table` of copies from one type of memory (host or device) to another or the same.
 
-    words: {direction's mark: words}. by: the engine of GPUs.
+    words: {mark of a direction: {pair: word}}. both: whether the copies are bidirectional.
+    read: whether the destination executes. by: the engine of GPUs.
     """
     names = {"cpu": "host", "gpu": "device"}
     source, sink = names[rows[0][:3]], names[columns[0][:3]]
 
-    def cells(way: str) -> dict[Pair, float | str]:
-        inside = {pair: word for pair, word in words[way].items() if pair[0] in rows and pair[1] in columns}
+    def cells(mark: str) -> dict[Pair, float | str]:
+        inside = {pair: word for pair, word in words[mark].items() if pair[0] in rows and pair[1] in columns}
         return numbers(inside)
 
     # the endpoints that copy: a GPU with its engine, a CPU with its threads
@@ -233,8 +234,8 @@ def block(
     how = by if ends == {"device"} else "cpu" if ends == {"host"} else f"cpu_and_{by}"
     found = cells("<->" if both else "->")
     parts = {
-        name: Part(TITLES[way], "GB/s", measured(cells(way)))
-        for way, name in (("->", "one_direction"), ("<-", "other_direction"))
+        name: Part(TITLES[mark], "GB/s", measured(cells(mark)))
+        for mark, name in (("->", "one_direction"), ("<-", "other_direction"))
         if both
     }
     return {
@@ -254,19 +255,19 @@ def block(
     }
 
 
-def check_ways(grid: Grid, names: list[str]) -> None:
-    """Ignore a source whose rows of both directions and their sum are incomplete or disagree."""
+def check_directions(grid: Grid, names: list[str]) -> None:
+    """Ignore a source that lacks one of its three rows, or whose third row is not the sum of the other two."""
     for name in names:
-        lines = [grid.rows.get(f"{name}{way}") for way in WAYS]
-        if None not in lines and all(map(adds_up, *lines)):
+        lines = [grid.rows.get(f"{name}{mark}") for mark in DIRECTION_MARKS]
+        if None not in lines and all(map(is_sum, *lines)):
             continue
         if any(lines):
             grid.faults.append(f"row {name} lacks a direction or has a wrong sum: the row is ignored")
-        for way in WAYS:
-            grid.rows.pop(f"{name}{way}", None)
+        for mark in DIRECTION_MARKS:
+            grid.rows.pop(f"{name}{mark}", None)
 
 
-def adds_up(one: str, other: str, total: str) -> bool:
+def is_sum(one: str, other: str, total: str) -> bool:
     """Whether the third number is the sum of the others, within rounding."""
     if "N/A" in (one, other, total):
         return one == other == total
@@ -274,7 +275,7 @@ def adds_up(one: str, other: str, total: str) -> bool:
 
 
 def check_averages(reading: Reading, grid: Grid, names: list[str]) -> None:
-    """Compare the averages below a matrix, if there are any, with its numbers. Raises BadInput."""
+    """Compare the averages below a matrix with its numbers. Raises BadInput if they differ."""
     at = reading.at
     while at < len(reading.lines) and re.match(r"^\s*(CPU->CPU.*)?$", reading.lines[at]):
         at += 1
@@ -284,8 +285,8 @@ def check_averages(reading: Reading, grid: Grid, names: list[str]) -> None:
     if averages is None or grid.faults or (reading.cut and at == len(reading.lines) - 1):
         return
     sums: dict[tuple[str, str], list[float]] = {}
-    for way in WAYS[:2]:
-        for (row, column), word in part_of(grid, names, way).items():
+    for mark in DIRECTION_MARKS[:2]:
+        for (row, column), word in direction_words(grid, names, mark).items():
             if row != column and word != "N/A":
                 sums.setdefault((row[:3], column[:3]), []).append(float(word))
     kinds = [(a, b) for a in ("cpu", "gpu") for b in ("cpu", "gpu")]

@@ -1,4 +1,4 @@
-"""Reads TransferBench's preset `nicp2p`: RDMA between all network adapters of all ranks, in a frame of lines.
+"""Reads TransferBench's preset `nicp2p`: RDMA between all network adapters of all ranks, in a table with a frame.
 
 Rows are sources, as in the other presets. The program does not print the size of a transfer.
 """
@@ -27,7 +27,7 @@ def fields(line: str) -> list[str]:
 
 
 def framed(reading: Reading) -> list[str]:
-    """The fields of the next head line. The reading position moves behind that line."""
+    """Read the next head line, and return its fields."""
     reading.skip(SEPARATOR)
     reading.at += 1
     return fields(reading.lines[reading.at - 1]) if reading.at <= len(reading.lines) else []

@@ -23,7 +23,7 @@ MEMORY, ADAPTER = re.compile(r"(GPU|CPU) \d{1,4}"), re.compile(r"[A-Za-z0-9][\w.
 
 
 def fields(line: str) -> list[str]:
-    """The columns of a line, which vertical bars separate."""
+    """The texts between the vertical bars of a line."""
     return [" ".join(field.split()) for field in line.split("│")]
 
 

@@ -35,7 +35,7 @@ def table(reading: Reading, match: re.Match[str]) -> None:
         )
         return
     numbers = [float(word) for word in final[1].split()]
-    if not consistent(numbers, int(size[1])):
+    if not is_consistent(numbers, int(size[1])):
         reading.add_problem(
             f"line {reading.at + 1}: the numbers in a row of ucx_perftest contradict each other: the row is ignored"
         )
@@ -64,7 +64,7 @@ def table(reading: Reading, match: re.Match[str]) -> None:
     reading.end_run()
 
 
-def consistent(numbers: list[float], size: int) -> bool:
+def is_consistent(numbers: list[float], size: int) -> bool:
     """Whether the time of a message, the message rate and the bandwidth can belong to one measurement."""
     iterations, median, average, overall, _, bandwidth, _, rate = numbers
     if min(iterations, median, average, overall, rate) <= 0:

@@ -1,7 +1,7 @@
-"""Removes what launchers, terminals, mails and Markdown add to the output of a program.
+"""Removes text that launchers, terminals, mails and Markdown add to the output of a program.
 
-A prefix is removed only if it precedes a known head line of a program. So a line that merely resembles a prefix stays.
-A launcher's prefix names a process; the lines of each process are put together, in their order.
+A prefix is removed only if a known head line of a program follows it. Other text that resembles a prefix stays. A
+launcher's prefix names a process. The lines of each process are grouped, in their order.
 """
 
 import re
@@ -96,34 +96,37 @@ class Lines:
 
 
 def unwrapped(text: str, is_head: IsHead) -> Lines:
-    """The lines of a text without their wrapping. is_head: whether a line starts a program's output or a table."""
+    """The lines of a text without prefixes, indentation and Markdown tables.
+
+    is_head: returns whether a line starts a program's output or a table.
+    """
     lines = [ESCAPE.sub("", line) for line in re.sub(r"\r+\n", "\n", text).splitlines()]
     patterns = prefixes_before_heads(lines, is_head) or common_prefix(lines, is_head)
     found = Lines(lines, list(range(1, len(lines) + 1)))
     if patterns:
-        found = by_process(lines, patterns, is_head)
+        found = grouped_by_process(lines, patterns, is_head)
         if text[-1] not in "\r\n" and found.numbers[-1] != len(lines):
             # the last line may be cut; away from the end, no reader would notice
             moved = found.numbers.index(len(lines))
             del found.lines[moved], found.numbers[moved]
-    return without_bars(dedented(found, is_head), is_head)
+    return without_table_bars(dedented(found, is_head), is_head)
 
 
 def prefixes_before_heads(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]]:
-    """Patterns of the prefixes before the first lines of programs or tables, outermost first; [] for none."""
+    """The patterns of the prefixes before head lines, the outermost first."""
     found: dict[tuple[re.Pattern[str], ...], None] = {}
     filled = [line for line in lines if line.strip()]
     for line in filled:
         if len(line) < MOST_LINE and not is_head(line):
-            found |= dict.fromkeys(nested(line, is_head, MOST_NESTED))
+            found |= dict.fromkeys(nested_prefixes(line, is_head, MOST_NESTED))
     several = list(dict.fromkeys(one for patterns in sorted(found, key=len, reverse=True) for one in patterns))
     return [one for one in several if one is not HOST or 2 * sum(map(bool, map(HOST.match, filled))) > len(filled)]
 
 
-def nested(line: str, is_head: IsHead, most: int) -> Iterator[tuple[re.Pattern[str], ...]]:
-    """Yield the first sequence of prefixes, outermost first, that precedes a head in a line.
+def nested_prefixes(line: str, is_head: IsHead, most: int) -> Iterator[tuple[re.Pattern[str], ...]]:
+    """Yield at most one sequence of prefixes, the outermost first, after which the rest of a line is a head line.
 
-    most: how many prefixes to try.
+    most: the maximum number of prefixes.
     """
     for pattern in (*PREFIXES, HOST):
         prefix = pattern.match(line, 0, MOST_PREFIX)
@@ -133,15 +136,15 @@ def nested(line: str, is_head: IsHead, most: int) -> Iterator[tuple[re.Pattern[s
         if is_head(rest) or is_head(rest.strip()):
             yield (pattern,)
             return
-        if most > 1 and (inner := next(nested(rest, is_head, most - 1), None)):
+        if most > 1 and (inner := next(nested_prefixes(rest, is_head, most - 1), None)):
             yield (pattern, *inner)
             return
 
 
-def by_process(lines: Sequence[str], patterns: Sequence[re.Pattern[str]], is_head: IsHead) -> Lines:
-    """The lines without prefixes, with the lines of each process put together.
+def grouped_by_process(lines: Sequence[str], patterns: Sequence[re.Pattern[str]], is_head: IsHead) -> Lines:
+    """The lines without prefixes, grouped by process.
 
-    Lines do not move across a line that has no prefix and starts a program's output.
+    A head line without a prefix ends all groups: no line moves across it.
     """
     found = Lines()
     processes: dict[str, Lines] = {}
@@ -153,7 +156,7 @@ def by_process(lines: Sequence[str], patterns: Sequence[re.Pattern[str]], is_hea
         processes.clear()
 
     for number, line in enumerate(lines, start=1):
-        process, rest = peeled(line, patterns)
+        process, rest = without_prefixes(line, patterns)
         if rest == line and is_head(line):
             flush()
         processes.setdefault(process, Lines()).add(rest, number)
@@ -161,8 +164,8 @@ def by_process(lines: Sequence[str], patterns: Sequence[re.Pattern[str]], is_hea
     return found
 
 
-def peeled(line: str, patterns: Sequence[re.Pattern[str]]) -> tuple[str, str]:
-    """(process, rest) of a line; the process is "" if no prefix names one."""
+def without_prefixes(line: str, patterns: Sequence[re.Pattern[str]]) -> tuple[str, str]:
+    """(process that a prefix of the line names, or ""; line without its prefixes)."""
     process = ""
     for pattern in patterns:
         prefix = pattern.match(line, 0, MOST_PREFIX)
@@ -186,10 +189,10 @@ def dedented(found: Lines, is_head: IsHead) -> Lines:
     return Lines(lines, found.numbers)
 
 
-def without_bars(found: Lines, is_head: IsHead) -> Lines:
-    """The lines with the rows of Markdown tables as plain rows.
+def without_table_bars(found: Lines, is_head: IsHead) -> Lines:
+    """The lines with plain rows in place of the rows of Markdown tables.
 
-    A table stays as it is if its first line is a head line of a program.
+    A table whose first line is a head line of a program is not changed: the program prints its bars.
     """
     result, in_table, is_plain = Lines(), False, False
     for place, (line, number) in enumerate(zip(found.lines, found.numbers, strict=True)):
@@ -215,7 +218,7 @@ def drop_blank_end(found: Lines) -> None:
 
 
 def unknown_prefix(lines: Sequence[str], is_head: IsHead) -> tuple[int, str]:
-    """(index, prefix) of the first head line that follows words of no known wrapper; (0, "") without one."""
+    """(index, prefix) of the first head line after an unknown prefix; (0, "") without such a line."""
     for place, line in enumerate(lines[:MOST_SEARCHED]):
         for word in WORD.finditer(line, 0, MOST_PREFIX):
             before = line[: word.start()]
@@ -225,7 +228,7 @@ def unknown_prefix(lines: Sequence[str], is_head: IsHead) -> tuple[int, str]:
 
 
 def common_prefix(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]]:
-    """The unknown prefix that most lines share, numbers aside; [] without one, or if a head line has none."""
+    """The pattern of an unknown prefix that most lines have, with any numbers; [] if a head line has no prefix."""
     before = "" if any(map(is_head, lines)) else unknown_prefix(lines, is_head)[1]
     if not before:
         return []

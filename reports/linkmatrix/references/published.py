@@ -117,7 +117,9 @@ def load(name: str) -> Published:
     tables = [
         printed
         for run in runs
-        for printed in printed_tables(run, system, to_record.extent(run) if run.program in nccl.PROGRAMS else None)
+        for printed in printed_tables(
+            run, system, to_record.collective_extent(run) if run.program in nccl.PROGRAMS else None
+        )
     ]
     return Published(classes, tables, list(read_series(text)))
 

@@ -89,8 +89,8 @@ def measured(folder, *arguments, cables=CABLES, rank_environment=None):
 
 
 def recorded(text, testcase, how):
-    output = adapter_pairs.output_of(text, "UCX_NET_DEVICES={adapter} UCX_TLS=tcp " + " ".join(BANDWIDTH))
-    assert adapter_pairs.faults_of(output, ["alone", how] if how != "alone" else ["alone"]) == []
+    output = adapter_pairs.parse_output(text, "UCX_NET_DEVICES={adapter} UCX_TLS=tcp " + " ".join(BANDWIDTH))
+    assert adapter_pairs.measurement_faults(output, ["alone", how] if how != "alone" else ["alone"]) == []
     record = adapter_pairs.record_of(output, testcase, how, None, " ".join(BANDWIDTH), "host")
     linkmatrix.record.reading.check(record)
     return record
