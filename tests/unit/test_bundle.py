@@ -106,7 +106,7 @@ def lot(site, tmp_path, linkmatrix):
 def test_a_bundle_is_the_same_wherever_it_is_made_and_replaces_no_file(site, tmp_path, linkmatrix):
     site.measure(1)
     made = [linkmatrix("export", "--format", "bundle", "--out", tmp_path / f"{name}.tar")[0] for name in "aba"]
-    assert made == [0, 0, 4]
+    assert made[:2] == [0, 0] and made[2] == 4
     assert (tmp_path / "a.tar").read_bytes() == (tmp_path / "b.tar").read_bytes()
     members, _ = load(tmp_path / "a.tar")
     assert {REPORT, RECORD, VERDICT, "config/references/p2p.yaml", ABOUT} == members.keys()
