@@ -174,7 +174,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     def look_for_spack(self):
         """Choose Spack, or CMake if the user did not choose Spack. Raises BadInput if Spack cannot build."""
-        reason = spack_environment.why_not(self.spack_root(), *self.place())
+        reason = spack_environment.unusable_reason(self.spack_root(), *self.place())
         if reason and self.method == "spack":
             raise BadInput(reason)
         if not reason:
@@ -187,22 +187,22 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     def takes_prebuilt(self):
         """Whether the prebuilt programs have all features, or all that a machine without a compiler can have."""
-        needed = prebuilt.selected(self.features() & set(FEATURES))
+        needed = prebuilt.needed_features(self.features() & set(FEATURES))
         gpus = self.current_partition.select_devices("gpu") if "cuda" in needed else []
         machine, archs = self.current_partition.processor.platform, [gpu.arch for gpu in gpus]
-        if self.cmake_opts or not prebuilt.fit(needed - set(prebuilt.NEVER), archs, machine):
+        if self.cmake_opts or not prebuilt.fits_machine(needed - set(prebuilt.NEVER), archs, machine):
             return False
         return not needed & set(prebuilt.NEVER) or bool(self.lacks_a_tool())
 
     def with_prebuilt(self):
         """Copies the programs of a platform wheel. Raises BadInput without such programs."""
-        content = prebuilt.described()
+        content = prebuilt.build_facts()
         if not content:
             raise BadInput("there are no prebuilt programs: install a wheel of 'make wheel', or use another method")
-        self.lacking = sorted(prebuilt.selected(self.features() & set(FEATURES)) - set(content["features"]))
+        self.lacking = sorted(prebuilt.needed_features(self.features() & set(FEATURES)) - set(content["features"]))
         here = self.current_partition.scheduler.registered_name == "local"
         if self.lacking or (here and "mpi" not in self.current_partition.features):
-            self.left_out = prebuilt.left_out(self.current_environ.cxx, "cuda" in self.features())
+            self.left_out = prebuilt.left_out_sentence(self.current_environ.cxx, "cuda" in self.features())
             getlogger().info(f"linkmatrix: note: {self.left_out}")
         self.build_system = CustomBuild()
         programs = shlex.quote(str(prebuilt.FOLDER / "bin"))
@@ -218,8 +218,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         archs = self.architectures() or sorted({gpu.arch.removeprefix("sm_") for gpu in gpus})  # CMake asks the GPUs
         further = self.spack_spec or self.current_environ.extras.get("spack_spec", "")
         specs = [spack_environment.spec({name: name in features for name in FEATURES}, archs, further)]
-        specs += spack_environment.peers(features, archs) if self.peers else []
-        folder = spack_environment.folder_of(specs, files, self.spack_root())
+        specs += spack_environment.peer_specs(features, archs) if self.peers else []
+        folder = spack_environment.environment_folder(specs, files, self.spack_root())
         if shared_build.writable(folder):
             spack_environment.prepare(specs, files, self.spack_root())
             self.mark = shared_build.begun(folder, self.programs)
@@ -232,7 +232,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             self.build_system.commands = [":"]
         else:
             shared_build.refuse_read_only(folder)
-        self.postbuild_cmds = spack_environment.copy_out(folder, self.peers)
+        self.postbuild_cmds = spack_environment.copy_commands(folder, self.peers)
         self.keep_files = [*self.keep_files, "spack.lock"]
 
     def with_cmake(self):

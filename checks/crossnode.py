@@ -65,7 +65,7 @@ class CrossNode(rfm.RegressionTestPlugin):
         out = {node: why for node, why in known.items() if why}
         if out and (not most or up < most):
             self.nodes_left_out = "; ".join(f"{node}: {why}" for node, why in out.items())
-            self.nodes_missing = not all(nodes.is_taken_out(why, partition) for why in out.values())
+            self.nodes_missing = not all(nodes.is_out_of_service(why, partition) for why in out.values())
         return min(up, most or up)
 
     def ranks_at_most(self, wanted):

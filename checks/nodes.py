@@ -67,7 +67,7 @@ def requested_nodes():
         found = {name for partition in every_partition() for name in of_partition(partition) or {}}
         return [*sorted(found), *([text] if unknown_partitions() or not found else [])]
     try:
-        return nodes.expanded(text) if text else []
+        return nodes.expand_names(text) if text else []
     except BadInput:
         return [text]
 
@@ -110,7 +110,7 @@ def unknown_node_reason(node, partition):
     if node == nodes.ALL:
         return f"the nodes of {partition.fullname} are unknown: name them in {VARIABLE}, or with --nodes"
     try:
-        nodes.expanded(node)
+        nodes.expand_names(node)
     except BadInput as error:
         return f"{VARIABLE}: {error}"
     if known is None or short(node) in map(short, known):
@@ -134,4 +134,4 @@ def unavailable_reason(node, partition, ask_again=False):
 
 def is_taken_out(why, partition):
     """Whether an administrator has taken a node out of service. why: the words of `unavailable_reason`."""
-    return nodes.is_taken_out(scheduler_of(partition), why)
+    return nodes.is_out_of_service(scheduler_of(partition), why)

@@ -127,7 +127,7 @@ class node_sweep(p2p_matrix_run, special=True):
         """Skip the test if the scheduler has a reason against the node. `unmeasured` stores the reason."""
         why = nodes.unavailable_reason(self.node, self.current_partition, ask_again)
         if why:
-            self.out_of_service = nodes.is_taken_out(why, self.current_partition)
+            self.out_of_service = nodes.is_out_of_service(why, self.current_partition)
             self.unmeasured = f"not run: the scheduler reports {why}"
             self.skip(self.unmeasured)
 

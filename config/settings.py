@@ -44,7 +44,7 @@ except OSError as error:
     remedy = "name another folder in $LINKMATRIX_PREFIX"
     raise exit_with(f"results cannot go to {PREFIX}: {error.strerror}; {remedy}") from None
 
-environment.need_home(PREFIX)
+environment.set_home(PREFIX)
 
 if warning := reframe_ext.version_warning(reframe.VERSION):
     print(f"linkmatrix: warning: {warning}", file=sys.stderr)

@@ -68,7 +68,7 @@ cxx, nvcc = os.environ.get("CXX", "g++"), shutil.which("nvcc")
 # the programs of a platform wheel need no compiler; MPI and NCCL need a build
 builds = prebuilt.can_build(cxx, bool(found))
 mpi = bool(builds and shutil.which("mpirun") and shutil.which("mpicxx"))
-with_nccl = nccl.place(nvcc) if found and builds else ""
+with_nccl = nccl.find_prefix(nvcc) if found and builds else ""
 libraries = [*(["mpi"] if mpi else []), *(["nccl"] if with_nccl else [])]
 archs = sorted({capability.replace(".", "") for _, capability in found})
 

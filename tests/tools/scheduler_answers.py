@@ -46,7 +46,7 @@ def recorded(folder, without=(), **instead):
 
 def asked(dialect, folder, **instead):
     """(cluster, {name: partition}) of the recorded answers of a scheduler."""
-    found = partitions.DIALECTS[dialect].ask(recorded(folder, **instead))
+    found = partitions.SCHEDULERS[dialect].ask(recorded(folder, **instead))
     return found, {partition.name: partition for partition in found.partitions}
 
 

@@ -122,7 +122,7 @@ def test_a_promise_that_cannot_be_read_is_one_sentence(record, promise, sentence
 def test_detect_promises_what_is_alike_and_active_and_says_what_is_not(tmp_path):
     ports = of_site.ports(make("dgx_h100_ib", tmp_path))
     common = {"state": "ACTIVE", "link_layer": "InfiniBand"}
-    assert of_site.promise(ports) == [
+    assert of_site.expected_adapters(ports) == [
         {
             "names": ["mlx5_0", "mlx5_3", "mlx5_4", "mlx5_5", "mlx5_9", "mlx5_10", "mlx5_11"],
             **common,

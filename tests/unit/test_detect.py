@@ -227,7 +227,7 @@ def test_names_that_reframe_or_a_folder_cannot_have_are_refused(name):
     [("n1.example", "n1"), ("4f3a9c01d2e5", "machine-4f3a9c01d2e5"), ("-", "machine"), ("_x", "x"), ("é", "machine")],
 )
 def test_a_host_whose_name_reframe_does_not_take_has_a_system_all_the_same(host, name):
-    assert machine.name_of_host(host, "machine") == name == machine.checked_name(name, "--system")
+    assert machine.host_system_name(host, "machine") == name == machine.checked_name(name, "--system")
 
 
 def test_no_name_of_a_gpu_or_host_becomes_code(config):

@@ -10,7 +10,7 @@ from linkmatrix.site import configured, gres, node_kinds, nodes, partitions, slu
 
 def found_in(folder, without=()):
     """The cluster of these answers."""
-    return partitions.DIALECTS["slurm"].ask(recorded(folder, without))
+    return partitions.SCHEDULERS["slurm"].ask(recorded(folder, without))
 
 
 def entries_of(found, tmp_path):
@@ -150,7 +150,7 @@ def composed(nodes_text, *names, node_list=None):
                 return text
         raise OSError(f"{command[0]} does not answer")
 
-    return partitions.DIALECTS["slurm"].ask(answer)
+    return partitions.SCHEDULERS["slurm"].ask(answer)
 
 
 def test_a_kind_has_another_name_than_a_partition_of_its_cluster(tmp_path):
@@ -204,10 +204,10 @@ def test_blocks_are_noted_and_are_groups_of_nodes():
     assert found.notes[0].startswith(
         "Slurm reports 2 blocks of nodes, which are usually NVLink domains: rack1: rack1-n"
     )
-    groups = configured.leaves_of({"scheduler": "slurm"}, recorded("slurm-kinds"))
+    groups = configured.scheduler_groups({"scheduler": "slurm"}, recorded("slurm-kinds"))
     assert len(groups) == 36 and groups["rack2-n07"] == "rack2"
     file = "BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n3\nBlockSizes=2,4\n"
-    assert configured.leaves_in(file, "topology.conf") == {"n1": "b1", "n2": "b1", "n3": "b2"}
+    assert configured.parse_groups(file, "topology.conf") == {"n1": "b1", "n2": "b1", "n3": "b2"}
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,8 @@ def test_blocks_are_noted_and_are_groups_of_nodes():
     ],
 )
 def test_lists_of_nodes_are_short_and_the_same_nodes(names, text):
-    assert node_kinds.folded(names) == text
-    assert set(nodes.expanded(text)) == set(names)
+    assert node_kinds.compressed(names) == text
+    assert set(nodes.expand_names(text)) == set(names)
 
 
 @pytest.mark.parametrize(

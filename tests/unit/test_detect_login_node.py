@@ -133,7 +133,7 @@ def test_a_number_that_no_cluster_has_is_no_number(number):
     assert cluster.number(number) == 0 and cluster.number("12.5") == 12
     assert cluster.minutes(f"{number}-00:00:00") is None and cluster.minutes(f"{number}:00") is None
     assert gres.gpus_in(f"gpu:h200:{number}").count <= 1
-    assert node_kinds.folded([f"n{number}", "n01"]) == f"n{number},n01"
+    assert node_kinds.compressed([f"n{number}", "n01"]) == f"n{number},n01"
 
 
 def test_a_queue_that_is_listed_twice_is_one_partition(tmp_path):

@@ -120,7 +120,9 @@ def test_lines_of_nothing_but_beginnings_of_commands_come_to_an_end(what):
 
 
 def test_a_head_is_what_a_reader_begins_with():
-    patterns = [head for head, reader in scan.FORMATS if reader not in (scan.headless_columns, scan.nccl.row_without_head)]
+    patterns = [
+        head for head, reader in scan.FORMATS if reader not in (scan.headless_columns, scan.nccl.row_without_head)
+    ]
     lines = {line for text in (*FOREIGN.values(), *DOCUMENTS.values()) for line in text.splitlines()}
     assert not {line for line in lines if scan.is_head(line) != any(one.match(line) for one in patterns)}
     assert 50 < sum(map(scan.is_head, lines)) < len(lines) / 2

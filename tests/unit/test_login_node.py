@@ -19,7 +19,7 @@ def on(monkeypatch):
                 raise OSError(f"{command[0]} failed")
             return answers[command[0]]
 
-        for name in login_node.IN_A_JOB:
+        for name in login_node.JOB_VARIABLES:
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setattr(socket, "gethostname", lambda: host)
         monkeypatch.setattr(shutil, "which", lambda name: name if name in answers else None)

@@ -159,7 +159,7 @@ def test_without_a_home_open_mpi_gets_one(machine, measure, monkeypatch):
 def test_whom_no_file_of_users_knows_has_the_folder_of_results_for_a_home(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", "")
     monkeypatch.setattr(os, "getuid", lambda: 54321)
-    environment.need_home(tmp_path)
+    environment.set_home(tmp_path)
     assert os.environ["HOME"] == str(tmp_path)
 
 

@@ -165,7 +165,7 @@ def test_the_nodes_and_leaf_switches_that_are_named_count(played, capsys, tmp_pa
     [("pbs", ["-Jp=-1024"]), ("sge", ["-Jp=-1023"]), ("local", [])],
 )
 def test_each_scheduler_has_its_lowest_priority(scheduler, options):
-    assert configured.least_urgent({"scheduler": scheduler}) == options
+    assert configured.low_priority_options({"scheduler": scheduler}) == options
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_bad_input_is_one_sentence(played, capsys, words, said):
 )
 def test_a_file_of_groups_that_is_none_is_refused_with_its_line(text):
     with pytest.raises(BadInput, match="groups"):
-        configured.leaves_in(text, "groups")
+        configured.parse_groups(text, "groups")
 
 
 def test_extras_that_are_no_options_are_refused(played, capsys):

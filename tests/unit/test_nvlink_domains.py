@@ -161,9 +161,9 @@ def test_the_confidence_of_a_tray_compares_the_other_trays(domain):
 def test_groups_that_are_blocks_of_slurm_are_domains(tmp_path):
     file = tmp_path / "topology"
     file.write_text("BlockName=rack1 BlockIndex=0 Nodes=n[1-18] BlockSize=18\n")
-    assert configured.place_word(file) == "domain"
+    assert configured.group_type(file) == "domain"
     file.write_text("rack1: n[1-18]\n")
-    assert configured.place_word(file) == "leaf"
+    assert configured.group_type(file) == "leaf"
 
 
 def test_the_domain_of_a_record_is_more_exact_than_the_block_of_a_node():
@@ -179,4 +179,4 @@ def test_the_domain_of_a_record_is_more_exact_than_the_block_of_a_node():
 @pytest.mark.parametrize("name", ["b(1)", "\x1b[31m", "<b>"])
 def test_the_name_of_a_block_is_checked(name):
     with pytest.raises(BadInput, match="names no group"):
-        configured.leaves_in(f"BlockName={name} BlockIndex=0 Nodes=n[1-2] BlockSize=2\n", "topology.txt")
+        configured.parse_groups(f"BlockName={name} BlockIndex=0 Nodes=n[1-2] BlockSize=2\n", "topology.txt")

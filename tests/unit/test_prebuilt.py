@@ -29,12 +29,12 @@ def wheel(tmp_path, monkeypatch):
         monkeypatch.setattr(prebuilt, "DRIVER", tmp_path / "driver")
         if driver:
             (tmp_path / "driver").write_text(f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {driver}  Tue Aug\n")
-        prebuilt.described.cache_clear()
+        prebuilt.build_facts.cache_clear()
 
-    prebuilt.described.cache_clear()
+    prebuilt.build_facts.cache_clear()
     monkeypatch.delenv(prebuilt.NEEDED, raising=False)
     yield install
-    prebuilt.described.cache_clear()
+    prebuilt.build_facts.cache_clear()
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def chosen(features, arch="sm_90", lacks="", **options):
 
 @pytest.fixture(autouse=True)
 def without_spack(monkeypatch):
-    monkeypatch.setattr(build_module.spack_environment, "why_not", lambda *_: "there is no spack")
+    monkeypatch.setattr(build_module.spack_environment, "unusable_reason", lambda *_: "there is no spack")
 
 
 @pytest.mark.parametrize("features", ["", "cuda", "gpu cuda"])
@@ -143,12 +143,12 @@ def test_programs_without_cuda_for_these_gpus_or_this_driver_are_not_used(wheel,
 def test_own_options_and_another_processor_need_a_build(wheel):
     wheel()
     assert chosen("", cmake_opts=["-DCMAKE_CXX_FLAGS=-O1"]).method == "cmake"
-    assert not prebuilt.fit([], [], "riscv64")
+    assert not prebuilt.fits_machine([], [], "riscv64")
 
 
 def test_without_a_platform_wheel_nothing_is_prebuilt(tmp_path, monkeypatch):
     monkeypatch.setattr(prebuilt, "FOLDER", tmp_path)
-    prebuilt.described.cache_clear()
+    prebuilt.build_facts.cache_clear()
     run = chosen("")
     assert run.method == "cmake" and prebuilt.features() == set()
     with pytest.raises(BadInput, match="no prebuilt programs"):
@@ -164,7 +164,7 @@ def test_gpus_are_measured_without_a_compiler_of_kernels(wheel, on_path):
     on_path(gpus=H200 * 2)
     partition, environment = partition_of(loaded())
     assert {"gpu", "cuda"} <= {*partition["features"]} and environment == {"cuda"}
-    assert "collectives of NCCL" in prebuilt.left_out("g++", True)
+    assert "collectives of NCCL" in prebuilt.left_out_sentence("g++", True)
 
 
 @pytest.mark.parametrize("missing", ["cmake", "g++", "mpicxx"])
@@ -173,4 +173,4 @@ def test_ranks_are_left_out_where_nothing_can_be_built(wheel, on_path, missing):
     on_path(*(name for name in TOOLS if name != missing))
     partition, _ = partition_of(loaded())
     assert "mpi" not in partition["features"] and partition["launcher"] == "local" and not machine.machine().mpi
-    assert f"PATH lacks {missing}" in prebuilt.left_out("g++", True)
+    assert f"PATH lacks {missing}" in prebuilt.left_out_sentence("g++", True)

@@ -108,9 +108,9 @@ def test_the_shipped_file_of_any_machine_is_not_changed(tmp_path):
 
 def test_a_file_of_a_site_replaces_a_shipped_one(tmp_path):
     (tmp_path / "abci.py").write_text('system = {"name": "abci", "partitions": []}')
-    assert reference_name.file_of("abci", [SYSTEMS, tmp_path]) == tmp_path / "abci.py"
+    assert reference_name.system_file("abci", [SYSTEMS, tmp_path]) == tmp_path / "abci.py"
     with pytest.raises(BadInput, match="nosuch"):
-        reference_name.file_of("nosuch", [SYSTEMS])
+        reference_name.system_file("nosuch", [SYSTEMS])
 
 
 @pytest.fixture

@@ -129,24 +129,24 @@ def test_variants_and_cmake_options_are_the_same_in_recipe_checks_and_sources():
 @pytest.mark.parametrize("version", ["0.23.1", "0.24.0.dev0 (a6c9b55fad)", "nonsense"])
 def test_a_spack_that_is_too_old_is_named(fake_spack, systems, tmp_path, version):
     fake_spack(version)
-    reason = environment.why_not(tmp_path, systems, "mine", "gpu")
+    reason = environment.unusable_reason(tmp_path, systems, "mine", "gpu")
     assert reason == f"the Spack on PATH is {version}, and the recipe needs 1.0 or newer"
 
 
 def test_a_spack_that_fails_is_a_reason_too(fake_spack, systems, tmp_path):
     fake_spack(commands="echo 'no module named spack' >&2; exit 1")
-    reason = environment.why_not(tmp_path, systems, "mine", "gpu")
+    reason = environment.unusable_reason(tmp_path, systems, "mine", "gpu")
     assert reason == "'spack --version' failed with exit code 1: no module named spack"
 
 
 def test_spack_is_used_where_the_system_or_the_partition_has_packages(fake_spack, systems, tmp_path):
     fake_spack()
-    assert environment.why_not(tmp_path, systems, "mine", "gpu") == ""
-    assert "packages.yaml is missing" in environment.why_not(tmp_path, systems, "other", "gpu")
+    assert environment.unusable_reason(tmp_path, systems, "mine", "gpu") == ""
+    assert "packages.yaml is missing" in environment.unusable_reason(tmp_path, systems, "other", "gpu")
     (systems / "other" / "gpu").mkdir(parents=True)
     (systems / "other" / "gpu" / "packages.yaml").write_text(PACKAGES)
-    assert environment.why_not(tmp_path, systems, "other", "gpu") == ""
-    assert "use letters, digits" in environment.why_not(tmp_path / "a b", systems, "mine", "gpu")
+    assert environment.unusable_reason(tmp_path, systems, "other", "gpu") == ""
+    assert "use letters, digits" in environment.unusable_reason(tmp_path / "a b", systems, "mine", "gpu")
 
 
 def test_the_packages_of_a_partition_come_before_its_systems(systems):
@@ -189,12 +189,12 @@ def test_a_cuda_too_old_for_an_architecture_is_named(tmp_path):
 
 
 def test_peers_are_those_that_the_environment_can_build():
-    assert environment.peers({"mpi"}, []) == ["osu-micro-benchmarks ~cuda"]
-    assert environment.peers(set(), []) == []
-    names = [spec.split()[0] for spec in environment.peers({"cuda", "mpi"}, ["90"])]
+    assert environment.peer_specs({"mpi"}, []) == ["osu-micro-benchmarks ~cuda"]
+    assert environment.peer_specs(set(), []) == []
+    names = [spec.split()[0] for spec in environment.peer_specs({"cuda", "mpi"}, ["90"])]
     assert sorted(names) == ["nccl-tests", "nvbandwidth", "osu-micro-benchmarks"]
-    assert all(spec.endswith("cuda_arch=90") for spec in environment.peers({"cuda", "mpi"}, ["90"]))
-    assert environment.peers({"cuda", "mpi", "nccl"}, ["90"]) == environment.peers({"cuda", "mpi"}, ["90"])
+    assert all(spec.endswith("cuda_arch=90") for spec in environment.peer_specs({"cuda", "mpi"}, ["90"]))
+    assert environment.peer_specs({"cuda", "mpi", "nccl"}, ["90"]) == environment.peer_specs({"cuda", "mpi"}, ["90"])
 
 
 def test_the_concrete_spec_is_read_from_the_lock_file():

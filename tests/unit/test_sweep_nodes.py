@@ -78,7 +78,7 @@ def answering(**said):
     ],
 )
 def test_a_list_of_nodes_is_written_as_schedulers_write_it(text, names):
-    assert nodes.expanded(text) == names
+    assert nodes.expand_names(text) == names
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_list_of_nodes_is_written_as_schedulers_write_it(text, names):
 )
 def test_what_is_no_list_of_nodes_is_a_sentence(text):
     with pytest.raises(BadInput, match=r"n\[001-016"):
-        nodes.expanded(text)
+        nodes.expand_names(text)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_grid_engine_takes_a_list_of_queues_and_hosts(options, found):
 )
 def test_a_list_of_too_many_nodes_is_a_sentence_before_it_is_written_out(text):
     with pytest.raises(BadInput, match=r"n\[001-016"):
-        nodes.expanded(text)
+        nodes.expand_names(text)
 
 
 @pytest.mark.parametrize("letter", [*"uadDEsSCAPco", "X"])
@@ -264,4 +264,4 @@ def test_what_is_not_understood_and_who_is_not_known_are_sentences():
     ],
 )
 def test_nodes_that_an_administrator_took_out_are_told_from_those_that_are_down(scheduler, why, taken_out):
-    assert nodes.is_taken_out(scheduler, why) == taken_out
+    assert nodes.is_out_of_service(scheduler, why) == taken_out

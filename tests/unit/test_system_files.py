@@ -151,7 +151,7 @@ def test_a_login_node_without_a_system_file_is_not_measured(tmp_path, monkeypatc
     monkeypatch.setattr(socket, "gethostname", lambda: host)
     monkeypatch.setattr(login_node.shutil, "which", {"sinfo": "/bin/sinfo"}.get)
     monkeypatch.setattr(login_node.machine, "answer", lambda *_: "node1\nnode2\n")
-    for name in ("RFM_SYSTEM", *login_node.IN_A_JOB):
+    for name in ("RFM_SYSTEM", *login_node.JOB_VARIABLES):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(BadInput, match="login2 is a login node of Slurm") if refused else nullcontext():
         system_files.load_all([tmp_path], tmp_path, words)

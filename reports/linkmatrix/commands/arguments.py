@@ -183,7 +183,7 @@ def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
     if getattr(options, "groups", None) is not None:
         from ..site import configured
 
-        run = grouped(run, configured.leaves(options.groups), configured.place_word(options.groups))
+        run = grouped(run, configured.read_groups(options.groups), configured.group_type(options.groups))
     judged, _ = after_retries(judging.judge_all(run, references_of(options), options.reference))
     return run, judged
 

@@ -152,7 +152,7 @@ def called(command: str, chosen: list[str]) -> int:
 
 def described(program: str, repository: Path, system: str | None) -> str:
     """The "system:partition" that is measured, after `detect` if this machine has no system file. Raises BadInput."""
-    place = configured.chosen(program, repository, system)
+    place = configured.chosen_partition(program, repository, system)
     if system or place.partition(":")[0] != GENERIC:
         return place
     found = machine.machine()
@@ -163,7 +163,7 @@ def described(program: str, repository: Path, system: str | None) -> str:
         )
         found = machine.without_scheduler(found)
     machine.write(machine.files(found, repository / "config", None, None), False, say)
-    place = configured.chosen(program, repository)
+    place = configured.chosen_partition(program, repository)
     if place.partition(":")[0] == GENERIC:
         raise BadInput(f"no system file has the host name {found.host}: choose the system with --system")
     return place

@@ -65,7 +65,7 @@ def alone(prefix: Path, system: str | None) -> Iterator[str]:
     builds = Path(os.environ.get("LINKMATRIX_BUILD") or folders.repository() / ".build")
     if os.access(builds, os.W_OK) or not builds.is_dir():  # a read-only folder may have all programs
         make_room(builds, "LINKMATRIX_BUILD")
-    environment.need_home(prefix)
+    environment.set_home(prefix)
     name = (system or "any").replace(":", "-").replace("/", "-")
     with contextlib.ExitStack() as stack:
         try:

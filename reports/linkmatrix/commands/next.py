@@ -86,7 +86,7 @@ def run_next(options: argparse.Namespace) -> int:
         said, known, leaves = site(options, name, notes)
         told = written.load(folders.prefix())
         covered = coverage.coverage(found, name, time.time(), known, leaves, options.clean_runs, told)
-        together = covered.together if configured.on_nodes(said, ()) else None  # or no job can ask for certain nodes
+        together = covered.together if configured.node_option(said, ()) else None  # or no job can ask for certain nodes
         jobs = patrol.plan(covered.nodes, covered.pairs, covered.alone, together, budget or 0.0)
         notes += [*found.notes, *(f"{node} {why}" for node, why in found.disturbed().items())]
         for line in [*lines(covered, options.within), *(f"note: {note}" for note in notes)]:
@@ -149,8 +149,8 @@ def site(
             notes.append(f"the nodes of {name} are unknown, so only nodes of stored runs count: {error}")
     if options.nodes:
         away = known or {}
-        known = {node: away.get(node, "") for node in site_nodes.expanded(options.nodes)}
-    leaves = configured.leaves(options.groups) if options.groups else configured.leaves_of(said)
+        known = {node: away.get(node, "") for node in site_nodes.expand_names(options.nodes)}
+    leaves = configured.read_groups(options.groups) if options.groups else configured.scheduler_groups(said)
     return said, known, leaves
 
 
@@ -191,7 +191,7 @@ def planned(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str]:
 def commands_of(jobs: Sequence[Any], name: str, said: dict[str, Any]) -> list[list[str]]:
     """The command lines: one for all jobs of one node, and one per pair of nodes. Raises BadInput."""
     alone, pairs = ([job for job in jobs if job.kind == kind] for kind in ("node", "pair"))
-    low = configured.least_urgent(said)
+    low = configured.low_priority_options(said)
     run = ["linkmatrix", "run", f"--system={name}"]
     found = []
     if alone:
@@ -200,7 +200,7 @@ def commands_of(jobs: Sequence[Any], name: str, said: dict[str, Any]) -> list[li
         found.append([*run, "--mode=sweep", "--nodes", nodes, "--", "-S", limit, *low])
     for job in pairs:
         limit = f"crossnode_matrix.time_limit={limit_of(job.seconds)}"
-        pin = configured.on_nodes(said, job.nodes)
+        pin = configured.node_option(said, job.nodes)
         found.append([*run, "--mode=pair", "--", "-S", limit, pin, *low])
     return found
 

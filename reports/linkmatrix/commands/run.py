@@ -156,7 +156,7 @@ def sweep_nodes(options: argparse.Namespace) -> str:
         return ""
     if options.nodes in (None, site_nodes.ALL):
         return site_nodes.ALL
-    return ",".join(site_nodes.expanded(options.nodes))
+    return ",".join(site_nodes.expand_names(options.nodes))
 
 
 def is_part(options: argparse.Namespace) -> bool:
@@ -297,7 +297,7 @@ def left_out(
     if options.with_left_out or selects(options.more) or not any(one.left_out for one in manifests.values()):
         return []
     try:
-        place = configured.chosen(program, repository, options.system)
+        place = configured.chosen_partition(program, repository, options.system)
     except BadInput:  # several partitions, whose manifests may differ
         return []
     return [*manifests[place].left_out.values()] if place in manifests else []

@@ -86,7 +86,7 @@ def command_of(options: argparse.Namespace, hours: float | None = None) -> list[
     hours: time limit of the run; None for the default.
     """
     program = shutil.which("linkmatrix")
-    variables = environment.carried() | {"LINKMATRIX_PREFIX": str(folders.prefix().absolute())}
+    variables = environment.needed_variables() | {"LINKMATRIX_PREFIX": str(folders.prefix().absolute())}
     start = [str(Path(program).absolute())] if program else [sys.executable, "-m", "linkmatrix"]
     if not program:
         known = [str(Path(__file__).resolve().parents[2]), *variables.get("PYTHONPATH", "").split(os.pathsep)]
@@ -189,7 +189,7 @@ def scrontab(options: argparse.Namespace, hour: int, minute: int) -> str:
     reframe, repository = environment.program("reframe"), folders.repository()
     if reframe is None:
         raise BadInput("--scrontab asks ReFrame for the measured partitions: put reframe on PATH")
-    system, measured = configured.measured(reframe, repository, options.system, machine.answer)
+    system, measured = configured.measured_partitions(reframe, repository, options.system, machine.answer)
     options.system = options.system or system
     of_slurm = [one for one in measured if reframe_name(one["scheduler"]) in ("slurm", "squeue")]
     chosen = site_scrontab.partition(options.partition, of_slurm, machine.answer)

@@ -26,7 +26,7 @@ def run_use(options: argparse.Namespace) -> int:
     known = sorted({name.partition("@")[0] for name in names})
     if options.use not in known:
         raise BadInput(f"--use {options.use}: there is no such table: name one of {', '.join(known)}")
-    place = configured.chosen(begin.reframe(), repository, options.system)
+    place = configured.chosen_partition(begin.reframe(), repository, options.system)
     return use_table(repository, place, options.use)
 
 
@@ -34,7 +34,7 @@ def use_table(repository: Path, place: str, table: str) -> int:
     """Write the name of a table into the system file of `place`, "system:partition". Returns as `run_use`."""
     system, _, partition = place.partition(":")
     systems = [suite.FOLDER / "config" / "systems", repository / "config" / "systems"]
-    file = reference_name.file_of(system, systems)
+    file = reference_name.system_file(system, systems)
     if by_hand := reference_name.name_table(file, partition, table):
         say(f"The system file was not changed. {by_hand}")
         return BY_HAND

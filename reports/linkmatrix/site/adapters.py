@@ -9,7 +9,11 @@ NUMBERS = {"rate": "rate", "width": "device/current_link_width", "speed": "devic
 
 
 class Port(NamedTuple):
-    """A port of an adapter. The fields contain the kernel's words."""
+    """A port of an adapter, as the kernel reports it.
+
+    numbers: (field of the expected configuration, value) pairs.
+    at_most: (field, largest value that the adapter supports) pairs.
+    """
 
     name: str
     state: str
@@ -22,11 +26,11 @@ def ports(root: Path = Path("/")) -> list[Port]:
     """All RDMA ports, sorted by name: mlx5_2 before mlx5_10."""
     folder = root / "sys/class/infiniband"
     found = [at for adapter in folder.glob("*") for at in (adapter / "ports").glob("*")]
-    return [port(at) for at in sorted(found, key=lambda at: (in_order(at.parent.parent.name), in_order(at.name)))]
+    return [port(at) for at in sorted(found, key=lambda at: (sort_key(at.parent.parent.name), sort_key(at.name)))]
 
 
 def port(at: Path) -> Port:
-    """The port that a folder of sysfs and the folder of its adapter describe."""
+    """The port that a folder of sysfs describes."""
     adapter = at.parent.parent
     places = {"rate": at / "rate", **{name: adapter / file for name, file in NUMBERS.items() if name != "rate"}}
     most = {name: adapter / f"device/max_link_{name}" for name in ("width", "speed")}
@@ -39,7 +43,7 @@ def port(at: Path) -> Port:
     )
 
 
-def promise(found: list[Port]) -> list[dict[str, Any]]:
+def expected_adapters(found: list[Port]) -> list[dict[str, Any]]:
     """The value of extras['adapters']: groups of equal, active ports. Inactive ports are left out."""
     groups: dict[tuple[Any, ...], list[str]] = {}
     for one in found:
@@ -52,7 +56,7 @@ def promise(found: list[Port]) -> list[dict[str, Any]]:
 
 
 def remarks(found: list[Port]) -> list[str]:
-    """Sentences about inactive ports, and about PCI links that are slower than their adapters support."""
+    """Sentences about inactive ports, and about PCI links that are slower than the adapter supports."""
     sentences = [
         f"{one.name} is {one.state or 'in an unknown state'}: extras['adapters'] does not contain this adapter"
         for one in found
@@ -69,7 +73,7 @@ def remarks(found: list[Port]) -> list[str]:
     return sentences
 
 
-def in_order(name: str) -> tuple[Any, ...]:
+def sort_key(name: str) -> tuple[Any, ...]:
     """A sort key that orders numbers in names by value: mlx5_2 before mlx5_10."""
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name) if part)
 

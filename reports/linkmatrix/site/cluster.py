@@ -15,10 +15,10 @@ CHECK_MINUTES = 30  # the time limit of the checks
 class Kind(NamedTuple):
     """A type of nodes.
 
-    cores: as the scheduler counts them.
-    description: the scheduler's text on GPUs and features.
-    types: the scheduler's names of the GPUs' models.
-    slices: MIG slices, which are not in `gpus`.
+    cores, gpus: numbers per node. The scheduler may count threads as cores.
+    description: the scheduler's text about GPUs and features.
+    types: the scheduler's names of the GPU models.
+    slices: the number of MIG slices, which `gpus` does not contain.
     features: names that a job can request.
     """
 
@@ -41,17 +41,17 @@ def counted(kind: Kind, count: int) -> str:
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition, or queue.
+    """A partition or queue, or the nodes of one type in a partition.
 
-    nodes: {kind: number of nodes}.
+    nodes: {type of nodes: number of nodes}.
     down: the number of nodes that could run no job at the time of the query.
-    access, layout: options of every job; `layout` for schedulers of ReFrame that request no slots.
+    access: options of every job. layout: options that request slots, if ReFrame's scheduler does not request them.
     notes: sentences for the administrator of the site.
     limit: the time limit of a job in minutes; None without a limit.
     most: the maximum number of nodes of a job; 0 without a limit.
-    closed: whether no job of the current user starts; a note gives the reason.
-    whole: the scheduler's name of the partition, if this object is one kind of its nodes; else "".
-    only_by_type: whether only the type of the GPUs selects these nodes.
+    closed: whether no job of the current user can start; a note contains the reason.
+    parent: the scheduler's partition that contains these nodes of one type; "" for a whole partition.
+    only_by_type: whether only a request of the GPU type selects these nodes.
     """
 
     name: str
@@ -63,12 +63,12 @@ class Partition:
     limit: float | None = None
     most: int = 0
     closed: bool = False
-    whole: str = ""
+    parent: str = ""
     only_by_type: bool = False
 
     @property
     def count(self) -> int:
-        """The number of nodes, with nodes that are down."""
+        """The number of nodes, including nodes that are down."""
         return sum(self.nodes.values())
 
     @property
@@ -78,7 +78,7 @@ class Partition:
 
     @property
     def time_limit(self) -> str:
-        """The time limit of jobs in ReFrame's format, if it is shorter than the checks request; else ""."""
+        """The time limit of jobs in ReFrame's format; "" if it is CHECK_MINUTES or more."""
         return short_time(self.limit) if self.limit is not None and self.limit < CHECK_MINUTES else ""
 
     @property
@@ -89,18 +89,18 @@ class Partition:
 
     @property
     def types(self) -> list[str]:
-        """The names of the GPUs' models, each once."""
+        """The distinct names of the GPU models."""
         return list(dict.fromkeys(name for kind in self.nodes for name in kind.types))
 
     @property
     def requested_type(self) -> str:
-        """The type that a job must request to get these GPUs, and not MIG slices or GPUs of other nodes; else ""."""
+        """The GPU type that each job must request; "" if jobs cannot get MIG slices or GPUs of other nodes."""
         is_needed = self.only_by_type or any(kind.slices for kind in self.nodes)
         return self.types[0] if self.gpus and is_needed and len(self.types) == 1 else ""
 
     @property
     def arch(self) -> str:
-        """The architecture of all GPUs: "sm_90". "" if the scheduler does not name it."""
+        """The architecture of all GPUs, such as "sm_90"; "" if it is unknown or differs."""
         found = {architecture(name) for name in self.types}
         return found.pop() if self.gpus and len(found) == 1 and all(kind.types for kind in self.nodes) else ""
 
@@ -141,8 +141,8 @@ class Cluster:
 
     title: the scheduler's name.
     scheduler, launcher: ReFrame's names.
-    gpu_option, node_option: the options with which a job requests GPUs and a certain node, in ReFrame's words.
-    environment: (name, value) of variables of every job.
+    gpu_option, node_option: the options of a job that request GPUs and a certain node, with ReFrame's placeholders.
+    environment: (name, value) of environment variables of every job.
     notes: sentences for the administrator of the site.
     host: the name of the login node.
     """
@@ -158,19 +158,19 @@ class Cluster:
     host: str = ""
 
     def gpu_request(self, partition: Partition) -> str:
-        """The option with which a job requests GPUs of a partition, in ReFrame's words."""
+        """The option of a job that requests GPUs of a partition, with ReFrame's placeholder."""
         kind = f"{partition.requested_type}:" if partition.requested_type else ""
         return self.gpu_option.replace("{", f"{kind}{{", 1)
 
     @property
     def archs(self) -> list[str]:
-        """The numbers of all GPUs' architectures, such as ["90", "100"]; [] if one of them is unknown."""
+        """The architectures of all GPUs in the compilers' format, such as ["90", "100"]; [] if one is unknown."""
         found = {one.arch.removeprefix("sm_") for one in self.open if one.gpus}
         return [] if "" in found else sorted(found, key=int)
 
     @property
     def open(self) -> list[Partition]:
-        """The partitions where a job starts; all partitions if none does."""
+        """The partitions in which a job can start; all partitions if no job can start."""
         return [one for one in self.partitions if not one.closed] or list(self.partitions)
 
 
@@ -210,7 +210,10 @@ def time_notes(limit: str, name: str) -> list[str]:
 
 
 def size_notes(fewest: int, most: int, setting: str) -> tuple[tuple[str, ...], bool]:
-    """(notes, whether no job starts) of a partition whose jobs have `fewest` to `most` nodes, by a setting."""
+    """(notes, whether no job starts) of a partition whose jobs have `fewest` to `most` nodes.
+
+    setting: the scheduler's name of the limit.
+    """
     if fewest > most:
         return (f"a job needs {fewest} nodes or more ({setting}), and may have {most}: no job starts",), True
     if fewest > 1:

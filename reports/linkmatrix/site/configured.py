@@ -17,14 +17,14 @@ from .cluster import Answer
 from .slurm_blocks import BLOCK_LINES, TOPOLOGY, blocks_in
 
 MOST_BYTES = 1 << 24  # of a file of groups
-#: ReFrame's schedulers → the option of a job, in the words of its `-J`, with which it waits for all others. Users may
-#: lower a priority everywhere: sbatch(1) --nice, qsub(1) of PBS and of Grid Engine -p, each to its least.
+#: ReFrame's schedulers → the lowest priority of a job, as the value of ReFrame's `-J`. Each scheduler allows users to
+#: lower the priority: sbatch(1) --nice, qsub(1) of PBS and of Grid Engine -p.
 LOWEST = {
     **dict.fromkeys(("slurm", "squeue"), "nice=2147483645"),
     **dict.fromkeys(("pbs", "pbspro", "torque"), "p=-1024"),
     "sge": "p=-1023",
 }
-#: ReFrame's schedulers → the same for a job on certain nodes.
+#: ReFrame's schedulers → the option of a job on certain nodes, as the value of ReFrame's `-J`.
 ON_NODES = dict.fromkeys(("slurm", "squeue"), "nodelist={}")
 LEAF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,319}")
 
@@ -44,7 +44,7 @@ def partition(program: str, repository: Path, name: str, answer: Answer = machin
         raise BadInput(f"--system {name}: ReFrame cannot read this partition: {clean(reason)}") from None
 
 
-def measured(
+def measured_partitions(
     program: str, repository: Path, name: str | None = None, answer: Answer = machine.answer
 ) -> tuple[str, list[dict[str, Any]]]:
     """(system, its partitions) that ReFrame measures. name: the value of ReFrame's --system; None for this machine.
@@ -61,12 +61,12 @@ def measured(
         raise BadInput(f"ReFrame cannot read the system of {name or 'this machine'}: {clean(str(error))}") from None
 
 
-def chosen(program: str, repository: Path, name: str | None = None, answer: Answer = machine.answer) -> str:
+def chosen_partition(program: str, repository: Path, name: str | None = None, answer: Answer = machine.answer) -> str:
     """The "system:partition" that ReFrame chooses. name: the value of ReFrame's --system; None for this machine.
 
     Raises BadInput for an unknown system, and if `name` chooses none of several partitions.
     """
-    system, found = measured(program, repository, name, answer)
+    system, found = measured_partitions(program, repository, name, answer)
     partitions = [str(one["name"]) for one in found]
     if len(partitions) != 1:
         there = ", ".join(partitions)
@@ -75,7 +75,7 @@ def chosen(program: str, repository: Path, name: str | None = None, answer: Answ
 
 
 def nodes_of(config: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
-    """{node: why it accepts no job now; "" if it does} of a partition. Raises as `nodes.availability`."""
+    """{node: why it accepts no job now; "" if it accepts jobs} of a partition. Raises as `nodes.availability`."""
     return nodes.availability(config["scheduler"], job_options(config), answer)
 
 
@@ -85,10 +85,10 @@ def job_options(config: Mapping[str, Any]) -> list[str]:
     return [*config.get("access", []), *(one for one in resources if one.startswith("-"))]
 
 
-def least_urgent(config: Mapping[str, Any]) -> list[str]:
-    """The options of ReFrame for preemptible jobs, from the partition's extras["preemptible"].
+def low_priority_options(config: Mapping[str, Any]) -> list[str]:
+    """ReFrame's options for jobs with the lowest priority, with the options in extras["preemptible"]. Raises BadInput.
 
-    The extras contain options of a job, such as ["--qos=scavenger"]. Raises BadInput.
+    extras["preemptible"]: options of a job, such as ["--qos=scavenger"].
     """
     own = config.get("extras", {}).get("preemptible", [])
     if not isinstance(own, list) or not all(isinstance(one, str) and one.startswith("-") for one in own):
@@ -97,22 +97,23 @@ def least_urgent(config: Mapping[str, Any]) -> list[str]:
     return [*([f"-J{lowest}"] if lowest else []), *(f"-J{one}" for one in own)]
 
 
-def on_nodes(config: Mapping[str, Any], names: Iterable[str]) -> str:
-    """The option of ReFrame for a job on these nodes; "" for a scheduler without a known option."""
+def node_option(config: Mapping[str, Any], names: Iterable[str]) -> str:
+    """ReFrame's option for a job on these nodes; "" for a scheduler without a known option."""
     form = ON_NODES.get(config.get("scheduler", ""), "")
     return f"-J{form.format(','.join(names))}" if form else ""
 
 
-def leaves_in(text: str, where: str) -> dict[str, str]:
-    """{node: its group} of lines such as "leaf1: n[1-32],n40", or of Slurm's topology: its leaf switches or blocks.
+def parse_groups(text: str, where: str) -> dict[str, str]:
+    """{node: its group} of lines such as "leaf1: n[1-32],n40", or of the leaf switches or blocks of Slurm's topology.
 
-    The option --groups of the programs accepts the same text. Raises BadInput for any other line, and without a line.
+    The programs' option --groups accepts the same text. where: the file, for messages. Raises BadInput for other lines,
+    and for a text without groups.
     """
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         try:
             leaf, listed = group_in(line.partition("#")[0].strip())
-            for node in nodes.expanded(listed) if listed else ():
+            for node in nodes.expand_names(listed) if listed else ():
                 if found.setdefault(node, leaf) != leaf:
                     raise BadInput(f"{node} is in {found[node]} and in {leaf}: name it once")
         except BadInput as error:
@@ -125,7 +126,10 @@ def leaves_in(text: str, where: str) -> dict[str, str]:
 
 
 def group_in(line: str) -> tuple[str, str]:
-    """("leaf1", "n[1-32]") of a line. An empty line, a switch above switches, and a group of blocks have no nodes."""
+    """(group, its nodes) of a line, such as ("leaf1", "n[1-32]"). Raises BadInput for a line in another format.
+
+    The nodes are "" for an empty line, a switch above other switches, and a group of blocks.
+    """
     may_be_empty = not line
     if line.startswith(BLOCK_LINES):
         leaf, listed = next(iter(blocks_in(line).items()), ("block", ""))
@@ -141,26 +145,26 @@ def group_in(line: str) -> tuple[str, str]:
     return leaf, listed
 
 
-def leaves(path: Path) -> dict[str, str]:
-    """{node: its leaf switch} of a file; see `leaves_in`. Raises BadInput."""
+def read_groups(path: Path) -> dict[str, str]:
+    """{node: its group} of a file in the format of `parse_groups`. Raises BadInput."""
     try:
-        return leaves_in(read_whole(path, MOST_BYTES).decode(), str(path))
+        return parse_groups(read_whole(path, MOST_BYTES).decode(), str(path))
     except UnicodeDecodeError:
         raise BadInput(
             f"{path} is not a text file: use lines such as leaf1: n[1-32], or Slurm's topology.conf"
         ) from None
 
 
-def place_word(path: Path) -> str:
-    """What the groups of a file are: "domain" if they are Slurm's blocks, else "leaf"."""
+def group_type(path: Path) -> str:
+    """The type of the groups in a file: "domain" for Slurm's blocks, else "leaf"."""
     return "domain" if blocks_in(read_whole(path, MOST_BYTES).decode(errors="replace")) else "leaf"
 
 
-def leaves_of(config: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
-    """{node: its leaf switch} from the partition's scheduler; {} if the scheduler reports none."""
+def scheduler_groups(config: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
+    """{node: its leaf switch or block} from the partition's scheduler; {} if the scheduler reports none."""
     if config.get("scheduler") not in ("slurm", "squeue"):
         return {}
     try:
-        return leaves_in(answer(TOPOLOGY), " ".join(TOPOLOGY))
-    except (OSError, BadInput):  # as where topology/default is set, which knows no switches
+        return parse_groups(answer(TOPOLOGY), " ".join(TOPOLOGY))
+    except (OSError, BadInput):  # such as with topology/default, which has no switches
         return {}

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from ..invocation import own_folders
 
-#: Programs that a run calls, itself or in its jobs' scripts: those of ReFrame, to build, of schedulers and of modules.
+#: Programs that a run or its jobs call: ReFrame, build tools, and the commands of schedulers and of modules.
 PROGRAMS = (
     *("reframe", "cmake", "ninja", "g++", "ccache", "mpicxx", "mpirun", "nvcc", "nvidia-smi", "spack"),
     *("sbatch", "srun", "qsub", "qstat", "modulecmd", "lmod"),
 )
-#: Variables by which schedulers, modules, MPI and this package find their own, as logins and modules set them.
+#: Variables with which schedulers, modules, MPI and this package find their files. Logins and modules set them.
 VARIABLES = (
     *("LD_LIBRARY_PATH", "PYTHONPATH", "SPACK_ROOT"),
     *("SLURM_CONF", "PBS_CONF_FILE", "PBS_EXEC", "SGE_ROOT", "SGE_CELL", "SGE_QMASTER_PORT", "SGE_EXECD_PORT"),
@@ -27,7 +27,7 @@ ALWAYS = ("/usr/bin", "/bin")
 
 
 def search_path() -> str:
-    """$PATH with the folders of the virtual environment in front, as after its activation."""
+    """$PATH after the activation of the virtual environment: with its folders in front."""
     known = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join([*(folder for folder in own_folders() if folder not in known), *known])
 
@@ -40,18 +40,18 @@ def program(name: str) -> str | None:
     return os.path.abspath(found) if found else None
 
 
-def carried() -> dict[str, str]:
-    """{variable: value} that a run needs of this shell. PATH contains only the folders of the needed programs."""
+def needed_variables() -> dict[str, str]:
+    """{variable: value} of this shell that a run needs. PATH contains only the folders of PROGRAMS."""
     folders = {os.path.dirname(path) for path in map(program, PROGRAMS) if path}
     order = [folder for folder in search_path().split(os.pathsep) if folder in folders and folder not in ALWAYS]
     path = os.pathsep.join(dict.fromkeys([*order, *ALWAYS]))
     return {"PATH": path, **{name: os.environ[name] for name in VARIABLES if os.environ.get(name)}}
 
 
-def need_home(otherwise: Path) -> None:
-    """Sets $HOME of this process if it is missing, because Open MPI does not start without $HOME.
+def set_home(otherwise: Path) -> None:
+    """Sets $HOME of this process if it is missing, as in a timer, because Open MPI needs $HOME.
 
-    A timer has no $HOME. otherwise: the folder for a user without an entry in the user database, as in a container.
+    otherwise: the folder for a user without an entry in the user database, as in a container.
     """
     if not os.environ.get("HOME"):
         try:

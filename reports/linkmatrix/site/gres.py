@@ -1,4 +1,4 @@
-"""The GPUs of a node in Slurm's words: the Gres field of `sinfo` and `scontrol show node`."""
+"""Reads the GPUs of a node from Slurm's Gres field of `sinfo` and `scontrol show node`."""
 
 import re
 from typing import NamedTuple
@@ -48,7 +48,7 @@ def gpus_in(gres: str) -> Gpus:
 
 
 def architecture(gpu_type: str) -> str:
-    """The architecture of a GPU type in ReFrame's words: "sm_100" of "gb200". "" if it is unknown or ambiguous."""
+    """The architecture of a GPU type in ReFrame's format: "sm_100" for "gb200"; "" if it is unknown or ambiguous."""
     found = {ARCHITECTURES[word] for word in words_of(gpu_type) if word in ARCHITECTURES}
     return found.pop() if len(found) == 1 else ""
 
@@ -59,5 +59,5 @@ def has_grace(gpu_type: str) -> bool:
 
 
 def words_of(gpu_type: str) -> list[str]:
-    """The words of a type: "nvidia", "gb200"."""
+    """The words of a GPU type: ["nvidia", "gb200"] of "nvidia_gb200"."""
     return re.split(r"[^a-z0-9]+", gpu_type.lower())

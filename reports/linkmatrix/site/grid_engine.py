@@ -11,7 +11,7 @@ from .cluster import Answer, Cluster, Kind, Partition, least, number, time_notes
 HOST = re.compile(r"(\S+)\s+\S+\s+(\d+|-)\s")
 RESOURCE = re.compile(r"\s+h[lcfv]:([^=]*gpus?)=(\S+)")
 QUEUE = re.compile(r"\s+(\S+)\s+[A-Z]+\s+\d+/\d+/\d+\s*(\S*)")
-# letters of a state of Grid Engine → meaning. No job starts in any of these states; capitals have other meanings.
+# {letter of a state of Grid Engine: its meaning}. No job starts in these states.
 LETTERS = {
     "u": "its daemon does not answer",
     "d": "disabled",
@@ -38,13 +38,13 @@ class QueueInstance(NamedTuple):
 
     @property
     def unavailable(self) -> str:
-        """Why no job starts, such as "d: disabled"; "" if jobs start. No job starts in an unknown state."""
+        """The reason why no job starts, such as "d: disabled"; "" if jobs start. An unknown state starts no job."""
         meaning = ", ".join(LETTERS[letter] for letter in LETTERS if letter in self.state)
         return f"{self.state}: {meaning}" if meaning else self.state
 
 
 def queue_instances(text: str) -> list[QueueInstance]:
-    """The queues on each host, from the output of `qhost -q`. Only `qhost -q -F` contains GPUs."""
+    """The queues on each host, from the output of `qhost -q`. GPUs are only known from `qhost -q -F`."""
     found: list[QueueInstance] = []
     host, kind = "", Kind(0, 0)
     for line in text.splitlines():
@@ -58,9 +58,9 @@ def queue_instances(text: str) -> list[QueueInstance]:
 
 
 def is_selected(pattern: str, instance: QueueInstance) -> bool:
-    """Whether a queue on a host matches a pattern of Grid Engine: "gpu.q", "gpu*", "gpu.q@n1", "*@n1".
+    """Whether a queue on a host matches a pattern of Grid Engine, such as "gpu.q", "gpu*", "gpu.q@n1" or "*@n1".
 
-    A group of hosts, as in "gpu.q@@rack1", matches every host, because its members are unknown.
+    A group of hosts, as in "gpu.q@@rack1", matches every host, because the hosts of the group are unknown.
     """
     name, _, place = pattern.partition("@")
     host = instance.host.partition(".")[0]

@@ -12,13 +12,16 @@ NEW = "; for a new one, 'linkmatrix detect --system NAME' writes a file into con
 
 
 def unknown_name_error(wanted: str, folders: Iterable[Path]) -> str:
-    """A sentence about an unknown SYSTEM or SYSTEM:PARTITION, with the known names; "" if the name is known."""
+    """A sentence about an unknown SYSTEM or SYSTEM:PARTITION, with the known names.
+
+    Returns "" for a known name, and if the name of a system is not a literal.
+    """
     known = {}
     files = {file.name: file for folder in folders for file in sorted(folder.glob("*.py"))}
     for file in files.values():
         name, partitions = read_names(file)
         if not name:
-            return ""  # only a run of the file gives the name; ReFrame then checks the name
+            return ""  # only ReFrame, which runs the file, can check the name
         known[name] = partitions
     name, _, partition = wanted.partition(":")
     if name not in known:
@@ -30,13 +33,13 @@ def unknown_name_error(wanted: str, folders: Iterable[Path]) -> str:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """ " (is 'NAME' meant?)" with the closest known name; "" if none is close."""
+    """The text " (is 'NAME' meant?)" with the closest known name; "" without a close name."""
     close = difflib.get_close_matches(name, list(known), 1)
     return f" (is '{close[0]}' meant?)" if close else ""
 
 
 def read_names(file: Path) -> tuple[str, list[str]]:
-    """(name of the system, names of its partitions) in a system file; "" and [] for names that are no literals."""
+    """(name of the system, names of its partitions) in a system file; "" and [] for names that are not literals."""
     try:
         system = system_entry(read_whole(file, MOST_BYTES))
     except BadInput:
@@ -64,13 +67,13 @@ def partition_entries(system: ast.expr | None) -> list[ast.expr]:
 
 
 def literal(node: ast.expr | None, key: str) -> str:
-    """The literal text of a key in a dictionary; "" for none."""
+    """The literal text of a key in a dictionary; "" without a literal."""
     value = dict_entry(node, key)
     return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
 
 
 def dict_entry(node: ast.expr | None, key: str) -> ast.expr | None:
-    """The value of a literal key in a dictionary; None for none."""
+    """The value of a literal key in a dictionary; None without the key."""
     if not isinstance(node, ast.Dict):
         return None
     entries = zip(node.keys, node.values, strict=True)

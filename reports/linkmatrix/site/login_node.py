@@ -1,4 +1,4 @@
-"""Whether this host is a login node: a scheduler answers here, and this host is none of its nodes."""
+"""Detects login nodes: hosts on which a scheduler answers, and that are not nodes of the scheduler."""
 
 import os
 import re
@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from . import machine
 
-SECONDS = 10  # patience with a scheduler
-#: Set on the nodes of a job. SLURM_JOB_ID is none of them: `salloc` may start its shell on the login node.
-IN_A_JOB = ("SLURMD_NODENAME", "PBS_JOBID", "SGE_JOB_SPOOL_DIR")
+SECONDS = 10  # time limit of a scheduler's answer
+#: Variables of jobs on their nodes. SLURM_JOB_ID is missing, because `salloc` may start its shell on the login node.
+JOB_VARIABLES = ("SLURMD_NODENAME", "PBS_JOBID", "SGE_JOB_SPOOL_DIR")
 
 
 class Nodes(NamedTuple):
-    """A scheduler's title, the command that lists its nodes, and the regular expression of a node in the answer."""
+    """How a scheduler lists its nodes. pattern: the regular expression of a node in the output of the command."""
 
     title: str
     command: tuple[str, ...]
@@ -29,8 +29,8 @@ LISTS = (
 
 
 def scheduler_of_login_node() -> str:
-    """The title of the scheduler whose login node this host is; "" for any other host, and on a node of a job."""
-    if any(os.environ.get(name) for name in IN_A_JOB):
+    """The title of the scheduler, if this host is its login node; else ""."""
+    if any(os.environ.get(name) for name in JOB_VARIABLES):
         return ""
     host = socket.gethostname().partition(".")[0]
     for scheduler in LISTS:

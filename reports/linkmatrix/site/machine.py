@@ -26,17 +26,17 @@ TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")  # a name that ReFrame accepts for a system, partition or environment
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # nvidia-smi underlines the head line, even in a pipe
 QUERY = ["nvidia-smi", "--query-gpu=index,name,uuid,pci.bus_id,compute_cap", "--format=csv,noheader"]
-# the first whose command is on PATH: (command, ReFrame's scheduler, its launcher)
+# (command, ReFrame's scheduler, its launcher). The first row whose command is on PATH is used.
 SCHEDULERS = [("sbatch", "slurm", "srun"), ("qconf", "sge", "mpirun"), ("qsub", "pbs", "mpirun")]
-# the option of a job that requests GPUs. ReFrame fills in the number; for PBS, a word without a dash becomes a resource
+# the option of a job that requests GPUs. ReFrame inserts the number. For PBS, a word without a dash is a resource.
 GPU_OPTIONS = {
     "slurm": "--gres=gpu:{num_gpus_per_node}",
     "pbs": "ngpus={num_gpus_per_node}",
     "sge": "-l gpu={num_gpus_per_node}",
 }
-# the option of a job that is not requeued after a lost node; Grid Engine does not requeue by default
-ONCE = {"slurm": "--no-requeue", "pbs": "-r n"}
-FEWEST_RANKS = 2  # of a matrix between ranks; with GPUs one rank per GPU
+# the option that prevents a restart of a job whose node is lost. Grid Engine restarts no job by default.
+NO_REQUEUE = {"slurm": "--no-requeue", "pbs": "-r n"}
+FEWEST_RANKS = 2  # of a matrix between ranks. With GPUs, each GPU has one rank.
 TEMPLATES = Path(__file__).with_name("templates")
 ROOT = Path("/")  # of the kernel's files
 
@@ -59,11 +59,14 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine, as this package detects it.
+    """A detected machine.
 
+    numa: the number of NUMA nodes.
     link_class: the class of all pairs of GPUs; None if the classes differ, or with fewer than two GPUs.
-    nccl: the installation prefix of NCCL; "" without NCCL or GPUs. ports: the ports of RDMA adapters.
-    in_mig_mode: the number of GPUs with MIG slices, which are not in `gpus`.
+    scheduler, launcher: ReFrame's names. mpi: whether programs with MPI can be built and run.
+    nccl: the installation prefix of NCCL; "" without NCCL or GPUs.
+    ports: the ports of RDMA adapters.
+    in_mig_mode: the number of GPUs in MIG mode, which `gpus` does not contain.
     """
 
     host: str
@@ -80,7 +83,7 @@ class Machine:
 
 
 def machine() -> Machine:
-    """Detect this machine. Raises OSError if nvidia-smi is installed and fails: the GPUs are then unknown."""
+    """Detect this machine. Raises OSError if nvidia-smi is installed and fails, because the GPUs are then unknown."""
     found = gpus_in(answer(QUERY)) if shutil.which("nvidia-smi") else ()
     sliced = mig.sliced_gpus(answer) if found else set()
     gpus = tuple(gpu for at, gpu in enumerate(found) if at not in sliced)
@@ -102,7 +105,7 @@ def machine() -> Machine:
         scheduler=scheduler,
         launcher=launcher,
         mpi=mpi,
-        nccl=nccl.place(shutil.which("nvcc")) if gpus and builds else "",
+        nccl=nccl.find_prefix(shutil.which("nvcc")) if gpus and builds else "",
         ports=tuple(adapters.ports(ROOT)),
         in_mig_mode=len(sliced),
     )
@@ -119,9 +122,9 @@ def without_scheduler(found: Machine) -> Machine:
 
 
 def answer(command: list[str], seconds: float | None = None) -> str:
-    """Standard output of a command, without terminal escapes. Raises OSError with one sentence if it fails or hangs.
+    """The standard output of a command in English, without terminal escapes. The command has no standard input.
 
-    The command gets no standard input, and prints English. seconds: its time limit; None for TIMEOUT_S.
+    seconds: the time limit; None for TIMEOUT_S. Raises OSError with one sentence if the command fails or hangs.
     """
     name, seconds = " ".join(command[:2]), seconds or TIMEOUT_S
     try:
@@ -155,10 +158,10 @@ def gpus_in(text: str) -> tuple[Gpu, ...]:
 
 
 def link_classes_in(text: str) -> dict[tuple[int, int], str]:
-    """{(row, column): link class} of each pair of GPUs, row < column, in the answer of `nvidia-smi topo -m`.
+    """{(row, column): link class} of the pairs of GPUs with row < column. text: the output of `nvidia-smi topo -m`.
 
-    The columns after the GPUs (NICs, affinities) are ignored. A pair with different classes in both directions is
-    left out.
+    The columns after the GPUs (NICs, affinities) are ignored, and so are pairs with different classes in the two
+    directions.
     """
     rows = {}
     for line in text.splitlines():
@@ -173,7 +176,7 @@ def link_classes_in(text: str) -> dict[tuple[int, int], str]:
 
 
 def devices_json(found: Machine) -> str:
-    """The GPUs in ReFrame's format of devices.json: one entry for each model."""
+    """The GPUs in ReFrame's format of devices.json: an entry per model."""
     kinds = Counter((gpu.arch, gpu.name) for gpu in found.gpus)
     entries = [
         json.dumps({"type": "gpu", "arch": arch, "model": model, "num_devices": count}, ensure_ascii=False)
@@ -183,7 +186,7 @@ def devices_json(found: Machine) -> str:
 
 
 def as_code(value: str | list[str] | dict[str, Any]) -> str:
-    """Strings, numbers, lists and dictionaries as Python code, with double quotes."""
+    """The Python code of a value, with double quotes."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -193,7 +196,7 @@ def comment(text: str) -> str:
 
 
 def template(name: str, **filters: Callable[[str], str]) -> jinja2.Template:
-    """A template of a system file. It writes Python, so it escapes no HTML."""
+    """The template `name` of a system file. filters: further filters of the template. HTML is not escaped."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,
@@ -205,12 +208,12 @@ def template(name: str, **filters: Callable[[str], str]) -> jinja2.Template:
 
 
 def system_file(found: Machine, system: str, partition: str) -> str:
-    """The text of config/systems/<system>.py, in the format of the other files there."""
+    """The text of the file config/systems/SYSTEM.py of a machine."""
     models = Counter(gpu.name for gpu in found.gpus)
     cuda = ["cuda"] if found.gpus else []
     mpi = ["mpi"] if found.mpi or found.scheduler != "local" else []
     library = ["nccl"] if found.nccl else []
-    promised = adapters.promise(list(found.ports))
+    expected = adapters.expected_adapters(list(found.ports))
     with_ranks = (found.scheduler, found.launcher) == ("local", "mpirun")
     few_cores = with_ranks and found.cores < max(FEWEST_RANKS, len(found.gpus))
     return template("system.jinja").render(
@@ -222,14 +225,14 @@ def system_file(found: Machine, system: str, partition: str) -> str:
         what=" and ".join(f"{count} {model}" for model, count in models.items()) or "no GPU",
         hostname=re.escape(found.host),
         gpu_option=GPU_OPTIONS.get(found.scheduler),
-        once=ONCE.get(found.scheduler),
-        features=[*(["gpu"] if found.gpus else []), *cuda, *mpi, *library, *(["rdma"] if promised else [])],
+        once=NO_REQUEUE.get(found.scheduler),
+        features=[*(["gpu"] if found.gpus else []), *cuda, *mpi, *library, *(["rdma"] if expected else [])],
         environment=cuda + mpi + library,
         **compilers(found.scheduler),
         variables=open_mpi.variables(few_cores) if with_ranks else [],
         few_cores=few_cores,
         extras=environment_extras(found),
-        adapters=[as_code(group) for group in promised],
+        adapters=[as_code(group) for group in expected],
         remarks=[*mig.remarks(found.in_mig_mode), *adapters.remarks(list(found.ports))],
     )
 
@@ -250,7 +253,7 @@ def environment_extras(found: Machine) -> str:
 
 
 def checked_name(name: str, what: str) -> str:
-    """Returns the name if ReFrame and the file system accept it. Raises BadInput."""
+    """The name, if ReFrame and the file system accept it. what: the option, for the message. Raises BadInput."""
     if not NAME.fullmatch(name) or name == "generic":
         raise BadInput(
             f"{what} '{name}' cannot be used: use letters, digits, '-' and '_', a letter first, and not 'generic'"
@@ -260,17 +263,17 @@ def checked_name(name: str, what: str) -> str:
 
 def system_name(found: Machine, name: str | None) -> str:
     """The name of the system: `name`, or a name derived from the host name. Raises BadInput."""
-    return checked_name(name or name_of_host(found.host, "machine"), "--system")
+    return checked_name(name or host_system_name(found.host, "machine"), "--system")
 
 
-def name_of_host(host: str, otherwise: str) -> str:
-    """The default name of the system: "n1" for n1.example, "machine-4f3a" in a container."""
+def host_system_name(host: str, otherwise: str) -> str:
+    """A system name from a host name: "n1" for n1.example; with `otherwise` in front of "4f3a", as in a container."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", host.partition(".")[0]).strip("-_")
     return name if NAME.fullmatch(name) else f"{otherwise}-{name}".rstrip("-")
 
 
 def spack_files(found: Machine, systems: Path, system: str | None, partition: str | None) -> dict[Path, str]:
-    """{path: text} of the packages.yaml of a system, or of the named partition. Raises BadInput."""
+    """{path: text} of the packages.yaml of a system, or of its partition `partition`. Raises BadInput."""
     folder = systems / system_name(found, system)
     folder = folder / checked_name(partition, "--partition") if partition else folder
     return {folder / "packages.yaml": spack.packages_file(found.host, architectures(found))}
@@ -282,7 +285,7 @@ def architectures(found: Machine) -> list[str]:
 
 
 def files(found: Machine, config: Path, system: str | None, partition: str | None) -> dict[Path, str]:
-    """{path: text} of the files that describe the machine. Missing names are derived from the machine."""
+    """{path: text} of the system file and devices.json of a machine. Names that are None come from the machine."""
     system = system_name(found, system)
     partition = checked_name(partition or ("gpu" if found.gpus else "cpu"), "--partition")
     return {
@@ -292,10 +295,10 @@ def files(found: Machine, config: Path, system: str | None, partition: str | Non
 
 
 def write(texts: dict[Path, str], force: bool, tell: Callable[[str], None]) -> None:
-    """Writes all files; without `force`, none if a file exists. Raises BadInput, OSError."""
-    there = [path for path in texts if path.exists() or path.is_symlink()]
-    if there and not force:
-        raise BadInput(f"{there[0]} already exists and was not changed: --force overwrites it")
+    """Writes all files. Raises BadInput if a file exists and `force` is false; then writes none. Raises OSError."""
+    existing = [path for path in texts if path.exists() or path.is_symlink()]
+    if existing and not force:
+        raise BadInput(f"{existing[0]} already exists and was not changed: --force overwrites it")
     for path, text in texts.items():
         write_whole(path, text.encode())
         tell(f"written: {path}")

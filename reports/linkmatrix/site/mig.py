@@ -1,4 +1,4 @@
-"""GPUs in MIG mode on this machine: their slices have no links to other GPUs, so they are no devices."""
+"""Detects GPUs in MIG mode. Their slices have no links to other GPUs, so `detect` does not count them."""
 
 from .cluster import Answer
 
@@ -6,7 +6,7 @@ QUERY = ["nvidia-smi", "--query-gpu=mig.mode.current", "--format=csv,noheader"]
 
 
 def sliced_gpus(answer: Answer) -> set[int]:
-    """The positions, in nvidia-smi's order, of the GPUs in MIG mode. Empty if nvidia-smi does not know the mode."""
+    """The positions of the GPUs in MIG mode, in nvidia-smi's order; empty for a driver without MIG."""
     try:
         lines = answer(QUERY).splitlines()
     except OSError:  # a driver before MIG
@@ -15,7 +15,7 @@ def sliced_gpus(answer: Answer) -> set[int]:
 
 
 def remarks(sliced: int) -> list[str]:
-    """A sentence about GPUs that are not counted; none without such GPUs."""
+    """A sentence about GPUs in MIG mode, in a list; [] without such GPUs. sliced: their number."""
     if not sliced:
         return []
     are = "GPU is" if sliced == 1 else "GPUs are"

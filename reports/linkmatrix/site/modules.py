@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 
 class Modules(NamedTuple):
-    """ReFrame's name of the modules system, and the loaded modules in their order; empty if no module is loaded."""
+    """The loaded modules in their order. system: ReFrame's name of the modules system; "" without modules."""
 
     system: str = ""
     names: tuple[str, ...] = ()
 
 
-#: {variable that a modules system sets: ReFrame's name of the system}; Environment Modules 3 sets neither, and ReFrame
-#: cannot use it.
+#: {variable that a modules system sets: ReFrame's name of the system}. ReFrame does not support Environment Modules 3.
 SYSTEMS = {"LMOD_CMD": "lmod", "MODULES_CMD": "envmod"}
 
 

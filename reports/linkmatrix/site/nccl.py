@@ -1,37 +1,37 @@
-"""Finds NCCL in the folders that src/cmake/nccl.cmake searches."""
+"""Finds NCCL in the same folders as src/cmake/nccl.cmake."""
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
-VARIABLES = ("NCCL_ROOT", "NCCL_HOME", "NCCL_DIR")  # as modules and people set them
+VARIABLES = ("NCCL_ROOT", "NCCL_HOME", "NCCL_DIR")  # that modules and users set
 SYSTEM = ("/usr", "/usr/local")
 
 
 def header(prefix: str) -> Path:
-    """The path of the header below a prefix."""
+    """The path of nccl.h below an installation prefix."""
     return Path(prefix) / "include" / "nccl.h"
 
 
 def prefixes(toolkits: Iterable[str] = ()) -> list[str]:
-    """The prefixes with the header. toolkits: prefixes of CUDA."""
+    """The installation prefixes that contain nccl.h. toolkits: prefixes of CUDA, which are searched too."""
     given = [os.environ.get(name, "") for name in VARIABLES]
     return [prefix for prefix in dict.fromkeys([*given, *toolkits, *SYSTEM]) if prefix and header(prefix).is_file()]
 
 
-def place(nvcc: str | None = None) -> str:
-    """The first prefix with header and library; "" without one. nvcc: the path of the CUDA compiler."""
+def find_prefix(nvcc: str | None = None) -> str:
+    """The first prefix with header and library; "" if none has both. nvcc: the path of the CUDA compiler."""
     toolkits = [str(Path(nvcc).resolve().parents[1])] if nvcc else []
     return next((prefix for prefix in prefixes(toolkits) if has_library(prefix)), "")
 
 
 def is_from_environment(prefix: str) -> bool:
-    """Whether CMake finds a prefix only by environment variables of this shell."""
+    """Whether an environment variable of this shell names the prefix. CMake does not find it in another shell."""
     return bool(prefix) and prefix in map(os.environ.get, VARIABLES)
 
 
 def has_library(prefix: str) -> bool:
-    """Whether a folder of libraries, or the folder of an architecture inside it, contains the library."""
+    """Whether a library folder below the prefix contains libnccl.so."""
     return any(
         next(Path(prefix).glob(f"{folder}/libnccl.so*"), None) for folder in ("lib", "lib64", "lib/*-linux-gnu*")
     )

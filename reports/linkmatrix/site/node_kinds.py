@@ -1,7 +1,7 @@
-"""One partition of ReFrame per kind of node, where a partition of Slurm has nodes with different GPUs.
+"""Divides a partition of Slurm whose nodes have different GPUs into one partition of ReFrame per type of node.
 
-A kind is a number of GPUs and their types. Each kind needs options with which Slurm starts a job on no other kind:
-a feature that only these nodes have, else a list of all other nodes, else the type of the GPUs.
+A type of node is a number of GPUs and their types. The jobs of each new partition need an option that excludes all
+other nodes: a feature that only these nodes have, else a list of the other nodes, else the type of the GPUs.
 """
 
 import re
@@ -13,26 +13,26 @@ from .cluster import Answer, Kind, Partition
 from .gres import gpus_in
 
 NODES = ["scontrol", "show", "node", "--oneliner"]
-SIMPLE = re.compile(r"[A-Za-z0-9_.]+")  # features without a sign that means something to --constraint
+SIMPLE = re.compile(r"[A-Za-z0-9_.]+")  # features without an operator of --constraint
 
 GpuKind = tuple[int, tuple[str, ...]]  # the GPUs of a node, and their types
 
 
 class NodeLists:
-    """The nodes of each partition and kind, from `scontrol show node`, which is asked once and only if needed."""
+    """The nodes of each partition by type, from `scontrol show node`, which runs once, and only if needed."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
         self.lines: list[dict[str, str]] | None = None
 
     def of(self, partition: str) -> dict[GpuKind, list[str]]:
-        """{kind: names of its nodes} of a partition; {} if Slurm does not answer."""
+        """{type of node: names of its nodes} of a partition; {} if Slurm does not answer."""
         if self.lines is None:
             try:
                 text = self.answer(NODES)
             except OSError:
                 text = ""
-            # the first value counts: the reason and the comment of a node come last, and may contain any text
+            # the first value of a name is used: the reason and the comment are at the end, and may contain any text
             self.lines = [dict(reversed(re.findall(r"(\S+?)=(\S*)", line))) for line in text.splitlines()]
         found: dict[GpuKind, list[str]] = {}
         for fields in self.lines:
@@ -43,25 +43,25 @@ class NodeLists:
 
 
 def gpu_kind(kind: Kind) -> GpuKind:
-    """(number of GPUs per node, names of their models) of a type of nodes."""
+    """(number of GPUs per node, types of the GPUs) of a type of nodes."""
     return kind.gpus, kind.types
 
 
-def by_kind(partition: Partition, down: Counter, listed: NodeLists) -> list[Partition]:
-    """The partitions of each kind of node; the partition itself if there is one kind, or if kinds cannot be selected.
+def split_by_node_type(partition: Partition, down: Counter, listed: NodeLists) -> list[Partition]:
+    """A partition per type of node; [partition] if it has one type, or if no option selects each type.
 
-    down: {kind: how many of its nodes are down}.
+    down: {type of node: number of nodes that are down}.
     """
     groups: dict[GpuKind, list[Kind]] = {}
     for kind in partition.nodes:
         groups.setdefault(gpu_kind(kind), []).append(kind)
     if len(groups) == 1:
         return [partition]
-    parts = [replace(partition, whole=partition.name, nodes=subset(partition.nodes, of)) for of in groups.values()]
+    parts = [replace(partition, parent=partition.name, nodes=subset(partition.nodes, of)) for of in groups.values()]
     for select in SELECTIONS:
         selected = select(partition, parts, listed)
         if selected:
-            names = names_of(partition.name, list(groups))
+            names = type_names(partition.name, list(groups))
             return [
                 replace(one, name=name, down=sum(subset(down, one.nodes).values()))
                 for one, name in zip(selected, names, strict=True)
@@ -70,12 +70,12 @@ def by_kind(partition: Partition, down: Counter, listed: NodeLists) -> list[Part
 
 
 def subset(nodes: Counter, kinds: Sequence[Kind] | Counter) -> Counter:
-    """The number of nodes of each given kind, without kinds that have no nodes."""
+    """{type of node: number of nodes} of the given types that have nodes."""
     return Counter({kind: nodes[kind] for kind in kinds if nodes[kind]})
 
 
-def names_of(partition: str, kinds: Sequence[GpuKind]) -> list[str]:
-    """A name per kind: the partition with the types of its GPUs, and with their number where types are equal."""
+def type_names(partition: str, kinds: Sequence[GpuKind]) -> list[str]:
+    """A name per type of node, such as batch-h200. If two names are equal, they end with the number of GPUs."""
     words = ["-".join(types) or ("gpu" if count else "cpu") for count, types in kinds]
     return [
         f"{partition}-{word}" + (f"-{count}" if words.count(word) > 1 else "")
@@ -83,12 +83,12 @@ def names_of(partition: str, kinds: Sequence[GpuKind]) -> list[str]:
     ]
 
 
-def distinct(partitions: Sequence[Partition]) -> list[Partition]:
-    """The partitions, where a kind has another name than each partition of the scheduler and each other kind."""
-    taken = {one.name for one in partitions if not one.whole}
+def with_distinct_names(partitions: Sequence[Partition]) -> list[Partition]:
+    """The partitions with distinct names. The names of the scheduler's partitions do not change."""
+    taken = {one.name for one in partitions if not one.parent}
     found = []
     for one in partitions:
-        if one.whole:
+        if one.parent:
             names = [one.name, *(f"{one.name}-{number}" for number in range(2, len(partitions) + 2))]
             one = replace(one, name=next(name for name in names if name not in taken))
             taken.add(one.name)
@@ -96,8 +96,8 @@ def distinct(partitions: Sequence[Partition]) -> list[Partition]:
     return found
 
 
-def by_feature(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[Partition]:
-    """The parts with `--constraint`; [] if a kind has no feature of its own."""
+def select_by_feature(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[Partition]:
+    """The parts with `--constraint`; [] if a type of node has no feature that the other types lack."""
     found = []
     for one in parts:
         others = {word for other in parts if other is not one for kind in other.nodes for word in kind.features}
@@ -110,8 +110,8 @@ def by_feature(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[
     return found
 
 
-def by_list(partition: Partition, parts: Sequence[Partition], listed: NodeLists) -> list[Partition]:
-    """The parts with `--exclude` of all other nodes; [] if Slurm does not list all nodes of each kind."""
+def select_by_exclusion(partition: Partition, parts: Sequence[Partition], listed: NodeLists) -> list[Partition]:
+    """The parts with `--exclude` of all other nodes; [] if Slurm does not list all nodes of each type."""
     names = listed.of(partition.name)
     kinds = [gpu_kind(next(iter(one.nodes))) for one in parts]
     if {kind: len(of) for kind, of in names.items()} != dict(zip(kinds, (one.count for one in parts), strict=True)):
@@ -119,15 +119,15 @@ def by_list(partition: Partition, parts: Sequence[Partition], listed: NodeLists)
     return [
         selected_by(
             one,
-            f"--exclude={folded([name for other in kinds if other != kind for name in names[other]])}",
-            f"are {folded(names[kind])}",
+            f"--exclude={compressed([name for other in kinds if other != kind for name in names[other]])}",
+            f"are {compressed(names[kind])}",
         )
         for one, kind in zip(parts, kinds, strict=True)
     ]
 
 
-def by_type(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[Partition]:
-    """The parts whose jobs all request GPUs of their type; [] if two kinds share a type, or one has none."""
+def select_by_gpu_type(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[Partition]:
+    """The parts whose jobs request GPUs of their type; [] if two parts have the same type, or one has no type."""
     types = [one.types for one in parts]
     names = [name for some in types for name in some]
     if any(len(some) != 1 or not one.gpus for some, one in zip(types, parts, strict=True)):
@@ -141,19 +141,19 @@ def by_type(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[Par
 
 
 SELECTIONS: tuple[Callable[[Partition, Sequence[Partition], NodeLists], list[Partition]], ...] = (
-    by_feature,
-    by_list,
-    by_type,
+    select_by_feature,
+    select_by_exclusion,
+    select_by_gpu_type,
 )
 
 
 def selected_by(part: Partition, option: str, reason: str) -> Partition:
-    """A part with the option that selects its nodes, and a note with the reason."""
-    note = f"the nodes of {part.whole} that {reason}: the partition has nodes with different GPUs"
+    """A part with the option that selects its nodes, and a note about the selection."""
+    note = f"the nodes of {part.parent} that {reason}: the partition has nodes with different GPUs"
     return replace(part, access=(*part.access, *([option] if option else [])), notes=(*part.notes, note))
 
 
-def folded(names: Sequence[str]) -> str:
+def compressed(names: Sequence[str]) -> str:
     """A list of nodes in Slurm's short form: "n[01-03,07],login"."""
     numbers: dict[tuple[str, int], list[int]] = {}
     for name in names:
@@ -161,13 +161,16 @@ def folded(names: Sequence[str]) -> str:
         numbers.setdefault((stem, len(digits)), []).append(int(digits or 0))
     parts = []
     for (stem, width), found in numbers.items():
-        ranges = [f"{first:0{width}d}" + (f"-{last:0{width}d}" if last > first else "") for first, last in runs(found)]
+        ranges = [
+            f"{first:0{width}d}" + (f"-{last:0{width}d}" if last > first else "")
+            for first, last in number_ranges(found)
+        ]
         parts.append(stem if not width else stem + ranges[0] if len(found) == 1 else f"{stem}[{','.join(ranges)}]")
     return ",".join(parts)
 
 
-def runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """The first and the last number of each run of successive numbers."""
+def number_ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """(first, last) of each range of successive numbers: [(1, 3), (7, 7)] of 1, 2, 3, 7."""
     found: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
         if found and number == found[-1][1] + 1:

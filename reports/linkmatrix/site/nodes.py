@@ -1,4 +1,4 @@
-"""The nodes of a partition, and why some nodes accept no job, as the scheduler reports them."""
+"""The nodes of a partition, and the reasons why some nodes accept no job, as the scheduler reports them."""
 
 import re
 import shlex
@@ -9,8 +9,8 @@ from ..errors import BadInput, clean
 from . import machine
 from .cluster import Answer
 from .grid_engine import is_selected, queue_instances
-from .pbs import AWAY, blocks, destinations, serves
-from .slurm import HELD_SIGNS, SIGNS, held, unfit
+from .pbs import UNAVAILABLE, destinations, parse_listing, runs_queue
+from .slurm import RESERVED_SIGNS, SIGNS, is_reserved, starts_no_job
 
 NODES = ["sinfo", "-a", "-h", "-N", "-o", "%P|%N|%T|%E"]
 KINDS = ["sinfo", "-a", "-h", "-N", "-o", "%N|%f|%G"]
@@ -20,22 +20,22 @@ MOST_RANGES = 8  # of one name
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]|\[[0-9,-]+\])*")
 
 
-def expanded(text: str) -> list[str]:
+def expand_names(text: str) -> list[str]:
     """The distinct names in "n[001-003],login1". Raises BadInput for a text without names or in another format."""
-    names = list(islice((name for part in entries(text) for name in names_of(part, text)), MOST + 1))
+    names = list(islice((name for part in list_entries(text) for name in entry_names(part, text)), MOST + 1))
     if not names or len(names) > MOST:
         count = f"more than {MOST}" if names else "0"
         raise BadInput(f"'{text}' names {count} nodes: write '{ALL}', or names such as n[001-016],n20")
     return list(dict.fromkeys(names))
 
 
-def entries(text: str) -> list[str]:
-    """The entries of a list with commas. A comma in brackets separates no entries."""
+def list_entries(text: str) -> list[str]:
+    """The entries of a list that commas separate, such as "n[1,2]" and "login1" of "n[1,2],login1"."""
     return [part.strip() for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
 
 
-def names_of(part: str, text: str) -> Iterator[str]:
-    """The names of one entry: "n[1-2]-ib[0,1]" has four."""
+def entry_names(part: str, text: str) -> Iterator[str]:
+    """The names of an entry: "n[1-2]-ib[0,1]" has four. text: the whole list, for messages. Raises BadInput."""
     if not NAME.fullmatch(part) or part.count("[") > MOST_RANGES:
         raise BadInput(
             f"'{part}' in '{text}' is not the name of a node: write '{ALL}', or names such as n[001-016],n20"
@@ -44,12 +44,12 @@ def names_of(part: str, text: str) -> Iterator[str]:
     if not found:
         yield part
         return
-    for number in numbers(found[1], text):
-        yield from names_of(part[: found.start()] + number + part[found.end() :], text)
+    for number in expand_numbers(found[1], text):
+        yield from entry_names(part[: found.start()] + number + part[found.end() :], text)
 
 
-def numbers(ranges: str, text: str) -> Iterator[str]:
-    """ "08-10,12" as "08", "09", "10", "12"."""
+def expand_numbers(ranges: str, text: str) -> Iterator[str]:
+    """The numbers "08", "09", "10", "12" of "08-10,12". text: the whole list, for messages. Raises BadInput."""
     for one in ranges.split(","):
         ends = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", one)
         if not ends or int(ends[2] or ends[1]) < int(ends[1]) or int(ends[2] or ends[1]) - int(ends[1]) > MOST:
@@ -57,7 +57,7 @@ def numbers(ranges: str, text: str) -> Iterator[str]:
         yield from (f"{number:0{len(ends[1])}d}" for number in range(int(ends[1]), int(ends[2] or ends[1]) + 1))
 
 
-def option(options: Iterable[str], *names: str) -> str:
+def option_value(options: Iterable[str], *names: str) -> str:
     """The value of an option of a job: "-p cpu", "-pcpu" or "--partition=cpu"; "" without the option."""
     found = [shlex.split(one) for one in options]
     words = [word for one in found for word in one]
@@ -71,38 +71,39 @@ def option(options: Iterable[str], *names: str) -> str:
 
 
 def slurm(options: Sequence[str], answer: Answer) -> dict[str, str]:
-    """The nodes of the partition in the options, or of the default partition, from sinfo.
+    """{node: why it accepts no job; "" if it accepts jobs} from sinfo, for a job with these options.
 
-    Only nodes that the options select: a reservation, --exclude, a feature or a type of GPUs.
+    Without `--partition`, the nodes are those of the default partition. A reservation, --exclude, a feature and a type
+    of GPUs select nodes.
     """
-    wanted = set(option(options, "-p", "--partition").split(",")) - {""}
-    reservation = option(options, "--reservation")
+    wanted = set(option_value(options, "-p", "--partition").split(",")) - {""}
+    reservation = option_value(options, "--reservation")
     reserved = reserved_nodes(reservation, answer) if reservation else None
-    selects = selection(options, answer)
+    selects = node_filter(options, answer)
     found = {}
     for line in answer(NODES).splitlines():
         partition, name, state, reason = line.split("|", 3)
         if (reserved is not None and name not in reserved) or not selects(name):
             continue
         if partition.removesuffix("*") in wanted or (not wanted and partition.endswith("*")):
-            out = unfit(state) or (held(state) and not reserved)
-            sign = (SIGNS | HELD_SIGNS).get(state[-1:], "")
+            out = starts_no_job(state) or (is_reserved(state) and not reserved)
+            sign = (SIGNS | RESERVED_SIGNS).get(state[-1:], "")
             note = sign if reason.strip() in ("none", "None", "") else reason.strip()
             found[name] = ": ".join(filter(None, (state, note))) if out else ""
     return found
 
 
-def selection(options: Sequence[str], answer: Answer) -> Callable[[str], bool]:
-    """Whether the options of a job let it start on a node: --exclude, one feature, and one type of GPUs.
+def node_filter(options: Sequence[str], answer: Answer) -> Callable[[str], bool]:
+    """A function that returns whether a job with these options can start on a node.
 
-    Expressions of several features are not read: all nodes may fit.
+    The function reads --exclude, one feature and one type of GPUs. It ignores expressions of several features.
     """
-    listed = option(options, "-x", "--exclude")
-    excluded = set(expanded(listed)) if listed else set()
-    feature = option(options, "-C", "--constraint")
+    listed = option_value(options, "-x", "--exclude")
+    excluded = set(expand_names(listed)) if listed else set()
+    feature = option_value(options, "-C", "--constraint")
     feature = feature if re.fullmatch(r"[\w.-]+", feature) else ""
-    per_node = option(options, "--gpus-per-node")
-    requested = re.search(r"(?:^|,)gpu:([^:,]+):", f"gpu:{per_node}" if per_node else option(options, "--gres"))
+    per_node = option_value(options, "--gpus-per-node")
+    requested = re.search(r"(?:^|,)gpu:([^:,]+):", f"gpu:{per_node}" if per_node else option_value(options, "--gres"))
     gpu_type = requested[1] if requested else ""
     if not feature and not gpu_type:
         return lambda name: name not in excluded
@@ -121,28 +122,31 @@ def reserved_nodes(names: str, answer: Answer) -> set[str]:
         answered = answer(["scontrol", "show", "reservation", "--oneliner", name])
         listed = re.search(r"(?:^|\s)Nodes=(\S+)", answered)
         if listed and listed[1] != "(null)":
-            found.update(expanded(listed[1]))
+            found.update(expand_names(listed[1]))
     return found
 
 
 def pbs(options: Sequence[str], answer: Answer) -> dict[str, str]:
-    """The nodes of the queue in the options, or of all queues, from pbsnodes. Virtual nodes of a host are one node."""
-    queue, found = option(options, "-q").partition("@")[0], {}
-    queues = blocks(answer(["qstat", "-Qf"])) if queue else {}
+    """{host: why it accepts no job; "" if it accepts jobs} of the queue in the options, or of all queues.
+
+    The virtual nodes of a host are one node.
+    """
+    queue, found = option_value(options, "-q").partition("@")[0], {}
+    queues = parse_listing(answer(["qstat", "-Qf"])) if queue else {}
     rules = {one: queues[one] for one in destinations(queue, queues) if one in queues}
-    for name, fields in blocks(answer(["pbsnodes", "-a"])).items():
-        if rules and not any(serves(fields, one, words) for one, words in rules.items()):
+    for name, fields in parse_listing(answer(["pbsnodes", "-a"])).items():
+        if rules and not any(runs_queue(fields, one, words) for one, words in rules.items()):
             continue
         state, reason = fields.get("state", "unknown"), fields.get("comment") or fields.get("note") or ""
-        out = AWAY.search(state)
+        out = UNAVAILABLE.search(state)
         host = fields.get("resources_available.host", name)
         found[host] = found.get(host) or (f"{state}{f': {reason}' if reason else ''}" if out else "")
     return found
 
 
 def sge(options: Sequence[str], answer: Answer) -> dict[str, str]:
-    """The hosts of the queues in the options, or of all queues, from qhost. One open queue is enough."""
-    wanted = [one for one in option(options, "-q").split(",") if one] or ["*"]
+    """{host: why it accepts no job; "" if a queue accepts jobs} of the queues in the options, or of all queues."""
+    wanted = [one for one in option_value(options, "-q").split(",") if one] or ["*"]
     found: dict[str, str] = {}
     for one in queue_instances(answer(["qhost", "-q"])):
         if any(is_selected(pattern, one) for pattern in wanted):
@@ -150,20 +154,19 @@ def sge(options: Sequence[str], answer: Answer) -> dict[str, str]:
     return found
 
 
-#: ReFrame's schedulers → a regular expression of the states in which an administrator has taken a node out of service
-TAKEN_OUT = {
+#: ReFrame's schedulers → a regular expression of the states of nodes that an administrator took out of service
+OUT_OF_SERVICE = {
     **dict.fromkeys(("slurm", "squeue"), r"drain|maint|\w+\$"),
     **dict.fromkeys(("pbs", "pbspro", "torque"), r"[^:]*\b(offline|maintenance)\b"),
     "sge": r"\w*d",
 }
-#: ReFrame's schedulers → a regular expression of the nodes that the scheduler itself has taken out of service.
-#: slurmctld and slurmd drain a node with these reasons, and no administrator knows of it until then.
-DRAINED_ITSELF = dict.fromkeys(
+#: ReFrame's schedulers → a regular expression of the states and reasons of nodes that the scheduler itself drained.
+DRAINED_BY_SLURM = dict.fromkeys(
     ("slurm", "squeue"),
     r"[^:]*: (Prolog error|Epilog error|Prolog/Epilog failure|Kill task failed|batch job complete failure"
     r"|Duplicate jobid|Low \w+|gres/\S+ count )",
 )
-#: ReFrame's schedulers → the function that asks for the nodes
+#: ReFrame's schedulers → the function that queries the nodes
 QUERIES: dict[str, Callable[[Sequence[str], Answer], dict[str, str]]] = {
     "slurm": slurm,
     "squeue": slurm,
@@ -174,19 +177,18 @@ QUERIES: dict[str, Callable[[Sequence[str], Answer], dict[str, str]]] = {
 }
 
 
-def is_taken_out(scheduler: str, why: str) -> bool:
-    """Whether an administrator has taken the node out of service. why: the reason that `availability` returns."""
+def is_out_of_service(scheduler: str, why: str) -> bool:
+    """Whether an administrator took the node out of service. why: the node's value of `availability`."""
     never = r"(?!)"
-    by_itself = re.match(DRAINED_ITSELF.get(scheduler, never), why)
-    return not by_itself and bool(re.match(TAKEN_OUT.get(scheduler, never), why))
+    by_itself = re.match(DRAINED_BY_SLURM.get(scheduler, never), why)
+    return not by_itself and bool(re.match(OUT_OF_SERVICE.get(scheduler, never), why))
 
 
 def availability(scheduler: str, options: Sequence[str], answer: Answer = machine.answer) -> dict[str, str]:
-    """{node: the scheduler's reason why the node accepts no job now; "" if it does}.
+    """{node: why it accepts no job now; "" if it accepts jobs}, as the scheduler reports.
 
-    options: the partition's options of jobs.
-
-    Raises OSError if the scheduler does not answer, and BadInput for an unknown scheduler.
+    options: the options of the partition's jobs. Raises OSError if the scheduler does not answer, and BadInput for an
+    unknown scheduler.
     """
     if scheduler not in QUERIES:
         raise BadInput(f"linkmatrix cannot ask the scheduler '{scheduler}' for its nodes: name them with --nodes")

@@ -4,9 +4,9 @@ import os
 
 
 def variables(oversubscribe: bool) -> list[list[str]]:
-    """[name, value] pairs for Open MPI 4 and 5, which allow ranks of root if this process is root's.
+    """[name, value] pairs for Open MPI 4 and 5. They allow ranks of root if this process runs as root.
 
-    oversubscribe: allow more ranks than cores. Open MPI then binds no rank to a core.
+    oversubscribe: whether to allow more ranks than cores. Open MPI then binds no rank to a core.
     """
     found = []
     if oversubscribe:

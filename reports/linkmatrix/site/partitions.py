@@ -1,7 +1,7 @@
 """Reads the partitions of a cluster from its scheduler, and writes a system file.
 
-A login node cannot ask the compute nodes. Links and models of GPUs therefore stay unknown. Each unknown value is a
-comment in the file, and never a guess.
+A login node cannot query the compute nodes, so links and models of GPUs stay unknown. The file contains a comment for
+each unknown value.
 """
 
 import itertools
@@ -20,28 +20,29 @@ from .pbs import pbs
 from .slurm import slurm
 
 
-class Dialect(NamedTuple):
-    """A scheduler: the commands that report its cluster, and the function that reads them."""
+class Scheduler(NamedTuple):
+    """A scheduler. commands: the programs that report its cluster. ask: the function that reads their output."""
 
     commands: tuple[str, ...]
     ask: Callable[[Answer], Cluster]
 
 
-# auto asks the first whose commands are all on PATH: Slurm may have a qstat and pbsnodes too, and Grid Engine a qstat
-DIALECTS = {
-    "slurm": Dialect(("sinfo", "scontrol"), slurm),
-    "sge": Dialect(("qconf", "qhost"), grid_engine),
-    "pbs": Dialect(("qstat", "pbsnodes"), pbs),
+# "auto" uses the first scheduler whose commands are all on PATH. PBS is last, because Slurm may have qstat and
+# pbsnodes too, and Grid Engine has a qstat.
+SCHEDULERS = {
+    "slurm": Scheduler(("sinfo", "scontrol"), slurm),
+    "sge": Scheduler(("qconf", "qhost"), grid_engine),
+    "pbs": Scheduler(("qstat", "pbsnodes"), pbs),
 }
-CHOICES = ("auto", "local", *DIALECTS)
+CHOICES = ("auto", "local", *SCHEDULERS)
 
 
 def candidates(name: str) -> list[str]:
-    """The schedulers to ask: `name`; for "auto" the schedulers whose commands are on PATH, otherwise "local".
+    """The names of the schedulers to query: `name`; for "auto" those with all commands on PATH, or ["local"].
 
-    Raises BadInput if the commands of the named scheduler are missing.
+    Raises BadInput if a command of the named scheduler is missing.
     """
-    missing = {key: [one for one in row.commands if not shutil.which(one)] for key, row in DIALECTS.items()}
+    missing = {key: [one for one in row.commands if not shutil.which(one)] for key, row in SCHEDULERS.items()}
     if name == "auto":
         return [key for key, commands in missing.items() if not commands] or ["local"]
     if missing.get(name):
@@ -53,11 +54,11 @@ def candidates(name: str) -> list[str]:
     return [name]
 
 
-def ask(names: Sequence[str], tell: Callable[[str], None]) -> Cluster:
-    """The cluster of the first scheduler that reports a partition. Raises OSError, BadInput."""
+def query_cluster(names: Sequence[str], tell: Callable[[str], None]) -> Cluster:
+    """The cluster of the first scheduler that reports a partition. tell: prints a line. Raises OSError, BadInput."""
     for name, other in itertools.pairwise([*names, ""]):
         try:
-            found = DIALECTS[name].ask(machine.answer)
+            found = SCHEDULERS[name].ask(machine.answer)
             if found.partitions:
                 break
             raise BadInput(f"{name} names no partition with nodes here: describe this machine with --scheduler local")
@@ -71,21 +72,24 @@ def ask(names: Sequence[str], tell: Callable[[str], None]) -> Cluster:
 def files(
     names: Sequence[str], config: Path, system: str | None, partition: str | None, tell: Callable[[str], None]
 ) -> dict[Path, str]:
-    """{path: text} of the system file of a cluster. partition: the only one to write. Raises BadInput, OSError."""
-    found = ask(names, tell)
+    """{path: text} of the system file of a cluster. Raises BadInput, OSError.
+
+    names: the schedulers to query. partition: the only partition of the file; None for all partitions.
+    """
+    found = query_cluster(names, tell)
     host = socket.gethostname()
-    system = machine.checked_name(system or machine.name_of_host(host, "cluster"), "--system")
-    known = list(dict.fromkeys(one.whole or one.name for one in found.partitions))
+    system = machine.checked_name(system or machine.host_system_name(host, "cluster"), "--system")
+    known = list(dict.fromkeys(one.parent or one.name for one in found.partitions))
     if partition is not None and partition not in [*known, *(one.name for one in found.partitions)]:
         there = ", ".join(known)
         raise BadInput(f"--partition '{partition}' is not a partition of this cluster (there are: {there})")
-    chosen = tuple(one for one in found.partitions if partition in (None, one.name, one.whole))
+    chosen = tuple(one for one in found.partitions if partition in (None, one.name, one.parent))
     text = system_file(Cluster(**{**vars(found), "partitions": chosen, "host": host}), system)
     return {config / "systems" / f"{system.replace('-', '_')}.py": text}
 
 
 def reframe_names(partitions: Iterable[str]) -> dict[str, str]:
-    """{partition: distinct name that ReFrame and the file system accept}: "all.q" is all-q, "80gb" is p-80gb."""
+    """{partition: distinct name that ReFrame and the file system accept}, such as all-q for all.q, p-80gb for 80gb."""
     found: dict[str, str] = {}
     for partition in partitions:
         name = re.sub(r"[^A-Za-z0-9_-]", "-", partition)
@@ -96,18 +100,18 @@ def reframe_names(partitions: Iterable[str]) -> dict[str, str]:
 
 
 def commented(text: str) -> str:
-    """The entry of a partition as comments. Remove each `# ` to use the entry."""
+    """The entry of a partition in the system file, with each line as a comment."""
     return re.sub(r"^ {8}(?=.)", "        # ", text, flags=re.MULTILINE)
 
 
 def login_hosts(host: str) -> str:
-    """A regular expression for all login nodes with this name and any number: "login[0-9]+" for login1."""
+    """A regular expression of the host name with any numbers: "login[0-9]+" for login1."""
     name, dot, domain = host.partition(".")
     return re.sub(r"[0-9]+", "[0-9]+", re.escape(name)) + re.escape(dot + domain)
 
 
 def system_file(found: Cluster, system: str) -> str:
-    """The text of config/systems/<system>.py."""
+    """The text of the system file of a cluster. system: its name."""
     names = reframe_names(one.name for one in found.partitions)
     template = machine.template("cluster.jinja", reframe_name=names.__getitem__, commented=commented)
     return template.render(found=found, system=system, hostname=login_hosts(found.host), modules=modules.loaded())

@@ -10,11 +10,11 @@ from .cluster import Answer, Cluster, Kind, Partition, attributes, least, number
 # {property: its names in PBS and Torque}
 CORES = ("resources_available.ncpus", "np", "pcpus")
 GPUS = ("resources_available.ngpus", "gpus")
-AWAY = re.compile("down|offline|unknown|stale|maintenance")  # in the state of a node where no job starts
+UNAVAILABLE = re.compile("down|offline|unknown|stale|maintenance")  # in the state of a node where no job starts
 
 
-def blocks(text: str) -> dict[str, dict[str, str]]:
-    """{name: attributes} of a listing of PBS: lines "NAME" or "Queue: NAME", each followed by indented attributes."""
+def parse_listing(text: str) -> dict[str, dict[str, str]]:
+    """{name: its attributes} of a listing of PBS: lines "NAME" or "Queue: NAME", with indented attributes below."""
     found: dict[str, dict[str, str]] = {}
     for paragraph in re.split(r"\n(?=\S)", text):
         head, _, rest = paragraph.partition("\n")
@@ -24,12 +24,15 @@ def blocks(text: str) -> dict[str, dict[str, str]]:
 
 
 def first_number(fields: dict[str, str], names: Iterable[str]) -> int:
-    """The number of the first attribute in `names` that exists; 0 without one."""
+    """The number of the first of the attributes `names` that exists; 0 if none exists."""
     return next((number(fields[name]) for name in names if name in fields), 0)
 
 
-def serves(node: dict[str, str], name: str, queue: dict[str, str]) -> bool:
-    """Whether the node runs jobs of the queue: the node has the resources that default_chunk of the queue requests."""
+def runs_queue(node: dict[str, str], name: str, queue: dict[str, str]) -> bool:
+    """Whether the node runs jobs of the queue: the node has the resources in the queue's default_chunk.
+
+    node, queue: attributes. name: of the queue.
+    """
     wanted = {
         key.removeprefix("default_chunk."): value
         for key, value in queue.items()
@@ -40,7 +43,7 @@ def serves(node: dict[str, str], name: str, queue: dict[str, str]) -> bool:
 
 
 def pbs_kinds(nodes: Iterable[dict[str, str]]) -> tuple[Counter, int]:
-    """({kind: number of hosts}, number of hosts that are down). Virtual nodes of one host are added up."""
+    """({type of host: number of hosts}, number of hosts that are down). The virtual nodes of a host are added up."""
     hosts: dict[str, list[dict[str, str]]] = {}
     for index, fields in enumerate(nodes):
         hosts.setdefault(fields.get("resources_available.host", f"node {index}"), []).append(fields)
@@ -48,12 +51,12 @@ def pbs_kinds(nodes: Iterable[dict[str, str]]) -> tuple[Counter, int]:
         Kind(sum(first_number(fields, CORES) for fields in parts), sum(first_number(fields, GPUS) for fields in parts))
         for parts in hosts.values()
     )
-    down = sum(any(AWAY.search(fields.get("state", "")) for fields in one) for one in hosts.values())
+    down = sum(any(UNAVAILABLE.search(fields.get("state", "")) for fields in one) for one in hosts.values())
     return kinds, down
 
 
 def best_queue(queues: list[Partition]) -> Partition:
-    """The queue for measurements, of queues with the same nodes: the least restricted queue with the longest jobs."""
+    """The queue for measurements among queues with the same nodes: the least restricted with the longest jobs."""
     best = min(queues, key=lambda one: (one.closed, len(one.notes), -(one.limit or float("inf"))))
     others = ", ".join(one.name for one in queues if one is not best)
     return replace(best, notes=(*best.notes, f"the same nodes by other queues: {others}")) if others else best
@@ -72,20 +75,20 @@ def is_routing(queue: Mapping[str, str]) -> bool:
     return queue.get("queue_type", "").startswith(("R", "r"))
 
 
-def stopped(queue: Mapping[str, str]) -> list[str]:
-    """Notes on a queue that accepts or starts no jobs. PBS omits an attribute that was never True."""
+def stop_notes(queue: Mapping[str, str]) -> list[str]:
+    """Notes about a queue that accepts or starts no jobs; [] for other queues. PBS omits false attributes."""
     return [f"it is not {key}: no job starts" for key in ("enabled", "started") if queue.get(key) != "True"]
 
 
-def entrance(name: str, queues: Mapping[str, Mapping[str, str]]) -> tuple[str, list[str]]:
+def submission_queue(name: str, queues: Mapping[str, Mapping[str, str]]) -> tuple[str, list[str]]:
     """(queue to which a user submits jobs for the queue `name`, notes).
 
-    The queue is "" if `name` accepts jobs only from routing queues, and no routing queue leads to it.
+    The submission queue is "" if `name` accepts jobs only from routing queues, and no routing queue sends jobs to it.
     """
     if queues[name].get("from_route_only") != "True":
         return name, []
     leading = {one: found for one in queues if is_routing(queues[one]) and name in (found := destinations(one, queues))}
-    usable = [one for one in leading if not stopped(queues[one])]
+    usable = [one for one in leading if not stop_notes(queues[one])]
     if not usable:
         return "", ["only a routing queue may send jobs to it (from_route_only), and none does: no job starts"]
     best = min(usable, key=lambda one: len(leading[one]))
@@ -95,9 +98,9 @@ def entrance(name: str, queues: Mapping[str, Mapping[str, str]]) -> tuple[str, l
 
 
 def pbs_nodes(answer: Answer) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """({node: its attributes}, notes). A site may hide its nodes from users; a note then reports it."""
+    """({node: its attributes}, notes). If the site hides its nodes from users, a note reports this."""
     try:
-        nodes, why = blocks(answer(["pbsnodes", "-a"])), "it lists none"
+        nodes, why = parse_listing(answer(["pbsnodes", "-a"])), "it lists none"
     except OSError as error:
         nodes, why = {}, str(error)
     return nodes, [] if nodes else [f"pbsnodes shows you no nodes ({why}): complete the nodes and GPUs of each queue"]
@@ -105,7 +108,7 @@ def pbs_nodes(answer: Answer) -> tuple[dict[str, dict[str, str]], list[str]]:
 
 def pbs(answer: Answer) -> Cluster:
     """The cluster, from qstat and pbsnodes. Raises OSError if a command fails."""
-    queues = blocks(answer(["qstat", "-Qf"]))
+    queues = parse_listing(answer(["qstat", "-Qf"]))
     nodes, cluster_notes = pbs_nodes(answer)
     torque = any("np" in fields for fields in nodes.values())
     of_nodes: dict[tuple[str, ...], list[Partition]] = {}
@@ -113,7 +116,7 @@ def pbs(answer: Answer) -> Cluster:
         if is_routing(fields):
             cluster_notes.append(f"left out: {name} only routes jobs to other queues")
             continue
-        served = [node for node, words in nodes.items() if serves(words, name, fields)]
+        served = [node for node, words in nodes.items() if runs_queue(words, name, fields)]
         if nodes and not served:
             cluster_notes.append(f"left out: {name} has no nodes")
             continue
@@ -136,13 +139,13 @@ def pbs_queue(
 ) -> Partition:
     """The partition of a queue, from its attributes in `qstat -Qf`. kinds, down: as in `Partition`."""
     fields = queues[name]
-    enter, through = entrance(name, queues)
+    enter, through = submission_queue(name, queues)
     walltime, count = fields.get("resources_max.walltime", ""), sum(kinds.values())
     most = number(fields.get("resources_max.nodect"))
     fewest = number(fields.get("resources_min.nodect"))
     sizes, too_large = size_notes(fewest, min(filter(None, (most, count)), default=fewest), "resources_min.nodect")
     notes = [f"not for all: {key} = {fields[key]}" for key in ("acl_users", "acl_groups") if key in fields]
-    notes += [*through, *stopped(fields), *sizes, *time_notes(walltime, "its time limit")]
+    notes += [*through, *stop_notes(fields), *sizes, *time_notes(walltime, "its time limit")]
     # without scatter PBS may put the ranks of two nodes on one
     place = () if torque else ("-l place=scatter:excl",)
     return Partition(
@@ -153,5 +156,5 @@ def pbs_queue(
         notes=tuple(notes),
         limit=least(walltime),
         most=most,
-        closed=bool(stopped(fields) or too_large or not enter),
+        closed=bool(stop_notes(fields) or too_large or not enter),
     )

@@ -22,8 +22,8 @@ OLDEST_DRIVER = {"11": 450, "12": 525, "13": 580}
 
 
 @cache
-def described() -> dict[str, Any]:
-    """The build.json of the programs: their features, CMake's options and, with CUDA, versions; {} without programs."""
+def build_facts() -> dict[str, Any]:
+    """The content of build.json: features, CMake's options and versions of CUDA; {} without prebuilt programs."""
     try:
         content: dict[str, Any] = json.loads((FOLDER / "build.json").read_text(encoding="utf-8"))
     except OSError:
@@ -32,8 +32,8 @@ def described() -> dict[str, Any]:
 
 
 def features() -> set[str]:
-    """The features of the programs, such as {"cuda"}, that this machine can run."""
-    found = set(described().get("features", ()))
+    """The features of the prebuilt programs that this machine can run, such as {"cuda"}."""
+    found = set(build_facts().get("features", ()))
     return found - {"cuda"} if driver_is_old() else found
 
 
@@ -43,20 +43,26 @@ def driver_is_old() -> bool:
         version = re.search(r"\s(\d+)\.\d+[\d.]*\s", DRIVER.read_text(encoding="utf-8"))
     except OSError:
         return False
-    oldest = OLDEST_DRIVER.get(str(described().get("cuda", "")).partition(".")[0], 0)
+    oldest = OLDEST_DRIVER.get(str(build_facts().get("cuda", "")).partition(".")[0], 0)
     return version is not None and int(version[1]) < oldest
 
 
-def selected(features: Iterable[str]) -> set[str]:
-    """The features without those of NEVER that no selected test needs; all if the selection is not known."""
+def needed_features(features: Iterable[str]) -> set[str]:
+    """The features that the selected tests need.
+
+    Features outside NEVER are always kept. If the selection is unknown, all features are kept.
+    """
     needed = os.environ.get(NEEDED)
     unneeded = set(NEVER) - {*needed.split()} if needed is not None else set()
     return {*features} - unneeded
 
 
-def fit(needed: Iterable[str], architectures: Iterable[str], machine: str | None) -> bool:
-    """Whether the wheel has programs with the needed features for this processor and GPUs such as "sm_90"."""
-    found = described()
+def fits_machine(needed: Iterable[str], architectures: Iterable[str], machine: str | None) -> bool:
+    """Whether the prebuilt programs have the needed features and support the processor and the GPUs.
+
+    architectures: of the GPUs, such as "sm_90". machine: the processor, such as "x86_64"; None or "" for any.
+    """
+    found = build_facts()
     if not found or machine not in (None, "", platform.machine()) or not set(needed) <= features():
         return False
     numbers = [int(number) for name in architectures for number in re.findall(r"\d+", name)]
@@ -64,18 +70,18 @@ def fit(needed: Iterable[str], architectures: Iterable[str], machine: str | None
 
 
 def missing_tools(cxx: str, gpus: bool) -> list[str]:
-    """The programs that PATH lacks for a build with MPI, and with CUDA for GPUs. cxx: the C++ compiler."""
+    """The programs that a build with MPI needs, and with CUDA if `gpus`, and that PATH lacks. cxx: the C++ compiler."""
     needed = ["cmake", cxx, *(["nvcc"] if gpus else []), "mpicxx", "mpirun"]
     return [name for name in needed if not shutil.which(name)]
 
 
 def can_build(cxx: str, gpus: bool) -> bool:
-    """Whether this machine can build programs with MPI. Without a platform wheel always True."""
-    return not (described() and missing_tools(cxx, gpus))
+    """Whether this machine can build programs with MPI. Always True without prebuilt programs."""
+    return not (build_facts() and missing_tools(cxx, gpus))
 
 
-def left_out(cxx: str, gpus: bool) -> str:
-    """A sentence about the tests that the prebuilt programs cannot run, with the programs that a build lacks."""
+def left_out_sentence(cxx: str, gpus: bool) -> str:
+    """A sentence about the tests that the prebuilt programs cannot run, and the missing tools of a build."""
     tests = "ranks of MPI and collectives of NCCL" if gpus else "ranks of MPI"
     missing = ", ".join(missing_tools(cxx, gpus))
     why = f"the prebuilt programs have neither MPI nor NCCL{f', and PATH lacks {missing}' if missing else ''}"

@@ -18,7 +18,7 @@ COMMENT = re.compile(r'(\s*)# "reference": "[^"\n]*",?\s*')
 GENERIC = "generic"  # the file of machines without a system file
 
 
-def file_of(system: str, folders: Iterable[Path]) -> Path:
+def system_file(system: str, folders: Iterable[Path]) -> Path:
     """The file of a system. A file replaces a file of the same name in an earlier folder. Raises BadInput."""
     files = {file.name: file for folder in folders for file in sorted(folder.glob("*.py"))}
     found = next((file for file in files.values() if read_names(file)[0] == system), None)
@@ -55,7 +55,10 @@ def name_table(file: Path, partition: str, table: str) -> str:
 
 
 def with_table(text: str, extras: ast.expr | None, table: str) -> str:
-    """The text with the name in the place of the comment line of these extras; the same text without such a line."""
+    """The text with `table` as the reference of these extras, in place of the comment line that `detect` wrote.
+
+    The text is unchanged if the extras have no such line, or have a reference.
+    """
     lines = text.splitlines(keepends=True)
     inside = range(extras.lineno - 1, extras.end_lineno or extras.lineno) if extras else ()
     found = [(number, match) for number in inside if (match := COMMENT.fullmatch(lines[number]))]
@@ -66,5 +69,5 @@ def with_table(text: str, extras: ast.expr | None, table: str) -> str:
 
 
 def partition_entry(text: str, name: str) -> ast.expr | None:
-    """The dictionary of a partition in the text of a system file; None if the text has no such literal."""
+    """The dictionary of a partition in the text of a system file; None if the text has no literal dictionary of it."""
     return next((one for one in partition_entries(system_entry(text)) if literal(one, "name") == name), None)

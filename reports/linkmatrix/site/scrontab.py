@@ -1,6 +1,7 @@
-"""Chooses the Slurm partition for a job of `scrontab` that starts runs. Its nodes are not measured by the runs.
+"""Chooses the Slurm partition for a job of `scrontab` that starts runs.
 
-A run measures whole nodes. If the job of `scrontab` occupied a core of a measured node, the run would wait forever.
+The runs must not measure the nodes of this partition. A run measures whole nodes, and would wait forever for a node on
+which the job of `scrontab` occupies a core.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,9 +16,10 @@ INSTEAD = "use --cron or --systemd on a login node"
 
 
 def partition(wanted: str | None, measured: Iterable[Mapping[str, Any]], answer: Answer) -> Partition:
-    """The partition for the job; wanted: the one that the user names, None for the one with the longest time limit.
+    """The partition for the job. Raises BadInput if no partition is possible.
 
-    measured: the partitions of Slurm that the runs measure, as ReFrame's configuration has them. Raises BadInput.
+    wanted: the user's choice; None for the partition with the longest time limit.
+    measured: the partitions that the runs measure, from ReFrame's configuration.
     """
     try:
         every = {one.name: one for one in slurm(answer).partitions}
@@ -26,7 +28,7 @@ def partition(wanted: str | None, measured: Iterable[Mapping[str, Any]], answer:
     except (OSError, ValueError) as error:
         raise BadInput(f"--scrontab needs the answers of Slurm: {error}; {INSTEAD}") from None
     if wanted is not None:
-        refuse(wanted, every, of_each, taken)
+        check_partition(wanted, every, of_each, taken)
         return every[wanted]
     free = [one for name, one in every.items() if not one.closed and of_each[name] and not of_each[name] & taken]
     if not free:
@@ -37,8 +39,13 @@ def partition(wanted: str | None, measured: Iterable[Mapping[str, Any]], answer:
     return max(free, key=lambda one: float("inf") if one.limit is None else one.limit)
 
 
-def refuse(wanted: str, every: Mapping[str, Partition], of_each: Mapping[str, set[str]], taken: set[str]) -> None:
-    """Raises BadInput for a partition that does not exist, starts no job, or has nodes that the runs measure."""
+def check_partition(
+    wanted: str, every: Mapping[str, Partition], of_each: Mapping[str, set[str]], taken: set[str]
+) -> None:
+    """Raises BadInput if the partition `wanted` does not exist, starts no job, or has nodes that the runs measure.
+
+    every: {name: partition}. of_each: {name: its nodes}. taken: the nodes that the runs measure.
+    """
     if wanted not in every:
         raise BadInput(f"--partition '{wanted}' is not a partition of this cluster (there are: {', '.join(every)})")
     if every[wanted].closed:

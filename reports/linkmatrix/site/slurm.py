@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from .cluster import Answer, Cluster, Kind, Partition, attributes, least, number, size_notes, time_notes
 from .gres import gpus_in
-from .node_kinds import NodeLists, by_kind, distinct
+from .node_kinds import NodeLists, split_by_node_type, with_distinct_names
 from .slurm_blocks import block_notes
 
 NODES = ["sinfo", "-h", "-e", "-o", "%R|%D|%T|%c|%G|%f"]
 ALL = ("ALL", "N/A", "(null)", "UNLIMITED", "")
-# srun ends all tasks of a step after one failed, and 50 s after the first ended. Otherwise the tasks last until the
-# time limit of the job.
+# With these variables, srun ends all tasks of a step after one task failed, and 50 s after the first task ended.
+# Without them, the other tasks run until the time limit of the job.
 ENVIRONMENT = (("SLURM_KILL_BAD_EXIT", "1"), ("SLURM_WAIT", "50"))
 # "NODE STATE CODES" in sinfo's manual: beginnings of states in which no job starts, and signs at the end of such states
 NO_JOB = ("down", "drain", "fail", "inval", "unk", "power", "future", "reboot", "blocked", "perfctrs")
@@ -25,12 +25,15 @@ SIGNS = {
     "^": "it is being rebooted",
 }
 # states in which only jobs of a reservation start. ~ (powered off) and # (powered up) are missing: a job wakes the node
-HELD = ("reserved", "maint")
-HELD_SIGNS = {"$": "it is in a reservation for maintenance"}
+RESERVED = ("reserved", "maint")
+RESERVED_SIGNS = {"$": "it is in a reservation for maintenance"}
 
 
 def nodes_in(text: str) -> dict[str, tuple[Counter, Counter]]:
-    """{partition: ({kind: number of nodes}, {kind: number of nodes that are down})} of sinfo's answer to NODES."""
+    """{partition: ({type of node: number of nodes}, {type of node: number of nodes that are down})}.
+
+    text: sinfo's answer to NODES. Raises OSError for a line in another format.
+    """
     found: dict[str, tuple[Counter, Counter]] = {}
     for line in text.splitlines():
         fields = line.split("|")
@@ -42,55 +45,61 @@ def nodes_in(text: str) -> dict[str, tuple[Counter, Counter]]:
             continue
         kind = kind_of(number(cores), gres, features)
         nodes[kind] += number(count)
-        if unfit(state) or (held(state) and not state.startswith("reserved")):  # others run jobs on what is reserved
+        # a reserved node is not down, because the users of the reservation run jobs on it
+        if starts_no_job(state) or (is_reserved(state) and not state.startswith("reserved")):
             down[kind] += number(count)
     return found
 
 
 def kind_of(cores: int, gres: str, features: str) -> Kind:
-    """The kind of a node, from Slurm's words for its GPUs and features."""
+    """The type of a node, from its fields Gres and Features in Slurm."""
     description = ", ".join(words for words in (gres, features) if words not in ("(null)", ""))
     gpus = gpus_in(gres)
     named = tuple(word for word in features.split(",") if word not in ("(null)", ""))
     return Kind(cores, gpus.count, description, gpus.types, gpus.slices, named)
 
 
-def unfit(state: str) -> bool:
+def starts_no_job(state: str) -> bool:
     """Whether a node in this state of sinfo starts no job."""
     return state.lower().startswith(NO_JOB) or state[-1:] in SIGNS
 
 
-def held(state: str) -> bool:
+def is_reserved(state: str) -> bool:
     """Whether a node in this state of sinfo starts only jobs of its reservation."""
-    return state.lower().startswith(HELD) or state[-1:] in HELD_SIGNS
+    return state.lower().startswith(RESERVED) or state[-1:] in RESERVED_SIGNS
 
 
 class Association(NamedTuple):
-    """An association of the current user: one account, in all partitions or in one."""
+    """An association of the current user with an account, for all partitions or for one partition.
+
+    wall: the time limit of its jobs.
+    usual: the quality of service of jobs that request none.
+    partition: "" for all partitions without another association.
+    """
 
     account: str
-    wall: str = ""  # the time limit of its jobs
-    usual: str = ""  # the quality of service of its jobs that ask for none
-    partition: str = ""  # "": of all that have none of their own
+    wall: str = ""
+    usual: str = ""
+    partition: str = ""
 
 
-class Rights(NamedTuple):
-    """The associations of the current user; all empty without accounting, or without an answer.
+class Associations(NamedTuple):
+    """The associations of the current user; empty without accounting, and if sacctmgr does not answer.
 
-    walls: {quality of service: time limit}
+    walls: {quality of service: time limit}.
     """
 
     mine: tuple[Association, ...] = ()
     walls: dict[str, str] = {}
 
     def in_partition(self, partition: str) -> dict[str, Association]:
-        """{account: its association in a partition}. An association for this partition has priority."""
+        """{account: its association} in a partition. An association for this partition has priority."""
         found = {one.account: one for one in self.mine if not one.partition}
         return found | {one.account: one for one in self.mine if one.partition == partition}
 
 
-def rights(answer: Answer, cluster: str) -> Rights:
-    """The associations of the current user, from sacctmgr. cluster: one of the clusters that share accounting."""
+def user_associations(answer: Answer, cluster: str) -> Associations:
+    """The associations of the current user, from sacctmgr. cluster: its name; several clusters may share accounting."""
 
     def table(columns: int, *words: str) -> list[list[str]]:
         try:
@@ -101,16 +110,17 @@ def rights(answer: Answer, cluster: str) -> Rights:
 
     which = [f"user={getpass.getuser()}", *([f"cluster={cluster}"] if cluster else [])]
     mine = table(4, "assoc", *which, "format=account,maxwall,defaultqos,partition")
-    return Rights(
+    return Associations(
         tuple(Association(*row) for row in mine if row[0]),
         dict(table(2, "qos", "format=name,maxwall")),
     )
 
 
 class Rule(NamedTuple):
-    """The effect of a partition's rule: options of every job, notes, and time limits in addition to MaxTime.
+    """The effect of a setting of a partition.
 
-    closed: no job of the current user starts there
+    options: of every job. notes: sentences for the administrator. walls: time limits in addition to MaxTime.
+    closed: whether no job of the current user can start.
     """
 
     options: tuple[str, ...] = ()
@@ -119,11 +129,11 @@ class Rule(NamedTuple):
     closed: bool = False
 
 
-Words = Mapping[str, str]  # of `scontrol show partition`
+Settings = Mapping[str, str]  # of `scontrol show partition`
 
 
-def availability_rules(settings: Words) -> Iterator[Rule]:
-    """The rule of a partition that is down or accepts no jobs."""
+def availability_rules(settings: Settings) -> Iterator[Rule]:
+    """The rules of a partition that is down, only for root, or only for reservations."""
     state = settings.get("State", "UP")
     if state != "UP":
         yield Rule(notes=(f"its state is {state}: no job starts",), closed=True)
@@ -133,24 +143,24 @@ def availability_rules(settings: Words) -> Iterator[Rule]:
         yield Rule(notes=("only for jobs of a reservation (ReqResv): add --reservation= to access",), closed=True)
 
 
-def other_partitions_rule(mine: Rights) -> Iterator[Rule]:
-    """The rule if all associations of the user are for other partitions."""
+def other_partitions_rule(mine: Associations) -> Iterator[Rule]:
+    """The rule of a partition that no association of the user includes."""
     others = ", ".join(sorted({one.partition for one in mine.mine}))
     words = f"your accounts are only for {others} (sacctmgr show assoc): none of your jobs can start"
     yield Rule(notes=(words,), closed=True)
 
 
-Mine = Mapping[str, Association]  # of a partition, by account
+AccountAssociations = Mapping[str, Association]  # of a partition, by account
 
 
-def accounts_of(settings: Words, mine: Mine) -> list[str]:
+def accounts_of(settings: Settings, mine: AccountAssociations) -> list[str]:
     """The user's accounts that the partition allows; all allowed accounts if the user's accounts are unknown."""
-    if (listed := settings.get("AllowAccounts", "ALL")) not in ALL:  # then Slurm reads no DenyAccounts
+    if (listed := settings.get("AllowAccounts", "ALL")) not in ALL:  # Slurm then ignores DenyAccounts
         return [one for one in listed.split(",") if one in mine or not mine]
     return [one for one in mine if one not in settings.get("DenyAccounts", "").split(",")]
 
 
-def by_account(settings: Words, mine: Mine) -> Iterator[Rule]:
+def account_rules(settings: Settings, mine: AccountAssociations) -> Iterator[Rule]:
     """The rule for the accounts that a partition allows."""
     listed, denied = settings.get("AllowAccounts", "ALL"), settings.get("DenyAccounts", "")
     accounts = accounts_of(settings, mine)
@@ -170,12 +180,12 @@ def by_account(settings: Words, mine: Mine) -> Iterator[Rule]:
         yield Rule(notes=(f"only for {', '.join(accounts)} (AllowAccounts): add --account= to access",))
 
 
-def by_qos(settings: Words, mine: Mine, wall_of: Mapping[str, str]) -> Iterator[Rule]:
-    """The rule for qualities of service: the allowed ones, that of the account, and that of the partition."""
+def qos_rules(settings: Settings, mine: AccountAssociations, wall_of: Mapping[str, str]) -> Iterator[Rule]:
+    """The rules of the allowed qualities of service, of the account's, and of the partition's."""
     listed, denied = settings.get("AllowQos", "ALL"), settings.get("DenyQos", "")
-    # Slurm keeps their names in small letters, and prints a partition's as they were written
+    # Slurm stores the names in small letters, but prints a partition's setting as the administrator wrote it
     usual = {mine[account].usual.lower() for account in accounts_of(settings, mine) or mine if account in mine}
-    if listed not in ALL and "," not in listed:  # then Slurm reads no DenyQos
+    if listed not in ALL and "," not in listed:  # Slurm then ignores DenyQos
         yield time_limit_rule(wall_of.get(listed, ""), f"the time limit of the QOS {listed}", f"--qos={listed}")
     elif listed not in ALL and not (usual and usual <= set(listed.lower().split(","))):
         yield Rule(notes=(f"only for {listed} (AllowQos): add --qos= to access",))
@@ -188,33 +198,36 @@ def by_qos(settings: Words, mine: Mine, wall_of: Mapping[str, str]) -> Iterator[
 
 
 def time_limit_rule(wall: str, name: str, *options: str) -> Rule:
-    """The rule with a time limit. name: the subject of the note about a short limit. options: of every job."""
+    """A rule with a time limit. name: the subject of the note about a short limit. options: of every job."""
     return Rule(options, tuple(time_notes(wall, name)), (wall,))
 
 
-def by_size(settings: Words, nodes: int) -> Iterator[Rule]:
-    """The rule for the minimum number of nodes of a job: checks of one node request one."""
+def size_rules(settings: Settings, nodes: int) -> Iterator[Rule]:
+    """The rule of the minimum number of nodes of a job, because checks of one node request one node."""
     fewest, most = number(settings.get("MinNodes")), number(settings.get("MaxNodes")) or nodes
     notes, closed = size_notes(fewest, min(most, nodes), "MinNodes")
     yield Rule(notes=notes, closed=closed)
 
 
-def partition(settings: Words, kinds: Counter, down: Counter, mine: Rights) -> Partition:
-    """The partition in a line of `scontrol show partition`."""
+def partition(settings: Settings, kinds: Counter, down: Counter, mine: Associations) -> Partition:
+    """The partition with these settings of `scontrol show partition`.
+
+    kinds: {type of node: number of nodes}. down: {type of node: number of nodes that are down}.
+    """
     name, longest = settings.get("PartitionName", ""), settings.get("MaxTime", "")
     there = mine.in_partition(name)
     rules = [
         *availability_rules(settings),
-        *(other_partitions_rule(mine) if mine.mine and not there else by_account(settings, there)),
-        *by_qos(settings, there, mine.walls),
-        *by_size(settings, sum(kinds.values())),
+        *(other_partitions_rule(mine) if mine.mine and not there else account_rules(settings, there)),
+        *qos_rules(settings, there, mine.walls),
+        *size_rules(settings, sum(kinds.values())),
     ]
     notes = [f"the default partition of {settings.get('Nodes', '')}"] if settings.get("Default") == "YES" else []
     return Partition(
         name,
         kinds,
         sum(down.values()),
-        # a job whose node is lost does not begin again: it would wait for that node, and half of its output is there
+        # without --no-requeue, a job whose node is lost starts again: it waits for the node, and mixes two outputs
         access=(f"--partition={name}", *(option for rule in rules for option in rule.options), "--no-requeue"),
         notes=(*notes, *(note for rule in rules for note in rule.notes), *time_notes(longest, "its time limit")),
         limit=least(longest, *(wall for rule in rules for wall in rule.walls)),
@@ -228,7 +241,7 @@ def slurm(answer: Answer) -> Cluster:
     nodes = nodes_in(answer(NODES))
     config = attributes(answer(["scontrol", "show", "config"]))
     accounting = config.get("AccountingStorageType", "").rpartition("/")[2] not in ("", "none", "(null)")
-    mine = rights(answer, config.get("ClusterName", "")) if accounting else Rights()
+    mine = user_associations(answer, config.get("ClusterName", "")) if accounting else Associations()
     listed = NodeLists(answer)
     partitions: list[Partition] = []
     notes = block_notes(answer)
@@ -236,17 +249,17 @@ def slurm(answer: Answer) -> Cluster:
         settings = dict(word.split("=", 1) for word in line.split() if "=" in word)
         kinds, down = nodes.get(settings.get("PartitionName", ""), (Counter(), Counter()))
         if kinds:
-            partitions += by_kind(partition(settings, kinds, down, mine), down, listed)
+            partitions += split_by_node_type(partition(settings, kinds, down, mine), down, listed)
         else:
             notes.append(f"left out: {settings.get('PartitionName', '')} has no nodes")
     if config.get("MpiDefault", "none") == "none":
         notes.append("MpiDefault is none: set SLURM_MPI_TYPE to a type that `srun --mpi=list` prints")
-    by_node = config.get("SelectType", "").endswith("cons_tres")  # only that plugin knows --gpus-per-node
+    by_node = config.get("SelectType", "").endswith("cons_tres")  # only this plugin supports --gpus-per-node
     return Cluster(
         title="Slurm",
         scheduler="slurm" if accounting else "squeue",
         launcher="srun",
-        partitions=tuple(distinct(partitions)),
+        partitions=tuple(with_distinct_names(partitions)),
         gpu_option=f"--{'gpus-per-node=' if by_node else 'gres=gpu:'}{{num_gpus_per_node}}",
         node_option="--nodelist={host}",
         environment=ENVIRONMENT,

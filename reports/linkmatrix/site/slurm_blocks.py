@@ -1,4 +1,4 @@
-"""Slurm's block topology: the blocks of nodes of `scontrol show topology` or topology.conf.
+"""Slurm's block topology: the blocks of nodes in `scontrol show topology` or topology.conf.
 
 A block of a GB200 or GB300 NVL72 system is an NVLink domain: https://slurm.schedmd.com/topology.html.
 """
@@ -14,12 +14,12 @@ BLOCK = re.compile(r"^\s*BlockName=(\S+)\s(?:.*?\s)?Nodes=(\S+)", re.MULTILINE)
 
 
 def blocks_in(text: str) -> dict[str, str]:
-    """{block: its nodes, as Slurm lists them}, without groups of blocks."""
+    """{block: its nodes in Slurm's format}, without groups of blocks."""
     return {name: listed for name, listed in BLOCK.findall(text) if listed != "(null)"}
 
 
 def block_notes(answer: Answer) -> list[str]:
-    """A note about the blocks of a cluster; none without blocks."""
+    """A note about the blocks of a cluster, in a list; [] without blocks."""
     try:
         blocks = blocks_in(answer(TOPOLOGY))
     except OSError:

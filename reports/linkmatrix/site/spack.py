@@ -29,9 +29,9 @@ HEADER = """# The packages of {host} that Spack does not build, and its preferen
 
 
 def answer(*command: object, errors: bool = False) -> str:
-    """The standard output of a command. errors: with standard error.
+    """The standard output of a command. errors: whether to append standard error.
 
-    Raises BadInput if the command cannot be run, fails or does not answer.
+    Raises BadInput if the command cannot be run, fails or does not end in TIMEOUT_S.
     """
     shown = " ".join(map(str, command))
     try:
@@ -54,8 +54,8 @@ def version() -> str:
     return answer("spack", "--version").strip() if shutil.which("spack") else ""
 
 
-def why_not() -> str:
-    """A sentence about why the Spack on PATH cannot be used; "" if it can. Raises BadInput."""
+def unusable_reason() -> str:
+    """The reason why the Spack on PATH cannot be used; "" for no reason. Raises BadInput."""
     found = version()
     if not found:
         return "no spack is on PATH: source the share/spack/setup-env.sh of a Spack"
@@ -67,7 +67,7 @@ def why_not() -> str:
 
 def packages_file(host: str, archs: list[str]) -> str:
     """The text of a packages.yaml for this machine. archs: the architectures of its GPUs, ["90"]. Raises BadInput."""
-    reason = why_not()
+    reason = unusable_reason()
     if reason:
         raise BadInput(reason)
     packages = found_packages()
@@ -86,26 +86,26 @@ def packages_file(host: str, archs: list[str]) -> str:
 
 
 def found_packages() -> dict[str, Any]:
-    """{name: entry} of the packages WANTED that Spack finds. The environment is temporary."""
+    """{name: entry} of the packages WANTED that Spack finds, in a temporary environment."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "spack.yaml").write_text("spack:\n  specs: []\n  view: false\n")
         here, scope = ("spack", "-e", folder), f"env:{folder}"
-        # compilers first: without one, Spack takes no MPI for one
+        # compilers first, because Spack finds no MPI without a compiler
         answer(*here, "compiler", "find", "--scope", scope)
         answer(*here, "external", "find", "--not-buildable", "--scope", scope, *WANTED[len(COMPILERS) :])
-        # the site's and the user's own entries are in here too
+        # includes the entries of the site and of the user
         every = yaml.safe_load(answer(*here, "config", "get", "packages"))["packages"]
     packages = {}
     for name in WANTED:
-        entries = [corrected(name, entry) for entry in (every.get(name) or {}).get("externals", ())]
+        entries = [with_cuda_prefix(name, entry) for entry in (every.get(name) or {}).get("externals", ())]
         real = {str(entry): entry for entry in entries if is_real(entry)}
         if real:
             packages[name] = {"buildable": False, "externals": list(real.values())}
     return packages
 
 
-def corrected(name: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """The entry with the prefix of CUDA that nvcc reports. Spack reports the folder above `bin`, also for a link."""
+def with_cuda_prefix(name: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """The entry of a package. For CUDA, its prefix is that of nvcc, because Spack reports a wrong prefix for a link."""
     nvcc = Path(entry.get("prefix", "")) / "bin" / "nvcc"
     if name != "cuda" or not nvcc.exists():
         return entry
@@ -116,12 +116,12 @@ def corrected(name: str, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_real(entry: dict[str, Any]) -> bool:
-    """Whether an entry is an installation. Spack also reports wrappers, such as those of pyenv."""
+    """Whether an entry is an installation, and not a wrapper such as those of pyenv."""
     return "modules" in entry or "shims" not in Path(entry["prefix"]).parts
 
 
 def nccl(packages: dict[str, Any], archs: list[str]) -> dict[str, Any]:
-    """The entry for NCCL, which Spack does not search: in $NCCL_ROOT or similar, next to CUDA, or in /usr."""
+    """{"nccl": entry} of an NCCL in $NCCL_ROOT or similar, next to CUDA, or in /usr, which Spack does not search."""
     toolkits = [entry["prefix"] for entry in packages.get("cuda", {}).get("externals", ()) if "prefix" in entry]
     for prefix in places.prefixes(toolkits):
         text = places.header(prefix).read_text(errors="replace")

@@ -1,10 +1,10 @@
-"""The Spack environment of the build fixture: one per set of variants and packages, and never changed later.
+"""The Spack environments of the build fixture: one per set of variants and packages. An environment never changes.
 
-    <root>/<key>/spack.yaml    generated, every path in it absolute
+    <root>/<key>/spack.yaml    generated, with absolute paths
                  spack.lock    concretised once, which saves later sessions 20 s
-                 view/bin      the programs, where Spack installed them
+                 view/bin      the installed programs
     <root>/opt, <root>/stage   install tree and build stage of all environments, separate from the user's
-    <root>/links               what Spack would put into src: links to build stages
+    <root>/links               links to build stages, which Spack would write into src
 
 The key is a hash of spack.yaml, of the files that it includes, of the recipe and of Spack's version.
 """
@@ -32,15 +32,18 @@ REPO = HOME / "repo" / "spack_repo" / "linkmatrix"
 
 
 def package_files(systems: str, system: str, partition: str) -> list[Path]:
-    """The existing packages.yaml files of a partition and of its system. In Spack, the first file has priority."""
+    """The existing packages.yaml files of a partition and of its system. Spack gives the first file priority."""
     folder = Path(systems).absolute() / system
     return [file for file in (folder / partition / "packages.yaml", folder / "packages.yaml") if file.is_file()]
 
 
-def why_not(root: Path | str, systems: str, system: str, partition: str) -> str:
-    """A sentence about why Spack cannot build for a partition in the folder `root`; "" if it can."""
+def unusable_reason(root: Path | str, systems: str, system: str, partition: str) -> str:
+    """The reason why Spack cannot build for a partition in the folder `root`; "" for no reason.
+
+    systems: the folder with a folder of packages.yaml files per system.
+    """
     try:
-        reason = spack.why_not()
+        reason = spack.unusable_reason()
     except BadInput as error:
         return str(error)
     if reason:
@@ -75,7 +78,10 @@ def externals(files: Iterable[Path]) -> list[tuple[Path, str, str]]:
 
 
 def check_externals(files: Iterable[Path], archs: list[str]) -> None:
-    """Raises BadInput for an external without its prefix, and for a CUDA that lacks one of `archs` ("90")."""
+    """Raises BadInput for an external whose prefix is not a folder, and if no CUDA compiles for all of `archs`.
+
+    archs: architectures of GPUs, such as "90".
+    """
     toolkits = []
     for file, spec, prefix in externals(files):
         if prefix and not Path(prefix).is_dir():
@@ -92,14 +98,14 @@ def check_externals(files: Iterable[Path], archs: list[str]) -> None:
 
 
 def spec(variants: Mapping[str, bool], archs: list[str], further: str = "") -> str:
-    """The spec of linkmatrix. variants: {name: whether it is on}. archs: as in `check_externals`."""
+    """The spec of linkmatrix. variants: {name: whether it is on}. archs: such as "90". further: end of the spec."""
     switched = [("+" if on else "~") + name for name, on in variants.items()]
     arch = [f"cuda_arch={','.join(archs)}"] if archs else []
     return " ".join(["linkmatrix@main", *switched, *arch, *([further] if further else [])])
 
 
-def peers(features: Collection[str], archs: list[str]) -> list[str]:
-    """The specs of peers.yaml for an environment with these features; archs: as in `check_externals`."""
+def peer_specs(features: Collection[str], archs: list[str]) -> list[str]:
+    """The specs of other programs, from peers.yaml, for an environment with these features. archs: such as "90"."""
     lists = {name: specs for one in yaml.safe_load(PEERS.read_text())["definitions"] for name, specs in one.items()}
     wanted = {"peers_" + "_".join(sorted(set(features) - {"nccl"})), *(["peers_cuda"] if "cuda" in features else [])}
     specs = [spec for name, specs in lists.items() if name in wanted for spec in specs]
@@ -118,7 +124,7 @@ def manifest(specs: list[str], files: list[Path], root: Path, folder: Path) -> s
                 "concretizer": {"unify": "when_possible", "reuse": False},
                 "config": {
                     "install_tree": {"root": str(root / "opt")},
-                    # its name has no tree in it: the stage of another tree would be taken for this one's
+                    # the names of stages do not contain the install tree, so two trees must not share a stage
                     "build_stage": [str(root / "stage")],
                     "develop_stage_link": str(root / "links" / "{hash}"),
                 },
@@ -130,7 +136,7 @@ def manifest(specs: list[str], files: list[Path], root: Path, folder: Path) -> s
     return text
 
 
-def folder_of(specs: list[str], files: list[Path], root: Path | str) -> Path:
+def environment_folder(specs: list[str], files: list[Path], root: Path | str) -> Path:
     """The folder of the environment for `specs`."""
     root = Path(root).absolute()
     recipe = REPO / "packages" / "linkmatrix" / "package.py"
@@ -139,18 +145,21 @@ def folder_of(specs: list[str], files: list[Path], root: Path | str) -> Path:
 
 
 def prepare(specs: list[str], files: list[Path], root: Path | str) -> Path:
-    """Returns the folder of the environment for `specs`, and writes it if it is missing. Raises OSError."""
+    """The folder of the environment for `specs`. Writes its spack.yaml if it is missing. Raises OSError."""
     root = Path(root).absolute()
     (root / "links").mkdir(parents=True, exist_ok=True)
-    folder = folder_of(specs, files, root)
+    folder = environment_folder(specs, files, root)
     file = folder / "spack.yaml"
     if not file.exists():
         write_whole(file, manifest(specs, files, root, folder).encode())
     return folder
 
 
-def copy_out(folder: Path, peers: bool) -> list[str]:
-    """The shell commands that copy the programs into prefix/bin, and the lock file into the stage."""
+def copy_commands(folder: Path, peers: bool) -> list[str]:
+    """Shell commands that copy the programs of an environment into prefix/bin, and its lock file into the stage.
+
+    peers: whether the environment contains other programs.
+    """
     commands = ["mkdir -p prefix", f"cp -RL {folder}/{PROGRAMS} prefix/", f"cp {folder}/spack.lock ."]
     # OSU's programs are elsewhere
     osu = [f"find -L {folder}/view -path '*/libexec/*' -name 'osu_*' -type f -exec cp {{}} prefix/bin ';'"]
@@ -158,7 +167,7 @@ def copy_out(folder: Path, peers: bool) -> list[str]:
 
 
 def concrete_spec(lock: Path) -> str:
-    """The package in a spack.lock, with variants and hash, then its compiler and dependencies."""
+    """The concrete spec of linkmatrix in a spack.lock: variants, target, hash, and its direct dependencies."""
     content = json.loads(Path(lock).read_text(encoding="utf-8"))
     (root,) = (one["hash"] for one in content["roots"] if re.match(r"linkmatrix\b", one["spec"]))
     specs = content["concrete_specs"]

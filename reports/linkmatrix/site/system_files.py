@@ -31,10 +31,10 @@ MOST_BYTES = 1 << 24  # of a system file
 
 
 def load(file: Path, prefix: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The system and the environments of a system file. Raises BadInput.
+    """(system, environments) of a system file. Raises BadInput.
 
-    prefix: the folder of results, unless the system sets `prefix`. An environment is for this system, unless it sets
-    `target_systems`.
+    prefix: the default of the system's `prefix`, the folder of results. The default of an environment's
+    `target_systems` is this system.
     """
     module = load_module(file)
     system = {"prefix": str(prefix), **module.system}
@@ -46,7 +46,7 @@ def load(file: Path, prefix: Path) -> tuple[dict[str, Any], list[dict[str, Any]]
 
 
 def load_module(file: Path) -> ModuleType:
-    """The module of a system file. Raises BadInput, also if the file ends the process: ReFrame would exit with 0."""
+    """The module of a system file. Raises BadInput, also if the file calls sys.exit: ReFrame would exit with 0."""
     content = read_whole(file, MOST_BYTES)
     module = ModuleType(f"linkmatrix_systems_{file.stem}")
     module.__file__ = str(file)
@@ -117,7 +117,7 @@ def error_location(error: jsonschema.ValidationError, content: Any) -> str:
 
 
 def error_message(error: jsonschema.ValidationError) -> str:
-    """A sentence about an error, with a suggestion for an unknown key."""
+    """A message about an error. For an unknown key, it contains the closest known key."""
     if error.validator != "additionalProperties":
         return error.message.partition("\n")[0][:200]
     known = list(error.schema.get("properties", {}))
@@ -145,7 +145,7 @@ def without_local_partitions(system: Mapping[str, Any], place: str) -> dict[str,
 
 
 def refuse_login_node(systems: Sequence[Mapping[str, Any]], host: str) -> None:
-    """Raises BadInput if this host is a login node whose name no system file has: it would be measured itself."""
+    """Raises BadInput if this host is a login node that no system file names: ReFrame would measure the host."""
     if any(re.match(pattern, host) for system in systems for pattern in system["hostnames"]):
         return
     if scheduler := login_node.scheduler_of_login_node():
@@ -159,11 +159,13 @@ def refuse_login_node(systems: Sequence[Mapping[str, Any]], host: str) -> None:
 def load_all(
     folders: Sequence[Path], prefix: Path, words: Sequence[str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """(systems, environments) of all system files. A file replaces a file of the same name in an earlier folder.
+    """(systems, environments) of all system files. Raises BadInput.
 
-    ReFrame selects the first system whose hostnames match. generic.py is last, because it matches all hosts. It runs
-    nvidia-smi twice, which takes seconds on idle GPUs, and is left out if ReFrame's command line `words` names another
-    system. A login node is measured only if `words` names it. Raises BadInput.
+    A file replaces a file of the same name in an earlier folder. words: the command line of ReFrame. A login node is
+    measured only if `words` names its system.
+
+    ReFrame selects the first system whose hostnames match. generic.py is last, because it matches all hosts. If `words`
+    names another system, generic.py is left out: it runs nvidia-smi twice, which takes seconds on idle GPUs.
     """
     place = named_place(words)
     found = {file.stem: file for folder in folders for file in folder.glob("*.py")}

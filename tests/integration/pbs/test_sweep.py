@@ -67,6 +67,6 @@ def routed(pbs):
 
 
 def test_nodes_behind_a_routing_queue_are_swept_through_it(sweep, pbs, routed):
-    assert site_pbs.entrance("behind", site_pbs.blocks(pbs("qstat", "-Qf")))[0] == routed
+    assert site_pbs.submission_queue("behind", site_pbs.parse_listing(pbs("qstat", "-Qf")))[0] == routed
     run, by_node, _ = sweep("all", replace={'"-q workq"': f'"-q {routed}"'})
     assert {node: check["result"] for node, check in by_node.items()} == {ONE: "pass", OTHER: "pass"}, run.output

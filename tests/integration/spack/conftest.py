@@ -34,7 +34,7 @@ class Site:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory, tools):
-    reason = spack.why_not()
+    reason = spack.unusable_reason()
     if reason:
         pytest.skip(reason)
     if not (shutil.which("mpicxx") and shutil.which("mpirun")):
